@@ -26,7 +26,7 @@ def trial_of(key: TrialKey, load: float, judged: ProbeOutcome | None = None, **f
             "attempt": key.attempt,
             "epoch": "e" * 36,
             "clients": (0,),
-            "probe": Probe(offered=load, achieved=load / 3, depth_full_percent=12.345678901234567, outcome=shown),
+            "probe": Probe(offered=load, achieved=load, depth_full_percent=12.345678901234567, outcome=shown),
             "outcome": Outcome.MEASURED,
             "startedAt": "2026-01-01T00:00:00.000Z",
             "finishedAt": "2026-01-01T00:00:00.000Z",

@@ -123,7 +123,8 @@ def starved(line: float, noise: float, least: float) -> Storage:
     """Return linear storage whose clients offer only a part of the load, evenly drawn from `least` to 1."""
 
     def measure(load: float, number: int, chance: random.Random) -> Observation:
-        return replace(linear(line, noise)(load * chance.uniform(least, 1), number, chance), offered=load)
+        found = linear(line, noise)(load * chance.uniform(least, 1), number, chance)
+        return replace(found, whole=replace(found.whole, offered=load))
 
     return measure
 

@@ -14,7 +14,7 @@ from plimsoll.api.state import TrialKey
 from plimsoll.conductor.attempts import free_attempts, is_settled, next_attempt
 from plimsoll.conductor.size import bare_outcome_of, without_histograms
 from plimsoll.measure.line.offer import Offer
-from plimsoll.measure.line.probe import tried_loads
+from plimsoll.measure.line.probe import arrived_load, tried_loads
 from plimsoll.measure.line.result import Progress
 from plimsoll.measure.line.search import progress_of
 from plimsoll.measure.line.settings import Settings
@@ -117,7 +117,9 @@ def recorded(search: Search, trials: Sequence[Trial]) -> tuple[Trial, ...]:
 
 def _near(search: Search, trials: Sequence[Trial]) -> set[int]:
     """Return the probes with the loads next to the line on both sides; before it is known, next to the last load."""
-    loads = {trial.pass_number: trial.probe.offered for trial in trials if trial.probe and trial.probe.offered > 0}
+    loads = {
+        trial.pass_number: arrived_load(trial.probe) for trial in trials if trial.probe and trial.probe.offered > 0
+    }
     if not loads:
         return set()
     line = search.progress.line

@@ -237,7 +237,7 @@ def _line_shapes(figure: _Figure) -> Iterator[Json]:
         line, name = one.line, "$text" if figure.is_single else colour(number)
         if line.low is not None or line.high is not None:
             # A logarithmic axis has no 0.
-            loads = [probe.offered for probe in one.probes if probe.offered]
+            loads = [probe.load for probe in one.probes if probe.load]
             low, high = line.low or min(loads, default=math.inf), line.high or max(loads, default=0)
             # A bound beyond all loads that were tried has no band.
             if low < high:
@@ -279,8 +279,8 @@ def _curve(figure: _Figure, number: int, one: PlottedSearch) -> Json:
     groups: dict[int, list[tuple[float, float]]] = {}
     for probe in one.probes:
         height = _height(probe, figure.objective)
-        if height is not None and probe.offered and probe.outcome in {ProbeOutcome.MET, ProbeOutcome.LATE}:
-            groups.setdefault(round(math.log(probe.offered) / _SAME_LOAD), []).append((probe.offered, height))
+        if height is not None and probe.load and probe.outcome in {ProbeOutcome.MET, ProbeOutcome.LATE}:
+            groups.setdefault(round(math.log(probe.load) / _SAME_LOAD), []).append((probe.load, height))
     medians = [tuple(map(median, zip(*group, strict=True))) for _, group in sorted(groups.items())]
     name = "median" if figure.is_single else f"{one.name}: {interval_text(one.line, figure.workload.search)}"
     return {
@@ -301,7 +301,7 @@ def _marks(figure: _Figure, number: int, one: PlottedSearch, outcome: ProbeOutco
         "type": "scatter",
         "mode": "markers",
         "name": outcome_text(outcome),
-        "x": [probe.offered or None for probe in probes],
+        "x": [probe.load or None for probe in probes],
         "y": [_height(probe, figure.objective) or figure.floor for probe in probes],
         "marker": {
             "color": name,

@@ -17,12 +17,14 @@ class ProbedLoad:
     Attributes:
         offered: operations per second or operations in flight of all clients together.
         achieved: likewise; None without numbers.
+        load: the load that the storage met: in an open loop what arrived, unless the depth was full.
         depth_full_percent: percentage of submissions that found the depth full; None if unknown.
 
     """
 
     trial: Trial
     offered: float
+    load: float
     achieved: float | None
     depth_full_percent: float | None
     outcome: ProbeOutcome
@@ -112,6 +114,7 @@ def _probes(trials: Sequence[Trial]) -> list[ProbedLoad]:
         ProbedLoad(
             trial=trial,
             offered=trial.probe.offered,
+            load=arrived_load(trial.probe),
             achieved=trial.probe.achieved,
             depth_full_percent=trial.probe.depth_full_percent,
             outcome=trial.probe.outcome,

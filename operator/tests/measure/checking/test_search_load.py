@@ -48,17 +48,17 @@ def test_an_overloaded_storage_that_stands_still_broke_and_is_not_stalled() -> N
     assert reasons(measure(document(0, working(*STANDS_STILL)))) == ["Stalled", "NotSteady"]
     numbers = measure(document(0, working(*STANDS_STILL, full=0.5)), offer=offer(100))
     assert (reasons(numbers), numbers.verdict) == ([], Verdict.VALID)
-    assert outcome(numbers) is ProbeOutcome.NOT_ACHIEVED
+    assert outcome(numbers) is ProbeOutcome.DEPTH_FULL
     assert numbers.stalls is not None
     assert numbers.stalls.seconds == 10
 
 
 def test_one_client_that_stands_still_under_overload_broke_too() -> None:
-    idle, busy = working(*STANDS_STILL), working(100)
+    idle, busy = working(*STANDS_STILL, full=0.5), working(100)
     assert "ClientStalled" in reasons(measure(document(0, idle), document(1, busy)))
     numbers = measure(document(0, idle), document(1, busy), offer=offer(200))
     assert reasons(numbers) == []
-    assert outcome(numbers) is ProbeOutcome.NOT_ACHIEVED
+    assert outcome(numbers) is ProbeOutcome.DEPTH_FULL
 
 
 def test_storage_that_stands_still_although_it_carried_the_load_is_stalled() -> None:
@@ -117,7 +117,7 @@ def test_one_of_many_clients_that_gets_half_of_its_load_breaks_the_trial() -> No
     slow = working(51, value=250 * FAST, full=1.0)
     others = [document(client, working(100)) for client in range(1, 100)]
     numbers = measure(document(0, slow), *others, offer=offer(10_000))
-    assert outcome(numbers) is ProbeOutcome.NOT_ACHIEVED
+    assert outcome(numbers) is ProbeOutcome.DEPTH_FULL
     numbers = measure(document(0, working(100, full=1.0)), *others, offer=offer(10_000))
     assert outcome(numbers) is ProbeOutcome.DEPTH_FULL
 
@@ -146,15 +146,15 @@ def test_a_client_that_is_late_because_its_storage_froze_counts_as_broken() -> N
     assert outcome(numbers) is ProbeOutcome.LATE
 
 
-def test_writes_that_never_complete_while_reads_do_are_a_load_that_was_not_achieved() -> None:
+def test_writes_that_never_complete_while_reads_do_fill_the_depth() -> None:
     reads = operation(200, operation=Operation.READ)
     writes = OperationSample(operation=Operation.WRITE, ios=0, bytes=0, latency=latency(0))
-    mixed = measurement(reads, writes, depth_full_share=0.0)
+    mixed = measurement(reads, writes, depth_full_share=0.7)
     assert "NoIo" in reasons(measure(document(0, mixed)))
     mix = replace(offer(200), shares={Operation.READ: 0.9, Operation.WRITE: 0.1})
     numbers = measure(document(0, mixed), offer=mix)
     assert "NoIo" not in reasons(numbers)
-    assert outcome(numbers) is ProbeOutcome.NOT_ACHIEVED
+    assert outcome(numbers) is ProbeOutcome.DEPTH_FULL
 
 
 def test_an_impossible_share_of_full_depth_costs_its_measurement() -> None:

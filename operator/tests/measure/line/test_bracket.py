@@ -51,5 +51,5 @@ def _starved(at: float) -> Line:
     settings = Settings(start=500, limit=200_000)
     while (load := progress_of(probes, settings).next_load) is not None:
         known = _LATE if load > at else _MET
-        probes.append(TriedLoad(load=load, outcome=_UNKNOWN if load < 70 else known))
+        probes.append(TriedLoad(offered=load, load=load, outcome=_UNKNOWN if load < 70 else known))
     return progress_of(probes, settings).line

@@ -89,7 +89,7 @@ def test_all_objectives_must_hold() -> None:
 def test_operations_that_found_the_depth_full_started_late_whatever_their_latency() -> None:
     assert judged(depth_full_share=0.0099) is ProbeOutcome.MET
     assert judged(depth_full_share=0.01) is ProbeOutcome.DEPTH_FULL
-    assert judged(depth_full_share=0.01, achieved=900) is ProbeOutcome.NOT_ACHIEVED
+    assert judged(depth_full_share=0.01, achieved=900) is ProbeOutcome.DEPTH_FULL
 
 
 def test_without_the_share_of_full_depth_latencies_that_hold_prove_nothing() -> None:
@@ -101,7 +101,7 @@ def test_without_the_share_of_full_depth_latencies_that_hold_prove_nothing() -> 
 def test_an_unknown_percentile_leaves_the_outcome_unknown_unless_the_load_broke_anyway() -> None:
     assert judged(latencies=(None, 900_000)) is ProbeOutcome.UNKNOWN
     assert judged(latencies=(None, 2_000_000)) is ProbeOutcome.LATE
-    assert judged(latencies=(None, 900_000), achieved=10) is ProbeOutcome.NOT_ACHIEVED
+    assert judged(latencies=(None, 900_000), depth_full_share=0.5) is ProbeOutcome.DEPTH_FULL
 
 
 def test_each_objective_needs_its_latency() -> None:
@@ -109,8 +109,12 @@ def test_each_objective_needs_its_latency() -> None:
         judged(latencies=(1,))
 
 
-def test_nothing_completed_is_not_achieved() -> None:
-    assert judged(achieved=0, latencies=(None, None)) is ProbeOutcome.NOT_ACHIEVED
+def test_what_clients_did_not_offer_was_not_asked_of_the_storage() -> None:
+    assert judged(achieved=700) is ProbeOutcome.MET
+    assert judged(achieved=499) is ProbeOutcome.UNKNOWN
+    assert judged(achieved=499, latencies=(6_000_000, 900_000)) is ProbeOutcome.LATE
+    assert judged(achieved=0, latencies=(None, None)) is ProbeOutcome.UNKNOWN
+    assert judged(achieved=0, latencies=(None, None), depth_full_share=None) is ProbeOutcome.NOT_ACHIEVED
 
 
 def test_a_part_that_fell_short_breaks_the_trial() -> None:
@@ -118,8 +122,10 @@ def test_a_part_that_fell_short_breaks_the_trial() -> None:
         PartialLoad(offered=500, achieved=500, operations=30_000),
         PartialLoad(offered=500, achieved=480, operations=30_000),
     )
-    assert judged(parts=(good, good)) is ProbeOutcome.MET
-    assert judged(parts=(good, bad)) is ProbeOutcome.NOT_ACHIEVED
+    missing = replace(bad, achieved=200)
+    assert judged(parts=(good, bad), depth_full_share=None) is ProbeOutcome.NOT_ACHIEVED
+    assert [judged(parts=(good, part)) for part in (good, bad)] == [ProbeOutcome.MET] * 2
+    assert judged(parts=(good, missing)) is ProbeOutcome.UNKNOWN
 
 
 def test_a_rate_is_that_of_all_operations_without_syncs() -> None:
@@ -150,25 +156,25 @@ def test_an_unknown_percentile_of_one_operation_does_not_hide_that_another_is_la
 @pytest.mark.parametrize("count", [0, 1, 5, 8])
 def test_a_storage_that_completes_next_to_nothing_did_not_achieve_the_load(count: int) -> None:
     """The number of operations that completed must not decide how many may be missing."""
-    found = observation(operation(iops=count / 60, count=count, percentiles={}), full=0.0)
+    found = observation(operation(iops=count / 60, count=count, percentiles={}), full=None)
     assert outcome_of(found, RATE.search.objectives) is ProbeOutcome.NOT_ACHIEVED
 
 
-def mixed(reads: float, writes: float | None) -> ProbeOutcome:
-    """Return the outcome of 950 reads and 50 writes per second that were offered."""
+def is_mix_achieved(reads: float, writes: float | None) -> bool:
+    """Return whether these are what is left of 950 reads and 50 writes per second that were offered."""
     mix = replace(RATE, shares={Operation.READ: 0.95, Operation.WRITE: 0.05})
     done = [operation(iops=reads)]
     if writes is not None:
         done.append(operation(Operation.WRITE, iops=writes, count=round(60 * writes)))
-    return outcome_of(observation(*done, offer=mix), mix.search.objectives)
+    return observation(*done, offer=mix).is_achieved
 
 
 def test_each_operation_of_a_mix_has_to_achieve_its_share() -> None:
-    assert mixed(950, 50) is ProbeOutcome.MET
-    assert mixed(952, 47.5) is ProbeOutcome.MET, "3000 writes scatter by 2 %"
-    assert mixed(955, 45) is ProbeOutcome.NOT_ACHIEVED
-    assert mixed(990, 0) is ProbeOutcome.NOT_ACHIEVED
-    assert mixed(990, None) is ProbeOutcome.NOT_ACHIEVED
+    assert is_mix_achieved(950, 50)
+    assert is_mix_achieved(952, 47.5), "3000 writes scatter by 2 %"
+    assert not is_mix_achieved(955, 45)
+    assert not is_mix_achieved(990, 0)
+    assert not is_mix_achieved(990, None)
 
 
 def test_how_many_of_each_operation_are_in_flight_is_up_to_the_storage() -> None:
@@ -246,11 +252,11 @@ def test_nothing_is_observed_without_a_time_in_which_all_clients_measured(window
 
 
 def test_a_trial_without_trustworthy_numbers_has_an_unknown_outcome() -> None:
-    broken = replace(MET, whole=replace(MET.whole, achieved=500))
+    broken = replace(MET, whole=replace(MET.whole, achieved=500), depth_full_share=0.5)
     record = probe_of(RATE, broken, Verdict.VALID)
-    assert (record.offered, record.achieved, record.depth_full_percent) == (1000, 500, 0)
-    assert record.outcome is ProbeOutcome.NOT_ACHIEVED
-    assert probe_of(RATE, broken, Verdict.SUSPECT).outcome is ProbeOutcome.NOT_ACHIEVED
+    assert (record.offered, record.achieved, record.depth_full_percent) == (1000, 500, 50)
+    assert record.outcome is ProbeOutcome.DEPTH_FULL
+    assert probe_of(RATE, broken, Verdict.SUSPECT).outcome is ProbeOutcome.DEPTH_FULL
     invalid = probe_of(RATE, broken, Verdict.INVALID)
     assert (invalid.achieved, invalid.outcome) == (500, ProbeOutcome.UNKNOWN)
     aborted = probe_of(RATE)

@@ -38,7 +38,7 @@ def test_a_search_without_a_probe_that_counts_is_invalid_and_says_why() -> None:
     assert "no probe counts, of 5: RuntimeTooShort in 5 probes" in numbers.findings[0].message
 
 
-def test_a_search_that_gave_up_after_probes_that_count_keeps_their_verdict() -> None:
+def test_a_search_that_gave_up_after_probes_that_count_is_suspect() -> None:
     trials = [probe(0, 500), *(invalid(number, "Stalled") for number in range(1, 6))]
     gave_up = Line(ending=Ending.PROBES_DO_NOT_COUNT, probes=6, counted=1)
-    assert summarise_search(trials, Progress(line=gave_up, next_load=None)).verdict is Verdict.VALID
+    assert summarise_search(trials, Progress(line=gave_up, next_load=None)).verdict is Verdict.SUSPECT

@@ -199,7 +199,7 @@ def test_never_broke_names_the_highest_load_that_the_clients_can_share() -> None
     asked, probes = search().model_copy(update={"limit": 1999}), list[TriedLoad]()
     settings = Settings(start=500, limit=1999, step=1000)
     while (load := progress_of(probes, settings).next_load) is not None:
-        probes.append(TriedLoad(load=load, outcome=ProbeOutcome.MET))
+        probes.append(TriedLoad(offered=load, load=load, outcome=ProbeOutcome.MET))
     found = progress_of(probes, settings).line
     assert found.ending is Ending.NEVER_BROKE
     assert {one.load for one in probes} == {1000}

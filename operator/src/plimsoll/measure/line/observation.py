@@ -50,6 +50,11 @@ class Observation:
         return self.whole.is_achieved() and all(part.is_achieved(among=len(self.parts)) for part in self.parts)
 
     @property
+    def is_mostly_achieved(self) -> bool:
+        """Whether half of the load, and of each part of it, was achieved."""
+        return all(2 * part.achieved >= part.offered for part in (self.whole, *self.parts))
+
+    @property
     def is_depth_full(self) -> bool:
         """Whether an open loop had no room for a client's arrivals; not if that is unknown."""
         return self.vary is Vary.RATE and (self.depth_full_share or 0.0) >= MOST_DEPTH_FULL
@@ -84,7 +89,7 @@ def outcome_of(observation: Observation, objectives: Sequence[Objective]) -> Pro
 
     In an open loop whose share of full depth is unknown, latencies that hold prove nothing. Where it is known, only a
     full depth says that the storage fell behind: otherwise its clients offered less, and what arrived is the load (see
-    `plimsoll.measure.line.probe`).
+    `plimsoll.measure.line.probe`). Where they offered less than half of it, the trial says nothing about the load.
 
     Raises:
         ValueError: the latencies do not match the objectives.
@@ -101,7 +106,8 @@ def outcome_of(observation: Observation, objectives: Sequence[Objective]) -> Pro
     if observation.depth_full_share is None and not observation.is_achieved:
         return ProbeOutcome.NOT_ACHIEVED
     is_known = observation.vary is Vary.DEPTH or observation.depth_full_share is not None
-    return ProbeOutcome.MET if is_known and None not in met else ProbeOutcome.UNKNOWN
+    is_offered = observation.vary is Vary.DEPTH or observation.is_mostly_achieved
+    return ProbeOutcome.MET if is_known and is_offered and None not in met else ProbeOutcome.UNKNOWN
 
 
 def probe_of(offer: Offer, observation: Observation | None = None, verdict: Verdict = Verdict.INVALID) -> Probe:

@@ -9,7 +9,7 @@ from plimsoll.api.result import Finding, Trial
 from plimsoll.measure.checking import checks
 from plimsoll.measure.checking.check import CheckedValue, evaluate, verdict_of
 from plimsoll.measure.checking.line_checks import DRIFTING, NOT_MONOTONE
-from plimsoll.measure.line.probe import BROKEN, counting_trials
+from plimsoll.measure.line.probe import BROKEN, arrived_load, counting_trials
 from plimsoll.measure.line.result import Progress
 from plimsoll.measure.line.uncounted import uncounted_text
 from plimsoll.measure.summary import judge_replaced, last_attempts, replaced_attempts, rolled_up, same_tool
@@ -73,7 +73,7 @@ def _matters(trial: Trial, line: Line) -> bool:
     known = [load for load in (line.low, line.estimate, line.high) if load]
     if trial.probe is None or not known:
         return True
-    load, broke = trial.probe.offered, trial.probe.outcome in BROKEN
+    load, broke = arrived_load(trial.probe), trial.probe.outcome in BROKEN
     is_far_below = load < min(*known, (line.estimate or known[0]) / _NEAR)
     is_far_above = load > max(*known, (line.estimate or known[-1]) * _NEAR)
     return not (is_far_above if broke else is_far_below)
