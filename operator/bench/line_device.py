@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -62,22 +63,34 @@ def _measured(fio: str, disk: Throttled, load: int) -> Mapping[str, float]:
     """Return percentiles of latency, in ms, that the product's command measures and its parser reads."""
     template = FioParameters.model_validate({"pattern": "randread", "blockSize": "4Ki", "ioDepth": _SMALL.depth})
     parameters = template.at_load(Vary.RATE, load)
-    with TemporaryDirectory() as work:
+    with TemporaryDirectory() as directory:
+        work = Path(directory) / StepKind.MEASURE
+        work.mkdir()
         context = StepContext(
             step=StepKind.MEASURE,
             target=VolumeTarget(kind=VolumeKind.DEVICE, path=str(disk.device), size=IMAGE_BYTES),
             timing=Timing(ramp_seconds=round(_SMALL.ramp), runtime_seconds=round(_SMALL.runtime)),
             seed=load,
-            work_directory=work,
+            work_directory=str(work),
         )
+        _prepare(parameters, replace(context, step=StepKind.PREPARE))
         arguments = FIO.command(parameters, context).argv[1:]
         command = ["sh", "-c", _ENTER, str(disk.cgroup / "cgroup.procs"), fio, *arguments]
         done = subprocess.run(command, cwd=work, capture_output=True, text=True, check=True)
-        files = {path.name: path.read_text() for path in Path(work).iterdir()}
+        files = {path.name: path.read_text() for path in work.iterdir()}
         output = Output(exit_code=done.returncode, stdout=done.stdout, stderr=done.stderr, files=files)
         (operation,) = FIO.parse(parameters, context, output).operations
     histogram = Histogram.decode(operation.latency.histogram or "")
     return {percent: (histogram.percentile(float(percent)) or math.inf) / 1e6 for percent in _PERCENTS}
+
+
+def _prepare(parameters: FioParameters, context: StepContext) -> None:
+    """Write what the step before the measurement writes: the trace of arrivals."""
+    directory = Path(context.prepared_directory)
+    directory.mkdir()
+    for name, lines in FIO.command(parameters, context).inputs.items():
+        with (directory / name).open("w") as file:
+            file.writelines(lines)
 
 
 def _queue_line(throttle: Throttle) -> float:
