@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from statistics import NormalDist
 
-from plimsoll.api.line import Line, Objective, Probe, Vary
+from plimsoll.api.line import Line, Objective, ProbeOutcome, Vary
 from plimsoll.measure.line.load import PartialLoad
 from plimsoll.measure.line.observation import Observation, outcome_of
-from plimsoll.measure.line.probe import TriedLoad, arrived_load
+from plimsoll.measure.line.probe import TriedLoad
 from plimsoll.measure.line.search import progress_of
 from plimsoll.measure.line.settings import Settings
 from support.queueing import Queue
@@ -169,8 +169,8 @@ def search(storage: Storage, settings: Settings, seed: object) -> tuple[Line, Se
     probes: list[TriedLoad] = []
     while (load := (progress := progress_of(probes, settings)).next_load) is not None:
         measured = storage(load, len(probes), chance)
-        share = 100 * (measured.depth_full_share or 0.0)
         outcome = outcome_of(measured, [OBJECTIVE])
-        probe = Probe(offered=load, achieved=measured.whole.achieved, depth_full_percent=share, outcome=outcome)
-        probes.append(TriedLoad(offered=load, load=arrived_load(probe), outcome=outcome))
+        is_full = outcome is ProbeOutcome.DEPTH_FULL
+        arrived = load if is_full else min(load, measured.whole.achieved)
+        probes.append(TriedLoad(offered=load, load=arrived, outcome=outcome))
     return progress.line, probes

@@ -118,7 +118,9 @@ def recorded(search: Search, trials: Sequence[Trial]) -> tuple[Trial, ...]:
 def _near(search: Search, trials: Sequence[Trial]) -> set[int]:
     """Return the probes with the loads next to the line on both sides; before it is known, next to the last load."""
     loads = {
-        trial.pass_number: arrived_load(trial.probe) for trial in trials if trial.probe and trial.probe.offered > 0
+        trial.pass_number: arrived_load(trial, trial.probe)
+        for trial in trials
+        if trial.probe and trial.probe.offered > 0
     }
     if not loads:
         return set()

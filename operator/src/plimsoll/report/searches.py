@@ -115,7 +115,7 @@ def _probes(trials: Sequence[Trial]) -> list[ProbedLoad]:
         ProbedLoad(
             trial=trial,
             offered=trial.probe.offered,
-            load=arrived_load(trial.probe),
+            load=arrived_load(trial, trial.probe),
             achieved=trial.probe.achieved,
             depth_full_percent=trial.probe.depth_full_percent,
             outcome=trial.probe.outcome,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from plimsoll.api.line import Probe, ProbeOutcome
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Trial
+from plimsoll.measure.line.load import mean_in_flight
 from plimsoll.measure.summary import last_attempts
 
 BROKEN = {ProbeOutcome.LATE, ProbeOutcome.NOT_ACHIEVED, ProbeOutcome.DEPTH_FULL}
@@ -55,15 +56,24 @@ class TriedLoad:
         return self.verdict is not Verdict.INVALID
 
 
-def arrived_load(probe: Probe) -> float:
-    """Return the load that the storage met, which in an open loop is what arrived unless the depth was full.
+def arrived_load(trial: Trial, probe: Probe) -> float:
+    """Return the load that the storage met in a trial with that probe.
 
-    All but the operations in flight at the end were completed then, so that the achieved load is what arrived.
+    In an open loop that is what arrived, unless the depth was full: what was completed, and what was in flight at the
+    end. If that number grew evenly, it was twice the mean, which Little's law gives.
     """
     is_open = probe.depth_full_percent is not None
-    if is_open and probe.achieved and probe.outcome in {ProbeOutcome.MET, ProbeOutcome.LATE}:
-        return probe.achieved
-    return probe.offered
+    if not (is_open and probe.achieved and probe.outcome in {ProbeOutcome.MET, ProbeOutcome.LATE}):
+        return probe.offered
+    return min(probe.offered, probe.achieved + _left_in_flight(trial))
+
+
+def _left_in_flight(trial: Trial) -> float:
+    """Return the operations in flight at the end, for each second of the trial."""
+    rates = [(one.rates.iops, one.latency.mean_nanoseconds) for one in trial.operations]
+    in_flight = mean_in_flight(rates)
+    seconds = trial.window.seconds if trial.window else 0.0
+    return 2 * in_flight / seconds if in_flight and seconds else 0.0
 
 
 def tried_loads(trials: Iterable[Trial]) -> Sequence[TriedLoad]:
@@ -81,4 +91,6 @@ def _tried(trial: Trial) -> TriedLoad | None:
     # Nothing was tried without a load; only a damaged record has none.
     if probe is None or probe.offered <= 0:
         return None
-    return TriedLoad(offered=probe.offered, load=arrived_load(probe), outcome=probe.outcome, verdict=trial.verdict)
+    return TriedLoad(
+        offered=probe.offered, load=arrived_load(trial, probe), outcome=probe.outcome, verdict=trial.verdict
+    )

@@ -73,7 +73,7 @@ def _matters(trial: Trial, line: Line) -> bool:
     known = [load for load in (line.low, line.estimate, line.high) if load]
     if trial.probe is None or not known:
         return True
-    load, broke = arrived_load(trial.probe), trial.probe.outcome in BROKEN
+    load, broke = arrived_load(trial, trial.probe), trial.probe.outcome in BROKEN
     is_far_below = load < min(*known, (line.estimate or known[0]) / _NEAR)
     is_far_above = load > max(*known, (line.estimate or known[-1]) * _NEAR)
     return not (is_far_above if broke else is_far_below)
