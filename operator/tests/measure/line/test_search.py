@@ -256,9 +256,9 @@ def test_the_interval_of_a_depth_of_one_may_begin_below_it() -> None:
 def test_a_line_within_the_loads_is_rarely_claimed_to_be_beyond_them(
     line: float, bounds: Settings, wrong: Ending
 ) -> None:
-    endings = [search(linear(line, 0.05), bounds, seed)[0].ending for seed in range(40)]
-    # Of 40 claims that are wrong with 2.5 % each, more than 4 come in 0.3 % of tests.
-    assert endings.count(wrong) <= 4
+    endings = [search(linear(line, 0.05), bounds, seed)[0].ending for seed in range(12)]
+    # Of 12 claims that are wrong with 2.5 % each, more than 2 come in 0.3 % of tests.
+    assert endings.count(wrong) <= 2
 
 
 def test_a_claim_names_the_highest_or_lowest_load_that_was_offered() -> None:
@@ -327,6 +327,6 @@ def test_it_ends_whatever_loads_have_enough_operations(storage: Storage, known_f
 
 @pytest.mark.parametrize("least", [0.9, 0.7])
 def test_a_client_that_offers_less_finds_the_line_of_the_storage_at_the_loads_that_arrived(least: float) -> None:
-    found = [search(starved(10_000, 0.02, least), SETTINGS, f"starved {number}")[0] for number in range(10)]
+    found = [search(starved(10_000, 0.02, least), SETTINGS, f"starved {number}")[0] for number in range(5)]
     assert all(one.low and one.high for one in found)
-    assert sum(one.low <= 10_000 <= one.high for one in found if one.low and one.high) >= 9
+    assert sum(one.low <= 10_000 <= one.high for one in found if one.low and one.high) >= 4
