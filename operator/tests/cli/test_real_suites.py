@@ -99,7 +99,7 @@ def test_a_suite_that_cannot_measure_ends_waiting_with_1(bench: Bench) -> None:
 
 def test_waiting_ends_after_the_timeout(bench: Bench) -> None:
     say(bench, "Measuring", round=active_round(3))
-    done = bench.kubectl(*WAIT, "--timeout", "1s", config=bench.config(namespace=bench.namespace))
+    done = bench.kubectl(*WAIT, "--timeout", "5s", config=bench.config(namespace=bench.namespace))
     assert done.returncode == 5
     assert f"has not ended yet: round {MINUTE + 3} (Change): 0 of 6 runs done" in done.stderr
 

@@ -162,13 +162,15 @@ def refusable(schema: Schema, path: str = "") -> Iterator[tuple[str, str]]:
             yield f"{field}.{name}".lstrip("."), "Required value"
         for bound in BOUNDS:
             if bound in node:
-                yield field, _REFUSALS[bound].format(node[bound])
+                is_open = bound == "minimum" and node.get("exclusiveMinimum", False)
+                yield field, (_ABOVE if is_open else _REFUSALS[bound]).format(node[bound])
         if node.get("x-kubernetes-list-type") in ("set", "map"):
             yield f"{field}[]", "Duplicate value"
         for rule in node.get("x-kubernetes-validations", ()):
             yield f"{field}{rule.get('fieldPath', '')}", rule["message"]
 
 
+_ABOVE = "should be greater than {}"
 _REFUSALS = {
     "minimum": "should be greater than or equal to {}",
     "maximum": "should be less than or equal to {}",
