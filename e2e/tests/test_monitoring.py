@@ -40,8 +40,7 @@ RADOS = {
 GATE = "plimsoll_live_gate_open"
 """Has series only while a Ceph cluster is watched."""
 
-SUITES = "plimsoll_suite_"  # there is no suite in this namespace
-LINES = "plimsoll_result_line_"  # no run in it searches for a line
+SUITES, LINES = "plimsoll_suite_", "plimsoll_result_line_"  # this namespace has neither suites nor searches for a line
 
 STALLS = "plimsoll_result_stall_seconds"
 """Has none if a client's log has gaps in every trial, as on a busy machine; the trials are then Suspect."""

@@ -7,7 +7,6 @@ from plimsoll.api.names import AbortReason, Operation, Outcome, Verdict
 from plimsoll.api.result import (
     Abort,
     ClientSummary,
-    Finding,
     Trial,
 )
 from plimsoll.api.state import TrialKey
@@ -15,7 +14,7 @@ from plimsoll.conductor.attempts import is_settled
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.plan.fingerprint import fingerprint
 from support.simulated_plan import make_plan
-from support.worst_results import FACTS, HOST, full_operation
+from support.worst_results import FACTS, HOST, full_operation, worst_fields
 
 LIMIT_OF_A_RESULT = 256 * 2**10
 
@@ -86,26 +85,7 @@ def test_the_largest_result_stays_below_its_limit() -> None:
     """10 repetitions of a mixed workload with syncs on 1000 clients, each repeated twice before it counted."""
     plan = make_plan(points=1, repetitions=10)
     ledger = Ledger(plan)
-    operations = tuple(full_operation(operation, 1) for operation in (Operation.READ, Operation.WRITE, Operation.SYNC))
-    slowest = tuple(
-        ClientSummary(
-            client=n,
-            node="node-" + "x" * 40,
-            start_offset_seconds=0.123456789,
-            runtime_seconds=300.123456789,
-            iops=10**6,
-            clock_offset_seconds=0.000123456789,
-            clock_error_seconds=0.000123456789,
-            stall_seconds=12.345678901234567,
-            host=HOST,
-        )
-        for n in range(8)
-    )
-    findings = tuple(
-        Finding(reason=f"Reason{n}", verdict=Verdict.SUSPECT, message="x" * 300, clients=tuple(range(32)))
-        for n in range(3)
-    )
-    rest = {"operations": operations, "slowest": slowest, "findings": findings, "clients": tuple(range(1000))}
+    rest = worst_fields()
     for number in range(plan.repetitions):
         for attempt in range(2):
             ledger.add("w-000", make_trial(number, attempt, verdict=Verdict.INVALID, **rest))

@@ -7,13 +7,13 @@ import pytest
 from plimsoll.api.environment import Environment
 from plimsoll.api.line import Ending, Line, Probe, ProbeOutcome
 from plimsoll.api.names import AbortReason, Operation, Outcome, Verdict
-from plimsoll.api.result import Abort, ClientSummary, Finding, OperationResult, Trial
+from plimsoll.api.result import Abort, OperationResult, Trial
 from plimsoll.api.state import TrialKey
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.sink import PLAN_FILE, FilesSink
 from plimsoll.conductor.size import MAX_STATUS_BYTES
 from support.search_simulation import search_plan
-from support.worst_results import FACTS, HOST, full_operation
+from support.worst_results import FACTS, full_operation, worst_fields
 
 _LINE = 3_000.0
 
@@ -115,26 +115,7 @@ def test_loads_without_an_outcome_do_not_use_up_the_probes(verdict: Verdict) -> 
 def test_the_largest_search_stays_below_the_limit_of_a_result() -> None:
     """40 probes of a mixed workload with syncs on 1000 clients, each repeated twice, and 20 interruptions."""
     ledger = Ledger(search_plan())
-    operations = tuple(full_operation(operation, 1) for operation in (Operation.READ, Operation.WRITE, Operation.SYNC))
-    slowest = tuple(
-        ClientSummary(
-            client=n,
-            node="node-" + "x" * 40,
-            start_offset_seconds=0.123456789,
-            runtime_seconds=300.123456789,
-            iops=10**6,
-            clock_offset_seconds=0.000123456789,
-            clock_error_seconds=0.000123456789,
-            stall_seconds=12.345678901234567,
-            host=HOST,
-        )
-        for n in range(8)
-    )
-    findings = tuple(
-        Finding(reason=f"Reason{n}", verdict=Verdict.SUSPECT, message="x" * 300, clients=tuple(range(32)))
-        for n in range(3)
-    )
-    rest = {"operations": operations, "slowest": slowest, "findings": findings, "clients": tuple(range(1000))}
+    rest = worst_fields()
     interrupted = Abort(reason=AbortReason.INTERRUPTED, message="suspended")
     chances = iter([*[ProbeOutcome.MET, ProbeOutcome.LATE] * 20])
     while (key := ledger.next_trial()) is not None:

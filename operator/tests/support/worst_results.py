@@ -2,11 +2,22 @@
 
 import math
 import random
+from typing import Any
 
 from pydantic import JsonValue
 
-from plimsoll.api.names import LatencyKind, Operation
-from plimsoll.api.result import HostSummary, Latency, OperationResult, Rates, Series, Steadiness, SteadyState
+from plimsoll.api.names import LatencyKind, Operation, Verdict
+from plimsoll.api.result import (
+    ClientSummary,
+    Finding,
+    HostSummary,
+    Latency,
+    OperationResult,
+    Rates,
+    Series,
+    Steadiness,
+    SteadyState,
+)
 from plimsoll.measure.histogram import Histogram
 
 STEADINESS = Steadiness(
@@ -65,3 +76,27 @@ def full_operation(operation: Operation, seed: int) -> OperationResult:
 
 FACTS: dict[str, JsonValue] = {f"fact{n}": [f"{m:02d}" * 20 for m in range(16)] for n in range(8)}
 """More facts of the clients than there are."""
+
+
+def worst_fields() -> dict[str, Any]:
+    """Return the largest fields of a trial of a mixed workload with syncs on 1000 clients."""
+    operations = tuple(full_operation(operation, 1) for operation in (Operation.READ, Operation.WRITE, Operation.SYNC))
+    slowest = tuple(
+        ClientSummary(
+            client=n,
+            node="node-" + "x" * 40,
+            start_offset_seconds=0.123456789,
+            runtime_seconds=300.123456789,
+            iops=10**6,
+            clock_offset_seconds=0.000123456789,
+            clock_error_seconds=0.000123456789,
+            stall_seconds=12.345678901234567,
+            host=HOST,
+        )
+        for n in range(8)
+    )
+    findings = tuple(
+        Finding(reason=f"Reason{n}", verdict=Verdict.SUSPECT, message="x" * 300, clients=tuple(range(32)))
+        for n in range(3)
+    )
+    return {"operations": operations, "slowest": slowest, "findings": findings, "clients": tuple(range(1000))}

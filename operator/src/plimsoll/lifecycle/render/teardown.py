@@ -94,7 +94,7 @@ def job(run: Run, record: TeardownRecord, settings: Settings) -> Json:
 
 
 def awaits_purge(job: Object) -> bool:
-    """Whether a teardown Job is told the run's file system; those of earlier versions are not."""
+    """Whether a teardown Job gets the name of the run's file system; those of earlier versions are not."""
     containers = job.get("spec", {}).get("template", {}).get("spec", {}).get("containers") or ()
     return any(one["name"] == FILE_SYSTEM_VARIABLE for container in containers for one in container.get("env") or ())
 
