@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 CLUSTER := e2e/cluster/cluster
 SHELL_SCRIPTS = .ci/run $(wildcard hack/*.sh operator/tests/golden/*.sh e2e/*.sh e2e/cluster/lib/*.sh) $(CLUSTER) \
     e2e/ceph/ceph e2e/ceph/check e2e/ceph/capture $(wildcard e2e/ceph/lib/*.sh) e2e/rook/rook e2e/rook/check \
-    e2e/csi/csi $(wildcard e2e/csi/lib/*.sh) \
+    e2e/csi/csi $(wildcard e2e/csi/lib/*.sh) e2e/studies/measure e2e/studies/all \
     e2e/monitoring/monitoring $(wildcard e2e/monitoring/lib/*.sh) \
     e2e/cluster/check e2e/cluster/versions.sh e2e/cluster/node/pod-network \
     $(filter-out %.py,$(wildcard e2e/cluster/build/*))
@@ -155,6 +155,10 @@ demo-layers: setup ## One BenchmarkRun on that Ceph from the network to a file s
 .PHONY: demo-line
 demo-line: setup ## How much that Ceph carries before latency breaks, searched for twice
 	e2e/demo.sh line
+
+.PHONY: studies
+studies: setup ## All five studies, in their small forms, on three Cephs at once: an hour
+	e2e/studies/all
 
 .PHONY: demo-study
 demo-study: setup ## A published study repeated on that Ceph, in 15 minutes: its hypotheses, and its shares beside yours

@@ -12,7 +12,7 @@ except with --keep-going.
 Tests that measure depend on what else the machine does. A stage with `repeats = true` that fails in MOST_REPEATED tests
 at most, or in one file, whose tests may share what failed, does not end the run: when all else is over, these tests run
 once more, alone, and must pass. The closing lines name them, since a test that is repeated often is a fault of the test
-or of the program.
+or of the program. A stage with `repeats_whole = true` measures without being tests: all of it is repeated likewise.
 
 A stage that takes longer than DEADLINE_FACTOR budgets, and longer than LEAST_DEADLINE_SECONDS, fails. A stopped stage
 gets SIGTERM and two minutes to clean up.
@@ -69,6 +69,7 @@ class Stage:
         nice: the niceness of its session as a whole, against other sessions; ignored by kernels that do not know it.
         repeats: whether failed tests are repeated alone. Its command passes the environment variable ONLY, the quoted
             names of tests, to pytest.
+        repeats_whole: whether the whole command is repeated alone after a failure.
 
     """
 
@@ -79,6 +80,7 @@ class Stage:
     after: tuple[str, ...] = ()
     nice: int = 0
     repeats: bool = False
+    repeats_whole: bool = False
 
 
 @dataclass(slots=True)
@@ -129,8 +131,9 @@ def read_stages(text: str) -> dict[str, Stage]:
         if unknown := [each for each in after if each not in stages]:
             raise ValueError(f"stage {name} needs {', '.join(unknown)}, not defined before it")
         warm = float(found["warm"])
-        cold, nice, repeats = float(found.get("cold", warm)), found.get("nice", 0), found.get("repeats", False)
-        stages[name] = Stage(name, found["command"], warm, cold, after, nice, repeats)
+        cold, nice = float(found.get("cold", warm)), found.get("nice", 0)
+        repeats, whole = found.get("repeats", False), found.get("repeats_whole", False)
+        stages[name] = Stage(name, found["command"], warm, cold, after, nice, repeats, whole)
     return stages
 
 
@@ -208,7 +211,9 @@ class Runner:
         for name, tests in self._progress.to_repeat.items():
             del self._progress.to_repeat[name]
             self._progress.repeated[name] = tests
-            stage = replace(self._progress.done[name].stage, name=f"{name}-repeated", after=(), repeats=False)
+            stage = replace(
+                self._progress.done[name].stage, name=f"{name}-repeated", after=(), repeats=False, repeats_whole=False
+            )
             self._start(stage, tests)
             return
 
@@ -254,8 +259,12 @@ class Runner:
         return failure
 
     def _postpone(self, execution: Execution) -> bool:
-        """Note the failed tests of a stage for their repetition; False if it failed for good."""
+        """Note what of a stage is to be repeated; False if it failed for good."""
         stage = execution.stage
+        if stage.repeats_whole and execution.code != TIMED_OUT:
+            self._progress.to_repeat[stage.name] = []
+            self._say(f"{self._now()} {stage.name}: will be repeated alone")
+            return True
         tests = failed_tests(_pytest_cache(stage)) if stage.repeats and execution.code != TIMED_OUT else []
         files = {name.partition("::")[0] for name in tests}
         if not tests or (len(tests) > MOST_REPEATED and len(files) > 1):
@@ -297,7 +306,7 @@ class Runner:
         kind = "an empty cache" if self._cold else "a filled cache"
         closing = f"\nFrom {kind}:\n{table(rows, details)}"
         for name, tests in self._progress.repeated.items():
-            closing += f"\nrepeated alone after a failure in {name}: {', '.join(tests)}"
+            closing += f"\nrepeated alone after a failure in {name}: {', '.join(tests) or 'all of it'}"
         return f"{closing}\nnot run: {', '.join(left_out)}" if left_out else closing
 
     def _budget(self, stage: Stage) -> float:

@@ -11,11 +11,11 @@ from plimsoll.suite.children import variant_runs
 from plimsoll.suite.merging import variant_spec
 from support.apiserver import ApiServer
 from support.kinds import RUNS, create
-from support.studies import FOLDER, OVERLAYS, STUDIES, suites_in
+from support.studies import CLUSTER_FORMS, FOLDER, OVERLAYS, STUDIES, suites_in
 
 pytestmark = pytest.mark.crd
 
-FOLDERS = [*map(Path, STUDIES), *OVERLAYS, Path("../../e2e/studies/kit")]
+FOLDERS = [*map(Path, STUDIES), *OVERLAYS, *CLUSTER_FORMS]
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=str)

@@ -284,3 +284,18 @@ def test_the_groups_of_tests_are_not_part_of_their_names(tmp_path: Path) -> None
     cache.parent.mkdir(parents=True)
     cache.write_text('{"a.py::b[x@y]@kube": true, "a.py::c[x@y]": true}')
     assert stages.failed_tests(tmp_path) == ["a.py::b[x@y]", "a.py::c[x@y]"]
+
+
+def test_a_stage_without_tests_is_repeated_as_a_whole(logs: Path, tmp_path: Path) -> None:
+    fails_once = f"test -e {tmp_path}/before || {{ touch {tmp_path}/before; exit 3; }}"
+    code, output = run(f"[demo]\ncommand = '{fails_once}'\nwarm = 60\nrepeats_whole = true\n")
+    assert code == 0
+    assert "demo: FAILED with exit code 3" in output
+    assert "demo-repeated: passed" in output
+    assert output.endswith("repeated alone after a failure in demo: all of it\n")
+
+
+def test_a_stage_that_fails_again_as_a_whole_fails_the_run(logs: Path) -> None:
+    code, output = run("[demo]\ncommand = 'exit 3'\nwarm = 60\nrepeats_whole = true\n")
+    assert code == 3
+    assert "demo-repeated: FAILED with exit code 3" in output
