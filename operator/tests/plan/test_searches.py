@@ -160,6 +160,18 @@ def test_a_first_load_with_too_few_operations_for_the_percentile_names_loads_and
     assert expand(_run(longer))
 
 
+def test_a_trial_in_which_a_growing_backlog_would_not_be_late_is_refused() -> None:
+    """At twice what the storage completes, an operation waits half of the trial at most."""
+    slow = {**RATE, "objectives": [*OBJECTIVES, {"percentile": "50", "latencyMicroseconds": 6_000_001}]}
+    assert problem(searching({"ioDepth": [64]}, slow)) == (
+        "runtimeSeconds: 60 is less than 10 times the 6 s that operations may take, so that a backlog which grows "
+        "until the end would not be late; raise it to at least 61, or lower latencyMicroseconds"
+    )
+    assert expand(_run({"fio": {"ioDepth": [64]}, "line": slow, "runtimeSeconds": 61}))
+    closed = {**DEPTH, "objectives": slow["objectives"]}
+    assert expand(searching({}, closed)), "a closed loop has no backlog"
+
+
 def test_the_rarest_operation_needs_as_many() -> None:
     mixed = {"pattern": "randrw", "readPercent": 90, "ioDepth": [64]}
     assert "needs 10000" in problem(searching(mixed, {**RATE, "start": 160}))

@@ -14,6 +14,12 @@ from plimsoll.plan.sweep import Sweep
 from plimsoll.tools.base import Timing, ToolParameters
 from plimsoll.tools.registry import TOOLS
 
+_LATENCIES_OF_A_TRIAL = 10
+"""In an open loop, a trial lasts at least so many times as long as the highest latency that meets an objective.
+
+A storage that completes less than arrives falls behind ever further; in a short trial no operation would be late yet.
+"""
+
 _LOADS = {Vary.RATE: "operations per second", Vary.DEPTH: "operations in flight"}
 
 
@@ -82,6 +88,7 @@ def _loads(sweep: Sweep, search: LineSearch, parameters: ToolParameters, clients
         yield _problem(sweep, "line.limit", search.limit, remedy)
     if search.vary is Vary.RATE:
         yield from _unknown_percentiles(sweep, search, settings, parameters.least_percent)
+        yield from _hidden_backlogs(sweep, search)
 
 
 def _unknown_percentiles(sweep: Sweep, search: LineSearch, settings: Settings, least_percent: int) -> Iterator[Problem]:
@@ -100,6 +107,20 @@ def _unknown_percentiles(sweep: Sweep, search: LineSearch, settings: Settings, l
             f"at least {ceil(needed / first)}, or choose a lower percentile"
         )
         yield _problem(sweep, "line.start", search.start, remedy)
+
+
+def _hidden_backlogs(sweep: Sweep, search: LineSearch) -> Iterator[Problem]:
+    """Yield a runtime in which a storage that carries clearly less than the line would not be late yet."""
+    runtime = sweep.workload.runtime_seconds
+    longest = max(objective.latency_microseconds for objective in search.objectives)
+    needed = ceil(Fraction(_LATENCIES_OF_A_TRIAL * longest, 10**6))
+    if runtime < needed:
+        remedy = (
+            f"is less than {_LATENCIES_OF_A_TRIAL} times the {longest / 10**6:.3g} s that operations may take, so "
+            f"that a backlog which grows until the end would not be late; raise it to at least {needed}, or lower "
+            "latencyMicroseconds"
+        )
+        yield _problem(sweep, "runtimeSeconds", runtime, remedy)
 
 
 def _problem(sweep: Sweep, field: str, value: object, remedy: str) -> Problem:
