@@ -119,11 +119,23 @@ def drifting(line: float, noise: float, loss: float) -> Storage:
     return lambda load, number, chance: linear(line * (1 - loss) ** number, noise)(load, number, chance)
 
 
-def starved(line: float, noise: float, least: float) -> Storage:
-    """Return linear storage whose clients offer only a part of the load, evenly drawn from `least` to 1."""
+def collapsing(line: float, noise: float) -> Storage:
+    """Return storage that completes a third of what it carries, late, where more arrives."""
+
+    def measure(load: float, _: int, chance: random.Random) -> Observation:
+        capacity = line * _factor(chance, noise)
+        if load <= capacity:
+            return observation(load, IDLE)
+        return observation(load, 9 * IDLE, achieved=capacity / 3, full=_FULL)
+
+    return measure
+
+
+def starved(line: float, noise: float, least: float, most: float = 1.0) -> Storage:
+    """Return linear storage whose clients offer only a part of the load, evenly drawn from `least` to `most`."""
 
     def measure(load: float, number: int, chance: random.Random) -> Observation:
-        found = linear(line, noise)(load * chance.uniform(least, 1), number, chance)
+        found = linear(line, noise)(load * chance.uniform(least, most), number, chance)
         return replace(found, whole=replace(found.whole, offered=load))
 
     return measure

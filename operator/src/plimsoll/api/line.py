@@ -65,10 +65,14 @@ class ProbeOutcome(StrEnum):
     """An objective does not hold."""
 
     NOT_ACHIEVED = "NotAchieved"
-    """Less load was achieved than was offered, of all clients, of one of them, or of reads or writes."""
+    """Less load was achieved than was offered, of all clients, of one of them, or of reads or writes; in an open loop
+    because submissions blocked."""
 
     DEPTH_FULL = "DepthFull"
-    """At least 1 % of a client's submissions found the depth full, so operations started late."""
+    """At least 1 % of a client's submissions filled the depth, or it was full for so long that too little arrived."""
+
+    NOT_OFFERED = "NotOffered"
+    """Clients offered less than half of the load, and not because the depth was full; the probe does not count."""
 
     UNKNOWN = "Unknown"
     """There are no trustworthy numbers, or too few operations for the percentile of an objective."""
@@ -147,8 +151,8 @@ class Probe(Model):
         offered: Offered load: operations per second or operations in flight of all clients together.
         achieved: Achieved load: completed operations per second or, for a depth, the mean number of operations in
             flight; absent without numbers.
-        depth_full_percent: Percentage of submissions that found the depth full, of the client with the highest; absent
-            for a depth and without numbers.
+        depth_full_percent: Percentage of submissions that filled the depth, of the client with the highest; absent for
+            a depth and without numbers.
         outcome: Whether the trial met the objectives.
 
     """

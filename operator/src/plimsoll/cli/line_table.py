@@ -30,7 +30,7 @@ from plimsoll.report.text import duration_text
 
 VERDICT_COLOUR = {Verdict.VALID: "green", Verdict.SUSPECT: "yellow", Verdict.INVALID: "red", UNFINISHED: "cyan"}
 
-_OUTCOME_COLOUR = {ProbeOutcome.MET: "green", ProbeOutcome.UNKNOWN: "dim"}
+_OUTCOME_COLOUR = {ProbeOutcome.MET: "green", ProbeOutcome.UNKNOWN: "dim", ProbeOutcome.NOT_OFFERED: "dim"}
 _BROKEN = "yellow"
 
 PROBE_COLUMNS = (

@@ -43,8 +43,9 @@ def at_load(point: Point, search: LineSearch, load: float) -> Point:
 
 def offer_at(point: Point, search: LineSearch, load: float) -> Offer:
     """Return the offer of this load at a point."""
-    shares = {operation: percent / 100 for operation, percent in _parameters(point).shares.items()}
-    return Offer(search=search, load=load, shares=shares)
+    parameters = _parameters(point)
+    shares = {operation: percent / 100 for operation, percent in parameters.shares.items()}
+    return Offer(search=search, load=load, depth=parameters.most_in_flight, shares=shares)
 
 
 def _parameters(point: Point) -> ToolParameters:

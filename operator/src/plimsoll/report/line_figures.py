@@ -39,6 +39,7 @@ _FORMS = {
     ProbeOutcome.LATE: "triangle-up",
     ProbeOutcome.NOT_ACHIEVED: "x",
     ProbeOutcome.DEPTH_FULL: "square",
+    ProbeOutcome.NOT_OFFERED: "diamond-wide",
     ProbeOutcome.UNKNOWN: "diamond",
 }
 _COLOURS = {
@@ -46,6 +47,7 @@ _COLOURS = {
     ProbeOutcome.LATE: "$bad",
     ProbeOutcome.NOT_ACHIEVED: "$bad",
     ProbeOutcome.DEPTH_FULL: "$warn",
+    ProbeOutcome.NOT_OFFERED: "$muted",
     ProbeOutcome.UNKNOWN: "$muted",
 }
 """Of the probes of a single search; those of several searches have the colours of their searches."""

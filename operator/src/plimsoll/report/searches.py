@@ -19,7 +19,7 @@ class ProbedLoad:
         offered: operations per second or operations in flight of all clients together.
         achieved: likewise; None without numbers.
         load: the load that the storage met: in an open loop what arrived, unless the depth was full.
-        depth_full_percent: percentage of submissions that found the depth full; None if unknown.
+        depth_full_percent: percentage of submissions that filled the depth; None if unknown.
 
     """
 

@@ -157,6 +157,11 @@ class ToolParameters(Model):
         return {}
 
     @property
+    def most_in_flight(self) -> int | None:
+        """Operations that one client can have in flight, however many are due; None if nothing limits them."""
+        return None
+
+    @property
     def least_percent(self) -> int:
         """The operations of the rarest kind, in percent of all."""
         return min(self.shares.values(), default=100)

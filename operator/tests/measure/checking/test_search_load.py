@@ -157,6 +157,17 @@ def test_writes_that_never_complete_while_reads_do_fill_the_depth() -> None:
     assert outcome(numbers) is ProbeOutcome.DEPTH_FULL
 
 
+def test_a_device_that_blocks_submissions_broke_although_its_depth_was_never_full() -> None:
+    """Of 1000 operations offered per second, the device took 600, and each submission waited for 0.7 ms."""
+    found = working(600)
+    blocking = [one.model_copy(update={"submission_nanoseconds": 700_000.0}) for one in found.operations]
+    quick = [one.model_copy(update={"submission_nanoseconds": 20_000.0}) for one in found.operations]
+    numbers = measure(document(0, measurement(*blocking, depth_full_share=0.0)), offer=offer(1000))
+    assert outcome(numbers) is ProbeOutcome.NOT_ACHIEVED
+    numbers = measure(document(0, measurement(*quick, depth_full_share=0.0)), offer=offer(1000))
+    assert outcome(numbers) is ProbeOutcome.MET
+
+
 def test_an_impossible_share_of_full_depth_costs_its_measurement() -> None:
     assert "OutputUnreadable" in reasons(measure(document(0, working(100, full=1.5)), offer=offer(100)))
 

@@ -8,6 +8,7 @@ import pytest
 from plimsoll.api.line import LineSearch, Objective, ProbeOutcome, Vary
 from plimsoll.api.names import LatencyKind, Operation, Verdict
 from plimsoll.api.result import Latency, OperationResult, Rates, Window
+from plimsoll.measure.histogram import Histogram, bin_index
 from plimsoll.measure.line.load import ClientLoad, PartialLoad
 from plimsoll.measure.line.observation import Observation, observed, outcome_of, probe_of
 from plimsoll.measure.line.offer import Offer
@@ -111,9 +112,10 @@ def test_each_objective_needs_its_latency() -> None:
 
 def test_what_clients_did_not_offer_was_not_asked_of_the_storage() -> None:
     assert judged(achieved=700) is ProbeOutcome.MET
-    assert judged(achieved=499) is ProbeOutcome.UNKNOWN
+    assert judged(achieved=499) is ProbeOutcome.NOT_OFFERED
     assert judged(achieved=499, latencies=(6_000_000, 900_000)) is ProbeOutcome.LATE
-    assert judged(achieved=0, latencies=(None, None)) is ProbeOutcome.UNKNOWN
+    assert judged(achieved=0, latencies=(None, None)) is ProbeOutcome.NOT_OFFERED
+    assert judged(achieved=900, latencies=(None, None)) is ProbeOutcome.UNKNOWN
     assert judged(achieved=0, latencies=(None, None), depth_full_share=None) is ProbeOutcome.NOT_ACHIEVED
 
 
@@ -125,7 +127,59 @@ def test_a_part_that_fell_short_breaks_the_trial() -> None:
     missing = replace(bad, achieved=200)
     assert judged(parts=(good, bad), depth_full_share=None) is ProbeOutcome.NOT_ACHIEVED
     assert [judged(parts=(good, part)) for part in (good, bad)] == [ProbeOutcome.MET] * 2
-    assert judged(parts=(good, missing)) is ProbeOutcome.UNKNOWN
+    assert judged(parts=(good, missing)) is ProbeOutcome.NOT_OFFERED
+
+
+def test_chance_alone_is_no_client_that_offers_less_than_half() -> None:
+    """Of 100 clients that are each offered 15 operations, some get 7 or fewer in most trials."""
+    few = [PartialLoad(offered=5, achieved=got / 3, operations=15) for got in (15, 7, 5, *[15] * 97)]
+    assert judged(parts=few) is ProbeOutcome.MET
+    none = [PartialLoad(offered=5, achieved=got / 3, operations=15) for got in (15, 0, *[15] * 98)]
+    assert judged(parts=none) is ProbeOutcome.NOT_OFFERED
+
+
+def test_submissions_that_block_break_a_load_that_was_not_achieved() -> None:
+    """A device with room for fewer operations than the depth never lets it fill."""
+    assert judged(achieved=800, blocks=True) is ProbeOutcome.NOT_ACHIEVED
+    assert judged(achieved=400, blocks=True) is ProbeOutcome.NOT_ACHIEVED
+    late = judged(achieved=400, blocks=True, latencies=(6_000_000, 900_000))
+    assert late is ProbeOutcome.NOT_ACHIEVED, "it broke at what was offered, not at what it completed"
+    assert judged(achieved=1000, blocks=True) is ProbeOutcome.MET
+    assert judged(vary=Vary.DEPTH, depth_full_share=None, blocks=True) is ProbeOutcome.MET
+
+
+@pytest.mark.parametrize(
+    ("rate", "blocked", "is_blocked"),
+    [
+        pytest.param(800, 0.19, True, id="blocking explains what is missing"),
+        pytest.param(400, 0.58, True, id="most of the time"),
+        pytest.param(950, 0.05, False, id="too little to tell it from what submissions cost"),
+        pytest.param(385, 0.26, False, id="observed where fio got a third of a processor"),
+        pytest.param(9000, 0.001, False, id="what submissions cost is the client's"),
+    ],
+)
+def test_a_client_is_blocked_if_that_explains_what_is_missing(
+    rate: float,
+    blocked: float,
+    is_blocked: bool,  # noqa: FBT001 - a case
+) -> None:
+    client = ClientLoad(rate=rate, in_flight=1, longest=0.001, blocked=blocked)
+    assert client.is_blocked(10_000 if rate > 1000 else 1000) is is_blocked
+
+
+def test_a_few_operations_show_that_a_percentile_is_too_high_but_not_what_it_is() -> None:
+    slow, fast = bin_index(6_000_000), bin_index(1_000_000)
+    for late, expected in ((300, math.inf), (20, math.inf), (19, None), (0, None)):
+        counts = {fast: 318 - late, slow: late}
+        histogram = Histogram(counts={index: count for index, count in counts.items() if count}).encode()
+        one = operation(percentiles={"50": 900_000}, count=318)
+        known = one.model_copy(update={"latency": one.latency.model_copy(update={"histogram": histogram})})
+        assert observation(known).latencies == [expected, 900_000]
+
+
+def test_a_depth_that_is_full_breaks_the_load_before_latencies_do() -> None:
+    """What a saturated storage completes is no load that arrived: it may be far below what the storage carries."""
+    assert judged(achieved=300, depth_full_share=0.9, latencies=(60_000_000, 900_000)) is ProbeOutcome.DEPTH_FULL
 
 
 def test_a_rate_is_that_of_all_operations_without_syncs() -> None:

@@ -12,7 +12,19 @@ from plimsoll.api.names import Verdict
 from plimsoll.measure.line.probe import TriedLoad
 from plimsoll.measure.line.search import progress_of
 from plimsoll.measure.line.settings import Settings
-from support.offered import HockeyStick, Storage, bimodal, cliff, drifting, linear, notched, search, sparse, starved
+from support.offered import (
+    HockeyStick,
+    Storage,
+    bimodal,
+    cliff,
+    collapsing,
+    drifting,
+    linear,
+    notched,
+    search,
+    sparse,
+    starved,
+)
 
 SETTINGS = Settings(start=500, limit=50_000)
 ROUGH = Settings(start=500, limit=50_000, precision_percent=20)
@@ -259,6 +271,36 @@ def test_a_line_within_the_loads_is_rarely_claimed_to_be_beyond_them(
     endings = [search(linear(line, 0.05), bounds, seed)[0].ending for seed in range(12)]
     # Of 12 claims that are wrong with 2.5 % each, more than 2 come in 0.3 % of tests.
     assert endings.count(wrong) <= 2
+
+
+@pytest.mark.parametrize("part", [0.96, 0.9, 0.6])
+def test_clients_that_never_offer_the_highest_load_use_up_no_probes(part: float) -> None:
+    """A replay of 10,000 arrivals per second is 10 % slower than its trace, however fast the storage is."""
+    line, probes = search(starved(10**6, 0.02, part, part), Settings(start=500, limit=10_000), 0)
+    assert (line.ending, line.estimate, line.high) == (Ending.NEVER_BROKE, None, None)
+    assert line.low == pytest.approx(part * 10_000), "what did not arrive was not carried"
+    assert len(probes) <= 12
+
+
+def test_a_line_between_what_arrives_of_the_highest_load_and_that_load_is_still_found() -> None:
+    line, _ = search(starved(9_000, 0.02, 0.8), Settings(start=500, limit=10_000), 3)
+    assert line.low is not None
+    assert line.low <= 9_000 <= (line.high or math.inf)
+
+
+def test_storage_that_collapses_under_overload_has_the_line_that_it_carries() -> None:
+    """Overloaded, it is late and completes a third of what it carries: that is no load that arrived."""
+    line, _ = search(collapsing(7_000, 0.02), SETTINGS, 1)
+    assert line.ending is Ending.PRECISE
+    assert (line.low or 0) < 7_000 < (line.high or 0)
+
+
+def test_it_gives_up_where_clients_offer_less_than_half_of_the_first_load() -> None:
+    """Higher loads would not help: they have too few processors, not too few operations."""
+    line, probes = search(starved(10**6, 0.02, 0.3, 0.4), SETTINGS, 0)
+    assert line == Line(ending=Ending.PROBES_DO_NOT_COUNT, probes=4, counted=0)
+    assert {probe.outcome for probe in probes} == {ProbeOutcome.NOT_OFFERED}
+    assert {probe.offered for probe in probes} == {500}
 
 
 def test_a_claim_names_the_highest_or_lowest_load_that_was_offered() -> None:

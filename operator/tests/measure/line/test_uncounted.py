@@ -30,6 +30,11 @@ def test_too_few_operations_have_a_remedy() -> None:
     assert uncounted_text(few) == "too few operations for the percentile (raise runtimeSeconds) in 3 probes"
 
 
+def test_clients_that_offer_too_little_have_a_remedy_of_their_own() -> None:
+    trials = [probe(number, 500, ProbeOutcome.NOT_OFFERED, achieved=100) for number in range(4)]
+    assert uncounted_text(trials).startswith("clients offered less than half of the load (give each at least two CPUs")
+
+
 def test_a_search_without_a_probe_that_counts_is_invalid_and_says_why() -> None:
     trials = [invalid(number, "RuntimeTooShort") for number in range(5)]
     gave_up = Line(ending=Ending.PROBES_DO_NOT_COUNT, probes=5, counted=0)

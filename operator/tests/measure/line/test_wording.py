@@ -204,7 +204,7 @@ def test_never_broke_names_the_highest_load_that_the_clients_can_share() -> None
     assert found.ending is Ending.NEVER_BROKE
     assert {one.load for one in probes} == {1000}
     assert wording.ending_sentence(found, asked).startswith(
-        "The line is above 1,000 IOPS, the highest load up to limit (1,999) that the clients can share evenly, with"
+        "The line is above 1,000 IOPS, the most that the clients offered up to limit (1,999), with 97.5 % confidence"
     )
     assert wording.load_text(found, asked) == "more than 1,000"
 

@@ -1,8 +1,10 @@
 """What each client did of a load."""
 
 from plimsoll.api.names import Operation
+from plimsoll.measure.checking import checks
 from plimsoll.measure.intake import ClientMeasurement
 from plimsoll.measure.line.load import ClientLoad, mean_in_flight
+from plimsoll.measure.sample import Measurement
 from plimsoll.measure.series import Share
 from plimsoll.measure.window import NANOSECONDS, Interval
 
@@ -16,7 +18,15 @@ def client_load(item: ClientMeasurement, window: Interval) -> ClientLoad:
         in_flight=mean_in_flight(loads),
         longest=max((share.sample.latency.max_nanoseconds for share in shares), default=0) / NANOSECONDS,
         depth_full_share=item.measurement.depth_full_share,
+        blocked=_blocked(item.measurement),
     )
+
+
+def _blocked(measurement: Measurement) -> float:
+    """Return the share of the submitting threads' time that submissions took beyond what they cost a client."""
+    cost = checks.THINKING_SECONDS * NANOSECONDS
+    beyond = (one.ios * max(0.0, (one.submission_nanoseconds or 0.0) - cost) for one in measurement.operations)
+    return sum(beyond) / (measurement.runtime * measurement.submitters)
 
 
 def _rate(share: Share, window: Interval) -> float:

@@ -16,6 +16,13 @@ LEAST_SHORTFALL = 0.01
 MOST_UNAVOIDABLE = checks.EDGE_SHARE
 """Of a depth, whatever may explain that less is in flight: one slow operation does not excuse an empty queue."""
 
+MOST_BLOCKED = 0.1
+"""From this share of a client's time on, submissions that block may be why less arrived than was offered."""
+
+_EXPLAINED = 0.75
+"""Of what is missing, the least part that blocked submissions explain if the storage is the cause. A client that does
+not get a processor in time loses it in submissions too, but not mainly there (observed: up to half)."""
+
 _CHANCE = NormalDist().cdf(-3)
 """Of a trial: chance alone makes it fall short in 1 of 741."""
 
@@ -45,6 +52,11 @@ class PartialLoad:
             tolerated = min(tolerated + self.unavoidable, MOST_UNAVOIDABLE)
         return self.achieved >= self.offered * (1 - tolerated)
 
+    def is_mostly_achieved(self, among: int = 1) -> bool:
+        """Whether at least half of it was achieved, or less only by chance in one of so many parts."""
+        tolerated = max(1 / 2, tolerated_shortfall(self.operations, among))
+        return self.achieved >= self.offered * (1 - tolerated)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientLoad:
@@ -54,7 +66,8 @@ class ClientLoad:
         rate: operations completed per second, without syncs.
         in_flight: mean number of operations in flight; None if a mean latency is unknown.
         longest: latency of the longest operation, in seconds.
-        depth_full_share: share of submissions, 0 to 1, that found the depth full; None if the tool does not know it.
+        depth_full_share: share of submissions, 0 to 1, that filled the depth; None if the tool does not know it.
+        blocked: share of the time, 0 to 1, in which submissions blocked: the part of them beyond 10 us each.
 
     """
 
@@ -62,6 +75,12 @@ class ClientLoad:
     in_flight: float | None
     longest: float
     depth_full_share: float | None = None
+    blocked: float = 0.0
+
+    def is_blocked(self, offered: float) -> bool:
+        """Whether submissions that blocked are why it did less than it was offered, in operations per second."""
+        missing = 1 - self.rate / offered - self.rate * checks.THINKING_SECONDS
+        return self.blocked >= max(MOST_BLOCKED, _EXPLAINED * missing)
 
     def part_of(self, offer: Offer, offered: float, seconds: float) -> PartialLoad:
         """Return what it achieved of the load that it was offered."""

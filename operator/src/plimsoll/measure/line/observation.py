@@ -17,10 +17,14 @@ from plimsoll.api.result import OperationResult, Window
 from plimsoll.measure.latency import MINIMUM_BEYOND
 from plimsoll.measure.line.load import ClientLoad, PartialLoad, mean_in_flight
 from plimsoll.measure.line.offer import Offer
+from plimsoll.measure.line.omission import late_operations, omits_arrivals
 from plimsoll.measure.window import NANOSECONDS
 
 MOST_DEPTH_FULL = 0.01
-"""From this share of a client's submissions that found the depth full, operations started late."""
+"""From this share of a client's submissions that filled the depth, operations started late."""
+
+SURELY_LATE = 2 * MINIMUM_BEYOND
+"""So many late operations break an objective that fewer than half as many may exceed: that is no chance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +35,10 @@ class Observation:
         whole: the load that was offered and the one that was achieved: operations completed per second or, for a depth,
             the mean number of operations in flight (Little's law: their rate times their mean latency in seconds).
         parts: those of each client and of each operation, where there are several.
-        depth_full_share: share of submissions that found the depth full, of the client with the highest; None in a
+        depth_full_share: share of submissions that filled the depth, of the client with the highest; None in a
             closed loop, where all do, or if the tool does not know it.
+        blocks: submissions of a client blocked, and that is why less arrived than was offered.
+        omits_arrivals: the depth was full for so long that the latencies of an open loop say too little.
         latencies: of each objective, its percentile in nanoseconds, of the operation with the highest: infinity if it
             exceeds what the tool can count, None if there are too few operations to know it.
 
@@ -43,6 +49,8 @@ class Observation:
     parts: Sequence[PartialLoad] = ()
     depth_full_share: float | None
     latencies: Sequence[float | None]
+    blocks: bool = False
+    omits_arrivals: bool = False
 
     @property
     def is_achieved(self) -> bool:
@@ -51,13 +59,20 @@ class Observation:
 
     @property
     def is_mostly_achieved(self) -> bool:
-        """Whether half of the load, and of each part of it, was achieved."""
-        return all(2 * part.achieved >= part.offered for part in (self.whole, *self.parts))
+        """Whether half of the load, and of each part of it, was achieved, or less only by chance."""
+        parts = all(part.is_mostly_achieved(among=len(self.parts)) for part in self.parts)
+        return self.whole.is_mostly_achieved() and parts
 
     @property
     def is_depth_full(self) -> bool:
         """Whether an open loop had no room for a client's arrivals; not if that is unknown."""
-        return self.vary is Vary.RATE and (self.depth_full_share or 0.0) >= MOST_DEPTH_FULL
+        is_often_full = (self.depth_full_share or 0.0) >= MOST_DEPTH_FULL
+        return self.vary is Vary.RATE and (is_often_full or self.omits_arrivals)
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether the storage kept a client of an open loop from submitting what was due."""
+        return self.vary is Vary.RATE and self.blocks and not self.is_achieved
 
 
 def observed(
@@ -75,12 +90,16 @@ def observed(
     varies_depth = offer.search.vary is Vary.DEPTH
     if varies_depth and whole.in_flight is None:
         return None
+    total = whole.part_of(offer, offer.load, window.seconds)
+    share = None if varies_depth else _highest_share(clients)
     return Observation(
         vary=offer.search.vary,
-        whole=whole.part_of(offer, offer.load, window.seconds),
+        whole=total,
         parts=(*_of_clients(offer, clients, window.seconds), *_of_operations(offer, loads, window.seconds)),
-        depth_full_share=None if varies_depth else _highest_share(clients),
+        depth_full_share=share,
+        blocks=any(client.is_blocked(offer.load / len(clients)) for client in clients),
         latencies=[_worst(loads, objective) for objective in offer.search.objectives],
+        omits_arrivals=bool(share) and omits_arrivals(offer, loads, total, max(1, len(clients))),
     )
 
 
@@ -88,7 +107,8 @@ def outcome_of(observation: Observation, objectives: Sequence[Objective]) -> Pro
     """Judge a trial by the objectives, all of which must hold.
 
     In an open loop whose share of full depth is unknown, latencies that hold prove nothing. Where it is known, only a
-    full depth says that the storage fell behind: otherwise its clients offered less, and what arrived is the load (see
+    full depth or submissions that block say that the storage fell behind, and then it broke at what was offered,
+    however little it completed. Otherwise its clients offered less, and what arrived is the load (see
     `plimsoll.measure.line.probe`). Where they offered less than half of it, the trial says nothing about the load.
 
     Raises:
@@ -99,15 +119,18 @@ def outcome_of(observation: Observation, objectives: Sequence[Objective]) -> Pro
         None if latency is None else latency <= objective.latency_nanoseconds
         for objective, latency in zip(objectives, observation.latencies, strict=True)
     ]
-    if False in met:
-        return ProbeOutcome.LATE
     if observation.is_depth_full:
         return ProbeOutcome.DEPTH_FULL
+    if observation.is_blocked:
+        return ProbeOutcome.NOT_ACHIEVED
+    if False in met:
+        return ProbeOutcome.LATE
     if observation.depth_full_share is None and not observation.is_achieved:
         return ProbeOutcome.NOT_ACHIEVED
+    if observation.vary is Vary.RATE and not observation.is_mostly_achieved:
+        return ProbeOutcome.NOT_OFFERED
     is_known = observation.vary is Vary.DEPTH or observation.depth_full_share is not None
-    is_offered = observation.vary is Vary.DEPTH or observation.is_mostly_achieved
-    return ProbeOutcome.MET if is_known and is_offered and None not in met else ProbeOutcome.UNKNOWN
+    return ProbeOutcome.MET if is_known and None not in met else ProbeOutcome.UNKNOWN
 
 
 def probe_of(offer: Offer, observation: Observation | None = None, verdict: Verdict = Verdict.INVALID) -> Probe:
@@ -161,10 +184,14 @@ def _worst(loads: Sequence[OperationResult], objective: Objective) -> float | No
 
 
 def _percentile(operation: OperationResult, objective: Objective) -> float | None:
-    """Return a percentile of latency in nanoseconds; infinity beyond the end of the histogram, None if unknown."""
+    """Return a percentile of latency in nanoseconds; None if there are too few operations to know it.
+
+    Infinity beyond the end of the histogram, or if too few operations are enough to know that it is too high.
+    """
     latency = operation.latency
     if (found := latency.percentiles.get(objective.percentile)) is not None:
         return found
     beyond = math.floor(latency.count * (1 - Fraction(objective.percentile) / 100))
     is_beyond_the_end = latency.kind is LatencyKind.FULL and beyond >= MINIMUM_BEYOND
-    return math.inf if is_beyond_the_end else None
+    is_late = late_operations(latency, objective.latency_nanoseconds) >= SURELY_LATE
+    return math.inf if is_beyond_the_end or is_late else None

@@ -12,6 +12,8 @@ from plimsoll.measure.summary import last_attempts
 BROKEN = {ProbeOutcome.LATE, ProbeOutcome.NOT_ACHIEVED, ProbeOutcome.DEPTH_FULL}
 """The outcomes of a trial that broke."""
 
+_SAYS_NOTHING = {ProbeOutcome.UNKNOWN, ProbeOutcome.NOT_OFFERED}
+
 _SHORT = 0.95
 
 
@@ -48,12 +50,17 @@ class TriedLoad:
     @property
     def counts(self) -> bool:
         """Whether the probe says anything about the storage."""
-        return self.has_numbers and self.outcome is not ProbeOutcome.UNKNOWN
+        return self.has_numbers and self.outcome not in _SAYS_NOTHING
 
     @property
     def has_numbers(self) -> bool:
-        """Whether its numbers are trustworthy; if it does not count nevertheless, they were too few."""
+        """Whether its numbers are trustworthy."""
         return self.verdict is not Verdict.INVALID
+
+    @property
+    def has_too_few(self) -> bool:
+        """Whether its numbers are trustworthy, but of too few operations, which a higher load would have."""
+        return self.has_numbers and self.outcome is ProbeOutcome.UNKNOWN
 
 
 def arrived_load(trial: Trial, probe: Probe) -> float:

@@ -26,6 +26,7 @@ from plimsoll.measure.line.claim import NEEDED, claim_evidence
 from plimsoll.measure.line.curve import Posterior, Trial, posterior
 from plimsoll.measure.line.drift import drift_evidence
 from plimsoll.measure.line.ladder import next_rung
+from plimsoll.measure.line.load import LEAST_SHORTFALL
 from plimsoll.measure.line.monotone import exception_evidence
 from plimsoll.measure.line.probe import TriedLoad
 from plimsoll.measure.line.result import Progress
@@ -98,7 +99,7 @@ class _Search:
     def sparse(self) -> set[float]:
         """The loads that yield too few operations: below all loads that count, since chance explains it elsewhere."""
         lowest = min((probe.offered for probe in self.counted), default=math.inf)
-        return {probe.offered for probe in self.probes if _is_sparse(probe) and probe.offered < lowest}
+        return {probe.offered for probe in self.probes if probe.has_too_few and probe.offered < lowest}
 
     @cached_property
     def least(self) -> float:
@@ -118,7 +119,7 @@ class _Search:
         return max(at.values(), default=0) >= _MOST_VAIN
 
     def _is_vain(self, probe: TriedLoad) -> bool:
-        return not probe.counts and (probe.offered not in self.sparse or not probe.has_numbers)
+        return not probe.counts and (probe.offered not in self.sparse or not probe.has_too_few)
 
     def _first_outcomes(self) -> dict[float, bool]:
         outcomes = dict.fromkeys(self.sparse, False)
@@ -129,18 +130,33 @@ class _Search:
     def _ending(self) -> Ending | None:
         estimate, low, high = self.interval
         if low >= self.settings.highest:
-            return Ending.NEVER_BROKE if self._is_proven(self.settings.highest, met=True) else None
+            return Ending.NEVER_BROKE if self.proven_above else None
         if high <= self.least > self.settings.lowest:
             return Ending.PROBES_DO_NOT_COUNT
         if high <= self.settings.lowest:
-            return Ending.BROKEN_AT_FIRST if self._is_proven(self.settings.lowest, met=False) else None
+            return Ending.BROKEN_AT_FIRST if self._is_proven_below() else None
+        if self.proven_above and not any(probe.is_broken and probe.load >= self.proven_above for probe in self.counted):
+            return Ending.NEVER_BROKE
         is_narrow = high - low <= max(self.settings.precision_percent / 100 * estimate, self.settings.step)
         return Ending.PRECISE if is_narrow and self._line().estimate is not None else None
 
-    def _is_proven(self, load: float, *, met: bool) -> bool:
-        """Whether most trials at a load meet the objectives, or break, with 97.5 %."""
-        at = (probe for probe in self.counted if probe.offered == load and not probe.is_short)
-        return claim_evidence(probe.is_broken != met for probe in at) >= NEEDED
+    @cached_property
+    def proven_above(self) -> float | None:
+        """The load that most trials carry, with 97.5 %: the highest, or the least that arrived of it; None if none is.
+
+        Clients that cannot offer the highest load would offer no more of it in any number of trials.
+        """
+        highest = self.settings.highest
+        at = [probe for probe in self.counted if probe.offered == highest]
+        if claim_evidence(not probe.is_broken for probe in at) < NEEDED:
+            return None
+        least = min(probe.load for probe in at if not probe.is_broken)
+        return least if least < highest * (1 - LEAST_SHORTFALL) else highest
+
+    def _is_proven_below(self) -> bool:
+        """Whether most trials at the lowest load break, with 97.5 %."""
+        at = (probe for probe in self.counted if probe.offered == self.settings.lowest and not probe.is_short)
+        return claim_evidence(probe.is_broken for probe in at) >= NEEDED
 
     def _placed(self) -> float:
         _, low, high = self.interval
@@ -187,14 +203,14 @@ class _Search:
         made = self._made(ending)
         if not self.trials:
             return made
+        if ending is Ending.NEVER_BROKE:
+            return made.model_copy(update={"low": self.proven_above})
         estimate, low, high = self.interval
         lowest, highest = self.settings.lowest, self.settings.highest
         held = [probe.load for probe in self.counted if not probe.is_broken and probe.load <= estimate]
         broke = [probe.load for probe in self.counted if probe.is_broken and probe.load >= estimate]
         if low >= highest:
-            proven = ending is Ending.NEVER_BROKE
-            below = highest if proven else max((load for load in held if load < highest), default=None)
-            return made.model_copy(update={"low": below})
+            return made.model_copy(update={"low": max((load for load in held if load < highest), default=None)})
         if high <= lowest:
             proven = ending is Ending.BROKEN_AT_FIRST
             above = lowest if proven else min((load for load in broke if load > lowest), default=None)
@@ -211,7 +227,3 @@ class _Search:
     def _made(self, ending: Ending | None = None) -> Line:
         """Return the line of which nothing is known."""
         return Line(ending=ending, probes=len(self.probes), counted=len(self.counted))
-
-
-def _is_sparse(probe: TriedLoad) -> bool:
-    return probe.has_numbers and not probe.counts

@@ -9,7 +9,13 @@ from plimsoll.api.result import Trial
 from plimsoll.measure.summary import last_attempts
 from plimsoll.measure.wording import first_few
 
-TOO_FEW_OPERATIONS = "too few operations for the percentile (raise runtimeSeconds)"
+_WHY = {
+    ProbeOutcome.UNKNOWN: "too few operations for the percentile (raise runtimeSeconds)",
+    ProbeOutcome.NOT_OFFERED: (
+        "clients offered less than half of the load (give each at least two CPUs, use more clients, or lower the loads)"
+    ),
+}
+"""Why a probe with trustworthy numbers does not count."""
 
 _NAMED = 3
 
@@ -34,8 +40,8 @@ def _reasons(trial: Trial) -> Iterator[str]:
     elif trial.verdict is Verdict.INVALID:
         invalid = [finding.reason for finding in trial.findings if finding.verdict is Verdict.INVALID]
         yield from dict.fromkeys(invalid)
-    elif trial.probe is not None and trial.probe.outcome is ProbeOutcome.UNKNOWN:
-        yield TOO_FEW_OPERATIONS
+    elif trial.probe is not None and trial.probe.outcome in _WHY:
+        yield _WHY[trial.probe.outcome]
 
 
 def _probes(count: int) -> str:

@@ -16,6 +16,7 @@ _OUTCOME = {
     ProbeOutcome.LATE: "late",
     ProbeOutcome.NOT_ACHIEVED: "not achieved",
     ProbeOutcome.DEPTH_FULL: "depth full",
+    ProbeOutcome.NOT_OFFERED: "not offered",
     ProbeOutcome.UNKNOWN: "unknown",
 }
 
@@ -156,9 +157,7 @@ def ending_sentence(line: Line, search: LineSearch, uncounted: str = "") -> str:
             made = f" after {probes_made(line)}" if line.counted else ""
             return f"The search gave up{made}: {why}; remove the cause, then run again."
         case Ending.NEVER_BROKE:
-            return (
-                f"The line is above {_highest_text(line, search)}, with 97.5 % confidence; increase limit to find it."
-            )
+            return f"The line is above {_highest_text(line, search)}"
         case _:
             return _SENTENCE[line.ending]
 
@@ -197,12 +196,18 @@ def _highest_shown(low: float, search: LineSearch) -> str:
 
 
 def _highest_text(line: Line, search: LineSearch) -> str:
-    """Return the highest load that was offered; it is below the limit if the clients cannot share the limit evenly."""
+    """Return the highest load that the storage met, and what to do.
+
+    It is below the limit if clients cannot share the limit evenly, or offered less of the highest load.
+    """
     unit, shown = unit_text(search), _highest_shown(search.limit if line.low is None else line.low, search)
     limit = rounded_load(search.limit)
     if shown == limit:
-        return f"{limit} {unit}, the highest load (limit)"
-    return f"{shown} {unit}, the highest load up to limit ({limit}) that the clients can share evenly"
+        return f"{limit} {unit}, the highest load (limit), with 97.5 % confidence; increase limit to find it."
+    return (
+        f"{shown} {unit}, the most that the clients offered up to limit ({limit}), with 97.5 % confidence; increase "
+        "limit or use more clients to find it."
+    )
 
 
 def _interval_clause(line: Line, search: LineSearch) -> str:

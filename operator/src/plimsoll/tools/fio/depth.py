@@ -1,4 +1,4 @@
-"""How many operations found the depth of fio full.
+"""How many operations filled the depth of fio.
 
 With each submission fio counts the operations in flight, the new one included, in `iodepth_level`: the bucket `16`
 contains 16 to 31, and `>=64` everything from 64 (fio: `io_u_mark_depth`). A depth that begins a bucket is the only one

@@ -253,6 +253,11 @@ class FioParameters(ToolParameters):
         return None if waits else self.io_depth * self.jobs
 
     @property
+    def most_in_flight(self) -> int:
+        """The depth of all jobs together."""
+        return self.io_depth * self.jobs
+
+    @property
     def serial_size(self) -> int | None:
         """Bytes of each operation of a random pattern at a depth of 1, without syncs and without the page cache."""
         is_serial = self.io_depth * self.jobs == 1 and not self.fsync_every and self.direct_io

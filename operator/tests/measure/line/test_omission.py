@@ -1,0 +1,151 @@
+"""Arrivals that never came because the depth was full, and that no percentile shows."""
+
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from plimsoll.api.line import LineSearch, Objective, Probe, ProbeOutcome, Vary
+from plimsoll.api.names import Verdict
+from plimsoll.api.result import Window
+from plimsoll.measure.line.load import ClientLoad
+from plimsoll.measure.line.observation import Observation, observed, outcome_of, probe_of
+from plimsoll.measure.line.offer import Offer
+from support.replaying import Freezing, Replay, replayed
+from support.throttling import poisson
+
+SECONDS = 4.0
+DEPTH = 64
+LIMIT = 0.005
+WINDOW = Window(
+    start_nanoseconds=0,
+    end_nanoseconds=int(SECONDS * 10**9),
+    last_end_nanoseconds=int(SECONDS * 10**9),
+    seconds=SECONDS,
+    whole_seconds=SECONDS,
+    spread_seconds=0,
+    overlap=1,
+)
+
+
+def offer(load: float, percentile: str = "99", depth: int | None = DEPTH) -> Offer:
+    objective = Objective.model_validate({"percentile": percentile, "latencyMicroseconds": round(1e6 * LIMIT)})
+    return Offer(search=LineSearch(start=1, limit=10**6, objectives=(objective,)), load=load, depth=depth)
+
+
+def arrivals(load: float, seed: int = 1) -> list[float]:
+    return poisson(load, SECONDS, random.Random(seed))  # noqa: S311 - numbers, not secrets
+
+
+def seen(found: Replay, asked: Offer, clients: int = 1) -> Observation:
+    operation = found.operation(SECONDS)
+    loads = [ClientLoad(rate=asked.load / clients, in_flight=1, longest=0, depth_full_share=found.full_share)] * clients
+    observation = observed(asked, [operation], WINDOW, loads)
+    assert observation is not None
+    return observation
+
+
+def outcome(found: Replay, asked: Offer) -> ProbeOutcome:
+    return outcome_of(seen(found, asked), asked.search.objectives)
+
+
+def every(period: float, length: float) -> list[tuple[float, float]]:
+    """Return freezes of a length that begin once in a period."""
+    return [(period / 2 + number * period, period / 2 + number * period + length) for number in range(99)]
+
+
+@pytest.mark.parametrize(("period", "length"), [(2.0, 0.1), (1.0, 0.06), (0.8, 0.04)])
+def test_freezes_that_few_operations_see_break_a_load(period: float, length: float) -> None:
+    """Each is seen by no more operations than the depth permits: less than 1 %, although 4 % of the time is frozen."""
+    storage, due = Freezing(0.0005, every(period, length)), arrivals(10_000)
+    found = replayed(due, storage, DEPTH, SECONDS)
+    assert storage.late_share(due, LIMIT) > 0.025
+    assert found.full_share < 0.002
+    assert sum(latency > LIMIT for latency in found.latencies) < 0.0095 * len(found.latencies)
+    assert outcome(found, offer(10_000)) is ProbeOutcome.DEPTH_FULL
+    assert outcome(found, offer(10_000, depth=None)) is ProbeOutcome.MET, "otherwise it would have been met"
+
+
+def test_a_single_pause_that_fills_the_depth_does_not_break_a_load() -> None:
+    storage, due = Freezing(0.0005, [(1.0, 1.02)]), arrivals(10_000)
+    found = replayed(due, storage, DEPTH, SECONDS)
+    assert found.full_share > 0
+    assert storage.late_share(due, LIMIT) < 0.01
+    assert outcome(found, offer(10_000)) is ProbeOutcome.MET
+
+
+def test_how_much_may_be_missing_depends_on_the_percentile() -> None:
+    storage = Freezing(0.0005, [(1.0, 1.02)])
+    found = replayed(arrivals(10_000), storage, DEPTH, SECONDS)
+    strict = offer(10_000, "99.9")
+    known = found.operation(SECONDS)
+    percentiles = {"99.9": 1_000_000}
+    shown = known.model_copy(update={"latency": known.latency.model_copy(update={"percentiles": percentiles})})
+    client = ClientLoad(rate=10_000, in_flight=1, longest=0, depth_full_share=found.full_share)
+    observation = observed(strict, [shown], WINDOW, [client])
+    assert observation is not None
+    assert outcome_of(observation, strict.search.objectives) is ProbeOutcome.DEPTH_FULL
+
+
+def test_a_slow_client_of_a_storage_that_never_filled_the_depth_is_no_freeze() -> None:
+    """A client that gets no processor for a while sees what is in flight late, and offers less."""
+    storage, due = Freezing(0.0005, []), arrivals(8_000)
+    found = replayed(due, storage, DEPTH, SECONDS)
+    late = Replay([*found.latencies[:-100], *[0.5] * 100], 0.0)
+    assert outcome(late, offer(10_000)) is ProbeOutcome.MET
+
+
+def test_no_more_is_missing_than_was_not_achieved() -> None:
+    """A tail of slow operations on a storage that keeps up hides nothing."""
+    found = replayed(arrivals(10_000), Freezing(0.0005, []), DEPTH, SECONDS)
+    tail = Replay([*found.latencies[:-300], *[0.4] * 300], 0.001)
+    assert outcome(tail, offer(len(tail.latencies) / SECONDS)) is ProbeOutcome.MET
+    assert outcome(tail, offer(1.1 * len(tail.latencies) / SECONDS)) is ProbeOutcome.DEPTH_FULL
+
+
+def test_each_client_has_a_depth_of_its_own() -> None:
+    """The same freezes in one of ten clients hide a tenth of what they would hide in all."""
+    frozen = replayed(arrivals(1_000, 1), Freezing(0.0005, [(1.0, 2.5)]), DEPTH, SECONDS)
+    fine = [replayed(arrivals(1_000, seed), Freezing(0.0005, []), DEPTH, SECONDS) for seed in range(2, 11)]
+    together = Replay([one for each in (frozen, *fine) for one in each.latencies], frozen.full_share)
+    assert sum(latency > LIMIT for latency in together.latencies) < 0.01 * len(together.latencies)
+    observation = seen(together, offer(10_000), clients=10)
+    assert observation.is_depth_full, "1.5 of 40 s of clients"
+    short = replayed(arrivals(1_000, 1), Freezing(0.0005, [(1.0, 1.2)]), DEPTH, SECONDS)
+    together = Replay([one for each in (short, *fine) for one in each.latencies], short.full_share)
+    assert not seen(together, offer(10_000), clients=10).is_depth_full
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    load=st.sampled_from([2_000, 6_000, 10_000]),
+    period=st.floats(0.2, 3),
+    share=st.floats(0.03, 0.3),
+    depth=st.sampled_from([16, 32, 64]),
+    seed=st.integers(0, 99),
+)
+def test_what_many_late_arrivals_would_see_is_never_met(
+    load: int, period: float, share: float, depth: int, seed: int
+) -> None:
+    storage, due = Freezing(0.0005, every(period, share * period)), arrivals(load, seed)
+    found = replayed(due, storage, depth, SECONDS)
+    if storage.late_share(due, LIMIT) > 0.02:
+        assert outcome(found, offer(load, depth=depth)) is not ProbeOutcome.MET
+
+
+def test_what_a_full_depth_hides_breaks_the_load_that_was_offered() -> None:
+    found = replayed(arrivals(10_000), Freezing(0.0005, every(2.0, 0.1)), DEPTH, SECONDS)
+    record = probe_of(offer(10_000), seen(found, offer(10_000)), Verdict.VALID)
+    assert isinstance(record, Probe)
+    assert (record.offered, record.outcome) == (10_000, ProbeOutcome.DEPTH_FULL)
+    assert record.achieved is not None
+    assert record.achieved < 10_000
+
+
+def test_a_depth_that_is_varied_is_always_full_and_omits_nothing() -> None:
+    found = replayed(arrivals(10_000), Freezing(0.0005, every(2.0, 0.1)), DEPTH, SECONDS)
+    asked = offer(5)
+    closed = replace(asked, search=asked.search.model_copy(update={"vary": Vary.DEPTH}))
+    assert not seen(found, closed).omits_arrivals
