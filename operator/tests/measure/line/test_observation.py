@@ -153,6 +153,7 @@ def test_submissions_that_block_break_a_load_that_was_not_achieved() -> None:
     [
         pytest.param(800, 0.19, True, id="blocking explains what is missing"),
         pytest.param(400, 0.58, True, id="most of the time"),
+        pytest.param(375, 0.497, True, id="observed on a device with room for 4 of 64 operations"),
         pytest.param(950, 0.05, False, id="too little to tell it from what submissions cost"),
         pytest.param(385, 0.26, False, id="observed where fio got a third of a processor"),
         pytest.param(9000, 0.001, False, id="what submissions cost is the client's"),

@@ -19,7 +19,7 @@ MOST_UNAVOIDABLE = checks.EDGE_SHARE
 MOST_BLOCKED = 0.1
 """From this share of a client's time on, submissions that block may be why less arrived than was offered."""
 
-_EXPLAINED = 0.75
+_EXPLAINED = 0.6
 """Of what is missing, the least part that blocked submissions explain if the storage is the cause. A client that does
 not get a processor in time loses it in submissions too, but not mainly there (observed: up to half)."""
 
