@@ -268,6 +268,16 @@ def test_a_claim_names_the_highest_or_lowest_load_that_was_offered() -> None:
     assert (below.ending, below.estimate, below.low, below.high) == (Ending.BROKEN_AT_FIRST, None, None, 1_000)
 
 
+def test_a_claim_names_what_arrived_where_slow_clients_never_offer_the_highest_load() -> None:
+    climbed = [met(500), met(1000)]
+    short = [replace(met(2000), load=load) for load in (1_990, 1_900, 1_960, 1_930, 1_950, 1_940)]
+    bounds = Settings(start=500, limit=2000)
+    assert progress_of([*climbed, *short[:5]], bounds).next_load == 2000
+    found = progress_of([*climbed, *short], bounds)
+    assert found.next_load is None
+    assert (found.line.ending, found.line.estimate, found.line.low) == (Ending.NEVER_BROKE, None, 1_900)
+
+
 def test_what_few_trials_at_an_end_suggest_is_not_claimed() -> None:
     climbed = [met(500), met(1000), met(2000)]
     bounds = Settings(start=500, limit=2000)

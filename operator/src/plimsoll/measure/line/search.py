@@ -49,6 +49,9 @@ _CHECKS = 5
 _MOST_VAIN = 4
 """After this many probes that do not count, in a row or at one load, more would not either: each had three attempts."""
 
+_ARRIVED = 0.99
+"""By chance, this part of a load arrives in nearly every trial with many operations."""
+
 _CLIMB = 1.1
 """Loads are at least this much higher than one with too few operations, whose number scatters by a few percent."""
 
@@ -128,19 +131,33 @@ class _Search:
 
     def _ending(self) -> Ending | None:
         estimate, low, high = self.interval
+        # Where slow clients let less arrive, the interval begins below the highest load.
+        if estimate >= self.settings.highest and self._is_held():
+            return Ending.NEVER_BROKE
         if low >= self.settings.highest:
-            return Ending.NEVER_BROKE if self._is_proven(self.settings.highest, met=True) else None
+            return None
         if high <= self.least > self.settings.lowest:
             return Ending.PROBES_DO_NOT_COUNT
         if high <= self.settings.lowest:
-            return Ending.BROKEN_AT_FIRST if self._is_proven(self.settings.lowest, met=False) else None
+            return Ending.BROKEN_AT_FIRST if self._is_broken_at_first() else None
         is_narrow = high - low <= max(self.settings.precision_percent / 100 * estimate, self.settings.step)
         return Ending.PRECISE if is_narrow and self._line().estimate is not None else None
 
-    def _is_proven(self, load: float, *, met: bool) -> bool:
-        """Whether most trials at a load meet the objectives, or break, with 97.5 %."""
-        at = (probe for probe in self.counted if probe.offered == load and not probe.is_short)
-        return claim_evidence(probe.is_broken != met for probe in at) >= NEEDED
+    def _is_held(self) -> bool:
+        """Whether most trials at the highest load meet the objectives, with 97.5 %, whatever part of it arrived."""
+        at = (probe for probe in self.counted if probe.offered == self.settings.highest)
+        return claim_evidence(not probe.is_broken for probe in at) >= NEEDED
+
+    def _is_broken_at_first(self) -> bool:
+        """Whether most trials at the lowest load break, with 97.5 %."""
+        at = (probe for probe in self.counted if probe.offered == self.settings.lowest and not probe.is_short)
+        return claim_evidence(probe.is_broken for probe in at) >= NEEDED
+
+    def _least_held(self) -> float:
+        """Return the load that arrived in every trial that held at the highest one: from slow clients, less than it."""
+        highest = self.settings.highest
+        arrived = min(probe.load for probe in self.counted if probe.offered == highest and not probe.is_broken)
+        return highest if arrived >= _ARRIVED * highest else arrived
 
     def _placed(self) -> float:
         _, low, high = self.interval
@@ -191,9 +208,9 @@ class _Search:
         lowest, highest = self.settings.lowest, self.settings.highest
         held = [probe.load for probe in self.counted if not probe.is_broken and probe.load <= estimate]
         broke = [probe.load for probe in self.counted if probe.is_broken and probe.load >= estimate]
-        if low >= highest:
-            proven = ending is Ending.NEVER_BROKE
-            below = highest if proven else max((load for load in held if load < highest), default=None)
+        proven = ending is Ending.NEVER_BROKE
+        if proven or low >= highest:
+            below = self._least_held() if proven else max((load for load in held if load < highest), default=None)
             return made.model_copy(update={"low": below})
         if high <= lowest:
             proven = ending is Ending.BROKEN_AT_FIRST

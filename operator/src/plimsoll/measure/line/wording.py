@@ -197,12 +197,12 @@ def _highest_shown(low: float, search: LineSearch) -> str:
 
 
 def _highest_text(line: Line, search: LineSearch) -> str:
-    """Return the highest load that was offered; it is below the limit if the clients cannot share the limit evenly."""
+    """Return the highest load that was offered: slow clients, or uneven shares, make it less than the limit."""
     unit, shown = unit_text(search), _highest_shown(search.limit if line.low is None else line.low, search)
     limit = rounded_load(search.limit)
     if shown == limit:
         return f"{limit} {unit}, the highest load (limit)"
-    return f"{shown} {unit}, the highest load up to limit ({limit}) that the clients can share evenly"
+    return f"{shown} {unit}, the highest load up to limit ({limit}) that the clients offered"
 
 
 def _interval_clause(line: Line, search: LineSearch) -> str:
