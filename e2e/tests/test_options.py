@@ -9,7 +9,7 @@ from ceph import OSDS, Ceph, replicated, rook_run
 from runs import workload
 from support import Cluster
 
-pytestmark = [pytest.mark.ceph, pytest.mark.secondary]
+pytestmark = pytest.mark.ceph
 
 PROFILE = "osd_mclock_profile"
 RUNS, ADMINISTRATORS = "high_client_ops", "high_recovery_ops"
@@ -60,6 +60,7 @@ def test_options_are_used_during_trials_and_restored_although_the_conductor_was_
     assert cluster.leftovers(namespace) == []
 
 
+@pytest.mark.secondary
 def test_options_of_a_deleted_run_whose_conductor_was_killed_are_restored(
     cluster: Cluster, configured: Ceph, namespace: str
 ) -> None:
@@ -83,6 +84,7 @@ def test_options_of_a_deleted_run_whose_conductor_was_killed_are_restored(
     assert configured.options(PROFILE) == BEFORE
 
 
+@pytest.mark.tertiary
 def test_an_option_that_another_user_changes_during_a_trial_makes_it_invalid_and_stays(
     cluster: Cluster, configured: Ceph, namespace: str
 ) -> None:
@@ -103,6 +105,7 @@ def test_an_option_that_another_user_changes_during_a_trial_makes_it_invalid_and
     configured.remove_option("osd.1", PROFILE)
 
 
+@pytest.mark.secondary
 @pytest.mark.parametrize(
     ("name", "value", "reason", "words"),
     [

@@ -273,21 +273,6 @@ def test_a_line_within_the_loads_is_rarely_claimed_to_be_beyond_them(
     assert endings.count(wrong) <= 2
 
 
-@pytest.mark.parametrize("part", [0.96, 0.9, 0.6])
-def test_clients_that_never_offer_the_highest_load_use_up_no_probes(part: float) -> None:
-    """A replay of 10,000 arrivals per second is 10 % slower than its trace, however fast the storage is."""
-    line, probes = search(starved(10**6, 0.02, part, part), Settings(start=500, limit=10_000), 0)
-    assert (line.ending, line.estimate, line.high) == (Ending.NEVER_BROKE, None, None)
-    assert line.low == pytest.approx(part * 10_000), "what did not arrive was not carried"
-    assert len(probes) <= 12
-
-
-def test_a_line_between_what_arrives_of_the_highest_load_and_that_load_is_still_found() -> None:
-    line, _ = search(starved(9_000, 0.02, 0.8), Settings(start=500, limit=10_000), 3)
-    assert line.low is not None
-    assert line.low <= 9_000 <= (line.high or math.inf)
-
-
 def test_storage_that_collapses_under_overload_has_the_line_that_it_carries() -> None:
     """Overloaded, it is late and completes a third of what it carries: that is no load that arrived."""
     line, _ = search(collapsing(7_000, 0.02), SETTINGS, 1)
@@ -308,6 +293,16 @@ def test_a_claim_names_the_highest_or_lowest_load_that_was_offered() -> None:
     assert (above.ending, above.estimate, above.low, above.high) == (Ending.NEVER_BROKE, None, 1_000, None)
     below, _ = separated(500, Settings(start=500, limit=1_500, step=1_000))
     assert (below.ending, below.estimate, below.low, below.high) == (Ending.BROKEN_AT_FIRST, None, None, 1_000)
+
+
+def test_a_claim_names_what_arrived_where_slow_clients_never_offer_the_highest_load() -> None:
+    climbed = [met(500), met(1000)]
+    short = [replace(met(2000), load=load) for load in (1_990, 1_900, 1_960, 1_930, 1_950, 1_940)]
+    bounds = Settings(start=500, limit=2000)
+    assert progress_of([*climbed, *short[:5]], bounds).next_load == 2000
+    found = progress_of([*climbed, *short], bounds)
+    assert found.next_load is None
+    assert (found.line.ending, found.line.estimate, found.line.low) == (Ending.NEVER_BROKE, None, 1_900)
 
 
 def test_what_few_trials_at_an_end_suggest_is_not_claimed() -> None:

@@ -195,7 +195,7 @@ def test_an_interval_without_an_end_is_not_called_narrow(
     assert wording.ending_sentence(line(ending, low=low, high=high), search()).endswith(f": {expected}.")
 
 
-def test_never_broke_names_the_highest_load_that_the_clients_can_share() -> None:
+def test_never_broke_names_the_highest_load_that_the_clients_offered() -> None:
     asked, probes = search().model_copy(update={"limit": 1999}), list[TriedLoad]()
     settings = Settings(start=500, limit=1999, step=1000)
     while (load := progress_of(probes, settings).next_load) is not None:
@@ -204,7 +204,7 @@ def test_never_broke_names_the_highest_load_that_the_clients_can_share() -> None
     assert found.ending is Ending.NEVER_BROKE
     assert {one.load for one in probes} == {1000}
     assert wording.ending_sentence(found, asked).startswith(
-        "The line is above 1,000 IOPS, the most that the clients offered up to limit (1,999), with 97.5 % confidence"
+        "The line is above 1,000 IOPS, the highest load up to limit (1,999) that the clients offered, with"
     )
     assert wording.load_text(found, asked) == "more than 1,000"
 

@@ -26,7 +26,6 @@ from plimsoll.measure.line.claim import NEEDED, claim_evidence
 from plimsoll.measure.line.curve import Posterior, Trial, posterior
 from plimsoll.measure.line.drift import drift_evidence
 from plimsoll.measure.line.ladder import next_rung
-from plimsoll.measure.line.load import LEAST_SHORTFALL
 from plimsoll.measure.line.monotone import exception_evidence
 from plimsoll.measure.line.probe import TriedLoad
 from plimsoll.measure.line.result import Progress
@@ -49,6 +48,9 @@ _CHECKS = 5
 
 _MOST_VAIN = 4
 """After this many probes that do not count, in a row or at one load, more would not either: each had three attempts."""
+
+_ARRIVED = 0.99
+"""By chance, this part of a load arrives in nearly every trial with many operations."""
 
 _CLIMB = 1.1
 """Loads are at least this much higher than one with too few operations, whose number scatters by a few percent."""
@@ -129,34 +131,33 @@ class _Search:
 
     def _ending(self) -> Ending | None:
         estimate, low, high = self.interval
+        # Where slow clients let less arrive, the interval begins below the highest load.
+        if estimate >= self.settings.highest and self._is_held():
+            return Ending.NEVER_BROKE
         if low >= self.settings.highest:
-            return Ending.NEVER_BROKE if self.proven_above else None
+            return None
         if high <= self.least > self.settings.lowest:
             return Ending.PROBES_DO_NOT_COUNT
         if high <= self.settings.lowest:
-            return Ending.BROKEN_AT_FIRST if self._is_proven_below() else None
-        if self.proven_above and not any(probe.is_broken and probe.load >= self.proven_above for probe in self.counted):
-            return Ending.NEVER_BROKE
+            return Ending.BROKEN_AT_FIRST if self._is_broken_at_first() else None
         is_narrow = high - low <= max(self.settings.precision_percent / 100 * estimate, self.settings.step)
         return Ending.PRECISE if is_narrow and self._line().estimate is not None else None
 
-    @cached_property
-    def proven_above(self) -> float | None:
-        """The load that most trials carry, with 97.5 %: the highest, or the least that arrived of it; None if none is.
+    def _is_held(self) -> bool:
+        """Whether most trials at the highest load meet the objectives, with 97.5 %, whatever part of it arrived."""
+        at = (probe for probe in self.counted if probe.offered == self.settings.highest)
+        return claim_evidence(not probe.is_broken for probe in at) >= NEEDED
 
-        Clients that cannot offer the highest load would offer no more of it in any number of trials.
-        """
-        highest = self.settings.highest
-        at = [probe for probe in self.counted if probe.offered == highest]
-        if claim_evidence(not probe.is_broken for probe in at) < NEEDED:
-            return None
-        least = min(probe.load for probe in at if not probe.is_broken)
-        return least if least < highest * (1 - LEAST_SHORTFALL) else highest
-
-    def _is_proven_below(self) -> bool:
+    def _is_broken_at_first(self) -> bool:
         """Whether most trials at the lowest load break, with 97.5 %."""
         at = (probe for probe in self.counted if probe.offered == self.settings.lowest and not probe.is_short)
         return claim_evidence(probe.is_broken for probe in at) >= NEEDED
+
+    def _least_held(self) -> float:
+        """Return the load that arrived in every trial that held at the highest one: from slow clients, less than it."""
+        highest = self.settings.highest
+        arrived = min(probe.load for probe in self.counted if probe.offered == highest and not probe.is_broken)
+        return highest if arrived >= _ARRIVED * highest else arrived
 
     def _placed(self) -> float:
         _, low, high = self.interval
@@ -203,14 +204,14 @@ class _Search:
         made = self._made(ending)
         if not self.trials:
             return made
-        if ending is Ending.NEVER_BROKE:
-            return made.model_copy(update={"low": self.proven_above})
         estimate, low, high = self.interval
         lowest, highest = self.settings.lowest, self.settings.highest
         held = [probe.load for probe in self.counted if not probe.is_broken and probe.load <= estimate]
         broke = [probe.load for probe in self.counted if probe.is_broken and probe.load >= estimate]
-        if low >= highest:
-            return made.model_copy(update={"low": max((load for load in held if load < highest), default=None)})
+        proven = ending is Ending.NEVER_BROKE
+        if proven or low >= highest:
+            below = self._least_held() if proven else max((load for load in held if load < highest), default=None)
+            return made.model_copy(update={"low": below})
         if high <= lowest:
             proven = ending is Ending.BROKEN_AT_FIRST
             above = lowest if proven else min((load for load in broke if load > lowest), default=None)

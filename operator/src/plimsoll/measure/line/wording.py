@@ -157,7 +157,9 @@ def ending_sentence(line: Line, search: LineSearch, uncounted: str = "") -> str:
             made = f" after {probes_made(line)}" if line.counted else ""
             return f"The search gave up{made}: {why}; remove the cause, then run again."
         case Ending.NEVER_BROKE:
-            return f"The line is above {_highest_text(line, search)}"
+            return (
+                f"The line is above {_highest_text(line, search)}, with 97.5 % confidence; increase limit to find it."
+            )
         case _:
             return _SENTENCE[line.ending]
 
@@ -196,18 +198,12 @@ def _highest_shown(low: float, search: LineSearch) -> str:
 
 
 def _highest_text(line: Line, search: LineSearch) -> str:
-    """Return the highest load that the storage met, and what to do.
-
-    It is below the limit if clients cannot share the limit evenly, or offered less of the highest load.
-    """
+    """Return the highest load that was offered: slow clients, or uneven shares, make it less than the limit."""
     unit, shown = unit_text(search), _highest_shown(search.limit if line.low is None else line.low, search)
     limit = rounded_load(search.limit)
     if shown == limit:
-        return f"{limit} {unit}, the highest load (limit), with 97.5 % confidence; increase limit to find it."
-    return (
-        f"{shown} {unit}, the most that the clients offered up to limit ({limit}), with 97.5 % confidence; increase "
-        "limit or use more clients to find it."
-    )
+        return f"{limit} {unit}, the highest load (limit)"
+    return f"{shown} {unit}, the highest load up to limit ({limit}) that the clients offered"
 
 
 def _interval_clause(line: Line, search: LineSearch) -> str:
