@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from plimsoll.api.line import Ending, Line, Objective, ProbeOutcome
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult, Finding
+from plimsoll.measure.line.wording import outcome_text
 from plimsoll.report.lines import lines_section
 from plimsoll.report.overview import overview_section
 from plimsoll.report.page import make_page
@@ -81,6 +82,14 @@ def test_every_probe_is_a_mark_by_its_outcome(large: BenchmarkResult) -> None:
     forms = {trace["name"]: {*trace["marker"]["symbol"]} for trace in marks}
     assert all(len(found) == 1 for found in forms.values())
     assert len({*map(str, forms.values())}) == len(forms) >= 3
+
+
+@pytest.mark.parametrize("outcome", ProbeOutcome)
+def test_each_outcome_can_be_drawn(small: BenchmarkResult, outcome: ProbeOutcome) -> None:
+    first = small.status.trials[0].probe
+    assert first is not None
+    (chart,) = figures(with_first_trial(small, probe=first.model_copy(update={"outcome": outcome})))
+    assert outcome_text(outcome) in {trace["name"] for trace in chart.data}
 
 
 def test_marks_are_at_the_latency_of_the_objective_in_microseconds(small: BenchmarkResult) -> None:

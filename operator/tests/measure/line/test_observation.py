@@ -113,7 +113,12 @@ def test_each_objective_needs_its_latency() -> None:
 def test_what_clients_did_not_offer_was_not_asked_of_the_storage() -> None:
     assert judged(achieved=700) is ProbeOutcome.MET
     assert judged(achieved=499) is ProbeOutcome.NOT_OFFERED
-    assert judged(achieved=499, latencies=(6_000_000, 900_000)) is ProbeOutcome.LATE
+    assert judged(achieved=501, latencies=(6_000_000, 900_000)) is ProbeOutcome.LATE
+    late = judged(achieved=280, latencies=(380_000_000, 900_000))
+    assert late is ProbeOutcome.NOT_OFFERED, "observed where fio got a sixth of a processor, on a device in memory"
+    assert judged(achieved=280, unfinished=230, latencies=(380_000_000, 900_000)) is ProbeOutcome.LATE
+    assert judged(achieved=280, omits_arrivals=True) is ProbeOutcome.NOT_OFFERED
+    assert judged(achieved=280, unfinished=230, omits_arrivals=True) is ProbeOutcome.DEPTH_FULL
     assert judged(achieved=0, latencies=(None, None)) is ProbeOutcome.NOT_OFFERED
     assert judged(achieved=900, latencies=(None, None)) is ProbeOutcome.UNKNOWN
     assert judged(achieved=0, latencies=(None, None), depth_full_share=None) is ProbeOutcome.NOT_ACHIEVED

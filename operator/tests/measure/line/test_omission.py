@@ -112,10 +112,24 @@ def test_each_client_has_a_depth_of_its_own() -> None:
     together = Replay([one for each in (frozen, *fine) for one in each.latencies], frozen.full_share)
     assert sum(latency > LIMIT for latency in together.latencies) < 0.01 * len(together.latencies)
     observation = seen(together, offer(10_000), clients=10)
-    assert observation.is_depth_full, "1.5 of 40 s of clients"
+    assert observation.omits_arrivals, "1.5 of 40 s of clients"
     short = replayed(arrivals(1_000, 1), Freezing(0.0005, [(1.0, 1.2)]), DEPTH, SECONDS)
     together = Replay([one for each in (short, *fine) for one in each.latencies], short.full_share)
-    assert not seen(together, offer(10_000), clients=10).is_depth_full
+    assert not seen(together, offer(10_000), clients=10).omits_arrivals
+
+
+def test_a_storage_that_stands_still_for_most_of_a_trial_is_no_client_that_offers_too_little() -> None:
+    found = replayed(arrivals(10_000), Freezing(0.0005, [(1.0, 9.0)]), DEPTH, SECONDS)
+    assert len(found.latencies) < SECONDS * 10_000 / 3
+    assert outcome(found, offer(10_000)) is ProbeOutcome.DEPTH_FULL
+
+
+def test_what_is_in_flight_at_the_end_was_offered() -> None:
+    """A storage that completes a third of what arrives, in a trial too short to fill its depth."""
+    found = Replay([0.2 * number for number in range(60)], 0.0)
+    observation = seen(found, offer(45))
+    assert observation.whole.achieved < 45 / 2
+    assert not observation.is_hardly_offered
 
 
 @settings(max_examples=25, deadline=None)

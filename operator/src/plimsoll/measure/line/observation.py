@@ -8,7 +8,7 @@ so each of them must achieve its part.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from plimsoll.api.line import Objective, Probe, ProbeOutcome, Vary
@@ -17,7 +17,7 @@ from plimsoll.api.result import OperationResult, Window
 from plimsoll.measure.latency import MINIMUM_BEYOND
 from plimsoll.measure.line.load import ClientLoad, PartialLoad, mean_in_flight
 from plimsoll.measure.line.offer import Offer
-from plimsoll.measure.line.omission import late_operations, omits_arrivals
+from plimsoll.measure.line.omission import late_operations, omits_arrivals, omitted_arrivals
 from plimsoll.measure.window import NANOSECONDS
 
 MOST_DEPTH_FULL = 0.01
@@ -38,6 +38,8 @@ class Observation:
         depth_full_share: share of submissions that filled the depth, of the client with the highest; None in a
             closed loop, where all do, or if the tool does not know it.
         blocks: submissions of a client blocked, and that is why less arrived than was offered.
+        unfinished: operations per second that arrived, or were due while the depth was full, and were not completed, at
+            most.
         omits_arrivals: the depth was full for so long that the latencies of an open loop say too little.
         latencies: of each objective, its percentile in nanoseconds, of the operation with the highest: infinity if it
             exceeds what the tool can count, None if there are too few operations to know it.
@@ -50,6 +52,7 @@ class Observation:
     depth_full_share: float | None
     latencies: Sequence[float | None]
     blocks: bool = False
+    unfinished: float = 0.0
     omits_arrivals: bool = False
 
     @property
@@ -58,16 +61,21 @@ class Observation:
         return self.whole.is_achieved() and all(part.is_achieved(among=len(self.parts)) for part in self.parts)
 
     @property
-    def is_mostly_achieved(self) -> bool:
-        """Whether half of the load, and of each part of it, was achieved, or less only by chance."""
-        parts = all(part.is_mostly_achieved(among=len(self.parts)) for part in self.parts)
-        return self.whole.is_mostly_achieved() and parts
+    def is_each_part_mostly_achieved(self) -> bool:
+        """Whether half of each part of the load was achieved, or less only by chance."""
+        return all(part.is_mostly_achieved(among=len(self.parts)) for part in self.parts)
+
+    @property
+    def is_hardly_offered(self) -> bool:
+        """Whether clients of an open loop offered less than half of the load, as far as that is known."""
+        if self.vary is Vary.DEPTH or self.depth_full_share is None:
+            return False
+        return not replace(self.whole, achieved=self.whole.achieved + self.unfinished).is_mostly_achieved()
 
     @property
     def is_depth_full(self) -> bool:
-        """Whether an open loop had no room for a client's arrivals; not if that is unknown."""
-        is_often_full = (self.depth_full_share or 0.0) >= MOST_DEPTH_FULL
-        return self.vary is Vary.RATE and (is_often_full or self.omits_arrivals)
+        """Whether an open loop often had no room for a client's arrivals; not if that is unknown."""
+        return self.vary is Vary.RATE and (self.depth_full_share or 0.0) >= MOST_DEPTH_FULL
 
     @property
     def is_blocked(self) -> bool:
@@ -92,6 +100,10 @@ def observed(
         return None
     total = whole.part_of(offer, offer.load, window.seconds)
     share = None if varies_depth else _highest_share(clients)
+    waiting = [
+        omitted_arrivals(offer, loads, total, max(1, len(clients)), objective) if share else 0.0
+        for objective in offer.search.objectives
+    ]
     return Observation(
         vary=offer.search.vary,
         whole=total,
@@ -99,6 +111,7 @@ def observed(
         depth_full_share=share,
         blocks=any(client.is_blocked(offer.load / len(clients)) for client in clients),
         latencies=[_worst(loads, objective) for objective in offer.search.objectives],
+        unfinished=(2 * (whole.in_flight or 0.0) + max(waiting, default=0.0)) / window.seconds,
         omits_arrivals=bool(share) and omits_arrivals(offer, loads, total, max(1, len(clients))),
     )
 
@@ -109,7 +122,8 @@ def outcome_of(observation: Observation, objectives: Sequence[Objective]) -> Pro
     In an open loop whose share of full depth is unknown, latencies that hold prove nothing. Where it is known, only a
     full depth or submissions that block say that the storage fell behind, and then it broke at what was offered,
     however little it completed. Otherwise its clients offered less, and what arrived is the load (see
-    `plimsoll.measure.line.probe`). Where they offered less than half of it, the trial says nothing about the load.
+    `plimsoll.measure.line.probe`). Where they offered less than half of it, the trial says nothing about the load, even
+    if operations were late: clients that get so little of a processor notice completions late too.
 
     Raises:
         ValueError: the latencies do not match the objectives.
@@ -119,18 +133,27 @@ def outcome_of(observation: Observation, objectives: Sequence[Objective]) -> Pro
         None if latency is None else latency <= objective.latency_nanoseconds
         for objective, latency in zip(objectives, observation.latencies, strict=True)
     ]
-    if observation.is_depth_full:
-        return ProbeOutcome.DEPTH_FULL
-    if observation.is_blocked:
-        return ProbeOutcome.NOT_ACHIEVED
+    if (without_latencies := _outcome_without_latencies(observation)) is not None:
+        return without_latencies
     if False in met:
         return ProbeOutcome.LATE
     if observation.depth_full_share is None and not observation.is_achieved:
         return ProbeOutcome.NOT_ACHIEVED
-    if observation.vary is Vary.RATE and not observation.is_mostly_achieved:
+    if observation.vary is Vary.RATE and not observation.is_each_part_mostly_achieved:
         return ProbeOutcome.NOT_OFFERED
     is_known = observation.vary is Vary.DEPTH or observation.depth_full_share is not None
     return ProbeOutcome.MET if is_known and None not in met else ProbeOutcome.UNKNOWN
+
+
+def _outcome_without_latencies(observation: Observation) -> ProbeOutcome | None:
+    """Return the outcome of an open loop whose latencies do not matter: too little arrived; None if they do."""
+    if observation.is_depth_full:
+        return ProbeOutcome.DEPTH_FULL
+    if observation.is_blocked:
+        return ProbeOutcome.NOT_ACHIEVED
+    if observation.is_hardly_offered:
+        return ProbeOutcome.NOT_OFFERED
+    return ProbeOutcome.DEPTH_FULL if observation.omits_arrivals else None
 
 
 def probe_of(offer: Offer, observation: Observation | None = None, verdict: Verdict = Verdict.INVALID) -> Probe:

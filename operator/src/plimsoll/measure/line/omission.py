@@ -30,15 +30,26 @@ def omits_arrivals(offer: Offer, loads: Sequence[OperationResult], whole: Partia
     Only to be asked where the depth was full at times. It was for too long if the missing arrivals that would have been
     late are as many as the objective permits to be late, or 1 % of all. No more can be missing than were not achieved.
     """
-    if not offer.depth:
-        return False
-    missing = max(0.0, 1 - whole.achieved / whole.offered) * whole.operations
+    completed = whole.operations - _missing(whole)
     for objective in offer.search.objectives:
-        waited = seconds_beyond((one.latency for one in loads), objective.latency_nanoseconds) / offer.depth
-        omitted = min(missing, offer.load / clients * waited)
-        if omitted and omitted >= _permitted(objective) * (whole.operations - missing + omitted):
+        omitted = omitted_arrivals(offer, loads, whole, clients, objective)
+        if omitted and omitted >= _permitted(objective) * (completed + omitted):
             return True
     return False
+
+
+def omitted_arrivals(
+    offer: Offer, loads: Sequence[OperationResult], whole: PartialLoad, clients: int, objective: Objective
+) -> float:
+    """Return how many operations at most were due for longer than an objective permits while the depth was full."""
+    if not offer.depth:
+        return 0.0
+    waited = seconds_beyond((one.latency for one in loads), objective.latency_nanoseconds) / offer.depth
+    return min(_missing(whole), offer.load / clients * waited)
+
+
+def _missing(whole: PartialLoad) -> float:
+    return max(0.0, 1 - whole.achieved / whole.offered) * whole.operations
 
 
 def seconds_beyond(latencies: Iterable[Latency], nanoseconds: int) -> float:
