@@ -18,6 +18,7 @@ READ_BACK = workload(
     fio={"pattern": "read", "blockSize": ["64Ki"], "rateIops": RATE, "readBack": "NextClient"},
     runtimeSeconds=10,
 )
+LONG_NAME = "longer-than-its-file-system-may-be"
 WRITE = workload(name="write", fio={"pattern": "randwrite", "ioDepth": [4], "rateIops": 50}, runtimeSeconds=12)
 
 
@@ -34,21 +35,21 @@ def one_file(chosen: dict[str, Any]) -> dict[str, Any]:
 def test_clients_on_two_nodes_measure_one_volume_and_nothing_is_left(
     cluster: Cluster, clean: Ceph, namespace: str, workloads: list[dict[str, Any]]
 ) -> None:
-    cluster.apply(files_run("files", namespace, workloads=workloads))
-    cluster.until_measuring("files", namespace)
+    cluster.apply(files_run(LONG_NAME, namespace, workloads=workloads))
+    cluster.until_measuring(LONG_NAME, namespace)
     (claim,) = cluster.items("persistentvolumeclaims", namespace)
     assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
     assert claim["spec"]["resources"]["requests"]["storage"] == "32Mi"
     (file_system,) = clean.file_systems()
-    prefilled = cluster.state("files", namespace)["prefill"]["totalBytes"]
+    prefilled = cluster.state(LONG_NAME, namespace)["prefill"]["totalBytes"]
 
     def is_stored() -> bool:
         stored = {each["name"]: each["stats"]["stored"] for each in clean.json("ceph", "df")["pools"]}
         return bool(stored[f"{file_system}-data0"] >= 0.95 * prefilled > 0)
 
     cluster.until(is_stored, seconds=40, what="the prefill of both clients is in the data pool")
-    cluster.until_measured("files", namespace)
-    results = {result["spec"]["workload"]: result for result in cluster.results("files", namespace)}
+    cluster.until_measured(LONG_NAME, namespace)
+    results = {result["spec"]["workload"]: result for result in cluster.results(LONG_NAME, namespace)}
     assert results.keys() == {"read", "read-back", "write"}
     assert data_of(results["read"]) == data_of(results["write"])
     assert data_of(results["read-back"]) != data_of(results["read"]), "that of the next client"
@@ -62,7 +63,7 @@ def test_clients_on_two_nodes_measure_one_volume_and_nothing_is_left(
         ]
         assert environment["pool"]["size"] == environment["pool"]["metadata"]["size"] == 3
         assert len(environment["nodes"]) == 2
-    cluster.until_condition("files", namespace, "CleanedUp", reason="Removed")
+    cluster.until_condition(LONG_NAME, namespace, "CleanedUp", reason="Removed")
     assert clean.leftovers() == []
 
 

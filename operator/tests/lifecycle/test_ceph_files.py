@@ -6,7 +6,7 @@ import pytest
 
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
 from plimsoll.plan.document import load_plan
-from support.on_rook import create, outside
+from support.on_rook import ERASURE_CODED, create, outside
 from support.pretend_cluster import Document
 from support.pretend_rook import ROOK, ROOK_API, ROOK_NAMESPACE
 from support.pretend_world import CrashError, PretendWorld
@@ -59,6 +59,17 @@ def test_a_run_on_a_file_system_is_measured_and_leaves_nothing(world: PretendWor
     assert world.conditions(uid)["CleanedUp"]["reason"] == "Removed"
     assert outside(world, uid) == set()
     assert not any(world.rook.images.values())
+
+
+@pytest.mark.parametrize("length", [22, 23, 30, 31, 52])
+@pytest.mark.parametrize("rook", [FILES, ROOK, ERASURE_CODED])
+def test_objects_of_a_run_with_a_long_name_are_known_and_removed(world: PretendWorld, rook: Any, length: int) -> None:
+    """Rook allows file systems only 40 characters, and other objects more."""
+    uid = create(world, ("a-run-of-a-suite-" * 4)[: length - 1] + "0", rook=rook, volume=PER_CLIENT)
+    world.until(lambda: world.conductors.loads)
+    world.until_settled(uid)
+    assert world.conditions(uid)["Succeeded"]["status"] == "True"
+    assert outside(world, uid) == set()
 
 
 def test_every_pool_has_a_fixed_number_of_placement_groups(world: PretendWorld) -> None:

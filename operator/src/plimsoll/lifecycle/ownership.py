@@ -5,7 +5,7 @@ from typing import Any
 from plimsoll.api.names import RESULT_KIND, RUN_KIND
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import Object, label
-from plimsoll.plan.ceph import base_name
+from plimsoll.plan.ceph import base_name, file_system_name
 
 _JOB = "Job"
 
@@ -30,7 +30,8 @@ def is_external_object_of(obj: Object, name: str, uid: str) -> bool:
     Owner references do not cross namespaces, so its name, with a digest of the UID, and its label decide.
     """
     base = base_name(name, uid)
-    names = {base, f"{base}-data", f"{base}-conductor", f"{base}-agent", naming.teardown(uid)}
+    pools = {base, f"{base}-data", file_system_name(name, uid)}
+    names = {*pools, f"{base}-conductor", f"{base}-agent", naming.teardown(uid)}
     return label(obj, naming.LABEL_RUN_UID) == uid and obj["metadata"]["name"] in names
 
 
