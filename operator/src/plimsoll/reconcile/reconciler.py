@@ -41,6 +41,8 @@ class Reconciler(Generic[T, S, M, A]):
 
     Attributes:
         retry_seconds: pause after a failed request, and after a look at which a refused request succeeded.
+        verify_seconds: maximum pause after a look that acted and changed the status: events need not tell of the next
+            step, because not every kind of object is watched, and events can be lost.
 
     """
 
@@ -49,6 +51,7 @@ class Reconciler(Generic[T, S, M, A]):
     instruments: Instruments
     post: Post
     retry_seconds: float = 5.0
+    verify_seconds: float = 1.0
 
     @property
     def records(self) -> Records[M]:
@@ -85,7 +88,7 @@ class Reconciler(Generic[T, S, M, A]):
             with self.instruments.step("decide"):
                 decision = self.steps.decide(subject, seen, record)
             with self.instruments.step("say"):
-                await self._publish(subject, decision, record, body)
+                has_changed = await self._publish(subject, decision, record, body)
             try:
                 with self.instruments.step("act"):
                     await self._act(subject, decision.actions, record)
@@ -93,8 +96,12 @@ class Reconciler(Generic[T, S, M, A]):
                 subject = self._read(body, record)
                 await self._publish(subject, self.steps.decide(subject, seen, record), record, body)
                 raise
-        # A refused request has succeeded: look again soon so that the status catches up.
-        return replace(decision, requeue_seconds=self.retry_seconds) if was_refused else decision
+        if was_refused:
+            # A refused request has succeeded: look again soon so that the status catches up.
+            return replace(decision, requeue_seconds=self.retry_seconds)
+        if decision.actions and has_changed:
+            return replace(decision, requeue_seconds=_sooner(decision.requeue_seconds, self.verify_seconds))
+        return decision
 
     @contextmanager
     def _counting_failures(self) -> Iterator[None]:
@@ -119,12 +126,14 @@ class Reconciler(Generic[T, S, M, A]):
                 await self._publish(subject, decision, record, body)
             raise
 
-    async def _publish(self, subject: T, decision: DecisionOf[A], record: Record[M], body: Body) -> None:
-        """Write the status if it has changed, and then post an event for every transition."""
-        if await self._write(subject, decision.status, record):
-            self.steps.status_written(subject, decision.status)
-            for event in decision.events:
-                self.post(body, event)
+    async def _publish(self, subject: T, decision: DecisionOf[A], record: Record[M], body: Body) -> bool:
+        """Write the status if it has changed, and then post an event for every transition; return whether it has."""
+        if not await self._write(subject, decision.status, record):
+            return False
+        self.steps.status_written(subject, decision.status)
+        for event in decision.events:
+            self.post(body, event)
+        return True
 
     async def _write(self, subject: T, status: Mapping[str, Any], record: Record[M]) -> bool:
         """Write a status; return false if it has not changed."""
@@ -152,6 +161,11 @@ class Reconciler(Generic[T, S, M, A]):
 def uid_of(body: Body) -> str:
     """Return the UID of an object."""
     return str(body["metadata"]["uid"])
+
+
+def _sooner(seconds: float | None, most: float) -> float:
+    """Return a pause that is limited; None is for ever."""
+    return most if seconds is None else min(seconds, most)
 
 
 def _class_of(error: ApiError) -> str:
