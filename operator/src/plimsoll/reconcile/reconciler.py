@@ -43,6 +43,9 @@ class Reconciler(Generic[T, S, M, A]):
         retry_seconds: pause after a failed request, and after a look at which a refused request succeeded.
         verify_seconds: maximum pause after a look that acted and changed the status: events need not tell of the next
             step, because not every kind of object is watched, and events can be lost.
+        rest_seconds: minimum time from the start of a look that did not act to the next, in which events gather: they
+            come in bursts. The first event after that leads to a look at once, and so does every event after a look
+            that acted: a chain of steps gets no longer.
 
     """
 
@@ -52,6 +55,7 @@ class Reconciler(Generic[T, S, M, A]):
     post: Post
     retry_seconds: float = 5.0
     verify_seconds: float = 1.0
+    rest_seconds: float = 0.5
 
     @property
     def records(self) -> Records[M]:
@@ -62,18 +66,22 @@ class Reconciler(Generic[T, S, M, A]):
         """Reconcile one object until `stopped`; then drop its record."""
         uid = uid_of(body)
         record = self.records[uid]
-        wakeup = record.wakeup
+        wakeup, loop = record.wakeup, asyncio.get_running_loop()
         try:
             while not stopped:
                 record.was_woken = wakeup.is_set()
                 wakeup.clear()
+                next_at = loop.time() + self.rest_seconds
                 try:
                     with self._counting_failures():
-                        seconds = (await self.look(body)).requeue_seconds
+                        decision = await self.look(body)
+                    seconds = decision.requeue_seconds
+                    next_at = loop.time() if decision.actions else next_at
                 except ApiError as error:
                     seconds = self.retry_seconds
                     logger.warning("API request failed, retrying in %s s: %s", seconds, error)
-                await _wait(wakeup, stopped, seconds)
+                await _wait(seconds, wakeup.wait(), stopped.wait())
+                await _wait(max(0.0, next_at - loop.time()), stopped.wait())
         finally:
             self.records.forget(uid)
 
@@ -173,9 +181,9 @@ def _class_of(error: ApiError) -> str:
     return type(error).__name__.removesuffix("Error")
 
 
-async def _wait(wakeup: asyncio.Event, stopped: Stopped, seconds: float | None) -> None:
-    """Wait for an event, for the daemon to stop, or for the timeout."""
-    waiting = [asyncio.ensure_future(wakeup.wait()), asyncio.ensure_future(stopped.wait())]
+async def _wait(seconds: float | None, *events: Awaitable[object]) -> None:
+    """Wait for the first of some events, or for the timeout."""
+    waiting = [asyncio.ensure_future(event) for event in events]
     try:
         await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     finally:
