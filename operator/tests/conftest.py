@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from support.apiserver import ApiServer, apiserver_with_kinds
 from support.own_disk import mounted_disk
 
 # A change passes or fails for what it changes: examples are the same each time. `make search` looks for new ones.
@@ -23,7 +24,7 @@ REAL_THINGS = ("system", "browser", "crd", "chart", "fio", "network")
 """Markers of slow tests, the slowest first."""
 
 SERVED_TOGETHER = ("crd", "browser")
-"""Markers of the tests whose API server or browser is started once per directory and process."""
+"""Markers of the tests whose API server or browser is started once per process, or per directory and process."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -57,6 +58,13 @@ def fio() -> str:
     if path is None:
         pytest.fail("PLIMSOLL_FIO does not name a fio; run `make test`, or PLIMSOLL_FIO=$(hack/fio.sh) pytest")
     return path
+
+
+@pytest.fixture(scope="session")
+def apiserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """Return an API server that knows Plimsoll's kinds. It takes seconds to start: directories share it."""
+    with apiserver_with_kinds(tmp_path_factory.mktemp("apiserver")) as server:
+        yield server
 
 
 @pytest.fixture

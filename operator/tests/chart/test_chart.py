@@ -17,6 +17,7 @@ from plimsoll.handlers.process import settings_of
 from plimsoll.lifecycle.settings import Burning
 from support.helm import CHART, EVERYTHING, NAMESPACE, Document, Rendering, helm, pod_specs, render
 from support.pod_security import restricted
+from support.yaml_documents import read_yaml
 
 pytestmark = pytest.mark.chart
 ROOT = CHART.parents[1]
@@ -220,7 +221,7 @@ def test_definitions_are_those_of_the_kinds_that_the_operator_handles(keep: bool
     for kind in KINDS:
         if not kind.is_handled:
             continue
-        own = yaml.safe_load((ROOT / "crds" / kind.file_name).read_text())
+        own = read_yaml((ROOT / "crds" / kind.file_name).read_text())
         one = rendered.pop(own["metadata"]["name"])
         assert one["spec"] == own["spec"]
         assert ("helm.sh/resource-policy" in one["metadata"].get("annotations", {})) == keep

@@ -1,12 +1,9 @@
-"""Results of runs, a pretended cluster, and a real kube-apiserver."""
+"""Results of runs, and a pretended cluster."""
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from pydantic import JsonValue
 
 from plimsoll.api.names import LatencyKind, Operation, Outcome, Verdict
@@ -23,10 +20,7 @@ from plimsoll.api.result import (
     Trial,
 )
 from plimsoll.conductor.sink import RESULTS_DIRECTORY, replace_file
-from support.apiserver import ApiServer, Binaries, BinariesMissingError, running_apiserver
 from support.clusters import ConnectedKube, context_file
-
-ROOT = Path(__file__).parents[3]
 
 
 def statistic(mean: float, half_width: float | None = None) -> Statistic:
@@ -98,18 +92,6 @@ def aborted_trial(number: int) -> Trial:
 
 def finding(reason: str, verdict: Verdict = Verdict.SUSPECT) -> Finding:
     return Finding(reason=reason, verdict=verdict, message="measured 1, limit 2")
-
-
-@pytest.fixture(scope="session")
-def apiserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    try:
-        binaries = Binaries.find(os.environ)
-    except BinariesMissingError as error:
-        pytest.fail(str(error), pytrace=False)
-    with running_apiserver(binaries, tmp_path_factory.mktemp("apiserver")) as server:
-        for path in sorted((ROOT / "crds").glob("*.yaml")):
-            server.define(yaml.safe_load(path.read_text()))
-        yield server
 
 
 @pytest.fixture

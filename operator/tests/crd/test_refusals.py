@@ -1,11 +1,12 @@
 """The API server rejects violations of every constraint with a message that names the field."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
-from support.apiserver import ApiServer
+from support.apiserver import Answer, ApiServer
 from support.corpus import ACCEPTED, REFUSED
 from support.kinds import RUNS, create
 from support.manifests import FULL, Manifest
@@ -15,8 +16,8 @@ SAMPLES = Path(__file__).parents[3] / "manifests" / "samples"
 
 
 @pytest.mark.parametrize("manifest", REFUSED, ids=lambda manifest: manifest.name)
-def test_refused(api: ApiServer, manifest: Manifest) -> None:
-    answer = create(api, RUNS, manifest.document)
+def test_refused(refusal: Callable[[str, Manifest], Answer], manifest: Manifest) -> None:
+    answer = refusal(RUNS, manifest)
     assert answer.code in (400, 422), answer.body
     assert manifest.says
     for words in manifest.says:

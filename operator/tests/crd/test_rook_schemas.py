@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 
 from plimsoll.lifecycle.rook.file_system import FILE_SYSTEM
 from plimsoll.lifecycle.rook.render import BLOCK_POOL, CEPH_CLIENT
 from support.apiserver import ApiServer, Document
 from support.ceph_runs import STORAGE, ceph_run, made_in_rook
 from support.kinds import create
+from support.yaml_documents import read_yaml
 
 pytestmark = pytest.mark.crd
 COLLECTIONS = {
@@ -30,7 +30,7 @@ def rook(api: ApiServer) -> Iterator[ApiServer]:
     named = os.environ.get("PLIMSOLL_ROOK_CRDS", "")
     if not named:
         pytest.skip("PLIMSOLL_ROOK_CRDS names no directory with Rook's definitions: nothing is compared with them")
-    documents = [yaml.safe_load(path.read_text()) for path in sorted(Path(named).glob("*.yaml"))]
+    documents = [read_yaml(path.read_text()) for path in sorted(Path(named).glob("*.yaml"))]
     definitions = [one for one in documents if one["spec"]["names"]["kind"] in COLLECTIONS]
     assert {one["spec"]["names"]["kind"] for one in definitions} == COLLECTIONS.keys()
     for definition in definitions:

@@ -1,5 +1,6 @@
 """Suites on a real API server: what it refuses, and that it stores the parts of a run as written."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -30,8 +31,8 @@ def stored(api: ApiServer, **spec: Any) -> Document:
 
 
 @pytest.mark.parametrize("manifest", REFUSED_SUITES, ids=lambda manifest: manifest.name)
-def test_refused(api: ApiServer, manifest: Manifest) -> None:
-    answer = create(api, SUITES, manifest.document)
+def test_refused(refusal: Callable[[str, Manifest], Answer], manifest: Manifest) -> None:
+    answer = refusal(SUITES, manifest)
     assert answer.code in (400, 422), answer.body
     assert manifest.says
     for words in manifest.says:
@@ -51,9 +52,11 @@ def without_parts(schema: Schema) -> Schema:
     return {**schema, "properties": own | {"variants": {**variants, "items": entry}}}
 
 
-def test_every_constraint_of_a_suite_is_seen_to_refuse(api: ApiServer, definitions: dict[str, Document]) -> None:
+def test_every_constraint_of_a_suite_is_seen_to_refuse(
+    refusal: Callable[[str, Manifest], Answer], definitions: dict[str, Document]
+) -> None:
     schema = without_parts(schema_of(definitions[SUITE_KIND])["properties"]["spec"])
-    found = seen(create(api, SUITES, manifest.document) for manifest in REFUSED_SUITES)
+    found = seen(refusal(SUITES, manifest) for manifest in REFUSED_SUITES)
     assert unseen(schema, "spec", found) == []
 
 

@@ -85,6 +85,14 @@ class Daemon:
             self.cluster.now += timedelta(seconds=1)
 
 
+def pod_of(uid: str) -> dict[str, Any]:
+    """Return the event about a new pod of a run."""
+    labels = {LABEL_RUN_UID: uid}
+    metadata = {"name": "p", "uid": f"pod of {uid}", "labels": labels, "creationTimestamp": "2026-01-01T12:00:00Z"}
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
+    return {"body": body, "labels": labels, "type": "ADDED"}
+
+
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Remove all pauses, and return the posted events."""
@@ -180,9 +188,8 @@ async def test_nothing_is_remembered_of_a_run_that_needs_no_attention(daemon: Da
     assert daemon.records[daemon.uid].status
     daemon.stopped.stop()
     await task
-    labels = {LABEL_RUN_UID: daemon.uid}
-    await child_changed(labels=labels, memo=daemon.memo)
-    await child_changed(labels={LABEL_RUN_UID: "of somebody else"}, memo=daemon.memo)
+    for uid in (daemon.uid, "of somebody else"):
+        await child_changed(**pod_of(uid), memo=daemon.memo)
     assert not daemon.records
 
 
@@ -232,7 +239,7 @@ async def test_what_the_api_refuses_is_said_and_told_until_it_is_done(daemon: Da
 
 async def test_changes_wake_the_daemon(daemon: Daemon) -> None:
     wake = daemon.records[daemon.uid].wakeup
-    await child_changed(labels={LABEL_RUN_UID: daemon.uid}, memo=daemon.memo)
+    await child_changed(**pod_of(daemon.uid), memo=daemon.memo)
     assert wake.is_set()
     wake.clear()
     await queue_changed(body=daemon.body, uid=daemon.uid, type="MODIFIED", memo=daemon.memo)

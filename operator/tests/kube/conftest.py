@@ -1,16 +1,16 @@
 """A real API server behind a line that tests can cut, besides the two APIs that must behave alike."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
-from support.apiserver import ApiServer
-from support.kube_apis import apiserver, kube, kubeconfig, namespace, real
+from support.apiserver import ApiServer, apiserver_with_kinds
+from support.kube_apis import kube, kubeconfig, namespace, real
 
-__all__ = ["apiserver", "kube", "kubeconfig", "namespace", "real"]
+__all__ = ["kube", "kubeconfig", "namespace", "real"]
 
 
 class Line:
@@ -45,6 +45,13 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         writer.write(data)
         await writer.drain()
     writer.write_eof()
+
+
+@pytest.fixture(scope="session")
+def apiserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """Return an API server of these tests alone: their operators would measure the suites that other tests leave."""
+    with apiserver_with_kinds(tmp_path_factory.mktemp("apiserver")) as server:
+        yield server
 
 
 @pytest.fixture

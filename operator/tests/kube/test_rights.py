@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from plimsoll.lifecycle.naming import LABEL_RUN_UID
 from support.fake_kube import FakeKube
@@ -17,6 +16,7 @@ from support.pretend_cluster import NAMESPACE
 from support.pretend_rook import OPERATOR_NAMESPACE, ROOK, ROOK_NAMESPACE
 from support.pretend_world import PretendWorld
 from support.suite_documents import suite_document
+from support.yaml_documents import read_yamls
 
 MANIFESTS = Path(__file__).parents[3] / "manifests"
 OPERATOR = MANIFESTS / "install.yaml"
@@ -73,7 +73,7 @@ def granted(manifest: Path, kind: str) -> set[Right]:
 
 
 def documents(manifest: Path) -> list[dict[str, Any]]:
-    return [one for one in yaml.safe_load_all(manifest.read_text()) if one]
+    return read_yamls(manifest.read_text())
 
 
 def _is_own(role: dict[str, Any]) -> bool:

@@ -13,6 +13,7 @@ from plimsoll.kube.errors import ConflictError, ForbiddenError, TransientError
 from plimsoll.lifecycle import naming
 from support.pretend_cluster import NAMESPACE, NODES, Document, is_going, label
 from support.pretend_world import CrashError, PretendWorld
+from support.wakeful_world import WakefulWorld
 
 # Half a minute of one processor, which a busy machine stretches.
 pytestmark = pytest.mark.timeout(400)
@@ -33,14 +34,16 @@ class Anything(RuleBasedStateMachine):
 
     Attributes:
         storages: of which runs choose one; None is a StorageClass.
+        worlds: where it happens.
 
     """
 
     storages: ClassVar[Sequence[Document | None]] = (None,)
+    worlds: ClassVar[type[PretendWorld]] = PretendWorld
 
     def __init__(self) -> None:
         super().__init__()
-        self.world = PretendWorld().__enter__()
+        self.world = self.worlds().__enter__()
         self.namespace_goes = False
         self.retained: set[str] = set()
 
@@ -236,5 +239,13 @@ class Anything(RuleBasedStateMachine):
             self.world.change(run["metadata"]["uid"], **spec)
 
 
+class AnythingThatWakes(Anything):
+    """The same to an operator that looks only when it is woken or its pause is over."""
+
+    worlds = WakefulWorld
+
+
 TestAnything = Anything.TestCase
 TestAnything.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestAnythingThatWakes = AnythingThatWakes.TestCase
+TestAnythingThatWakes.settings = settings(max_examples=20, stateful_step_count=30, deadline=None)

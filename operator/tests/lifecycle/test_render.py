@@ -23,6 +23,7 @@ from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import make_plan
 from plimsoll.tools.ports import SERVING_PORTS
 from support.pod_security import baseline, restricted
+from support.yaml_documents import read_yamls
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "render"
 SETTINGS = Settings(runner_image="runner:1")
@@ -112,7 +113,7 @@ def test_objects_are_what_the_golden_file_says(name: str) -> None:
     path = GOLDEN / f"{name}.yaml"
     if os.environ.get("PLIMSOLL_WRITE_GOLDEN"):
         path.write_text(yaml.safe_dump_all(objects, sort_keys=False, width=120))
-    assert list(yaml.safe_load_all(path.read_text())) == objects
+    assert read_yamls(path.read_text()) == objects
 
 
 def pods(name: str) -> dict[str, Mapping[str, Any]]:

@@ -19,6 +19,7 @@ from plimsoll.protocol.assignment import Assignment, RbdImage
 from plimsoll.tools.cast import ACTOR_CLIENT
 from support.ceph_runs import MONITORS, SETTINGS, STORAGE, UID, CephRun, ceph_run, made_for_ceph
 from support.pod_security import baseline, restricted
+from support.yaml_documents import read_yamls
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "render"
 RADOS = {"name": "r", "radosBench": {}, "runtimeSeconds": 4, "rampSeconds": 1}
@@ -31,7 +32,7 @@ def test_objects_are_what_the_golden_file_says(name: str) -> None:
     path = GOLDEN / f"{name}.yaml"
     if os.environ.get("PLIMSOLL_WRITE_GOLDEN"):
         path.write_text(yaml.safe_dump_all(objects, sort_keys=False, width=120))
-    assert list(yaml.safe_load_all(path.read_text())) == objects
+    assert read_yamls(path.read_text()) == objects
 
 
 def pods(made: CephRun) -> dict[str, Mapping[str, Any]]:

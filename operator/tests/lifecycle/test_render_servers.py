@@ -20,6 +20,7 @@ from plimsoll.tools.registry import TOOLS
 from support.manifests import IMAGE, ROOK
 from support.pairs import KEY, PAIRS
 from support.pod_security import restricted
+from support.yaml_documents import read_yamls
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "render" / "servers.yaml"
 SETTINGS = Settings(runner_image="runner:1")
@@ -76,7 +77,7 @@ def test_objects_are_what_the_golden_file_says() -> None:
     objects = [job("ClientNodes", 1), *(job(placement, 2) for placement in placements)]
     if os.environ.get("PLIMSOLL_WRITE_GOLDEN"):
         GOLDEN.write_text(yaml.safe_dump_all(objects, sort_keys=False, width=120))
-    assert list(yaml.safe_load_all(GOLDEN.read_text())) == objects
+    assert read_yamls(GOLDEN.read_text()) == objects
 
 
 def matches(selector: dict[str, Any], labels: dict[str, str]) -> bool:

@@ -1,5 +1,5 @@
 """The two APIs that must behave alike."""
 
-from support.kube_apis import apiserver, kube, kubeconfig, namespace, real
+from support.kube_apis import kube, kubeconfig, namespace, real
 
-__all__ = ["apiserver", "kube", "kubeconfig", "namespace", "real"]
+__all__ = ["kube", "kubeconfig", "namespace", "real"]

@@ -55,6 +55,7 @@ class ShelfSteps(RemovalSteps[Shelf, Sequence[Object], Memory]):
         self.kube = kube
         self.records = Records(Memory)
         self.observed: list[str] = []
+        self.pause_seconds: float | None = 0.001
 
     def read(self, body: Mapping[str, Any]) -> Shelf:
         metadata = body["metadata"]
@@ -82,7 +83,7 @@ class ShelfSteps(RemovalSteps[Shelf, Sequence[Object], Memory]):
             actions=(*deletions, *creations),
             status=status,
             events=tuple(events),
-            requeue_seconds=None if full else 0.001,
+            requeue_seconds=None if full else self.pause_seconds,
         )
 
     async def act(self, subject: Shelf, actions: Sequence[Action], record: Record[Memory]) -> None:
@@ -143,6 +144,7 @@ class Library:
             instruments=Instruments(),
             post=lambda body, event: self.posted.append(f"{body['metadata']['name']} {event.reason}"),
             retry_seconds=0.001,
+            rest_seconds=0.0,
             removal_look_seconds=0.001,
             removal_seconds=0.02,
         )
@@ -200,6 +202,41 @@ async def test_a_change_wakes_it(library: Library) -> None:
     library.reconciler.records.wake(shelf["metadata"]["uid"])
     await library.until(lambda: library.status("a") == {"books": 1, "problem": ""})
     assert library.books() == ["a-0"]
+    await library.stop(task)
+
+
+async def test_events_that_follow_a_look_without_actions_are_served_by_one(library: Library) -> None:
+    shelf = library.shelf("a", 3)
+    task = library.drive(shelf)
+    await library.until(lambda: library.posted == ["a Full"])
+    record = library.reconciler.records[shelf["metadata"]["uid"]]
+    library.reconciler.rest_seconds = 0.2
+    loop, looks = asyncio.get_running_loop(), record.memory.looks
+    began = loop.time()
+    record.wakeup.set()
+    await library.until(lambda: record.memory.looks == looks + 1)
+    while record.memory.looks == looks + 1:
+        record.wakeup.set()
+        await asyncio.sleep(0.001)
+    assert loop.time() - began > 0.19
+    await library.stop(task)
+
+
+async def test_a_look_that_acted_is_followed_at_once(library: Library) -> None:
+    shelf = library.shelf("a", 3)
+    library.reconciler.rest_seconds = 60.0
+    task = library.drive(shelf)
+    await library.until(lambda: library.posted == ["a Full"])
+    assert library.books() == ["a-0", "a-1", "a-2"]
+    await library.stop(task)
+
+
+async def test_a_look_that_acted_and_changed_the_status_is_verified_without_an_event(library: Library) -> None:
+    library.reconciler.verify_seconds = 0.001
+    shelf = library.shelf("a", 1)
+    library.steps.pause_seconds = None
+    task = library.drive(shelf)
+    await library.until(lambda: library.status("a") == {"books": 1, "problem": ""})
     await library.stop(task)
 
 

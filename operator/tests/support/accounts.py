@@ -6,6 +6,7 @@ from typing import Any
 import yaml
 
 from support.apiserver import ApiServer
+from support.yaml_documents import read_yamls
 
 _MANIFEST = Path(__file__).parents[3] / "manifests" / "install.yaml"
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -30,8 +31,8 @@ def _role(name: str, *, everywhere: bool) -> dict[str, Any]:
     """Return that part of the operator's ClusterRole which it has in all namespaces, or the rest."""
     (rules,) = [
         one["rules"]
-        for one in yaml.safe_load_all(_MANIFEST.read_text())
-        if one and one["kind"] == "ClusterRole" and one["metadata"]["name"] == "plimsoll"
+        for one in read_yamls(_MANIFEST.read_text())
+        if one["kind"] == "ClusterRole" and one["metadata"]["name"] == "plimsoll"
     ]
     chosen = [rule for rule in rules if ({*rule.get("resources", ())} <= _EVERYWHERE) == everywhere]
     return {"metadata": {"name": name}, "rules": chosen}

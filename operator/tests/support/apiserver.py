@@ -14,10 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from support.yaml_documents import read_yaml
+
 Document = dict[str, Any]
+
+CRDS = Path(__file__).parents[3] / "crds"
 
 _DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
 _START_SECONDS = 60
@@ -165,6 +170,19 @@ def running_apiserver(binaries: Binaries, directory: Path) -> Iterator[ApiServer
 
         wait_until(ready, "the API server is ready")
         yield stack.enter_context(closing(ApiServer(port, token, directory / "certificates" / "apiserver.crt")))
+
+
+@contextmanager
+def apiserver_with_kinds(directory: Path) -> Iterator[ApiServer]:
+    """Run a server that knows Plimsoll's kinds, for a fixture."""
+    try:
+        binaries = Binaries.find(os.environ)
+    except BinariesMissingError as error:
+        pytest.fail(str(error), pytrace=False)
+    with running_apiserver(binaries, directory) as server:
+        for path in sorted(CRDS.glob("*.yaml")):
+            server.define(read_yaml(path.read_text()))
+        yield server
 
 
 def wait_until(condition: Callable[[], bool], what: str, seconds: float = _START_SECONDS) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 
 import yaml
 
+from support.yaml_documents import read_yamls
+
 CHART = Path(__file__).parents[3] / "charts" / "plimsoll"
 NAMESPACE = "plimsoll-system"
 MONITORING = ("ServiceMonitor", "PodMonitor", "PrometheusRule")
@@ -68,7 +70,7 @@ class Rendering:
     @property
     def objects(self) -> list[Document]:
         assert not self.complaint, self.complaint
-        return [document for document in yaml.safe_load_all(self.text) if document]
+        return read_yamls(self.text)
 
     def of_kind(self, kind: str) -> list[Document]:
         return [one for one in self.objects if one["kind"] == kind]

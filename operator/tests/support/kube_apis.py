@@ -1,8 +1,7 @@
 """Fixtures: the two APIs that must behave alike. A directory of tests that needs them imports them in its conftest."""
 
-import os
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -11,23 +10,8 @@ import yaml
 
 from plimsoll.kube.client import AioKube
 from plimsoll.kube.port import Kube
-from support.apiserver import ApiServer, Binaries, BinariesMissingError, running_apiserver
+from support.apiserver import ApiServer
 from support.fake_kube import FakeKube
-
-CRDS = Path(__file__).parents[3] / "crds"
-
-
-@pytest.fixture(scope="session")
-def apiserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    """Return an API server that knows Plimsoll's kinds."""
-    try:
-        binaries = Binaries.find(os.environ)
-    except BinariesMissingError as error:
-        pytest.fail(str(error))
-    with running_apiserver(binaries, tmp_path_factory.mktemp("apiserver")) as server:
-        for path in sorted(CRDS.glob("*.yaml")):
-            server.define(yaml.safe_load(path.read_text()))
-        yield server
 
 
 @pytest.fixture

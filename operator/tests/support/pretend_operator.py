@@ -56,7 +56,7 @@ def no_secret(clients: int | None) -> Mapping[str, bytes]:
 
 
 def context_of(cluster: PretendCluster, queue: Callable[[], Iterable[Entry]] = tuple, **pace: float) -> Context:
-    """Return what handlers share in a pretended cluster; `pace` is the reconciler's."""
+    """Return what handlers share in a pretended cluster; `pace` is the reconciler's, which does not rest otherwise."""
     instruments = Instruments()
     steps = RunSteps(
         kube=cluster.kube,
@@ -66,6 +66,7 @@ def context_of(cluster: PretendCluster, queue: Callable[[], Iterable[Entry]] = t
         make_secret=no_secret,
         instruments=instruments,
     )
+    pace = {"rest_seconds": 0.0} | pace
     runs = RunReconciler(steps=steps, kube=cluster.kube, instruments=instruments, post=post, **pace)
     suites = suite_reconciler(cluster.kube, SETTINGS, now=lambda: cluster.now, instruments=instruments)
     return Context(runs=runs, suites=suites, instruments=instruments)

@@ -13,14 +13,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from plimsoll.api.status import format_time
 from plimsoll.ceph.file_systems import EXIT_PURGING
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render.teardown import FILE_SYSTEM_VARIABLE
 from plimsoll.plan.ceph import image_prefix
 from support.pretend_cluster import KUBELET, Document, PretendCluster, is_going, label, phase
+from support.yaml_documents import read_yaml
 
 OPERATOR_NAMESPACE = "plimsoll-system"
 ROOK_NAMESPACE = "rook-ceph"
@@ -167,7 +166,7 @@ class PretendRook:
 
     def _be_as_recorded(self, found: Document, story: str) -> None:
         text = (_GOLDEN / f"cephfilesystem-{story}.yaml").read_text().replace("bench-fs", found["metadata"]["name"])
-        recorded = yaml.safe_load(text)
+        recorded = read_yaml(text)
 
         def change(new: Document) -> None:
             new["metadata"] |= {key: recorded["metadata"][key] for key in ("generation", "finalizers")}

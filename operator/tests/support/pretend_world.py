@@ -157,12 +157,23 @@ class PretendWorld:
             self.cluster.kube.interfere = lambda _: None
 
     def look_twice(self, uid: str) -> None:
-        """Look, and find that what was done is not asked for again."""
+        """Look, and find that what was done is not asked for again.
+
+        After a look without actions, another one changes nothing: no event has to tell of a status that was written.
+        """
         decision = self.look(uid)
         if decision is None or self.run(uid) is None:
             return
         again = self.wait(self.operator.foresee(uid))
         assert not _created(decision) & _created(again)
+        if not decision.actions:
+            written = self._status_writes()
+            settled = self.look(uid)
+            assert settled is None or not settled.actions
+            assert self._status_writes() == written
+
+    def _status_writes(self) -> int:
+        return sum(request.startswith("patch status of BenchmarkRun") for request in self.cluster.kube.requests)
 
     # -- all together
 

@@ -1,6 +1,6 @@
 """The indices of runs and suites, for the queue and for metrics, and the events that wake a run's daemon.
 
-Changes of a run's objects wake it, and changes of the queue wake all runs.
+Changes of a run's objects that it can notice wake it, and changes of the queue wake all runs.
 """
 
 from collections.abc import Mapping
@@ -11,6 +11,7 @@ import kopf
 from plimsoll.api.names import GROUP, VERSION
 from plimsoll.lifecycle.admission import Entry, entry_of
 from plimsoll.lifecycle.naming import LABEL_MANAGED_BY, LABEL_RUN_UID, MANAGED_BY
+from plimsoll.lifecycle.noticing import noticeable
 from plimsoll.metrics import runs as run_metrics
 from plimsoll.metrics import suites as suite_metrics
 from plimsoll.metrics.runs import RunRecord
@@ -39,23 +40,39 @@ async def suites(body: kopf.Body, uid: str, **_: Any) -> dict[str, SuiteRecord]:
 
 @kopf.on.event(GROUP, VERSION, "benchmarkruns")
 async def queue_changed(body: kopf.Body, uid: str, type: str | None, memo: kopf.Memo, **_: Any) -> None:  # noqa: A002, ANN401 - kopf's
-    """Wake the run, and all others if its queue entry changed or it is gone.
+    """Wake the run if its specification changed or it is being deleted, and all runs if its queue entry changed.
 
-    Most changes, several a minute, are of its status, and each look at a run lists all of its objects.
+    Most changes, several a minute, are of its status, which only the operator writes: a look starts from the status
+    that the last one wrote, whatever the watch shows.
     """
     records = memo.context.runs.records
-    records.wake(uid)
     # kopf gives every object its own memo, which lives as long as the object.
-    entry = entry_of(body)
+    generation, entry = body["metadata"].get("generation"), entry_of(body)
     if type == "DELETED" or memo.get("entry") != entry:
         records.wake_all()
-    memo.entry = entry
+    elif memo.get("generation") != generation:
+        records.wake(uid)
+    memo.generation, memo.entry = generation, entry
 
 
 @kopf.on.event("batch", "v1", "jobs", labels=_OURS)
 @kopf.on.event("", "v1", "pods", labels=_OURS)
 @kopf.on.event("", "v1", "configmaps", labels=_OURS)
 @kopf.on.event("", "v1", "persistentvolumeclaims", labels=_OURS)
-async def child_changed(labels: Mapping[str, str], memo: kopf.Memo, **_: Any) -> None:  # noqa: ANN401 - kopf's
-    """Wake the run that an object belongs to."""
-    memo.context.runs.records.wake(labels[LABEL_RUN_UID])
+async def child_changed(
+    body: kopf.Body,
+    labels: Mapping[str, str],
+    type: str | None,  # noqa: A002 - kopf's
+    memo: kopf.Memo,
+    **_: Any,  # noqa: ANN401 - kopf's
+) -> None:
+    """Wake the run that an object belongs to, if the object is gone or a look can notice the change.
+
+    A change that is undone before kopf tells of it wakes nobody, though a look may have seen it; like a missed event,
+    it is made up for by the next look at regular intervals.
+    """
+    run = labels[LABEL_RUN_UID]
+    seen = noticeable(body, run)
+    if type == "DELETED" or memo.get("seen") != seen:
+        memo.context.runs.records.wake(run)
+    memo.seen = seen

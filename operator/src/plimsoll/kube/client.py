@@ -330,7 +330,7 @@ class AioKube:
         *,
         query: Query = (),
         accept: Mapping[str, str] = ACCEPT_JSON,
-        patience: aiohttp.ClientTimeout = _TIMEOUT,
+        patience: aiohttp.ClientTimeout | None = None,
         **more: Any,  # noqa: ANN401 - the library's
     ) -> T:
         """Send a request, and return what `take` makes of its answer."""
@@ -341,7 +341,7 @@ class AioKube:
                 path,
                 query_params=list(query),
                 header_params=dict(accept),
-                _request_timeout=patience,
+                _request_timeout=patience or _TIMEOUT,
                 serialize=False,
                 **more,
             )

@@ -41,6 +41,11 @@ class Reconciler(Generic[T, S, M, A]):
 
     Attributes:
         retry_seconds: pause after a failed request, and after a look at which a refused request succeeded.
+        verify_seconds: maximum pause after a look that acted and changed the status: events need not tell of the next
+            step, because not every kind of object is watched, and events can be lost.
+        rest_seconds: minimum time from the start of a look that did not act to the next, in which events gather: they
+            come in bursts. The first event after that leads to a look at once, and so does every event after a look
+            that acted: a chain of steps gets no longer.
 
     """
 
@@ -49,6 +54,8 @@ class Reconciler(Generic[T, S, M, A]):
     instruments: Instruments
     post: Post
     retry_seconds: float = 5.0
+    verify_seconds: float = 1.0
+    rest_seconds: float = 0.5
 
     @property
     def records(self) -> Records[M]:
@@ -59,18 +66,22 @@ class Reconciler(Generic[T, S, M, A]):
         """Reconcile one object until `stopped`; then drop its record."""
         uid = uid_of(body)
         record = self.records[uid]
-        wakeup = record.wakeup
+        wakeup, loop = record.wakeup, asyncio.get_running_loop()
         try:
             while not stopped:
                 record.was_woken = wakeup.is_set()
                 wakeup.clear()
+                next_at = loop.time() + self.rest_seconds
                 try:
                     with self._counting_failures():
-                        seconds = (await self.look(body)).requeue_seconds
+                        decision = await self.look(body)
+                    seconds = decision.requeue_seconds
+                    next_at = loop.time() if decision.actions else next_at
                 except ApiError as error:
                     seconds = self.retry_seconds
                     logger.warning("API request failed, retrying in %s s: %s", seconds, error)
-                await _wait(wakeup, stopped, seconds)
+                await _wait(seconds, wakeup.wait(), stopped.wait())
+                await _wait(max(0.0, next_at - loop.time()), stopped.wait())
         finally:
             self.records.forget(uid)
 
@@ -85,7 +96,7 @@ class Reconciler(Generic[T, S, M, A]):
             with self.instruments.step("decide"):
                 decision = self.steps.decide(subject, seen, record)
             with self.instruments.step("say"):
-                await self._publish(subject, decision, record, body)
+                has_changed = await self._publish(subject, decision, record, body)
             try:
                 with self.instruments.step("act"):
                     await self._act(subject, decision.actions, record)
@@ -93,8 +104,12 @@ class Reconciler(Generic[T, S, M, A]):
                 subject = self._read(body, record)
                 await self._publish(subject, self.steps.decide(subject, seen, record), record, body)
                 raise
-        # A refused request has succeeded: look again soon so that the status catches up.
-        return replace(decision, requeue_seconds=self.retry_seconds) if was_refused else decision
+        if was_refused:
+            # A refused request has succeeded: look again soon so that the status catches up.
+            return replace(decision, requeue_seconds=self.retry_seconds)
+        if decision.actions and has_changed:
+            return replace(decision, requeue_seconds=_sooner(decision.requeue_seconds, self.verify_seconds))
+        return decision
 
     @contextmanager
     def _counting_failures(self) -> Iterator[None]:
@@ -119,12 +134,14 @@ class Reconciler(Generic[T, S, M, A]):
                 await self._publish(subject, decision, record, body)
             raise
 
-    async def _publish(self, subject: T, decision: DecisionOf[A], record: Record[M], body: Body) -> None:
-        """Write the status if it has changed, and then post an event for every transition."""
-        if await self._write(subject, decision.status, record):
-            self.steps.status_written(subject, decision.status)
-            for event in decision.events:
-                self.post(body, event)
+    async def _publish(self, subject: T, decision: DecisionOf[A], record: Record[M], body: Body) -> bool:
+        """Write the status if it has changed, and then post an event for every transition; return whether it has."""
+        if not await self._write(subject, decision.status, record):
+            return False
+        self.steps.status_written(subject, decision.status)
+        for event in decision.events:
+            self.post(body, event)
+        return True
 
     async def _write(self, subject: T, status: Mapping[str, Any], record: Record[M]) -> bool:
         """Write a status; return false if it has not changed."""
@@ -154,14 +171,19 @@ def uid_of(body: Body) -> str:
     return str(body["metadata"]["uid"])
 
 
+def _sooner(seconds: float | None, most: float) -> float:
+    """Return a pause that is limited; None is for ever."""
+    return most if seconds is None else min(seconds, most)
+
+
 def _class_of(error: ApiError) -> str:
     """Return the name of an error's class without its suffix: `Forbidden`."""
     return type(error).__name__.removesuffix("Error")
 
 
-async def _wait(wakeup: asyncio.Event, stopped: Stopped, seconds: float | None) -> None:
-    """Wait for an event, for the daemon to stop, or for the timeout."""
-    waiting = [asyncio.ensure_future(wakeup.wait()), asyncio.ensure_future(stopped.wait())]
+async def _wait(seconds: float | None, *events: Awaitable[object]) -> None:
+    """Wait for the first of some events, or for the timeout."""
+    waiting = [asyncio.ensure_future(event) for event in events]
     try:
         await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     finally:

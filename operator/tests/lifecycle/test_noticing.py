@@ -1,0 +1,52 @@
+"""What a look is said not to notice is in no decision and in no status, at any time in a run's life."""
+
+import pytest
+
+from plimsoll.api.names import Operation
+from plimsoll.api.state import Live, LiveRate, Prefill, RunState
+from plimsoll.lifecycle import naming
+from plimsoll.lifecycle.noticing import noticeable
+from plimsoll.lifecycle.render.common import STATE_FILE
+from support.pretend_cluster import Document
+from support.pretend_world import PretendWorld
+
+RATES = (LiveRate(operation=Operation.READ, iops=1.0, bytes_per_second=4096),)
+UNSHOWN = {
+    "elapsed_seconds": 59.0,
+    "live": Live(clients=2, rates=RATES),
+    "prefill": Prefill(done_bytes=2**20, total_bytes=2**30),
+    "registered": (0, 1),
+}
+
+
+def change_state(config_map: Document) -> None:
+    state = RunState.model_validate_json(config_map["data"][STATE_FILE])
+    config_map["data"][STATE_FILE] = state.model_copy(update=UNSHOWN).model_dump_json()
+
+
+def change_pod(pod: Document) -> None:
+    pod["status"] |= {"podIP": "10.0.0.1", "conditions": [{"type": "Ready", "status": "True"}]}
+    pod["metadata"]["annotations"] = {"somebody": "else"}
+
+
+def changed_unnoticed(world: PretendWorld, uid: str, obj: Document) -> bool:
+    """Change what a look cannot notice of an object, check that it does not, and return whether anything changed."""
+    before, known = world.wait(world.operator.foresee(uid)), noticeable(obj, uid)
+    world.cluster.edit(obj, change_pod if obj["kind"] == "Pod" else change_state)
+    now = world.cluster.find(obj["kind"], obj["metadata"]["name"])
+    assert now is not None
+    assert noticeable(now, uid) == known
+    assert world.wait(world.operator.foresee(uid)) == before
+    return now != obj
+
+
+@pytest.mark.parametrize("kind", ["ConfigMap", "Pod"])
+def test_what_a_look_cannot_notice_changes_nothing(world: PretendWorld, kind: str) -> None:
+    uid, changed = world.create("a"), 0
+    for _ in range(40):
+        world.round(1.0)
+        for obj in world.cluster.of_run(kind, uid):
+            if kind == "Pod" or obj["metadata"]["name"] == naming.state_config_map("a"):
+                changed += changed_unnoticed(world, uid, obj)
+    assert changed > 1
+    assert world.conditions(uid)["Succeeded"]["status"] == "True"
