@@ -397,4 +397,6 @@ def paths() -> list[Path]:
 
 def load(path: Path) -> Case:
     """Read a case file; an unknown key is an error."""
-    return Case.model_validate(yaml.safe_load(path.read_text()), by_alias=True, by_name=False)
+    # The parser in C accepts the same in a tenth of the time.
+    document = yaml.load(path.read_text(), Loader=yaml.CSafeLoader)
+    return Case.model_validate(document, by_alias=True, by_name=False)
