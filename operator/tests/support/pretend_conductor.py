@@ -66,9 +66,10 @@ class PretendConductors:
         self._since: dict[str, datetime] = {}
 
     def pods(self) -> list[Document]:
-        pods = self.cluster.kube.objects("Pod")
-        conductors = (pod for pod in pods if label(pod, naming.LABEL_COMPONENT) == naming.CONDUCTOR)
-        return [pod for pod in conductors if phase(pod) == "Running"]
+        def is_running(pod: Document) -> bool:
+            return label(pod, naming.LABEL_COMPONENT) == naming.CONDUCTOR and phase(pod) == "Running"
+
+        return list(self.cluster.kube.objects("Pod", is_running))
 
     def step(self) -> None:
         for pod in self.pods():

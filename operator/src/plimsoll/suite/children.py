@@ -127,6 +127,7 @@ def turn_in_name(suite: str, uid: str, name: str) -> NamedTurn | None:
     return found if is_own else None
 
 
+@lru_cache(maxsize=256)
 def _prefix(suite: str, variant: str, uid: str) -> str:
     return f"{suite[:_MAX_SUITE_PART]}-{variant}-{sha256(uid.encode()).hexdigest()[:_HASH]}"
 
