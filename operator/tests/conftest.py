@@ -31,7 +31,7 @@ SERVED_TOGETHER = ("crd", "browser")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Start what takes longest first, and keep what shares an API server or a browser in one process."""
     for item in items:
-        if any(item.get_closest_marker(name) for name in SERVED_TOGETHER):
+        if not _markers(item).isdisjoint(SERVED_TOGETHER):
             item.add_marker(pytest.mark.xdist_group(item.path.parent.name))
     items.sort(key=_rank)
 
@@ -47,8 +47,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 def _rank(item: pytest.Item) -> int:
     """Return the place of the first marker that a test has; without one it comes last."""
-    ranks = [rank for rank, name in enumerate(REAL_THINGS) if item.get_closest_marker(name)]
-    return min(ranks, default=len(REAL_THINGS))
+    names = _markers(item)
+    return next((rank for rank, name in enumerate(REAL_THINGS) if name in names), len(REAL_THINGS))
+
+
+def _markers(item: pytest.Item) -> set[str]:
+    return {marker.name for marker in item.iter_markers()}
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,9 @@
 
 import heapq
 import random
+from collections.abc import Iterator
+from functools import cache
+from itertools import count
 
 import pytest
 
@@ -16,6 +19,34 @@ SIGMA = 1.5
 WIDTH = 10
 
 
+class Chance:
+    """The latencies of one seed in units of their median, drawn once for all medians.
+
+    Attributes:
+        first: latencies of what is in flight at the beginning, each with the part of it that is left.
+
+    """
+
+    def __init__(self, seed: int, in_flight: int) -> None:
+        self._source = random.Random(seed)  # noqa: S311 - numbers, not secrets
+        self.first = [(self._drawn(), self._source.random()) for _ in range(in_flight)]
+        self._known: list[float] = []
+
+    def factors(self) -> Iterator[float]:
+        for number in count():
+            if number == len(self._known):
+                self._known.append(self._drawn())
+            yield self._known[number]
+
+    def _drawn(self) -> float:
+        return self._source.lognormvariate(0, SIGMA)
+
+
+@cache
+def chance_of(seed: int, in_flight: int) -> Chance:
+    return Chance(seed, in_flight)
+
+
 def completions(seed: int, median: float, in_flight: int, *, every: float = 0.0, lasts: float = 0.0) -> list[float]:
     """Return when operations completed of which so many are always in flight, each as slow as chance has it.
 
@@ -27,16 +58,17 @@ def completions(seed: int, median: float, in_flight: int, *, every: float = 0.0,
         lasts: seconds of a freeze; what would complete in it waits until it is over.
 
     """
-    chance = random.Random(seed)  # noqa: S311 - numbers, not secrets
-    pending = [median * chance.lognormvariate(0, SIGMA) * chance.random() for _ in range(in_flight)]
+    chance = chance_of(seed, in_flight)
+    pending = [median * factor * left for factor, left in chance.first]
     heapq.heapify(pending)
+    factors = chance.factors()
     done = list[float]()
     while pending[0] < RUNTIME:
         moment = pending[0]
         if every and moment % every < lasts:
             moment += lasts - moment % every
         done.append(moment)
-        heapq.heapreplace(pending, moment + median * chance.lognormvariate(0, SIGMA))
+        heapq.heapreplace(pending, moment + median * next(factors))
     return sorted(moment for moment in done if moment < RUNTIME)
 
 

@@ -114,10 +114,10 @@ def test_merged_percentile_lies_in_the_bin_of_the_pooled_sample(clients: list[li
 
 def fio_percentile(dense: list[int], p: float) -> int | None:
     """Read a percentile the way fio's `calc_clat_percentiles` walks its dense array, but for the open bin."""
-    total, cumulative = sum(dense), 0
+    needed, cumulative = Fraction(p) * sum(dense), 0
     for index, count in enumerate(dense):
         cumulative += count
-        if cumulative * 100 >= Fraction(p) * total:
+        if count and cumulative * 100 >= needed:
             return None if index == OPEN_BIN else bin_midpoint(index)
     raise AssertionError
 

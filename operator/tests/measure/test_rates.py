@@ -70,14 +70,19 @@ def test_steady_clients_give_the_exact_headline_whatever_their_skew(clients: lis
 def saturated(starts: list[int], runtime: int, capacity: float) -> list[Share]:
     """Make clients that share a capacity, in operations per nanosecond, with the others that run."""
     edges = sorted({*starts, *(start + runtime for start in starts)})
+    # How many run between two edges.
+    shared = [
+        (before, after, running)
+        for before, after in pairwise(edges)
+        if (running := sum(other <= before and after <= other + runtime for other in starts))
+    ]
 
     def done(start: int, until: int) -> float:
         """Integrate a client's part of the capacity from its start."""
         amount = 0.0
-        for before, after in pairwise(edges):
-            running = sum(1 for other in starts if other <= before and after <= other + runtime)
-            if running:
-                amount += max(0, min(after, until) - max(before, start)) * capacity / running
+        for before, after, running in shared:
+            if before < until and start < after:
+                amount += (min(after, until) - max(before, start)) * capacity / running
         return amount
 
     clients = []

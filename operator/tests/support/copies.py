@@ -2,13 +2,14 @@
 
 from typing import TypeVar
 
+import msgspec
+
 T = TypeVar("T")
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
 
 
 def copy_of(value: T) -> T:
-    """Return a copy of a JSON value; `deepcopy`, which also serves other objects, takes several times as long."""
-    if isinstance(value, dict):
-        return {name: copy_of(part) for name, part in value.items()}  # type: ignore[return-value]
-    if isinstance(value, list | tuple):
-        return [copy_of(part) for part in value]  # type: ignore[return-value]
-    return value
+    """Return a copy of a JSON value, as an API server sends it; several times as fast as `deepcopy`."""
+    return _decode(_encode(value))  # type: ignore[no-any-return] # a JSON value is one again

@@ -211,9 +211,9 @@ class FakeKube:
         self._objects[key] = new
         return copy_of(new)
 
-    def objects(self, kind: str = "") -> Sequence[Document]:
-        """Return all objects, or those of a kind, in the order of their creation."""
-        return [copy_of(obj) for obj in self._objects.values() if kind in {"", obj["kind"]}]
+    def objects(self, kind: str = "", is_meant: Callable[[Document], bool] = lambda _: True) -> Sequence[Document]:
+        """Return all objects, or those of a kind, in the order of their creation; only these are copied."""
+        return [copy_of(obj) for obj in self._objects.values() if kind in {"", obj["kind"]} and is_meant(obj)]
 
     # Requests
 

@@ -21,7 +21,7 @@ from support.hypotheses import trials
 from support.layers import osds
 from support.studies import FOLDER, built
 
-DEMO = FOLDER.parents[1] / "e2e" / "studies" / "kit"
+DEMO = FOLDER.parents[1] / "e2e" / "studies" / "demo"
 SCATTER = (0.99, 1.0, 1.01)
 MINUTE = 29_000_000
 MEGABYTE = 10**6

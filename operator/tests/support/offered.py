@@ -7,7 +7,7 @@ import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from statistics import NormalDist
 
 from plimsoll.api.line import Line, Objective, ProbeOutcome, Vary
@@ -47,8 +47,9 @@ def overloaded(load: float, capacity: float) -> Observation:
     return observation(load, IDLE, achieved=min(load, capacity), full=_FULL)
 
 
+@lru_cache(maxsize=64)
 def linear(line: float, noise: float) -> Storage:
-    """Return storage whose latency is proportional to the load, and scatters by `noise`."""
+    """Return storage whose latency is proportional to the load, and scatters by `noise`; equal ones are one object."""
     limit = OBJECTIVE.latency_nanoseconds / SECOND
     return lambda load, _, chance: observation(load, limit * load / line * _factor(chance, noise))
 

@@ -4,7 +4,7 @@ The garbage collector is FakeKube's. The conductor is in support/pretend_conduct
 support/pretend_operator.py.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -79,10 +79,10 @@ class PretendCluster:
     # -- objects
 
     def find(self, kind: str, name: str) -> Document | None:
-        return next((obj for obj in self.kube.objects(kind) if obj["metadata"]["name"] == name), None)
+        return next(iter(self.kube.objects(kind, lambda obj: obj["metadata"]["name"] == name)), None)
 
     def of_run(self, kind: str, uid: str) -> list[Document]:
-        return [obj for obj in self.kube.objects(kind) if label(obj, naming.LABEL_RUN_UID) == uid]
+        return list(self.kube.objects(kind, lambda obj: label(obj, naming.LABEL_RUN_UID) == uid))
 
     def edit(self, obj: Document, change: Callable[[Document], None]) -> None:
         """Change an object as it is now, if it is still there."""
@@ -132,7 +132,7 @@ class PretendCluster:
     def bind_claims(self) -> None:
         """Bind claims that a scheduled pod waits for, and let unused ones go."""
         for claim in self.kube.objects("PersistentVolumeClaim"):
-            users = list(self._users(claim))
+            users = self._users(claim)
             if is_going(claim):
                 if not users:
                     self.let_go(claim, PROTECTION)
@@ -149,11 +149,12 @@ class PretendCluster:
             elif users:
                 self.set_status(claim, phase="Bound")
 
-    def _users(self, claim: Document) -> Iterator[Document]:
-        for pod in self.kube.objects("Pod"):
+    def _users(self, claim: Document) -> Sequence[Document]:
+        def is_user(pod: Document) -> bool:
             claims = (v.get("persistentVolumeClaim", {}).get("claimName") for v in pod["spec"]["volumes"])
-            if claim["metadata"]["name"] in claims and phase(pod) not in {"Succeeded", "Failed"}:
-                yield pod
+            return claim["metadata"]["name"] in claims and phase(pod) not in {"Succeeded", "Failed"}
+
+        return self.kube.objects("Pod", is_user)
 
     def _complain(self, obj: Document, reason: str, message: str, *, kind: str = "Warning") -> None:
         event = {
@@ -250,8 +251,10 @@ class PretendCluster:
         )
 
     def _owned(self, uid: str) -> list[Document]:
-        pods = self.kube.objects("Pod")
-        return [pod for pod in pods if any(o["uid"] == uid for o in pod["metadata"].get("ownerReferences", []))]
+        def is_owned(pod: Document) -> bool:
+            return any(owner["uid"] == uid for owner in pod["metadata"].get("ownerReferences", []))
+
+        return list(self.kube.objects("Pod", is_owned))
 
     # -- pods
 
@@ -314,16 +317,19 @@ class PretendCluster:
         """Whether the ConfigMaps and Secrets of the pod's Ceph volume exist."""
         wanted = [s for v in pod["spec"]["volumes"] for s in v.get("projected", {}).get("sources", [])]
         for kind, field_name in (("ConfigMap", "configMap"), ("Secret", "secret")):
-            there = {
-                obj["metadata"]["name"]: set(obj.get("data", {}))
-                for obj in self.kube.objects(kind)
-                if obj["metadata"]["namespace"] == pod["metadata"]["namespace"]
-            }
             for source in (s[field_name] for s in wanted if field_name in s):
-                keys = {item["key"] for item in source["items"]}
-                if not there.get(source["name"], set()) >= keys:
+                keys, place = {item["key"] for item in source["items"]}, pod["metadata"]["namespace"]
+                if not self._keys(kind, place, source["name"]) >= keys:
                     return False
         return True
+
+    def _keys(self, kind: str, namespace: str, name: str) -> set[str]:
+        """Return the keys of a ConfigMap or Secret; none if it does not exist."""
+
+        def is_it(obj: Document) -> bool:
+            return bool(obj["metadata"]["namespace"] == namespace and obj["metadata"]["name"] == name)
+
+        return {key for obj in self.kube.objects(kind, is_it) for key in obj.get("data", {})}
 
     def end(self, pod: Document, code: int, words: str = "") -> None:
         """Have a pod's container end."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from plimsoll.api.environment import Environment
@@ -66,9 +66,10 @@ class PretendConductors:
         self._since: dict[str, datetime] = {}
 
     def pods(self) -> list[Document]:
-        pods = self.cluster.kube.objects("Pod")
-        conductors = (pod for pod in pods if label(pod, naming.LABEL_COMPONENT) == naming.CONDUCTOR)
-        return [pod for pod in conductors if phase(pod) == "Running"]
+        def is_running(pod: Document) -> bool:
+            return label(pod, naming.LABEL_COMPONENT) == naming.CONDUCTOR and phase(pod) == "Running"
+
+        return list(self.cluster.kube.objects("Pod", is_running))
 
     def step(self) -> None:
         for pod in self.pods():
@@ -115,13 +116,13 @@ class _Desk:
 
     @property
     def plan(self) -> Plan:
-        return load_plan(self._maps["plan"]["data"][PLAN_FILE])
+        return _plan(self._maps["plan"]["data"][PLAN_FILE])
 
     @property
     def _points(self) -> list[str]:
         return [point.name for point in self.plan.points] if "plan" in self._maps else []
 
-    @property
+    @cached_property
     def state(self) -> RunState:
         return RunState.model_validate_json(self._maps["state"]["data"][STATE_FILE])
 
@@ -313,6 +314,11 @@ class _Desk:
 
 def _attempt(pod: Document) -> int:
     return int(label(pod, naming.LABEL_ATTEMPT))
+
+
+@cache
+def _plan(text: str) -> Plan:
+    return load_plan(text)
 
 
 @cache

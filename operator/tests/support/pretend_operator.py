@@ -88,7 +88,7 @@ class PretendOperator:
 
     def watch(self, uid: str) -> None:
         """Let kopf see a run as it is, and put or take its finalizer."""
-        runs = [run for run in self.cluster.kube.objects("BenchmarkRun") if run["metadata"]["uid"] == uid]
+        runs = self.cluster.kube.objects("BenchmarkRun", lambda run: run["metadata"]["uid"] == uid)
         if not runs:
             self.bodies.pop(uid, None)
             self.runs.records.forget(uid)

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from plimsoll.ceph.file_systems import EXIT_PURGING
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render.teardown import FILE_SYSTEM_VARIABLE
 from plimsoll.plan.ceph import image_prefix
+from support.copies import copy_of
 from support.pretend_cluster import KUBELET, Document, PretendCluster, is_going, label, phase
 from support.yaml_documents import read_yaml
 
@@ -165,8 +167,7 @@ class PretendRook:
         self.cluster.let_go(found, "cephfilesystem.ceph.rook.io")
 
     def _be_as_recorded(self, found: Document, story: str) -> None:
-        text = (_GOLDEN / f"cephfilesystem-{story}.yaml").read_text().replace("bench-fs", found["metadata"]["name"])
-        recorded = read_yaml(text)
+        recorded = copy_of(_recorded_file_system(story, found["metadata"]["name"]))
 
         def change(new: Document) -> None:
             new["metadata"] |= {key: recorded["metadata"][key] for key in ("generation", "finalizers")}
@@ -295,6 +296,14 @@ class PretendRook:
                 return
             self.purging = {pool for pool in self.purging if not pool.startswith(f"{name}-")}
         self.cluster.end(pod, 0)
+
+
+@cache
+def _recorded_file_system(story: str, name: str) -> Document:
+    """Return what Rook wrote of a file system of that name."""
+    text = (_GOLDEN / f"cephfilesystem-{story}.yaml").read_text().replace("bench-fs", name)
+    recorded: Document = read_yaml(text)
+    return recorded
 
 
 def _object(api_version: str, kind: str, name: str, **content: Any) -> Document:

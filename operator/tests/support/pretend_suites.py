@@ -6,9 +6,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
+from types import MappingProxyType
 from typing import Any
 
+import msgspec
+
+from plimsoll.api.names import SuiteConditionType
+from plimsoll.api.status import SuiteCondition
 from plimsoll.api.suite_status import ComparisonOutcome, HypothesisResult, RoundVerdict
 from plimsoll.suite.children import turn_in_name
 from plimsoll.suite.digest import measured_digest
@@ -38,6 +43,7 @@ from plimsoll.suite.rounds.observed import (
     Suite,
 )
 from plimsoll.suite.rounds.specification import Specification, read_specification
+from plimsoll.suite.rounds.state import State
 from plimsoll.suite.rounds.status import read_conditions, read_state
 from plimsoll.suite.rounds.step import step
 from support.suite_documents import suite_document
@@ -55,6 +61,13 @@ START_MINUTE = int(START.timestamp()) // 60
 @cache
 def _specification(spec: str) -> Specification:
     return read_specification(suite_document(NAME, **json.loads(spec)))
+
+
+@lru_cache(maxsize=1024)
+def _known(status: bytes) -> tuple[State, Mapping[SuiteConditionType, SuiteCondition]]:
+    """Return what a status says; the same is looked at many times."""
+    document = msgspec.json.decode(status)
+    return read_state(document), MappingProxyType(read_conditions(document))
 
 
 class KilledError(Exception):
@@ -153,6 +166,7 @@ class PretendSuites:
         self.now += timedelta(**duration)
 
     def observe(self) -> Observed:
+        state, conditions = _known(msgspec.json.encode(self.status))
         suite = Suite(
             name=NAME,
             namespace="bench",
@@ -163,8 +177,8 @@ class PretendSuites:
             annotations=dict(self.annotations),
             specification=_specification(json.dumps(self.spec, sort_keys=True)),
             status=self.status,
-            state=read_state(self.status),
-            conditions=read_conditions(self.status),
+            state=state,
+            conditions=conditions,
         )
         return Observed(
             suite=suite,

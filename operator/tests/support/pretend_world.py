@@ -19,7 +19,6 @@ from plimsoll.lifecycle.actions import Action, Create, CreateSecret
 from plimsoll.lifecycle.decision import DecisionOf
 from plimsoll.lifecycle.run import needs_attention
 from plimsoll.plan.ceph import image_prefix
-from support.copies import copy_of
 from support.pretend_cluster import NAMESPACE, Document, PretendCluster, client_of, is_going, label, phase
 from support.pretend_conductor import PretendConductors
 from support.pretend_operator import PretendOperator
@@ -108,7 +107,7 @@ class PretendWorld:
         return list(self.cluster.kube.objects("BenchmarkRun"))
 
     def run(self, uid: str) -> Document | None:
-        return next((run for run in self.runs() if run["metadata"]["uid"] == uid), None)
+        return next(iter(self.cluster.kube.objects("BenchmarkRun", lambda run: run["metadata"]["uid"] == uid)), None)
 
     def change(self, uid: str, **spec: Any) -> None:
         run = self.run(uid)
@@ -218,7 +217,7 @@ class PretendWorld:
         self._checked = len(requests)
         for run in self.runs():
             self._check_status(run)
-        loaded = {label(pod, naming.LABEL_RUN_UID) for pod in self.cluster.kube.objects("Pod") if self._loads(pod)}
+        loaded = {label(pod, naming.LABEL_RUN_UID) for pod in self.cluster.kube.objects("Pod", self._loads)}
         targets = [self._targets[uid] for uid in loaded]
         assert len(targets) == len(set(targets)), "two runs load one target"
 
@@ -232,7 +231,7 @@ class PretendWorld:
     def _check_status(self, run: Document) -> None:
         uid, status = run["metadata"]["uid"], run.get("status", {})
         before = self._statuses.get(uid, {})
-        self._statuses[uid] = copy_of(status)
+        self._statuses[uid] = status
         if status == before:
             return
         BenchmarkRunStatus.model_validate(status)

@@ -1,12 +1,13 @@
 """A search for the line in a conductor's session, whose clients' storage breaks at a load that the test sets."""
 
 from collections.abc import Callable
+from functools import cache
 
 from plimsoll.api.line import LineSearch, Objective
 from plimsoll.api.names import Operation
 from plimsoll.api.result import Trial
 from plimsoll.measure.latency import sample_of
-from plimsoll.measure.sample import Cells, ClientDocument, OperationSample
+from plimsoll.measure.sample import Cells, ClientDocument, LatencySample, OperationSample
 from plimsoll.plan.document import Plan
 from plimsoll.protocol import messages
 from support.simulated_plan import SECOND, make_document, make_plan
@@ -40,11 +41,17 @@ def offered_document(client: int, t0: int, rate: int, *, latency: int, full: flo
         operation=Operation.READ,
         ios=rate * SECONDS,
         bytes=rate * SECONDS * 4096,
-        latency=sample_of([latency] * (rate * SECONDS)),
+        latency=_same(latency, rate * SECONDS),
         cells=Cells(width_nanoseconds=SECOND, ios=(float(rate),) * SECONDS, bytes=(4096.0 * rate,) * SECONDS),
     )
     measurement = document.measurement.model_copy(update={"operations": (read,), "depth_full_share": full})
     return document.model_copy(update={"measurement": measurement})
+
+
+@cache
+def _same(latency: int, count: int) -> LatencySample:
+    """Return the latency of operations that all took the same time."""
+    return sample_of([latency] * count)
 
 
 class SearchSimulation(Simulation):

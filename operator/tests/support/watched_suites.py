@@ -1,6 +1,5 @@
 """A pretended API server that checks every request: no round and no run is lost, measured twice, or left behind."""
 
-import copy
 import json
 from datetime import datetime
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from plimsoll.api.suite_status import PINNED_ROUNDS, UNUSABLE_ROUNDS
 from plimsoll.suite.rounds.actions import Action, CreateRun, Decision, DeleteRun, DryRun, Judge, PatchStatus
 from plimsoll.suite.rounds.observed import Observed, OwnedRun
+from support.copies import copy_of
 from support.pretend_suites import NAME, UID, PretendRun, PretendSuites
 
 _JUDGED = {"NoRegression", "Regressed", "Inconclusive"}
@@ -54,7 +54,7 @@ class WatchedSuites(PretendSuites):
     def lose_status(self, *, entirely: bool) -> None:
         """Lose the status, or set it back to the oldest backup."""
         before = self._known()
-        self.status = {} if entirely or not self.backups else copy.deepcopy(self.backups[0])
+        self.status = {} if entirely or not self.backups else copy_of(self.backups[0])
         self.version += 1
         self.forgotten |= before - self._known()
         self.recorded, self.answered, self.backups, self.lists, self.lag = set(), set(), [], [], 0
@@ -142,7 +142,7 @@ class WatchedSuites(PretendSuites):
             if before is None or before["minute"] != after["minute"]:
                 self._check_opening(new, after)
         self._check_conditions(new)
-        self.backups = [*self.backups, copy.deepcopy(new)][-_LISTS:]
+        self.backups = [*self.backups, copy_of(new)][-_LISTS:]
 
     def _check_dropped(self, new: dict[str, Any], rounds: dict[int, Any]) -> None:
         keep = self.spec.get("keep", 10)

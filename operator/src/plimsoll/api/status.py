@@ -5,6 +5,7 @@ It is bounded and derived from the results, which have the numbers.
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Annotated, ClassVar, TypeVar
 
 from pydantic import Field
@@ -271,6 +272,7 @@ def set_condition(conditions: Sequence[C], new: C, now: datetime) -> tuple[C, ..
     return tuple(old[kind] for kind in new.order if kind in old)
 
 
+@lru_cache(maxsize=1024)
 def format_time(moment: datetime) -> str:
     """Return a time in Kubernetes' format, in whole seconds: `2026-01-31T12:00:00Z`.
 

@@ -90,6 +90,8 @@ def _late_clients(attempt: Attempt, roster: Roster, timings: Timings, moment: Mo
     if late:
         message = f"{reporting.names(late)} did not start at T0; a late start would distort the sum of all clients"
         return Fault(reason=AbortReason.LATE_CLIENT, message=message)
+    if moment.wall <= attempt.ends_at:
+        return None
     limit = overrun_seconds(attempt.point, timings)
     if moment.wall <= attempt.ends_at + int(limit * _SECOND):
         return None

@@ -147,7 +147,7 @@ class Histogram:
         for histogram in histograms:
             for index, count in histogram.counts.items():
                 totals[index] += count
-        return cls(counts=dict(enumerate(totals)))
+        return cls(counts={index: count for index, count in enumerate(totals) if count})
 
     @classmethod
     def merge_texts(cls, texts: Iterable[str]) -> Self:
@@ -161,7 +161,7 @@ class Histogram:
         for text in texts:
             for index, count in _entries(_content(text)):
                 totals[index] += count
-        return cls(counts=dict(enumerate(totals)))
+        return cls(counts={index: count for index, count in enumerate(totals) if count})
 
     def percentile(self, p: float) -> int | None:
         """Return the p-th percentile (0 < p <= 100) in nanoseconds; None without operations, or in the open last bin.
@@ -176,7 +176,8 @@ class Histogram:
         """
         if not 0 < p <= 100:  # noqa: PLR2004  # the range of a percentage
             raise ValueError(f"a percentile lies above 0 and at most at 100: {p}")
-        needed = Fraction(p) / 100 * self.total
+        # Counts are whole: they reach the product exactly where they reach the next whole number.
+        needed = math.ceil(Fraction(p) / 100 * self.total)
         cumulative = zip(self.counts, accumulate(self.counts.values()), strict=True)
         found = next((index for index, count in cumulative if count >= needed), OPEN_BIN)
         return None if found == OPEN_BIN else bin_midpoint(found)

@@ -108,16 +108,16 @@ def _continued_fraction(a: float, b: float, x: float) -> float:
     value, c, d = 1.0, 1.0, 0.0
     for step in range(1, _FRACTION_STEPS):
         coefficient = _coefficient(step, a, b, x)
-        d = 1 / _away_from_zero(1 + coefficient * d)
-        c = _away_from_zero(1 + coefficient / c)
-        value *= c * d
-        if abs(c * d - 1) < _PRECISION:
+        # Neither may be zero. Simulations come here millions of times, so this is no function.
+        d = 1 + coefficient * d
+        d = 1 / (d if abs(d) > _SMALLEST else _SMALLEST)
+        c = 1 + coefficient / c
+        c = c if abs(c) > _SMALLEST else _SMALLEST
+        factor = c * d
+        value *= factor
+        if abs(factor - 1) < _PRECISION:
             break
     return 1 / value
-
-
-def _away_from_zero(value: float) -> float:
-    return value if abs(value) > _SMALLEST else _SMALLEST
 
 
 def _coefficient(step: int, a: float, b: float, x: float) -> float:

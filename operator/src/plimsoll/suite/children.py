@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from hashlib import sha256
 from typing import TypeVar
 
@@ -59,10 +60,15 @@ class Child(Turn):
 
 def turns_of(spec: SuiteSpec, seed: int) -> tuple[Turn, ...]:
     """Return the turns of a round in their order: each pass has all variants, shuffled."""
-    names = [variant.name for variant in spec.variants]
+    return _turns(tuple(variant.name for variant in spec.variants), spec.repeat, seed)
+
+
+@lru_cache(maxsize=256)
+def _turns(names: tuple[str, ...], repeats: int, seed: int) -> tuple[Turn, ...]:
+    """Return them; a look at a suite needs those of a round several times, and each takes several hashes."""
     return tuple(
         Turn(variant=names[index], repeat=repeat, seed=child_seed(seed, variant=names[index], repeat=repeat))
-        for repeat in range(spec.repeat)
+        for repeat in range(repeats)
         for index in shuffled(seed, pass_number=repeat, points=len(names))
     )
 
@@ -121,6 +127,7 @@ def turn_in_name(suite: str, uid: str, name: str) -> NamedTurn | None:
     return found if is_own else None
 
 
+@lru_cache(maxsize=256)
 def _prefix(suite: str, variant: str, uid: str) -> str:
     return f"{suite[:_MAX_SUITE_PART]}-{variant}-{sha256(uid.encode()).hexdigest()[:_HASH]}"
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 MAX_ROUNDS = 4096
@@ -44,7 +45,7 @@ AGENTS = Executor()
 ACTOR = Executor(alone=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Round:
     """The clients that are active at the same time.
 
@@ -55,17 +56,17 @@ class Round:
 
     servers: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def loading(self) -> tuple[int, ...]:
         """Clients that load; each sends a document."""
         return tuple(sorted(self.servers))
 
-    @property
+    @cached_property
     def serving(self) -> tuple[int, ...]:
         """Clients that serve them."""
         return tuple(sorted({server for servers in self.servers.values() for server in servers}))
 
-    @property
+    @cached_property
     def members(self) -> tuple[int, ...]:
         """Clients that load or serve."""
         return tuple(sorted({*self.loading, *self.serving}))
@@ -80,13 +81,13 @@ class Round:
         return tuple(sorted({*self.servers.get(client, ()), *served}))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Cast:
     """The consecutive rounds of a trial."""
 
     rounds: tuple[Round, ...]
 
-    @property
+    @cached_property
     def members(self) -> tuple[int, ...]:
         """Clients that take part in any round."""
         return tuple(sorted({client for one in self.rounds for client in one.members}))

@@ -17,8 +17,10 @@ What is known is the posterior over a grid of (c, s, l). Sources: Watson and Pel
 
 import math
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 from operator import mul, sub
 from statistics import NormalDist
@@ -146,6 +148,12 @@ def posterior(trials: Sequence[Trial]) -> Posterior:
     """
     if not trials:
         raise ValueError("no posterior without trials")
+    return _posterior(tuple(trials))
+
+
+@lru_cache(maxsize=32)
+def _posterior(trials: tuple[Trial, ...]) -> Posterior:
+    """Return it; the same is needed after each attempt that does not count, and three times at the end of a search."""
     low = min(trial.position for trial in trials) - _MARGIN
     high = max(trial.position for trial in trials) + _MARGIN
     found = _on_grid(trials, low, high)
@@ -205,20 +213,23 @@ def _weights(
     trials: Sequence[Trial], locations: Sequence[float], spread: float, prior: float
 ) -> Iterator[tuple[float, list[float]]]:
     """Yield of each lapse the prior times the likelihood at each location."""
-    near = [
-        (trial.met, _normal(locations, trial.position, spread))
-        for trial in trials
-        if locations[0] - _FAR * spread < trial.position < locations[-1] + _FAR * spread
-    ]
+    near = Counter(
+        trial for trial in trials if locations[0] - _FAR * spread < trial.position < locations[-1] + _FAR * spread
+    )
+    normals = {position: _normal(locations, position, spread) for position in {trial.position for trial in near}}
     lower = [trial.met for trial in trials if trial.position <= locations[0] - _FAR * spread]
     higher = [trial.met for trial in trials if trial.position >= locations[-1] + _FAR * spread]
     for lapse, share in LAPSES.items():
         slope = 1 - lapse - LUCK
         far = _same_everywhere(lower, 1 - lapse) * _same_everywhere(higher, LUCK)
         weights = [prior * share * far] * len(locations)
-        for met, normal in near:
-            base, rise = (LUCK, slope) if met else (1 - LUCK, -slope)
-            weights = [weight * (base + rise * part) for weight, part in zip(weights, normal, strict=True)]
+        for trial, count in near.items():
+            base, rise = (LUCK, slope) if trial.met else (1 - LUCK, -slope)
+            parts = zip(weights, normals[trial.position], strict=True)
+            if count == 1:
+                weights = [weight * (base + rise * part) for weight, part in parts]
+            else:
+                weights = [weight * (base + rise * part) ** count for weight, part in parts]
         yield lapse, weights
 
 

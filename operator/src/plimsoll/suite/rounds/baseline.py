@@ -43,7 +43,8 @@ def settled(state: State) -> State:
     pinned = set(sorted(pinned)[:PINNED_ROUNDS])
     is_established = _is_established(state)
     ended = tuple(
-        replace(one, pinned=one.minute in pinned, former=one.former and not is_established) for one in state.ended
+        _marked(one, accepted=one.accepted, former=one.former and not is_established, pinned=one.minute in pinned)
+        for one in state.ended
     )
     return replace(state, ended=ended)
 
@@ -71,8 +72,18 @@ def _replaced(state: State, baseline: AbstractSet[int]) -> State:
     former = {one.minute for one in state.ended if one.former} - baseline
     if dismissed:
         former = dismissed if _is_established(state) else former or dismissed
-    ended = tuple(replace(one, accepted=one.minute in baseline, former=one.minute in former) for one in state.ended)
+    ended = tuple(
+        _marked(one, accepted=one.minute in baseline, former=one.minute in former, pinned=one.pinned)
+        for one in state.ended
+    )
     return replace(state, ended=ended, since=state.ended[0].minute if dismissed else state.since)
+
+
+def _marked(one: EndedRound, *, accepted: bool, former: bool, pinned: bool) -> EndedRound:
+    """Return a round with these marks, which most rounds have at most looks."""
+    if (one.accepted, one.former, one.pinned) == (accepted, former, pinned):
+        return one
+    return replace(one, accepted=accepted, former=former, pinned=pinned)
 
 
 def _is_established(state: State) -> bool:

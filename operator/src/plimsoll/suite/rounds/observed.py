@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any
 
 from plimsoll.api.names import SuiteConditionType
@@ -225,7 +226,7 @@ class Memory:
         return replace(self, found={}, absent=frozenset(), deleting=self.deleting & uids)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Observed:
     """Everything that a decision depends on.
 
@@ -242,12 +243,12 @@ class Observed:
     ceph_version: str = ""
     memory: Memory = field(default_factory=Memory)
 
-    @property
+    @cached_property
     def runs(self) -> tuple[OwnedRun, ...]:
-        """Return the runs that the suite owns. What the API server returned by name is newer than a list."""
+        """The runs that the suite owns. What the API server returned by name is newer than a list."""
         known = {run.name: run for run in self.listed} | dict(self.memory.found)
         return tuple(
-            replace(run, is_deleting=run.is_deleting or run.uid in self.memory.deleting)
+            replace(run, is_deleting=True) if run.uid in self.memory.deleting else run
             for name, run in known.items()
             if name not in self.memory.absent
         )
