@@ -1,0 +1,60 @@
+"""Print what the suites of a namespace measured, as CSV: `record.py NAMESPACE`.
+
+One line for each operation of each point. `operator/tests/golden/studies` has those of the studies' small forms on the test
+cluster: which experiments ran, not what any Ceph can do.
+"""
+
+# ruff: noqa: INP001, T201 - a script, run by path, that prints
+import csv
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+FIELDS = ("suite", "variant", "workload", "point", "label", "clients", "operation", "iops", "bytesPerSecond", "verdict", "reasons")
+
+
+def objects(kind: str, namespace: str) -> list[dict[str, Any]]:
+    """Return all objects of a kind."""
+    command = ["kubectl", "--namespace", namespace, "get", kind, "--output", "json"]
+    found: list[dict[str, Any]] = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["items"]
+    return found
+
+
+def lines(namespace: str) -> Iterator[dict[str, Any]]:
+    """Yield a line for each operation; for a point without one, such as a network's, what it has."""
+    variants = {
+        run["metadata"]["name"]: (run["metadata"]["labels"]["plimsoll.dev/suite"], run["metadata"]["labels"]["plimsoll.dev/variant"])
+        for run in objects("benchmarkruns", namespace)
+    }
+    for result in objects("benchmarkresults", namespace):
+        spec, status = result["spec"], result["status"]
+        if "verdict" not in status:
+            continue  # nothing was measured
+        suite, variant = variants[spec["run"]]
+        common = {
+            "suite": suite,
+            "variant": variant,
+            "workload": spec["workload"],
+            "point": spec["point"],
+            "label": spec["label"],
+            "clients": spec["clients"],
+            "verdict": status["verdict"],
+            "reasons": " ".join(sorted({finding["reason"] for finding in status["findings"]})),
+        }
+        for operation in status["summary"]["operations"]:
+            rates = {name: round(operation[name]["mean"]) for name in ("iops", "bytesPerSecond") if operation.get(name)}
+            yield common | {"operation": operation["operation"]} | rates
+
+
+def main() -> None:
+    """Print the lines in the order of suites, variants and points."""
+    writer = csv.DictWriter(sys.stdout, FIELDS, lineterminator="\n")
+    writer.writeheader()
+    for line in sorted(lines(sys.argv[1]), key=lambda one: [str(one.get(field, "")) for field in FIELDS]):
+        writer.writerow(line)
+
+
+if __name__ == "__main__":
+    main()
