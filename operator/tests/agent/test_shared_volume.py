@@ -1,6 +1,7 @@
 """A client's part of a volume that all clients mount."""
 
 import asyncio
+import errno
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plimsoll.agent import shared_volume
 from plimsoll.agent.host.open_files import identify
 from plimsoll.agent.host.readings import Host
 from plimsoll.agent.shared_volume import SharedVolume
@@ -80,6 +82,32 @@ def test_the_shared_file_has_its_full_size_before_anybody_writes(tmp_path: Path)
     assert Path(target.path).stat().st_size == CLIENTS * target.size
     last.lay_out(target)
     assert content(target) == bytes(target.size)
+
+
+def test_a_quota_that_another_client_just_used_for_the_same_file_is_not_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    truncate = os.truncate
+
+    def extend_by_another_client(descriptor: int, size: int) -> None:
+        truncate(descriptor, size)
+        raise OSError(errno.EDQUOT, "Disk quota exceeded")
+
+    monkeypatch.setattr(os, "truncate", extend_by_another_client)
+    first = volume(tmp_path, 0, one_file=True)
+    first.create(first.target(100))
+    assert (tmp_path / "shared.data").stat().st_size == CLIENTS * first.target(100).size
+
+
+def test_a_full_quota_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_descriptor: int, _size: int) -> None:
+        raise OSError(errno.EDQUOT, "Disk quota exceeded")
+
+    monkeypatch.setattr(os, "truncate", refuse)
+    monkeypatch.setattr(shared_volume, "_OTHERS_SECONDS", 0.1)
+    first = volume(tmp_path, 0, one_file=True)
+    with pytest.raises(OSError, match="Disk quota exceeded"):
+        first.create(first.target(100))
 
 
 def test_a_region_with_a_hole_is_not_written(tmp_path: Path) -> None:

@@ -46,9 +46,7 @@ def test_an_experiment_was_measured(experiment: Experiment) -> None:
         for variant in reproduction.variants:
             for workload in reproduction.workloads:
                 rates = [
-                    rate
-                    for point, rate in measured().items()
-                    if point[:3] == (reproduction.suite, variant, workload)
+                    rate for point, rate in measured().items() if point[:3] == (reproduction.suite, variant, workload)
                 ]
                 assert rates, f"{workload} of {variant}"
                 assert all(rate > 0 for rate in rates)

@@ -1,5 +1,6 @@
 """Prepares a data set: discards it, writes every byte, verifies that, and overwrites it at random."""
 
+import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -64,7 +65,8 @@ async def _prepare_local(
     volume: LocalVolume, target: VolumeTarget, order: PrepareOrder, programs: Programs, progress: Progress
 ) -> PreparedDataSet:
     fio = _FioSteps(programs, progress, target)
-    volume.create(target)
+    # It may wait for other clients.
+    await asyncio.to_thread(volume.create, target)
     if order.discard:
         await _discard(volume, target, programs, progress, required=order.must_discard)
     if order.prefill:

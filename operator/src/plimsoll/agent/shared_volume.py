@@ -2,6 +2,7 @@
 
 import errno
 import os
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,6 +20,9 @@ from plimsoll.tools.base import VolumeKind, VolumeTarget
 SHARED_FILE = "shared.data"
 
 _MODE = 0o644
+
+_OTHERS_SECONDS = 15.0
+_PAUSE_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,12 +79,9 @@ class SharedVolume:
         """Create the shared file with the size of all regions: a tool would replace one that is too short."""
         if not self.one_file:
             return
-        size = self.clients * target.size
         descriptor = os.open(target.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, _MODE)
         try:
-            # The same size for all clients, so no client truncates what another one has written.
-            if os.fstat(descriptor).st_size != size:
-                os.truncate(descriptor, size)
+            _extend(descriptor, self.clients * target.size)
         finally:
             os.close(descriptor)
 
@@ -126,6 +127,22 @@ class SharedVolume:
 def file_name(client: int) -> str:
     """Return the name of a client's own data file."""
     return f"client-{client}.data"
+
+
+def _extend(descriptor: int, size: int) -> None:
+    """Give a file its size, the same for all clients, so that none truncates what another one has written.
+
+    Where all do so at once, CephFS may count the file that another client has just extended against the quota before it
+    shows its size here; so a full quota is final only after some time.
+    """
+    deadline = time.monotonic() + _OTHERS_SECONDS
+    while os.fstat(descriptor).st_size != size:
+        try:
+            os.truncate(descriptor, size)
+        except OSError as error:
+            if error.errno != errno.EDQUOT or time.monotonic() >= deadline:
+                raise
+            time.sleep(_PAUSE_SECONDS)
 
 
 def _first_hole(path: Path, offset: int) -> int:
