@@ -1,10 +1,10 @@
 """Print what the suites of a namespace measured, as CSV: `record.py NAMESPACE`.
 
-One line for each operation of each point. `operator/tests/golden/studies` has those of the studies' small forms on the test
-cluster: which experiments ran, not what any Ceph can do.
+One line for each operation of each point. `operator/tests/golden/studies` has those of the studies' small forms on the
+test cluster: which experiments ran, not what any Ceph can do.
 """
 
-# ruff: noqa: INP001, T201 - a script, run by path, that prints
+# ruff: noqa: INP001 - a script, run by path, that prints
 import csv
 import json
 import subprocess
@@ -12,7 +12,19 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-FIELDS = ("suite", "variant", "workload", "point", "label", "clients", "operation", "iops", "bytesPerSecond", "verdict", "reasons")
+FIELDS = (
+    "suite",
+    "variant",
+    "workload",
+    "point",
+    "label",
+    "clients",
+    "operation",
+    "iops",
+    "bytesPerSecond",
+    "verdict",
+    "reasons",
+)
 
 
 def objects(kind: str, namespace: str) -> list[dict[str, Any]]:
@@ -23,19 +35,15 @@ def objects(kind: str, namespace: str) -> list[dict[str, Any]]:
 
 
 def lines(namespace: str) -> Iterator[dict[str, Any]]:
-    """Yield a line for each operation; for a point without one, such as a network's, what it has."""
-    variants = {
-        run["metadata"]["name"]: (run["metadata"]["labels"]["plimsoll.dev/suite"], run["metadata"]["labels"]["plimsoll.dev/variant"])
-        for run in objects("benchmarkruns", namespace)
-    }
+    """Yield a line for each operation of each point that was measured."""
+    labels = {run["metadata"]["name"]: run["metadata"]["labels"] for run in objects("benchmarkruns", namespace)}
     for result in objects("benchmarkresults", namespace):
-        spec, status = result["spec"], result["status"]
+        spec, status = result["spec"], result.get("status", {})
         if "verdict" not in status:
-            continue  # nothing was measured
-        suite, variant = variants[spec["run"]]
+            continue
         common = {
-            "suite": suite,
-            "variant": variant,
+            "suite": labels[spec["run"]]["plimsoll.dev/suite"],
+            "variant": labels[spec["run"]]["plimsoll.dev/variant"],
             "workload": spec["workload"],
             "point": spec["point"],
             "label": spec["label"],
