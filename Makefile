@@ -157,7 +157,7 @@ demo-line: setup ## How much that Ceph carries before latency breaks, searched f
 	e2e/demo.sh line
 
 .PHONY: studies
-studies: setup ## All five studies, in their small forms, on three Cephs at once: an hour
+studies: setup ## All five studies, in their small forms, on three Cephs at once: more than an hour, 70 GiB
 	e2e/studies/all
 
 .PHONY: demo-study

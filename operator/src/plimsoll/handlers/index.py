@@ -68,7 +68,7 @@ async def child_changed(
 ) -> None:
     """Wake the run that an object belongs to, if the object is gone or a look can notice the change.
 
-    A change that is undone before kopf tells of it wakes nobody, though a look may have seen it; like a missed event,
+    A change that is undone before kopf tells of it wakes no run, though a look may have seen it; like a missed event,
     it is made up for by the next look at regular intervals.
     """
     run = labels[LABEL_RUN_UID]
