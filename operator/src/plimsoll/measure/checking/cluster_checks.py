@@ -25,7 +25,10 @@ GROUPS_NOT_CLEAN = Check(
     reason="GroupsNotClean",
     what="placement groups that were not active+clean",
     invalid=0,
-    remedy=("wait until `ceph status` shows only active+clean; laggy placement groups have OSDs that cannot keep up"),
+    remedy=(
+        "wait until `ceph status` shows only active+clean; laggy placement groups have OSDs that cannot keep up, or that "
+        "have to be restarted if the groups stay laggy without load"
+    ),
 )
 RECOVERY_TRAFFIC = Check(
     reason="RecoveryTraffic",
