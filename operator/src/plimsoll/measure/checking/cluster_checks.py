@@ -26,8 +26,8 @@ GROUPS_NOT_CLEAN = Check(
     what="placement groups that were not active+clean",
     invalid=0,
     remedy=(
-        "wait until `ceph status` shows only active+clean; laggy placement groups have OSDs that cannot keep up, or that "
-        "have to be restarted if the groups stay laggy without load"
+        "wait until `ceph status` shows only active+clean; laggy placement groups have OSDs that cannot keep up, or, if "
+        "they stay laggy without load, OSDs that have to be restarted"
     ),
 )
 RECOVERY_TRAFFIC = Check(

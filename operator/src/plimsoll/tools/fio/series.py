@@ -1,13 +1,15 @@
 """fio's averaged rate logs -> operations per one-second cell.
 
 A log line is `milliseconds, rate, direction, ...`; time starts at the end of the ramp, which is not logged (observed
-with 3.33 and 3.39). Three corrections are needed:
+with 3.33 and 3.39). Four corrections are needed:
 
 1. A line at t covers (t - D, t], where D is the averaging interval, and not the time since the previous line: an
    interval without I/O has no line. Lines lie within a few milliseconds of multiples of D.
 2. The last interval, partial or whole, is often missing. Its operations are the rest of the exact total.
 3. A rate is rounded down: to one operation per second in one log, to 1 KiB/s in the other. All operations have the
    same size, so the log with the finer unit is more exact.
+4. Operations that fio noticed at once with the one that ended the ramp are logged, but not timed. There may be as many
+   as were in flight (23 of 64 on a device that completes them in bursts), all of them in the first interval.
 
 The corrected series must agree with the total. If it does not, the thread that writes the lines may have been late or
 stopped, as on a busy machine: from then on, its lines are off the multiples of D. Then each line covers the time since
@@ -103,8 +105,8 @@ def _cells(lines: Sequence[_Line], unit: float, totals: Totals, idle: Sequence[I
     number = -(-totals.milliseconds // WIDTH)
     if number > _MAX_CELLS:
         raise SeriesError(f"a runtime of {totals.milliseconds} ms is too long for a series")
-    # Rounding costs up to one unit per line; the operation whose completion ended the ramp is logged, but not timed.
-    allowed = len(lines) * unit + 1
+    # Rounding costs up to one unit per line.
+    allowed = len(lines) * unit
     try:
         counts = _counts(lines, unit)
         # An interval that ended well before fio did has a line if it had any I/O, so no line means zero.
@@ -196,6 +198,7 @@ def _reconciled(cells: Sequence[float], *, closed: int, totals: Totals, allowed:
     `closed` is the number of complete cells. The error of the lines may be up to `MAX_DEVIATION`, or `allowed`
     operations if that is more.
     """
+    cells = _without_ramp(cells, totals, allowed)
     lengths = [min(WIDTH, totals.milliseconds - index * WIDTH) / WIDTH for index in range(closed, len(cells))]
     length = math.fsum(lengths)
     counted = math.fsum(cells)
@@ -206,6 +209,14 @@ def _reconciled(cells: Sequence[float], *, closed: int, totals: Totals, allowed:
     scale = rest / counted if counted else 0.0
     added = [*[0.0] * closed, *(tail * part / length for part in lengths)]
     return [cell * scale + more for cell, more in zip(cells, added, strict=True)]
+
+
+def _without_ramp(cells: Sequence[float], totals: Totals, allowed: float) -> list[float]:
+    if not cells:
+        return []
+    first, *others = cells
+    surplus = math.fsum(cells) - totals.ios - allowed
+    return [first - min(max(0.0, surplus), totals.in_flight, first), *others]
 
 
 def _most(cells: Sequence[float], closed: int, length: float, totals: Totals) -> float:
