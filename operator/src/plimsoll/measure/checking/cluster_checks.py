@@ -26,7 +26,7 @@ GROUPS_NOT_CLEAN = Check(
     what="placement groups that were not active+clean",
     invalid=0,
     remedy=(
-        "wait until `ceph status` shows only active+clean; laggy placement groups have OSDs that cannot keep up, or, if "
+        "wait until `ceph status` shows only active+clean; laggy placement groups have OSDs that cannot keep up, or if "
         "they stay laggy without load, OSDs that have to be restarted"
     ),
 )
