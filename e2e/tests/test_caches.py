@@ -93,9 +93,10 @@ def test_every_trial_begins_with_cold_caches_on_both_nodes(cluster: Cluster, col
     (result,) = cluster.results("cold", cold)
     nodes = result["status"]["environment"]["nodes"]
     assert len(nodes) == 2
-    measured = [trial for trial in result["status"]["trials"] if trial["outcome"] == "Measured"]
+    # A trial that was measured again has no details of its first attempt.
+    measured = {trial["passNumber"]: trial for trial in result["status"]["trials"] if trial["outcome"] == "Measured"}
     assert len(measured) >= 2
-    for trial in measured:
+    for trial in measured.values():
         caches = trial["caches"]
         assert caches["nodeCount"] == 2
         assert sorted(one["node"] for one in caches["nodes"]) == sorted(nodes)

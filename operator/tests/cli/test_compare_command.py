@@ -1,44 +1,19 @@
-"""`plimsoll compare` and `plimsoll noise`."""
+"""`plimsoll compare`."""
 
 import csv
 import json
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.cli import main
 from plimsoll.cli.compare import EXIT_OF
 from plimsoll.measure.compare.conclusion import Conclusion
-from plimsoll.measure.compare.metrics import Metric
 from support.line_results import above, line, searched
-from support.repeated import result, steady, trials_of
+from support.repeated import result, trials_of
+from support.saved_runs import invoke, run, save, saved_runs
 
-
-@pytest.fixture(autouse=True)
-def where_results_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "160")
-    save("same", [run("same", 1000)])
-    save("baseline", [run("baseline", 1000)])
-    save("slower", [run("slower", 800)])
-
-
-def run(name: str, rate: float, **changes: Any) -> BenchmarkResult:
-    return result(trials_of(steady(rate)), run=name, context={"seed": len(name)}, **changes)
-
-
-def save(name: str, results: Sequence[BenchmarkResult]) -> None:
-    Path(name).write_text(json.dumps([one.model_dump(mode="json") for one in results]))
-
-
-def invoke(*arguments: str, code: int) -> str:
-    found = CliRunner().invoke(main, [*arguments])
-    assert found.exit_code == code, found.output
-    return found.output
+pytestmark = pytest.mark.usefixtures(saved_runs.__name__)
 
 
 def compare(*arguments: str, code: int = 0) -> str:
@@ -345,59 +320,3 @@ def test_a_point_that_the_noise_runs_do_not_tell_of_is_inconclusive() -> None:
     save("short", [result(trials_of([1000, 1001]), run="short")])
     text = compare("baseline", "slower", "--noise", "same", "--noise", "short", code=4)
     assert "its noise between runs is unknown: fewer than 2 of the --noise runs have this point" in text
-
-
-# Noise
-
-
-def test_noise_of_a_run() -> None:
-    text = invoke("noise", "baseline", code=0)
-    (iops,) = [line for line in text.splitlines() if " iops " in line]
-    assert iops.split()[-10:] == ["998", "5", "0.8", "%", "-", "1.8", "%", "5.0", "%", "gates"]
-
-
-def test_noise_beyond_the_threshold_is_ungateable() -> None:
-    save("noisy", [result(trials_of([850, 950, 1050]), run="noisy")])
-    text = invoke("noise", "noisy", code=0)
-    assert "w-000 read iops: ungateable: it varies by 10.6 %" in text
-
-
-def test_noise_of_two_runs_of_the_same() -> None:
-    save("drifted", [run("drifted", 1100)])
-    document = json.loads(invoke("noise", "baseline", "drifted", "-o", "json", code=0))
-    iops = document[0]
-    assert (iops["point"], iops["metric"]) == ("w-000", Metric.IOPS)
-    assert iops["side"]["trials"] == 10
-    assert iops["side"]["deviation"] > 0.04
-    assert iops["within"] < 0.01
-    assert iops["between"] == pytest.approx(0.067, abs=0.001)
-    assert iops["runs"] == 2
-    assert "6.7 %" in invoke("noise", "baseline", "drifted", code=0)
-
-
-def test_noise_of_several_runs_of_the_same() -> None:
-    save("third", [run("third", 1010)])
-    document = json.loads(invoke("noise", "baseline", "same", "third", "-o", "json", code=0))
-    assert (document[0]["runs"], document[0]["side"]["trials"]) == (3, 15)
-    assert "same and same are the same run" in invoke("noise", "baseline", "same", "same", code=1)
-
-
-def test_noise_needs_a_point_that_all_runs_have() -> None:
-    save("ab", [run("ab", 1000, point="a-000"), run("ab", 1000, point="b-000")])
-    for name in ("a", "b"):
-        save(name, [run(name, 1000, point=f"{name}-000")])
-    assert "ab, a, b have no point in common" in invoke("noise", "ab", "a", "b", code=1)
-
-
-def test_more_trials_detect_less() -> None:
-    few, many = (
-        json.loads(invoke("noise", "baseline", "--trials", trials, "-o", "json", code=0))[0]["detectable"]
-        for trials in ("3", "10")
-    )
-    assert many < few
-
-
-def test_noise_of_different_runs_is_refused() -> None:
-    save("other", [run("other", 1000, identity={"clients": 9})])
-    assert "`plimsoll compare baseline other` lists the differences" in invoke("noise", "baseline", "other", code=1)
-    assert "are the same run" in invoke("noise", "baseline", "baseline", code=1)
