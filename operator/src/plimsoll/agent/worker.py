@@ -136,6 +136,9 @@ class Worker:
         """Run the tool's step before arming, if any; PreparationError, with its output, if it fails or stalls."""
         self._staged = None
         tool = _tool(order.tool)
+        if tool.own_files and self._volume is not None:
+            # Its files have the space of the data set. A quota of CephFS counts the size of a file, even of a sparse one.
+            self._volume.clear()
         if StepKind.PREPARE in tool.steps(_parameters(tool, order)):
             _, _, context, command = self._build(order, StepKind.PREPARE)
             await self._programs.write_inputs(command, Path(context.work_directory))
