@@ -137,7 +137,7 @@ class Worker:
         self._staged = None
         tool = _tool(order.tool)
         if tool.own_files and self._volume is not None:
-            # Its files have the space of the data set. A quota of CephFS counts the size of a file, even of a sparse one.
+            # Its files have the space of the data set. A quota of CephFS counts the size even of a sparse file.
             self._volume.clear()
         if StepKind.PREPARE in tool.steps(_parameters(tool, order)):
             _, _, context, command = self._build(order, StepKind.PREPARE)
