@@ -28,6 +28,7 @@ from plimsoll.agent.programs import (
 from plimsoll.agent.raw_output import Archive, raw_digest
 from plimsoll.agent.shared_volume import SharedVolume
 from plimsoll.agent.stall import StalledError, StallWatch
+from plimsoll.agent.volume import FileVolume
 from plimsoll.api.state import LiveRate, TrialKey
 from plimsoll.measure.sample import MAX_TEXT, ClientDocument, Clock, Measurement
 from plimsoll.protocol.caches import CacheDrop
@@ -136,7 +137,7 @@ class Worker:
         """Run the tool's step before arming, if any; PreparationError, with its output, if it fails or stalls."""
         self._staged = None
         tool = _tool(order.tool)
-        if tool.own_files and self._volume is not None:
+        if tool.own_files and isinstance(self._volume, FileVolume | SharedVolume):
             # Its files have the space of the data set. A quota of CephFS counts the size even of a sparse file.
             self._volume.clear()
         if StepKind.PREPARE in tool.steps(_parameters(tool, order)):
