@@ -121,6 +121,26 @@ def test_overlays_have_valid_plans_of_all_that_the_small_suites_have(overlay: Pa
     assert small == {}
 
 
+@pytest.mark.parametrize("form", ["ctu", "overlays/full/ctu"])
+def test_only_the_first_of_three_reads_of_discarded_space_may_come_before_a_discard(form: str) -> None:
+    (suite,) = [one for one in suites_in(Path(form)) if one.metadata.name == "ctu-parts"]
+    plans = [variant_plans(suite, seed=seed)["empty"] for seed in range(1, 9)]
+    assert {plan.repetitions for plan in plans} == {3}
+    first = {tuple(plan.points[index].workload for index in plan.order[0]) for plan in plans}
+    assert first == {("discard", "read"), ("read", "discard")}
+
+
+@pytest.mark.parametrize("direction", ["read", "write"])
+def test_the_full_form_has_dd_and_fio_over_the_same_block_sizes(direction: str) -> None:
+    (suite,) = [one for one in suites_in(Path("overlays/full/ctu")) if one.metadata.name == "ctu-parts"]
+    sizes: dict[str, list[object]] = {"dd": [], "fio": []}
+    for point in variant_plans(suite, seed=1)["disks"].points:
+        if point.workload.startswith((f"dd-{direction}", f"fio-{direction}")):
+            sizes[point.tool].append(point.parameters["blockSize"])
+    assert sorted(map(str, sizes["dd"])) == sorted(map(str, sizes["fio"]))
+    assert len(sizes["fio"]) == 18
+
+
 def test_every_study_has_both_overlays() -> None:
     expected = [f"overlays/{kind}/{study}" for kind in ("full", "smoke") for study in sorted(STUDIES)]
     assert [str(one) for one in OVERLAYS] == expected
