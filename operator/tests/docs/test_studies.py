@@ -7,17 +7,22 @@ from pathlib import Path
 import pytest
 
 from plimsoll.api.suite import BenchmarkSuite
+from plimsoll.measure.hypotheses.judgement import MINIMUM_REPLICATES
 from plimsoll.plan.document import Plan
 from plimsoll.plan.estimate import estimate
 from plimsoll.studies.library import load_studies
 from plimsoll.studies.model import Experiment, Study, Unavailable
-from plimsoll.suite.children import variant_plans
+from plimsoll.suite.children import variant_plans, variant_runs
 from support.published import in_layouts, on_values
+from support.space import client_bytes, volume_bytes, written_seconds
 from support.studies import OVERLAYS, small_plans, small_suites, suites_in
 
 ROOT = Path(__file__).parents[3]
 GUIDE = (ROOT / "docs" / "studies.md").read_text()
 STUDIES = load_studies()
+FULL = [suite for overlay in OVERLAYS if overlay.parts[1] == "full" for suite in suites_in(overlay)]
+MEASURED = [*small_suites().values(), *FULL]
+GIGABYTE = 10**9
 
 
 def rows(after: str, heading: str) -> list[list[str]]:
@@ -81,13 +86,33 @@ def test_small_suites_take_minutes() -> None:
         assert sum(estimate(plan).total_seconds for plan in plans.values()) < 20 * 60
 
 
-def test_every_hypothesis_of_a_small_suite_has_three_trials_of_each_point() -> None:
-    for name, suite in small_suites().items():
-        for hypothesis in suite.spec.hypotheses:
-            for _, selector in hypothesis.selectors:
-                variants = [selector.variant] if selector.variant else [*small_plans()[name]]
-                trials = [small_plans()[name][variant].repetitions * suite.spec.repeat for variant in variants]
-                assert min(trials) >= 3, hypothesis.name
+@pytest.mark.parametrize("suite", MEASURED, ids=lambda suite: f"{suite.metadata.name}-{len(suite.spec.variants)}")
+def test_every_hypothesis_has_points_with_three_trials(suite: BenchmarkSuite) -> None:
+    plans = variant_plans(suite, seed=1)
+    assert suite.spec.hypotheses
+    for hypothesis in suite.spec.hypotheses:
+        for _, selector in hypothesis.selectors:
+            variants = [selector.variant] if selector.variant else [*plans]
+            trials = [plans[variant].repetitions * suite.spec.repeat for variant in variants]
+            assert min(trials) >= MINIMUM_REPLICATES, hypothesis.name
+
+
+def test_the_space_of_the_full_forms_is_that_of_the_plans() -> None:
+    expected = {}
+    for suite in FULL:
+        runs, plans = variant_runs(suite), variant_plans(suite, seed=1)
+        volumes = max(map(volume_bytes, plans.values()))
+        seconds = max(map(written_seconds, plans.values()))
+        total = max(volume_bytes(plan) + GIGABYTE * written_seconds(plan) for plan in plans.values())
+        memory = max(client_bytes(runs[name], plan) for name, plan in plans.items())
+        expected[f"`{suite.metadata.name}`"] = [
+            f"{ceil(volumes / 2**30)} GiB",
+            str(seconds),
+            f"{ceil(total / GIGABYTE)} GB",
+            f"{ceil(memory / 2**30)} GiB",
+        ]
+    found = rows("### The space that the full forms need\n", "suite")
+    assert {name: rest for name, *rest in found} == expected
 
 
 def test_numbers_of_values_are_those_of_the_data() -> None:

@@ -110,12 +110,35 @@ def test_the_command_plans_every_suite(path: Path) -> None:
 
 @pytest.mark.parametrize("overlay", OVERLAYS, ids=str)
 def test_overlays_have_valid_plans_of_all_that_the_small_suites_have(overlay: Path) -> None:
+    """A variant of the overlay alone may have what a variant of the small suite measures."""
     small = {name: plans for name, plans in small_plans().items() if name.startswith(overlay.name)}
     for suite in suites_in(overlay):
-        plans = variant_plans(suite, seed=1)
-        for variant, plan in small.pop(suite.metadata.name).items():
-            assert {point.workload for point in plan.points} <= {point.workload for point in plans[variant].points}
+        before = small.pop(suite.metadata.name)
+        found = {name: {point.workload for point in plan.points} for name, plan in variant_plans(suite, seed=1).items()}
+        moved = {workload for name, workloads in found.items() if name not in before for workload in workloads}
+        for variant, plan in before.items():
+            assert {point.workload for point in plan.points} <= found[variant] | moved
     assert small == {}
+
+
+@pytest.mark.parametrize("form", ["ctu", "overlays/full/ctu"])
+def test_only_the_first_of_three_reads_of_discarded_space_may_come_before_a_discard(form: str) -> None:
+    (suite,) = [one for one in suites_in(Path(form)) if one.metadata.name == "ctu-parts"]
+    plans = [variant_plans(suite, seed=seed)["empty"] for seed in range(1, 9)]
+    assert {plan.repetitions for plan in plans} == {3}
+    first = {tuple(plan.points[index].workload for index in plan.order[0]) for plan in plans}
+    assert first == {("discard", "read"), ("read", "discard")}
+
+
+@pytest.mark.parametrize("direction", ["read", "write"])
+def test_the_full_form_has_dd_and_fio_over_the_same_block_sizes(direction: str) -> None:
+    (suite,) = [one for one in suites_in(Path("overlays/full/ctu")) if one.metadata.name == "ctu-parts"]
+    sizes: dict[str, list[object]] = {"dd": [], "fio": []}
+    for point in variant_plans(suite, seed=1)["disks"].points:
+        if point.workload.startswith((f"dd-{direction}", f"fio-{direction}")):
+            sizes[point.tool].append(point.parameters["blockSize"])
+    assert sorted(map(str, sizes["dd"])) == sorted(map(str, sizes["fio"]))
+    assert len(sizes["fio"]) == 18
 
 
 def test_every_study_has_both_overlays() -> None:
