@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from plimsoll.cli import main
+from plimsoll.measure.hypotheses.selection import VariantRun, impossible
 from plimsoll.studies.library import STUDY_NAMES, load_studies
 from plimsoll.studies.model import Experiment, Reproduction, Unavailable
 from plimsoll.suite.children import variant_plans
@@ -116,6 +117,15 @@ def test_overlays_have_valid_plans_of_all_that_the_small_suites_have(overlay: Pa
         for variant, plan in small.pop(suite.metadata.name).items():
             assert {point.workload for point in plan.points} <= {point.workload for point in plans[variant].points}
     assert small == {}
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS, ids=str)
+def test_planned_points_of_overlays_can_decide_their_hypotheses(overlay: Path) -> None:
+    for suite in suites_in(overlay):
+        runs = [
+            VariantRun(variant=name, name="", points=plan.points) for name, plan in variant_plans(suite, seed=1).items()
+        ]
+        assert [found for one in suite.spec.hypotheses for found in impossible(one, runs)] == []
 
 
 def test_every_study_has_both_overlays() -> None:
