@@ -35,7 +35,8 @@ say "kubectl plimsoll ${layers[*]}"
 
 cat << HELP
 
-The study says:    docs/studies.md#kit; H1 are ...-scale-with-osds, H2 ...-scale-with-clients, H3 rbd-costs, H4 journal-limits
+The study says:    docs/studies.md#kit; H1 are ...-scale-with-osds, H2 ...-scale-with-clients, H3 rbd-costs; H4 is about a
+                   journal, which BlueStore does not have: osd-below-half-of-its-disk says nothing about one
 Explore it:        eval "\$(e2e/cluster/cluster env)"
                    kubectl plimsoll suite results $namespace/kit
 Remove the suite:  kubectl delete namespace $namespace

@@ -1,7 +1,8 @@
 """Print what the suites of a namespace measured, as CSV: `record.py NAMESPACE`.
 
-One line for each operation of each point. `operator/tests/golden/studies` has those of the studies' small forms on the
-test cluster: which experiments ran, not what any Ceph can do.
+One line for each operation of each point; `storage` is Ceph, or the StorageClass of storage that is not Ceph.
+`operator/tests/golden/studies` has those of the studies' small forms on the test cluster: which experiments ran, not
+what any Ceph can do. Files recorded before there was `storage` do not have it.
 """
 
 # ruff: noqa: INP001 - a script, run by path, that prints
@@ -24,6 +25,7 @@ FIELDS = (
     "bytesPerSecond",
     "verdict",
     "reasons",
+    "storage",
 )
 
 
@@ -34,22 +36,32 @@ def objects(kind: str, namespace: str) -> list[dict[str, Any]]:
     return found
 
 
+def storage_of(storage: dict[str, Any]) -> str:
+    """Return the name of the StorageClass, Ceph without one, or nothing if a run has no storage."""
+    if not storage:
+        return ""
+    name: str = storage.get("storageClass", {}).get("name", "Ceph")
+    return name
+
+
 def lines(namespace: str) -> Iterator[dict[str, Any]]:
     """Yield a line for each operation of each point that was measured."""
-    labels = {run["metadata"]["name"]: run["metadata"]["labels"] for run in objects("benchmarkruns", namespace)}
+    runs = {run["metadata"]["name"]: run for run in objects("benchmarkruns", namespace)}
     for result in objects("benchmarkresults", namespace):
         spec, status = result["spec"], result.get("status", {})
         if "verdict" not in status:
             continue
+        run = runs[spec["run"]]
         common = {
-            "suite": labels[spec["run"]]["plimsoll.dev/suite"],
-            "variant": labels[spec["run"]]["plimsoll.dev/variant"],
+            "suite": run["metadata"]["labels"]["plimsoll.dev/suite"],
+            "variant": run["metadata"]["labels"]["plimsoll.dev/variant"],
             "workload": spec["workload"],
             "point": spec["point"],
             "label": spec["label"],
             "clients": spec["clients"],
             "verdict": status["verdict"],
             "reasons": " ".join(sorted({finding["reason"] for finding in status["findings"]})),
+            "storage": storage_of(run["spec"].get("storage", {})),
         }
         for operation in status["summary"]["operations"]:
             rates = {name: round(operation[name]["mean"]) for name in ("iops", "bytesPerSecond") if operation.get(name)}

@@ -1,6 +1,9 @@
 """The published values of the studies: complete, unique, and consistent with what the studies conclude from them."""
 
+import json
 from collections import Counter
+from collections.abc import Sequence
+from hashlib import sha256
 from statistics import mean
 
 import pytest
@@ -14,6 +17,17 @@ STUDIES = load_studies()
 VALUES = [value for study in STUDIES for value in study.values]
 KIB_PER_SECOND = {Unit.KIBIBYTES_PER_SECOND: 1, Unit.MEBIBYTES_PER_SECOND: 2**10}
 LAYOUTS = 15
+
+# Every value was compared with a transcription of the publications cell by cell: those of tables by a program, those of
+# texts by reading. If a digest differs, a number, its unit or its conditions changed: compare them with the publication
+# before you change the digest.
+DIGESTS = {
+    "KIT": "50e17173cf54855d02d79fd197cc6ceb9178c8f8b5b7db98d63a15ad6f92ec22",
+    "ORNL": "404a41b8ad10217f1403fe459678aeecfed73878a3af7a3c8fabd427e71a7d5c",
+    "UTSA": "1c1cf333f72bf535e35e67d4c6310cc19d24278ed2d984a0ab935b7b7390ee01",
+    "CTU": "3b15af6238216724084c714c5a4ddac8c230a386a9adebb2172a4edcab9b7788",
+    "BLOG": "f31115d421f7c2709237c18c1843399d773f63a73f3b86ab7262e1dbdac3e266",
+}
 
 
 def small(values: str, more: str = "") -> str:
@@ -36,6 +50,24 @@ def test_values_of_all_studies() -> None:
         "CTU": 2394,
         "BLOG": 4,
     }
+
+
+def digest(values: Sequence[Published]) -> str:
+    """Return the SHA-256 of all values with what identifies them, in any order."""
+    lines = sorted(
+        json.dumps([*one.key[:3], sorted(one.conditions.items()), one.value, one.unit, one.origin]) for one in values
+    )
+    return sha256("\n".join(lines).encode()).hexdigest()
+
+
+def test_values_are_those_that_were_compared_with_the_publications() -> None:
+    assert {study.key: digest(study.values) for study in STUDIES} == DIGESTS
+
+
+def test_two_values_in_the_place_of_each_other_are_noticed() -> None:
+    given, swapped = (parse_study(small(cells)).values for cells in ("[1, 2, 3, 4]", "[1, 3, 2, 4]"))
+    assert digest(given) != digest(swapped)
+    assert digest(given) == digest(given[::-1])
 
 
 def test_no_value_is_published_twice_under_the_same_conditions() -> None:

@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from plimsoll.cli import main
+from plimsoll.measure.hypotheses.selection import VariantRun, impossible
 from plimsoll.studies.library import STUDY_NAMES, load_studies
 from plimsoll.studies.model import Experiment, Reproduction, Unavailable
 from plimsoll.suite.children import variant_plans
@@ -139,6 +140,15 @@ def test_the_full_form_has_dd_and_fio_over_the_same_block_sizes(direction: str) 
             sizes[point.tool].append(point.parameters["blockSize"])
     assert sorted(map(str, sizes["dd"])) == sorted(map(str, sizes["fio"]))
     assert len(sizes["fio"]) == 18
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS, ids=str)
+def test_planned_points_of_overlays_can_decide_their_hypotheses(overlay: Path) -> None:
+    for suite in suites_in(overlay):
+        runs = [
+            VariantRun(variant=name, name="", points=plan.points) for name, plan in variant_plans(suite, seed=1).items()
+        ]
+        assert [found for one in suite.spec.hypotheses for found in impossible(one, runs)] == []
 
 
 def test_every_study_has_both_overlays() -> None:

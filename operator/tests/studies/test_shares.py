@@ -116,7 +116,7 @@ def test_the_demo_fits_into_its_time_and_can_decide_its_hypotheses() -> None:
         "reads-scale-with-clients",
         "writes-scale-with-clients",
         "rbd-costs",
-        "journal-limits",
+        "osd-below-half-of-its-disk",
     ]
 
 
@@ -181,7 +181,7 @@ def test_results_print_the_shares_and_the_hypotheses(round_directory: Path) -> N
     verdicts = {line.split()[0]: line.split()[1] for line in done.output.splitlines() if len(line.split()) > 1}
     assert verdicts["reads-scale-with-osds"] == "Held"
     assert verdicts["rbd-costs"] == "Refuted"
-    assert verdicts["journal-limits"] == "Held"
+    assert verdicts["osd-below-half-of-its-disk"] == "Held"
 
 
 def test_a_document_has_the_shares_as_parts(round_directory: Path) -> None:

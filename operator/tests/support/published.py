@@ -1,10 +1,13 @@
 """The hypotheses of the studies' suites, decided on the studies' own numbers.
 
-A published value stands for three trials that scatter by 1 %; the studies' own scatter is mostly unknown.
+A published value stands for three trials that scatter by 1 %; the studies' own scatter is mostly unknown. A study that
+published several numbers, such as both ends of a range, decides a hypothesis on each of them.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from plimsoll.api.hypothesis import CLIENTS, Hypothesis, Quantity
@@ -13,7 +16,7 @@ from plimsoll.measure.hypotheses.decision import Decision, decide
 from plimsoll.studies.library import load_study
 from plimsoll.studies.published import Unit
 from support.hypotheses import point, run
-from support.studies import small_suites
+from support.studies import small_suites, suites_in
 
 SCATTER = (0.99, 1.0, 1.01)
 _IN_KIB_OR_MS = {
@@ -26,8 +29,24 @@ _BLOCKS = {"4Ki": "4 KiB", "16Mi": "16 MiB"}
 
 
 def on_values(suite: str) -> dict[str, str]:
-    """Return the verdicts on a suite's hypotheses that the study has numbers for."""
-    return {name: str(_decided(_hypothesis(suite, name), sides).verdict) for name, sides in _given(suite).items()}
+    """Return the verdicts on a suite's hypotheses that the study has numbers for: one, or those of each case.
+
+    The hypotheses are those of the full form, whose ranges of clients are the study's.
+    """
+    return {name: _verdicts(_full(suite)[name], cases) for name, cases in _given(suite).items()}
+
+
+def _verdicts(given: Hypothesis, cases: "Cases") -> str:
+    found = {case: str(_decided(given, sides).verdict) for case, sides in cases.items()}
+    if len({*found.values()}) == 1:
+        return next(iter(found.values()))
+    return "; ".join(f"{case}: {verdict}" for case, verdict in found.items())
+
+
+@cache
+def _full(suite: str) -> Mapping[str, Hypothesis]:
+    (found,) = [one for one in suites_in(Path("overlays/full") / suite) if one.metadata.name == suite]
+    return {one.name: one for one in found.spec.hypotheses}
 
 
 def in_layouts() -> dict[str, Counter[str]]:
@@ -37,7 +56,7 @@ def in_layouts() -> dict[str, Counter[str]]:
 
 
 def _in_each_layout(name: str) -> Iterator[str]:
-    given = _hypothesis("ctu", name)
+    (given,) = [one for one in small_suites()["ctu"].spec.hypotheses if one.name == name]
     assert given.of is not None
     layouts = dict.fromkeys(one.conditions["layout"] for one in load_study("ctu").values if "layout" in one.conditions)
     for layout in [one for one in layouts if _has_all(str(one))]:
@@ -80,47 +99,73 @@ def _of_ctu(selector: Mapping[str, object], layout: str) -> float:
 Sides = tuple[float, float] | Mapping[int, float]
 """The values of left and of; for scaling, those along the axis."""
 
+Cases = Mapping[str, Sides]
+"""Each number that a study published about a hypothesis, by what it is the number of; "" if it is the only one."""
 
-def _given(suite: str) -> dict[str, Sides]:
+
+def _given(suite: str) -> Mapping[str, Cases]:
     return {"kit": _of_kit, "ornl": _of_ornl, "utsa": _of_utsa}[suite]()
 
 
-def _of_kit() -> dict[str, Sides]:
-    gain = _values("KIT-F4c", "gain of 16 MB over 4 MB")["mean past saturation"]
-    rados_below_rbd = _values("KIT-F5", "RADOS below RBD")["lowest"]
+def _of_kit() -> dict[str, Cases]:
+    gains = _values("KIT-F4c", "gain of 16 MB over 4 MB")
+    losses = _values("KIT-F2ab", "loss")
+    gaps = _values("KIT-F5", "RADOS below RBD")
+    osds = _values("KIT-OSD", "write throughput of an OSD")
+    disk = _value("KIT-DISK", None)
+    linear = _linear_up_to()
     return {
-        "reads-scale-with-osds": (_value("KIT-F3", "throughput with 16 OSDs divided by that with 8"), 1),
-        "reads-scale-with-clients": {clients: 111 * clients for clients in range(1, 6)},
-        "rbd-costs": (100, 100 - rados_below_rbd),
-        "journal-limits": (_values("KIT-OSD", "write throughput of an OSD")["disk"], _value("KIT-DISK", None)),
-        "replicas-cost-no-reads": (100 - _values("KIT-F2ab", "loss")["read"], 100),
-        "larger-objects-write-faster": (100 + gain, 100),
-        "buffering-gains-little": (100 + _value("KIT-BUF", None), 100),
+        "reads-scale-with-osds": {"": (_value("KIT-F3", "throughput with 16 OSDs divided by that with 8"), 1)},
+        "reads-scale-with-clients": {"": linear["read"]},
+        "writes-scale-with-clients": {
+            f"journal {place}": linear[f"write, journal {place}"] for place in ("on disk", "in memory")
+        },
+        "rbd-costs": {end: (100, 100 - gap) for end, gap in gaps.items()},
+        "osd-below-half-of-its-disk": {
+            "journal on disk": (osds["disk"], disk),
+            "journal in memory": (osds["memory"], disk),
+        },
+        "replicas-cost-writes": {"": (100 - losses["write"], 100)},
+        "replicas-cost-no-reads": {"": (100 - losses["read"], 100)},
+        "larger-objects-write-faster": {statistic: (100 + gain, 100) for statistic, gain in gains.items()},
+        "buffering-gains-little": {"": (100 + _value("KIT-BUF", None), 100)},
     }
 
 
-def _of_ornl() -> dict[str, Sides]:
+def _linear_up_to() -> dict[str, Mapping[int, float]]:
+    """Return KIT's throughput with 1 to 8 clients: as fast as the network up to a number of clients, then constant."""
+    network = _value("KIT-NET", None)
+    saturating = _values("KIT-F4ab", "clients up to which throughput is at the network's limit")
+    return {
+        case: {clients: network * min(clients, most) for clients in range(1, 9)} for case, most in saturating.items()
+    }
+
+
+def _of_ornl() -> dict[str, Cases]:
     kernel = [one for one in load_study("ornl").values if one.experiment == "ORNL-KRN" and one.unit == "MB/s"]
     rados = {str(one.conditions["operation"]): one.value for one in kernel if one.conditions["kernel"] == "3.9"}
     cephfs = _values("ORNL-F8", "highest throughput")
+    raw = _values("ORNL-T1", "throughput of 4 hosts")["28 SATA"]
     return {
-        "rados-of-raw": (rados["read"], 11000),
-        "cephfs-reads-of-rados": (cephfs["CephFS, read, highest"], cephfs["RADOS, read"]),
-        "cephfs-writes-of-rados": (1000 * cephfs["CephFS, write"], rados["write"]),
+        "rados-of-raw": {"figure 8": (cephfs["RADOS, read"], raw), "kernel 3.9": (rados["read"], 1000 * raw)},
+        "cephfs-reads-of-rados": {
+            end: (cephfs[f"CephFS, read, {end}"], cephfs["RADOS, read"]) for end in ("lowest", "highest")
+        },
+        "cephfs-writes-of-rados": {"": (1000 * cephfs["CephFS, write"], rados["write"])},
     }
 
 
-def _of_utsa() -> dict[str, Sides]:
+def _of_utsa() -> dict[str, Cases]:
     reads = _by_threads("UTSA-T5", "bandwidth")
     writes, seconds = _by_threads("UTSA-T6", "writes"), _by_threads("UTSA-T6", "time")
     means = {
         name: _mean("UTSA-T" + name, f"throughput with {tool}") for name, tool in (("8", "iperf"), ("9", "netcat"))
     }
     return {
-        "reads-decline-slowly": reads,
-        "writes-decline-slowly": {threads: count / seconds[threads] for threads, count in writes.items()},
-        "reads-gain-little": reads,
-        "netcat-is-the-limit": (means["9"], means["8"]),
+        "reads-decline-slowly": {"": reads},
+        "writes-decline-slowly": {"": {threads: count / seconds[threads] for threads, count in writes.items()}},
+        "reads-gain-little": {"": reads},
+        "netcat-is-the-limit": {"": (means["9"], means["8"])},
     }
 
 
@@ -145,11 +190,6 @@ def _by_threads(experiment: str, quantity: str) -> dict[int, float]:
 def _mean(experiment: str, quantity: str) -> float:
     found = [one.value for one in load_study("utsa").values if (one.experiment, one.quantity) == (experiment, quantity)]
     return sum(found) / len(found)
-
-
-def _hypothesis(suite: str, name: str) -> Hypothesis:
-    (found,) = [one for one in small_suites()[suite].spec.hypotheses if one.name == name]
-    return found
 
 
 def _decided(given: Hypothesis, sides: Sides) -> Decision:
