@@ -10,7 +10,7 @@ from plimsoll.api.names import Layer, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.measure.limits import LayerRow, amplification, layers, limits, osd_count, too_high
 from plimsoll.tools.registry import LAYERS
-from support.layers import READ, RUN, WRITE, result
+from support.layers import READ, RUN, WRITE, osds, result
 
 MEGABYTE = 10**6
 
@@ -336,6 +336,17 @@ def test_a_client_is_limited_by_what_some_tool_of_the_network_showed(
         limit, _ = limited(found, Layer.RADOS, operation)
         assert limit in {rate for _, _, rate in measured}
         assert limit >= max((rate for _, kind, rate in measured if kind is operation), default=0)
+
+
+def test_osds_count_with_the_mean_of_their_trials_as_all_layers_do() -> None:
+    one = RUN[0]
+    trials = [
+        one.status.trials[0].model_copy(update={"pass_number": number, "osds": osds(3, volume, iops)})
+        for number, (volume, iops) in enumerate([(100, 10), (200, 30)])
+    ]
+    several = one.model_copy(update={"status": one.status.model_copy(update={"trials": tuple(trials)})})
+    found = row(layers([several], LAYERS, write_amplification=3), Layer.OSD, WRITE)
+    assert [best and best.value for best in (found.bytes_per_second, found.iops)] == [450, 60]
 
 
 def test_a_measured_network_is_compared_with_the_stated_one_and_replaces_it() -> None:

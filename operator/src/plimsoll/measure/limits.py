@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
+from statistics import fmean
 
 from plimsoll.api.names import Layer, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult, OperationSummary
@@ -77,7 +78,7 @@ class Best:
 
     Attributes:
         value: bytes or operations per second.
-        point: the point with this mean; for OSDs, the point with this trial.
+        point: the point with this mean.
         clients: the clients behind it: those of the point, or those that a tool of the network let send at once.
         bound: what limits it.
 
@@ -278,17 +279,16 @@ def _device_rows(results: Collection[BenchmarkResult], count: int | None) -> Ite
 
 
 def _osd_rows(results: Collection[BenchmarkResult], permitted: _Permitted) -> Iterator[LayerRow]:
-    """Yield the sum of the write rates of all OSDs, each measured alone."""
-    measured = [
-        (result.spec.point, trial.osds)
+    """Yield the sum of the write rates of all OSDs, each measured alone: the mean over the trials of a point."""
+    trials = {
+        result.spec.point: [trial.osds for trial in counted(result.status.trials) if trial.osds is not None]
         for result in results
-        for trial in counted(result.status.trials)
-        if trial.osds is not None
-    ]
+    }
+    measured = [(name, osds) for name, osds in trials.items() if osds]
     if measured:
         below = permitted.get(Operation.WRITE, _NOTHING_KNOWN)
-        volumes = ((osds.count * osds.mean_bytes_per_second, 1, name) for name, osds in measured)
-        ios = ((osds.count * osds.mean_iops, 1, name) for name, osds in measured)
+        volumes = ((fmean(one.count * one.mean_bytes_per_second for one in osds), 1, name) for name, osds in measured)
+        ios = ((fmean(one.count * one.mean_iops for one in osds), 1, name) for name, osds in measured)
         yield LayerRow(
             layer=Layer.OSD,
             operation=Operation.WRITE,
