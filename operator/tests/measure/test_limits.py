@@ -1,3 +1,4 @@
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from plimsoll.api.names import Layer, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.measure.limits import LayerRow, amplification, layers, limits, osd_count, too_high
 from plimsoll.tools.registry import LAYERS
-from support.layers import READ, RUN, WRITE, result
+from support.layers import READ, RUN, WRITE, osds, result
 
 MEGABYTE = 10**6
 
@@ -278,6 +279,74 @@ def test_each_direction_of_the_network_limits_its_own() -> None:
     found = layers([*RUN, *both], NETWORK, write_amplification=3, at_once=lambda _: 1)
     assert limited(found, Layer.RADOS, WRITE) == (200, Layer.NETWORK)
     assert limited(found, Layer.RADOS, READ) == (70, Layer.NETWORK)
+
+
+def network(*measured: tuple[str, Mapping[Operation, float]]) -> list[BenchmarkResult]:
+    """Return results of RADOS and of tools of the network with these bytes per second."""
+    links = [
+        result(f"n-{number}", tool, {kind: (rate, 0) for kind, rate in rates.items()})
+        for number, (tool, rates) in enumerate(measured)
+    ]
+    return [*RUN[2:], *links]
+
+
+@pytest.mark.parametrize(
+    ("measured", "read", "write"),
+    [
+        # KIT's suite: iperf3 only sends, netcat only receives, and shows itself.
+        ([("iperf3", {WRITE: 111}), ("netcat", {READ: 60})], 111, 111),
+        ([("iperf3", {WRITE: 111}), ("netcat", {READ: 105})], 111, 111),
+        ([("iperf3", {WRITE: 60}), ("netcat", {READ: 111})], 111, 111),
+        # The directions of the network differ, as one tool shows.
+        ([("iperf3", {WRITE: 111, READ: 50})], 50, 111),
+        ([("iperf3", {WRITE: 111, READ: 50}), ("netcat", {READ: 40})], 50, 111),
+        ([("iperf3", {WRITE: 111, READ: 50}), ("netcat", {READ: 55})], 55, 111),
+        ([("iperf3", {WRITE: 50, READ: 111}), ("netcat", {READ: 112})], 112, 50),
+        # A tool that shows itself in both directions.
+        ([("iperf3", {WRITE: 20, READ: 20}), ("netcat", {READ: 111})], 111, 111),
+    ],
+)
+def test_a_slow_tool_of_the_network_is_no_limit(
+    measured: Sequence[tuple[str, Mapping[Operation, float]]], read: float, write: float
+) -> None:
+    found = layers(network(*measured), LAYERS, write_amplification=None)
+    assert limited(found, Layer.RADOS, READ) == (read, Layer.NETWORK)
+    assert limited(found, Layer.RADOS, WRITE) == (write, Layer.NETWORK)
+
+
+def test_the_network_has_a_row_for_what_a_slow_tool_shows() -> None:
+    found = layers(network(("iperf3", {WRITE: 111}), ("netcat", {READ: 60})), LAYERS, write_amplification=None)
+    rates = [row(found, Layer.NETWORK, kind).bytes_per_second for kind in (READ, WRITE)]
+    assert [one and one.value for one in rates] == [60, 111]
+
+
+LINK_RATES = st.lists(
+    st.tuples(st.sampled_from(["iperf3", "netcat"]), st.sampled_from([READ, WRITE]), st.integers(1, 10**9)), min_size=1
+)
+
+
+@given(measured=LINK_RATES)
+def test_a_client_is_limited_by_what_some_tool_of_the_network_showed(
+    measured: list[tuple[str, Operation, int]],
+) -> None:
+    """In either direction by no less than what was shown in it, and by no more than in any."""
+    links = network(*((tool, {kind: rate}) for tool, kind, rate in measured))
+    found = layers(links, LAYERS, write_amplification=None)
+    for operation in (READ, WRITE):
+        limit, _ = limited(found, Layer.RADOS, operation)
+        assert limit in {rate for _, _, rate in measured}
+        assert limit >= max((rate for _, kind, rate in measured if kind is operation), default=0)
+
+
+def test_osds_count_with_the_mean_of_their_trials_as_all_layers_do() -> None:
+    one = RUN[0]
+    trials = [
+        one.status.trials[0].model_copy(update={"pass_number": number, "osds": osds(3, volume, iops)})
+        for number, (volume, iops) in enumerate([(100, 10), (200, 30)])
+    ]
+    several = one.model_copy(update={"status": one.status.model_copy(update={"trials": tuple(trials)})})
+    found = row(layers([several], LAYERS, write_amplification=3), Layer.OSD, WRITE)
+    assert [best and best.value for best in (found.bytes_per_second, found.iops)] == [450, 60]
 
 
 def test_a_measured_network_is_compared_with_the_stated_one_and_replaces_it() -> None:

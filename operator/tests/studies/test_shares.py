@@ -19,7 +19,8 @@ from plimsoll.report.suite_page import make_suite_page
 from plimsoll.report.view import ReportPage, Section
 from plimsoll.studies.library import load_studies, load_study
 from plimsoll.studies.model import Study
-from plimsoll.studies.shares import Form, PublishedShare, Share, ValuesOf, published_range
+from plimsoll.studies.published import Origin, Published, Unit
+from plimsoll.studies.shares import Form, PublishedRange, PublishedShare, Share, ValuesOf, published_range
 from plimsoll.suite.children import variant_plans
 from plimsoll.tools.registry import LAYERS
 from support.kit_round import demo_suite, kit_round
@@ -55,10 +56,66 @@ def test_a_share_is_a_part_a_gain_a_loss_or_a_ratio() -> None:
 
 def test_rates_are_shares_of_a_limit_whatever_their_units() -> None:
     """4,738 MB/s of 11 GB/s."""
-    (share,) = [one for one in load_study("ornl").shares if one.name == "RADOS writes of the raw devices"]
-    found = published_range(share.published, load_study("ornl").values)
+    found = share_of("ornl", "RADOS writes of the raw devices")
     assert found.low == found.high == pytest.approx(4738 / 11000)
     assert found.text == "4738 MB/s of 11 GB/s"
+
+
+def origins(values: ValuesOf, *found: Origin) -> Origin:
+    """Return the origin of a share whose values have these origins."""
+    numbers = [
+        Published(
+            experiment=values.experiment,
+            place="text",
+            quantity=values.quantity,
+            unit=Unit.PERCENT,
+            value=50,
+            origin=one,
+            conditions={"number": number},
+        )
+        for number, one in enumerate(found)
+    ]
+    return published_range(PublishedShare(values=values), numbers).origin
+
+
+def test_a_share_that_the_study_did_not_publish_has_its_origin() -> None:
+    values = ValuesOf(experiment="KIT-F3", quantity="part")
+    assert origins(values, Origin.PUBLISHED, Origin.PUBLISHED) is Origin.PUBLISHED
+    assert origins(values, Origin.PUBLISHED, Origin.CITED) is Origin.CITED
+    assert origins(values, Origin.CITED, Origin.DERIVED) is Origin.DERIVED
+    disk, osd = (share_of("kit", "OSD writes of its disk"), share_of("kit", "RADOS reads of the limit of the network"))
+    assert disk.origin is Origin.DERIVED, "30 MB/s and 72 MB/s are published, their ratio is not"
+    assert osd.origin is Origin.PUBLISHED
+
+
+def share_of(study: str, name: str) -> PublishedRange:
+    found = load_study(study)
+    (share,) = [one for one in found.shares if one.name == name]
+    return published_range(share.published, found.values)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("Ceph's random reads of its writes, 4 KiB", 520 / 262),
+        ("Ceph's random reads of its writes, 16 MiB", 210 / 102),
+        ("the array's random writes of its reads, 4 KiB", 5604 / 401),
+        ("the array's random writes of its reads, 16 MiB", 191 / 171),
+        ("Ceph's random reads of the array's, 4 KiB", 520 / 401),
+        ("Ceph's random reads of the array's, 16 MiB", 210 / 171),
+        ("the array's random writes of Ceph's, 4 KiB", 5604 / 262),
+        ("the array's random writes of Ceph's, 16 MiB", 191 / 102),
+    ],
+)
+def test_a_pool_with_three_replicas_stands_beside_the_thesis_with_three_copies(name: str, expected: float) -> None:
+    found = share_of("ctu", name)
+    assert found.low == found.high == pytest.approx(expected)
+    assert (found.place, found.origin) == ("Table B.5", Origin.DERIVED)
+
+
+def test_a_share_that_a_study_claims_is_its_own_and_not_recalculated() -> None:
+    found = share_of("ornl", "RADOS reads of the raw devices")
+    assert (found.text, found.origin) == ("70 %", Origin.PUBLISHED)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +191,7 @@ def page_of(directory: Path) -> ReportPage:
 
 
 EXPECTED = {
-    "OSD writes of its disk": ("42 %", "42 %"),
+    "OSD writes of its disk": ("42 % (derived)", "42 %"),
     "RADOS reads of the limit of the network": ("93 %", "27 %"),
     "RADOS writes of the limit of OSDs and network": ("28 to 70 %", "67 %"),
     "RBD writes of the limit of OSDs and network": ("71 %", "73 % *"),
@@ -166,7 +223,7 @@ def test_the_figure_has_the_numbers_of_the_table(round_directory: Path) -> None:
     assert own["error_x"]["array"][5] > 0
     assert own["marker"]["symbol"][3] == "circle-open-dot"
     for name, (before, after) in EXPECTED.items():
-        assert f"{name}: {before} published, {after} yours" in chart.description
+        assert f"{name}: study {before}, yours {after}" in chart.description
 
 
 def test_results_print_the_shares_and_the_hypotheses(round_directory: Path) -> None:
@@ -178,6 +235,7 @@ def test_results_print_the_shares_and_the_hypotheses(round_directory: Path) -> N
         (line,) = [line for line in lines if line.startswith(f"{name} ") and ":" not in line]
         assert f" {before} " in line
         assert f" {after} " in line
+    assert "derived: computed from the study's numbers, not published itself" in lines
     verdicts = {line.split()[0]: line.split()[1] for line in done.output.splitlines() if len(line.split()) > 1}
     assert verdicts["reads-scale-with-osds"] == "Held"
     assert verdicts["rbd-costs"] == "Refuted"
@@ -190,6 +248,7 @@ def test_a_document_has_the_shares_as_parts(round_directory: Path) -> None:
     assert study["key"] == "KIT"
     first = study["shares"][0]
     assert first["published"]["low"] == pytest.approx(30 / 72)
+    assert [one["published"]["origin"] for one in study["shares"][:2]] == ["Derived", "Published"]
     assert first["own"]["value"] == pytest.approx(30 / 72, rel=0.001)
     assert first["own"]["ofBytesPerSecond"] == pytest.approx(3 * 72e6, rel=0.001)
 

@@ -185,7 +185,8 @@ def _explanations(rows: Sequence[LayerRow], copies: float | None, osds: int | No
     lines = ["OSD is the sum of all OSDs, each measured alone. Rates are the best ones that are not Invalid."]
     if any(row.layer is Layer.NETWORK for row in rows):
         lines.append(
-            "Network is what all clients that send at the same time reach; what each of them reaches limits it above."
+            "Network is what all clients that send at the same time reach; what each of them reaches limits it above. "
+            "Unless one tool measured both directions, the best rate counts for both."
         )
     if any(row.layer is Layer.DEVICE for row in rows):
         lines.append(

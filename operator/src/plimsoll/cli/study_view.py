@@ -14,6 +14,7 @@ from plimsoll.report.published import (
     study_text,
 )
 from plimsoll.studies.comparison import ComparedShare, StudyComparison
+from plimsoll.studies.published import Origin
 
 
 def show_study(console: Console, compared: StudyComparison | None) -> None:
@@ -24,6 +25,8 @@ def show_study(console: Console, compared: StudyComparison | None) -> None:
     console.print(FittedTable(rows=compared.shares, layouts=_LAYOUTS, missed=_LAYOUTS[0], remedy="-o json"))
     if any(one.own.is_suspect for one in compared.shares):
         console.print(Text("* rests on Suspect points", style="dim"))
+    if any(one.published.origin is Origin.DERIVED for one in compared.shares):
+        console.print(Text("derived: computed from the study's numbers, not published itself", style="dim"))
     for one in compared.shares:
         if remark := remark_text(one):
             console.print(Text(f"{one.name}: {remark}", style="dim"), soft_wrap=True)
@@ -47,7 +50,12 @@ def _share_document(share: ComparedShare) -> dict[str, JsonValue]:
     return {
         "name": share.name,
         "experiment": share.experiment,
-        "published": {"low": published.low, "high": published.high, "numbers": published.text},
+        "published": {
+            "low": published.low,
+            "high": published.high,
+            "numbers": published.text,
+            "origin": published.origin.value,
+        },
         "own": {
             "value": own.value,
             "low": own.low,
@@ -62,9 +70,9 @@ def _share_document(share: ComparedShare) -> dict[str, JsonValue]:
 
 _Column = FittedColumn[ComparedShare]
 _NAME = _Column(heading="Share", cell=text_of(lambda one: one.name), folded=True)
-_PUBLISHED = _Column(heading="Published", cell=text_of(published_text), right=True)
+_PUBLISHED = _Column(heading="Study", cell=text_of(published_text), right=True)
 _OWN = _Column(heading="Yours", cell=text_of(lambda one: own_text(one.own)), right=True)
-_NUMBERS = _Column(heading="Published numbers", cell=text_of(lambda one: one.published.text))
+_NUMBERS = _Column(heading="Study's numbers", cell=text_of(lambda one: one.published.text))
 _RATES = _Column(heading="Your rates", cell=text_of(lambda one: own_rates_text(one.own)))
 
 _LAYOUTS = ((_NAME, _PUBLISHED, _OWN, _NUMBERS, _RATES), (_NAME, _PUBLISHED, _OWN, _RATES), (_NAME, _PUBLISHED, _OWN))

@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
+from statistics import fmean
 
 from plimsoll.api.names import Layer, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult, OperationSummary
@@ -26,6 +27,8 @@ TOO_HIGH = (CACHE_SIZED.reason, PHASES_APART.reason)
 """Findings on rates that may be higher than those of the storage: memory answered, or clients did not share it."""
 
 _DATA = (Operation.READ, Operation.WRITE)
+_FAST = 0.9
+"""The part of the fastest tool's rate from which on a tool shows the network rather than itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,21 +40,66 @@ class RateLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """What limits a layer.
+
+    Attributes:
+        below: bytes or operations per second that the layer below permits; None if that was not measured.
+        layer: the layer below; None without one.
+        client_rate: bytes per second that the network carries for one client; None if unknown.
+
+    """
+
+    below: float | None = None
+    layer: Layer | None = None
+    client_rate: float | None = None
+
+    def at(self, clients: int) -> float | None:
+        """Return the most that so many clients can do; None without a limit. The layer below is the formula's disk."""
+        if self.below is None and self.client_rate is None:
+            return None
+        rate = inf if self.below is None else self.below
+        return limits(
+            clients=clients,
+            osds=1,
+            disk_rate=rate,
+            write_rate=rate,
+            write_amplification=1,
+            network_rate=self.client_rate,
+        ).read
+
+
+_UNLIMITED = Bound()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Best:
     """The best rate of a layer, for one quantity.
 
     Attributes:
         value: bytes or operations per second.
-        point: the point with this mean; for OSDs, the point with this trial.
-        limit: the rate that a layer below permits; None if that was not measured.
-        limited_by: that layer; None without a limit.
+        point: the point with this mean.
+        clients: the clients behind it: those of the point, or those that a tool of the network let send at once.
+        bound: what limits it.
 
     """
 
     value: float
     point: str
-    limit: float | None = None
-    limited_by: Layer | None = None
+    clients: int = 1
+    bound: Bound = _UNLIMITED
+
+    @property
+    def limit(self) -> float | None:
+        """The rate that the layers below permit; None if that was not measured."""
+        return self.bound.at(self.clients)
+
+    @property
+    def limited_by(self) -> Layer | None:
+        """The layer that sets the limit; None without a limit."""
+        if self.limit is None:
+            return None
+        return self.bound.layer if self.limit == self.bound.below else Layer.NETWORK
 
     @property
     def efficiency(self) -> float | None:
@@ -135,10 +183,10 @@ def layers(
     RADOS is the mean rate of an OSD times the number of OSDs, for writes divided by the amplification; without an
     amplification writes have none. `osd bench` only writes, so it sets no limit for reads, but devices do. The limit
     of RBD is the best of RADOS, that of a file system the best of RBD, or of RADOS if RBD was not measured. None
-    exceeds the network of the clients: the best measured rate of one client, in each direction if both were measured,
-    and otherwise `network_rate`, bytes per second as specified. `at_once` returns how many clients a tool of the
-    network let send at the same time. fio counts as RBD or as a file system, so pass only results of runs on Ceph. A
-    layer may exceed its limit: then the layer below was not measured at its best.
+    exceeds the network of the clients: what was measured for one client in this direction (`_carried_by_client`), or
+    else `network_rate`, bytes per second as specified. `at_once` returns how many clients a tool of the network let
+    send at the same time. fio counts as RBD or as a file system, so pass only results of runs on Ceph. A layer may
+    exceed its limit: then the layer below was not measured at its best.
     """
     usable = defaultdict[Layer, list[BenchmarkResult]](list)
     for result in results:
@@ -231,48 +279,54 @@ def _device_rows(results: Collection[BenchmarkResult], count: int | None) -> Ite
 
 
 def _osd_rows(results: Collection[BenchmarkResult], permitted: _Permitted) -> Iterator[LayerRow]:
-    """Yield the sum of the write rates of all OSDs, each measured alone."""
-    measured = [
-        (result.spec.point, trial.osds)
+    """Yield the sum of the write rates of all OSDs, each measured alone: the mean over the trials of a point."""
+    trials = {
+        result.spec.point: [trial.osds for trial in counted(result.status.trials) if trial.osds is not None]
         for result in results
-        for trial in counted(result.status.trials)
-        if trial.osds is not None
-    ]
+    }
+    measured = [(name, osds) for name, osds in trials.items() if osds]
     if measured:
         below = permitted.get(Operation.WRITE, _NOTHING_KNOWN)
-        volumes = ((osds.count * osds.mean_bytes_per_second, 1, name) for name, osds in measured)
-        ios = ((osds.count * osds.mean_iops, 1, name) for name, osds in measured)
+        volumes = ((fmean(one.count * one.mean_bytes_per_second for one in osds), 1, name) for name, osds in measured)
+        ios = ((fmean(one.count * one.mean_iops for one in osds), 1, name) for name, osds in measured)
         yield LayerRow(
             layer=Layer.OSD,
             operation=Operation.WRITE,
-            bytes_per_second=_best(volumes, below.bytes_per_second, below.layer),
-            iops=_best(ios, below.iops, below.layer),
+            bytes_per_second=_best(volumes, Bound(below=below.bytes_per_second, layer=below.layer)),
+            iops=_best(ios, Bound(below=below.iops, layer=below.layer)),
         )
 
 
 def _network_rows(links: _Links, network_rate: float | None) -> Iterator[LayerRow]:
     """Yield the rates of all clients that send at the same time, against those of the specification."""
     for operation in _DATA:
-        rates = [*_link_rates(operation, links)]
+        rates = [
+            (one.bytes_per_second.mean, clients, name)
+            for result, clients in links
+            for name, _, one in _summaries(operation, [result])
+        ]
         if rates:
-            best = _best(rates, network_rate=network_rate)
+            best = _best(rates, Bound(client_rate=network_rate))
             yield LayerRow(layer=Layer.NETWORK, operation=operation, bytes_per_second=best, iops=None)
 
 
 def _carried_by_client(links: _Links, network_rate: float | None) -> Mapping[Operation, float | None]:
-    """Return what the network carries for one client; a direction that was not measured is like the other."""
-    measured = {
-        operation: max((rate / clients for rate, clients, _ in _link_rates(operation, links)), default=None)
+    """Return what the network carries for one client.
+
+    The directions of a network can differ, which only a tool shows that measured both. Otherwise the best rate counts
+    for both: a lower one of another tool shows that tool. So does a tool far below another one in both directions.
+    """
+    shown = [
+        (operation, result.spec.tool, one.bytes_per_second.mean / clients)
         for operation in _DATA
-    }
-    either = next((rate for rate in measured.values() if rate is not None), network_rate)
-    return {operation: either if rate is None else rate for operation, rate in measured.items()}
-
-
-def _link_rates(operation: Operation, links: _Links) -> Iterator[tuple[float, int, str]]:
-    """Yield rate, number of clients that send at the same time, and name of every point with the operation."""
-    for result, clients in links:
-        yield from ((one.bytes_per_second.mean, clients, name) for name, _, one in _summaries(operation, [result]))
+        for result, clients in links
+        for _, _, one in _summaries(operation, [result])
+    ]
+    fastest = max((rate for _, _, rate in shown), default=network_rate)
+    fast = {tool for _, tool, rate in shown if fastest is not None and rate >= _FAST * fastest}
+    if not any({(operation, tool) for operation in _DATA} <= {one[:2] for one in shown} for tool in fast):
+        return dict.fromkeys(_DATA, fastest)
+    return {operation: max(rate for one, _, rate in shown if one is operation) for operation in _DATA}
 
 
 def _permitted_by(rows: Iterable[LayerRow]) -> _Permitted:
@@ -315,8 +369,10 @@ def _rows(
             yield LayerRow(
                 layer=layer,
                 operation=operation,
-                bytes_per_second=_best(rates, below.bytes_per_second, below.layer, carried[operation]),
-                iops=_best(ios, below.iops, below.layer),
+                bytes_per_second=_best(
+                    rates, Bound(below=below.bytes_per_second, layer=below.layer, client_rate=carried[operation])
+                ),
+                iops=_best(ios, Bound(below=below.iops, layer=below.layer)),
             )
 
 
@@ -328,26 +384,7 @@ def _summaries(operation: Operation, results: Iterable[BenchmarkResult]) -> Iter
             yield from ((spec.point, spec.clients, one) for one in summary.operations if one.operation is operation)
 
 
-def _best(
-    rates: Iterable[tuple[float, int, str]],
-    below: float | None = None,
-    by: Layer | None = None,
-    network_rate: float | None = None,
-) -> Best | None:
-    """Return the best of (rate, clients, point), with the limit that the layer `by` and the network set."""
+def _best(rates: Iterable[tuple[float, int, str]], bound: Bound = _UNLIMITED) -> Best | None:
+    """Return the best of (rate, clients, point); None if all rates are 0."""
     value, clients, point = max(rates, default=(0.0, 1, ""))
-    if not value:
-        return None
-    limit = _limit(clients, below, network_rate)
-    limited_by = None if limit is None else by if limit == below else Layer.NETWORK
-    return Best(value=value, point=point, limit=limit, limited_by=limited_by)
-
-
-def _limit(clients: int, below: float | None, network_rate: float | None) -> float | None:
-    """Return what both permit: in the formula, the layer below is one disk."""
-    if below is None and network_rate is None:
-        return None
-    rate = inf if below is None else below
-    return limits(
-        clients=clients, osds=1, disk_rate=rate, write_rate=rate, write_amplification=1, network_rate=network_rate
-    ).read
+    return Best(value=value, point=point, clients=clients, bound=bound) if value else None

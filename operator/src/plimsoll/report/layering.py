@@ -14,7 +14,7 @@ from plimsoll.report.view import Block, Cell, Chart, Section, Table, Text
 _WORDS = (
     "OSD is the sum of all OSDs, each measured alone. The limit of a layer is the rate of the layer below, for writes "
     "divided by the copies that the pool keeps, and at most what the clients' network carries, as measured or as "
-    "specified, if that is known. "
+    "specified, if that is known; unless one tool measured both directions, the best rate counts for both. "
     "Rates are the best ones that are not Invalid; a * marks Suspect ones. Points whose rates may be too high "
     f"({' or '.join(TOO_HIGH)}) are left out. More than 100 % means that the layer below was not fully loaded, or that "
     "a cache answered."

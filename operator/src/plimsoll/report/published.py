@@ -7,6 +7,7 @@ from plimsoll.report.figure import colour
 from plimsoll.report.text import NONE, bytes_rate_text, ratio_text
 from plimsoll.report.view import Block, Cell, Chart, Json, Section, Table, Text
 from plimsoll.studies.comparison import ComparedShare, OwnShare, StudyComparison
+from plimsoll.studies.published import Origin
 
 _PERCENT = 100
 _ROW_PIXELS = 44
@@ -14,7 +15,8 @@ _MARGIN_PIXELS = 140
 _WORDS = (
     "Rates of other hardware and versions say nothing about yours, so both sides are shares: of the limit that is "
     "computed from the layers below, or of another point. The study's line covers all that it published, yours is "
-    "the 95 % confidence interval of a ratio. * rests on Suspect points."
+    "the 95 % confidence interval of a ratio. A derived share is computed from the study's numbers and not published "
+    "itself, a cited one is quoted from others. * rests on Suspect points."
 )
 
 
@@ -43,9 +45,11 @@ def difference_texts(compared: StudyComparison) -> Iterator[str]:
 
 
 def published_text(share: ComparedShare) -> str:
-    """Return the study's share in percent, both ends if it published several."""
+    """Return the study's share in percent, both ends if it published several, and its origin if it did not: derived."""
     low, high = ratio_text(share.published.low), ratio_text(share.published.high)
-    return high if low == high else f"{low.removesuffix(' %')} to {high}"
+    text = high if low == high else f"{low.removesuffix(' %')} to {high}"
+    origin = share.published.origin
+    return text if origin is Origin.PUBLISHED else f"{text} ({origin.lower()})"
 
 
 def own_text(own: OwnShare) -> str:
@@ -68,8 +72,8 @@ def remark_text(share: ComparedShare) -> str:
 def _table(compared: StudyComparison) -> Table:
     return Table(
         caption="Shares of the study and yours",
-        headings=("Share", "Experiment", "Published", "Yours", "Published numbers", "Your rates", "Remarks"),
-        numbers=("Published", "Yours"),
+        headings=("Share", "Experiment", "Study", "Yours", "Study's numbers", "Your rates", "Remarks"),
+        numbers=("Study", "Yours"),
         rows=[
             [
                 Cell(text=one.name),
@@ -87,7 +91,7 @@ def _table(compared: StudyComparison) -> Table:
 
 def _chart(compared: StudyComparison) -> Chart:
     shares, name = compared.shares, study_text(compared)
-    words = "; ".join(f"{one.name}: {published_text(one)} published, {own_text(one.own)} yours" for one in shares)
+    words = "; ".join(f"{one.name}: study {published_text(one)}, yours {own_text(one.own)}" for one in shares)
     return Chart(
         key="study-shares",
         title=f"Shares of {name} and yours",

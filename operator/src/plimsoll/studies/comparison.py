@@ -109,13 +109,15 @@ def _of_layer(share: LayerShare, results: ResultsOf, rows_of: RowsOf) -> OwnShar
     own, limiting = best.get(share.layer), best.get(share.limit_of or share.layer)
     if own is None:
         return OwnShare(missing=f"no {share.operation} of layer {share.layer} has numbers that count")
-    if limiting is None or not limiting.limit:
+    # The clients' network is a part of the limit, so it is that of the clients behind the layer's own best rate.
+    limit = limiting.bound.at(own.clients) if limiting else None
+    if not limit:
         return OwnShare(rate=own.value, missing=f"the limit of layer {share.limit_of or share.layer} is unknown")
     verdicts = [one.status.verdict for one in found if one.spec.point == own.point]
     return OwnShare(
-        value=own.value / limiting.limit,
+        value=own.value / limit,
         rate=own.value,
-        limit=limiting.limit,
+        limit=limit,
         is_suspect=Verdict.SUSPECT in verdicts,
     )
 

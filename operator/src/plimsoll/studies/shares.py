@@ -12,7 +12,7 @@ from plimsoll.api.hypothesis import CLIENTS, Hypothesis, Selector
 from plimsoll.api.model import Model
 from plimsoll.api.names import Layer, Operation
 from plimsoll.measure.hypotheses.selection import P, VariantRun
-from plimsoll.studies.published import Published, Unit
+from plimsoll.studies.published import Origin, Published, Unit
 
 _PERCENT = 100
 _BYTES_PER_SECOND = {
@@ -145,12 +145,23 @@ class Share(Model):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedRange:
-    """A published share as parts of 1, and the published numbers in words; `low` is `high` for a single number."""
+    """A study's share as parts of 1.
+
+    Attributes:
+        low: the lowest; `high` for a single number.
+        high: the highest.
+        text: the study's numbers in words.
+        place: where it published them.
+        origin: Published if the study has the share itself, Derived if the share or one of the numbers behind it was
+            computed from its numbers, Cited if it quotes them.
+
+    """
 
     low: float
     high: float
     text: str
     place: str
+    origin: Origin
 
 
 def published_range(share: PublishedShare, values: Sequence[Published]) -> PublishedRange:
@@ -167,8 +178,20 @@ def published_range(share: PublishedShare, values: Sequence[Published]) -> Publi
     words = {Form.PART: "", Form.GAIN: "gain of ", Form.LOSS: "loss of "}[share.form]
     limit = f" of {_number_text([_limit(share.of, values)])}" if share.of else ""
     return PublishedRange(
-        low=parts[0], high=parts[-1], text=f"{words}{_number_text(found)}{limit}", place=found[0].place
+        low=parts[0],
+        high=parts[-1],
+        text=f"{words}{_number_text(found)}{limit}",
+        place=found[0].place,
+        origin=_origin(share, found),
     )
+
+
+def _origin(share: PublishedShare, found: Sequence[Published]) -> Origin:
+    """Return where the share comes from: a share of rates is computed, wherever the rates come from."""
+    origins = {one.origin for one in found}
+    if share.of is not None or Origin.DERIVED in origins:
+        return Origin.DERIVED
+    return Origin.CITED if Origin.CITED in origins else Origin.PUBLISHED
 
 
 def _number_text(found: Sequence[Published]) -> str:
