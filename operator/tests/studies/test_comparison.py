@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from plimsoll.api.names import Operation
+from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli.layers import layers_of
 from plimsoll.studies.comparison import OwnShare, compare_with_study
@@ -65,3 +65,15 @@ def test_a_limit_is_that_of_the_clients_behind_the_best_rate_of_the_layer_itself
     own = own_share(RBD_WRITES, results)
     assert own.limit == pytest.approx(888 * MEGABYTE)
     assert own.value == pytest.approx(790 / 888)
+
+
+def suspect(one: BenchmarkResult) -> BenchmarkResult:
+    return one.model_copy(update={"status": one.status.model_copy(update={"verdict": Verdict.SUSPECT})})
+
+
+@pytest.mark.parametrize("doubtful", ["iperf3", "radosBench", "osdBench"])
+def test_a_share_rests_on_the_points_behind_its_limit_too(doubtful: str) -> None:
+    results = [measured("iperf3", WRITE, 111), measured("osdBench", WRITE, 1200), measured("radosBench", READ, 285, 3)]
+    marked = [suspect(one) if one.spec.tool == doubtful else one for one in results]
+    assert own_share(READS, marked).is_suspect is (doubtful != "osdBench"), "OSDs set no limit of reads"
+    assert not own_share(READS, results).is_suspect

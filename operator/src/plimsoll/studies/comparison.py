@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from plimsoll.api.environment import CephDescription, OsdsDescription
-from plimsoll.api.names import Verdict
+from plimsoll.api.names import Layer, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.measure.hypotheses.decision import decide
 from plimsoll.measure.hypotheses.samples import MeasuredRun
@@ -113,13 +113,10 @@ def _of_layer(share: LayerShare, results: ResultsOf, rows_of: RowsOf) -> OwnShar
     limit = limiting.bound.at(own.clients) if limiting else None
     if not limit:
         return OwnShare(rate=own.value, missing=f"the limit of layer {share.limit_of or share.layer} is unknown")
-    verdicts = [one.status.verdict for one in found if one.spec.point == own.point]
-    return OwnShare(
-        value=own.value / limit,
-        rate=own.value,
-        limit=limit,
-        is_suspect=Verdict.SUSPECT in verdicts,
-    )
+    below = limiting.bound.layer if limiting and limit == limiting.bound.below else Layer.NETWORK
+    behind = {own.point, *(row.bytes_per_second.point for row in rows if row.layer is below and row.bytes_per_second)}
+    suspect = {one.spec.point for name in needed for one in results[name] if one.status.verdict is Verdict.SUSPECT}
+    return OwnShare(value=own.value / limit, rate=own.value, limit=limit, is_suspect=bool(behind & suspect))
 
 
 def _of_ratio(ratio: Ratio | None, runs: Sequence[MeasuredRun]) -> OwnShare:
