@@ -31,7 +31,7 @@ from support.attended_ceph import (
     plan_of,
 )
 from support.ceph_commands import pretend_ceph, run_ceph
-from support.ceph_programs import PretendedCeph
+from support.pretended_ceph import PretendedCeph
 from support.rendezvous import Setting, until_up
 
 

@@ -11,7 +11,7 @@ from plimsoll.measure.intake import TrialFacts
 from plimsoll.plan.document import CephTarget, FileSystemTarget, Plan
 from support.attended_ceph import BOTH, NOTE, SIZE, attend_until, cluster_of, is_prepared, mentions, plan_of
 from support.ceph_commands import pretend_ceph
-from support.ceph_programs import PretendedCeph
+from support.pretended_ceph import PretendedCeph
 
 FILES = CephTarget(
     pool="golden",

@@ -13,7 +13,7 @@ from plimsoll.conductor.ceph.cli import CommandError, Commands, NotPermittedErro
 from plimsoll.conductor.ceph.environment import ask
 from support.apiserver import wait_until
 from support.ceph_commands import pretend_ceph, run_ceph
-from support.ceph_programs import PretendedCeph
+from support.pretended_ceph import PretendedCeph
 from support.simulated_plan import make_plan
 
 

@@ -23,7 +23,8 @@ from plimsoll.measure.intake import TrialFacts
 from plimsoll.plan.ceph import options_key
 from support.attended_ceph import BOTH, NOTE, TARGET, attend_until, cluster_of, is_prepared, mentions, plan_of
 from support.ceph_commands import pretend_ceph, run_ceph
-from support.ceph_programs import PretendedCeph, ProgramError, State, answer
+from support.ceph_programs import ProgramError, State, answer
+from support.pretended_ceph import PretendedCeph
 
 KEY = options_key("u")
 PROFILE = "osd_mclock_profile"

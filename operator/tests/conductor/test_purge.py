@@ -13,7 +13,7 @@ from plimsoll.conductor.ceph.teardown import Remains, TeardownTarget, tear_down
 from plimsoll.lifecycle.render.teardown import FILE_SYSTEM_VARIABLE
 from plimsoll.plan.ceph import rados_namespace
 from support.ceph_commands import pretend_ceph
-from support.ceph_programs import PretendedCeph
+from support.pretended_ceph import PretendedCeph
 
 FILES = TeardownTarget(uid="u", clients=2, pool="golden", has_images=False, file_system="files")
 ASKED = "ceph fs volume info files"

@@ -11,7 +11,8 @@ from plimsoll.conductor.ceph.cli import Commands
 from plimsoll.conductor.ceph.teardown import TeardownTarget, tear_down
 from plimsoll.plan.ceph import flags_object, image_name, rados_namespace
 from support.ceph_commands import pretend_ceph, run_ceph
-from support.ceph_programs import PretendedCeph, State
+from support.ceph_programs import State
+from support.pretended_ceph import PretendedCeph
 
 TARGET = TeardownTarget(uid="u", clients=2, pool="golden", other_pools=("golden-data",))
 NOTE = flags_object("u")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.conductor.ceph.cli import Commands
-from support.ceph_programs import PretendedCeph
+from support.pretended_ceph import PretendedCeph
 
 
 def pretend_ceph(directory: Path, monkeypatch: pytest.MonkeyPatch) -> PretendedCeph:

@@ -1,6 +1,6 @@
 """`ceph`, `rbd` and `rados` for tests, with the behaviour and the error messages of Ceph 18.2.
 
-One file contains the cluster's state; tests read and change it while a conductor uses the cluster. Run as a program,
+One file contains the cluster's state, which tests read and change (`pretended_ceph`). Run as a program,
 this module is `rbd` or `rados`; imported as `rados` and `ceph_argparse`, it is Ceph's modules for `ceph`.
 """
 
@@ -8,7 +8,6 @@ import fcntl
 import json
 import os
 import signal
-import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,10 +15,8 @@ from pathlib import Path
 from typing import Any
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "ceph-18.2"
-PROGRAMS = ("rbd", "rados")
-MODULES = ("rados", "ceph_argparse")
 NO_ENTRY = "(2) No such file or directory"
-_STATE = "PLIMSOLL_PRETENDED_CEPH"
+STATE = "PLIMSOLL_PRETENDED_CEPH"
 _RECORDED = {
     "versions": "versions",
     "osd metadata": "osd-metadata",
@@ -37,65 +34,6 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = json.loads(
 """Options, by what `ceph config help` says about each."""
 
 
-class PretendedCeph:
-    """A cluster with the pools `golden` and `golden-data`, and what talks to it, as long as `environment` holds."""
-
-    def __init__(self, directory: Path) -> None:
-        self.file = directory / "ceph.json"
-        self.programs = directory / "bin"
-        self.programs.mkdir()
-        for name in PROGRAMS:
-            path = self.programs / name
-            path.write_text(f'#!/bin/sh\n{_STATE}={self.file} exec {sys.executable} -SE {__file__} {name} "$@"\n')
-            path.chmod(path.stat().st_mode | stat.S_IXUSR)
-        for name in MODULES:
-            (self.programs / f"{name}.py").symlink_to(__file__)
-        self.environment: Mapping[str, str] = {
-            "PATH": f"{self.programs}:{os.environ['PATH']}",
-            "PYTHONPATH": str(self.programs),
-            _STATE: str(self.file),
-        }
-        state: State = {
-            "status": "status-healthy",
-            "pools": json.loads((GOLDEN / "osd-pool-ls-detail.json").read_text()),
-            "images": {},
-            "trash": {},
-            "objects": {},
-            "locators": {},
-            "log": [],
-            "hanging": [],
-            "refused": [],
-            "config": {},
-            "config-key": {},
-            "overridden": {},
-        }
-        self.file.write_text(json.dumps(state))
-
-    @property
-    def state(self) -> State:
-        with _locked(self.file) as state:
-            return state
-
-    @contextmanager
-    def changing(self) -> Iterator[State]:
-        """Yield the state for changes."""
-        with _locked(self.file) as state:
-            yield state
-
-    def flags(self, pool: str) -> set[str]:
-        """Return the flags of a pool that pause scrubs."""
-        (found,) = [one for one in self.state["pools"] if one["pool_name"] == pool]
-        return {flag for flag in found["flags_names"].split(",") if "scrub" in flag}
-
-    def connections(self) -> list[int]:
-        """Return the process of each connection to the monitors, in order."""
-        return [int(line) for line in self.file.with_suffix(".connections").read_text().split()]
-
-    def commands(self, beginning: str) -> list[str]:
-        """Return the commands that start with `beginning`, in order."""
-        return [command for command in self.state["log"] if command.startswith(beginning)]
-
-
 class ProgramError(Exception):
     """A command fails, with an exit code and a message."""
 
@@ -105,7 +43,8 @@ class ProgramError(Exception):
 
 
 @contextmanager
-def _locked(file: Path) -> Iterator[State]:
+def locked(file: Path) -> Iterator[State]:
+    """Yield the cluster's state for changes, to one program at a time."""
     with file.with_suffix(".lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         state = json.loads(file.read_text())
@@ -340,7 +279,7 @@ class Rados:
         assert conf
 
     def connect(self) -> None:
-        with Path(os.environ[_STATE]).with_suffix(".connections").open("a") as connections:
+        with Path(os.environ[STATE]).with_suffix(".connections").open("a") as connections:
             connections.write(f"{os.getpid()}\n")
 
 
@@ -385,7 +324,7 @@ def json_command(
 def _run(program: str, arguments: list[str], execute: Callable[[State, list[str]], str]) -> tuple[int, str, str]:
     """Return the code, output and error of a command, unless it hangs."""
     command = f"{program} {' '.join(arguments)}"
-    with _locked(Path(os.environ[_STATE])) as state:
+    with locked(Path(os.environ[STATE])) as state:
         state["log"].append(command)
         hangs = any(command.startswith(beginning) for beginning in state["hanging"])
         if any(command.startswith(beginning) for beginning in state["refused"]):

@@ -9,7 +9,7 @@ with 3.33 and 3.39). Four corrections are needed:
 3. A rate is rounded down: to one operation per second in one log, to 1 KiB/s in the other. All operations have the
    same size, so the log with the finer unit is more exact.
 4. Operations that fio noticed at once with the one that ended the ramp are logged, but not timed. There may be as many
-   as were in flight (23 of 64 on a device that completes them in bursts), all of them in the first interval.
+   as were in flight (26 of 64 on a device that completes them in bursts), all of them in the first interval.
 
 The corrected series must agree with the total. If it does not, the thread that writes the lines may have been late or
 stopped, as on a busy machine: from then on, its lines are off the multiples of D. Then each line covers the time since
