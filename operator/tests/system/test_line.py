@@ -8,7 +8,7 @@ from plimsoll.api.line import Probe, ProbeOutcome
 from plimsoll.api.names import Verdict
 from support.device_line import THROTTLE, found_line, line_of
 
-pytestmark = [pytest.mark.system, pytest.mark.fio]
+pytestmark = [pytest.mark.system, pytest.mark.fio, pytest.mark.quiet]
 
 _TOLERANCE = 0.03
 """By how much, as a part of the line, the interval may miss it. One interval of twenty does not contain the line; at
