@@ -10,11 +10,23 @@ set -euo pipefail
 
 root=$(realpath "$(dirname "$0")/..")
 venv=$(realpath -m "${PLIMSOLL_VENV:-$root/.venv}")
-python=${PYTHON:-python3}
-readonly root venv python
+readonly root venv
 
 say() { printf 'setup.sh: %s\n' "$*" >&2; }
 die() { say "$@"; exit 1; }
+
+# The distribution's interpreter, optimized with profiles, runs the tests in four fifths of the time of one that was compiled
+# without. Another one in front of it in PATH is used where the distribution's is too old, or cannot make environments.
+find_python() {
+    if /usr/bin/python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; then
+        echo /usr/bin/python3
+    else
+        echo python3
+    fi
+}
+
+python=${PYTHON:-$(find_python)}
+readonly python
 
 # Print the packages that provide what is missing.
 missing_packages() {
