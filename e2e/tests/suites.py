@@ -20,13 +20,17 @@ THROTTLED = 60
 """Operations per second of throttled storage."""
 
 
+def reads(depth: int, **fio: Any) -> dict[str, Any]:
+    """Return the workload of a suite's runs, which are many and therefore short."""
+    return workload(fio={"ioDepth": [depth], "rateIops": RATE, **fio}, runtimeSeconds=6, rampSeconds=1)
+
+
 def suite(name: str, namespace: str, **changes: Any) -> dict[str, Any]:
     """Return a suite of one variant, which is measured once per round.
 
     It has a client on every worker: rounds on other nodes are not compared.
     """
-    reads = workload(fio={"pattern": "randread", "ioDepth": [4], "rateIops": RATE})
-    one = run(name, namespace, workloads=[reads], repetitions=1)["spec"]
+    one = run(name, namespace, workloads=[reads(4, pattern="randread")], repetitions=1)["spec"]
     return {
         "apiVersion": "plimsoll.dev/v1alpha1",
         "kind": "BenchmarkSuite",

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from prometheus import Prometheus
-from runs import workload
-from suites import RATE, SUITE, Suite, suite
+from suites import SUITE, Suite, reads, suite
 from support import OPERATOR_NAMESPACE, ROOT, Cluster
 
 pytestmark = [pytest.mark.suites, pytest.mark.timeout(1800)]
@@ -26,7 +25,7 @@ COMPARISON = {
     "baseline": {"rounds": "Accepted"},
     "allow": {"ratePercent": 30, "latencyPercent": 1000},
 }
-DEEPER = {"name": "deep", "set": {"workloads": [workload(fio={"ioDepth": [8], "rateIops": RATE})]}}
+DEEPER = {"name": "deep", "set": {"workloads": [reads(8)]}}
 HYPOTHESIS = {
     "name": "same-rate",
     "left": {"variant": "deep", "workload": "read", "quantity": "iops"},

@@ -75,7 +75,8 @@ class RemovingReconciler(Reconciler[T, S, M, Action]):
         """Wait until an event about a deleted object, or the timeout."""
         # Not the earlier record: a daemon that stops during the removal drops it.
         wakeup = self.records[uid].wakeup
+        # A group of requests that failed has cancelled this task, which `asyncio.timeout` takes for a request to end it
+        # before Python 3.11.4.
         with suppress(TimeoutError):
-            async with asyncio.timeout(self.removal_look_seconds):
-                await wakeup.wait()
+            await asyncio.wait_for(wakeup.wait(), self.removal_look_seconds)
         wakeup.clear()
