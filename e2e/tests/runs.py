@@ -4,8 +4,8 @@ import os
 from typing import Any
 
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
-STORAGE_CLASS = "-".join(filter(None, ["standard", os.environ.get("PLIMSOLL_STAGE", ""), WORKER]))
-"""Runs on the same class take turns, so each test process has its own, and so have stages that run side by side."""
+STORAGE_CLASS = f"standard-{WORKER}" if WORKER else "standard"
+"""Runs on the same class take turns, so each test process has its own."""
 
 RATE = 40
 """Rate limit of each client, in operations per second."""
