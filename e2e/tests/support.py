@@ -201,16 +201,19 @@ class Cluster:
             and (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == ("BenchmarkRun", name)
         ]
 
+    def measuring(self, name: str, namespace: str) -> dict[str, Any] | None:
+        """Return the current trial if its tools run and the usual ramp of 2 s is over."""
+        trial: dict[str, Any] | None = self.state(name, namespace).get("current")
+        return None if trial is None or time.time() <= trial["startsAt"] + 3 else trial
+
     def until_measuring(
         self, name: str, namespace: str, *, attempt: int | None = None, seconds: float = 180
     ) -> dict[str, Any]:
-        """Return the current trial, or that attempt, once its tools run and the usual ramp of 2 s is over."""
+        """Return the current trial, or that attempt, once it is `measuring`."""
 
         def current() -> dict[str, Any] | None:
-            trial: dict[str, Any] | None = self.state(name, namespace).get("current")
-            if trial is None or attempt not in {None, trial["key"]["attempt"]}:
-                return None
-            return trial if time.time() > trial["startsAt"] + 3 else None
+            trial = self.measuring(name, namespace)
+            return None if trial is None or attempt not in {None, trial["key"]["attempt"]} else trial
 
         try:
             return self.until(current, seconds=seconds, what="a trial is running")

@@ -1,6 +1,5 @@
 """Untrustworthy numbers: each case gets its verdict and its reason, and never appears in a headline."""
 
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -34,21 +33,19 @@ def stop_tool(
 
 
 def attempts(cluster: Cluster, namespace: str) -> Iterator[int]:
-    """Yield the number of each attempt of the run `bad` once its tools run, which one that is aborted may never do."""
-    seen: list[int] = []
+    """Yield the number of each attempt of the run `bad` that measures, once it does; one may be aborted before."""
+    number = -1
 
-    def following() -> tuple[int | None] | None:
+    def later() -> tuple[int | None] | None:
         ended = cluster.condition("bad", namespace, "Succeeded")
         if ended is not None and ended["status"] != "Unknown":
             return (None,)
-        trial = cluster.state("bad", namespace).get("current")
-        if trial is None or trial["key"]["attempt"] in seen or time.time() < trial["startsAt"] + 3:
-            return None
-        return (trial["key"]["attempt"],)
+        trial = cluster.measuring("bad", namespace)
+        return None if trial is None or trial["key"]["attempt"] <= number else (trial["key"]["attempt"],)
 
-    while (attempt := cluster.until(following, seconds=180, what="a trial runs, or none is left")[0]) is not None:
-        seen.append(attempt)
-        yield attempt
+    while (found := cluster.until(later, seconds=180, what="a trial runs, or none is left")[0]) is not None:
+        number = found
+        yield number
 
 
 def assert_invalid(cluster: Cluster, namespace: str, reason: str) -> str:

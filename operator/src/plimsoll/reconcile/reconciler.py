@@ -80,8 +80,8 @@ class Reconciler(Generic[T, S, M, A]):
                 except ApiError as error:
                     seconds = self.retry_seconds
                     logger.warning("API request failed, retrying in %s s: %s", seconds, error)
-                await _wait(seconds, wakeup.wait(), stopped.wait())
-                await _wait(max(0.0, next_at - loop.time()), stopped.wait())
+                await wait_for_first(seconds, wakeup.wait(), stopped.wait())
+                await wait_for_first(max(0.0, next_at - loop.time()), stopped.wait())
         finally:
             self.records.forget(uid)
 
@@ -181,8 +181,12 @@ def _class_of(error: ApiError) -> str:
     return type(error).__name__.removesuffix("Error")
 
 
-async def _wait(seconds: float | None, *events: Awaitable[object]) -> None:
-    """Wait for the first of some events, or for the timeout."""
+async def wait_for_first(seconds: float | None, *events: Awaitable[object]) -> None:
+    """Wait for the first of some events, or for the timeout.
+
+    Unlike `asyncio.timeout` of Python 3.11.2, also in a task that a failed group of requests has cancelled, and unlike
+    `asyncio.wait_for` there, a cancellation that arrives together with an event is never lost.
+    """
     waiting = [asyncio.ensure_future(event) for event in events]
     try:
         await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)

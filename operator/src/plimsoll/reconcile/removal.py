@@ -1,13 +1,12 @@
 """The loop for kinds whose objects the operator has to clean up before they can go."""
 
-import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
 
 from plimsoll.kube.errors import ApiError, ForbiddenError, NotFoundError, UnknownKindError
 from plimsoll.lifecycle.actions import Action
 from plimsoll.lifecycle.decision import Fact
-from plimsoll.reconcile.reconciler import Logger, Reconciler, uid_of
+from plimsoll.reconcile.reconciler import Logger, Reconciler, uid_of, wait_for_first
 from plimsoll.reconcile.refusals import refusal_of
 from plimsoll.reconcile.steps import Body, M, RemovalSteps, S, T
 
@@ -75,8 +74,5 @@ class RemovingReconciler(Reconciler[T, S, M, Action]):
         """Wait until an event about a deleted object, or the timeout."""
         # Not the earlier record: a daemon that stops during the removal drops it.
         wakeup = self.records[uid].wakeup
-        # A group of requests that failed has cancelled this task, which `asyncio.timeout` takes for a request to end it
-        # before Python 3.11.4.
-        with suppress(TimeoutError):
-            await asyncio.wait_for(wakeup.wait(), self.removal_look_seconds)
+        await wait_for_first(self.removal_look_seconds, wakeup.wait())
         wakeup.clear()
