@@ -157,13 +157,14 @@ def observe(
     *,
     run: RunIdentity,
     members: Members,
+    fixed: Sequence[Child] = (),
     results: Sequence[ResultFact] = (),
     events: Sequence[Object] = (),
 ) -> Observed:
     """Return the facts about a run's objects, and about other owners' objects with the same names.
 
-    Objects that only carry the run's labels are ignored. `members` are its Jobs, pods and PVCs, `results` those with
-    the run's name, `events` those about its PVCs and Jobs.
+    Objects that only carry the run's labels are ignored. `members` are its Jobs, pods and PVCs, `fixed` its objects
+    that only the operator changes, `results` those with the run's name, `events` those about its PVCs and Jobs.
     """
     everything = list(objects)
     own = [obj for obj in everything if is_of_run(obj, run.uid)]
@@ -192,7 +193,7 @@ def observe(
         jobs=jobs,
         pods=members.own_pods,
         claims=claims,
-        others=tuple(map(child_of, own)),
+        others=(*map(child_of, own), *fixed),
         warnings=warnings_about(uids, events),
     )
 

@@ -1,6 +1,7 @@
 """Observes a run: everything that carries its UID, and whatever else decisions depend on.
 
-A run may have thousands of Jobs, pods and PVCs, and large results: each look reads only those that have changed.
+A run may have thousands of Jobs, pods and PVCs, and large results: each look reads only those that have changed. What
+only the operator changes is read once it has acted.
 
 The lists are not a consistent snapshot. Jobs come first: conclusions from a Job that is complete or gone hold for pods
 and results that are read later.
@@ -10,6 +11,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
 from typing import TypeVar
@@ -25,6 +27,7 @@ from plimsoll.lifecycle.platform import Platform, platform_of
 from plimsoll.lifecycle.storage.look import Found, Look, Query, UnansweredError
 from plimsoll.plan.document import RunIdentity
 from plimsoll.reconcile.digests import RESULT, RESULTS_PAGE_SIZE, Digests
+from plimsoll.reconcile.kept import Kept
 
 _JOB = Kind(api_version="batch/v1", kind="Job")
 _POD = Kind(api_version="v1", kind="Pod")
@@ -32,8 +35,7 @@ _CLAIM = Kind(api_version="v1", kind="PersistentVolumeClaim")
 _NAMESPACE = Kind(api_version="v1", kind="Namespace")
 _CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")
 _STORAGE_CLASS = Kind(api_version="storage.k8s.io/v1", kind="StorageClass")
-_CHILDREN = (
-    _CONFIG_MAP,
+_FIXED = (
     Kind(api_version="v1", kind="ServiceAccount"),
     Kind(api_version="v1", kind="Service"),
     Kind(api_version="networking.k8s.io/v1", kind="NetworkPolicy"),
@@ -54,8 +56,8 @@ _WORTHWHILE = 100
 class Known:
     """Digests of a run's objects, so that the next look reads only what has changed."""
 
-    def __init__(self, uid: str) -> None:
-        """Start without digests for the run with that UID."""
+    def __init__(self, uid: str, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        """Start without digests for the run with that UID; `now` returns the time."""
 
         def members(kind: Kind, fact: Callable[[Object], F]) -> Digests[Member[F]]:
             digest = partial(member, fact, uid)
@@ -65,15 +67,22 @@ class Known:
         self.pods = members(_POD, pod_fact)
         self.claims = members(_CLAIM, claim_fact)
         self.results = Digests(RESULT, result_fact, page_size=RESULTS_PAGE_SIZE)
+        self.fixed = tuple(Kept(kind, uid, now) for kind in _FIXED)
 
     def forget_members(self) -> None:
-        """Drop the digests of Jobs, pods and PVCs after a failed look.
+        """Drop everything but the digests of results after a failed look.
 
         The API server may have been restored to an earlier state, with other objects under the same versions. Results
         stay: rereading all of them is expensive, and they do not decide what is deleted.
         """
+        self.forget_fixed()
         for digests in (self.jobs, self.pods, self.claims):
             digests.forget()
+
+    def forget_fixed(self) -> None:
+        """Have the next look read what only the operator changes."""
+        for kept in self.fixed:
+            kept.forget()
 
 
 async def gather(
@@ -94,6 +103,8 @@ async def gather(
     """
     identity = RunIdentity(name=name, namespace=namespace, uid=uid)
     known = known or Known(uid)
+    if for_removal:
+        known.forget_fixed()
     try:
         seen = await _gather(kube, identity, known, for_removal=for_removal)
     except BaseException:
@@ -111,18 +122,26 @@ async def _gather(kube: Kube, run: RunIdentity, known: Known, *, for_removal: bo
         jobs = await known.jobs.look(kube, namespace=namespace, labels=own)
         pods = group.create_task(known.pods.look(kube, namespace=namespace, labels=own))
         claims = group.create_task(known.claims.look(kube, namespace=namespace, labels=own))
-        lists = [group.create_task(kube.list(kind, namespace=namespace, labels=own)) for kind in _CHILDREN]
+        maps = group.create_task(kube.list(_CONFIG_MAP, namespace=namespace, labels=own))
+        fixed = [group.create_task(kept.look(kube, namespace=namespace, labels=own)) for kept in known.fixed]
         if not for_removal:
             results = group.create_task(known.results.look(kube, namespace=namespace, labels=by_name))
     members = Members(jobs=jobs, pods=pods.result(), claims=claims.result())
-    objects = [*chain.from_iterable(found.result() for found in lists)]
+    objects, others = [*maps.result()], [*chain.from_iterable(found.result() for found in fixed)]
     if for_removal:
-        return observe(objects, run=run, members=members)
+        return observe(objects, run=run, members=members, fixed=others)
     objects += await _foreign_plan(kube, namespace, run.name, objects)
     events = await asyncio.gather(
         *(kube.list(_EVENT, namespace=namespace, fields={"involvedObject.kind": kind}) for kind in _waiting(members))
     )
-    return observe(objects, run=run, members=members, results=results.result(), events=[*chain.from_iterable(events)])
+    return observe(
+        objects,
+        run=run,
+        members=members,
+        fixed=others,
+        results=results.result(),
+        events=[*chain.from_iterable(events)],
+    )
 
 
 @asynccontextmanager

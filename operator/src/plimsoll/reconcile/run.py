@@ -88,6 +88,8 @@ class RunSteps(RemovalSteps[Run, Observed, RunMemory]):
 
     async def act(self, subject: Run, actions: Sequence[Action], record: Record[RunMemory]) -> None:
         """Perform actions."""
+        if actions and record.memory.known is not None:
+            record.memory.known.forget_fixed()
         await execute(actions, self.kube, make_secret=self.make_secret)
 
     def decide_unseen(self, subject: Run, refusal: Refusal) -> Decision | None:
@@ -117,7 +119,7 @@ class RunSteps(RemovalSteps[Run, Observed, RunMemory]):
 
     async def _gather(self, run: Run, record: Record[RunMemory], *, for_removal: bool = False) -> Observed:
         memory = record.memory
-        memory.known = memory.known or Known(run.uid)
+        memory.known = memory.known or Known(run.uid, self.now)
         return await gather(
             self.kube,
             namespace=run.namespace,

@@ -1,0 +1,105 @@
+"""When the rights and policies of a run are read again."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from plimsoll.kube.errors import TransientError
+from plimsoll.kube.port import Kind
+from plimsoll.lifecycle import naming
+from plimsoll.reconcile.kept import KEPT_SECONDS, Kept
+from support.fake_kube import FakeKube, failing
+from support.pretend_world import PretendWorld, is_settled
+
+ROLE = Kind(api_version="rbac.authorization.k8s.io/v1", kind="Role")
+OWN = {naming.LABEL_RUN_UID: "u"}
+FIXED = {"ServiceAccount", "Service", "NetworkPolicy", "Role", "RoleBinding"}
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+def role(name: str, owner: str = "u", **metadata: object) -> dict[str, object]:
+    owners = [{"apiVersion": "plimsoll.dev/v1alpha1", "kind": "BenchmarkRun", "name": "r", "uid": owner}]
+    common = {"namespace": "default", "labels": OWN, "ownerReferences": owners, "uid": name}
+    return {"apiVersion": ROLE.api_version, "kind": "Role", "metadata": {"name": name, **common, **metadata}}
+
+
+async def names(kept: Kept, kube: FakeKube) -> list[str]:
+    return [child.name for child in await kept.look(kube, namespace="default", labels=OWN)]
+
+
+async def test_what_only_the_operator_changes_is_read_once_in_a_while() -> None:
+    kube, clock = FakeKube(), Clock()
+    kept = Kept(ROLE, "u", clock)
+    assert await names(kept, kube) == []
+    kube.put(role("conductor"))
+    clock.advance(KEPT_SECONDS - 1)
+    assert await names(kept, kube) == []
+    clock.advance(1)
+    assert await names(kept, kube) == ["conductor"]
+    assert len(kube.requests) == 2
+
+
+@pytest.mark.parametrize("seconds", [0, -3600])
+async def test_what_was_forgotten_is_read_whatever_the_time(seconds: float) -> None:
+    kube, clock = FakeKube(), Clock()
+    kept = Kept(ROLE, "u", clock)
+    assert await names(kept, kube) == []
+    kube.put(role("conductor"))
+    kept.forget()
+    clock.advance(seconds)
+    assert await names(kept, kube) == ["conductor"]
+
+
+async def test_a_clock_that_was_set_back_keeps_nothing_for_longer() -> None:
+    kube, clock = FakeKube(), Clock()
+    kept = Kept(ROLE, "u", clock)
+    assert await names(kept, kube) == []
+    kube.put(role("conductor"))
+    clock.advance(-3600)
+    assert await names(kept, kube) == ["conductor"]
+
+
+async def test_what_is_being_deleted_is_looked_at_until_it_is_gone() -> None:
+    kube, kept = FakeKube(), Kept(ROLE, "u", Clock())
+    kube.put(role("conductor", deletionTimestamp="2026-01-01T00:00:00Z"))
+    assert await names(kept, kube) == ["conductor"]
+    kube.interfere = failing(lambda request: TransientError(request, "no answer"), times=1, request="list Role")
+    with pytest.raises(TransientError):
+        await names(kept, kube)
+    await kube.delete(ROLE, "conductor", "default")
+    assert await names(kept, kube) == []
+
+
+async def test_objects_that_only_carry_the_runs_label_are_not_its_own() -> None:
+    kube, kept = FakeKube(), Kept(ROLE, "u", Clock())
+    kube.put(role("conductor"))
+    kube.put(role("stranger", owner="another"))
+    assert await names(kept, kube) == ["conductor"]
+
+
+def test_rights_and_policies_are_read_when_the_operator_has_acted_and_otherwise_rarely() -> None:
+    with PretendWorld() as world:
+        uid, requests, read, acted = world.create("a"), world.cluster.kube.requests, [], True
+        while not is_settled(world.run(uid)):
+            world.operator.watch_all()
+            before = len(requests)
+            decision = world.look(uid)
+            lists = {request.split()[1] for request in requests[before:] if request.startswith("list ")} & FIXED
+            assert lists in (FIXED, set())
+            assert lists or not acted
+            read.append(bool(lists))
+            acted = bool(decision and decision.actions)
+            world.cluster.step()
+            world.conductors.step()
+            world.cluster.pass_time(1.0)
+        assert 0 < read.count(True) < len(read) / 2
