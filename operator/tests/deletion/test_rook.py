@@ -22,7 +22,7 @@ def test_a_deleted_run_leaves_nothing(world: ServedWorld, namespace: str, phase:
     run["metadata"] = {"name": "doomed", "namespace": namespace}
     world.create(run)
     if phase == "Provisioning":
-        world.until(lambda: world.rook.contents(), "Rook makes the pool")
+        world.until(world.rook.contents, "Rook makes the pool")
     else:
         world.until_phase(namespace, "doomed", RunPhase.MEASURING)
         assert any("/" in name for name in world.rook.contents()), "the conductor has made images"

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from plimsoll.kube.port import Kind
 from support.apiserver import Answer, ApiServer
 from support.copies import copy_of
 from support.fake_kube import KINDS, FakeKube
@@ -18,6 +17,9 @@ from support.pretend_rook import PretendRook
 _PLURALS = {"NetworkPolicy": "networkpolicies", "StorageClass": "storageclasses"}
 _KINDS = {kind.kind: kind for kind in KINDS}
 _MERGE = "application/merge-patch+json"
+_FILLED_IN = {"CephBlockPool": "statusCheck", "CephClient": "security"}
+"""What Rook writes into a specification, so that its generation is the second one."""
+
 _LATE = (404, 409)
 """Somebody else has deleted or changed the object: its player looks again in the next round."""
 
@@ -177,6 +179,7 @@ class ServedRook(PretendRook):
 
     def _play(self, obj: Document, story: str) -> bool:
         self.made.add(_name(obj))
+        self.cluster.edit(obj, lambda new: new["spec"].setdefault(_FILLED_IN[obj["kind"]], {}))
         return super()._play(obj, story)
 
     def _delete_pool(self, pool: Document) -> None:
@@ -208,7 +211,8 @@ def _pool(volume: Document) -> str:
 def _volume(claim: Document, storage_class: Document) -> Document:
     name, driver = f"pvc-{claim['metadata']['uid']}", storage_class["provisioner"]
     return {
-        **{"apiVersion": "v1", "kind": "PersistentVolume"},
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
         # Without this note, the binder would try to delete the volume itself.
         "metadata": {"name": name, "annotations": {"pv.kubernetes.io/provisioned-by": driver}},
         "spec": {
