@@ -169,30 +169,13 @@ def remove_kept(cluster: Cluster, name: str, namespace: str, *, kill: bool = Fal
     return steps
 
 
-@pytest.mark.parametrize(
-    ("phase", "way"),
-    [("Claiming", "namespace"), ("Preparing", "background"), ("Measuring", "namespace"), ("CleaningUp", "background")],
-)
-def test_a_deleted_run_leaves_no_volume(cluster: Cluster, clean: Ceph, namespace: str, phase: str, way: str) -> None:
-    prepare = {"settleSeconds": 30 if phase == "Preparing" else 0}
-    cluster.apply(claimed("doomed", namespace, workloads=[WRITES], prepare=prepare))
-    match phase:
-        case "Claiming":
-            cluster.until(lambda: volumes(cluster, namespace), seconds=90, what="a volume is provisioned")
-        case "Preparing":
-            until_phase(cluster, "doomed", namespace, "Preparing", "Settling")
-        case "Measuring":
-            cluster.until_measuring("doomed", namespace)
-        case _:
-            cluster.until(
-                lambda: (cluster.condition("doomed", namespace, "Succeeded") or {}).get("status") in {"True", "False"},
-                seconds=240,
-                what="the run has ended",
-            )
-    if way == "namespace":
-        cluster.kubectl("delete", "namespace", namespace, "--timeout=240s")
-    else:
-        cluster.kubectl("delete", "benchmarkrun", "doomed", "-n", namespace, "--timeout=240s")
+def test_a_run_that_is_deleted_with_its_namespace_leaves_no_volume(
+    cluster: Cluster, clean: Ceph, namespace: str
+) -> None:
+    """operator/tests/deletion deletes such runs in other phases, without a Ceph."""
+    cluster.apply(claimed("doomed", namespace, workloads=[WRITES]))
+    cluster.until_measuring("doomed", namespace)
+    cluster.kubectl("delete", "namespace", namespace, "--timeout=240s")
     assert volumes(cluster, namespace) == []
     assert clean.leftovers() == []
 

@@ -79,18 +79,11 @@ def test_an_erasure_coded_pool_is_measured_and_removed_before_the_next_run_start
 
 
 @pytest.mark.secondary
-@pytest.mark.parametrize("way", ["background", "namespace"])
-@pytest.mark.parametrize("phase", ["Provisioning", "Measuring"])
-def test_a_deleted_run_leaves_nothing(cluster: Cluster, clean: Ceph, namespace: str, way: str, phase: str) -> None:
+def test_a_run_that_is_deleted_with_its_namespace_leaves_nothing(cluster: Cluster, clean: Ceph, namespace: str) -> None:
+    """operator/tests/deletion deletes runs on Rook in other ways and earlier, without a Ceph."""
     cluster.apply(rook_run("doomed", namespace, workloads=[workload(runtimeSeconds=60)]))
-    if phase == "Provisioning":
-        cluster.until(clean.pools, seconds=60, what="Rook creates the pool")
-    else:
-        cluster.until_measuring("doomed", namespace)
-    if way == "namespace":
-        cluster.kubectl("delete", "namespace", namespace, "--timeout=240s")
-    else:
-        cluster.kubectl("delete", "benchmarkrun", "doomed", "-n", namespace, "--timeout=240s")
+    cluster.until_measuring("doomed", namespace)
+    cluster.kubectl("delete", "namespace", namespace, "--timeout=240s")
     assert clean.leftovers() == []
 
 

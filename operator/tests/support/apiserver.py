@@ -40,6 +40,7 @@ class Binaries:
 
     etcd: Path
     kube_apiserver: Path
+    kube_controller_manager: Path
 
     @classmethod
     def find(cls, environment: Mapping[str, str]) -> "Binaries":
@@ -51,7 +52,7 @@ class Binaries:
         """
         named = environment.get("PLIMSOLL_KUBE_BINARIES", "")
         directory = Path(named).absolute()
-        paths = [directory / name for name in ("etcd", "kube-apiserver")]
+        paths = [directory / name for name in ("etcd", "kube-apiserver", "kube-controller-manager")]
         missing = [path.name for path in paths if not os.access(path, os.X_OK)]
         if missing or not named:
             raise BinariesMissingError(
@@ -158,9 +159,10 @@ def running_apiserver(binaries: Binaries, directory: Path) -> Iterator[ApiServer
     (directory / "tokens").write_text(f'{token},test,test,"system:masters"\n')
     _make_key(directory / "service-account.key")
     with ExitStack() as stack:
-        etcd = stack.enter_context(_process(_etcd(binaries, directory, etcd_port, peer_port), directory / "etcd.log"))
+        etcd_arguments = _etcd(binaries, directory, etcd_port, peer_port)
+        etcd = stack.enter_context(running_program(etcd_arguments, directory / "etcd.log"))
         arguments = _kube_apiserver(binaries, directory, etcd_port, port)
-        server = stack.enter_context(_process(arguments, directory / "kube-apiserver.log"))
+        server = stack.enter_context(running_program(arguments, directory / "kube-apiserver.log"))
 
         def ready() -> bool:
             for process, log in ((etcd, "etcd.log"), (server, "kube-apiserver.log")):
@@ -232,7 +234,7 @@ def _kube_apiserver(binaries: Binaries, directory: Path, etcd_port: int, port: i
 
 
 @contextmanager
-def _process(arguments: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+def running_program(arguments: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Run a program that ends with the test process, even if that is killed."""
     # Most of a server's work is its start: it collects garbage less often.
     environment = {**os.environ, "GOGC": "400"}

@@ -10,7 +10,7 @@ from plimsoll.cli.launch import free_port
 
 
 @contextmanager
-def operator_process(kubeconfig: str, log: Path, *options: str) -> Iterator[int]:
+def operator_process(kubeconfig: str, log: Path, *options: str, **environment: str) -> Iterator[int]:
     """Run one, give the port of its metrics, and expect that it ends well when it is told to end."""
     port = free_port()
     addresses = [
@@ -22,7 +22,7 @@ def operator_process(kubeconfig: str, log: Path, *options: str) -> Iterator[int]
     with log.open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "plimsoll", "operator", *addresses, *options],
-            env={"KUBECONFIG": kubeconfig, "PLIMSOLL_RUNNER_IMAGE": "runner:1"},
+            env={"KUBECONFIG": kubeconfig, "PLIMSOLL_RUNNER_IMAGE": "runner:1", **environment},
             stdout=output,
             stderr=output,
         )

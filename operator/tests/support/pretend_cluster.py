@@ -280,8 +280,7 @@ class PretendCluster:
             self.set_status(pod, conditions=[entry])
             return
         if not pod["spec"].get("nodeName"):
-            node = nodes[(client or 0) % len(nodes)]
-            self.edit(pod, lambda new: new["spec"].update(nodeName=node))
+            self.schedule(pod, nodes[(client or 0) % len(nodes)])
         if client in self.faults.unpullable:
             self._hold(pod, "ImagePullBackOff", 'Back-off pulling image "runner:1"')
         elif client in self.faults.unusable:
@@ -294,6 +293,9 @@ class PretendCluster:
         elif self._has_volume(pod) and self._has_sources(pod):
             running = {"startedAt": timestamp(self.now + self.faults.nodes_ahead)}
             self.set_status(pod, phase="Running", conditions=[], containerStatuses=[{"state": {"running": running}}])
+
+    def schedule(self, pod: Document, node: str) -> None:
+        self.edit(pod, lambda new: new["spec"].update(nodeName=node))
 
     def _hold(self, pod: Document, reason: str, message: str) -> None:
         waiting = {"reason": reason, "message": message}

@@ -48,12 +48,14 @@ class Knobs:
         verdict: of every trial.
         fails: runs by UID that fail at their next step, and why.
         stuck: conductors say nothing and do nothing.
+        stays: the phase, Preparing or Measuring, in which conductors stay.
 
     """
 
     verdict: Verdict = Verdict.VALID
     fails: dict[str, FailureReason] = field(default_factory=dict)
     stuck: bool = False
+    stays: RunPhase | None = None
 
 
 class PretendConductors:
@@ -146,6 +148,8 @@ class _Desk:
             self._fail(ledger, self._all.knobs.fails[self.uid], "as it was told")
         elif state.elapsed_seconds > self.plan.timeouts.total_seconds:
             self._fail(ledger, FailureReason.DEADLINE_EXCEEDED, "the run's totalSeconds are over")
+        elif state.in_flight is not None and self._all.knobs.stays is RunPhase.MEASURING:
+            pass
         elif state.in_flight is not None:
             self._go_on(ledger, state, state.in_flight)
         else:
@@ -175,6 +179,8 @@ class _Desk:
             self._fail(ledger, FailureReason.CLIENTS_NOT_READY, words, missing)
         elif missing:
             self._publish(ledger, phase=RunPhase.GATHERING, missing=missing)
+        elif self._all.knobs.stays is RunPhase.PREPARING:
+            self._publish(ledger, phase=RunPhase.PREPARING)
         else:
             self._all._since[self.epoch] = self._cluster.now
             self._begin(ledger, key)

@@ -53,6 +53,7 @@ class RookKnobs:
         foreign_images: somebody else has images in all pools.
         slow_volumes: the provisioner does not remove volumes.
         inactive: OSDs are down, so placement groups are inactive: commands on objects of any pool hang.
+        haste: how many times faster than the real one Rook works.
 
     """
 
@@ -63,6 +64,7 @@ class RookKnobs:
     foreign_images: bool = False
     slow_volumes: bool = False
     inactive: bool = False
+    haste: float = 1.0
 
 
 @dataclass
@@ -88,7 +90,7 @@ class PretendRook:
         put = self.cluster.kube.put
         for name in (OPERATOR_NAMESPACE, ROOK_NAMESPACE):
             put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-        put(_object(ROOK_API, "CephCluster", "rook-ceph", status=_healthy()))
+        put(_object(ROOK_API, "CephCluster", "rook-ceph", spec={}, status=_healthy()))
         endpoints = {"data": "c=10.240.0.12:6789,a=10.240.0.11:6789,b=10.240.0.13:6789"}
         put(_object("v1", "ConfigMap", "rook-ceph-mon-endpoints", data=endpoints))
         put(_object("v1", "Secret", "rook-ceph-mon", data={"ceph-secret": b64encode(ADMIN_KEY.encode()).decode()}))
@@ -115,7 +117,7 @@ class PretendRook:
         for found in self.cluster.kube.objects("CephCluster"):
             ceph = found["status"]["ceph"]
             checked = datetime.fromisoformat(ceph["lastChecked"]) if "lastChecked" in ceph else None
-            if checked is not None and (self.cluster.now - checked).total_seconds() < _INTERVAL_SECONDS:
+            if checked is not None and self._age(checked) < _INTERVAL_SECONDS:
                 continue
             own = {_DOWN, _INACTIVE} if self.knobs.inactive or _INACTIVE in self._since else set()
             details = {name: check for name, check in ceph.get("details", {}).items() if name not in own}
@@ -151,7 +153,7 @@ class PretendRook:
                 self._delete_file_system(found)
                 continue
             since = self._since.setdefault(found["metadata"]["uid"], self.cluster.now)
-            is_ready = (self.cluster.now - since).total_seconds() >= _READY_SECONDS
+            is_ready = self._age(since) >= _READY_SECONDS
             self._be_as_recorded(found, "ready" if is_ready else "progressing")
 
     def _delete_file_system(self, found: Document) -> None:
@@ -187,7 +189,7 @@ class PretendRook:
 
     def _play(self, obj: Document, story: str) -> bool:
         """Bring an object to where its story is by now; tell whether that is the story's end."""
-        age = (self.cluster.now - self._since.setdefault(obj["metadata"]["uid"], self.cluster.now)).total_seconds()
+        age = self._age(self._since.setdefault(obj["metadata"]["uid"], self.cluster.now))
         states = [state for state in _RECORDED["stories"][story] if state["seconds"] <= age]
         if states:
             status = json.loads(json.dumps(states[-1]["status"]).replace("NAME", obj["metadata"]["name"]))
@@ -202,6 +204,10 @@ class PretendRook:
             if status.get("phase") == "Failure" or "stuck" in story:
                 self._complain(obj, "failed to initialize pool for RBD use. : signal: interrupt")
         return len(states) == len(_RECORDED["stories"][story])
+
+    def _age(self, since: datetime) -> float:
+        """Return how long ago a moment is for Rook, in seconds."""
+        return (self.cluster.now - since).total_seconds() * self.knobs.haste
 
     def _is_in_ceph(self, pool: Document) -> bool:
         """Whether Rook has created a pool: it lists the content only of an existing one, without a timeout."""
@@ -326,7 +332,11 @@ def _osd(number: int) -> Document:
         "topology-location-host": f"node{number}",
         "topology-location-root": "default",
     }
-    obj = _object("apps/v1", "Deployment", f"rook-ceph-osd-{number}", status={"availableReplicas": 1})
+    chosen = {"ceph-osd-id": str(number)}
+    pod = {"metadata": {"labels": chosen}, "spec": {"containers": [{"name": "osd", "image": "ceph:1"}]}}
+    spec = {"selector": {"matchLabels": chosen}, "template": pod}
+    status = {"replicas": 1, "readyReplicas": 1, "availableReplicas": 1}
+    obj = _object("apps/v1", "Deployment", f"rook-ceph-osd-{number}", spec=spec, status=status)
     obj["metadata"]["labels"] = labels
     return obj
 

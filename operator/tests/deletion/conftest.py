@@ -1,0 +1,37 @@
+"""One cluster for all deletions: an API server, the controllers and the operator, each a process of its own."""
+
+import os
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from support.apiserver import Binaries, BinariesMissingError, running_apiserver
+from support.pretend_conductor import Knobs
+from support.served_world import ServedWorld, served_world
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedWorld]:
+    directory = tmp_path_factory.mktemp("served")
+    try:
+        binaries = Binaries.find(os.environ)
+    except BinariesMissingError as error:
+        pytest.fail(str(error), pytrace=False)
+    with running_apiserver(binaries, directory) as api, served_world(api, binaries, directory) as world:
+        yield world
+
+
+@pytest.fixture
+def world(served: ServedWorld) -> ServedWorld:
+    """Return the world, whose conductors do what they do by themselves."""
+    served.conductors.knobs = Knobs()
+    return served
+
+
+@pytest.fixture
+def namespace(world: ServedWorld) -> str:
+    """Return a new namespace."""
+    name = f"test-{uuid.uuid4().hex[:8]}"
+    world.make_namespace(name)
+    return name

@@ -1,0 +1,34 @@
+"""Runs with PersistentVolumeClaims on pools that Rook makes are deleted while they are made, filled and removed."""
+
+import pytest
+
+from plimsoll.api.names import RunPhase
+from support.pretend_rook import ROOK
+from support.run_documents import document
+from support.served_world import ServedWorld
+
+pytestmark = [pytest.mark.crd, pytest.mark.timeout(300)]
+
+
+@pytest.mark.parametrize(
+    ("phase", "way"), [("Claiming", "namespace"), ("Preparing", "background"), ("CleaningUp", "background")]
+)
+def test_a_deleted_run_leaves_no_volume(world: ServedWorld, namespace: str, phase: str, way: str) -> None:
+    world.knobs.stays = RunPhase.PREPARING if phase == "Preparing" else None
+    run = document(storage={"rook": ROOK, "volume": {"size": "64Mi", "access": "PVC"}}, repetitions=1)
+    run["metadata"] = {"name": "doomed", "namespace": namespace}
+    world.create(run)
+    match phase:
+        case "Claiming":
+            world.until(lambda: world.volumes(namespace), "a volume is provisioned")
+        case "Preparing":
+            world.until_phase(namespace, "doomed", RunPhase.PREPARING)
+        case _:
+            world.until_condition(namespace, "doomed", "Succeeded", status="True")
+    if phase != "CleaningUp":
+        assert any("/" in name for name in world.rook.contents()), "there are images"
+    world.delete(namespace, "doomed", way=way)
+    assert world.volumes(namespace) == []
+    assert world.leftovers(namespace) == []
+    assert world.rook.contents() == set()
+    assert world.rook.early == set(), "nothing was left in a pool when it was deleted"

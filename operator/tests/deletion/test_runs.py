@@ -1,0 +1,82 @@
+"""Runs on an existing StorageClass are deleted at any time and in any way, and leave nothing.
+
+e2e/tests does the same on real nodes in the other ways.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+
+from plimsoll.api.names import RunPhase
+from support.run_documents import document
+from support.served_world import ServedWorld
+
+pytestmark = [pytest.mark.crd, pytest.mark.timeout(300)]
+
+CASES = [
+    ("Waiting", "foreground"),
+    ("Waiting", "namespace"),
+    ("Provisioning", "background"),
+    ("Provisioning", "namespace"),
+    ("Suspended", "background"),
+    ("Suspended", "foreground"),
+    ("CleaningUp", "background"),
+    ("CleaningUp", "namespace"),
+    ("Finished", "foreground"),
+    ("Finished", "namespace"),
+]
+CLEAN = {"Removed", "StorageKept", "NothingMade"}
+
+
+@pytest.fixture
+def storage_class(world: ServedWorld, namespace: str) -> Iterator[str]:
+    """Return a StorageClass for one test: runs on the same one take turns."""
+    found = world.make_storage_class(namespace)
+    yield namespace
+    world.cluster.delete(found)
+
+
+def create(world: ServedWorld, name: str, namespace: str) -> None:
+    """Create a run on the StorageClass of its namespace's name."""
+    storage = {"storageClass": {"name": namespace}, "volume": {"size": "64Mi", "mode": "Filesystem"}}
+    run = document(storage=storage, repetitions=2, prepare={"settleSeconds": 0})
+    world.create(run | {"metadata": {"name": name, "namespace": namespace}})
+
+
+def reach(world: ServedWorld, namespace: str, phase: str) -> None:
+    """Bring a run into a phase."""
+    world.knobs.stays = None if phase in {"CleaningUp", "Finished"} else RunPhase.MEASURING
+    if phase == "Waiting":
+        create(world, "before", namespace)
+        world.until_condition(namespace, "before", "Admitted", status="True")
+    create(world, "doomed", namespace)
+    match phase:
+        case "Waiting":
+            world.until_condition(namespace, "doomed", "Reconciling", reason="WaitingForTurn")
+        case "Provisioning":
+            world.until(lambda: world.exist("Job", namespace), "there are Jobs")
+        case "Suspended":
+            world.until_phase(namespace, "doomed", RunPhase.MEASURING)
+            world.suspend(namespace, "doomed")
+            world.until_condition(namespace, "doomed", "Suspended", status="True")
+        case "CleaningUp":
+            world.until_condition(namespace, "doomed", "Succeeded", status="True")
+        case _:
+            world.until(lambda: is_over(world, namespace), "the run is terminal and clean")
+
+
+def is_over(world: ServedWorld, namespace: str) -> bool:
+    ended, cleaned = (world.condition(namespace, "doomed", kind) for kind in ("Succeeded", "CleanedUp"))
+    return ended.get("status") in {"True", "False"} and cleaned.get("reason") in CLEAN
+
+
+@pytest.mark.usefixtures("storage_class")
+@pytest.mark.parametrize(("phase", "way"), CASES)
+def test_a_deleted_run_leaves_nothing(world: ServedWorld, namespace: str, phase: str, way: str) -> None:
+    reach(world, namespace, phase)
+    if way != "namespace" and phase == "Waiting":
+        world.delete(namespace, "before", way="background")
+    world.delete(namespace, "doomed", way=way)
+    world.until(lambda: not world.leftovers(namespace), "the garbage collector is done")
+    world.until(lambda: not world.results(namespace), "the results are gone")
+    world.until(lambda: not world.volumes(namespace), "the volumes are gone")
