@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -88,6 +89,7 @@ def network_golden(name: str) -> NetworkGolden:
     )
 
 
+@cache
 def _output(name: str) -> Output:
     # `with_suffix` would take the version for a suffix.
     files = {

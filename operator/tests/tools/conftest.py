@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -50,6 +51,7 @@ FILE = VolumeTarget(kind=VolumeKind.FILE, path="/data/volume", size=64 * 2**20)
 IMAGE = ImageTarget(pool="bench", image="image-0", user="agent", size=64 * 2**20)
 
 
+@cache
 def text_golden(case: str) -> Output:
     """The recorded output of a Ceph command."""
     files = {path.suffix: path.read_text() for path in (_GOLDEN / "ceph-18.2").glob(f"{case}.*")}
@@ -58,6 +60,7 @@ def text_golden(case: str) -> Output:
     )
 
 
+@cache
 def volume_golden(stem: str) -> Output:
     """The recorded output of dd or ioping."""
     files = {path.suffix: path.read_text() for path in _GOLDEN.glob(f"{stem}.*")}
@@ -119,12 +122,14 @@ def parse(parameters: FioParameters, output: Output, target: DataSet = FILE) -> 
     return FIO.parse(parameters, context, output)
 
 
+@cache
 def load(version: str, case: str, *, job: str = "measure") -> Golden:
     stem = f"fio-{version}-{case}"
     document = (_GOLDEN / f"{stem}.json").read_text()
     files = {path.name.replace(stem, "fio"): path.read_text() for path in _GOLDEN.glob(f"{stem}_*.log")}
     files["fio.json"] = document.replace(f'"jobname" : "{case}"', f'"jobname" : "{job}"')
-    output = Output(exit_code=int((_GOLDEN / f"{stem}.exit").read_text()), stdout="", stderr="", files=files)
+    status = int((_GOLDEN / f"{stem}.exit").read_text())
+    output = Output(exit_code=status, stdout="", stderr="", files=MappingProxyType(files))
     return Golden(parameters=_PARAMETERS.get(case, FioParameters(io_depth=4)), output=output)
 
 

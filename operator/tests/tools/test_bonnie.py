@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,7 @@ FILES = [operation for operation in PHASES if "Sequential" in operation or "Rand
 CHARACTERS = [Operation.WRITE_CHARACTERS, Operation.READ_CHARACTERS]
 
 
+@cache
 def golden(case: str) -> Output:
     stem = f"bonnie-2.00a-{case}"
     texts = {path.suffix: path.read_text() for path in GOLDEN.glob(f"{stem}.*")}

@@ -1,7 +1,9 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -40,9 +42,11 @@ def parameters(**fields: object) -> KubeBurnerParameters:
     return KubeBurnerParameters.model_validate(fields)
 
 
+@cache
 def golden() -> Output:
     files = {path.name: path.read_text() for path in GOLDEN.glob("*.json")}
-    return Output(exit_code=0, stdout=(GOLDEN / "run.log").read_text(), stderr="", files=files, launched_at=7)
+    log = (GOLDEN / "run.log").read_text()
+    return Output(exit_code=0, stdout=log, stderr="", files=MappingProxyType(files), launched_at=7)
 
 
 def parse(output: Output, **fields: object) -> Measurement:

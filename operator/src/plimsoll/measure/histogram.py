@@ -17,6 +17,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from itertools import accumulate, pairwise
 from typing import Self
 
@@ -59,6 +60,7 @@ def bin_index(value_ns: int) -> int:
     return min((shift << _GROUP_BITS) + (value_ns >> shift), OPEN_BIN)
 
 
+@cache  # there are BIN_COUNT of them, and a histogram asks for the same ones again and again
 def bin_bounds(index: int) -> tuple[int, int]:
     """Return the lower bound, included, and the upper bound, excluded, of a bin in nanoseconds.
 
@@ -75,6 +77,7 @@ def bin_bounds(index: int) -> tuple[int, int]:
     return lower, lower + (1 << shift)
 
 
+@cache
 def bin_midpoint(index: int) -> int:
     """Return the value that represents a bin, in nanoseconds (fio's `plat_idx_to_val`).
 

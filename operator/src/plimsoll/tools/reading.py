@@ -98,7 +98,10 @@ def printable(value: object) -> str:
     """Return a value as one short line without unprintable characters."""
     if not isinstance(value, str):
         value = "a list or an object" if isinstance(value, list | dict) else f"{value}"[:_QUOTED_CHARACTERS]
-    return "".join(letter if letter.isprintable() else "?" for letter in value[:_QUOTED_CHARACTERS])
+    quoted = value[:_QUOTED_CHARACTERS]
+    if quoted.isprintable():
+        return quoted
+    return "".join(letter if letter.isprintable() else "?" for letter in quoted)
 
 
 def excerpt(text: str) -> list[str]:
