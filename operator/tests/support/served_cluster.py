@@ -21,7 +21,7 @@ _FILLED_IN = {"CephBlockPool": "statusCheck", "CephClient": "security"}
 """What Rook writes into a specification, so that its generation is the second one."""
 
 _DELETION = timedelta(seconds=2)
-"""How long provisioner and Rook take for a deletion, so that whoever does not wait for it is noticed."""
+"""How long provisioner and Rook take, so that whoever does not wait for them is noticed."""
 
 _LATE = (404, 409)
 """Somebody else has deleted or changed the object: its player looks again in the next round."""
@@ -99,6 +99,7 @@ class ServedCluster(PretendCluster):
     Attributes:
         served: what `kube` is here.
         images: pool -> what the provisioner, or somebody else, has made there.
+        early: StorageClasses and pools that were deleted before what was made from them.
 
     """
 
@@ -108,6 +109,7 @@ class ServedCluster(PretendCluster):
         self.kube = cast("FakeKube", self.served)
         self.faults = Faults()
         self.images: defaultdict[str, set[str]] = defaultdict(set)
+        self.early: set[str] = set()
         self._begun: dict[str, datetime] = {}
         self.begin_round()
 
@@ -158,6 +160,8 @@ class ServedCluster(PretendCluster):
                 self.images[_pool(volume)].add(volume["metadata"]["name"])
                 self.kube.put(volume)
         for volume in volumes:
+            if volume["spec"]["storageClassName"] not in classes:
+                self.early.add(f"StorageClass {volume['spec']['storageClassName']}")
             is_unused = volume["status"].get("phase") == "Released" and not is_going(volume)
             if is_unused and self.is_deleted(volume):
                 self.images[_pool(volume)].discard(volume["metadata"]["name"])
@@ -169,7 +173,6 @@ class ServedRook(PretendRook):
 
     Attributes:
         made: the names of pools and users that exist in Ceph, whatever the API server has.
-        early: pools that were deleted while something was in them.
 
     """
 
@@ -177,7 +180,6 @@ class ServedRook(PretendRook):
         super().__init__(cluster, images=cluster.images)
         self._served = cluster
         self.made: set[str] = set()
-        self.early: set[str] = set()
 
     def contents(self) -> set[str]:
         """Return all that is in Ceph: pools, users, and images and notes, wherever their pools are."""
@@ -194,7 +196,7 @@ class ServedRook(PretendRook):
 
     def _delete_pool(self, pool: Document) -> None:
         if self.images[pool["metadata"]["name"]]:
-            self.early.add(_name(pool))
+            self._served.early.add(_name(pool))
         if not self._served.is_deleted(pool):
             return
         super()._delete_pool(pool)
