@@ -31,4 +31,4 @@ def test_a_deleted_run_leaves_no_volume(world: ServedWorld, namespace: str, phas
     assert world.volumes(namespace) == []
     assert world.leftovers(namespace) == []
     assert world.rook.contents() == set()
-    assert world.rook.early == set(), "nothing was left in a pool when it was deleted"
+    assert world.cluster.early == set(), "volumes go before their StorageClass, and both before the pool"

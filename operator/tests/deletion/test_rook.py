@@ -29,4 +29,4 @@ def test_a_deleted_run_leaves_nothing(world: ServedWorld, namespace: str, phase:
     world.delete(namespace, "doomed", way=way)
     assert world.leftovers(namespace) == []
     assert world.rook.contents() == set()
-    assert world.rook.early == set(), "nothing was left in a pool when it was deleted"
+    assert world.cluster.early == set(), "volumes go before their StorageClass, and both before the pool"

@@ -5,7 +5,7 @@ The pretended ones play their parts here too, on objects that the API server kee
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from support.apiserver import Answer, ApiServer
@@ -19,6 +19,9 @@ _KINDS = {kind.kind: kind for kind in KINDS}
 _MERGE = "application/merge-patch+json"
 _FILLED_IN = {"CephBlockPool": "statusCheck", "CephClient": "security"}
 """What Rook writes into a specification, so that its generation is the second one."""
+
+_DELETION = timedelta(seconds=2)
+"""How long provisioner and Rook take, so that whoever does not wait for them is noticed."""
 
 _LATE = (404, 409)
 """Somebody else has deleted or changed the object: its player looks again in the next round."""
@@ -96,6 +99,7 @@ class ServedCluster(PretendCluster):
     Attributes:
         served: what `kube` is here.
         images: pool -> what the provisioner, or somebody else, has made there.
+        early: StorageClasses and pools that were deleted before what was made from them.
 
     """
 
@@ -105,6 +109,8 @@ class ServedCluster(PretendCluster):
         self.kube = cast("FakeKube", self.served)
         self.faults = Faults()
         self.images: defaultdict[str, set[str]] = defaultdict(set)
+        self.early: set[str] = set()
+        self._begun: dict[str, datetime] = {}
         self.begin_round()
 
     def begin_round(self) -> None:
@@ -136,6 +142,10 @@ class ServedCluster(PretendCluster):
     def schedule(self, pod: Document, node: str) -> None:
         self.served.bind(pod, node)
 
+    def is_deleted(self, obj: Document) -> bool:
+        """Tell whether the deletion of what an object stands for, which begins with the first call, is done."""
+        return self.now - self._begun.setdefault(obj["metadata"]["uid"], self.now) >= _DELETION
+
     def provision(self) -> None:
         """Make volumes for the claims that need one, and delete those whose claims are gone."""
         classes = {obj["metadata"]["name"]: obj for obj in self.kube.objects("StorageClass")}
@@ -150,7 +160,10 @@ class ServedCluster(PretendCluster):
                 self.images[_pool(volume)].add(volume["metadata"]["name"])
                 self.kube.put(volume)
         for volume in volumes:
-            if volume["status"].get("phase") == "Released" and not is_going(volume):
+            if volume["spec"]["storageClassName"] not in classes:
+                self.early.add(f"StorageClass {volume['spec']['storageClassName']}")
+            is_unused = volume["status"].get("phase") == "Released" and not is_going(volume)
+            if is_unused and self.is_deleted(volume):
                 self.images[_pool(volume)].discard(volume["metadata"]["name"])
                 self.delete(volume)
 
@@ -160,14 +173,13 @@ class ServedRook(PretendRook):
 
     Attributes:
         made: the names of pools and users that exist in Ceph, whatever the API server has.
-        early: pools that were deleted while something was in them.
 
     """
 
     def __init__(self, cluster: ServedCluster) -> None:
         super().__init__(cluster, images=cluster.images)
+        self._served = cluster
         self.made: set[str] = set()
-        self.early: set[str] = set()
 
     def contents(self) -> set[str]:
         """Return all that is in Ceph: pools, users, and images and notes, wherever their pools are."""
@@ -184,7 +196,9 @@ class ServedRook(PretendRook):
 
     def _delete_pool(self, pool: Document) -> None:
         if self.images[pool["metadata"]["name"]]:
-            self.early.add(_name(pool))
+            self._served.early.add(_name(pool))
+        if not self._served.is_deleted(pool):
+            return
         super()._delete_pool(pool)
         if not self.images[pool["metadata"]["name"]]:
             self.made.discard(_name(pool))
