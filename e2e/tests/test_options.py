@@ -37,7 +37,7 @@ def configured(clean: Ceph) -> Iterator[Ceph]:
         clean.remove_option("osd.1", PROFILE)
 
 
-@pytest.mark.secondary
+@pytest.mark.tertiary
 def test_options_are_used_during_trials_and_restored_although_the_conductor_was_killed(
     cluster: Cluster, configured: Ceph, namespace: str
 ) -> None:
