@@ -24,8 +24,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedWorld]:
 
 @pytest.fixture
 def world(served: ServedWorld) -> ServedWorld:
-    """Return the world, whose conductors do what they do by themselves."""
+    """Return the world, whose conductors do what they do by themselves, without what an earlier test found."""
     served.conductors.knobs = Knobs()
+    served.cluster.early.clear()
     return served
 
 

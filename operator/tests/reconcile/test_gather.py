@@ -115,6 +115,7 @@ def test_what_is_kept_of_the_last_look_never_differs_from_what_is_there() -> Non
                 lost = pods[3]["metadata"]["name"]
                 world.cluster.delete(pods[3])
             world.round(3.0)
+            # As a look does that acts: here, the operator has acted with digests of its own.
             known.forget_fixed()
             looks = [
                 world.wait(gather(world.cluster.kube, namespace=NAMESPACE, name="a", uid=uid, known=kept))
