@@ -45,7 +45,7 @@ def run(name: str, namespace: str, **changes: Any) -> dict[str, Any]:
         "workloads": [workload()],
         "repetitions": 2,
         "prepare": {"settleSeconds": 0},
-        "timeouts": {"provisionSeconds": 120, "readySeconds": 120, "totalSeconds": 1200},
+        "timeouts": {"provisionSeconds": 120, "readySeconds": 240, "totalSeconds": 1200},
     }
     return {
         "apiVersion": "plimsoll.dev/v1alpha1",

@@ -207,7 +207,7 @@ class Cluster:
         return None if trial is None or time.time() <= trial["startsAt"] + 3 else trial
 
     def until_measuring(
-        self, name: str, namespace: str, *, attempt: int | None = None, seconds: float = 180
+        self, name: str, namespace: str, *, attempt: int | None = None, seconds: float = 300
     ) -> dict[str, Any]:
         """Return the current trial, or that attempt, once it is `measuring`."""
 
