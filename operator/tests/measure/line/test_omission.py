@@ -4,7 +4,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from plimsoll.api.line import LineSearch, Objective, Probe, ProbeOutcome, Vary
@@ -140,12 +140,15 @@ def test_what_is_in_flight_at_the_end_was_offered() -> None:
     depth=st.sampled_from([16, 32, 64]),
     seed=st.integers(0, 99),
 )
+@example(load=2_000, period=3.0, share=0.03125, depth=64, seed=6)
 def test_what_many_late_arrivals_would_see_is_never_met(
     load: int, period: float, share: float, depth: int, seed: int
 ) -> None:
+    """Except for as many as chance made arrive beyond those that were offered: so many missing ones are not noticed."""
     storage, due = Freezing(0.0005, every(period, share * period)), arrivals(load, seed)
     found = replayed(due, storage, depth, SECONDS)
-    if storage.late_share(due, LIMIT) > 0.02:
+    beyond_offered = max(0.0, len(due) - SECONDS * load) / len(due)
+    if storage.late_share(due, LIMIT) > 0.012 + beyond_offered:
         assert outcome(found, offer(load, depth=depth)) is not ProbeOutcome.MET
 
 

@@ -28,12 +28,16 @@ def omits_arrivals(offer: Offer, loads: Sequence[OperationResult], whole: Partia
     """Whether so many arrivals are missing that an objective says nothing about those that should have come.
 
     Only to be asked where the depth was full at times. It was for too long if the missing arrivals that would have been
-    late are as many as the objective permits to be late, or 1 % of all. No more can be missing than were not achieved.
+    late, with the operations that were late, are more than the objective permits, or are 1 % of all by themselves. No
+    more can be missing than were not achieved.
     """
     completed = whole.operations - _missing(whole)
     for objective in offer.search.objectives:
         omitted = omitted_arrivals(offer, loads, whole, clients, objective)
-        if omitted and omitted >= _permitted(objective) * (completed + omitted):
+        late = sum(late_operations(one.latency, objective.latency_nanoseconds) for one in loads)
+        permitted = float(1 - Fraction(objective.percentile) / 100)
+        due = completed + omitted
+        if omitted and (omitted >= MOST_OMITTED * due or late + omitted >= permitted * due):
             return True
     return False
 
@@ -73,8 +77,3 @@ def _counts(latency: Latency) -> Iterable[tuple[int, int]]:
         return Histogram.decode(latency.histogram or "").counts.items()
     except HistogramError:
         return ()
-
-
-def _permitted(objective: Objective) -> float:
-    """Return the share of arrivals that may be late."""
-    return min(MOST_OMITTED, float(1 - Fraction(objective.percentile) / 100))
