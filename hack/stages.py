@@ -12,7 +12,8 @@ except with --keep-going.
 Tests that measure depend on what else the machine does. A stage with `repeats = true` that fails in MOST_REPEATED tests
 at most, or in one file, whose tests may share what failed, does not end the run: when all else is over, these tests run
 once more, alone, and must pass. The closing lines name them, since a test that is repeated often is a fault of the test
-or of the program. A stage with `repeats_whole = true` measures without being tests: all of it is repeated likewise.
+or of the program. What fails after a test, maybe for all of them, or keeps others from running is not repeated. A stage
+with `repeats_whole = true` measures without being tests: all of it is repeated likewise.
 
 A stage that takes longer than DEADLINE_FACTOR budgets, and longer than LEAST_DEADLINE_SECONDS, fails. A stopped stage
 gets SIGTERM and two minutes to clean up.
@@ -33,12 +34,14 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
 from typing import TextIO
+
+from stage_table import clock, slowest, table
 
 ROOT = Path(__file__).resolve().parent.parent
 DEFINITIONS = ROOT / "hack" / "stages.toml"
@@ -53,10 +56,9 @@ DEADLINE_FACTOR = 4
 LEAST_DEADLINE_SECONDS = 900.0
 STOP_SECONDS = 120.0
 KILLED_SECONDS = 10.0
-SLOWEST = 5
 MOST_REPEATED = 3
 GROUP = re.compile(r"@[^@\]]+$")
-DURATION = re.compile(r"^([0-9.]+)s (?:call|setup|teardown) +(\S+)")
+NOT_OF_ONE_TEST = re.compile(r"^(?:INTERNALERROR>|!{3}|_+ ERROR at teardown of )", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,28 +155,6 @@ def select(stages: Mapping[str, Stage], names: Sequence[str]) -> list[Stage]:
     return [stage for stage in stages.values() if stage.name in wanted]
 
 
-def clock(seconds: float) -> str:
-    """Return a duration as minutes and seconds."""
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
-
-
-def slowest(lines: Iterable[str], count: int = SLOWEST) -> list[str]:
-    """Return the slowest tests of pytest's --durations with their seconds, slowest first."""
-    found = [(float(match[1]), match[2]) for line in lines if (match := DURATION.match(line))]
-    return [f"{seconds:.0f} s  {name}" for seconds, name in sorted(found, reverse=True)[:count]]
-
-
-def table(rows: Sequence[tuple[str, float, float]], details: Mapping[str, Sequence[str]]) -> str:
-    """Return the closing table of stage, time and budget, with details below stages over their budget."""
-    width = max(len(name) for name, _, _ in rows)
-    lines = [f"{'stage':<{width}}  {'time':>6}  {'budget':>6}"]
-    for name, seconds, budget in rows:
-        over = seconds > budget
-        lines.append(f"{name:<{width}}  {clock(seconds):>6}  {clock(budget):>6}{'  over budget' if over else ''}")
-        lines += [f"{'':<{width}}    {detail}" for detail in details.get(name, ()) if over]
-    return "\n".join(lines)
-
-
 class Runner:
     """Runs stages and reports on a stream."""
 
@@ -185,13 +165,18 @@ class Runner:
         self._output = output
         self._began = time.monotonic()
         self._next_report = self._began + PROGRESS_SECONDS
+        self._interrupted = 0
+
+    def interrupt(self, number: int, _frame: FrameType | None) -> None:
+        """Note a signal, after which the run stops all stages; more of them change nothing."""
+        self._interrupted = 128 + number
 
     def run(self) -> int:
         """Return 0, or the exit code of the first stage that failed."""
         LOGS.mkdir(parents=True, exist_ok=True)
         progress, code = self._progress, 0
         try:
-            while (code == 0 or self._keep_going) and (progress.running or progress.startable() or progress.to_repeat):
+            while self._goes_on(code):
                 for stage in progress.startable():
                     progress.waiting.remove(stage)
                     self._start(stage)
@@ -204,7 +189,13 @@ class Runner:
         finally:
             self._stop()
         self._say(self._table())
-        return code
+        return self._interrupted or code
+
+    def _goes_on(self, code: int) -> bool:
+        """Whether there is work and, with that exit code so far, nothing to stop for."""
+        progress = self._progress
+        has_work = progress.running or progress.startable() or progress.to_repeat
+        return not self._interrupted and (code == 0 or self._keep_going) and bool(has_work)
 
     def _repeat_one(self) -> None:
         """Start the failed tests of one stage, if there are any."""
@@ -265,7 +256,9 @@ class Runner:
             self._progress.to_repeat[stage.name] = []
             self._say(f"{self._now()} {stage.name}: will be repeated alone")
             return True
-        tests = failed_tests(_pytest_cache(stage)) if stage.repeats and execution.code != TIMED_OUT else []
+        repeats = stage.repeats and execution.code != TIMED_OUT
+        repeats = repeats and not NOT_OF_ONE_TEST.search("\n".join(_lines(execution.log)))
+        tests = failed_tests(_pytest_cache(stage)) if repeats else []
         files = {name.partition("::")[0] for name in tests}
         if not tests or (len(tests) > MOST_REPEATED and len(files) > 1):
             return False
@@ -374,23 +367,20 @@ def _lines(log: Path) -> list[str]:
     return log.read_text(errors="replace").splitlines()
 
 
-def _interrupt(number: int, _frame: FrameType | None) -> None:
-    raise SystemExit(128 + number)
-
-
 def main(arguments: Sequence[str]) -> int:
     """Return the exit code."""
     keep_going = KEEP_GOING in arguments
     names = [argument for argument in arguments if argument != KEEP_GOING]
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
     try:
         stages = select(read_stages(DEFINITIONS.read_text()), names)
     except ValueError as error:
         sys.stderr.write(f"stages.py: {error}\n")
         return 2
     cache = Path(os.environ.get("PLIMSOLL_CACHE") or Path.home() / ".cache" / "plimsoll")
-    return Runner(stages, cold=not cache.exists(), keep_going=keep_going, output=sys.stdout).run()
+    runner = Runner(stages, cold=not cache.exists(), keep_going=keep_going, output=sys.stdout)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, runner.interrupt)
+    return runner.run()
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 import importlib.util
 import io
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -16,6 +18,7 @@ def load() -> ModuleType:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules["stages"] = module
+    sys.path.append(str(SCRIPT.parent))
     spec.loader.exec_module(module)
     return module
 
@@ -228,6 +231,23 @@ def test_it(number):
 """
 
 
+AFTER_ALL_TESTS = """
+import pytest
+
+
+@pytest.fixture(scope="session")
+def seen():
+    found = []
+    yield found
+    assert len(found) < 2
+
+
+@pytest.mark.parametrize("number", range(2))
+def test_it(seen, number):
+    seen.append(number)
+"""
+
+
 def measuring(path: Path, tests: str) -> str:
     (path / "test_it.py").write_text(tests)
     (path / "pytest.ini").write_text("[pytest]")
@@ -277,6 +297,35 @@ def test_a_command_that_fails_without_a_failed_test_is_not_repeated(logs: Path) 
     code, output = run("[measure]\ncommand = 'exit 3'\nwarm = 60\nrepeats = true\n")
     assert code == 3
     assert "repeated" not in output
+
+
+@pytest.mark.parametrize(
+    "tests", [AFTER_ALL_TESTS, "import missing_altogether\n", f"{FAILING}\n\ndef test_last():\n    pytest.exit('no')\n"]
+)
+def test_what_is_not_the_failure_of_one_test_is_not_repeated(logs: Path, tmp_path: Path, tests: str) -> None:
+    """pytest names a test or a file all the same, and it could pass alone, whatever the others show."""
+    code, output = run(measuring(tmp_path, tests.replace("COUNT", "1")))
+    assert code != 0
+    assert stages.failed_tests(logs / "measure.pytest")
+    assert "repeated" not in output
+
+
+def test_a_signal_stops_all_stages_and_a_second_one_changes_nothing(tmp_path: Path) -> None:
+    """A group of processes that is stopped gets it twice: from the sender, and from make."""
+    stopping = f"trap 'sleep 1; touch {tmp_path}/stopped; exit 1' TERM; touch {tmp_path}/started; sleep 60 & wait"
+    (tmp_path / "stages.toml").write_text(f"[long]\ncommand = {stopping!r}\nwarm = 60\n")
+    script = "import stages, sys, pathlib; here = pathlib.Path(sys.argv[1])\n"
+    script += "stages.DEFINITIONS, stages.LOGS = here / 'stages.toml', here / 'logs'; sys.exit(stages.main([]))"
+    process = subprocess.Popen([sys.executable, "-c", script, tmp_path], cwd=SCRIPT.parent)
+    deadline = time.monotonic() + 20
+    while not (tmp_path / "started").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.terminate()
+    time.sleep(0.5)
+    process.terminate()
+    assert process.wait(timeout=20) == 128 + signal.SIGTERM
+    assert (tmp_path / "stopped").exists()
 
 
 def test_the_groups_of_tests_are_not_part_of_their_names(tmp_path: Path) -> None:
