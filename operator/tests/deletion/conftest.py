@@ -23,11 +23,12 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedWorld]:
 
 
 @pytest.fixture
-def world(served: ServedWorld) -> ServedWorld:
+def world(served: ServedWorld) -> Iterator[ServedWorld]:
     """Return the world, whose conductors do what they do by themselves, without what an earlier test found."""
     served.conductors.knobs = Knobs()
     served.cluster.early.clear()
-    return served
+    yield served
+    assert served.complaints() == []
 
 
 @pytest.fixture
