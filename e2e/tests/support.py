@@ -132,7 +132,7 @@ class Cluster:
 
     def until_over(self, name: str, namespace: str, *, seconds: float = 300) -> dict[str, str]:
         """Return Succeeded once the run is terminal and clean, or keeps its volumes as specified."""
-        self.until_condition(name, namespace, "Succeeded", seconds=30)
+        self.until_condition(name, namespace, "Succeeded", seconds=90)
 
         def over() -> dict[str, str] | None:
             ended = self.condition(name, namespace, "Succeeded")
