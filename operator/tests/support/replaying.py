@@ -30,6 +30,30 @@ class Freezing:
 
 
 @dataclass(frozen=True)
+class Slowing:
+    """A storage that answers more slowly in some stretches of (start, end), seconds."""
+
+    latency: float
+    slow: float
+    stretches: Sequence[tuple[float, float]]
+
+    def answers(self, start: float) -> float:
+        """Return when an operation completes that started at this time."""
+        return start + (self.slow if any(begins <= start < ends for begins, ends in self.stretches) else self.latency)
+
+
+def queued_late_share(arrivals: Sequence[float], storage: Freezing | Slowing, depth: int, limit: float) -> float:
+    """Return the share of arrivals that are late for a client that queues what finds the depth full."""
+    in_flight: list[float] = []
+    late = 0
+    for arrival in arrivals:
+        start = arrival if len(in_flight) < depth else max(arrival, heappop(in_flight))
+        heappush(in_flight, storage.answers(start))
+        late += storage.answers(start) - arrival > limit
+    return late / len(arrivals)
+
+
+@dataclass(frozen=True)
 class Replay:
     """What a replay measured: the latencies in seconds, and the share of operations that filled the depth."""
 
@@ -63,7 +87,7 @@ class Replay:
         )
 
 
-def replayed(arrivals: Sequence[float], storage: Freezing, depth: int, seconds: float) -> Replay:
+def replayed(arrivals: Sequence[float], storage: Freezing | Slowing, depth: int, seconds: float) -> Replay:
     """Replay arrivals until the time is over; each gap begins with the end of the submission before it."""
     in_flight: list[float] = []
     latencies, filled, now, before = [], 0, 0.0, 0.0

@@ -8,12 +8,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from plimsoll.api.line import LineSearch, Objective, Probe, ProbeOutcome, Vary
-from plimsoll.api.names import Verdict
+from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.result import Window
-from plimsoll.measure.line.load import ClientLoad
+from plimsoll.measure.line.load import ClientLoad, PartialLoad
 from plimsoll.measure.line.observation import Observation, observed, outcome_of, probe_of
 from plimsoll.measure.line.offer import Offer
-from support.replaying import Freezing, Replay, replayed
+from plimsoll.measure.line.omission import omitted_arrivals
+from support.replaying import Freezing, Replay, Slowing, queued_late_share, replayed
 from support.throttling import poisson
 
 SECONDS = 4.0
@@ -30,8 +31,8 @@ WINDOW = Window(
 )
 
 
-def offer(load: float, percentile: str = "99", depth: int | None = DEPTH) -> Offer:
-    objective = Objective.model_validate({"percentile": percentile, "latencyMicroseconds": round(1e6 * LIMIT)})
+def offer(load: float, percentile: str = "99", depth: int | None = DEPTH, limit: float = LIMIT) -> Offer:
+    objective = Objective.model_validate({"percentile": percentile, "latencyMicroseconds": round(1e6 * limit)})
     return Offer(search=LineSearch(start=1, limit=10**6, objectives=(objective,)), load=load, depth=depth)
 
 
@@ -150,6 +151,54 @@ def test_what_many_late_arrivals_would_see_is_never_met(
     beyond_offered = max(0.0, len(due) - SECONDS * load) / len(due)
     if storage.late_share(due, LIMIT) > 0.012 + beyond_offered:
         assert outcome(found, offer(load, depth=depth)) is not ProbeOutcome.MET
+
+
+@pytest.mark.parametrize(("load", "slow", "limit", "length"), [(10_000, 0.095, 0.1, 0.4), (2_000, 0.19, 0.2, 0.4)])
+def test_what_a_slow_storage_keeps_from_arriving_breaks_a_load(
+    load: int, slow: float, limit: float, length: float
+) -> None:
+    """No operation is later than permitted, since those that would have queued never came."""
+    storage, due = Slowing(0.0005, slow, [(1.0, 1.0 + length)]), arrivals(load)
+    found = replayed(due, storage, DEPTH, SECONDS)
+    assert max(found.latencies) < limit
+    assert found.full_share < 0.01
+    assert queued_late_share(due, storage, DEPTH, limit) > 0.04
+    assert outcome(found, offer(load, limit=limit)) is ProbeOutcome.DEPTH_FULL
+
+
+def test_a_full_depth_does_not_explain_what_submissions_do() -> None:
+    """A twentieth of the operations takes longer than places would have to become free in; but they did."""
+    found = replayed(arrivals(10_000), Freezing(0.0005, []), DEPTH, SECONDS)
+    tail = Replay([*found.latencies[:-2_000], *[0.02] * 2_000], 0.001)
+    assert outcome(tail, offer(1.08 * len(tail.latencies) / SECONDS, limit=0.025)) is ProbeOutcome.MET
+    assert outcome(tail, offer(1.15 * len(tail.latencies) / SECONDS, limit=0.025)) is ProbeOutcome.DEPTH_FULL
+
+
+def test_a_freeze_counts_as_long_as_it_was_although_the_last_bin_is_open() -> None:
+    found = replayed(arrivals(10_000), Freezing(0.0005, []), DEPTH, SECONDS)
+    frozen = Replay([*found.latencies[:-DEPTH], *[40.0] * DEPTH], 0.001)
+    asked = offer(1.05 * len(frozen.latencies) / SECONDS)
+    rate = replace(asked, load=10.0)
+    whole = PartialLoad(offered=1_100, achieved=1_000, operations=10_000)
+    waited = omitted_arrivals(rate, [frozen.operation(SECONDS)], whole, 1, asked.search.objectives[0])
+    assert waited == pytest.approx(10 * 39.995, rel=0.01)
+
+
+@pytest.mark.parametrize(("late_writes", "expected"), [(48, ProbeOutcome.DEPTH_FULL), (20, ProbeOutcome.MET)])
+def test_each_operation_of_a_mix_has_its_part_of_what_is_missing(late_writes: int, expected: ProbeOutcome) -> None:
+    """An objective holds for the writes too, of which there are few."""
+    sizes = {Operation.READ: (94_467, 58), Operation.WRITE: (4_973, late_writes)}
+    loads = [
+        Replay([*[0.0005] * (count - late), *[0.5] * late], 0.001)
+        .operation(SECONDS)
+        .model_copy(update={"operation": operation})
+        for operation, (count, late) in sizes.items()
+    ]
+    asked = replace(offer(25_000), shares={Operation.READ: 0.95, Operation.WRITE: 0.05})
+    client = ClientLoad(rate=25_000, in_flight=1, longest=0, depth_full_share=0.001)
+    observation = observed(asked, loads, WINDOW, [client])
+    assert observation is not None
+    assert outcome_of(observation, asked.search.objectives) is expected
 
 
 def test_what_a_full_depth_hides_breaks_the_load_that_was_offered() -> None:
