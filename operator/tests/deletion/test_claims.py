@@ -29,6 +29,7 @@ def test_a_deleted_run_leaves_no_volume(world: ServedWorld, namespace: str, phas
         assert any("/" in name for name in world.rook.contents()), "there are images"
     world.delete(namespace, "doomed", way=way)
     assert world.volumes(namespace) == []
-    assert world.leftovers(namespace) == []
+    assert world.in_use(namespace) == []
     assert world.rook.contents() == set()
     assert world.cluster.early == set(), "volumes go before their StorageClass, and both before the pool"
+    world.until(lambda: not world.leftovers(namespace), "the garbage collector is done")

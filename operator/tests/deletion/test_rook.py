@@ -27,6 +27,7 @@ def test_a_deleted_run_leaves_nothing(world: ServedWorld, namespace: str, phase:
         world.until_phase(namespace, "doomed", RunPhase.MEASURING)
         assert any("/" in name for name in world.rook.contents()), "the conductor has made images"
     world.delete(namespace, "doomed", way=way)
-    assert world.leftovers(namespace) == []
+    assert world.in_use(namespace) == []
     assert world.rook.contents() == set()
     assert world.cluster.early == set(), "volumes go before their StorageClass, and both before the pool"
+    world.until(lambda: not world.leftovers(namespace), "the garbage collector is done")

@@ -78,8 +78,7 @@ def test_a_deleted_run_leaves_nothing(world: ServedWorld, namespace: str, phase:
         world.delete(namespace, "before", way="background")
     world.delete(namespace, "doomed", way=way)
     if way == "background":
-        left = [kind for kind in ("Job", "Pod", "PersistentVolumeClaim") if world.exist(kind, namespace)]
-        assert left == [], "the run is gone only after what uses the storage, whatever the garbage collector does"
+        assert world.in_use(namespace) == [], "the run is gone only after what it used"
     world.until(lambda: not world.leftovers(namespace), "the garbage collector is done")
     world.until(lambda: not world.results(namespace), "the results are gone")
     world.until(lambda: not world.volumes(namespace), "the volumes are gone")

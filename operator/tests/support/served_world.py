@@ -27,7 +27,7 @@ _ROOT = Path(__file__).parents[3]
 _MANIFESTS = (_ROOT / "manifests" / "install.yaml", _ROOT / "manifests" / "rook" / "rook.yaml")
 _ROOK_KINDS = _ROOT / "e2e" / "rook" / "crds.yaml"
 _ROUND_SECONDS = 0.2
-_DEADLINE_SECONDS = 90
+_DEADLINE_SECONDS = 180
 _IN_NAMESPACE = (
     "BenchmarkResult",
     "ConfigMap",
@@ -149,6 +149,10 @@ class ServedWorld:
     def leftovers(self, namespace: str) -> list[str]:
         """Return what the runs of a namespace have there and elsewhere, without results and volumes."""
         return [f"{kind} {name}" for kind, name in self._found(namespace) if kind != "BenchmarkResult"]
+
+    def in_use(self, namespace: str) -> list[str]:
+        """Return the leftovers without the documents, which the garbage collector removes after the run is gone."""
+        return [one for one in self.leftovers(namespace) if one.split()[0] not in {"ConfigMap", "Secret"}]
 
     def results(self, namespace: str) -> list[str]:
         return [name for kind, name in self._found(namespace) if kind == "BenchmarkResult"]
