@@ -212,7 +212,7 @@ class Runner:
         log = LOGS / f"{stage.name}.log"
         cache = _pytest_cache(stage)
         shutil.rmtree(cache, ignore_errors=True)
-        options = [os.environ.get("PYTEST_ADDOPTS", ""), f"-o cache_dir={shlex.quote(str(cache))}"]
+        options = [os.environ.get("PYTEST_ADDOPTS", ""), f"--color=no -o cache_dir={shlex.quote(str(cache))}"]
         with log.open("wb") as output:
             process = subprocess.Popen(
                 ["bash", "-euo", "pipefail", "-c", stage.command],

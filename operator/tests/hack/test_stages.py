@@ -9,6 +9,8 @@ from types import ModuleType
 
 import pytest
 
+from support.apiserver import wait_until
+
 SCRIPT = Path(__file__).parents[3] / "hack" / "stages.py"
 
 
@@ -300,10 +302,15 @@ def test_a_command_that_fails_without_a_failed_test_is_not_repeated(logs: Path) 
 
 
 @pytest.mark.parametrize(
-    "tests", [AFTER_ALL_TESTS, "import missing_altogether\n", f"{FAILING}\n\ndef test_last():\n    pytest.exit('no')\n"]
+    "tests",
+    [AFTER_ALL_TESTS, "import missing_altogether\n", f"{FAILING}\n\ndef test_last():\n    pytest.exit('no')\n"],
+    ids=["teardown", "collection", "exit"],
 )
-def test_what_is_not_the_failure_of_one_test_is_not_repeated(logs: Path, tmp_path: Path, tests: str) -> None:
+def test_what_is_not_the_failure_of_one_test_is_not_repeated(
+    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tests: str
+) -> None:
     """pytest names a test or a file all the same, and it could pass alone, whatever the others show."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
     code, output = run(measuring(tmp_path, tests.replace("COUNT", "1")))
     assert code != 0
     assert stages.failed_tests(logs / "measure.pytest")
@@ -312,18 +319,15 @@ def test_what_is_not_the_failure_of_one_test_is_not_repeated(logs: Path, tmp_pat
 
 def test_a_signal_stops_all_stages_and_a_second_one_changes_nothing(tmp_path: Path) -> None:
     """A group of processes that is stopped gets it twice: from the sender, and from make."""
-    stopping = f"trap 'sleep 1; touch {tmp_path}/stopped; exit 1' TERM; touch {tmp_path}/started; sleep 60 & wait"
+    at_the_end = f"touch {tmp_path}/stopping; sleep 1; touch {tmp_path}/stopped; exit 1"
+    stopping = f"trap '{at_the_end}' TERM; touch {tmp_path}/started; sleep 60 & wait"
     (tmp_path / "stages.toml").write_text(f"[long]\ncommand = {stopping!r}\nwarm = 60\n")
     script = "import stages, sys, pathlib; here = pathlib.Path(sys.argv[1])\n"
     script += "stages.DEFINITIONS, stages.LOGS = here / 'stages.toml', here / 'logs'; sys.exit(stages.main([]))"
     process = subprocess.Popen([sys.executable, "-c", script, tmp_path], cwd=SCRIPT.parent)
-    deadline = time.monotonic() + 20
-    while not (tmp_path / "started").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    process.terminate()
-    time.sleep(0.5)
-    process.terminate()
+    for mark in ("started", "stopping"):
+        wait_until((tmp_path / mark).exists, f"the stage is {mark}")
+        process.terminate()
     assert process.wait(timeout=20) == 128 + signal.SIGTERM
     assert (tmp_path / "stopped").exists()
 
