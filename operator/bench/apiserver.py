@@ -30,8 +30,9 @@ from plimsoll.lifecycle.render.common import STATE_FILE
 from plimsoll.lifecycle.run import run_of
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.step import needs_platform, step
+from plimsoll.measure.intake import TrialFacts
 from plimsoll.measure.summary import summarise
-from plimsoll.measure.trial import TrialFacts, measure_trial
+from plimsoll.measure.trial import measure_trial
 from plimsoll.plan.document import Plan, RunIdentity
 from synthetic import document
 from written import bound_claim, managed, running_job, running_pod

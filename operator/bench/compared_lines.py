@@ -14,12 +14,10 @@ from itertools import permutations
 
 from plimsoll.api.line import Line
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.measure.compare.between import Floor
-from plimsoll.measure.compare.conclusion import Conclusion
-from plimsoll.measure.compare.matching import Pair
-from plimsoll.measure.compare.metrics import RegressionRule
-from plimsoll.measure.compare.searches import compare_lines
-from plimsoll.measure.line.settings import Settings
+from plimsoll.measure.compare.lines import compare_lines
+from plimsoll.measure.compare.tests import Conclusion, Floor
+from plimsoll.measure.compare.values import Pair, RegressionRule
+from plimsoll.measure.line.model import Settings
 from support.line_results import SEARCH, searched
 from support.offered import HockeyStick, Storage, cliff, drawn, linear, search
 

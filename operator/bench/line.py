@@ -14,7 +14,7 @@ from functools import partial
 
 from figures import heading_rows, percent
 from plimsoll.api.line import Ending, Line
-from plimsoll.measure.line.settings import Settings
+from plimsoll.measure.line.model import Settings
 from support.offered import HockeyStick, Storage, bimodal, cliff, drawn, drifting, linear, notched, search, sparse
 
 _SEARCHES = 100

@@ -15,8 +15,11 @@ from tempfile import TemporaryDirectory
 
 from plimsoll.api.line import Vary
 from plimsoll.measure.histogram import Histogram
-from plimsoll.tools.base import Output, StepContext, StepKind, Timing, VolumeKind, VolumeTarget
-from plimsoll.tools.fio import FIO, FioParameters
+from plimsoll.tools.base import StepContext, StepKind, Timing
+from plimsoll.tools.command import Output
+from plimsoll.tools.fio.parameters import FioParameters
+from plimsoll.tools.fio.tool import FIO
+from plimsoll.tools.target import VolumeKind, VolumeTarget
 from support.device_line import THROTTLE, found_line, line_of
 from support.queueing import Queue
 from support.throttled import IMAGE_BYTES, Throttled, throttled_device

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from plimsoll.api.names import Outcome
 from plimsoll.api.result import Trial
+from plimsoll.measure.intake import TrialFacts
 from plimsoll.measure.sample import ClientDocument
-from plimsoll.measure.trial import TrialFacts, measure_trial
+from plimsoll.measure.trial import measure_trial
 from plimsoll.protocol.messages import ResultPost
 
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from figures import heading_rows, percent
 from plimsoll.api.suite_status import PINNED_ROUNDS
-from plimsoll.measure.compare.conclusion import Conclusion
-from plimsoll.measure.compare.metrics import RegressionRule
+from plimsoll.measure.compare.tests import Conclusion
+from plimsoll.measure.compare.values import RegressionRule
 from plimsoll.suite.history.history import History
 from plimsoll.suite.history.judging import judge
 from plimsoll.suite.history.rounds import MeasuredRound

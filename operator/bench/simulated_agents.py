@@ -16,7 +16,8 @@ from plimsoll.agent.agent import Agent, AgentIdentity
 from plimsoll.agent.connection import Connection
 from plimsoll.agent.host.observation import HostObservation
 from plimsoll.agent.host.readings import Host
-from plimsoll.agent.worker import Armed, PreparationError, Progress
+from plimsoll.agent.programs import PreparationError, Progress
+from plimsoll.agent.worker import Armed
 from plimsoll.api.names import Operation
 from plimsoll.api.state import LiveRate
 from plimsoll.conductor.secret import client_directory
@@ -33,8 +34,10 @@ from plimsoll.protocol.messages import (
     ServeOrder,
     StageOrder,
 )
-from plimsoll.tools.base import Command, StepContext, StepKind, Timing, VolumeKind, VolumeTarget
-from plimsoll.tools.fio import FioParameters
+from plimsoll.tools.base import StepContext, StepKind, Timing
+from plimsoll.tools.command import Command
+from plimsoll.tools.fio.parameters import FioParameters
+from plimsoll.tools.target import VolumeKind, VolumeTarget
 from synthetic import SECOND, document
 
 _DATA_SET = VolumeTarget(kind=VolumeKind.FILE, path="/nowhere", size=2**30)

@@ -10,12 +10,13 @@ import pytest
 from plimsoll.agent import preparation, stall
 from plimsoll.agent.host.readings import Host
 from plimsoll.agent.image import ImageVolume
+from plimsoll.agent.programs import PreparationError
 from plimsoll.agent.volume import VolumeError
-from plimsoll.agent.worker import PreparationError, Worker
+from plimsoll.agent.worker import Worker
 from plimsoll.api.prepare import Precondition
 from plimsoll.api.state import TrialKey
 from plimsoll.protocol.messages import ArmOrder, PrepareOrder
-from plimsoll.tools.base import ImageTarget
+from plimsoll.tools.target import ImageTarget
 from support.progress import RecordedProgress
 
 MEBIBYTE = 2**20

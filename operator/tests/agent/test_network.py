@@ -12,13 +12,14 @@ from pydantic import JsonValue
 
 from plimsoll.agent import process
 from plimsoll.agent.host.readings import Host
-from plimsoll.agent.programs import ACCEPT_LIBRARY, Programs
-from plimsoll.agent.worker import PreparationError, Worker
+from plimsoll.agent.programs import ACCEPT_LIBRARY, PreparationError, Programs
+from plimsoll.agent.worker import Worker
 from plimsoll.api.names import LatencyKind, Operation
+from plimsoll.measure.intake import TrialFacts
 from plimsoll.measure.sample import ClientDocument
-from plimsoll.measure.trial import TrialFacts, measure_trial
+from plimsoll.measure.trial import measure_trial
 from plimsoll.protocol.messages import ServeOrder
-from plimsoll.tools.base import Command, together
+from plimsoll.tools.command import Command, together
 from plimsoll.tools.ports import serving_port
 from support.accepting import compiled_library
 from support.serving import TRIAL, load, measured, served

@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from plimsoll.agent import shared_volume
 from plimsoll.agent.host.open_files import identify
 from plimsoll.agent.host.readings import Host
+from plimsoll.agent.programs import PreparationError
 from plimsoll.agent.shared_volume import SharedVolume
 from plimsoll.agent.volume import VolumeError
-from plimsoll.agent.worker import PreparationError, Worker
+from plimsoll.agent.worker import Worker
 from plimsoll.api.state import TrialKey
 from plimsoll.measure.sample import Clock
 from plimsoll.protocol.messages import ArmOrder, PrepareOrder
-from plimsoll.tools.base import VolumeTarget
+from plimsoll.tools.target import VolumeTarget
 from support.progress import RecordedProgress
 
 MEBIBYTE = 2**20

@@ -11,8 +11,8 @@ import pytest
 from plimsoll.agent.host.readings import Host
 from plimsoll.agent.programs import ACCEPT_LIBRARY
 from plimsoll.agent.worker import Worker
-from plimsoll.measure.rounds import combined
-from plimsoll.measure.trial import TrialFacts, TrialNumbers, measure_trial
+from plimsoll.measure.intake import TrialFacts
+from plimsoll.measure.trial import TrialNumbers, combined, measure_trial
 from plimsoll.protocol.messages import ServeOrder
 from support.accepting import compiled_library
 from support.serving import TRIAL, load, measured, served

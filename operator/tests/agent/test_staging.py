@@ -8,11 +8,13 @@ import pytest
 
 from plimsoll.agent import stall, worker
 from plimsoll.agent.preparation import PreparedDataSet
+from plimsoll.agent.programs import PreparationError
 from plimsoll.agent.raw_output import Archive
-from plimsoll.agent.worker import PreparationError, Worker
+from plimsoll.agent.worker import Worker
 from plimsoll.measure.sample import ClientDocument, Clock
 from plimsoll.protocol.messages import ArmOrder, PrepareOrder
-from plimsoll.tools.base import StepKind, TargetKind, VolumeKind, VolumeTarget
+from plimsoll.tools.base import StepKind
+from plimsoll.tools.target import TargetKind, VolumeKind, VolumeTarget
 from support.progress import RecordedProgress
 from support.stepping import OSDS, POOL, STEPS, TRIAL, Steps, arm, make, stage
 

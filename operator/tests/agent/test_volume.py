@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.agent.volume import DeviceVolume, FileVolume, VolumeError, discard_is_unsupported, occupied_bytes
-from plimsoll.tools.base import VolumeKind, VolumeTarget
+from plimsoll.tools.target import VolumeKind, VolumeTarget
 
 ROOT = "22 1 0:30 / / rw - overlay overlay rw\n"
 

@@ -8,14 +8,16 @@ import pytest
 
 from plimsoll.agent import process
 from plimsoll.agent.host.readings import Host
+from plimsoll.agent.programs import PreparationError
 from plimsoll.agent.volume import DeviceVolume, FileVolume
-from plimsoll.agent.worker import PreparationError, Worker
+from plimsoll.agent.worker import Worker
 from plimsoll.api.prepare import Precondition
 from plimsoll.api.state import TrialKey
 from plimsoll.measure.sample import ClientDocument, Clock
 from plimsoll.protocol.messages import ArmOrder, PrepareOrder, StageOrder
-from plimsoll.tools.base import Command, TargetKind, VolumeTarget
+from plimsoll.tools.command import Command
 from plimsoll.tools.fio.tool import Fio
+from plimsoll.tools.target import TargetKind, VolumeTarget
 from support.progress import RecordedProgress
 
 MEBIBYTE = 2**20

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from plimsoll.api.errors import problems_of
 from plimsoll.api.hypothesis import AxisRange, Hypothesis, Quantity
-from plimsoll.measure.latency import PERCENTILES
+from plimsoll.measure.histogram import PERCENTILES
 from support.hypotheses import RATIO, SCALING, hypothesis
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from plimsoll.api.errors import SpecError
 from plimsoll.api.suite import BenchmarkSuite, decode_suite, load_suite
-from plimsoll.measure.compare.metrics import RegressionRule
+from plimsoll.measure.compare.values import RegressionRule
 from support.run_documents import problems as load_run_problems
 from support.suite_documents import RUN, suite_document
 

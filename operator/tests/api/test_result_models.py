@@ -10,19 +10,15 @@ from pydantic import BaseModel, ValidationError
 
 from plimsoll.api.environment import Environment
 from plimsoll.api.names import AbortReason, FailureReason, LatencyKind, Operation, Outcome, RunPhase, Verdict
+from plimsoll.api.operation import Latency, OperationResult, OperationSummary, Rates, Statistic
 from plimsoll.api.result import (
     Abort,
     BenchmarkResult,
     ClientSummary,
     Finding,
-    Latency,
-    OperationResult,
-    OperationSummary,
-    Rates,
     ResultMeta,
     ResultSpec,
     ResultStatus,
-    Statistic,
     Summary,
     Trial,
     Window,

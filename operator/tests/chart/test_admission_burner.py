@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from plimsoll.tools.kube_burner import KubeBurnerParameters
 from plimsoll.tools.kube_burner.job import Place, files_of
+from plimsoll.tools.kube_burner.parameters import KubeBurnerParameters
 from support.apiserver import Answer, ApiServer, Binaries, running_apiserver, wait_until
 from support.helm import Document, render
 

@@ -7,18 +7,8 @@ import pytest
 from pydantic import JsonValue
 
 from plimsoll.api.names import LatencyKind, Operation, Outcome, Verdict
-from plimsoll.api.result import (
-    BenchmarkResult,
-    Finding,
-    Latency,
-    OperationSummary,
-    ResultMeta,
-    ResultSpec,
-    ResultStatus,
-    Statistic,
-    Summary,
-    Trial,
-)
+from plimsoll.api.operation import Latency, OperationSummary, Statistic
+from plimsoll.api.result import BenchmarkResult, Finding, ResultMeta, ResultSpec, ResultStatus, Summary, Trial
 from plimsoll.conductor.sink import RESULTS_DIRECTORY, replace_file
 from support.clusters import ConnectedKube, context_file
 

@@ -8,7 +8,7 @@ import pytest
 
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli.compare import EXIT_OF
-from plimsoll.measure.compare.conclusion import Conclusion
+from plimsoll.measure.compare.tests import Conclusion
 from support.line_results import above, line, searched
 from support.repeated import result, trials_of
 from support.saved_runs import invoke, run, save, saved_runs

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from plimsoll.measure.compare.metrics import Metric
+from plimsoll.measure.compare.values import Metric
 from support.repeated import result, trials_of
 from support.saved_runs import invoke, run, save, saved_runs
 

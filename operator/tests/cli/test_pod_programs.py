@@ -24,7 +24,7 @@ from plimsoll.cli.termination import MAX_BYTES, write_termination_message
 from plimsoll.conductor.conduct import EXIT_OF_FAILURE
 from plimsoll.conductor.secret import client_directory, write_session
 from plimsoll.conductor.sink import PLAN_FILE
-from plimsoll.tools.base import OsdsTarget, PoolTarget
+from plimsoll.tools.target import OsdsTarget, PoolTarget
 from support.simulated_plan import make_plan
 
 

@@ -10,7 +10,8 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from plimsoll.api.names import Verdict
-from plimsoll.api.result import BenchmarkResult, Finding, Stalls, Steadiness, SteadyState, Trial
+from plimsoll.api.operation import Steadiness, SteadyState
+from plimsoll.api.result import BenchmarkResult, Finding, Stalls, Trial
 from plimsoll.cli import main
 from plimsoll.cli.fitted import NO_TERMINAL_COLUMNS, stdout_console
 from plimsoll.cli.results import explanations

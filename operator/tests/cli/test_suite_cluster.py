@@ -9,8 +9,8 @@ from plimsoll.cli.cluster import ClusterAccess
 from plimsoll.cli.source import SuiteInCluster
 from plimsoll.cli.suite_cluster import ClusterRounds, read_rounds
 from plimsoll.cli.suite_findings import findings_of
-from plimsoll.measure.compare.conclusion import Conclusion
-from plimsoll.measure.hypotheses.judgement import HypothesisVerdict
+from plimsoll.measure.compare.tests import Conclusion
+from plimsoll.measure.hypotheses.judge import HypothesisVerdict
 from support.clusters import ConnectedKube
 from support.followed_suites import MINUTE, NAME, NAMESPACE, Document, ended_round, measured_runs, owned_run, suite
 

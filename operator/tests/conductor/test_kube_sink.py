@@ -11,7 +11,8 @@ from plimsoll.api.errors import SpecError
 from plimsoll.api.line import Ending, Line, LineSearch, Objective
 from plimsoll.api.matrix import Matrix
 from plimsoll.api.names import AbortReason, LatencyKind, Operation, Outcome, RunPhase, Verdict
-from plimsoll.api.result import Abort, Finding, Latency, OperationSummary, ResultStatus, Statistic, Summary, Trial
+from plimsoll.api.operation import Latency, OperationSummary, Statistic
+from plimsoll.api.result import Abort, Finding, ResultStatus, Summary, Trial
 from plimsoll.api.state import RunState, TrialKey
 from plimsoll.conductor.display import result_display
 from plimsoll.conductor.kube_sink import CONFIG_MAP, RESULT, KubeSink

@@ -7,7 +7,8 @@ import pytest
 from plimsoll.api.environment import Environment
 from plimsoll.api.line import Ending, Line, Probe, ProbeOutcome
 from plimsoll.api.names import AbortReason, Operation, Outcome, Verdict
-from plimsoll.api.result import Abort, OperationResult, Trial
+from plimsoll.api.operation import OperationResult
+from plimsoll.api.result import Abort, Trial
 from plimsoll.api.state import TrialKey
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.sink import PLAN_FILE, FilesSink

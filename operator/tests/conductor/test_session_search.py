@@ -13,7 +13,7 @@ from plimsoll.conductor.attempts import MAX_FREE_ATTEMPTS
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.phases import Ended, Recording, Running
 from plimsoll.conductor.sink import result_of
-from plimsoll.measure.line.wording import ending_sentence
+from plimsoll.measure.line.summary import ending_sentence
 from support.search_simulation import ROUGH_SEARCH, SearchSimulation, search_plan
 
 MOST_TRIALS = 256

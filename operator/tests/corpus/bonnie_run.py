@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from plimsoll.tools.base import Output, VolumeKind, VolumeTarget
+from plimsoll.tools.command import Output
+from plimsoll.tools.target import VolumeKind, VolumeTarget
 
 _GOLDEN = Path(__file__).parent.parent / "golden"
 

@@ -13,7 +13,7 @@ from corpus.searched import Searched
 from plimsoll.api.line import Ending
 from plimsoll.api.model import Model
 from plimsoll.api.names import AbortReason, Operation, Outcome, RunPhase, Verdict
-from plimsoll.tools.fio import FioParameters
+from plimsoll.tools.fio.parameters import FioParameters
 
 DIRECTORY = Path(__file__).parent
 

@@ -8,22 +8,19 @@ from corpus.bonnie_run import TARGET
 from corpus.case import Setting
 from corpus.disk_run import RECORDED_BYTES
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import (
+from plimsoll.tools.base import StepContext, StepKind, Timing
+from plimsoll.tools.command import Output, OutputError
+from plimsoll.tools.registry import TOOLS
+from plimsoll.tools.target import (
     ApiTarget,
     ImageTarget,
     OsdsTarget,
-    Output,
-    OutputError,
     PoolTarget,
-    StepContext,
-    StepKind,
     Target,
     TargetKind,
-    Timing,
     VolumeKind,
     VolumeTarget,
 )
-from plimsoll.tools.registry import TOOLS
 from support.network_goldens import PEER
 
 _GOLDEN = Path(__file__).parent.parent / "golden" / "ceph-18.2"

@@ -15,7 +15,7 @@ from plimsoll.ceph.watch import (
     OptionReading,
     PoolCounters,
 )
-from plimsoll.tools.fio import FioParameters
+from plimsoll.tools.fio.parameters import FioParameters
 
 SECOND = 10**9
 _POOL, _FOREIGN, _MANAGER = "bench", "foreign", ".mgr"

@@ -15,9 +15,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from plimsoll.measure.histogram import BIN_COUNT, Histogram, bin_index, bin_midpoint
-from plimsoll.measure.latency import PERCENTILES
-from plimsoll.tools.fio import FioParameters
+from plimsoll.measure.histogram import BIN_COUNT, PERCENTILES, Histogram, bin_index, bin_midpoint
+from plimsoll.tools.fio.parameters import FioParameters
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 TEMPLATE = "randread-4k-qd16"

@@ -19,14 +19,17 @@ from corpus.fio_run import GOLDEN, MILLISECONDS, FioRun, Stretch
 from corpus.network_run import network_run
 from plimsoll.api.names import Layer, Operation, Outcome, Verdict
 from plimsoll.api.result import Abort, Trial
-from plimsoll.measure.rounds import combined
+from plimsoll.measure.intake import TrialFacts
 from plimsoll.measure.sample import ClientDocument, Measurement
 from plimsoll.measure.summary import PointNumbers, summarise
-from plimsoll.measure.trial import TrialFacts, TrialNumbers, measure_trial
-from plimsoll.tools.base import Output, OutputError, StepContext, StepKind, TargetKind, Timing, VolumeKind, VolumeTarget
-from plimsoll.tools.fio import FIO, FioParameters
+from plimsoll.measure.trial import TrialNumbers, combined, measure_trial
+from plimsoll.tools.base import StepContext, StepKind, Timing
+from plimsoll.tools.command import Output, OutputError
 from plimsoll.tools.fio.command import gap_milliseconds, slice_seconds
+from plimsoll.tools.fio.parameters import FioParameters
+from plimsoll.tools.fio.tool import FIO
 from plimsoll.tools.registry import TOOLS
+from plimsoll.tools.target import TargetKind, VolumeKind, VolumeTarget
 
 SECOND = 10**9
 T0 = 1_800_000_000 * SECOND

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.api.suite import BenchmarkSuite
-from plimsoll.measure.hypotheses.judgement import MINIMUM_REPLICATES
+from plimsoll.measure.hypotheses.judge import MINIMUM_REPLICATES
 from plimsoll.plan.document import Plan
 from plimsoll.plan.estimate import estimate
 from plimsoll.studies.library import load_studies

@@ -5,7 +5,7 @@ import pytest
 
 from plimsoll.ceph.watch import ClusterSample, ClusterStatus, ClusterWatch, PoolCounters
 from plimsoll.measure.cluster import LAG, cluster_summary, polls_around, pool_io, pool_io_within, unwatched_nanoseconds
-from plimsoll.measure.window import Interval
+from plimsoll.measure.timeline import Interval
 
 SECOND = 10**9
 SPAN = Interval(start=100 * SECOND, end=160 * SECOND)

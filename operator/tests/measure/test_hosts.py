@@ -1,7 +1,6 @@
-from plimsoll.api.result import HostSummary
-from plimsoll.api.surroundings import Spread
-from plimsoll.measure.hosts import host_summary, hosts_of
+from plimsoll.api.surroundings import HostSummary, Spread
 from plimsoll.measure.sample import DeviceUse
+from plimsoll.measure.trial import host_summary, hosts_of
 from support.hosts import quiet_host
 
 

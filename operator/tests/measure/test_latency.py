@@ -6,9 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.names import LatencyKind
-from plimsoll.api.result import Latency
-from plimsoll.measure.histogram import Histogram, bin_index, bin_midpoint
-from plimsoll.measure.latency import PERCENTILES, histogram_problem, merge_latencies, merge_samples
+from plimsoll.api.operation import Latency
+from plimsoll.measure.histogram import (
+    PERCENTILES,
+    Histogram,
+    bin_index,
+    bin_midpoint,
+    histogram_problem,
+    merge_latencies,
+    merge_samples,
+)
 from plimsoll.measure.sample import LatencySample
 
 MILLISECOND = 10**6

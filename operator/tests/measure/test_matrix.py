@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from plimsoll.api.matrix import Matrix
 from plimsoll.api.names import Verdict
 from plimsoll.measure.matrix import MatrixCell, extended, matrix_of
-from plimsoll.measure.rounds import combined
+from plimsoll.measure.trial import combined
 from support.documents import document, measure
 
 CELLS = tuple(

@@ -1,5 +1,5 @@
 from plimsoll.api.names import Verdict
-from plimsoll.measure.osds import MAX_SLOWEST_OSDS, osds_summary, speeds_of
+from plimsoll.measure.cluster import MAX_SLOWEST_OSDS, osds_summary, speeds_of
 from plimsoll.measure.sample import OsdRate
 from plimsoll.measure.trial import measure_trial
 from support.documents import SECOND, T0, document, facts, measure, measurement, only, operation

@@ -3,7 +3,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from plimsoll.api.provenance import ToolUse
-from plimsoll.measure.provenance import MAX_ARGUMENT_CHARACTERS, MAX_ARGUMENTS
+from plimsoll.measure.intake import MAX_ARGUMENT_CHARACTERS, MAX_ARGUMENTS
 from plimsoll.measure.trial import TrialNumbers
 from support.documents import document, measure
 

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.rates import OperationRates, rate_text, rates_of
 from plimsoll.measure.sample import Cells, LatencySample, OperationSample
-from plimsoll.measure.series import Share
-from plimsoll.measure.window import NANOSECONDS, Interval, common_interval, union_interval
+from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, common_interval, union_interval
 
 SECOND = NANOSECONDS
 BLOCK = 4096

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.sample import Cells, LatencySample, OperationSample
-from plimsoll.measure.series import MAX_INTERVALS, Share, amounts_between, divided, series_of
-from plimsoll.measure.window import NANOSECONDS, Interval
+from plimsoll.measure.timeline import MAX_INTERVALS, NANOSECONDS, Interval, Share, amounts_between, divided, series_of
 
 SECOND = NANOSECONDS
 BLOCK = 4096

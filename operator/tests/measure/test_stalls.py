@@ -8,7 +8,7 @@ from plimsoll.api.names import Operation, Verdict
 from plimsoll.measure.intake import ClientMeasurement, receive
 from plimsoll.measure.sample import Cells, ClientDocument, OperationSample
 from plimsoll.measure.stalls import LEAST_PACE, Standstill, least_pace, standstill_of
-from plimsoll.measure.window import Interval, common_interval
+from plimsoll.measure.timeline import Interval, common_interval
 from support.documents import BLOCK, RUNTIME, SECOND, document, facts, latency, measure, measurement, only, operation
 
 

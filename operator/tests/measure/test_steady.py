@@ -5,12 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.names import Operation
-from plimsoll.measure.checking.checks import NOT_STEADY
+from plimsoll.measure.checks.registry import NOT_STEADY
 from plimsoll.measure.histogram import Histogram, bin_index, bin_midpoint
+from plimsoll.measure.rates import MAX_RANGE, MAX_SLOPE, ROUNDS, rough_steadiness_of, steadiness, steady_state_of
 from plimsoll.measure.sample import Cells, LatencySlices, OperationSample
-from plimsoll.measure.series import Share
-from plimsoll.measure.steady import MAX_RANGE, MAX_SLOPE, ROUNDS, rough_steadiness_of, steadiness, steady_state_of
-from plimsoll.measure.window import Interval
+from plimsoll.measure.timeline import Interval, Share
 from support.documents import BLOCK, RUNTIME, SECOND, T0, document, latency, measure, measurement, only, operation
 
 MINUTE = 60

@@ -3,9 +3,9 @@ import statistics
 import pytest
 
 from plimsoll.api.names import AbortReason, LatencyKind, Operation, Outcome, Verdict
-from plimsoll.api.result import Abort, Finding, Latency, OperationResult, Rates, Trial
-from plimsoll.measure.histogram import Histogram, bin_index, bin_midpoint
-from plimsoll.measure.latency import merge_latencies
+from plimsoll.api.operation import Latency, OperationResult, Rates
+from plimsoll.api.result import Abort, Finding, Trial
+from plimsoll.measure.histogram import Histogram, bin_index, bin_midpoint, merge_latencies
 from plimsoll.measure.summary import counted, summarise
 
 MILLISECOND = 10**6

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from plimsoll.measure.latency import PERCENTILES
+from plimsoll.measure.histogram import PERCENTILES
 from support.saturated import Simulated, Stall
 
 RATE = 400

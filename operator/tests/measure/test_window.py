@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.measure.window import NANOSECONDS, Interval, common_interval, union_interval, window_of
+from plimsoll.measure.timeline import NANOSECONDS, Interval, common_interval, union_interval, window_of
 
 intervals = st.builds(
     lambda start, length: Interval(start=start, end=start + length),

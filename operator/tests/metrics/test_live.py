@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.names import LatencyKind, Operation, Outcome, RunPhase, Verdict
-from plimsoll.api.result import Latency, OperationResult, Rates
+from plimsoll.api.operation import Latency, OperationResult, Rates
 from plimsoll.api.state import CurrentTrial, Live, LiveRate, Prefill, RunState, TrialKey
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.live import LastTrial, LiveTrial, LiveView, Scrape, samples_of

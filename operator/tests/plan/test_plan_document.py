@@ -11,7 +11,7 @@ from plimsoll.api.errors import SpecError
 from plimsoll.api.run import MAX_REPETITIONS, BenchmarkRun, load_run
 from plimsoll.plan.document import MAX_POINTS, Plan, Point, load_plan
 from plimsoll.plan.expand import make_plan
-from plimsoll.tools.fio import FioParameters
+from plimsoll.tools.fio.parameters import FioParameters
 
 MakeRun = Callable[..., BenchmarkRun]
 

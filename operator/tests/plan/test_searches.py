@@ -15,7 +15,7 @@ from plimsoll.plan.estimate import TRIAL_OVERHEAD_SECONDS, check_fits_deadline, 
 from plimsoll.plan.expand import expand, make_plan
 from plimsoll.plan.fingerprint import differences, fingerprint
 from plimsoll.plan.line import at_load, search_settings
-from plimsoll.tools.fio import FioParameters
+from plimsoll.tools.fio.parameters import FioParameters
 
 from .conftest import _run
 

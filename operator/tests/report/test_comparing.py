@@ -4,8 +4,7 @@ import pytest
 
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.measure.compare.comparison import compare
-from plimsoll.measure.compare.matching import match_points
-from plimsoll.measure.compare.metrics import RegressionRule
+from plimsoll.measure.compare.values import RegressionRule, match_points
 from plimsoll.measure.limits import layers
 from plimsoll.measure.rates import rate_text
 from plimsoll.plan.fingerprint import Difference

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from plimsoll.api.line import Ending, Line, Objective, ProbeOutcome
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult, Finding
-from plimsoll.measure.line.wording import outcome_text
+from plimsoll.measure.line.summary import outcome_text
 from plimsoll.report.lines import lines_section
 from plimsoll.report.overview import overview_section
 from plimsoll.report.page import make_page

@@ -3,7 +3,8 @@
 from typing import Any
 
 from plimsoll.api.names import Verdict
-from plimsoll.api.result import BenchmarkResult, Finding, Series, Stalls, Trial, Window
+from plimsoll.api.operation import Series
+from plimsoll.api.result import BenchmarkResult, Finding, Stalls, Trial, Window
 from plimsoll.report.figure import MOST_FIGURES
 from plimsoll.report.positions import positions_section
 from plimsoll.report.timeline import MOST_PANELS, timeline_section

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.api.hypothesis import Hypothesis, Quantity
-from plimsoll.measure.hypotheses.decision import decide
+from plimsoll.measure.hypotheses.decide import decide
 from plimsoll.studies.library import load_study
 from support.hypotheses import point, run
 from support.studies import small_suites, suites_in

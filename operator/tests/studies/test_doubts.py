@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from plimsoll.api.names import Verdict
-from plimsoll.measure.checking import checks
-from plimsoll.measure.checking.host_checks import CACHE_SIZED, FASTER_THAN_NETWORK
-from plimsoll.measure.checking.links import judge_links
+from plimsoll.measure.checks import registry
+from plimsoll.measure.checks.links import judge_links
+from plimsoll.measure.checks.registry import CACHE_SIZED, FASTER_THAN_NETWORK
 from plimsoll.measure.matrix import MatrixCell
 from plimsoll.studies.library import load_study
 from plimsoll.studies.published import Published, Unit
@@ -80,7 +80,7 @@ def test_utsa_had_another_number_of_operations_in_flight_than_its_threads(table:
     latency = by_threads(table, {"T5": "mean latency", "T6": "maximum latency"}[table])
     in_flight = {threads: count[threads] / seconds[threads] * latency[threads] for threads in count}
     assert all(
-        checks.LITTLES_LAW.verdict(100 * abs(found / threads - 1)) is Verdict.SUSPECT
+        registry.LITTLES_LAW.verdict(100 * abs(found / threads - 1)) is Verdict.SUSPECT
         for threads, found in in_flight.items()
         if (table, threads) != ("T6", 16)
     )
@@ -90,7 +90,7 @@ def test_utsa_had_another_number_of_operations_in_flight_than_its_threads(table:
 
 def test_utsa_has_too_few_operations_for_percentiles() -> None:
     counts = [*by_threads("T5", "reads").values(), *by_threads("T6", "writes").values()]
-    assert {checks.TOO_FEW_SAMPLES.verdict(count) for count in counts} == {Verdict.SUSPECT}
+    assert {registry.TOO_FEW_SAMPLES.verdict(count) for count in counts} == {Verdict.SUSPECT}
 
 
 def test_utsa_copies_of_small_files_are_too_short() -> None:
@@ -131,7 +131,7 @@ def test_ctu_random_io_of_large_blocks_has_too_few_operations() -> None:
         one
         for one in values("ctu", "RAND", "throughput")
         if one.value * MIB[one.unit] / BLOCKS_MIB[str(one.conditions["blockSize"])] * RANDOM_SECONDS
-        < checks.TOO_FEW_SAMPLES.limit(Verdict.SUSPECT)
+        < registry.TOO_FEW_SAMPLES.limit(Verdict.SUSPECT)
     ]
     assert f"{len(few)} of 1800 cells have fewer than 1000 operations in 60 s" in GUIDE
     assert f"{len([one for one in few if one.conditions['blockSize'] == '16 MiB'])} of them with 16 MiB" in GUIDE

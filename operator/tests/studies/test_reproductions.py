@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from plimsoll.cli import main
-from plimsoll.measure.hypotheses.selection import VariantRun, impossible
+from plimsoll.measure.hypotheses.select import VariantRun, impossible
 from plimsoll.studies.library import STUDY_NAMES, load_studies
 from plimsoll.studies.model import Experiment, Reproduction, Unavailable
 from plimsoll.suite.children import variant_plans

@@ -12,7 +12,7 @@ from plimsoll.api.errors import SpecError
 from plimsoll.cli import main
 from plimsoll.cli.suite_report import reported
 from plimsoll.cli.suite_rounds import load_rounds
-from plimsoll.measure.hypotheses.selection import VariantRun, impossible
+from plimsoll.measure.hypotheses.select import VariantRun, impossible
 from plimsoll.plan.document import Plan
 from plimsoll.plan.estimate import estimate
 from plimsoll.report.suite_page import make_suite_page

@@ -6,8 +6,9 @@ from typing import Any
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.api.result import Finding
 from plimsoll.measure.histogram import Histogram, bin_index
+from plimsoll.measure.intake import TrialFacts
 from plimsoll.measure.sample import Cells, ClientDocument, Clock, LatencySample, Measurement, OperationSample
-from plimsoll.measure.trial import TrialFacts, TrialNumbers, measure_trial
+from plimsoll.measure.trial import TrialNumbers, measure_trial
 from support.hosts import quiet_host
 
 SECOND = 10**9

@@ -8,9 +8,10 @@ import yaml
 
 from plimsoll.api.hypothesis import Hypothesis
 from plimsoll.api.names import LatencyKind, Operation
-from plimsoll.api.result import BenchmarkResult, Finding, OperationResult, Rates, Trial
-from plimsoll.measure.hypotheses.decision import Decision, decide
-from plimsoll.measure.hypotheses.samples import MeasuredRun, measured_run
+from plimsoll.api.operation import OperationResult, Rates
+from plimsoll.api.result import BenchmarkResult, Finding, Trial
+from plimsoll.measure.hypotheses.decide import Decision, decide
+from plimsoll.measure.hypotheses.select import MeasuredRun, measured_run
 from support.repeated import BLOCK, measured, trial
 from support.repeated import result as result_of
 

@@ -1,18 +1,8 @@
 """The results of one run on all layers of a Ceph cluster, with round numbers."""
 
 from plimsoll.api.names import LatencyKind, Operation, Outcome, Verdict
-from plimsoll.api.result import (
-    BenchmarkResult,
-    Finding,
-    Latency,
-    OperationSummary,
-    ResultMeta,
-    ResultSpec,
-    ResultStatus,
-    Statistic,
-    Summary,
-    Trial,
-)
+from plimsoll.api.operation import Latency, OperationSummary, Statistic
+from plimsoll.api.result import BenchmarkResult, Finding, ResultMeta, ResultSpec, ResultStatus, Summary, Trial
 from plimsoll.api.surroundings import Osds, Spread
 
 

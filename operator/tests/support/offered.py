@@ -11,11 +11,9 @@ from functools import cache, lru_cache
 from statistics import NormalDist
 
 from plimsoll.api.line import Line, Objective, ProbeOutcome, Vary
-from plimsoll.measure.line.load import PartialLoad
-from plimsoll.measure.line.observation import Observation, outcome_of
-from plimsoll.measure.line.probe import TriedLoad
+from plimsoll.measure.line.model import Settings, TriedLoad
+from plimsoll.measure.line.observe import Observation, PartialLoad, outcome_of
 from plimsoll.measure.line.search import progress_of
-from plimsoll.measure.line.settings import Settings
 from support.queueing import Queue
 
 SECONDS = 60

@@ -6,14 +6,16 @@ from typing import Any, ClassVar
 from plimsoll.api.model import Integer
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.run import BenchmarkRun, decode_run
-from plimsoll.measure.quantities import Quantities
+from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Cells, ClientDocument, LatencySample, Measurement, OperationSample, PeerRate
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import make_plan
 from plimsoll.protocol.messages import ArmOrder
-from plimsoll.tools.base import Command, Output, StepContext, TargetKind, Tool, ToolParameters
+from plimsoll.tools.base import StepContext, Tool, ToolParameters
 from plimsoll.tools.cast import Cast, RosterMember
+from plimsoll.tools.command import Command, Output
 from plimsoll.tools.pairing import Pairing, paired, round_count
+from plimsoll.tools.target import TargetKind
 from support.simulated_plan import SECOND, make_document
 
 KEY = "pairs"

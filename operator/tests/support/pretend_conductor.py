@@ -17,8 +17,9 @@ from plimsoll.conductor.reporting import why_not_ready
 from plimsoll.conductor.roster import Roster
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render.common import PLAN_FILE, STATE_FILE
-from plimsoll.measure.line.observation import probe_of
-from plimsoll.measure.trial import TrialFacts, TrialNumbers, measure_trial
+from plimsoll.measure.intake import TrialFacts
+from plimsoll.measure.line.observe import probe_of
+from plimsoll.measure.trial import TrialNumbers, measure_trial
 from plimsoll.plan.document import Plan, load_plan
 from plimsoll.plan.estimate import most_trials
 from support.pretend_cluster import KUBELET, Document, PretendCluster, client_of, is_going, label, phase

@@ -12,7 +12,7 @@ from typing import Any
 
 from plimsoll.api.hypothesis import CLIENTS, Hypothesis, Quantity
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.measure.hypotheses.decision import Decision, decide
+from plimsoll.measure.hypotheses.decide import Decision, decide
 from plimsoll.studies.library import load_study
 from plimsoll.studies.published import Unit
 from support.hypotheses import point, run

@@ -5,14 +5,12 @@ from typing import Any
 
 from plimsoll.api.matrix import Matrix
 from plimsoll.api.names import AbortReason, LatencyKind, Operation, Outcome, Verdict
+from plimsoll.api.operation import Latency, OperationResult, Rates
 from plimsoll.api.result import (
     Abort,
     BenchmarkResult,
     Finding,
     Fingerprint,
-    Latency,
-    OperationResult,
-    Rates,
     ResultMeta,
     ResultSpec,
     ResultStatus,

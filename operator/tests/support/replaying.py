@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from plimsoll.api.names import LatencyKind, Operation
-from plimsoll.api.result import Latency, OperationResult, Rates
+from plimsoll.api.operation import Latency, OperationResult, Rates
 from plimsoll.measure.histogram import Histogram, bin_index
 
 

@@ -15,6 +15,16 @@ from plimsoll.api.names import (
     Outcome,
     Verdict,
 )
+from plimsoll.api.operation import (
+    Latency,
+    OperationResult,
+    OperationSummary,
+    Rates,
+    Series,
+    Statistic,
+    Steadiness,
+    SteadyState,
+)
 from plimsoll.api.provenance import ToolUse
 from plimsoll.api.result import (
     Abort,
@@ -22,20 +32,10 @@ from plimsoll.api.result import (
     ClientSummary,
     Finding,
     Fingerprint,
-    Hosts,
-    HostSummary,
-    Latency,
-    OperationResult,
-    OperationSummary,
-    Rates,
     ResultMeta,
     ResultSpec,
     ResultStatus,
-    Series,
     Stalls,
-    Statistic,
-    Steadiness,
-    SteadyState,
     Summary,
     Trial,
     Window,
@@ -52,8 +52,8 @@ from plimsoll.api.status import (
     Points,
     ResultDisplay,
 )
-from plimsoll.api.surroundings import ClusterSummary, OsdResult, Osds, Spread
-from plimsoll.tools.fio import FioParameters
+from plimsoll.api.surroundings import ClusterSummary, Hosts, HostSummary, OsdResult, Osds, Spread
+from plimsoll.tools.fio.parameters import FioParameters
 
 NOW = "2026-01-31T12:00:00Z"
 _RATES = Rates(iops=2**53, bytes_per_second=2**62)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from plimsoll.api.names import Operation
-from plimsoll.measure.compare.metrics import Metric
+from plimsoll.measure.compare.values import Metric
 from plimsoll.suite.history.rounds import MeasuredRound, Quantity
 
 GATING = (Metric.IOPS, Metric.P99)

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.histogram import Histogram, bin_index
+from plimsoll.measure.intake import TrialFacts
 from plimsoll.measure.sample import Cells, ClientDocument, LatencySample, LatencySlices, Measurement, OperationSample
-from plimsoll.measure.trial import TrialFacts, TrialNumbers, measure_trial
+from plimsoll.measure.trial import TrialNumbers, measure_trial
 from support.documents import BLOCK, SECOND, T0, document
 
 SLICE_SECONDS = 6

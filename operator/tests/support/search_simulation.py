@@ -6,7 +6,7 @@ from functools import cache
 from plimsoll.api.line import LineSearch, Objective
 from plimsoll.api.names import Operation
 from plimsoll.api.result import Trial
-from plimsoll.measure.latency import sample_of
+from plimsoll.measure.histogram import sample_of
 from plimsoll.measure.sample import Cells, ClientDocument, LatencySample, OperationSample
 from plimsoll.plan.document import Plan
 from plimsoll.protocol import messages

@@ -8,9 +8,10 @@ from pydantic import JsonValue
 
 from plimsoll.api.line import Ending, Line, LineSearch, Probe
 from plimsoll.api.names import LatencyKind, Operation, Outcome, Verdict
-from plimsoll.api.result import BenchmarkResult, Finding, Latency, OperationResult, Rates, Trial
-from plimsoll.measure.line.observation import Observation, outcome_of
-from plimsoll.measure.line.settings import Settings
+from plimsoll.api.operation import Latency, OperationResult, Rates
+from plimsoll.api.result import BenchmarkResult, Finding, Trial
+from plimsoll.measure.line.model import Settings
+from plimsoll.measure.line.observe import Observation, outcome_of
 from support.line_results import SEARCH, searched
 from support.offered import OBJECTIVE, SECONDS, Storage, linear, search
 

@@ -13,18 +13,10 @@ from plimsoll.agent.worker import Worker
 from plimsoll.api.state import TrialKey
 from plimsoll.measure.sample import Measurement
 from plimsoll.protocol.messages import ArmOrder, StageOrder
-from plimsoll.tools.base import (
-    Command,
-    OsdsTarget,
-    Output,
-    OutputError,
-    PoolTarget,
-    StepContext,
-    StepKind,
-    TargetKind,
-    ToolParameters,
-)
-from plimsoll.tools.fio import FIO
+from plimsoll.tools.base import StepContext, StepKind, ToolParameters
+from plimsoll.tools.command import Command, Output, OutputError
+from plimsoll.tools.fio.tool import FIO
+from plimsoll.tools.target import OsdsTarget, PoolTarget, TargetKind
 
 POOL = PoolTarget(pool="pool", namespace="space", run_name="space", user="bench")
 OSDS = OsdsTarget(keyring="/keyring")

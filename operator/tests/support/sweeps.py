@@ -6,11 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from plimsoll.api.names import Operation
-from plimsoll.measure.compare.conclusion import Conclusion, Judgement, conclude
-from plimsoll.measure.compare.family import Assessment, Sample, assess_means, assess_points
-from plimsoll.measure.compare.metrics import Metric, RegressionRule
-from plimsoll.measure.compare.overall import overall
-from plimsoll.measure.compare.passes import Series, Trials
+from plimsoll.measure.compare.comparison import overall
+from plimsoll.measure.compare.tests import (
+    Assessment,
+    Conclusion,
+    Judgement,
+    Sample,
+    Series,
+    Trials,
+    assess_means,
+    assess_points,
+    conclude,
+)
+from plimsoll.measure.compare.values import Metric, RegressionRule
 
 RULE = RegressionRule()
 SCATTER = {Metric.IOPS: 0.03, Metric.P99: 0.08}

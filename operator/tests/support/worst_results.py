@@ -7,17 +7,9 @@ from typing import Any
 from pydantic import JsonValue
 
 from plimsoll.api.names import LatencyKind, Operation, Verdict
-from plimsoll.api.result import (
-    ClientSummary,
-    Finding,
-    HostSummary,
-    Latency,
-    OperationResult,
-    Rates,
-    Series,
-    Steadiness,
-    SteadyState,
-)
+from plimsoll.api.operation import Latency, OperationResult, Rates, Series, Steadiness, SteadyState
+from plimsoll.api.result import ClientSummary, Finding
+from plimsoll.api.surroundings import HostSummary
 from plimsoll.measure.histogram import Histogram
 
 STEADINESS = Steadiness(

@@ -10,8 +10,11 @@ from types import MappingProxyType
 import pytest
 
 from plimsoll.measure.sample import Measurement, OperationSample
-from plimsoll.tools.base import DataSet, ImageTarget, Output, StepContext, StepKind, Timing, VolumeKind, VolumeTarget
-from plimsoll.tools.fio import FIO, FioParameters
+from plimsoll.tools.base import StepContext, StepKind, Timing
+from plimsoll.tools.command import Output
+from plimsoll.tools.fio.parameters import FioParameters
+from plimsoll.tools.fio.tool import FIO
+from plimsoll.tools.target import DataSet, ImageTarget, VolumeKind, VolumeTarget
 
 _GOLDEN = Path(__file__).parent.parent / "golden"
 _PARAMETERS: Mapping[str, FioParameters] = MappingProxyType(

@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from plimsoll.tools.base import StepContext, StepKind, Timing, VolumeKind, VolumeTarget
-from plimsoll.tools.fio import FIO, FioParameters
+from plimsoll.tools.base import StepContext, StepKind, Timing
 from plimsoll.tools.fio.arrivals import SPARE_SECONDS, Trace
+from plimsoll.tools.fio.parameters import FioParameters
+from plimsoll.tools.fio.tool import FIO
+from plimsoll.tools.target import VolumeKind, VolumeTarget
 
 MEBIBYTE = 2**20
 Arrival = tuple[int, str, int, int]

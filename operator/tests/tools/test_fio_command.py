@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.tools.base import StepContext, StepKind, Timing, VolumeKind, VolumeTarget
-from plimsoll.tools.fio import FIO, FioParameters
+from plimsoll.tools.base import StepContext, StepKind, Timing
 from plimsoll.tools.fio.choices import Engine, Pattern
 from plimsoll.tools.fio.command import gap_milliseconds, measure_command, slice_seconds, work_bytes
+from plimsoll.tools.fio.parameters import FioParameters
+from plimsoll.tools.fio.tool import FIO
+from plimsoll.tools.target import VolumeKind, VolumeTarget
 
 MEBIBYTE = 2**20
 SEQUENTIAL = [pattern for pattern in Pattern if not pattern.is_random]

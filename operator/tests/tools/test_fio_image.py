@@ -6,10 +6,11 @@ import pytest
 
 from plimsoll.api.prepare import Precondition
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import Command, ImageTarget, OutputError, PoolTarget, StepContext, StepKind, Timing
-from plimsoll.tools.fio import (
-    FIO,
-    FioParameters,
+from plimsoll.tools.base import StepContext, StepKind, Timing
+from plimsoll.tools.command import Command, OutputError
+from plimsoll.tools.fio.choices import Pattern
+from plimsoll.tools.fio.parameters import FioParameters
+from plimsoll.tools.fio.preparation import (
     discard_command,
     parse_discard,
     parse_precondition,
@@ -17,7 +18,8 @@ from plimsoll.tools.fio import (
     precondition_command,
     prefill_command,
 )
-from plimsoll.tools.fio.choices import Pattern
+from plimsoll.tools.fio.tool import FIO
+from plimsoll.tools.target import ImageTarget, PoolTarget
 
 from .conftest import FILE, IMAGE, Golden, load, parse
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from plimsoll.measure.histogram import Histogram
 from plimsoll.measure.sample import LatencySample
-from plimsoll.tools.base import Output, OutputError
-from plimsoll.tools.fio import FioParameters
+from plimsoll.tools.command import Output, OutputError
+from plimsoll.tools.fio.parameters import FioParameters
 
 from .conftest import Golden, load, parse
 

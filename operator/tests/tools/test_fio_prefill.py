@@ -3,8 +3,9 @@ from collections.abc import Callable
 
 import pytest
 
-from plimsoll.tools.base import Output, OutputError, VolumeKind, VolumeTarget
-from plimsoll.tools.fio import parse_prefill, prefill_command
+from plimsoll.tools.command import Output, OutputError
+from plimsoll.tools.fio.preparation import parse_prefill, prefill_command
+from plimsoll.tools.target import VolumeKind, VolumeTarget
 
 from .conftest import Golden
 

@@ -5,9 +5,12 @@ from dataclasses import replace
 import pytest
 
 from plimsoll.api.names import Layer, Operation
-from plimsoll.tools.base import OutputError, PeerTarget, StepContext, StepKind, TargetKind, Timing
-from plimsoll.tools.netcat import NETCAT, NetcatParameters
+from plimsoll.tools.base import StepContext, StepKind, Timing
+from plimsoll.tools.command import OutputError
+from plimsoll.tools.netcat.parameters import NetcatParameters
+from plimsoll.tools.netcat.tool import NETCAT
 from plimsoll.tools.ports import serving_port
+from plimsoll.tools.target import PeerTarget, TargetKind
 from support.network_goldens import network_golden
 
 SECOND = 10**9

@@ -3,14 +3,16 @@ from pydantic import ValidationError
 
 from plimsoll.api.names import LatencyKind, Layer
 from plimsoll.api.run import Workload
-from plimsoll.measure.checking.checks import RUNTIME_TOO_SHORT
-from plimsoll.measure.quantities import Quantities
-from plimsoll.tools.base import StepKind, TargetKind, ToolParameters
+from plimsoll.measure.checks.registry import RUNTIME_TOO_SHORT
+from plimsoll.measure.rates import Quantities
+from plimsoll.tools.base import StepKind, ToolParameters
 from plimsoll.tools.cast import AGENTS
-from plimsoll.tools.fio import FIO, FioParameters
 from plimsoll.tools.fio.choices import Pattern
-from plimsoll.tools.rados_bench import RadosBenchParameters
+from plimsoll.tools.fio.parameters import FioParameters
+from plimsoll.tools.fio.tool import FIO
+from plimsoll.tools.rados_bench.parameters import RadosBenchParameters
 from plimsoll.tools.registry import DEPTH_AXES, LAYERS, SIZE_AXES, TOOLS
+from plimsoll.tools.target import TargetKind
 
 
 @pytest.mark.parametrize("key", TOOLS)

@@ -15,14 +15,16 @@ from plimsoll.api.run import decode_run
 from plimsoll.lifecycle.render import client as render
 from plimsoll.lifecycle.run import run_of
 from plimsoll.lifecycle.settings import Settings
-from plimsoll.measure.quantities import Quantities
+from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import ClientDocument, LatencySample, Measurement, OperationSample
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import make_plan
 from plimsoll.protocol.messages import ArmOrder
-from plimsoll.tools.base import ApiTarget, Command, Output, StepContext, TargetKind, Tool, ToolParameters
+from plimsoll.tools.base import StepContext, Tool, ToolParameters
 from plimsoll.tools.cast import Executor
+from plimsoll.tools.command import Command, Output
 from plimsoll.tools.registry import TOOLS
+from plimsoll.tools.target import ApiTarget, TargetKind
 from support.simulated_plan import SECOND, make_document
 from support.simulation import Simulation
 

@@ -16,17 +16,18 @@ from plimsoll.cli.rows import rows
 from plimsoll.conductor.display import result_display
 from plimsoll.conductor.sink import result_of
 from plimsoll.measure.compare.comparison import compare
-from plimsoll.measure.compare.matching import match_points
-from plimsoll.measure.compare.metrics import Metric, RegressionRule
-from plimsoll.measure.compare.results import Comparison
-from plimsoll.measure.quantities import Quantities
+from plimsoll.measure.compare.sides import Comparison
+from plimsoll.measure.compare.values import Metric, RegressionRule, match_points
+from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Cells, ClientDocument, LatencySample, Measurement, OperationSample
 from plimsoll.plan.document import Plan, Point
 from plimsoll.protocol.messages import ArmOrder
 from plimsoll.report.page import make_page
 from plimsoll.report.runs import runs_of
-from plimsoll.tools.base import Command, Output, StepContext, TargetKind, Tool, ToolParameters
+from plimsoll.tools.base import StepContext, Tool, ToolParameters
+from plimsoll.tools.command import Command, Output
 from plimsoll.tools.registry import TOOLS
+from plimsoll.tools.target import TargetKind
 from support.simulated_plan import EPOCH, SECOND, make_document, make_plan
 from support.simulation import Simulation
 

@@ -14,7 +14,8 @@ import pytest
 from pydantic import Field
 
 from plimsoll.agent.host.readings import Host
-from plimsoll.agent.worker import PreparationError, Worker
+from plimsoll.agent.programs import PreparationError
+from plimsoll.agent.worker import Worker
 from plimsoll.api.errors import SpecError
 from plimsoll.api.model import Integer
 from plimsoll.api.names import AbortReason, LatencyKind, Layer, Operation, RunPhase, Verdict
@@ -24,9 +25,9 @@ from plimsoll.cli.layers import layers_of
 from plimsoll.conductor.conduct import EXIT_COMPLETE
 from plimsoll.conductor.phases import Running
 from plimsoll.conductor.sink import FilesSink
+from plimsoll.measure.intake import TrialFacts
 from plimsoll.measure.matrix import MatrixCell
-from plimsoll.measure.quantities import Quantities
-from plimsoll.measure.rounds import combined
+from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import (
     Cells,
     ClientDocument,
@@ -36,25 +37,17 @@ from plimsoll.measure.sample import (
     OperationSample,
     PeerRate,
 )
-from plimsoll.measure.trial import TrialFacts, TrialNumbers, measure_trial
+from plimsoll.measure.trial import TrialNumbers, combined, measure_trial
 from plimsoll.plan.document import Plan
 from plimsoll.plan.estimate import TRIAL_OVERHEAD_SECONDS, trial_seconds
 from plimsoll.plan.expand import make_plan
 from plimsoll.protocol.messages import AgentState, ArmOrder, ServeOrder
 from plimsoll.report.text import layer_sentences
-from plimsoll.tools.base import (
-    Command,
-    Output,
-    PeerTarget,
-    StepContext,
-    StepKind,
-    TargetKind,
-    Timing,
-    Tool,
-    ToolParameters,
-)
+from plimsoll.tools.base import StepContext, StepKind, Timing, Tool, ToolParameters
 from plimsoll.tools.cast import Cast, RosterMember, Round, choose_clients
+from plimsoll.tools.command import Command, Output
 from plimsoll.tools.registry import LAYERS, TOOLS, loading_clients
+from plimsoll.tools.target import PeerTarget, TargetKind
 from support import simulation as simulated
 from support.layers import RUN
 from support.layers import result as layered

@@ -15,8 +15,8 @@ from plimsoll.agent.stall import StalledError, StallWatch
 from plimsoll.agent.volume import VolumeError, discard_is_unsupported
 from plimsoll.api.prepare import Precondition
 from plimsoll.protocol.messages import PrepareOrder
-from plimsoll.tools.base import Command, DataSet, ImageTarget, Output, VolumeTarget
-from plimsoll.tools.fio import (
+from plimsoll.tools.command import Command, Output
+from plimsoll.tools.fio.preparation import (
     discard_command,
     parse_discard,
     parse_precondition,
@@ -24,6 +24,7 @@ from plimsoll.tools.fio import (
     precondition_command,
     prefill_command,
 )
+from plimsoll.tools.target import DataSet, ImageTarget, VolumeTarget
 
 Volume = LocalVolume | ImageVolume
 """Any volume that can contain a client's data set."""

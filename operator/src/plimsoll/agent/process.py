@@ -10,8 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from plimsoll.tools.base import Output
-from plimsoll.tools.command import DIE_WITH_PARENT
+from plimsoll.tools.command import DIE_WITH_PARENT, Output
 
 STDOUT_FILE = "stdout"
 STDERR_FILE = "stderr"

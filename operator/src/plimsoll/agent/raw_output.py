@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from plimsoll.api.state import TrialKey
-from plimsoll.measure.provenance import listing
+from plimsoll.measure.intake import listing
 from plimsoll.measure.sample import ClientDocument
 
 

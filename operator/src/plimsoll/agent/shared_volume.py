@@ -15,7 +15,7 @@ from plimsoll.agent.volume import (
     occupied_bytes,
 )
 from plimsoll.api.quantity import format_quantity
-from plimsoll.tools.base import VolumeKind, VolumeTarget
+from plimsoll.tools.target import VolumeKind, VolumeTarget
 
 SHARED_FILE = "shared.data"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from plimsoll.agent.host.mounts import mount_of, read_mounts
-from plimsoll.tools.base import VolumeKind, VolumeTarget
+from plimsoll.tools.target import VolumeKind, VolumeTarget
 
 ALIGNMENT = 2**20
 """Data sets are whole mebibytes."""

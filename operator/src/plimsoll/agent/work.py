@@ -5,7 +5,8 @@ from typing import Protocol
 
 from pydantic import JsonValue
 
-from plimsoll.agent.worker import Armed, Progress
+from plimsoll.agent.programs import Progress
+from plimsoll.agent.worker import Armed
 from plimsoll.api.state import LiveRate
 from plimsoll.measure.sample import ClientDocument, Clock
 from plimsoll.protocol.caches import CacheDrop

@@ -33,25 +33,19 @@ from plimsoll.api.state import LiveRate, TrialKey
 from plimsoll.measure.sample import MAX_TEXT, ClientDocument, Clock, Measurement
 from plimsoll.protocol.caches import CacheDrop
 from plimsoll.protocol.messages import ArmOrder, DropCachesOrder, PrepareOrder, ServeOrder, StageOrder, ToolOrder
-from plimsoll.tools.base import (
-    AnyTool,
+from plimsoll.tools.base import AnyTool, StepContext, StepKind, Timing, ToolParameters
+from plimsoll.tools.command import Command, Output, OutputError
+from plimsoll.tools.registry import TOOLS
+from plimsoll.tools.target import (
     ApiTarget,
-    Command,
     ImageTarget,
     OsdsTarget,
-    Output,
-    OutputError,
     PeerTarget,
     PoolTarget,
-    StepContext,
-    StepKind,
     Target,
     TargetKind,
-    Timing,
-    ToolParameters,
     VolumeTarget,
 )
-from plimsoll.tools.registry import TOOLS
 
 __all__ = ["Armed", "PreparationError", "Progress", "Worker"]
 

@@ -41,7 +41,7 @@ from plimsoll.protocol.burning import (
     BurnRefusal,
     namespace_base,
 )
-from plimsoll.tools.base import Output
+from plimsoll.tools.command import Output
 from plimsoll.tools.kube_burner.job import COLLECTED, CONFIG_FILE, Place, files_of
 from plimsoll.tools.kube_burner.output import PROBLEMS_FILE
 from plimsoll.tools.kube_burner.pods import PODS_FILE

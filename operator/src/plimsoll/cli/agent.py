@@ -32,8 +32,8 @@ from plimsoll.protocol.assignment import (
     RbdImage,
     SharedDirectory,
 )
-from plimsoll.tools.base import OsdsTarget, PoolTarget
 from plimsoll.tools.registry import TOOLS
+from plimsoll.tools.target import OsdsTarget, PoolTarget
 
 DATA_FILE = "plimsoll.data"
 """The one file in a volume that is a file system."""

@@ -13,12 +13,10 @@ from plimsoll.cli.fitted import stdout_console
 from plimsoll.cli.output import CSV, JSON, TABLE, YAML, output_option, write_csv, write_document
 from plimsoll.cli.rules import rule_of, rule_options
 from plimsoll.cli.source import load_results, runs_of
-from plimsoll.measure.compare.between import MINIMUM_RUNS, Floor
-from plimsoll.measure.compare.comparison import NO_FLOOR, compare
-from plimsoll.measure.compare.conclusion import Conclusion
-from plimsoll.measure.compare.matching import Matching, match_points
-from plimsoll.measure.compare.results import Comparison
-from plimsoll.measure.compare.wording import mean_text
+from plimsoll.measure.compare.comparison import NO_FLOOR, compare, mean_text
+from plimsoll.measure.compare.sides import Comparison
+from plimsoll.measure.compare.tests import MINIMUM_RUNS, Conclusion, Floor
+from plimsoll.measure.compare.values import Matching, match_points
 from plimsoll.plan.likeness import Likeness, likeness_of
 from plimsoll.report.text import count_text, first_few
 

@@ -10,10 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from plimsoll.cli.fitted import FittedColumn, FittedTable, text_of
-from plimsoll.measure.compare.conclusion import Conclusion
-from plimsoll.measure.compare.metrics import Metric, operation_text
-from plimsoll.measure.compare.results import Change, Comparison, MeanComparison, MetricComparison
-from plimsoll.measure.compare.wording import (
+from plimsoll.measure.compare.comparison import (
     change_text,
     conclusion_text,
     interval_text,
@@ -24,6 +21,9 @@ from plimsoll.measure.compare.wording import (
     trials_text,
     verdict_text,
 )
+from plimsoll.measure.compare.sides import Change, Comparison, MeanComparison, MetricComparison
+from plimsoll.measure.compare.tests import Conclusion
+from plimsoll.measure.compare.values import Metric, operation_text
 from plimsoll.plan.likeness import Likeness
 from plimsoll.report.text import count_text, first_few, metric_text
 

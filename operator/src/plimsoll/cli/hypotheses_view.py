@@ -7,8 +7,8 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from plimsoll.cli.fitted import FittedColumn, FittedTable, text_of
-from plimsoll.measure.hypotheses.decision import Decision
-from plimsoll.measure.hypotheses.judgement import HypothesisVerdict
+from plimsoll.measure.hypotheses.decide import Decision
+from plimsoll.measure.hypotheses.judge import HypothesisVerdict
 from plimsoll.report.hypotheses import estimate_texts, expected_text, replicates_text
 
 _COLOUR = {HypothesisVerdict.HELD: "green", HypothesisVerdict.REFUTED: "red", HypothesisVerdict.UNDECIDED: "yellow"}

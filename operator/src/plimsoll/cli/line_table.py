@@ -9,19 +9,19 @@ from plimsoll.api.line import Line, LineSearch, Objective, ProbeOutcome
 from plimsoll.api.names import Outcome, Verdict
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.cli.fitted import FittedColumn, FittedTable, text_of
-from plimsoll.measure.line.uncounted import uncounted_text
-from plimsoll.measure.line.wording import (
+from plimsoll.measure.line.summary import (
     UNKNOWN,
     ending_sentence,
     ending_text,
     headline_text,
     interval_text,
+    line_probes_text,
     load_with_unit,
     objective_text,
     objectives_text,
     outcome_text,
-    probes_text,
     rounded_load,
+    uncounted_text,
     unit_text,
 )
 from plimsoll.report.points import UNFINISHED, verdict_text
@@ -216,7 +216,7 @@ _Search = FittedColumn[_Found]
 _CLIENTS = _Search(heading="Clients", cell=text_of(lambda row: str(row.result.spec.clients)), right=True)
 _LINE = _Search(heading="Line", cell=text_of(lambda row: load_with_unit(row.line, row.search)), right=True)
 _INTERVAL = _Search(heading="95 % interval", cell=text_of(lambda row: interval_text(row.line, row.search)), right=True)
-_PROBES = _Search(heading="Probes", cell=text_of(lambda row: probes_text(row.line)), right=True)
+_PROBES = _Search(heading="Probes", cell=text_of(lambda row: line_probes_text(row.line)), right=True)
 _ENDING = _Search(heading="Ending", cell=text_of(lambda row: ending_text(row.line)))
 _VERDICT = _Search(heading="Verdict", cell=_search_verdict)
 _STACKED = _Search(heading="Point", cell=_stacked, folded=True)

@@ -14,8 +14,9 @@ from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.storage import Storage, StorageClassStorage
 from plimsoll.cli.claim import claimed_devices, claimed_directory
 from plimsoll.cli.place import check_devices
-from plimsoll.tools.base import AnyTool, TargetKind
+from plimsoll.tools.base import AnyTool
 from plimsoll.tools.registry import DATA_SET_TOOL, TOOLS
+from plimsoll.tools.target import TargetKind
 
 _LOCAL = "local"
 

@@ -12,11 +12,10 @@ from plimsoll.cli.fitted import FittedColumn, FittedTable, stdout_console, text_
 from plimsoll.cli.output import CSV, JSON, TABLE, YAML, output_option, write_csv, write_document
 from plimsoll.cli.rules import rule_of, rule_options
 from plimsoll.cli.source import load_results, runs_of
-from plimsoll.measure.compare.inference import MINIMUM_TRIALS
-from plimsoll.measure.compare.matching import match_points
-from plimsoll.measure.compare.metrics import RegressionRule, operation_text
+from plimsoll.measure.compare.comparison import quantity_text
 from plimsoll.measure.compare.noise import MetricNoise, noise_of
-from plimsoll.measure.compare.wording import quantity_text
+from plimsoll.measure.compare.tests import MINIMUM_TRIALS
+from plimsoll.measure.compare.values import RegressionRule, match_points, operation_text
 from plimsoll.plan.likeness import likeness_of
 from plimsoll.report.text import count_text, metric_text, ratio_text
 

@@ -8,12 +8,12 @@ import click
 
 from plimsoll.api.duration import format_duration
 from plimsoll.api.names import LatencyKind, Operation
-from plimsoll.api.result import BenchmarkResult, Latency, Trial
+from plimsoll.api.operation import Latency
+from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.cli.cluster import cluster_options, program
 from plimsoll.cli.output import CSV, JSON, TABLE, YAML, output_option, write_csv, write_document
 from plimsoll.cli.source import load_results, selected_points
-from plimsoll.measure.histogram import OPEN_BIN, Histogram, HistogramError, bin_bounds
-from plimsoll.measure.latency import MINIMUM_BEYOND
+from plimsoll.measure.histogram import MINIMUM_BEYOND, OPEN_BIN, Histogram, HistogramError, bin_bounds
 from plimsoll.report.text import first_few
 
 _TRIAL = re.compile(r"(?P<pass>[0-9]{1,4})(?:\.(?P<attempt>[0-9]{1,4}))?")

@@ -24,7 +24,7 @@ from plimsoll.kube.errors import ForbiddenError
 from plimsoll.kube.port import Kube
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render.common import PLAN_FILE
-from plimsoll.measure.line.settings import Settings
+from plimsoll.measure.line.model import Settings
 from plimsoll.plan.document import CephTarget, FileSystemTarget, Plan, load_plan
 from plimsoll.plan.estimate import (
     ASSUMED_PREFILL_BYTES_PER_SECOND,

@@ -10,8 +10,8 @@ from rich.text import Text
 
 from plimsoll.api.names import LatencyKind
 from plimsoll.api.run import MAX_REPETITIONS
-from plimsoll.measure.compare.inference import MOST_TRIALS
-from plimsoll.measure.compare.power import Assumptions, Chance, PlannedWorkload, power_of
+from plimsoll.measure.compare.noise import Assumptions, Chance, PlannedWorkload, power_of
+from plimsoll.measure.compare.tests import MOST_TRIALS
 from plimsoll.plan.document import Plan, Point
 from plimsoll.tools.registry import TOOLS
 

@@ -11,8 +11,7 @@ from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.layers import layers_of, write_amplification
 from plimsoll.cli.source import load_results
 from plimsoll.measure.compare.comparison import compare
-from plimsoll.measure.compare.matching import match_points
-from plimsoll.measure.compare.metrics import RegressionRule
+from plimsoll.measure.compare.values import RegressionRule, match_points
 from plimsoll.plan.likeness import likeness_of
 from plimsoll.report.page import make_page
 from plimsoll.report.runs import Compared, ReportedRun, runs_of

@@ -16,7 +16,7 @@ from plimsoll.cli.output import CSV, JSON, TABLE, YAML, output_option, write_csv
 from plimsoll.cli.rows import Row, rows
 from plimsoll.cli.source import load_results, selected_points
 from plimsoll.cli.table import results_tables
-from plimsoll.measure.checking.check import verdict_of
+from plimsoll.measure.checks.check import verdict_of
 from plimsoll.report.text import first_few
 
 

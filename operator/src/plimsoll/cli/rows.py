@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from plimsoll.api.result import BenchmarkResult, OperationSummary
-from plimsoll.measure.line.wording import headline_text
+from plimsoll.api.operation import OperationSummary
+from plimsoll.api.result import BenchmarkResult
+from plimsoll.measure.line.summary import headline_text
 from plimsoll.measure.summary import iops_of
 from plimsoll.report.points import is_steady, longest_stall, verdict_text
 

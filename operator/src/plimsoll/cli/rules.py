@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import click
 
-from plimsoll.measure.compare.metrics import DEFAULT_GATES, OF_TRIALS, Metric, RegressionRule
+from plimsoll.measure.compare.values import DEFAULT_GATES, OF_TRIALS, Metric, RegressionRule
 
 _DEFAULT = RegressionRule()
 _PERCENT = 100

@@ -14,7 +14,7 @@ from plimsoll.cli.cluster import program
 from plimsoll.cli.fitted import FittedColumn, FittedTable, text_of
 from plimsoll.cli.screen import LineLog, LivePicture, clock
 from plimsoll.cli.watched import WatchedPoint, WatchedRun, WatchedState, WatchedTrial
-from plimsoll.measure.line.wording import current_text
+from plimsoll.measure.line.summary import current_text
 from plimsoll.measure.rates import rate_text
 from plimsoll.report.text import NONE, bytes_rate_text, count_text
 

@@ -20,7 +20,7 @@ from plimsoll.cli.source import RUN, SuiteInCluster, no_such_object, results_of_
 from plimsoll.cli.suite_history import Course, judgements_of
 from plimsoll.cli.suite_measured import PlannedRun, RoundResults
 from plimsoll.kube.port import Kube, Object
-from plimsoll.measure.compare.conclusion import Conclusion
+from plimsoll.measure.compare.tests import Conclusion
 from plimsoll.suite.children import child_name, turns_of
 from plimsoll.suite.history.history import History, JudgedRound
 from plimsoll.suite.rounds.turns import LABEL_SUITE

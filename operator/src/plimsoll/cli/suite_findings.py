@@ -7,8 +7,8 @@ from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite import BenchmarkSuite
 from plimsoll.cli.layers import device_problem, layers_of
 from plimsoll.cli.suite_measured import RoundResults
-from plimsoll.measure.hypotheses.decision import Decision, decide_all
-from plimsoll.measure.hypotheses.samples import MeasuredRun, measured_run
+from plimsoll.measure.hypotheses.decide import Decision, decide_all
+from plimsoll.measure.hypotheses.select import MeasuredRun, measured_run
 from plimsoll.measure.limits import LayerRow
 from plimsoll.studies.comparison import StudyComparison, compare_with_study
 from plimsoll.studies.library import STUDY_NAMES, load_study

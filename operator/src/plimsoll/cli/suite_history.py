@@ -10,7 +10,7 @@ import click
 from plimsoll.api.suite import SuiteSpec
 from plimsoll.cli.suite_measured import RoundResults
 from plimsoll.cli.suite_round import Round
-from plimsoll.measure.compare.conclusion import Conclusion
+from plimsoll.measure.compare.tests import Conclusion
 from plimsoll.suite.compared import rule_of
 from plimsoll.suite.history.history import History
 from plimsoll.suite.history.judging import RoundJudgement, judge

@@ -8,10 +8,10 @@ from rich.text import Text
 
 from plimsoll.cli.fitted import FittedColumn, FittedTable, text_of
 from plimsoll.cli.suite_history import Course
-from plimsoll.measure.compare.conclusion import Conclusion
-from plimsoll.measure.compare.metrics import operation_text
-from plimsoll.measure.compare.results import ratios_of
-from plimsoll.measure.compare.wording import change_text, quantity_text
+from plimsoll.measure.compare.comparison import change_text, quantity_text
+from plimsoll.measure.compare.sides import ratios_of
+from plimsoll.measure.compare.tests import Conclusion
+from plimsoll.measure.compare.values import operation_text
 from plimsoll.report.judgements import (
     baseline_text,
     found_interval_text,

@@ -17,7 +17,7 @@ from plimsoll.api.suite_comparison import SuiteComparison
 from plimsoll.cli.document import chosen_seed, freeze_variants, read_suite
 from plimsoll.cli.fitted import FittedColumn, FittedTable, stdout_console, text_of
 from plimsoll.cli.output import JSON, TABLE, YAML, output_option, write_document
-from plimsoll.measure.hypotheses.wording import expectation
+from plimsoll.measure.hypotheses.decide import expectation
 from plimsoll.plan.document import Plan
 from plimsoll.plan.estimate import Estimate, estimate
 from plimsoll.report.text import NONE, count_text

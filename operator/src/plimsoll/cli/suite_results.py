@@ -20,7 +20,7 @@ from plimsoll.cli.suite_history import Course
 from plimsoll.cli.suite_history_view import history_document, show_judgement, show_rounds
 from plimsoll.cli.suite_rounds import accept_option, load_rounds
 from plimsoll.cli.table import results_table
-from plimsoll.measure.compare.repeats import RepeatsDifferError, as_one_run
+from plimsoll.measure.compare.noise import RepeatsDifferError, as_one_run
 from plimsoll.report.text import count_text
 from plimsoll.suite.compared import VariantComparison
 

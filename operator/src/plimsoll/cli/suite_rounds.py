@@ -14,7 +14,7 @@ from plimsoll.cli.suite_findings import Findings, findings_of
 from plimsoll.cli.suite_history import Course, accepted_minutes, course_of, in_order
 from plimsoll.cli.suite_measured import results_of_round
 from plimsoll.cli.suite_round import read_round
-from plimsoll.measure.compare.conclusion import Conclusion
+from plimsoll.measure.compare.tests import Conclusion
 
 F = TypeVar("F", bound=Callable[..., Any])
 

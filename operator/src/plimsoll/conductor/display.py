@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterable
 from plimsoll.api.duration import format_duration
 from plimsoll.api.line import NOTHING_TRIED, LineSearch
 from plimsoll.api.names import Operation
-from plimsoll.api.result import OperationSummary, ResultStatus
+from plimsoll.api.operation import OperationSummary
+from plimsoll.api.result import ResultStatus
 from plimsoll.api.status import ResultDisplay
-from plimsoll.measure.checking.reasons import reasons_of
-from plimsoll.measure.line.wording import progress_text, short_text
+from plimsoll.measure.checks.judge import reasons_of
+from plimsoll.measure.line.summary import progress_text, short_text
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.summary import iops_of
 

@@ -12,7 +12,7 @@ from plimsoll.api.state import TrialKey
 from plimsoll.conductor.attempts import is_settled, next_attempt
 from plimsoll.conductor.searching import Search, recorded, search_at
 from plimsoll.conductor.size import fit, outcome_of, without_distributions
-from plimsoll.measure.line.offer import Offer
+from plimsoll.measure.intake import Offer
 from plimsoll.measure.line.summary import summarise_search
 from plimsoll.measure.matrix import MatrixCell, extended, matrix_of
 from plimsoll.measure.summary import summarise

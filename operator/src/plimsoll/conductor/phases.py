@@ -8,11 +8,11 @@ from plimsoll.api.result import Abort, ResultStatus, Trial
 from plimsoll.api.state import Failure, TrialKey
 from plimsoll.conductor.reporting import timestamp
 from plimsoll.conductor.timings import Moment
-from plimsoll.measure.line.observation import probe_of
-from plimsoll.measure.line.offer import Offer
+from plimsoll.measure.intake import Offer, TrialFacts
+from plimsoll.measure.line.observe import probe_of
 from plimsoll.measure.matrix import MatrixCell
 from plimsoll.measure.sample import ClientDocument
-from plimsoll.measure.trial import TrialFacts, TrialNumbers
+from plimsoll.measure.trial import TrialNumbers
 from plimsoll.plan.document import Point
 from plimsoll.protocol.messages import RefusedError, ResultPost
 from plimsoll.tools.cast import Cast, Round

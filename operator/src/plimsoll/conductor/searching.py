@@ -13,12 +13,10 @@ from plimsoll.api.result import Trial
 from plimsoll.api.state import TrialKey
 from plimsoll.conductor.attempts import free_attempts, is_settled, next_attempt
 from plimsoll.conductor.size import bare_outcome_of, without_histograms
-from plimsoll.measure.line.offer import Offer
-from plimsoll.measure.line.probe import arrived_load, tried_loads
-from plimsoll.measure.line.result import Progress
+from plimsoll.measure.intake import Offer
+from plimsoll.measure.line.model import Progress, Settings, arrived_load, tried_loads
 from plimsoll.measure.line.search import progress_of
-from plimsoll.measure.line.settings import Settings
-from plimsoll.measure.line.wording import current_text, interval_text, is_known, unit_text
+from plimsoll.measure.line.summary import current_text, interval_text, is_known, unit_text
 from plimsoll.plan.document import Point
 from plimsoll.plan.line import offer_at, search_settings
 

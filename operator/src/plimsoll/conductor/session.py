@@ -39,8 +39,7 @@ from plimsoll.conductor.phases import (
 from plimsoll.conductor.roster import Client, Roster
 from plimsoll.conductor.start import Start
 from plimsoll.conductor.timings import Moment, Timings
-from plimsoll.measure.rounds import combined
-from plimsoll.measure.trial import TrialNumbers
+from plimsoll.measure.trial import TrialNumbers, combined
 from plimsoll.plan.document import Plan
 from plimsoll.protocol.messages import LeaveOrder, RefusedError, Registration, Report, ResultPost, WaitOrder
 

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from plimsoll.api.model import Model
-from plimsoll.api.result import Latency, ResultStatus, Trial
-from plimsoll.measure.wording import quote
+from plimsoll.api.operation import Latency
+from plimsoll.api.result import ResultStatus, Trial
+from plimsoll.measure.checks.check import quote
 
 MAX_STATUS_BYTES = 248 * 2**10
 """The part of 256 KiB that metadata and specification leave to a status."""

@@ -6,7 +6,7 @@ from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.phases import Attempt, JudgeAttempt
 from plimsoll.conductor.roster import Client, Roster
 from plimsoll.conductor.timings import Timings
-from plimsoll.measure.trial import TrialFacts
+from plimsoll.measure.intake import TrialFacts
 from plimsoll.plan.document import Plan, Point
 from plimsoll.plan.line import at_load
 from plimsoll.protocol.messages import AgentState

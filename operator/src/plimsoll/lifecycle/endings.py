@@ -16,7 +16,7 @@ from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.storage.registry import storage_of
 from plimsoll.lifecycle.wording import are, counted, listed
-from plimsoll.measure.checking.reasons import main_reasons
+from plimsoll.measure.checks.judge import main_reasons
 from plimsoll.plan.document import Plan
 
 _MAX_NAMES = 3

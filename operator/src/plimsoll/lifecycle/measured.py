@@ -10,10 +10,11 @@ from datetime import datetime
 from plimsoll.api.environment import Environment
 from plimsoll.api.line import Line
 from plimsoll.api.names import Operation, Outcome, Verdict
-from plimsoll.api.result import OperationSummary, ResultStatus, Trial
+from plimsoll.api.operation import OperationSummary
+from plimsoll.api.result import ResultStatus, Trial
 from plimsoll.lifecycle.children import Object
 from plimsoll.lifecycle.ownership import is_departing
-from plimsoll.measure.checking.reasons import reasons_of
+from plimsoll.measure.checks.judge import reasons_of
 
 _SHOWN_PERCENTILES = ("50", "99")
 

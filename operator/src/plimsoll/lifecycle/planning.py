@@ -14,8 +14,8 @@ from plimsoll.plan.estimate import check_fits_deadline
 from plimsoll.plan.expand import make_plan
 from plimsoll.plan.order import run_seed
 from plimsoll.protocol.burning import excess_of
-from plimsoll.tools.base import TargetKind
 from plimsoll.tools.registry import TOOLS
+from plimsoll.tools.target import TargetKind
 
 _RESTRICTED = "restricted"
 """The Pod Security Standard that forbids root."""

@@ -30,7 +30,7 @@ from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.outlook import estimated_end, is_late
 from plimsoll.lifecycle.refusal import Refusal
 from plimsoll.lifecycle.run import Run
-from plimsoll.measure.line.wording import headline_text, short_text
+from plimsoll.measure.line.summary import headline_text, short_text
 from plimsoll.plan.document import Point
 from plimsoll.tools.registry import TOOLS
 

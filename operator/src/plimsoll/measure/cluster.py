@@ -6,17 +6,20 @@ With C[x, y] the I/O from x to y, counters read at a and b therefore differ by n
 than C[a - 10 s, b].
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import reduce
 from itertools import pairwise
 from operator import add
+from statistics import fmean, median
 
-from plimsoll.api.surroundings import ClusterSummary
+from plimsoll.api.surroundings import ClusterSummary, OsdResult, Osds, Spread
 from plimsoll.ceph.gate import gate_problems
 from plimsoll.ceph.watch import ClusterSample, ClusterStatus, ClusterWatch, PoolCounters
-from plimsoll.measure.window import NANOSECONDS, Interval
-from plimsoll.measure.wording import quote
+from plimsoll.measure.checks.check import quote
+from plimsoll.measure.sample import Measurement, OsdRate
+from plimsoll.measure.timeline import NANOSECONDS, Interval, rounded_iops
 
 LAG = 10 * NANOSECONDS
 """The longest lag of the counters."""
@@ -178,3 +181,56 @@ def _difference(first: PoolCounters, last: PoolCounters) -> PoolCounters:
 def _combine(function: Callable[[int, int], int], one: PoolCounters, other: PoolCounters) -> PoolCounters:
     names = [field.name for field in fields(PoolCounters)]
     return PoolCounters(**{name: function(getattr(one, name), getattr(other, name)) for name in names})
+
+
+MAX_SLOWEST_OSDS = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OsdSpeed:
+    """One OSD's rates, over all measurements of it."""
+
+    osd: int
+    iops: float
+    bytes_per_second: float
+
+
+def speeds_of(measurements: Iterable[Measurement]) -> list[OsdSpeed]:
+    """Return the speed of each OSD, by its number."""
+    rates = defaultdict[int, list[OsdRate]](list)
+    for measurement in measurements:
+        for rate in measurement.osds:
+            rates[rate.osd].append(rate)
+    return [_speed(osd, found) for osd, found in sorted(rates.items())]
+
+
+def osds_summary(measurements: Iterable[Measurement]) -> Osds | None:
+    """Return the OSDs' part of the result; None if no OSD was measured."""
+    speeds = speeds_of(measurements)
+    if not speeds:
+        return None
+    slowest = sorted(speeds, key=lambda speed: (speed.bytes_per_second, speed.osd))
+    return Osds(
+        count=len(speeds),
+        iops=_spread([speed.iops for speed in speeds]),
+        bytes_per_second=_spread([speed.bytes_per_second for speed in speeds]),
+        mean_iops=rounded_iops(fmean(speed.iops for speed in speeds)),
+        mean_bytes_per_second=round(fmean(speed.bytes_per_second for speed in speeds)),
+        slowest=tuple(
+            OsdResult(osd=speed.osd, iops=rounded_iops(speed.iops), bytes_per_second=round(speed.bytes_per_second))
+            for speed in slowest[:MAX_SLOWEST_OSDS]
+        ),
+    )
+
+
+def _speed(osd: int, rates: list[OsdRate]) -> OsdSpeed:
+    seconds = sum(rate.seconds for rate in rates)
+    return OsdSpeed(
+        osd=osd,
+        iops=sum(rate.ios for rate in rates) / seconds,
+        bytes_per_second=sum(rate.bytes for rate in rates) / seconds,
+    )
+
+
+def _spread(values: list[float]) -> Spread:
+    return Spread(min=rounded_iops(min(values)), median=rounded_iops(median(values)), max=rounded_iops(max(values)))

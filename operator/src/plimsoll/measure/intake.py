@@ -5,16 +5,44 @@ all code after this module can rely on finite numbers from 0 to 2^63, and on one
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 
+from plimsoll.api.line import LineSearch
+from plimsoll.api.names import Operation
+from plimsoll.api.provenance import ToolUse
 from plimsoll.ceph.watch import ClusterWatch
-from plimsoll.measure.line.offer import Offer
-from plimsoll.measure.plausible import implausible_host, implausible_number
-from plimsoll.measure.quantities import ALL_QUANTITIES, Quantities
-from plimsoll.measure.sample import ClientDocument, Clock, HostUse, Measurement, OperationSample
-from plimsoll.measure.series import Share
-from plimsoll.measure.window import NANOSECONDS, Interval
+from plimsoll.measure.checks.check import quote
+from plimsoll.measure.rates import ALL_QUANTITIES, Quantities
+from plimsoll.measure.sample import (
+    ClientDocument,
+    Clock,
+    HostUse,
+    Measurement,
+    OperationSample,
+    implausible_host,
+    implausible_number,
+)
+from plimsoll.measure.timeline import NANOSECONDS, Interval, Share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """The load that a trial of a search offers.
+
+    Attributes:
+        load: operations per second or in flight of all clients together.
+        depth: operations that one client can have in flight; None if that is unknown.
+        shares: operation -> its part of all operations, 0 to 1; empty if the tool does not set them.
+
+    """
+
+    search: LineSearch
+    load: float
+    depth: int | None = None
+    shares: Mapping[Operation, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,3 +219,51 @@ def _measured(answers: Iterable[ClientAnswer]) -> Iterator[ClientMeasurement]:
 
 def _time_of(sample: OperationSample, interval: Interval) -> Interval:
     return interval if sample.runtime is None else Interval(start=interval.start, end=interval.start + sample.runtime)
+
+
+MAX_ARGUMENTS = 128
+MAX_ARGUMENT_CHARACTERS = 512
+MAX_VERSIONS = 8
+_VERSION_CHARACTERS = 120
+_DIGEST_CHARACTERS = 64
+
+
+def tool_use(answers: Iterable[ClientAnswer], measured: Iterable[ClientMeasurement]) -> ToolUse | None:
+    """Return the provenance of a trial; None if no client answered."""
+    answers = tuple(answers)
+    if not answers:
+        return None
+    first = answers[0]
+    return ToolUse(
+        versions=tuple(sorted(clients_by_version(measured)))[:MAX_VERSIONS],
+        argv_client=first.client,
+        argv=tuple(quote(word, MAX_ARGUMENT_CHARACTERS) for word in first.document.argv[:MAX_ARGUMENTS]),
+        raw_sha256=_digest_of_all(answers),
+    )
+
+
+def clients_by_version(measured: Iterable[ClientMeasurement]) -> Mapping[str, list[int]]:
+    """Return the clients of each version, such as `fio 3.39`, without clients whose version is unknown."""
+    found = defaultdict[str, list[int]](list)
+    for item in measured:
+        version = quote(item.measurement.tool_version, _VERSION_CHARACTERS)
+        if version:
+            found[f"{quote(item.measurement.tool, _VERSION_CHARACTERS)} {version}"].append(item.client)
+    return found
+
+
+def listing(digests: Mapping[str, str]) -> str:
+    """Return the output of `sha256sum` for files with those digests, by name."""
+    return "".join(f"{digests[name]}  {name}\n" for name in sorted(digests))
+
+
+def _digest_of_all(answers: Iterable[ClientAnswer]) -> str | None:
+    """Return the digest over all clients; None if one of them sent none."""
+    lines = list(_lines(answers))
+    return sha256("".join(lines).encode()).hexdigest() if all(lines) else None
+
+
+def _lines(answers: Iterable[ClientAnswer]) -> Iterator[str]:
+    for answer in answers:
+        digest = answer.document.raw_sha256
+        yield f"{digest}  client-{answer.client}\n" if len(digest) == _DIGEST_CHARACTERS else ""

@@ -18,9 +18,9 @@ from math import inf
 from statistics import fmean
 
 from plimsoll.api.names import Layer, Operation, Verdict
-from plimsoll.api.result import BenchmarkResult, OperationSummary
-from plimsoll.measure.checking.host_checks import CACHE_SIZED
-from plimsoll.measure.checking.phase_checks import PHASES_APART
+from plimsoll.api.operation import OperationSummary
+from plimsoll.api.result import BenchmarkResult
+from plimsoll.measure.checks.registry import CACHE_SIZED, PHASES_APART
 from plimsoll.measure.summary import counted
 
 TOO_HIGH = (CACHE_SIZED.reason, PHASES_APART.reason)

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from plimsoll.api.matrix import Matrix, MatrixMember
 from plimsoll.measure.intake import ClientMeasurement
-from plimsoll.measure.series import rounded_iops
+from plimsoll.measure.timeline import rounded_iops
 
 N = TypeVar("N", int, float)
 

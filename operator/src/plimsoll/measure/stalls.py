@@ -1,35 +1,143 @@
-"""Time in which nothing completed.
-
-Two sources show it: the one-second cells of a series, which may be empty, and the gaps between completions, which some
-tools report in finer intervals and which are used where they exist. Neither counts syncs, since no tool logs when they
-completed. All clients stall when every one of them is idle; a client stalls alone in the rest of its own idle time,
-except near a common stall, which may begin and end a little differently on each client.
-
-A client that waits for a sync completes nothing meanwhile, which is not a stall. Slow storage does not stall either:
-the pace, the number of operations per second in the time that is not idle, must rule out chance. docs/trust.md has the
-reasoning.
-"""
+"""Time in which nothing completed, and freezes: times in which all operations in flight wait at once."""
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
 from plimsoll.api.names import Operation
 from plimsoll.api.result import Stalls
-from plimsoll.measure.freezes import LONG, VERY_LONG, Activity, IdleTime, Resolution, freezes_among
 from plimsoll.measure.intake import ClientMeasurement
 from plimsoll.measure.sample import Gaps
-from plimsoll.measure.series import Share
-from plimsoll.measure.stretches import both, joined, length_of, without
-from plimsoll.measure.window import NANOSECONDS, Interval
+from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, both, joined, length_of, without
+
+LEAST_PART = 0.05
+"""Part of the window that freezes take before they count."""
+LONG = NANOSECONDS
+"""A stretch of this length that cannot be chance is a stall by itself."""
+VERY_LONG = 2 * NANOSECONDS
+"""A stretch of this length is a stall by itself unless the pace is slow."""
+
+_MILLISECOND = 10**6
+_FREEZE = 100 * _MILLISECOND
+"""Every freeze of this length is found, unless the tool reports its completions too coarsely."""
+_CLOCK_DIFFERENCE = 10 * _MILLISECOND
+"""The tolerated difference between the clients' clocks."""
+_LEAST_MISSED = 20
+_LEAST_MISSED_BY_ONE = 150
+_QUEUES_BETWEEN = 4
+_NO_BATCH = 500 * _MILLISECOND
+"""A pause of this length is a freeze, however much completes at once before and after it, unless little does."""
+_UNUSUAL = 3
+"""On slow storage, a stretch this many times as long as usual is a freeze."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activity:
+    """The operations of a client, or of all clients.
+
+    Attributes:
+        ios: operations completed in the window.
+        in_flight: the least number of operations that were in flight all the time.
+
+    """
+
+    ios: float
+    in_flight: int
+
+    @classmethod
+    def total(cls, parts: Collection["Activity"]) -> "Activity":
+        """Return the operations of all parts together."""
+        return cls(ios=sum(part.ios for part in parts), in_flight=sum(part.in_flight for part in parts))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolution:
+    """How precisely idle time is known, in nanoseconds.
+
+    Attributes:
+        blur: how much longer than it appears a freeze may have been.
+        least: the shortest stretch to consider.
+
+    """
+
+    blur: int
+    least: int
+
+    @classmethod
+    def of(cls, width: int) -> "Resolution":
+        """Return the resolution if the coarsest tool reports its completions in intervals of that width."""
+        blur = width + _CLOCK_DIFFERENCE
+        return cls(blur=blur, least=max(_FREEZE - blur, width))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdleTime:
+    """The idle time of a client, or of all clients together, in seconds.
+
+    Attributes:
+        stalled: in stretches that are stalls by themselves.
+        frozen: in shorter freezes.
+        unsure: how much longer the freezes may have been.
+
+    """
+
+    stalled: float
+    frozen: float
+    unsure: float
+
+    @classmethod
+    def within(cls, stalls: Iterable[Interval], freezes: Collection[Interval], resolution: Resolution) -> "IdleTime":
+        """Return the time in these stretches."""
+        return cls(
+            stalled=length_of(stalls) / NANOSECONDS,
+            frozen=length_of(freezes) / NANOSECONDS,
+            unsure=len(freezes) * resolution.blur / NANOSECONDS,
+        )
+
+    @property
+    def seconds(self) -> float:
+        """All certain idle time."""
+        return self.stalled + self.frozen
+
+    def charged(self, window: float, *, stalls_count: bool) -> float:
+        """Return the seconds that count against the numbers: none that may be chance, and no few short freezes."""
+        stalled = self.stalled if stalls_count else 0.0
+        freezes_count = stalled or self.frozen + self.unsure >= LEAST_PART * window
+        return stalled + self.frozen if freezes_count else stalled
+
+
+def freezes_among(
+    idle: Sequence[Interval], stalls: Sequence[Interval], activity: Activity, window: Interval, resolution: Resolution
+) -> list[Interval]:
+    """Return the stretches of the known idle time in the window that are freezes, without parts of stalls."""
+    seen = [stretch for stretch in idle if stretch.length >= resolution.least]
+    active = window.length - length_of(seen)
+    if not active or not activity.ios:
+        return []
+    missed = max(_LEAST_MISSED, _LEAST_MISSED_BY_ONE / max(1, activity.in_flight))
+    if _is_slow(seen, activity, window, _FREEZE):
+        # The pace between such stretches is unknown; that of the whole window is known.
+        least = max(float(_NO_BATCH), missed * window.length / activity.ios)
+    else:
+        least = max(float(resolution.least), missed * active / activity.ios)
+        if _is_slow(idle, activity, window, _FREEZE // 2):
+            least = max(least, _UNUSUAL * length_of(idle) / len(idle))
+    return [stretch for stretch in without(seen, stalls) if stretch.length >= least]
+
+
+def _is_slow(stretches: Sequence[Interval], activity: Activity, window: Interval, time_for_many: int) -> bool:
+    """Whether only a few queues complete between two stretches, in little time."""
+    active, number = window.length - length_of(stretches), len(stretches)
+    return activity.ios < _QUEUES_BETWEEN * activity.in_flight * number and active < time_for_many * number
+
 
 LEAST_PACE = 10
 """The least operations per second, outside stalls, at which an empty second may be a stall: even if completions came at
 random, fewer than one second in 20 000 would be empty."""
 _CHANCE = 100
 """One of so many trials may have a second that is empty by chance, however many clients and seconds it has."""
-_MILLISECOND = 10**6
+
 _BESIDE_SYNC = 100 * _MILLISECOND
 """The time between a sync and the completions before and after it belongs to the sync."""
 

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 
-from plimsoll.api.result import Statistic
+from plimsoll.api.operation import Statistic
 
 CONFIDENCE = 0.95
 

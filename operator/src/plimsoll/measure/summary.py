@@ -11,13 +11,13 @@ from typing import Protocol, TypeVar
 
 from plimsoll.api.matrix import Matrix
 from plimsoll.api.names import AbortReason, Operation, Outcome, Verdict
-from plimsoll.api.result import Finding, OperationResult, OperationSummary, Statistic, Summary, Trial
-from plimsoll.measure.checking import checks
-from plimsoll.measure.checking.check import CheckedValue, by_reason, evaluate, verdict_of, worst_of
-from plimsoll.measure.latency import PERCENTILES, merge_latencies
-from plimsoll.measure.quantities import by_operation, counts_operations
+from plimsoll.api.operation import OperationResult, OperationSummary, Statistic
+from plimsoll.api.result import Finding, Summary, Trial
+from plimsoll.measure.checks import registry
+from plimsoll.measure.checks.check import CheckedValue, by_reason, evaluate, passes_text, quote, verdict_of, worst_of
+from plimsoll.measure.histogram import PERCENTILES, merge_latencies
+from plimsoll.measure.rates import by_operation, counts_operations
 from plimsoll.measure.statistics import describe
-from plimsoll.measure.wording import passes_text, quote
 
 _NAMED_CAUSES = 8
 _MESSAGE_CHARACTERS = 500
@@ -117,12 +117,12 @@ def _cause(trial: Trial | None) -> str:
 def _replication(missing: Mapping[int, str], replaced: Sequence[Trial], good: int) -> tuple[Finding, ...]:
     if not good:
         detail = f"no repetition counts: {_listed(missing.items()) or 'none is planned'}"
-        return evaluate(checks.NO_TRIAL_COUNTS, [CheckedValue(value=0, detail=detail)])
+        return evaluate(registry.NO_TRIAL_COUNTS, [CheckedValue(value=0, detail=detail)])
     absent = CheckedValue(value=len(missing), detail=f"planned repetitions do not count: {_listed(missing.items())}")
     return (
-        *evaluate(checks.PASSES_MISSING, [absent]),
+        *evaluate(registry.PASSES_MISSING, [absent]),
         *judge_replaced(replaced),
-        *evaluate(checks.UNREPLICATED, [CheckedValue(value=good)]),
+        *evaluate(registry.UNREPLICATED, [CheckedValue(value=good)]),
     )
 
 
@@ -133,7 +133,7 @@ def judge_replaced(
     causes = _listed(((trial.pass_number, _cause(trial)) for trial in replaced), named)
     number = "1 attempt was" if len(replaced) == 1 else f"{len(replaced)} attempts were"
     again = CheckedValue(value=len(replaced), detail=f"{number} replaced: {causes}")
-    return evaluate(checks.ATTEMPTS_REPLACED, [again])
+    return evaluate(registry.ATTEMPTS_REPLACED, [again])
 
 
 def same_tool(good: Sequence[Trial]) -> tuple[Finding, ...]:
@@ -144,7 +144,7 @@ def same_tool(good: Sequence[Trial]) -> tuple[Finding, ...]:
             passes[trial.tool.versions].add(trial.pass_number)
     named = _listed((number, ", ".join(versions)) for versions, numbers in passes.items() for number in numbers)
     detail = f"the version of the tool differs between repetitions: {named}"
-    return evaluate(checks.VERSIONS_CHANGED, [CheckedValue(value=len(passes), detail=detail)])
+    return evaluate(registry.VERSIONS_CHANGED, [CheckedValue(value=len(passes), detail=detail)])
 
 
 def _listed(causes: Iterable[tuple[int, str]], named: Callable[[Collection[int]], str] = passes_text) -> str:

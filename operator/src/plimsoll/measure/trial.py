@@ -1,36 +1,83 @@
 """Turns the documents of a trial's clients into its numbers and their verdict."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean, median
 
 from plimsoll.api.line import Probe
 from plimsoll.api.names import Operation, Verdict
+from plimsoll.api.operation import OperationResult, Rates
 from plimsoll.api.provenance import ToolUse
-from plimsoll.api.result import ClientSummary, Finding, Hosts, OperationResult, Stalls, Window
-from plimsoll.api.surroundings import ClusterSummary, Osds
-from plimsoll.measure.checking.check import verdict_of
-from plimsoll.measure.checking.evidence import Evidence
-from plimsoll.measure.checking.judge import judge
-from plimsoll.measure.cluster import cluster_summary
-from plimsoll.measure.hosts import host_summary, hosts_of
-from plimsoll.measure.intake import ClientMeasurement, Intake, TrialFacts, receive
-from plimsoll.measure.latency import merge_samples
-from plimsoll.measure.line.clients import client_load
-from plimsoll.measure.line.observation import Observation, observed, probe_of
+from plimsoll.api.result import ClientSummary, Finding, Stalls, Window
+from plimsoll.api.surroundings import ClusterSummary, Hosts, HostSummary, Osds, Spread
+from plimsoll.measure.checks.check import by_reason, clients_text, quote, verdict_of, worst_of
+from plimsoll.measure.checks.evidence import Evidence
+from plimsoll.measure.checks.judge import judge
+from plimsoll.measure.checks.links import judge_links
+from plimsoll.measure.cluster import cluster_summary, osds_summary
+from plimsoll.measure.histogram import merge_latencies, merge_samples
+from plimsoll.measure.intake import MAX_VERSIONS, ClientMeasurement, Intake, TrialFacts, receive, tool_use
+from plimsoll.measure.line.observe import Observation, client_load, observed, probe_of
 from plimsoll.measure.matrix import MatrixCell, cells_of
-from plimsoll.measure.osds import osds_summary
-from plimsoll.measure.provenance import tool_use
-from plimsoll.measure.quantities import Quantities, by_operation
-from plimsoll.measure.rates import OperationRates, rates_of
-from plimsoll.measure.sample import ClientDocument
-from plimsoll.measure.series import Share, rounded_iops, series_of
+from plimsoll.measure.rates import OperationRates, Quantities, by_operation, rates_of, steady_state_of
+from plimsoll.measure.sample import ClientDocument, HostUse
 from plimsoll.measure.stalls import Standstill, standstill_of
-from plimsoll.measure.steady import steady_state_of
-from plimsoll.measure.window import NANOSECONDS, Interval, common_interval, union_interval, window_of
-from plimsoll.measure.wording import clients_text, quote
+from plimsoll.measure.timeline import (
+    NANOSECONDS,
+    Interval,
+    Share,
+    common_interval,
+    rounded_iops,
+    series_of,
+    union_interval,
+    window_of,
+)
 
-__all__ = ["TrialFacts", "TrialNumbers", "measure_trial"]
+_DECIMALS = 4
+_MOST_BYTES = 2**63
+
+
+def host_summary(host: HostUse) -> HostSummary:
+    """Return a host's part of the result."""
+    device = host.device
+    return HostSummary(
+        cpu=_rounded(host.cpu.used),
+        cpu_limit=_rounded(host.cpu.limit),
+        throttled_seconds=_rounded(host.cpu.throttled_seconds),
+        node_cpu_busy=round(host.cpu.node_busy, _DECIMALS),
+        memory_bytes=host.memory.used,
+        received_bytes_per_second=round(host.network.received),
+        sent_bytes_per_second=round(host.network.sent),
+        device_read_bytes_per_second=round(device.read) if device else None,
+        device_written_bytes_per_second=round(device.written) if device else None,
+        device_busy=min(1.0, round(device.busy, _DECIMALS)) if device else None,
+        device_queue=round(device.queue, _DECIMALS) if device else None,
+        device_read_request_bytes=_request_bytes(device.read, device.reads) if device else None,
+        device_write_request_bytes=_request_bytes(device.written, device.writes) if device else None,
+    )
+
+
+def hosts_of(hosts: Sequence[HostSummary]) -> Hosts | None:
+    """Summarise the observed hosts; None if there are none. A quantity that no host reports is absent."""
+    quantities = [name for name in Hosts.model_fields if name != "clients"]
+    return Hosts(clients=len(hosts), **{name: _spread(hosts, name) for name in quantities}) if hosts else None
+
+
+def _request_bytes(volume: float, requests: float | None) -> int | None:
+    """Return the mean size of a request from bytes and requests per second; None without requests, or beyond 2^63."""
+    mean = volume / requests if requests else _MOST_BYTES
+    return round(mean) if mean < _MOST_BYTES else None
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, _DECIMALS)
+
+
+def _spread(hosts: Sequence[HostSummary], quantity: str) -> Spread | None:
+    known = [value for host in hosts if (value := getattr(host, quantity)) is not None]
+    return Spread(min=min(known), median=median(known), max=max(known)) if known else None
+
 
 MAX_SLOWEST = 8
 MAX_WARNINGS = 20
@@ -202,3 +249,87 @@ def _warnings(intake: Intake) -> tuple[str, ...]:
     if len(lines) <= MAX_WARNINGS:
         return tuple(lines)
     return (*lines[: MAX_WARNINGS - 1], f"{len(lines) - MAX_WARNINGS + 1} more warnings")
+
+
+_MESSAGE_CHARACTERS = 500
+
+
+def combined(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
+    """Return the numbers of a trial: those of a single round, or the means of the rounds' rates.
+
+    Several rounds have no time in common, so the result has no window and no series. The cells of all rounds are judged
+    together.
+    """
+    matrix, links = judge_links([one.matrix for one in rounds])
+    if len(rounds) == 1:
+        findings = (*rounds[0].findings, *links)
+        warnings = _rounds_warnings(rounds, matrix)
+        return replace(rounds[0], verdict=verdict_of(findings), findings=findings, matrix=matrix, warnings=warnings)
+    findings = (*_findings(rounds), *links)
+    slowest = sorted((client for one in rounds for client in one.slowest), key=lambda client: client.iops)
+    return TrialNumbers(
+        verdict=verdict_of(findings),
+        findings=findings,
+        window=None,
+        stalls=None,
+        operations=tuple(_operations(rounds)),
+        hosts=None,
+        slowest=tuple(slowest[:MAX_SLOWEST]),
+        osds=None,
+        cluster=next((one.cluster for one in rounds if one.cluster), None),
+        tool=_tool(rounds),
+        warnings=_rounds_warnings(rounds, matrix),
+        matrix=matrix,
+    )
+
+
+def _rounds_warnings(rounds: Sequence[TrialNumbers], matrix: Sequence[MatrixCell]) -> tuple[str, ...]:
+    lines = (line for one in rounds for line in one.warnings)
+    return tuple(dict.fromkeys((*_local_pairs(matrix), *lines)))[:MAX_WARNINGS]
+
+
+def _local_pairs(matrix: Sequence[MatrixCell]) -> Iterator[str]:
+    """Yield that the rates include pairs which no check compares with others, if they do."""
+    if local := sum(cell.is_local for cell in matrix):
+        yield (
+            f"{local} of {len(matrix)} pairs are on one node: the network between nodes does not limit their rates, "
+            "which count like those of the others"
+        )
+
+
+def _findings(rounds: Sequence[TrialNumbers]) -> Iterator[Finding]:
+    """Yield the worst finding of each reason, with its round."""
+    numbered = ((number, finding) for number, one in enumerate(rounds, start=1) for finding in one.findings)
+    for number, worst in map(worst_of, by_reason(numbered)):
+        message = quote(f"round {number} of {len(rounds)}: {worst.message}", _MESSAGE_CHARACTERS)
+        yield worst.model_copy(update={"message": message})
+
+
+def _operations(rounds: Sequence[TrialNumbers]) -> Iterator[OperationResult]:
+    results_of = by_operation((result for one in rounds for result in one.operations), lambda result: result.operation)
+    for operation, results in results_of.items():
+        yield OperationResult(
+            operation=operation,
+            ios=sum(result.ios for result in results),
+            bytes=sum(result.bytes for result in results),
+            rates=_mean([result.rates for result in results]),
+            whole_run=_mean([result.whole_run for result in results]),
+            sum_of_rates=_mean([result.sum_of_rates for result in results]),
+            latency=merge_latencies(result.latency for result in results),
+        )
+
+
+def _mean(rates: Sequence[Rates]) -> Rates:
+    return Rates(
+        iops=rounded_iops(fmean(rate.iops for rate in rates)),
+        bytes_per_second=round(fmean(rate.bytes_per_second for rate in rates)),
+    )
+
+
+def _tool(rounds: Sequence[TrialNumbers]) -> ToolUse | None:
+    """Return the versions of all rounds and the command of the first; no digest covers several rounds."""
+    used = [one.tool for one in rounds if one.tool]
+    if not used:
+        return None
+    versions = sorted({version for one in used for version in one.versions})
+    return used[0].model_copy(update={"versions": tuple(versions[:MAX_VERSIONS]), "raw_sha256": None})

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from plimsoll.api.line import Ending, Objective, Vary
-from plimsoll.measure.line.bound import lower_bound
-from plimsoll.measure.line.wording import UNKNOWN, objectives_text
+from plimsoll.measure.line.model import lower_bound
+from plimsoll.measure.line.summary import UNKNOWN, objectives_text
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.document import Part
 from plimsoll.metrics.sample import Sample

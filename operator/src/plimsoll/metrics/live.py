@@ -7,7 +7,7 @@ import prometheus_client
 from prometheus_client.registry import Collector
 
 from plimsoll.api.names import Outcome, RunPhase, Verdict
-from plimsoll.api.result import OperationResult
+from plimsoll.api.operation import OperationResult
 from plimsoll.api.state import RunState, TrialKey
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.families import families

@@ -22,8 +22,8 @@ from plimsoll.api.result import Fingerprint
 from plimsoll.api.volume import Volume
 from plimsoll.plan.ceph import base_name, file_system_name
 from plimsoll.plan.document import Plan, Point
-from plimsoll.tools.base import TargetKind
 from plimsoll.tools.registry import TOOLS
+from plimsoll.tools.target import TargetKind
 
 _STORAGE_CLASS_IDENTITY = ("name", "provisioner", "parameters", "mountOptions")
 _PREPARE_IDENTITY = {"per_trial", "prefill", "precondition", "discard", "drop_caches", "fill_percent"}

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from plimsoll.measure.compare.matching import Pair
+from plimsoll.measure.compare.values import Pair
 from plimsoll.plan.fingerprint import Difference, differences
 
 

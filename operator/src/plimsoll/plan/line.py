@@ -1,8 +1,8 @@
 """The search for the line at a point of a plan: its settings, and the point at one of its loads."""
 
 from plimsoll.api.line import LineSearch
-from plimsoll.measure.line.offer import Offer
-from plimsoll.measure.line.settings import Settings
+from plimsoll.measure.intake import Offer
+from plimsoll.measure.line.model import Settings
 from plimsoll.plan.document import Point
 from plimsoll.tools.base import ToolParameters
 from plimsoll.tools.registry import TOOLS

@@ -10,21 +10,10 @@ from plimsoll.api.volume import Volume
 from plimsoll.plan.rules import NO_USE_OF_SERVERS
 from plimsoll.plan.searches import impossible_searches, with_a_load
 from plimsoll.plan.sweep import Sweep
-from plimsoll.tools.base import (
-    AnyTool,
-    DataSet,
-    ImageTarget,
-    PeerTarget,
-    StepContext,
-    StepKind,
-    TargetKind,
-    Timing,
-    ToolParameters,
-    VolumeKind,
-    VolumeTarget,
-)
+from plimsoll.tools.base import AnyTool, StepContext, StepKind, Timing, ToolParameters
 from plimsoll.tools.cast import MAX_CELLS, MAX_ROUNDS
 from plimsoll.tools.registry import cell_count
+from plimsoll.tools.target import DataSet, ImageTarget, PeerTarget, TargetKind, VolumeKind, VolumeTarget
 
 _MIB = 2**20
 _LEAST_READERS = 2

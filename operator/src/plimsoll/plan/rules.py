@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from plimsoll.api.line import Vary
 from plimsoll.api.schema import Rule
-from plimsoll.tools.base import AnyTool, TargetKind
+from plimsoll.tools.base import AnyTool
+from plimsoll.tools.target import TargetKind
 
 NO_USE_OF_SERVERS = (
     "has no effect, because no workload has a tool whose clients connect to servers; remove it, or add such a workload"

@@ -6,8 +6,8 @@ from math import ceil
 
 from plimsoll.api.errors import Problem, field_path
 from plimsoll.api.line import LineSearch, Vary
-from plimsoll.measure.latency import MINIMUM_BEYOND
-from plimsoll.measure.line.settings import Settings
+from plimsoll.measure.histogram import MINIMUM_BEYOND
+from plimsoll.measure.line.model import Settings
 from plimsoll.plan.line import settings_of
 from plimsoll.plan.rules import cannot_vary
 from plimsoll.plan.sweep import Sweep

@@ -2,10 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from plimsoll.measure.compare.conclusion import Conclusion
-from plimsoll.measure.compare.metrics import Metric, operation_text
-from plimsoll.measure.compare.results import Comparison, MeanComparison, MetricComparison, PointComparison
-from plimsoll.measure.compare.wording import (
+from plimsoll.measure.compare.comparison import (
     change_text,
     conclusion_text,
     interval_text,
@@ -17,6 +14,9 @@ from plimsoll.measure.compare.wording import (
     trials_text,
     verdict_text,
 )
+from plimsoll.measure.compare.sides import Comparison, MeanComparison, MetricComparison, PointComparison
+from plimsoll.measure.compare.tests import Conclusion
+from plimsoll.measure.compare.values import Metric, operation_text
 from plimsoll.report.figure import chunks, colour, part_text, vertical_line
 from plimsoll.report.overview import value_text
 from plimsoll.report.runs import Compared

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from plimsoll.api.result import Latency
+from plimsoll.api.operation import Latency
 from plimsoll.measure.histogram import OPEN_BIN, Histogram, HistogramError, bin_bounds
 from plimsoll.report.figure import (
     MOST_FIGURES,

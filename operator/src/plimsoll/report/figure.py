@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from plimsoll.api.duration import format_duration
 from plimsoll.api.names import Verdict
-from plimsoll.api.result import Statistic
+from plimsoll.api.operation import Statistic
 from plimsoll.report.text import count_text
 from plimsoll.report.view import Block, Chart, Json, Text
 

@@ -3,9 +3,8 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from plimsoll.measure.hypotheses.decision import Decision, Form
-from plimsoll.measure.hypotheses.inference import Interval
-from plimsoll.measure.hypotheses.wording import expectation_text, interval_texts, known_end_text
+from plimsoll.measure.hypotheses.decide import Decision, Form, expectation_text, interval_texts, known_end_text
+from plimsoll.measure.hypotheses.judge import Interval
 from plimsoll.report.text import NONE
 from plimsoll.report.view import Block, Cell, Section, Table, Text
 

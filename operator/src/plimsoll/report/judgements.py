@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from plimsoll.measure.compare.conclusion import Conclusion
-from plimsoll.measure.compare.metrics import operation_text
-from plimsoll.measure.compare.results import Ratios, ratios_of
-from plimsoll.measure.compare.wording import change_text
+from plimsoll.measure.compare.comparison import change_text
+from plimsoll.measure.compare.sides import Ratios, ratios_of
+from plimsoll.measure.compare.tests import Conclusion
+from plimsoll.measure.compare.values import operation_text
 from plimsoll.plan.fingerprint import Difference
 from plimsoll.report.overview import value_text
 from plimsoll.report.suites import ComparedVariants, ReportedRound, ReportedSuite

@@ -7,7 +7,7 @@ from statistics import median
 
 from plimsoll.api.line import Line, Objective, ProbeOutcome, Vary
 from plimsoll.api.names import Verdict
-from plimsoll.measure.line.wording import (
+from plimsoll.measure.line.summary import (
     headline_text,
     interval_text,
     load_text,

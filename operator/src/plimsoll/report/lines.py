@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 
-from plimsoll.measure.line.uncounted import uncounted_text
-from plimsoll.measure.line.wording import (
+from plimsoll.measure.line.summary import (
     ending_sentence,
     ending_text,
     headline_text,
     interval_text,
+    line_probes_text,
     load_text,
     objectives_text,
     outcome_text,
-    probes_text,
     rounded_load,
+    uncounted_text,
     unit_text,
     width_text,
 )
@@ -119,7 +119,7 @@ def _line_row(workload: SearchedWorkload, one: PlottedSearch, *, several: bool) 
         Cell(text=unit_text(search)),
         Cell(text=interval_text(line, search), sort=line.low),
         Cell(text=width_text(line), sort=line.width_percent),
-        Cell(text=probes_text(line), sort=line.probes),
+        Cell(text=line_probes_text(line), sort=line.probes),
         Cell(text=ending_text(line), title=_ending(workload, one)),
     ]
 

@@ -8,7 +8,7 @@ from statistics import median
 from plimsoll.api.matrix import Matrix, Pair
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.measure.wording import number_text, percent_text
+from plimsoll.measure.checks.check import number_text, percent_text
 from plimsoll.report.figure import MOST_FIGURES, limited
 from plimsoll.report.runs import ReportedRun
 from plimsoll.report.text import NONE, count_text

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pydantic import JsonValue, ValidationError
 
 from plimsoll.api.names import Operation, Verdict
+from plimsoll.api.operation import OperationSummary
 from plimsoll.api.quantity import parse_quantity
-from plimsoll.api.result import BenchmarkResult, OperationSummary
+from plimsoll.api.result import BenchmarkResult
 from plimsoll.measure.summary import counted
 from plimsoll.report.runs import ReportedRun
 from plimsoll.report.text import count_text

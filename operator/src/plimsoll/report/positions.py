@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 
-from plimsoll.api.result import BenchmarkResult, OperationResult, Trial
+from plimsoll.api.operation import OperationResult
+from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.report.figure import MOST_FIGURES, limited, linear_axis
 from plimsoll.report.points import does_data_set_once, verdict_text
 from plimsoll.report.runs import ReportedRun

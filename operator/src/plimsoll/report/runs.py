@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.measure.compare.results import Comparison
+from plimsoll.measure.compare.sides import Comparison
 from plimsoll.measure.limits import LayerRow
 from plimsoll.plan.likeness import Likeness
 

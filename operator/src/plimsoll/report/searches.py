@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from plimsoll.api.line import NOTHING_TRIED, Line, LineSearch, Objective, ProbeOutcome
 from plimsoll.api.names import Operation
 from plimsoll.api.result import BenchmarkResult, Trial
-from plimsoll.measure.line.probe import arrived_load
+from plimsoll.measure.line.model import arrived_load
 from plimsoll.report.points import axes_of, axis_text, axis_value
 from plimsoll.report.runs import ReportedRun
 

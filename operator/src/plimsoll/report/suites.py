@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from plimsoll.measure.compare.conclusion import Conclusion
-from plimsoll.measure.hypotheses.decision import Decision
+from plimsoll.measure.compare.tests import Conclusion
+from plimsoll.measure.hypotheses.decide import Decision
 from plimsoll.report.runs import Compared, ReportedRun
 from plimsoll.studies.comparison import StudyComparison
 from plimsoll.suite.history.history import JudgedRound

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from plimsoll.api.line import LineSearch
-from plimsoll.api.result import BenchmarkResult, OperationSummary, Statistic
-from plimsoll.measure.latency import PERCENTILES
-from plimsoll.measure.line.wording import headline_text, probes_text
+from plimsoll.api.operation import OperationSummary, Statistic
+from plimsoll.api.result import BenchmarkResult
+from plimsoll.measure.histogram import PERCENTILES
+from plimsoll.measure.line.summary import headline_text, line_probes_text
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.summary import counted, iops_of
 from plimsoll.report.points import drawable, is_steady, longest_stall, verdict_text
@@ -59,7 +60,9 @@ def _search_row(run: ReportedRun | None, result: BenchmarkResult, search: LineSe
         *_described(run, result),
         *[Cell(text=NONE)] * (_COLUMNS_OF_NUMBERS + 1),
         Cell(
-            text=probes_text(line), sort=line.probes, title=f"probes of a search; it may make {result.spec.repetitions}"
+            text=line_probes_text(line),
+            sort=line.probes,
+            title=f"probes of a search; it may make {result.spec.repetitions}",
         ),
         Cell(text=NONE),
         Cell(text=" ".join(filter(None, (headline_text(line, search), reasons)))),

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from plimsoll.api.duration import format_duration
 from plimsoll.api.names import Layer
-from plimsoll.measure.compare.metrics import Metric
+from plimsoll.measure.compare.values import Metric
 from plimsoll.measure.limits import Best, LayerRow
 from plimsoll.measure.rates import rate_text
 

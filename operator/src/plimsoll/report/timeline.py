@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from plimsoll.api.names import Operation, Outcome, Verdict
-from plimsoll.api.result import BenchmarkResult, OperationResult, Series, Trial
+from plimsoll.api.operation import OperationResult, Series
+from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.measure.summary import counted
 from plimsoll.report.figure import colour, dash, linear_axis, vertical_line
 from plimsoll.report.points import does_data_set_once, drawable, longest_stall, verdict_text

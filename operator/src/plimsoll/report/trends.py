@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from plimsoll.api.names import Operation
-from plimsoll.measure.compare.metrics import Metric, operation_text
+from plimsoll.measure.compare.values import Metric, operation_text
 from plimsoll.plan.fingerprint import Difference
 from plimsoll.report.figure import (
     MICROSECOND,

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from plimsoll.api.names import Operation, Outcome, Verdict
-from plimsoll.api.result import BenchmarkResult, OperationSummary, Trial
+from plimsoll.api.operation import OperationSummary
+from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.summary import counted
 from plimsoll.report.figure import (

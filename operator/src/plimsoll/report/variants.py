@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from plimsoll.api.names import Operation, Verdict
-from plimsoll.api.result import BenchmarkResult, OperationSummary, Statistic
+from plimsoll.api.operation import OperationSummary, Statistic
+from plimsoll.api.result import BenchmarkResult
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.summary import iops_of
 from plimsoll.report.figure import (

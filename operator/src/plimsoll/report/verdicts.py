@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from plimsoll.api.names import Outcome, Verdict
 from plimsoll.api.result import BenchmarkResult, Finding
-from plimsoll.measure.checking.check import verdict_of
-from plimsoll.measure.line.wording import probes_made
+from plimsoll.measure.checks.check import verdict_of
+from plimsoll.measure.line.summary import probes_made
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.summary import counted, iops_of
 from plimsoll.report.lines import headline_sentences

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from plimsoll.api.environment import CephDescription, OsdsDescription
 from plimsoll.api.names import Layer, Verdict
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.measure.hypotheses.decision import decide
-from plimsoll.measure.hypotheses.samples import MeasuredRun
+from plimsoll.measure.hypotheses.decide import decide
+from plimsoll.measure.hypotheses.select import MeasuredRun
 from plimsoll.measure.limits import LayerRow
 from plimsoll.studies.model import Study
 from plimsoll.studies.shares import LayerShare, PublishedRange, Ratio, Share, published_range

@@ -11,7 +11,7 @@ from plimsoll.api.errors import Problem, SpecError
 from plimsoll.api.hypothesis import CLIENTS, Hypothesis, Selector
 from plimsoll.api.model import Model
 from plimsoll.api.names import Layer, Operation
-from plimsoll.measure.hypotheses.selection import P, VariantRun
+from plimsoll.measure.hypotheses.select import P, VariantRun
 from plimsoll.studies.published import Origin, Published, Unit
 
 _PERCENT = 100

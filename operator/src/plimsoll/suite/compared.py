@@ -6,15 +6,12 @@ from dataclasses import dataclass
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite import SuiteSpec
 from plimsoll.api.suite_comparison import Allowance, SuiteComparison
-from plimsoll.measure.compare.comparison import compare
-from plimsoll.measure.compare.conclusion import Conclusion
-from plimsoll.measure.compare.doubts import repeated_too_often
-from plimsoll.measure.compare.inference import MINIMUM_TRIALS
-from plimsoll.measure.compare.matching import Pair, match_points
-from plimsoll.measure.compare.metrics import RegressionRule
-from plimsoll.measure.compare.repeats import RepeatsDifferError, as_one_run
-from plimsoll.measure.compare.results import Comparison
-from plimsoll.measure.wording import first_few
+from plimsoll.measure.checks.check import first_few
+from plimsoll.measure.compare.comparison import compare, repeated_too_often
+from plimsoll.measure.compare.noise import RepeatsDifferError, as_one_run
+from plimsoll.measure.compare.sides import Comparison
+from plimsoll.measure.compare.tests import MINIMUM_TRIALS, Conclusion
+from plimsoll.measure.compare.values import Pair, RegressionRule, match_points
 from plimsoll.plan.fingerprint import Difference
 from plimsoll.plan.likeness import Likeness, likeness_of
 from plimsoll.suite.differences import FieldChange, changes_between

@@ -13,8 +13,8 @@ from plimsoll.api.suite_status import (
     HypothesisResult,
     RoundVerdict,
 )
-from plimsoll.measure.hypotheses.decision import decide_all
-from plimsoll.measure.hypotheses.samples import measured_run
+from plimsoll.measure.hypotheses.decide import decide_all
+from plimsoll.measure.hypotheses.select import measured_run
 from plimsoll.plan.fingerprint import leaves
 from plimsoll.suite.compared import comparisons_of, rule_of
 from plimsoll.suite.history.history import History

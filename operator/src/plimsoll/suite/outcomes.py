@@ -11,12 +11,12 @@ from plimsoll.api.suite_status import (
     HypothesisOutcome,
     HypothesisResult,
 )
-from plimsoll.measure.compare.conclusion import Conclusion
-from plimsoll.measure.compare.metrics import Metric
-from plimsoll.measure.compare.results import Change, Comparison, ratios_of
-from plimsoll.measure.compare.wording import change_text, mean_text, place_of, quantity_text
-from plimsoll.measure.hypotheses.decision import Decision
-from plimsoll.measure.wording import quote
+from plimsoll.measure.checks.check import quote
+from plimsoll.measure.compare.comparison import change_text, mean_text, place_of, quantity_text
+from plimsoll.measure.compare.sides import Change, Comparison, ratios_of
+from plimsoll.measure.compare.tests import Conclusion
+from plimsoll.measure.compare.values import Metric
+from plimsoll.measure.hypotheses.decide import Decision
 from plimsoll.suite.compared import VariantComparison
 from plimsoll.suite.history.family import Against, Found
 from plimsoll.suite.history.judging import RoundJudgement, VariantJudgement

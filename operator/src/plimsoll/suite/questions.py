@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from plimsoll.api.errors import Problem
 from plimsoll.api.hypothesis import Hypothesis, Quantity
 from plimsoll.api.suite import SuiteSpec
-from plimsoll.measure.hypotheses.selection import VariantRun, impossible
+from plimsoll.measure.hypotheses.select import VariantRun, impossible
 from plimsoll.plan.document import Plan
 
 

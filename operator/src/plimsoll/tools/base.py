@@ -18,7 +18,7 @@ from plimsoll.api.names import Layer, Operation
 from plimsoll.api.schema import Rule
 from plimsoll.api.state import LiveRate
 from plimsoll.api.storage import KeyringReference
-from plimsoll.measure.quantities import Quantities
+from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.cast import ACTOR_CLIENT, AGENTS, Cast, Executor, RosterMember, all_at_once, choose_clients
 from plimsoll.tools.command import Command, Output, OutputError, together

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from plimsoll.api.names import Operation
 from plimsoll.api.state import LiveRate
-from plimsoll.tools.base import Output, OutputError
+from plimsoll.tools.command import Output, OutputError
 
 MAX_COUNT = 2**63 - 1
 MAX_MESSAGES = 50

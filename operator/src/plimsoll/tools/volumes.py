@@ -1,7 +1,8 @@
 """For tools that reach their data set through the kernel: a file or a block device, and no RBD image of librbd."""
 
 from plimsoll.api.schema import Rule
-from plimsoll.tools.base import StepContext, VolumeTarget
+from plimsoll.tools.base import StepContext
+from plimsoll.tools.target import VolumeTarget
 
 
 def kernel_volume(key: str, context: StepContext) -> VolumeTarget:

@@ -9,7 +9,7 @@ from plimsoll.agent.host import observation as module
 from plimsoll.agent.host.observation import HostObservation
 from plimsoll.agent.host.open_files import DataSetIdentity, identify
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import VolumeKind, VolumeTarget
+from plimsoll.tools.target import VolumeKind, VolumeTarget
 from support.host_tree import DEVICE_STAT, HostTree
 
 SECOND = 10**9

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.agent.host.open_files import DataSetIdentity, OpenFiles, identify
-from plimsoll.tools.base import VolumeKind, VolumeTarget
+from plimsoll.tools.target import VolumeKind, VolumeTarget
 from support.host_tree import HostTree
 
 TOOL = 100

@@ -2,15 +2,29 @@ import pytest
 
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding
-from plimsoll.measure.checking import checks, cluster_checks, host_checks, line_checks, link_checks, phase_checks
-from plimsoll.measure.checking.check import MAX_NAMED_CLIENTS, Check, CheckedValue, Direction, evaluate, verdict_of
-from plimsoll.measure.checking.checks import CHECKS, markdown_table
-from plimsoll.measure.checking.cluster_checks import CLUSTER_CHECKS
-from plimsoll.measure.checking.host_checks import HOST_CHECKS
-from plimsoll.measure.checking.line_checks import LINE_CHECKS
-from plimsoll.measure.checking.link_checks import LINK_CHECKS
-from plimsoll.measure.checking.phase_checks import PHASE_CHECKS
-from plimsoll.measure.wording import clients_text, number_text, passes_text, quote, size_text
+from plimsoll.measure.checks import registry
+from plimsoll.measure.checks.check import (
+    MAX_NAMED_CLIENTS,
+    Check,
+    CheckedValue,
+    Direction,
+    clients_text,
+    evaluate,
+    number_text,
+    passes_text,
+    quote,
+    size_text,
+    verdict_of,
+)
+from plimsoll.measure.checks.registry import (
+    CHECKS,
+    CLUSTER_CHECKS,
+    HOST_CHECKS,
+    LINE_CHECKS,
+    LINK_CHECKS,
+    PHASE_CHECKS,
+    markdown_table,
+)
 
 
 def finding(verdict: Verdict) -> Finding:
@@ -24,7 +38,7 @@ def test_reasons_are_distinct_and_camel_case() -> None:
 
 
 def test_every_check_is_in_the_table() -> None:
-    parts = (checks, host_checks, cluster_checks, line_checks, link_checks, phase_checks)
+    parts = (registry, registry, registry, registry, registry, registry)
     own, *others = ([value for value in vars(part).values() if isinstance(value, Check)] for part in parts)
     tables = (HOST_CHECKS, CLUSTER_CHECKS, LINE_CHECKS, LINK_CHECKS, PHASE_CHECKS)
     assert others == list(map(list, tables))
@@ -46,30 +60,30 @@ def test_every_check_has_a_limit_and_a_remedy_and_invalid_is_farther_out(check: 
 @pytest.mark.parametrize(
     ("check", "value", "verdict"),
     [
-        (checks.LATE_CLIENT, 1, Verdict.VALID),
-        (checks.LATE_CLIENT, 1.001, Verdict.SUSPECT),
-        (checks.LATE_CLIENT, 5, Verdict.SUSPECT),
-        (checks.LATE_CLIENT, 5.001, Verdict.INVALID),
-        (checks.LATE_CLIENT, -3, Verdict.VALID),
-        (checks.EARLY_CLIENT, 1, Verdict.VALID),
-        (checks.EARLY_CLIENT, 1.001, Verdict.SUSPECT),
-        (checks.EARLY_CLIENT, 5, Verdict.SUSPECT),
-        (checks.EARLY_CLIENT, 5.001, Verdict.INVALID),
-        (checks.EARLY_CLIENT, -3, Verdict.VALID),
-        (checks.SHORT_RUN, 1, Verdict.VALID),
-        (checks.SHORT_RUN, 10.1, Verdict.INVALID),
-        (checks.LOW_OVERLAP, 0.98, Verdict.VALID),
-        (checks.LOW_OVERLAP, 0.9799, Verdict.SUSPECT),
-        (checks.LOW_OVERLAP, 0.90, Verdict.SUSPECT),
-        (checks.LOW_OVERLAP, 0.8999, Verdict.INVALID),
-        (checks.WIDE_SPREAD, 1000, Verdict.SUSPECT),
-        (checks.CLOCK_OFFSET, 10.1, Verdict.SUSPECT),
-        (checks.CLOCK_OFFSET, 50.1, Verdict.INVALID),
-        (checks.LOST_IO, 0, Verdict.VALID),
-        (checks.LOST_IO, 0.01, Verdict.SUSPECT),
-        (checks.LOST_IO, 0.0101, Verdict.INVALID),
-        (checks.NO_IO, 1, Verdict.VALID),
-        (checks.NO_IO, 0, Verdict.INVALID),
+        (registry.LATE_CLIENT, 1, Verdict.VALID),
+        (registry.LATE_CLIENT, 1.001, Verdict.SUSPECT),
+        (registry.LATE_CLIENT, 5, Verdict.SUSPECT),
+        (registry.LATE_CLIENT, 5.001, Verdict.INVALID),
+        (registry.LATE_CLIENT, -3, Verdict.VALID),
+        (registry.EARLY_CLIENT, 1, Verdict.VALID),
+        (registry.EARLY_CLIENT, 1.001, Verdict.SUSPECT),
+        (registry.EARLY_CLIENT, 5, Verdict.SUSPECT),
+        (registry.EARLY_CLIENT, 5.001, Verdict.INVALID),
+        (registry.EARLY_CLIENT, -3, Verdict.VALID),
+        (registry.SHORT_RUN, 1, Verdict.VALID),
+        (registry.SHORT_RUN, 10.1, Verdict.INVALID),
+        (registry.LOW_OVERLAP, 0.98, Verdict.VALID),
+        (registry.LOW_OVERLAP, 0.9799, Verdict.SUSPECT),
+        (registry.LOW_OVERLAP, 0.90, Verdict.SUSPECT),
+        (registry.LOW_OVERLAP, 0.8999, Verdict.INVALID),
+        (registry.WIDE_SPREAD, 1000, Verdict.SUSPECT),
+        (registry.CLOCK_OFFSET, 10.1, Verdict.SUSPECT),
+        (registry.CLOCK_OFFSET, 50.1, Verdict.INVALID),
+        (registry.LOST_IO, 0, Verdict.VALID),
+        (registry.LOST_IO, 0.01, Verdict.SUSPECT),
+        (registry.LOST_IO, 0.0101, Verdict.INVALID),
+        (registry.NO_IO, 1, Verdict.VALID),
+        (registry.NO_IO, 0, Verdict.INVALID),
     ],
     ids=lambda value: getattr(value, "reason", str(value)),
 )
@@ -87,7 +101,7 @@ def test_finding_has_value_limit_remedy_and_clients() -> None:
     observations = [
         CheckedValue(clients=(client,), value=value) for client, value in ((0, 0.5), (3, 2.25), (4, 1.5), (7, 6.5))
     ]
-    (result,) = evaluate(checks.LATE_CLIENT, observations)
+    (result,) = evaluate(registry.LATE_CLIENT, observations)
     assert (result.reason, result.verdict, result.clients) == ("LateClient", Verdict.INVALID, (3, 4, 7))
     assert result.message == (
         "client 7: start after the planned time, without the longest operation: 6.5 s (limit 5 s); "
@@ -96,17 +110,17 @@ def test_finding_has_value_limit_remedy_and_clients() -> None:
 
 
 def test_a_value_is_never_rounded_to_its_limit() -> None:
-    texts = [checks.LATE_CLIENT.with_unit(value) for value in (0.891135, 1.001, 1, 5.0001, 6.5)]
+    texts = [registry.LATE_CLIENT.with_unit(value) for value in (0.891135, 1.001, 1, 5.0001, 6.5)]
     assert texts == ["0.891 s", "1.001 s", "1 s", "5.0001 s", "6.5 s"]
 
 
 def test_what_holds_gives_no_finding() -> None:
-    assert evaluate(checks.LATE_CLIENT, [CheckedValue(clients=(1,), value=1)]) == ()
-    assert evaluate(checks.LATE_CLIENT, []) == ()
+    assert evaluate(registry.LATE_CLIENT, [CheckedValue(clients=(1,), value=1)]) == ()
+    assert evaluate(registry.LATE_CLIENT, []) == ()
 
 
 def test_many_clients_are_named_within_bounds() -> None:
-    (result,) = evaluate(checks.CLIENT_MISSING, [CheckedValue(clients=(n,), value=1) for n in range(1000)])
+    (result,) = evaluate(registry.CLIENT_MISSING, [CheckedValue(clients=(n,), value=1) for n in range(1000)])
     assert len(result.clients) == MAX_NAMED_CLIENTS
     assert "clients 1, 2, 3, 4, 5 and 994 more" in result.message
     assert len(result.message) < 300
@@ -114,7 +128,7 @@ def test_many_clients_are_named_within_bounds() -> None:
 
 def test_a_check_has_no_limit_for_a_verdict_it_never_gives() -> None:
     with pytest.raises(ValueError, match="WideSpread is never Invalid"):
-        checks.WIDE_SPREAD.limit(Verdict.INVALID)
+        registry.WIDE_SPREAD.limit(Verdict.INVALID)
 
 
 def test_table_lists_every_check_with_its_limits() -> None:

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding
-from plimsoll.measure.checking.link_checks import LINK_OUTLIER
-from plimsoll.measure.checking.links import judge_links
+from plimsoll.measure.checks.check import bits_text
+from plimsoll.measure.checks.links import judge_links
+from plimsoll.measure.checks.registry import LINK_OUTLIER
 from plimsoll.measure.matrix import MatrixCell
-from plimsoll.measure.wording import bits_text
 
 MEGABIT = 10**6 / 8
 Cell = tuple[int, int, float]

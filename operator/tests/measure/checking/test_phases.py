@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from plimsoll.api.names import LatencyKind, Operation, Verdict
-from plimsoll.measure.quantities import Quantities
+from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Gaps, LatencySample, Measurement
 from plimsoll.measure.trial import TrialNumbers
 from support.documents import RUNTIME, SECOND, document, measure, measurement, only, operation

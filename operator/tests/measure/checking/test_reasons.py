@@ -1,6 +1,6 @@
 from plimsoll.api.names import AbortReason, Outcome, Verdict
 from plimsoll.api.result import Abort, Finding, ResultStatus, Trial
-from plimsoll.measure.checking.reasons import main_reasons, reasons_of
+from plimsoll.measure.checks.judge import main_reasons, reasons_of
 
 STALLED = Finding(reason="Stalled", verdict=Verdict.SUSPECT, message="")
 LATE = Finding(reason="LateClient", verdict=Verdict.SUSPECT, message="")

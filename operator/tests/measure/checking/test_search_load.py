@@ -7,8 +7,8 @@ import pytest
 
 from plimsoll.api.line import LineSearch, Objective, ProbeOutcome, Vary
 from plimsoll.api.names import Operation, Verdict
-from plimsoll.measure.latency import sample_of
-from plimsoll.measure.line.offer import Offer
+from plimsoll.measure.histogram import sample_of
+from plimsoll.measure.intake import Offer
 from plimsoll.measure.sample import LatencySample, OperationSample
 from plimsoll.measure.trial import TrialNumbers
 from support.documents import BLOCK, RUNTIME, document, latency, measure, measurement, operation

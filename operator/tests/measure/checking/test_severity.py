@@ -11,11 +11,14 @@ from hypothesis import strategies as st
 
 from corpus.fio_run import FioRun, Stretch
 from plimsoll.api.names import Verdict
-from plimsoll.measure.checking.check import Check, Direction
-from plimsoll.measure.checking.checks import CHECKS
+from plimsoll.measure.checks.check import Check, Direction
+from plimsoll.measure.checks.registry import CHECKS
 from plimsoll.measure.sample import Cells, ClientDocument, Clock, Measurement
-from plimsoll.tools.base import Output, StepContext, StepKind, Timing, VolumeKind, VolumeTarget
-from plimsoll.tools.fio import FIO, FioParameters
+from plimsoll.tools.base import StepContext, StepKind, Timing
+from plimsoll.tools.command import Output
+from plimsoll.tools.fio.parameters import FioParameters
+from plimsoll.tools.fio.tool import FIO
+from plimsoll.tools.target import VolumeKind, VolumeTarget
 from support.documents import BLOCK, RAMP, RUNTIME, SECOND, T0, document, measure, measurement, operation
 from support.hosts import quiet_host
 

@@ -6,12 +6,12 @@ import pytest
 
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding
-from plimsoll.measure.checking import judge
-from plimsoll.measure.checking.check import Check, CheckedValue, evaluate
-from plimsoll.measure.checking.checks import CHECKS, markdown_table
-from plimsoll.measure.checking.evidence import Evidence
-from plimsoll.measure.checking.load import judge_load
-from plimsoll.measure.window import NANOSECONDS
+from plimsoll.measure.checks import judge
+from plimsoll.measure.checks.check import Check, CheckedValue, evaluate
+from plimsoll.measure.checks.evidence import Evidence
+from plimsoll.measure.checks.load import judge_load
+from plimsoll.measure.checks.registry import CHECKS, markdown_table
+from plimsoll.measure.timeline import NANOSECONDS
 from support.documents import RAMP, RUNTIME, SECOND, T0, document, measure, only
 
 SLOW_END = Check(

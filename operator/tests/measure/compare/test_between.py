@@ -6,10 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from plimsoll.measure.compare.between import between_means, components_of
-from plimsoll.measure.compare.conclusion import Conclusion
-from plimsoll.measure.compare.family import assess_points
-from plimsoll.measure.compare.inference import Between, LogChange
+from plimsoll.measure.compare.tests import Between, Conclusion, LogChange, assess_points, between_means, components_of
 from support.sweeps import judgement_of, sample_of
 
 TRIALS = 5

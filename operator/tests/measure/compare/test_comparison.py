@@ -6,12 +6,10 @@ import pytest
 
 from plimsoll.api.names import AbortReason, LatencyKind, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult, Finding, Trial
-from plimsoll.measure.compare.between import Floor
 from plimsoll.measure.compare.comparison import compare
-from plimsoll.measure.compare.conclusion import Conclusion
-from plimsoll.measure.compare.matching import match_points
-from plimsoll.measure.compare.metrics import Metric, RegressionRule
-from plimsoll.measure.compare.results import Comparison, MetricComparison
+from plimsoll.measure.compare.sides import Comparison, MetricComparison
+from plimsoll.measure.compare.tests import Conclusion, Floor
+from plimsoll.measure.compare.values import Metric, RegressionRule, match_points
 from support.repeated import MILLISECOND, aborted, measured, result, steady, trial, trials_of
 
 RULE = RegressionRule()

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from plimsoll.measure.compare.conclusion import Conclusion, Judgement
-from plimsoll.measure.compare.family import assess_points
-from plimsoll.measure.compare.metrics import Metric
+from plimsoll.measure.compare.tests import Conclusion, Judgement, assess_points
+from plimsoll.measure.compare.values import Metric
 from support.sweeps import RULE, judgement_of, sample_of
 
 SIMULATED = 300

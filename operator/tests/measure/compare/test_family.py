@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plimsoll.measure.compare.family import ALONE, MEANS, POINTS, Sample, assess_means, assess_points
-from plimsoll.measure.compare.metrics import Metric
-from plimsoll.measure.compare.passes import Trials
+from plimsoll.measure.compare.tests import ALONE, MEANS, POINTS, Sample, Trials, assess_means, assess_points
+from plimsoll.measure.compare.values import Metric
 from support.sweeps import Sweep, sample_of
 
 QUIET = (0.99, 1.0, 1.01, 1.0, 1.0)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.measure.compare.inference import (
+from plimsoll.measure.compare.tests import (
     MOST_TRIALS,
     RECOMMENDED_TRIALS,
     LogChange,

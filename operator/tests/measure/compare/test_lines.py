@@ -10,15 +10,12 @@ from hypothesis import strategies as st
 from plimsoll.api.line import Ending, Line, LineSearch, Objective, ProbeOutcome, Vary
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.measure.compare.between import Floor
 from plimsoll.measure.compare.comparison import NO_FLOOR, compare
-from plimsoll.measure.compare.conclusion import Conclusion
 from plimsoll.measure.compare.lines import LineChange, Position, line_estimate, valueless
-from plimsoll.measure.compare.matching import match_points
-from plimsoll.measure.compare.metrics import Metric, RegressionRule
-from plimsoll.measure.compare.noise import noise_of
-from plimsoll.measure.compare.repeats import as_one_run
-from plimsoll.measure.compare.results import Comparison, MetricComparison
+from plimsoll.measure.compare.noise import as_one_run, noise_of
+from plimsoll.measure.compare.sides import Comparison, MetricComparison
+from plimsoll.measure.compare.tests import Conclusion, Floor
+from plimsoll.measure.compare.values import Metric, RegressionRule, match_points
 from support.line_results import SEARCH, above, below, line, probe, searched
 from support.repeated import result, steady, trials_of
 

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.measure.compare.matching import Matching, match_points
+from plimsoll.measure.compare.values import Matching, match_points
 from support.repeated import result
 
 

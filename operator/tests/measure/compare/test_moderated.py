@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.measure.compare.inference import LogChange
-from plimsoll.measure.compare.moderated import digamma, inverse_trigamma, moderate, prior_of, trigamma
+from plimsoll.measure.compare.tests import LogChange, digamma, inverse_trigamma, moderate, prior_of, trigamma
 
 EULER = 0.5772156649015329
 positive = st.floats(1e-3, 1e4)

@@ -3,11 +3,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from plimsoll.measure.compare.family import ALONE
-from plimsoll.measure.compare.inference import detectable_change
-from plimsoll.measure.compare.metrics import Metric, RegressionRule
 from plimsoll.measure.compare.noise import MetricNoise, noise_of
 from plimsoll.measure.compare.sides import UNGATEABLE_MARGIN
+from plimsoll.measure.compare.tests import ALONE, detectable_change
+from plimsoll.measure.compare.values import Metric, RegressionRule
 from support.repeated import BLOCK, aborted, result, trials_of
 
 RULE = RegressionRule()

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.names import Operation
-from plimsoll.measure.compare.metrics import Metric
-from plimsoll.measure.compare.passes import Series, Trials, change_of, changes_apart, mean_change, mean_over, series_of
+from plimsoll.measure.compare.tests import Series, Trials, change_of, changes_apart, mean_change, mean_over, series_of
+from plimsoll.measure.compare.values import Metric
 from support.repeated import measured, trial
 from support.sweeps import Sweep
 

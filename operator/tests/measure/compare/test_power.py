@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.measure.compare.conclusion import Conclusion
-from plimsoll.measure.compare.power import Assumptions, PlannedWorkload, Power, power_of, quick_t_quantile
+from plimsoll.measure.compare.noise import Assumptions, PlannedWorkload, Power, power_of, quick_t_quantile
+from plimsoll.measure.compare.tests import Conclusion
 from plimsoll.measure.statistics import t_quantile
 from support.sweeps import Sweep
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.measure.compare.ranks import EXACT_UP_TO, falls_into_two, mann_whitney
+from plimsoll.measure.compare.tests import EXACT_UP_TO, falls_into_two, mann_whitney
 
 few = st.lists(st.integers(0, 5), min_size=1, max_size=5)
 

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.measure.compare.comparison import compare
-from plimsoll.measure.compare.conclusion import Conclusion
-from plimsoll.measure.compare.matching import match_points
-from plimsoll.measure.compare.metrics import Metric, RegressionRule, values_of
-from plimsoll.measure.compare.repeats import RepeatsDifferError, as_one_run
+from plimsoll.measure.compare.noise import RepeatsDifferError, as_one_run
+from plimsoll.measure.compare.tests import Conclusion
+from plimsoll.measure.compare.values import Metric, RegressionRule, match_points, values_of
 from plimsoll.measure.summary import counted
 from support.repeated import MILLISECOND, aborted, measured, result, steady, trial, trials_of
 

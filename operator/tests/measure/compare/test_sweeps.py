@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from plimsoll.measure.compare.conclusion import Conclusion
+from plimsoll.measure.compare.tests import Conclusion
 from support.sweeps import Sweep
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding
-from plimsoll.measure.hypotheses.decision import Decision, Form, decide, decide_all
-from plimsoll.measure.hypotheses.judgement import HypothesisVerdict, Unit
+from plimsoll.measure.hypotheses.decide import Decision, Form, decide, decide_all
+from plimsoll.measure.hypotheses.judge import HypothesisVerdict, Unit
 from support.hypotheses import SCALING, decided, hypothesis, operation, pair, point, run, sweep, trials
 from support.repeated import aborted, trial
 

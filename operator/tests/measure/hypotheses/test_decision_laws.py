@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plimsoll.measure.hypotheses.decision import Decision
-from plimsoll.measure.hypotheses.judgement import HypothesisVerdict
-from plimsoll.measure.hypotheses.samples import MeasuredRun, measured_run
+from plimsoll.measure.hypotheses.decide import Decision
+from plimsoll.measure.hypotheses.judge import HypothesisVerdict
+from plimsoll.measure.hypotheses.select import MeasuredRun, measured_run
 from support.hypotheses import RATIO, SCALING, decided, hypothesis, pair, sweep, trials
 
 IOPS = {

@@ -4,9 +4,9 @@ import pytest
 
 from plimsoll.api.hypothesis import Hypothesis
 from plimsoll.api.line import Line, Vary
-from plimsoll.measure.hypotheses.decision import Decision, decide
-from plimsoll.measure.hypotheses.judgement import HypothesisVerdict, Unit
-from plimsoll.measure.hypotheses.samples import MeasuredRun, measured_run
+from plimsoll.measure.hypotheses.decide import Decision, decide
+from plimsoll.measure.hypotheses.judge import HypothesisVerdict, Unit
+from plimsoll.measure.hypotheses.select import MeasuredRun, measured_run
 from plimsoll.report.hypotheses import estimate_texts
 from support.hypotheses import decided, hypothesis, point, trials
 from support.line_results import SEARCH, above, below, line, searched

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from plimsoll.api.names import LatencyKind, Operation
-from plimsoll.measure.hypotheses.decision import Decision
+from plimsoll.measure.hypotheses.decide import Decision
 from support.hypotheses import decided, hypothesis, operation, point, run, trials
 from support.repeated import trial
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 
-from plimsoll.measure.hypotheses.selection import SelectionError, VariantRun, impossible, scopes, select
+from plimsoll.measure.hypotheses.select import SelectionError, VariantRun, impossible, scopes, select
 from support.hypotheses import RATIO, SCALING, hypothesis
 
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from plimsoll.api.hypothesis import Hypothesis
-from plimsoll.measure.hypotheses.samples import MeasuredRun
+from plimsoll.measure.hypotheses.select import MeasuredRun
 from support.hypotheses import decided, point, run
 
 SCATTER = (0.99, 1.0, 1.01)

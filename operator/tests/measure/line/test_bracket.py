@@ -5,10 +5,9 @@ import pytest
 from plimsoll.api.line import Line, ProbeOutcome
 from plimsoll.api.names import Verdict
 from plimsoll.measure.compare.lines import line_problem
-from plimsoll.measure.line.bracket import unproven_side
-from plimsoll.measure.line.probe import TriedLoad
+from plimsoll.measure.line.model import Settings, TriedLoad
 from plimsoll.measure.line.search import progress_of
-from plimsoll.measure.line.settings import Settings
+from plimsoll.measure.line.summary import unproven_side
 from support.line_results import above, below, line, probe, searched
 
 _MET, _LATE, _UNKNOWN = ProbeOutcome.MET, ProbeOutcome.LATE, ProbeOutcome.UNKNOWN

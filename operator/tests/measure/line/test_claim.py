@@ -3,7 +3,7 @@ from itertools import accumulate
 
 import pytest
 
-from plimsoll.measure.line.claim import NEEDED, claim_evidence
+from plimsoll.measure.line.curve import NEEDED, claim_evidence
 
 
 def test_six_trials_in_a_row_prove_a_claim_and_one_other_outcome_needs_four_more() -> None:

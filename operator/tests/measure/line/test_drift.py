@@ -1,7 +1,6 @@
 import random
 
-from plimsoll.measure.line.curve import Trial
-from plimsoll.measure.line.drift import drift_evidence
+from plimsoll.measure.line.curve import Trial, drift_evidence
 
 
 def course(drift: float, seed: int, number: int = 40, noise: float = 0.02) -> list[Trial]:

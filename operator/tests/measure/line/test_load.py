@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.measure.line.load import MOST_UNAVOIDABLE, PartialLoad, mean_in_flight, tolerated_shortfall
+from plimsoll.measure.line.observe import MOST_UNAVOIDABLE, PartialLoad, mean_in_flight, tolerated_shortfall
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,7 @@ import random
 
 import pytest
 
-from plimsoll.measure.line.curve import Trial
-from plimsoll.measure.line.monotone import exception_evidence
+from plimsoll.measure.line.curve import Trial, exception_evidence
 
 
 def at(load: float, met: str) -> list[Trial]:

@@ -7,11 +7,11 @@ import pytest
 
 from plimsoll.api.line import LineSearch, Objective, ProbeOutcome, Vary
 from plimsoll.api.names import LatencyKind, Operation, Verdict
-from plimsoll.api.result import Latency, OperationResult, Rates, Window
+from plimsoll.api.operation import Latency, OperationResult, Rates
+from plimsoll.api.result import Window
 from plimsoll.measure.histogram import Histogram, bin_index
-from plimsoll.measure.line.load import ClientLoad, PartialLoad
-from plimsoll.measure.line.observation import Observation, observed, outcome_of, probe_of
-from plimsoll.measure.line.offer import Offer
+from plimsoll.measure.intake import Offer
+from plimsoll.measure.line.observe import ClientLoad, Observation, PartialLoad, observed, outcome_of, probe_of
 
 P99 = Objective(percentile="99", latency_microseconds=5_000)
 P50 = Objective(percentile="50", latency_microseconds=1_000)

@@ -10,10 +10,16 @@ from hypothesis import strategies as st
 from plimsoll.api.line import LineSearch, Objective, Probe, ProbeOutcome, Vary
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.result import Window
-from plimsoll.measure.line.load import ClientLoad, PartialLoad
-from plimsoll.measure.line.observation import Observation, observed, outcome_of, probe_of
-from plimsoll.measure.line.offer import Offer
-from plimsoll.measure.line.omission import omitted_arrivals
+from plimsoll.measure.intake import Offer
+from plimsoll.measure.line.observe import (
+    ClientLoad,
+    Observation,
+    PartialLoad,
+    observed,
+    omitted_arrivals,
+    outcome_of,
+    probe_of,
+)
 from support.replaying import Freezing, Replay, Slowing, queued_late_share, replayed
 from support.throttling import poisson
 

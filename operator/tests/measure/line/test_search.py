@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from plimsoll.api.line import MOST_PROBES, Ending, Line, ProbeOutcome
 from plimsoll.api.names import Verdict
-from plimsoll.measure.line.probe import TriedLoad
+from plimsoll.measure.line.model import Settings, TriedLoad
 from plimsoll.measure.line.search import progress_of
-from plimsoll.measure.line.settings import Settings
 from support.offered import (
     HockeyStick,
     Storage,

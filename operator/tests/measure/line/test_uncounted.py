@@ -3,9 +3,8 @@
 from plimsoll.api.line import Ending, Line, ProbeOutcome
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding, Trial
-from plimsoll.measure.line.result import Progress
-from plimsoll.measure.line.summary import summarise_search
-from plimsoll.measure.line.uncounted import uncounted_text
+from plimsoll.measure.line.model import Progress
+from plimsoll.measure.line.summary import summarise_search, uncounted_text
 from support.line_results import died, probe
 
 

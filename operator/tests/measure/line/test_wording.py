@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.line import Ending, Line, LineSearch, Objective, ProbeOutcome, Vary
-from plimsoll.measure.line import wording
-from plimsoll.measure.line.probe import TriedLoad
+from plimsoll.measure.line import summary
+from plimsoll.measure.line.model import Settings, TriedLoad
 from plimsoll.measure.line.search import progress_of
-from plimsoll.measure.line.settings import Settings
 
 
 def search(vary: Vary = Vary.RATE, **latencies: int) -> LineSearch:
@@ -55,7 +54,7 @@ def line(
     ],
 )
 def test_headline(found: Line, asked: LineSearch, expected: str) -> None:
-    assert wording.headline_text(found, asked) == expected
+    assert summary.headline_text(found, asked) == expected
 
 
 @pytest.mark.parametrize(
@@ -68,7 +67,7 @@ def test_headline(found: Line, asked: LineSearch, expected: str) -> None:
     ],
 )
 def test_the_half_width_decides_on_the_digits(estimate: float, low: float, high: float, expected: str) -> None:
-    assert wording.load_text(line(estimate=estimate, low=low, high=high), search()) == expected
+    assert summary.load_text(line(estimate=estimate, low=low, high=high), search()) == expected
 
 
 @pytest.mark.parametrize(
@@ -81,23 +80,23 @@ def test_the_half_width_decides_on_the_digits(estimate: float, low: float, high:
     ],
 )
 def test_interval(low: float | None, high: float | None, expected: str) -> None:
-    assert wording.interval_text(line(low=low, high=high), search()) == expected
+    assert summary.interval_text(line(low=low, high=high), search()) == expected
 
 
 @given(st.floats(1, 1e9), st.floats(0.001, 0.5))
 def test_what_is_shown_is_what_was_found_within_a_tenth_of_the_interval(estimate: float, part: float) -> None:
     half = estimate * part
-    text = wording.load_text(line(estimate=estimate, low=estimate - half, high=estimate + half), search())
+    text = summary.load_text(line(estimate=estimate, low=estimate - half, high=estimate + half), search())
     shown, shown_half = (float(number.replace(",", "")) for number in text.split(" ± "))
     assert abs(shown - estimate) <= 0.17 * half + 1e-9 * estimate
     assert abs(shown_half - half) <= 0.17 * half + 1e-9 * estimate
 
 
 def test_probes() -> None:
-    assert wording.probes_text(line()) == "20"
-    assert wording.probes_text(line(counted=16)) == "16 of 20"
-    assert wording.probes_made(line(probes=1, counted=1)) == "1 probe"
-    assert wording.probes_made(line(counted=1)) == "20 probes, 1 of which counts"
+    assert summary.line_probes_text(line()) == "20"
+    assert summary.line_probes_text(line(counted=16)) == "16 of 20"
+    assert summary.probes_made(line(probes=1, counted=1)) == "1 probe"
+    assert summary.probes_made(line(counted=1)) == "20 probes, 1 of which counts"
 
 
 @pytest.mark.parametrize(
@@ -154,26 +153,26 @@ def test_probes() -> None:
     ],
 )
 def test_sentences(found: Line, expected: str) -> None:
-    assert wording.ending_sentence(found, search()) == expected
+    assert summary.ending_sentence(found, search()) == expected
 
 
 @pytest.mark.parametrize("ending", [Ending.NOT_MONOTONE, Ending.DRIFTING])
 def test_sentences_of_storage_without_one_line_say_that_the_interval_is_doubtful(ending: Ending) -> None:
-    assert "beyond chance" in wording.ending_sentence(line(ending), search())
-    assert "the interval" in wording.ending_sentence(line(ending), search())
+    assert "beyond chance" in summary.ending_sentence(line(ending), search())
+    assert "the interval" in summary.ending_sentence(line(ending), search())
 
 
 def test_a_search_that_gave_up_says_why() -> None:
     gave_up = line(Ending.PROBES_DO_NOT_COUNT, None, None, None, probes=9, counted=4)
     assert (
         "after 9 probes, 4 of which count: more probes would not count either (Stalled in 5 probes); remove"
-        in wording.ending_sentence(gave_up, search(), "Stalled in 5 probes")
+        in summary.ending_sentence(gave_up, search(), "Stalled in 5 probes")
     )
 
 
 def test_probes_that_do_not_count_are_blamed_for_a_wide_interval() -> None:
     used_up = line(Ending.PROBES_USED_UP, high=14_000, probes=40, counted=3)
-    assert wording.ending_sentence(used_up, search(), "Stalled in 37 probes") == (
+    assert summary.ending_sentence(used_up, search(), "Stalled in 37 probes") == (
         "The search ended after 40 probes, 3 of which count, the most that it may make: the interval is 17.7 % of the "
         "estimate wide instead of at most 10 %, because most probes do not count (Stalled in 37 probes); remove the "
         "cause, then run again."
@@ -192,7 +191,7 @@ def test_probes_that_do_not_count_are_blamed_for_a_wide_interval() -> None:
 def test_an_interval_without_an_end_is_not_called_narrow(
     low: float | None, high: float | None, expected: str, ending: Ending
 ) -> None:
-    assert wording.ending_sentence(line(ending, low=low, high=high), search()).endswith(f": {expected}.")
+    assert summary.ending_sentence(line(ending, low=low, high=high), search()).endswith(f": {expected}.")
 
 
 def test_never_broke_names_the_highest_load_that_the_clients_offered() -> None:
@@ -203,10 +202,10 @@ def test_never_broke_names_the_highest_load_that_the_clients_offered() -> None:
     found = progress_of(probes, settings).line
     assert found.ending is Ending.NEVER_BROKE
     assert {one.load for one in probes} == {1000}
-    assert wording.ending_sentence(found, asked).startswith(
+    assert summary.ending_sentence(found, asked).startswith(
         "The line is above 1,000 IOPS, the highest load up to limit (1,999) that the clients offered, with"
     )
-    assert wording.load_text(found, asked) == "more than 1,000"
+    assert summary.load_text(found, asked) == "more than 1,000"
 
 
 @pytest.mark.parametrize(
@@ -222,12 +221,12 @@ def test_never_broke_names_the_highest_load_that_the_clients_offered() -> None:
     ],
 )
 def test_loads_have_no_exponent(load: float, expected: str) -> None:
-    assert wording.rounded_load(load) == expected
+    assert summary.rounded_load(load) == expected
 
 
 @given(st.floats(0, allow_infinity=False))
 def test_every_load_is_shown_within_half_a_percent_without_an_exponent(load: float) -> None:
-    shown = wording.rounded_load(load)
+    shown = summary.rounded_load(load)
     assert "e" not in shown
     assert abs(float(shown.replace(",", "")) - load) <= max(0.005 * load, 1e-6)
 
@@ -241,15 +240,15 @@ def test_every_combination_is_worded(
 ) -> None:
     found = line(ending, estimate, low, high, probes=probes, counted=counted)
     texts = [
-        wording.headline_text(found, search()),
-        wording.short_text(found, search()),
-        wording.interval_text(found, search()),
-        wording.width_text(found),
-        wording.ending_sentence(found, search()),
+        summary.headline_text(found, search()),
+        summary.short_text(found, search()),
+        summary.interval_text(found, search()),
+        summary.width_text(found),
+        summary.ending_sentence(found, search()),
     ]
     for text in texts:
         assert not re.search(r"\de[+-]?\d|\binf\b|nan|None| - |± -", text), text
 
 
 def test_every_outcome_has_its_own_words() -> None:
-    assert len({wording.outcome_text(outcome) for outcome in ProbeOutcome}) == len(ProbeOutcome)
+    assert len({summary.outcome_text(outcome) for outcome in ProbeOutcome}) == len(ProbeOutcome)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.measure.compare.metrics import Metric, RegressionRule
+from plimsoll.measure.compare.values import Metric, RegressionRule
 from plimsoll.suite.history.baselines import baselines_of
 from plimsoll.suite.history.family import Against
 from plimsoll.suite.history.rounds import MeasuredRound, Quantity

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.measure.compare.conclusion import Conclusion
-from plimsoll.measure.compare.metrics import RegressionRule
+from plimsoll.measure.compare.tests import Conclusion
+from plimsoll.measure.compare.values import RegressionRule
 from plimsoll.suite.history.history import History
 from plimsoll.suite.history.judging import RoundJudgement, judge
 from plimsoll.suite.history.rounds import MeasuredRound

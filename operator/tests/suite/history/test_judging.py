@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from plimsoll.api.result import Fingerprint
-from plimsoll.measure.compare.conclusion import Conclusion
-from plimsoll.measure.compare.metrics import Metric, RegressionRule, worsening
-from plimsoll.measure.compare.passes import Series
+from plimsoll.measure.compare.tests import Conclusion, Series
+from plimsoll.measure.compare.values import Metric, RegressionRule, worsening
 from plimsoll.suite.history.family import Against
 from plimsoll.suite.history.history import History
 from plimsoll.suite.history.judging import RoundJudgement, judge

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.line import Ending, Line, ProbeOutcome
-from plimsoll.measure.compare.conclusion import Conclusion
-from plimsoll.measure.compare.metrics import Metric, RegressionRule
+from plimsoll.measure.compare.tests import Conclusion
+from plimsoll.measure.compare.values import Metric, RegressionRule
 from plimsoll.suite.history.history import JudgedRound
 from plimsoll.suite.history.judging import RoundJudgement, judge
 from plimsoll.suite.history.rounds import MeasuredRound, measured_round

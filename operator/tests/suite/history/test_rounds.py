@@ -8,8 +8,8 @@ import pytest
 from plimsoll.api.environment import Environment
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult, Trial
-from plimsoll.measure.compare.inference import logarithm
-from plimsoll.measure.compare.metrics import Metric
+from plimsoll.measure.compare.tests import logarithm
+from plimsoll.measure.compare.values import Metric
 from plimsoll.suite.history.rounds import MeasuredRound, measured_round
 from support.repeated import aborted, measured, result, steady, trial, trials_of
 from support.rounds import quantity_of

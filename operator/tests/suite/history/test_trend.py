@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from plimsoll.api.result import Fingerprint
-from plimsoll.measure.compare.metrics import Metric
+from plimsoll.measure.compare.values import Metric
 from plimsoll.suite.history.history import JudgedRound
 from plimsoll.suite.history.rounds import Condition, MeasuredRound
 from plimsoll.suite.history.trend import TrendRow, trends_of

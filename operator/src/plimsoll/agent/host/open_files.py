@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from plimsoll.agent.host.processes import with_descendants
-from plimsoll.tools.base import VolumeKind, VolumeTarget
+from plimsoll.tools.target import VolumeKind, VolumeTarget
 
 _NEVER_DATA = (PurePosixPath("/proc"), PurePosixPath("/sys"), PurePosixPath("/dev/shm"))  # noqa: S108 - nothing is written there
 _MAX_CHARACTERS = 256

@@ -10,9 +10,10 @@ from plimsoll.lifecycle.run import Run
 from plimsoll.plan.ceph import image_name, rados_namespace
 from plimsoll.plan.document import CephTarget, Plan
 from plimsoll.protocol.assignment import RadosNamespace, RbdImage
-from plimsoll.tools.base import TargetKind, ToolParameters
+from plimsoll.tools.base import ToolParameters
 from plimsoll.tools.cast import ACTOR_CLIENT
 from plimsoll.tools.registry import DATA_SET_TOOL, TOOLS
+from plimsoll.tools.target import TargetKind
 
 ENVIRONMENT = {"CEPH_CONF": CONF_PATH}
 

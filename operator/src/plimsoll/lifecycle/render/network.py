@@ -12,8 +12,8 @@ from plimsoll.lifecycle.render.common import Json, manifest, metadata
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.document import Plan
-from plimsoll.tools.base import TargetKind
 from plimsoll.tools.registry import TOOLS
+from plimsoll.tools.target import TargetKind
 
 DNS: Json = {"ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]}
 

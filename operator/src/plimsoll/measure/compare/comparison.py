@@ -10,26 +10,142 @@ This covers the scatter of trials. Only repeated runs, the floor, show the noise
 error hold for two runs that share everything except the change.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from plimsoll.measure.compare.between import Floor
-from plimsoll.measure.compare.conclusion import Conclusion, conclude
-from plimsoll.measure.compare.doubts import gaps, marks_of, repeated_runs
-from plimsoll.measure.compare.family import Assessment, Group, Sample, assess_points
-from plimsoll.measure.compare.matching import Matching, Pair
-from plimsoll.measure.compare.means import compare_means
-from plimsoll.measure.compare.metrics import Metric, RegressionRule
-from plimsoll.measure.compare.overall import has_to_decide, overall, tally
-from plimsoll.measure.compare.results import (
+from plimsoll.api.names import AbortReason, Operation, Verdict
+from plimsoll.api.result import BenchmarkResult, Trial
+from plimsoll.measure.checks.check import first_few
+from plimsoll.measure.compare.lines import compare_lines, is_search
+from plimsoll.measure.compare.sides import (
+    Case,
+    Change,
     Comparison,
     MeanComparison,
     MetricComparison,
     PointComparison,
+    cases_of,
+    compare_means,
     deviation_of,
     ratios_of,
 )
-from plimsoll.measure.compare.searches import compare_lines, is_search
-from plimsoll.measure.compare.sides import Case, cases_of
+from plimsoll.measure.compare.tests import Assessment, Conclusion, Floor, Group, Sample, assess_points, conclude
+from plimsoll.measure.compare.values import Matching, Metric, Pair, RegressionRule
+from plimsoll.measure.summary import counted
+
+
+def overall(deciding: Iterable[Conclusion], others: Iterable[Conclusion], *, doubted: bool) -> Conclusion:
+    """Return the conclusion of a comparison: one regression decides, whatever else is unknown.
+
+    Args:
+        deciding: of what has to show that there is no regression.
+        others: of points whose mean change shows it for them.
+        doubted: whether there is any other reason against `NoRegression`.
+
+    """
+    needed = {*deciding}
+    if Conclusion.REGRESSION in needed.union(others):
+        return Conclusion.REGRESSION
+    return Conclusion.INCONCLUSIVE if doubted or Conclusion.INCONCLUSIVE in needed else Conclusion.NO_REGRESSION
+
+
+def has_to_decide(metric: MetricComparison) -> bool:
+    """Whether a gating metric of a point has to show that there is no regression."""
+    return not metric.in_mean or metric.suspected or metric.ratio is None
+
+
+def tally(means: Sequence[MeanComparison], gating: Sequence[MetricComparison]) -> Iterator[str]:
+    """Yield how many changes have which conclusion."""
+    yield from _count([mean.conclusion for mean in means], "mean changes of workloads")
+    alone = [metric for metric in gating if not metric.in_mean]
+    if not means:
+        yield from _count([metric.conclusion for metric in alone], "gating metrics")
+        return
+    yield from _count([metric.conclusion for metric in alone], "gating metrics that no mean includes")
+    included = [metric for metric in gating if metric.in_mean]
+    regressed = sum(metric.conclusion is Conclusion.REGRESSION for metric in included)
+    if regressed:
+        yield f"{Conclusion.REGRESSION} in {regressed} of {len(included)} gating metrics of single points"
+    suspected = sum(metric.suspected for metric in included)
+    if suspected:
+        yield f"a regression is suspected in {suspected} of {len(included)} gating metrics of single points"
+
+
+def _count(conclusions: Sequence[Conclusion], what: str) -> Iterator[str]:
+    for conclusion in Conclusion:
+        number = conclusions.count(conclusion)
+        if number:
+            yield f"{conclusion} in {number} of {len(conclusions)} {what}"
+
+
+MAX_REPLACED = 0.2
+"""Above this share of repeated trials, a run's numbers describe selected moments only."""
+
+
+def marks_of(pair: Pair) -> tuple[str, ...]:
+    """Return the doubts about either result; none if both are Valid."""
+    return tuple(filter(None, (_mark("baseline", pair.baseline), _mark("candidate", pair.candidate))))
+
+
+def repeated_runs(matching: Matching) -> Iterator[str]:
+    """Yield the runs that repeated too many trials: the remaining ones are a selection."""
+    yield from repeated_too_often("the baseline", [pair.baseline for pair in matching.pairs])
+    yield from repeated_too_often("the candidate", [pair.candidate for pair in matching.pairs])
+
+
+def repeated_too_often(name: str, results: Sequence[BenchmarkResult]) -> Iterator[str]:
+    """Yield that a run repeated too many trials, if it did."""
+    planned = sum(map(_planned, results))
+    failed = sum(len(_failed_passes(result.status.trials)) for result in results)
+    if failed > MAX_REPLACED * planned:
+        yield (
+            f"{failed} of {planned} trials of {name} were repeated or do not count (limit {100 * MAX_REPLACED:g} %); "
+            "find the cause, then measure again"
+        )
+
+
+def gaps(matching: Matching, ungated: Sequence[str]) -> Iterator[str]:
+    """Yield what should have been compared and was not; `ungated` are the points without a gating metric."""
+    if not matching.pairs:
+        yield "the runs have no point in common"
+    if matching.baseline_only:
+        yield f"the candidate lacks these points: {first_few([one.spec.point for one in matching.baseline_only])}"
+    unfinished = [
+        pair.baseline.spec.point
+        for pair in matching.pairs
+        if not (pair.baseline.status.final and pair.candidate.status.final)
+    ]
+    if unfinished:
+        yield f"trials are missing because a run is not finished: {first_few(unfinished)}"
+    if ungated:
+        yield f"no metric gates because no trial counts or the tool measures none: {first_few(ungated)}"
+
+
+def _mark(name: str, result: BenchmarkResult) -> str:
+    """Return the doubt about a result; empty if it is Valid."""
+    status = result.status
+    if not status.final:
+        return f"the {name} is not finished"
+    if status.verdict is Verdict.VALID:
+        return ""
+    reasons = ", ".join(dict.fromkeys(finding.reason for finding in status.findings))
+    return f"the {name} is {status.verdict}: {reasons or 'no reason is recorded'}"
+
+
+def _planned(result: BenchmarkResult) -> int:
+    """Return the number of planned trials; a search needs as many as it made."""
+    if result.spec.line is None:
+        return result.spec.repetitions
+    return len({trial.pass_number for trial in result.status.trials})
+
+
+def _failed_passes(trials: Sequence[Trial]) -> set[int]:
+    """Return the passes with an attempt that does not count, unless the user interrupted it."""
+    return {
+        trial.pass_number
+        for trial in trials
+        if not counted([trial]) and not (trial.abort and trial.abort.reason is AbortReason.INTERRUPTED)
+    }
+
 
 NO_FLOOR = Floor()
 
@@ -152,3 +268,85 @@ def _point(pair: Pair, metrics: tuple[MetricComparison, ...]) -> PointComparison
         metrics=metrics,
         notes=marks_of(pair),
     )
+
+
+_UNKNOWN = "-"
+
+
+def place_of(point: PointComparison, metric: MetricComparison) -> str:
+    """Return the point, the operation and the metric."""
+    return f"{point.baseline} {quantity_text(metric.operation, metric.metric)}"
+
+
+def quantity_text(operation: Operation, metric: Metric) -> str:
+    """Return an operation and a metric: `read iops`. The line is one of all operations together."""
+    return metric.value if metric is Metric.LINE else f"{operation} {metric}"
+
+
+def change_text(ratio: float | None) -> str:
+    """Return a ratio of candidate to baseline as a change: `-3.2 %`."""
+    return _UNKNOWN if ratio is None else f"{100 * (ratio - 1):+,.1f} %"
+
+
+def interval_text(change: Change) -> str:
+    """Return the 95 % confidence interval of the change: `-5.1 % to +0.2 %`, or its known end: `below -5.1 %`."""
+    low, high = change.low, change.high
+    if low is not None and high is not None:
+        return f"{change_text(low)} to {change_text(high)}"
+    if low is not None:
+        return f"above {change_text(low)}"
+    return _UNKNOWN if high is None else f"below {change_text(high)}"
+
+
+def mean_text(mean: MeanComparison) -> str:
+    """Return what a mean change is of."""
+    return f"mean of {mean.points} points"
+
+
+def passes_text(mean: MeanComparison) -> str:
+    """Return the numbers of passes on both sides."""
+    return f"{mean.baseline_passes}+{mean.candidate_passes}"
+
+
+def trials_text(metric: MetricComparison) -> str:
+    """Return the numbers of trials on both sides."""
+    return f"{metric.baseline.trials}+{metric.candidate.trials}"
+
+
+def verdict_text(change: Change) -> str:
+    """Return the conclusion with what else is known of it."""
+    return change.conclusion + (", confirmed" if change.confirmed else ", improved" if change.improved else "")
+
+
+def conclusion_text(metric: MetricComparison) -> str:
+    """Return the conclusion, in brackets if the metric does not gate: its p-value is not adjusted."""
+    words = verdict_text(metric) + (", suspected" if metric.suspected else "")
+    return words if metric.gates else f"({words})"
+
+
+def is_left_to_mean(metric: MetricComparison) -> bool:
+    """Whether a point leaves open what the mean change of its workload decides."""
+    return metric.gates and metric.conclusion is Conclusion.INCONCLUSIVE and not has_to_decide(metric)
+
+
+def notes_of(comparison: Comparison) -> Mapping[str, Sequence[str]]:
+    """Return all notes: each text once -> the places that it applies to."""
+    found: dict[str, list[str]] = {}
+    for point in comparison.points:
+        for note in point.notes:
+            found.setdefault(note, []).append(point.baseline)
+    for mean in comparison.means:
+        for note in _notes(mean):
+            found.setdefault(note, []).append(f"{mean.workload} {mean.operation} {mean.metric}, {mean_text(mean)}")
+    for point in comparison.points:
+        for metric in point.metrics:
+            if metric.gates and not is_left_to_mean(metric):
+                for note in _notes(metric):
+                    found.setdefault(note, []).append(place_of(point, metric))
+    return found
+
+
+def _notes(change: Change) -> Iterator[str]:
+    yield from change.notes
+    if change.trials_needed is not None:
+        yield f"about {change.trials_needed} trials on each side would decide it at this scatter"

@@ -1,23 +1,39 @@
-"""The values to compare of two results: every metric of every operation, trial by trial, or why there are none.
-
-Only trials that count are used: neither Invalid ones, nor attempts that a later one replaced.
-"""
+"""The two sides of a comparison: values trial by trial or run by run, and what a comparison found."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
+
+from pydantic import field_serializer
 
 from plimsoll.api.model import Model
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.api.result import Trial
-from plimsoll.measure.compare.between import MINIMUM_RUNS, Floor, components_of
-from plimsoll.measure.compare.family import Sample
-from plimsoll.measure.compare.inference import MINIMUM_TRIALS, Between, log_deviation
-from plimsoll.measure.compare.matching import Pair
-from plimsoll.measure.compare.metrics import OF_TRIALS, Metric, RegressionRule, gates_of, values_of
-from plimsoll.measure.compare.passes import Trials, series_of
-from plimsoll.measure.compare.ranks import falls_into_two
-from plimsoll.measure.latency import MINIMUM_BEYOND
+from plimsoll.measure.compare.tests import (
+    MINIMUM_RUNS,
+    MINIMUM_TRIALS,
+    Between,
+    Conclusion,
+    Floor,
+    Group,
+    LogChange,
+    MeanAssessment,
+    Sample,
+    Series,
+    Trials,
+    assess_means,
+    between_means,
+    bound_of,
+    components_of,
+    conclude,
+    falls_into_two,
+    grouped,
+    log_deviation,
+    series_of,
+)
+from plimsoll.measure.compare.values import OF_TRIALS, Metric, Pair, RegressionRule, gates_of, operation_text, values_of
+from plimsoll.measure.histogram import MINIMUM_BEYOND
 from plimsoll.measure.summary import counted
 
 UNGATEABLE_MARGIN = 1.5
@@ -219,3 +235,218 @@ def _is_measured(trials: Sequence[Trial], operation: Operation, metric: Metric) 
 
 def _percent(part: float) -> str:
     return f"{100 * part:.1f} %"
+
+
+class Change(Model):
+    """A change of a metric, and the conclusion from it.
+
+    Attributes:
+        operation: in documents `all` if the metric is the line, which is one of all operations together.
+        ratio: geometric mean of the candidate divided by that of the baseline; absent if they cannot be compared.
+        low: lower end of the 95 % confidence interval of the ratio; it is not adjusted for other tests.
+        high: upper end of it.
+        bound: with a confidence of 95 % the ratio is no worse; `NoRegression` if that is within the threshold.
+        between: standard deviation between repeated runs, which widens the interval; absent if unknown.
+        p_value: of no change, two-sided; adjusted by Holm for all tests of its kind if the metric gates.
+        p_worse: of no change for the worse, one-sided, adjusted, without the noise that points share; absent if the
+            metric does not gate.
+        level: what `p_worse` of a regression is below; absent likewise.
+        confirmed: a regression whose whole interval is beyond the threshold.
+        improved: significantly better, and by more than the threshold.
+        trials_needed: on each side, to decide an inconclusive comparison by this change alone.
+
+    """
+
+    operation: Operation
+    metric: Metric
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    bound: float | None = None
+    between: float | None = None
+    p_value: float | None = None
+    p_worse: float | None = None
+    level: float | None = None
+    conclusion: Conclusion
+    confirmed: bool = False
+    improved: bool = False
+    trials_needed: int | None = None
+    notes: tuple[str, ...] = ()
+
+    @field_serializer("operation", when_used="json")
+    def _operation_text(self, operation: Operation) -> str:
+        return operation_text(operation, self.metric)
+
+
+class MetricComparison(Change):
+    """One metric of one operation at one point.
+
+    Attributes:
+        gates: whether it contributes to the conclusion of the whole comparison.
+        in_mean: whether a mean change includes it: what this point alone leaves open is then decided by the mean.
+        suspected: worse by more than the threshold, not certainly, but too probably for `NoRegression`.
+
+    """
+
+    gates: bool
+    baseline: Side
+    candidate: Side
+    in_mean: bool = False
+    suspected: bool = False
+
+
+class MeanComparison(Change):
+    """The mean change of a gating metric over the points of a workload; its trials are passes.
+
+    Attributes:
+        points: the number of points with this operation and metric.
+        baseline_passes: the number of the baseline's passes.
+        candidate_passes: likewise.
+
+    """
+
+    workload: str
+    points: int
+    baseline_passes: int
+    candidate_passes: int
+
+
+class PointComparison(Model):
+    """One point; `notes` are doubts about either result as a whole."""
+
+    baseline: str
+    candidate: str
+    workload: str
+    label: str
+    clients: int
+    metrics: tuple[MetricComparison, ...]
+    notes: tuple[str, ...] = ()
+
+
+class Comparison(Model):
+    """Two runs, compared.
+
+    Attributes:
+        reasons: the basis of the conclusion, doubts about the comparison as a whole first.
+        means: of workloads with several points that can be compared.
+        noise_runs: number of repeated runs behind the noise between runs; without any it is assumed to be zero.
+
+    """
+
+    conclusion: Conclusion
+    reasons: tuple[str, ...]
+    rate_threshold: float
+    latency_threshold: float
+    gates: tuple[Metric, ...]
+    means: tuple[MeanComparison, ...]
+    points: tuple[PointComparison, ...]
+    baseline_only: tuple[str, ...]
+    candidate_only: tuple[str, ...]
+    noise_runs: int
+
+
+class Ratios(NamedTuple):
+    """A change of logarithms as ratios, and its deviation between runs."""
+
+    ratio: float | None
+    low: float | None
+    high: float | None
+    bound: float | None
+    between: float | None
+
+
+def ratios_of(metric: Metric, change: LogChange) -> Ratios:
+    """Return what a `Change` says of a change of logarithms."""
+    low, high = change.interval()
+    bound = bound_of(metric, change)
+    ratio, low_ratio, high_ratio, bound_ratio = map(finite_exp, (change.estimate, low, high, bound))
+    return Ratios(ratio, low_ratio, high_ratio, bound_ratio, deviation_of(change.between))
+
+
+def deviation_of(between: Between | None) -> float | None:
+    """Return the standard deviation between runs; None if it is unknown."""
+    return None if between is None else math.sqrt(between.variance)
+
+
+def finite_exp(logarithm: float) -> float | None:
+    """Return e to that power; None if either is not finite."""
+    try:
+        return math.exp(logarithm) if math.isfinite(logarithm) else None
+    except OverflowError:
+        return None
+
+
+def compare_means(
+    pairs: Sequence[Pair], samples: Sequence[Sample], rule: RegressionRule, floor: Floor
+) -> tuple[MeanComparison, ...]:
+    """Compare the mean changes of gating metrics, of workloads with several points that can be compared."""
+    between = _between_means(pairs, samples, floor) if floor.runs else {}
+    known = {group: noise for group, noise in between.items() if noise is not None}
+    return tuple(
+        _unknown(mean) if between and mean.group not in known else _compared(mean, rule)
+        for mean in assess_means(samples, known)
+    )
+
+
+def _between_means(pairs: Sequence[Pair], samples: Sequence[Sample], floor: Floor) -> Mapping[Group, Between | None]:
+    """Return the noise between runs of every group; None where it is unknown."""
+    by_point = {pair.baseline.spec.point: pair for pair in pairs}
+    return {
+        group: between_means([*_runs(group, [by_point[sample.point] for sample in found], floor)])
+        for group, found in grouped(samples, lambda sample: sample.group).items()
+        if len(found) > 1
+    }
+
+
+def _runs(group: Group, pairs: Sequence[Pair], floor: Floor) -> Iterator[list[Series]]:
+    """Yield the points of each run that has a value in every trial."""
+    _, operation, metric = group
+    for results in floor.runs_of(pairs):
+        trials = [counted(result.status.trials) for result in results]
+        if all(value for of_point in trials for value in values_of(of_point, operation, metric)):
+            yield [series_of(of_point, operation, metric) for of_point in trials]
+
+
+def _compared(mean: MeanAssessment, rule: RegressionRule) -> MeanComparison:
+    workload, operation, metric = mean.group
+    assessment = mean.assessment
+    judgement = conclude(metric, assessment, mean.values, rule)
+    ratios = ratios_of(metric, assessment.change)
+    baseline, candidate = assessment.change.trials
+    scatter = Side(trials=baseline, deviation=math.sqrt(assessment.change.variances[0]))
+    return MeanComparison(
+        workload=workload,
+        operation=operation,
+        metric=metric,
+        points=mean.points,
+        baseline_passes=baseline,
+        candidate_passes=candidate,
+        ratio=ratios.ratio,
+        low=ratios.low,
+        high=ratios.high,
+        bound=ratios.bound,
+        between=ratios.between,
+        p_value=assessment.p_value,
+        p_worse=assessment.p_worse,
+        level=assessment.level,
+        conclusion=judgement.conclusion,
+        confirmed=judgement.confirmed,
+        improved=judgement.improved,
+        trials_needed=judgement.trials_needed,
+        notes=tuple(filter(None, (judgement.note, noise_note(scatter, metric, rule)))),
+    )
+
+
+def _unknown(mean: MeanAssessment) -> MeanComparison:
+    workload, operation, metric = mean.group
+    baseline, candidate = mean.assessment.change.trials
+    return MeanComparison(
+        workload=workload,
+        operation=operation,
+        metric=metric,
+        points=mean.points,
+        baseline_passes=baseline,
+        candidate_passes=candidate,
+        conclusion=Conclusion.INCONCLUSIVE,
+        notes=(UNKNOWN_NOISE,),
+    )

@@ -18,8 +18,8 @@ What is known is the posterior over a grid of (c, s, l). Sources: Watson and Pel
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate
 from operator import mul, sub
@@ -242,3 +242,89 @@ def _normal(locations: Sequence[float], position: float, spread: float) -> list[
     """Return Phi((c - x) / s) for each location."""
     factor, erfc = _ROOT_HALF / spread, math.erfc
     return [0.5 * erfc((position - location) * factor) for location in locations]
+
+
+_RANGE = 0.2
+"""Width of a range, as a logarithm of loads."""
+
+_PRIOR = 0.25
+"""Both parameters of the beta distribution of its probability: most probabilities are near 0 or 1."""
+
+_FEWEST = 3
+"""Trials in a range; fewer show nothing that a lapse would not explain."""
+
+
+def exception_evidence(trials: Sequence[Trial]) -> float:
+    """Return how much likelier the trials are if one range of loads has a probability of its own.
+
+    It is a Bayes factor: a storage with a curve as in `curve` exceeds 1/a in less than that part of searches.
+    """
+    ranges: dict[int, list[Trial]] = {}
+    for trial in trials:
+        ranges.setdefault(math.floor(trial.position / _RANGE), []).append(trial)
+    alone = [inside for inside in ranges.values() if len(inside) >= _FEWEST and _is_contrary(inside, trials)]
+    if not alone:
+        return 0.0
+    one_curve = posterior(trials).evidence
+    return math.fsum(_apart(trials, inside) for inside in alone) / len(ranges) / one_curve
+
+
+def _is_contrary(inside: Sequence[Trial], trials: Sequence[Trial]) -> bool:
+    """Whether half or more of the trials in a range broke, and a higher one held; or held, and a lower one broke.
+
+    Otherwise the range is an end of the loads that were tried, and a line at its edge explains it as well.
+    """
+    broke = sum(not trial.met for trial in inside)
+    highest, lowest = max(trial.position for trial in inside), min(trial.position for trial in inside)
+    return (2 * broke >= len(inside) and any(trial.met and trial.position > highest for trial in trials)) or (
+        2 * broke <= len(inside) and any(not trial.met and trial.position < lowest for trial in trials)
+    )
+
+
+def _apart(trials: Sequence[Trial], inside: Sequence[Trial]) -> float:
+    """Return the probability of the trials if those inside a range have one of their own."""
+    met = sum(trial.met for trial in inside)
+    outside = [trial for trial in trials if trial not in inside]
+    return posterior(outside).evidence * _beta(met + _PRIOR, len(inside) - met + _PRIOR) / _beta(_PRIOR, _PRIOR)
+
+
+def _beta(a: float, b: float) -> float:
+    return math.exp(math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b))
+
+
+_DRIFTS = (-0.8, -0.4, -0.2, -0.1, 0.1, 0.2, 0.4, 0.8)
+"""Change of the line's position from the first to the last trial: the alternatives, all equally likely."""
+
+
+def drift_evidence(trials: Sequence[Trial]) -> float:
+    """Return how much likelier the trials, in the order of time, are if the line moves steadily than if it does not.
+
+    It is a Bayes factor: a storage that does not change exceeds 1/a in less than that part of searches.
+    """
+    if len(trials) < 2:  # noqa: PLR2004 - one trial has no order
+        return 1.0
+    still = posterior(trials).evidence
+    return sum(posterior(_seen_from_start(trials, drift)).evidence for drift in _DRIFTS) / len(_DRIFTS) / still
+
+
+def _seen_from_start(trials: Sequence[Trial], drift: float) -> list[Trial]:
+    """Return the trials at the loads that would have been as far from the line in the middle of the search."""
+    last = len(trials) - 1
+    return [
+        replace(trial, position=trial.position - drift * (index / last - 0.5)) for index, trial in enumerate(trials)
+    ]
+
+
+_CLAIMED = 0.93
+"""The share of trials that are as claimed, on which is bet: six in a row prove the claim, or ten of eleven."""
+
+NEEDED = 40.0
+"""The reciprocal of 2.5 %."""
+
+
+def claim_evidence(as_claimed: Iterable[bool]) -> float:
+    """Return by how much the trials at one load multiply a stake on the claim that most of them are as claimed.
+
+    If at most half of all trials are, it ever reaches `NEEDED` in at most 2.5 % of searches, however long they go on.
+    """
+    return math.prod(2 * _CLAIMED if one else 2 * (1 - _CLAIMED) for one in as_claimed)

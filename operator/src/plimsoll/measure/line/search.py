@@ -14,23 +14,71 @@ It is a pure function of the probes so far, so a search can stop and resume afte
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 
 from plimsoll.api.line import Ending, Line
 from plimsoll.api.names import Verdict
-from plimsoll.measure.checking.line_checks import DRIFTING, NOT_MONOTONE
-from plimsoll.measure.line.claim import NEEDED, claim_evidence
-from plimsoll.measure.line.curve import Posterior, Trial, posterior
-from plimsoll.measure.line.drift import drift_evidence
-from plimsoll.measure.line.ladder import next_rung
-from plimsoll.measure.line.monotone import exception_evidence
-from plimsoll.measure.line.probe import TriedLoad
-from plimsoll.measure.line.result import Progress
-from plimsoll.measure.line.settings import Settings
+from plimsoll.measure.checks.registry import DRIFTING, NOT_MONOTONE
+from plimsoll.measure.line.curve import (
+    NEEDED,
+    Posterior,
+    Trial,
+    claim_evidence,
+    drift_evidence,
+    exception_evidence,
+    posterior,
+)
+from plimsoll.measure.line.model import Progress, Settings, TriedLoad
 from plimsoll.measure.statistics import CONFIDENCE
+
+_IN_A_ROW = 2
+
+
+def next_rung(broken: Mapping[float, bool], settings: Settings) -> float | None:
+    """Return the load to try next, or None if the line is bracketed as far as the limits permit.
+
+    Args:
+        broken: load -> whether its first trial broke; False if the load yields too few operations to know that, because
+            higher loads yield more.
+        settings: of the search.
+
+    """
+    foot = _foot(broken, settings)
+    start, in_a_row = settings.offered(settings.start), 0
+    for rung in _ascent(foot, settings):
+        if rung not in broken:
+            return rung
+        in_a_row = in_a_row + 1 if broken[rung] else 0
+        if in_a_row >= _IN_A_ROW and (rung > start or not broken[foot]):
+            break
+    return None
+
+
+def _foot(broken: Mapping[float, bool], settings: Settings) -> float:
+    """Return the highest rung of the descent that is not known to break, or the lowest load."""
+    return next((rung for rung in _descent(settings) if not broken.get(rung, False)), settings.lowest)
+
+
+def _descent(settings: Settings) -> Iterator[float]:
+    """Yield the start, and halves of it down to the lowest load."""
+    rung = settings.offered(settings.start)
+    yield rung
+    while rung > settings.lowest:
+        rung = settings.offered(rung / 2)
+        yield rung
+
+
+def _ascent(foot: float, settings: Settings) -> Iterator[float]:
+    """Yield the rungs from the foot up to the highest load: those of the descent, then doubles of the start."""
+    yield from reversed([rung for rung in _descent(settings) if rung >= foot])
+    rung = settings.offered(settings.start)
+    while rung < settings.highest:
+        rung = settings.offered(2 * rung)
+        yield rung
+
 
 _OFFSETS = tuple(step / 2 for step in range(-4, 5))
 """Candidates for the next load: standard deviations from the median of the line's position."""

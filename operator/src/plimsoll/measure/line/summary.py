@@ -1,19 +1,65 @@
 """The line of a point over the trials of its search, and their verdict."""
 
-from collections.abc import Iterator, Sequence
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from plimsoll.api.line import Ending, Line
+from plimsoll.api.line import MOST_PROBES, Ending, Line, LineSearch, Objective, ProbeOutcome, Vary
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding, Trial
-from plimsoll.measure.checking import checks
-from plimsoll.measure.checking.check import CheckedValue, evaluate, verdict_of
-from plimsoll.measure.checking.line_checks import DRIFTING, NOT_MONOTONE
-from plimsoll.measure.line.probe import BROKEN, arrived_load, counting_trials
-from plimsoll.measure.line.result import Progress
-from plimsoll.measure.line.uncounted import uncounted_text
+from plimsoll.measure.checks import registry
+from plimsoll.measure.checks.check import (
+    CheckedValue,
+    evaluate,
+    first_few,
+    number_text,
+    percent_text,
+    probes_text,
+    verdict_of,
+)
+from plimsoll.measure.checks.registry import DRIFTING, NOT_MONOTONE
+from plimsoll.measure.line.model import BROKEN, Progress, arrived_load, counting_trials, lower_bound, tried_loads
 from plimsoll.measure.summary import judge_replaced, last_attempts, replaced_attempts, rolled_up, same_tool
-from plimsoll.measure.wording import number_text, probes_text
+
+_WHY = {
+    ProbeOutcome.UNKNOWN: "too few operations for the percentile (raise runtimeSeconds)",
+    ProbeOutcome.NOT_OFFERED: (
+        "clients offered less than half of the load (give each at least two CPUs, use more clients, or lower the loads)"
+    ),
+}
+"""Why a probe with trustworthy numbers does not count."""
+
+_NAMED = 3
+
+
+def uncounted_text(trials: Iterable[Trial]) -> str:
+    """Return why probes do not count, the most frequent reasons first: `RuntimeTooShort in 5 probes, Stalled in 2`.
+
+    Empty if all count. Of each probe the last attempt decides.
+    """
+    counts = Counter(reason for trial in last_attempts(trials).values() for reason in _reasons(trial))
+    texts = [
+        f"{reason} in {_probes(count) if number == 0 else count}"
+        for number, (reason, count) in enumerate(counts.most_common())
+    ]
+    return first_few(texts, _NAMED)
+
+
+def _reasons(trial: Trial) -> Iterator[str]:
+    """Yield each reason of a probe that does not count once."""
+    if trial.abort is not None:
+        yield trial.abort.reason.value
+    elif trial.verdict is Verdict.INVALID:
+        invalid = [finding.reason for finding in trial.findings if finding.verdict is Verdict.INVALID]
+        yield from dict.fromkeys(invalid)
+    elif trial.probe is not None and trial.probe.outcome in _WHY:
+        yield _WHY[trial.probe.outcome]
+
+
+def _probes(count: int) -> str:
+    return "1 probe" if count == 1 else f"{count} probes"
+
 
 _DOUBTS = {
     Ending.NOT_MONOTONE: (NOT_MONOTONE, "a range of loads differs from those around it"),
@@ -55,13 +101,13 @@ def _counted(trials: Sequence[Trial], good: Sequence[Trial], line: Line) -> tupl
     causes = f": {why}" if why else ""
     if not good:
         return evaluate(
-            checks.NO_TRIAL_COUNTS, [CheckedValue(value=0, detail=f"no probe counts, of {len(probes)}{causes}")]
+            registry.NO_TRIAL_COUNTS, [CheckedValue(value=0, detail=f"no probe counts, of {len(probes)}{causes}")]
         )
     # A load with too few operations is not repeated but exceeded, which does no harm unless the search has to give up.
     gave_up = line.ending is Ending.PROBES_DO_NOT_COUNT
     missing = len(probes) - len(good) if gave_up else sum(one.verdict is Verdict.INVALID for one in probes)
     detail = f"{len(probes) - len(good)} of {len(probes)} probes do not count{causes}"
-    return evaluate(checks.PASSES_MISSING, [CheckedValue(value=missing, detail=detail)])
+    return evaluate(registry.PASSES_MISSING, [CheckedValue(value=missing, detail=detail)])
 
 
 def _matters(trial: Trial, line: Line) -> bool:
@@ -84,3 +130,279 @@ def _doubts(progress: Progress) -> Iterator[Finding]:
         check, what = _DOUBTS[progress.line.ending]
         detail = f"{what}: the outcomes are {number_text(progress.evidence)} times likelier so"
         yield from evaluate(check, [CheckedValue(value=progress.evidence, detail=detail)])
+
+
+def unproven_side(line: Line, trials: Iterable[Trial]) -> str:
+    """Return what no trial that counts shows of a line, in words; empty if both sides of an estimate are shown.
+
+    A bound needs a trial that ended on its side. A result of several runs has no loads: each run was checked by itself.
+    """
+    probes = tried_loads(trials)
+    met = [one.load for one in probes if one.counts and not one.is_broken]
+    broken = [one.load for one in probes if one.counts and one.is_broken]
+    if not probes:
+        return ""
+    if line.estimate:
+        met = [load for load in met if load <= line.estimate]
+        broken = [load for load in broken if load >= line.estimate]
+    where = " at or {} it" if line.estimate else ""
+    if not met and (line.estimate or line.low):
+        return f"no load{where.format('below')} met the objectives"
+    if not broken and (line.estimate or line.high):
+        return f"no load{where.format('above')} broke"
+    return ""
+
+
+UNKNOWN = "-"
+
+_UNIT = {Vary.RATE: "IOPS", Vary.DEPTH: "in flight"}
+
+_OUTCOME = {
+    ProbeOutcome.MET: "met",
+    ProbeOutcome.LATE: "late",
+    ProbeOutcome.NOT_ACHIEVED: "not achieved",
+    ProbeOutcome.DEPTH_FULL: "depth full",
+    ProbeOutcome.NOT_OFFERED: "not offered",
+    ProbeOutcome.UNKNOWN: "unknown",
+}
+
+_SENTENCE = {
+    Ending.BROKEN_AT_FIRST: (
+        "The line is below the lowest load that may be offered, with 97.5 % confidence; decrease start, or allow a "
+        "higher latency."
+    ),
+    Ending.NOT_MONOTONE: (
+        "The storage breaks in a range of loads and holds at higher ones, beyond chance: it has no single line, and "
+        "the interval means little."
+    ),
+    Ending.DRIFTING: (
+        "The storage became slower or faster during the search, beyond chance: the line moved, and the interval is "
+        "around no single value."
+    ),
+}
+"""Of the endings whose sentence does not depend on the numbers."""
+
+_LATENCY_UNITS = (("s", 10**6), ("ms", 10**3), ("µs", 1))
+_FULL_DIGITS = 3
+"""Significant digits of a load that has no interval."""
+
+_MOST_DECIMALS = 6
+_MOST_ZEROS = 15
+"""A float has no more digits to round."""
+
+
+def headline_text(line: Line, search: LineSearch) -> str:
+    """Return what was found in one line: `carries 12,400 ± 600 IOPS at p99 <= 5 ms`."""
+    condition = f"at {objectives_text(search.objectives)}"
+    if not is_known(line):
+        state = "not known yet" if line.ending is None else f"unknown after {probes_made(line)}"
+        return f"line {condition} is {state}"
+    return f"carries {load_with_unit(line, search)} {condition}"
+
+
+def short_text(line: Line, search: LineSearch) -> str:
+    """Return what was found for a column of a table: `12,400 ± 600 at p99 <= 5 ms`."""
+    return f"{load_text(line, search)} at {objectives_text(search.objectives)}"
+
+
+def unit_text(search: LineSearch) -> str:
+    """Return the unit of the loads of a search."""
+    return _UNIT[search.vary]
+
+
+def objectives_text(objectives: Iterable[Objective]) -> str:
+    """Return what has to hold: `p50 <= 800 µs and p99 <= 5 ms`."""
+    return " and ".join(map(objective_text, objectives))
+
+
+def objective_text(objective: Objective) -> str:
+    """Return one objective with its exact latency: `p99 <= 1.25 ms`."""
+    microseconds = objective.latency_microseconds
+    unit, size = next((unit, size) for unit, size in _LATENCY_UNITS if microseconds >= size)
+    return f"p{objective.percentile} <= {microseconds / size:.10g} {unit}"
+
+
+def is_known(line: Line) -> bool:
+    """Whether anything is known about the line's position."""
+    return (line.estimate, line.low, line.high) != (None, None, None)
+
+
+def load_text(line: Line, search: LineSearch) -> str:
+    """Return the line with half the width of its interval, or its bound: `12,400 ± 600`, `more than 200,000`."""
+    low, high = line.low, line.high
+    if line.estimate is None:
+        return _bound_text(low, high, search)
+    if low is not None and high is not None and low <= line.estimate <= high:
+        return _with_half_width(line.estimate, (high - low) / 2)
+    return f"about {rounded_load(line.estimate)}"
+
+
+def load_with_unit(line: Line, search: LineSearch) -> str:
+    """Return the line or its bound with its unit: `12,400 ± 600 IOPS`; `unknown` without one."""
+    text = load_text(line, search)
+    return f"{text} {unit_text(search)}" if is_known(line) else text
+
+
+def interval_text(line: Line, search: LineSearch) -> str:
+    """Return the 95 % interval: `11,800 to 13,000`, or its known end: `above 11,800`; a dash if both are unknown."""
+    low, high = line.low, line.high
+    if low is not None and high is not None:
+        return f"{_at_precision(low, high - low)} to {_at_precision(high, high - low)}"
+    if low is not None:
+        return f"above {_highest_shown(low, search)}"
+    return UNKNOWN if high is None else f"below {rounded_load(high)}"
+
+
+def width_text(line: Line) -> str:
+    """Return the width of the interval in percent of the estimate: `9.1 %`; a dash if it is unknown."""
+    return UNKNOWN if line.width_percent is None else percent_text(round(line.width_percent, _FULL_DIGITS))
+
+
+def line_probes_text(line: Line) -> str:
+    """Return the number of probes that count, of those made: `17`, `16 of 17`."""
+    return str(line.probes) if line.counted == line.probes else f"{line.counted} of {line.probes}"
+
+
+def current_text(number: int) -> str:
+    """Return which probe is under way, by its number from 0: `probe 12 of at most 40`."""
+    return f"probe {number + 1} of at most {MOST_PROBES}"
+
+
+def progress_text(line: Line) -> str:
+    """Return how far a search is: `3 of at most 40`; after its end the probes as in `probes_text`."""
+    return f"{line.probes} of at most {MOST_PROBES}" if line.ending is None else line_probes_text(line)
+
+
+def ending_text(line: Line) -> str:
+    """Return the name of the ending; `searching` while the search goes on."""
+    return "searching" if line.ending is None else line.ending.value
+
+
+def outcome_text(outcome: ProbeOutcome) -> str:
+    """Return the outcome of a probe in lower-case words."""
+    return _OUTCOME[outcome]
+
+
+def ending_sentence(line: Line, search: LineSearch, uncounted: str = "") -> str:
+    """Return why the search ended and what that means for the line, in one sentence.
+
+    `uncounted` are the reasons why probes did not count, of `uncounted_text`.
+    """
+    match line.ending:
+        case None:
+            made = f"{progress_text(line)} probes made"
+            # Whether it goes on, or the run ended before, the line does not say.
+            return f"The search is not finished: {made}, {_interval_clause(line, search)}."
+        case Ending.PRECISE:
+            return f"The search ended after {probes_made(line)}: {_precise_clause(line, search)}."
+        case Ending.PROBES_USED_UP:
+            made = f"{probes_made(line)}, the most that it may make"
+            return f"The search ended after {made}: {_wide_clause(line, search, uncounted)}."
+        case Ending.PROBES_DO_NOT_COUNT:
+            why = f"more probes would not count either{f' ({uncounted})' if uncounted else ''}"
+            made = f" after {probes_made(line)}" if line.counted else ""
+            return f"The search gave up{made}: {why}; remove the cause, then run again."
+        case Ending.NEVER_BROKE:
+            return (
+                f"The line is above {_highest_text(line, search)}, with 97.5 % confidence; increase limit to find it."
+            )
+        case _:
+            return _SENTENCE[line.ending]
+
+
+def probes_made(line: Line) -> str:
+    """Return the number of probes with those that count, if these are fewer: `17 probes, 16 of which count`."""
+    made = "1 probe" if line.probes == 1 else f"{line.probes} probes"
+    if line.counted == line.probes:
+        return made
+    if not line.counted:
+        return f"{made}, none of which counts"
+    return f"{made}, {line.counted} of which {'counts' if line.counted == 1 else 'count'}"
+
+
+def rounded_load(load: float) -> str:
+    """Return a load with at least three significant digits, as far as six decimals show them: `12,412`, `8.25`."""
+    if not math.isfinite(load):
+        return UNKNOWN
+    if load == round(load) or load >= 10**_FULL_DIGITS:
+        return f"{load:,.0f}"
+    decimals = min(max(_FULL_DIGITS - 1 - math.floor(math.log10(load)), 0), _MOST_DECIMALS)
+    text = f"{load:,.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if decimals else text
+
+
+def _bound_text(low: float | None, high: float | None, search: LineSearch) -> str:
+    if low is not None and high is not None:
+        return f"between {rounded_load(low)} and {rounded_load(high)}"
+    if low is not None:
+        return f"more than {_highest_shown(low, search)}"
+    return "unknown" if high is None else f"less than {rounded_load(high)}"
+
+
+def _highest_shown(low: float, search: LineSearch) -> str:
+    return rounded_load(lower_bound(low, search.limit))
+
+
+def _highest_text(line: Line, search: LineSearch) -> str:
+    """Return the highest load that was offered: slow clients, or uneven shares, make it less than the limit."""
+    unit, shown = unit_text(search), _highest_shown(search.limit if line.low is None else line.low, search)
+    limit = rounded_load(search.limit)
+    if shown == limit:
+        return f"{limit} {unit}, the highest load (limit)"
+    return f"{shown} {unit}, the highest load up to limit ({limit}) that the clients offered"
+
+
+def _interval_clause(line: Line, search: LineSearch) -> str:
+    if not is_known(line):
+        return "nothing is known about the line yet"
+    width = f" ({width_text(line)} of the estimate)" if line.width_percent is not None else ""
+    return f"the interval is {interval_text(line, search)}{width}"
+
+
+def _precise_clause(line: Line, search: LineSearch) -> str:
+    width = line.width_percent
+    if width is None:
+        return _open_clause(line, search)
+    if width > search.precision_percent:
+        return f"the interval, {interval_text(line, search)}, is no wider than the step between loads"
+    return (
+        f"the interval is {width_text(line)} of the estimate wide; at most {search.precision_percent} % were requested"
+    )
+
+
+def _wide_clause(line: Line, search: LineSearch, uncounted: str) -> str:
+    width = line.width_percent
+    wide = (
+        _open_clause(line, search)
+        if width is None
+        else f"the interval is {width_text(line)} of the estimate wide instead of at most {search.precision_percent} %"
+    )
+    if 2 * line.counted < line.probes:
+        reasons = f" ({uncounted})" if uncounted else ""
+        return f"{wide}, because most probes do not count{reasons}; remove the cause, then run again"
+    if width is None:
+        return wide
+    return f"{wide}; the storage scatters too much from trial to trial for more precision"
+
+
+def _open_clause(line: Line, search: LineSearch) -> str:
+    """Return what is known of an interval without a width."""
+    if line.low is not None and line.high is not None:
+        return f"the interval is {interval_text(line, search)}"
+    if line.low is None and line.high is None:
+        return "the interval is unknown"
+    return f"the interval is {interval_text(line, search)}, and its other end is unknown"
+
+
+def _with_half_width(load: float, half: float) -> str:
+    return f"{_at_precision(load, half)} ± {_at_precision(half, half)}"
+
+
+def _at_precision(value: float, uncertainty: float) -> str:
+    """Return a value with the digits that its uncertainty leaves: one digit of it, or two from 1 and 2 on."""
+    if not 0 < uncertainty < math.inf:
+        return rounded_load(value)
+    leading, exponent = f"{uncertainty:e}".split("e")
+    wanted = (1 if float(leading) < 3 else 0) - int(exponent)  # noqa: PLR2004 - as the docstring says
+    decimals = min(max(wanted, -_MOST_ZEROS), _MOST_DECIMALS)
+    return f"{round(value, decimals):,.{max(0, decimals)}f}"

@@ -9,8 +9,8 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from plimsoll.api.suite_status import PINNED_ROUNDS
-from plimsoll.measure.compare.family import grouped
-from plimsoll.measure.compare.metrics import Metric, RegressionRule, worsening
+from plimsoll.measure.compare.tests import grouped
+from plimsoll.measure.compare.values import Metric, RegressionRule, worsening
 from plimsoll.suite.history.family import Against
 from plimsoll.suite.history.noise import MINIMUM_ROUNDS, step_between
 from plimsoll.suite.history.rounds import MeasuredRound, Quantity

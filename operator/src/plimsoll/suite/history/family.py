@@ -10,11 +10,22 @@ from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from plimsoll.measure.compare.conclusion import Conclusion, Judgement, conclude
-from plimsoll.measure.compare.family import DOUBT, Assessment, Level, by_level, confirmed, grouped
-from plimsoll.measure.compare.inference import LogChange, Prior, moments
-from plimsoll.measure.compare.metrics import Metric, RegressionRule, worsening
-from plimsoll.measure.compare.moderated import prior_of
+from plimsoll.measure.compare.tests import (
+    DOUBT,
+    Assessment,
+    Conclusion,
+    Judgement,
+    Level,
+    LogChange,
+    Prior,
+    by_level,
+    conclude,
+    confirmed,
+    grouped,
+    moments,
+    prior_of,
+)
+from plimsoll.measure.compare.values import Metric, RegressionRule, worsening
 from plimsoll.suite.history.rounds import Group, Quantity
 from plimsoll.suite.history.samples import Runs, mean_runs, runs_apart, shared_noise
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from plimsoll.api.suite_status import PINNED_ROUNDS
-from plimsoll.measure.compare.conclusion import Conclusion
+from plimsoll.measure.compare.tests import Conclusion
 from plimsoll.suite.history.judging import RoundJudgement
 from plimsoll.suite.history.rounds import MeasuredRound
 

@@ -4,11 +4,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from plimsoll.measure.compare.conclusion import Conclusion
-from plimsoll.measure.compare.family import grouped
-from plimsoll.measure.compare.metrics import RegressionRule
-from plimsoll.measure.compare.overall import overall
-from plimsoll.measure.wording import first_few
+from plimsoll.measure.checks.check import first_few
+from plimsoll.measure.compare.comparison import overall
+from plimsoll.measure.compare.tests import Conclusion, grouped
+from plimsoll.measure.compare.values import RegressionRule
 from plimsoll.plan.fingerprint import Difference
 from plimsoll.suite.history.baselines import baselines_of, rounds_with
 from plimsoll.suite.history.family import Against, Found, judge_changes

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from plimsoll.measure.wording import first_few
+from plimsoll.measure.checks.check import first_few
 from plimsoll.plan.fingerprint import Difference, differences
 from plimsoll.suite.history.rounds import Condition, MeasuredRound
 

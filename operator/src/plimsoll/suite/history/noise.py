@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from plimsoll.measure.compare.inference import LogChange, moments
+from plimsoll.measure.compare.tests import LogChange, moments
 from plimsoll.measure.statistics import f_tail
 
 MINIMUM_ROUNDS = 3

@@ -5,14 +5,13 @@ from dataclasses import dataclass, field
 
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.result import BenchmarkResult, Fingerprint, ResultSpec, Trial
-from plimsoll.measure.compare.doubts import repeated_too_often
-from plimsoll.measure.compare.inference import logarithm
+from plimsoll.measure.checks.check import first_few
+from plimsoll.measure.compare.comparison import repeated_too_often
 from plimsoll.measure.compare.lines import line_estimate, valueless
-from plimsoll.measure.compare.metrics import DEFAULT_GATES, Metric, RegressionRule, gates_of, values_of
-from plimsoll.measure.compare.passes import Series
-from plimsoll.measure.compare.repeats import RepeatsDifferError, as_one_run
+from plimsoll.measure.compare.noise import RepeatsDifferError, as_one_run
+from plimsoll.measure.compare.tests import Series, logarithm
+from plimsoll.measure.compare.values import DEFAULT_GATES, Metric, RegressionRule, gates_of, values_of
 from plimsoll.measure.summary import counted
-from plimsoll.measure.wording import first_few
 from plimsoll.plan.fingerprint import DROPPED_IN_PART, differences
 from plimsoll.suite.history.steadiness import changed_during
 

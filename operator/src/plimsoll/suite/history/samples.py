@@ -4,8 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from plimsoll.measure.compare.inference import LogChange
-from plimsoll.measure.compare.passes import Series, deviations_of, shared_correlation, weight_of_others
+from plimsoll.measure.compare.tests import LogChange, Series, deviations_of, shared_correlation, weight_of_others
 from plimsoll.suite.history.noise import MINIMUM_ROUNDS, change_between
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from plimsoll.api.environment import Environment, TextFact
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.measure.wording import first_few
+from plimsoll.measure.checks.check import first_few
 
 
 def changed_during(results: Iterable[BenchmarkResult]) -> Iterator[str]:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from plimsoll.measure.compare.passes import Series
+from plimsoll.measure.compare.tests import Series
 from plimsoll.measure.statistics import CONFIDENCE, t_quantile
 from plimsoll.plan.fingerprint import Difference
 from plimsoll.suite.history.history import JudgedRound

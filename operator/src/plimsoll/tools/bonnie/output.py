@@ -10,10 +10,12 @@ from dataclasses import dataclass
 
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.sample import LatencySample, Measurement, OperationSample
-from plimsoll.tools.base import Output, OutputError, StepContext, VolumeTarget
+from plimsoll.tools.base import StepContext
 from plimsoll.tools.bonnie.parameters import MEBIBYTE, BonnieParameters
 from plimsoll.tools.bonnie.text import PHASES, BonnieReport, Phase, read_report
+from plimsoll.tools.command import Output, OutputError
 from plimsoll.tools.reading import bounded, excerpt, printable
+from plimsoll.tools.target import VolumeTarget
 
 MAX_SEED = 2**31
 _SECOND = 10**9

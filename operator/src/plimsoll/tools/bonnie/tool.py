@@ -9,11 +9,13 @@ from typing import ClassVar
 
 from plimsoll.api.names import LatencyKind, Layer
 from plimsoll.api.quantity import format_quantity
-from plimsoll.measure.quantities import Quantities
+from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import Command, Output, StepContext, StepKind, TargetKind, Tool, VolumeKind, VolumeTarget
+from plimsoll.tools.base import StepContext, StepKind, Tool
 from plimsoll.tools.bonnie.output import large_file_bytes, machine_name, parse_measurement, seed_of
 from plimsoll.tools.bonnie.parameters import MEBIBYTE, ON_FILES, BonnieParameters
+from plimsoll.tools.command import Command, Output
+from plimsoll.tools.target import TargetKind, VolumeKind, VolumeTarget
 
 _MAX_CHUNKS = 2**31 - 1
 _VERSION = re.compile(r"^Version: (\S+)$", re.MULTILINE)

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 
 from plimsoll.api.quantity import format_quantity
-from plimsoll.tools.base import Command, Timing, VolumeTarget
-from plimsoll.tools.command import DIE_WITH_PARENT
+from plimsoll.tools.base import Timing
+from plimsoll.tools.command import DIE_WITH_PARENT, Command
 from plimsoll.tools.dd.parameters import DdOperation, DdParameters
+from plimsoll.tools.target import VolumeTarget
 
 
 def measure_command(parameters: DdParameters, volume: VolumeTarget, timing: Timing) -> Command:

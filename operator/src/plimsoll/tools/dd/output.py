@@ -4,11 +4,13 @@ import signal
 
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.sample import MAX_GAPS, Gaps, LatencySample, Measurement, OperationSample
-from plimsoll.tools.base import Output, Timing, VolumeTarget
+from plimsoll.tools.base import Timing
+from plimsoll.tools.command import Output
 from plimsoll.tools.dd.command import work_bytes
 from plimsoll.tools.dd.parameters import DdParameters
 from plimsoll.tools.dd.text import DdReport, read_report
 from plimsoll.tools.reading import bounded
+from plimsoll.tools.target import VolumeTarget
 
 _SECOND = 10**9
 _MILLISECONDS = 1000

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from plimsoll.tools.base import Output, OutputError
+from plimsoll.tools.command import Output, OutputError
 from plimsoll.tools.reading import MAX_COUNT, complete_lines, failure, printable
 
 _COUNT = r"\d{1,18}"

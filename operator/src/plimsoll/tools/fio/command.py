@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from plimsoll.api.line import Vary
 from plimsoll.api.names import Operation
 from plimsoll.api.quantity import format_quantity
-from plimsoll.measure.latency import PERCENTILES
-from plimsoll.tools.base import Command, DataSet, StepContext, Timing, VolumeTarget
+from plimsoll.measure.histogram import PERCENTILES
+from plimsoll.tools.base import StepContext, Timing
+from plimsoll.tools.command import Command
 from plimsoll.tools.fio.arrivals import SPARE_SECONDS, Trace, traced_seconds
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.rules import MAX_ARRIVALS, NO_RAMP
 from plimsoll.tools.fio.target import cache_environment, check_supported, data_set, offset_of, target_arguments
+from plimsoll.tools.target import DataSet, VolumeTarget
 
 JOB = "measure"
 """Name of every measuring job in the document."""

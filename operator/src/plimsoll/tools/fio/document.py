@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from plimsoll.tools.base import OutputError
+from plimsoll.tools.command import OutputError
 from plimsoll.tools.reading import NOISE_CHARACTERS, JsonObject, excerpt, printable
 
 MAX_MILLISECONDS = 10**13

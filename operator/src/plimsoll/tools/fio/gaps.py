@@ -21,8 +21,7 @@ from itertools import pairwise, product
 
 from plimsoll.api.names import Operation
 from plimsoll.measure.sample import MAX_GAPS, Gaps, OperationSample
-from plimsoll.measure.stretches import both, joined
-from plimsoll.measure.window import Interval
+from plimsoll.measure.timeline import Interval, both, joined
 from plimsoll.tools.fio.command import LOG_MILLISECONDS
 from plimsoll.tools.fio.series import DIRECTIONS, MAX_JITTER, SeriesError
 

@@ -14,7 +14,7 @@ from plimsoll.measure.histogram import (
     index_of_midpoint,
 )
 from plimsoll.measure.sample import LatencySample
-from plimsoll.tools.base import OutputError
+from plimsoll.tools.command import OutputError
 from plimsoll.tools.reading import JsonObject, printable
 
 # Nanoseconds; fio prints six decimals.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from plimsoll.api.names import Operation
 from plimsoll.measure.sample import Cells, Gaps, LatencySlices, OperationSample
-from plimsoll.measure.window import Interval
+from plimsoll.measure.timeline import Interval
 from plimsoll.tools.fio.command import LOG_MILLISECONDS, log_name
 from plimsoll.tools.fio.gaps import JobCompletions, check_gaps, gaps_of, stretches_of
 from plimsoll.tools.fio.latency import read_histogram

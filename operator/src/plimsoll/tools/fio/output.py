@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from errno import errorcode
 
 from plimsoll.api.names import Operation
-from plimsoll.measure.latency import merge_samples
+from plimsoll.measure.histogram import merge_samples
 from plimsoll.measure.sample import MAX_NAME, LatencySample, Measurement, OperationSample
-from plimsoll.tools.base import DataSet, Output, OutputError
+from plimsoll.tools.command import Output, OutputError
 from plimsoll.tools.fio.command import DOCUMENT, JOB, work_bytes
 from plimsoll.tools.fio.depth import depth_full_share
 from plimsoll.tools.fio.document import MAX_MILLISECONDS, Found, read_document
@@ -23,6 +23,7 @@ from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.series import DIRECTIONS
 from plimsoll.tools.fio.target import bypasses_cache
 from plimsoll.tools.reading import JsonObject, bounded, excerpt, failure
+from plimsoll.tools.target import DataSet
 
 _MILLISECOND = 10**6
 _MAX_DIFFERENCE = 1000

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from plimsoll.api.names import Operation
 from plimsoll.api.prepare import Precondition
 from plimsoll.api.quantity import format_quantity
-from plimsoll.tools.base import Command, DataSet, ImageTarget, Output, OutputError, VolumeKind, VolumeTarget
+from plimsoll.tools.command import Command, Output, OutputError
 from plimsoll.tools.fio.command import output_arguments, seed_arguments
 from plimsoll.tools.fio.output import complaints, jobs_named, read_output
 from plimsoll.tools.fio.target import cache_environment, offset_of, target_arguments
 from plimsoll.tools.reading import JsonObject, failure
+from plimsoll.tools.target import DataSet, ImageTarget, VolumeKind, VolumeTarget
 
 BLOCK_BYTES = 2**20
 """A data set must be a whole number of these: fio would skip the rest."""

@@ -24,8 +24,7 @@ from dataclasses import dataclass
 
 from plimsoll.api.names import Operation
 from plimsoll.measure.sample import Cells
-from plimsoll.measure.stretches import length_of, without
-from plimsoll.measure.window import Interval
+from plimsoll.measure.timeline import Interval, length_of, without
 from plimsoll.tools.fio.command import LOG_MILLISECONDS as WIDTH
 
 MAX_DEVIATION = 0.005

@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping
 
 from plimsoll.api.names import Operation
-from plimsoll.tools.base import DataSet, ImageTarget, StepContext, VolumeKind, VolumeTarget
+from plimsoll.tools.base import StepContext
 from plimsoll.tools.fio.choices import Engine
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.rules import NEEDS_SHARING, NO_ARRIVALS_OF_IMAGE
+from plimsoll.tools.target import DataSet, ImageTarget, VolumeKind, VolumeTarget
 
 
 def data_set(context: StepContext) -> DataSet:

@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 
 from plimsoll.api.quantity import format_quantity
-from plimsoll.tools.base import Command, StepContext, Timing, VolumeTarget
+from plimsoll.tools.base import StepContext, Timing
+from plimsoll.tools.command import Command
 from plimsoll.tools.ioping.parameters import IopingOperation, IopingParameters
+from plimsoll.tools.target import VolumeTarget
 
 MAX_REQUESTS = 900_000
 """Requests of a trial; each prints a line of at most 74 bytes, and the agent keeps 64 MiB."""

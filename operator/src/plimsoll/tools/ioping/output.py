@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from plimsoll.measure.histogram import Histogram, bin_index
-from plimsoll.measure.latency import sample_of
+from plimsoll.measure.histogram import Histogram, bin_index, sample_of
 from plimsoll.measure.sample import MAX_GAPS, Cells, Gaps, LatencySlices, Measurement, OperationSample
-from plimsoll.tools.base import Output, OutputError, Timing
+from plimsoll.tools.base import Timing
+from plimsoll.tools.command import Output, OutputError
 from plimsoll.tools.ioping.command import MAX_REQUESTS
 from plimsoll.tools.ioping.parameters import IopingParameters
 from plimsoll.tools.ioping.text import IopingReport, read_report

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from plimsoll.tools.base import Output, OutputError
+from plimsoll.tools.command import Output, OutputError
 from plimsoll.tools.reading import failure, printable
 
 _TIME = r"(\d{1,15})"

@@ -4,14 +4,16 @@ from typing import ClassVar
 
 from plimsoll.api.names import LatencyKind, Layer
 from plimsoll.api.state import LiveRate
-from plimsoll.measure.quantities import Quantities
+from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import Command, Output, StepContext, TargetKind, Tool
+from plimsoll.tools.base import StepContext, Tool
+from plimsoll.tools.command import Command, Output
 from plimsoll.tools.ioping.command import measure_command
 from plimsoll.tools.ioping.output import parse_measurement
 from plimsoll.tools.ioping.parameters import IopingParameters
 from plimsoll.tools.ioping.text import recent_requests
 from plimsoll.tools.reading import live_rate
+from plimsoll.tools.target import TargetKind
 from plimsoll.tools.volumes import kernel_volume
 
 _SECOND = 10**9

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from plimsoll.tools.base import Output, OutputError
+from plimsoll.tools.command import Output, OutputError
 from plimsoll.tools.iperf3.parameters import Direction, Iperf3Parameters, Protocol
 from plimsoll.tools.reading import JsonObject, excerpt, failure, printable
 

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 
 from plimsoll.api.names import LatencyKind
 from plimsoll.measure.sample import Cells, LatencySample, Measurement, OperationSample, PeerRate
-from plimsoll.tools.base import Output, OutputError, PeerTarget, Timing
+from plimsoll.tools.base import Timing
+from plimsoll.tools.command import Output, OutputError
 from plimsoll.tools.iperf3.document import SECOND, Report, read_report
 from plimsoll.tools.iperf3.parameters import Iperf3Parameters, Protocol
 from plimsoll.tools.progress import Mark, byte_cells
 from plimsoll.tools.reading import bounded
+from plimsoll.tools.target import PeerTarget
 
 _UNCERTAIN = SECOND // 2
 _CLOCK_STEP = SECOND // 20

@@ -8,24 +8,16 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from plimsoll.api.names import LatencyKind, Layer
-from plimsoll.measure.quantities import Quantities
+from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import (
-    Command,
-    Output,
-    PeerTarget,
-    StepContext,
-    StepKind,
-    TargetKind,
-    Timing,
-    Tool,
-    together,
-)
+from plimsoll.tools.base import StepContext, StepKind, Timing, Tool
 from plimsoll.tools.cast import Cast, RosterMember
+from plimsoll.tools.command import Command, Output, together
 from plimsoll.tools.iperf3.output import parse_measurement
 from plimsoll.tools.iperf3.parameters import MAX_OMIT_SECONDS, Direction, Iperf3Parameters, Protocol
 from plimsoll.tools.pairing import paired, round_count
 from plimsoll.tools.ports import SERVING_PORTS, serving_port
+from plimsoll.tools.target import PeerTarget, TargetKind
 
 CONNECT_MILLISECONDS = 5000
 """Within this time a connection succeeds, or the measurement fails."""

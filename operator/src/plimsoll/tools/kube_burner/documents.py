@@ -2,7 +2,7 @@
 
 import json
 
-from plimsoll.tools.base import Output, OutputError
+from plimsoll.tools.command import Output, OutputError
 from plimsoll.tools.kube_burner.log import Log
 from plimsoll.tools.reading import JsonObject, failure, printable
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from plimsoll.tools.base import Output
+from plimsoll.tools.command import Output
 from plimsoll.tools.reading import printable
 
 _LINE = re.compile(r'level=(?P<level>\w+) msg="(?P<message>(?:[^"\\]|\\.)*)"', re.ASCII)

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 
 from plimsoll.api.names import Operation
 from plimsoll.api.quantity import format_quantity, parse_quantity
-from plimsoll.measure.latency import sample_of
+from plimsoll.measure.histogram import sample_of
 from plimsoll.measure.sample import Measurement, OperationSample
-from plimsoll.tools.base import Output, OutputError
+from plimsoll.tools.command import Output, OutputError
 from plimsoll.tools.kube_burner.documents import documents_of
 from plimsoll.tools.kube_burner.log import Log
 from plimsoll.tools.kube_burner.parameters import KubeBurnerParameters

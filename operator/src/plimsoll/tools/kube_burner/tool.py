@@ -3,12 +3,14 @@
 from typing import ClassVar
 
 from plimsoll.api.names import LatencyKind, Layer
-from plimsoll.measure.quantities import Quantities
+from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import ApiTarget, Command, Output, StepContext, TargetKind, Tool
+from plimsoll.tools.base import StepContext, Tool
 from plimsoll.tools.cast import ACTOR, Executor
+from plimsoll.tools.command import Command, Output
 from plimsoll.tools.kube_burner.output import parse_measurement
 from plimsoll.tools.kube_burner.parameters import KubeBurnerParameters
+from plimsoll.tools.target import ApiTarget, TargetKind
 
 
 class KubeBurner(Tool[KubeBurnerParameters]):

@@ -12,9 +12,11 @@ from itertools import pairwise
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.api.state import LiveRate
 from plimsoll.measure.sample import Cells, LatencySample, Measurement, OperationSample, PeerRate
-from plimsoll.tools.base import Output, OutputError, PeerTarget, Timing
+from plimsoll.tools.base import Timing
+from plimsoll.tools.command import Output, OutputError
 from plimsoll.tools.progress import SECOND, Mark, byte_cells, closest
 from plimsoll.tools.reading import bounded, complete_lines, excerpt, failure, lines_so_far, live_rate, printable
+from plimsoll.tools.target import PeerTarget
 
 _LINE = re.compile(r"(?P<moment>\d{1,19}) (?P<bytes>\d{1,18})", re.ASCII)
 _LARGEST_GAP = 5 * SECOND

@@ -14,14 +14,16 @@ from typing import ClassVar
 
 from plimsoll.api.names import LatencyKind, Layer
 from plimsoll.api.state import LiveRate
-from plimsoll.measure.quantities import Quantities
+from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import Command, Output, PeerTarget, StepContext, StepKind, TargetKind, Tool, together
+from plimsoll.tools.base import StepContext, StepKind, Tool
 from plimsoll.tools.cast import Cast, RosterMember
+from plimsoll.tools.command import Command, Output, together
 from plimsoll.tools.netcat.output import live_rates, parse_measurement
 from plimsoll.tools.netcat.parameters import NetcatParameters
 from plimsoll.tools.pairing import paired, round_count
 from plimsoll.tools.ports import SERVING_PORTS, serving_port
+from plimsoll.tools.target import PeerTarget, TargetKind
 
 CONNECT_SECONDS = 5
 

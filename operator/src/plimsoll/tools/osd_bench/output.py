@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.sample import LatencySample, Measurement, OperationSample, OsdRate
-from plimsoll.tools.base import Output, OutputError
+from plimsoll.tools.command import Output, OutputError
 from plimsoll.tools.osd_bench.parameters import OsdBenchParameters
 from plimsoll.tools.reading import JsonObject, bounded, complete_lines, excerpt, failure, printable
 

@@ -3,12 +3,14 @@
 from typing import ClassVar
 
 from plimsoll.api.names import LatencyKind, Layer
-from plimsoll.measure.quantities import Quantities
+from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import Command, OsdsTarget, Output, StepContext, TargetKind, Tool
+from plimsoll.tools.base import StepContext, Tool
 from plimsoll.tools.cast import ACTOR, Executor
+from plimsoll.tools.command import Command, Output
 from plimsoll.tools.osd_bench.output import parse_measurement
 from plimsoll.tools.osd_bench.parameters import OsdBenchParameters
+from plimsoll.tools.target import OsdsTarget, TargetKind
 
 _CONNECT_SECONDS = 30
 _OBJECT_BYTES = 4 * 2**20

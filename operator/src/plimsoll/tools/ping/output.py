@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from plimsoll.api.names import Operation
-from plimsoll.measure.latency import sample_of
+from plimsoll.measure.histogram import sample_of
 from plimsoll.measure.sample import Cells, Measurement, OperationSample, PeerRate
-from plimsoll.tools.base import Output, OutputError, PeerTarget, Timing
+from plimsoll.tools.base import Timing
+from plimsoll.tools.command import Output, OutputError
 from plimsoll.tools.ping.parameters import PingParameters
 from plimsoll.tools.ping.text import SECOND, PingReport, Reply, read_report
 from plimsoll.tools.reading import bounded, excerpt
+from plimsoll.tools.target import PeerTarget
 
 _MILLISECOND = 10**6
 _LARGEST_STEP = SECOND

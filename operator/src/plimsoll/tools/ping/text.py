@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from plimsoll.api.names import Operation
 from plimsoll.api.state import LiveRate
-from plimsoll.tools.base import Output, OutputError
+from plimsoll.tools.command import Output, OutputError
 from plimsoll.tools.reading import complete_lines, failure, lines_so_far, live_rate, printable
 
 SECOND = 10**9

@@ -5,14 +5,16 @@ from typing import ClassVar
 
 from plimsoll.api.names import LatencyKind, Layer
 from plimsoll.api.state import LiveRate
-from plimsoll.measure.quantities import Quantities
+from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import Command, Output, PeerTarget, StepContext, StepKind, TargetKind, Tool, together
+from plimsoll.tools.base import StepContext, StepKind, Tool
 from plimsoll.tools.cast import Cast, RosterMember
+from plimsoll.tools.command import Command, Output, together
 from plimsoll.tools.pairing import paired, round_count
 from plimsoll.tools.ping.output import parse_measurement
 from plimsoll.tools.ping.parameters import TAIL_SECONDS, PingParameters
 from plimsoll.tools.ping.text import live_rates
+from plimsoll.tools.target import PeerTarget, TargetKind
 
 MAX_REQUESTS = 800_000
 """Their replies fit into the output that the agent reads."""

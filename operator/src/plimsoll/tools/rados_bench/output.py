@@ -13,7 +13,8 @@ from itertools import pairwise
 
 from plimsoll.api.names import LatencyKind
 from plimsoll.measure.sample import Cells, LatencySample, Measurement, OperationSample
-from plimsoll.tools.base import Output, OutputError, Timing
+from plimsoll.tools.base import Timing
+from plimsoll.tools.command import Output, OutputError
 from plimsoll.tools.rados_bench.parameters import RadosBenchParameters, RadosOperation
 from plimsoll.tools.rados_bench.text import Progress, RadosReport, read_report
 from plimsoll.tools.reading import bounded, excerpt

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from plimsoll.tools.base import Output, OutputError
+from plimsoll.tools.command import Output, OutputError
 from plimsoll.tools.reading import MAX_COUNT, complete_lines, failure, lines_so_far, nanoseconds_of, printable
 
 _STAMP = r"(?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}[+-]\d{4})"

@@ -8,13 +8,15 @@ from typing import ClassVar
 
 from plimsoll.api.names import LatencyKind, Layer
 from plimsoll.api.state import LiveRate
-from plimsoll.measure.quantities import Quantities
+from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import Command, Output, PoolTarget, StepContext, StepKind, TargetKind, Tool
+from plimsoll.tools.base import StepContext, StepKind, Tool
+from plimsoll.tools.command import Command, Output
 from plimsoll.tools.rados_bench.output import parse_measurement
 from plimsoll.tools.rados_bench.parameters import RadosBenchParameters, RadosOperation
 from plimsoll.tools.rados_bench.text import live_counts
 from plimsoll.tools.reading import live_rate
+from plimsoll.tools.target import PoolTarget, TargetKind
 
 TAIL_SECONDS = 1
 """Additional time, so that waiting for the last operations is not measured."""

@@ -12,10 +12,12 @@ from itertools import pairwise
 
 from plimsoll.api.names import LatencyKind
 from plimsoll.measure.sample import Cells, LatencySample, Measurement, OperationSample
-from plimsoll.tools.base import ImageTarget, Output, OutputError, Timing
+from plimsoll.tools.base import Timing
+from plimsoll.tools.command import Output, OutputError
 from plimsoll.tools.rbd_bench.parameters import RbdBenchParameters
 from plimsoll.tools.rbd_bench.text import RbdReport, read_report
 from plimsoll.tools.reading import bounded, excerpt, nanoseconds_of
+from plimsoll.tools.target import ImageTarget
 
 _SECOND = 10**9
 _SIGNAL = re.compile(

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from plimsoll.tools.base import Output, OutputError
+from plimsoll.tools.command import Output, OutputError
 from plimsoll.tools.rbd_bench.parameters import RbdBenchParameters, RbdOrder
 from plimsoll.tools.reading import MAX_COUNT, complete_lines, failure, lines_so_far, printable
 

@@ -8,13 +8,15 @@ from typing import ClassVar
 from plimsoll.api.names import LatencyKind, Layer
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.state import LiveRate
-from plimsoll.measure.quantities import Quantities
+from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import Command, ImageTarget, Output, StepContext, TargetKind, Tool
+from plimsoll.tools.base import StepContext, Tool
+from plimsoll.tools.command import Command, Output
 from plimsoll.tools.rbd_bench.output import parse_measurement
 from plimsoll.tools.rbd_bench.parameters import RbdBenchParameters
 from plimsoll.tools.rbd_bench.text import live_counts
 from plimsoll.tools.reading import live_rate
+from plimsoll.tools.target import ImageTarget, TargetKind
 
 TAIL_SECONDS = 2
 """Additional time, because the time of the command starts before the image is open."""

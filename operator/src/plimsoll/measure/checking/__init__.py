@@ -1,1 +1,0 @@
-"""The checks that decide whether a trial's numbers are trustworthy, and their values. Pure."""

@@ -1,0 +1,1 @@
+"""The checks that decide whether the numbers of a trial can be trusted. Pure."""

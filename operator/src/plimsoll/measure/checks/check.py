@@ -1,0 +1,208 @@
+"""What a check is, and how values beyond its limits become a finding."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from plimsoll.api.names import Verdict
+from plimsoll.api.result import Finding
+
+MAX_QUOTE_CHARACTERS = 300
+_NAMED = 6
+_WHOLE_FROM = 999.5
+_STEP = 1024
+_DECIMAL_STEP = 1000
+
+
+def quote(text: str, limit: int = MAX_QUOTE_CHARACTERS) -> str:
+    """Return a text that Plimsoll did not write on one line, shortened to the limit."""
+    line = " ".join(text[: 4 * limit].split())
+    printable = "".join(character if character.isprintable() else "?" for character in line)
+    return printable if len(printable) <= limit else printable[: limit - 1] + "…"
+
+
+def number_text(value: float, digits: int = 3) -> str:
+    """Return a number with that many significant digits, from 1000 on as a whole number."""
+    return f"{value:.{digits}g}" if abs(value) < _WHOLE_FROM else f"{value:.0f}"
+
+
+def percent_text(value: float) -> str:
+    """Return a number of percent: `24.9 %`."""
+    return f"{number_text(value)} %"
+
+
+def size_text(size: float) -> str:
+    """Return a number of bytes: `1.5 GiB`."""
+    units = iter(("bytes", "KiB", "MiB", "GiB", "TiB"))
+    unit = next(units)
+    while size >= _STEP and (larger := next(units, "")):
+        size, unit = size / _STEP, larger
+    return f"{number_text(size)} {unit}"
+
+
+def bits_text(rate: float) -> str:
+    """Return a number of bits per second, in decimal units as for links: `937 Mbit/s`."""
+    units = iter(("bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"))
+    unit = next(units)
+    while rate >= _DECIMAL_STEP and (larger := next(units, "")):
+        rate, unit = rate / _DECIMAL_STEP, larger
+    return f"{number_text(rate)} {unit}"
+
+
+def first_few(texts: Sequence[str], named: int = _NAMED) -> str:
+    """Join the first few of many texts: `a, b and 3 more`."""
+    more = f" and {len(texts) - named} more" if len(texts) > named else ""
+    return ", ".join(texts[:named]) + more
+
+
+def clients_text(clients: Collection[int]) -> str:
+    """Name clients, the first few of many: `client 3`, `clients 0, 1 and 2`; empty without clients."""
+    return _numbered("client", "clients", clients)
+
+
+def passes_text(passes: Collection[int]) -> str:
+    """Name passes in the same way."""
+    return _numbered("pass", "passes", passes)
+
+
+def probes_text(probes: Collection[int]) -> str:
+    """Name the probes of a search in the same way."""
+    return _numbered("probe", "probes", probes)
+
+
+def _numbered(singular: str, plural: str, numbers: Collection[int]) -> str:
+    texts = [str(number) for number in sorted(numbers)]
+    if len(texts) < 2:  # noqa: PLR2004  # a plural
+        return " ".join([singular, *texts]) if texts else ""
+    if len(texts) > _NAMED:
+        return f"{plural} {first_few(texts, _NAMED - 1)}"
+    return f"{plural} {', '.join(texts[:-1])} and {texts[-1]}"
+
+
+MAX_NAMED_CLIENTS = 32
+_MOST_DIGITS = 6
+_SEVERITY = (Verdict.VALID, Verdict.SUSPECT, Verdict.INVALID)
+
+
+class Direction(StrEnum):
+    """On which side of its limit a value is bad."""
+
+    ABOVE = "above"
+    BELOW = "below"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One check.
+
+    Attributes:
+        reason: CamelCase; the `reason` of its findings.
+        what: describes the value, in words that fit before a number.
+        unit: of the value and the limits; empty for counts and ratios.
+        suspect: a value beyond it makes the numbers Suspect; None if no value does.
+        invalid: a value beyond it makes them Invalid; None if no value does.
+        direction: which side of a limit is beyond it; a value equal to its limit passes.
+        remedy: what the user can do, as a clause.
+
+    """
+
+    reason: str
+    what: str
+    unit: str = ""
+    suspect: float | None = None
+    invalid: float | None = None
+    direction: Direction = Direction.ABOVE
+    remedy: str
+
+    def verdict(self, value: float) -> Verdict:
+        """Return the verdict on a value."""
+        if self._is_beyond(value, self.invalid):
+            return Verdict.INVALID
+        return Verdict.SUSPECT if self._is_beyond(value, self.suspect) else Verdict.VALID
+
+    def limit(self, verdict: Verdict) -> float:
+        """Return the limit that a value with this verdict exceeds.
+
+        Raises:
+            ValueError: this check never returns that verdict.
+
+        """
+        limit = {Verdict.SUSPECT: self.suspect, Verdict.INVALID: self.invalid}.get(verdict)
+        if limit is None:
+            raise ValueError(f"{self.reason} is never {verdict}")
+        return limit
+
+    def limit_text(self, limit: float | None) -> str:
+        """Return a limit for a table; `-` for none."""
+        return f"{self.direction} {self.with_unit(limit)}" if limit is not None else "-"
+
+    def with_unit(self, value: float) -> str:
+        """Return a value for people, with as many digits as it takes to differ from a limit."""
+        texts = [number_text(value, digits) for digits in range(3, _MOST_DIGITS + 1)]
+        bounds = (self.suspect, self.invalid)
+        limits = [number_text(limit) for limit in bounds if limit is not None and limit != value]
+        return f"{next((text for text in texts if text not in limits), texts[-1])} {self.unit}".strip()
+
+    def badness(self, value: float) -> float:
+        """Return a number that is greater for a worse value."""
+        return value if self.direction is Direction.ABOVE else -value
+
+    def _is_beyond(self, value: float, limit: float | None) -> bool:
+        return limit is not None and self.badness(value) > self.badness(limit)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedValue:
+    """A value that a check compares with its limits.
+
+    Attributes:
+        clients: those with this value; empty for a value of the trial or the point.
+        detail: replaces the bare value in the message, such as the tool's own message.
+        detail_names_clients: whether the message needs no other mention of the clients.
+
+    """
+
+    value: float
+    clients: tuple[int, ...] = ()
+    detail: str = ""
+    detail_names_clients: bool = False
+
+
+def verdict_of(findings: Iterable[Finding]) -> Verdict:
+    """Return the worst verdict, Valid without findings."""
+    return max((finding.verdict for finding in findings), key=_SEVERITY.index, default=Verdict.VALID)
+
+
+def by_reason(findings: Iterable[tuple[int, Finding]]) -> list[list[tuple[int, Finding]]]:
+    """Group numbered findings by reason, in the order of their first ones."""
+    found: dict[str, list[tuple[int, Finding]]] = {}
+    for number, finding in findings:
+        found.setdefault(finding.reason, []).append((number, finding))
+    return [*found.values()]
+
+
+def worst_of(findings: Iterable[tuple[int, Finding]]) -> tuple[int, Finding]:
+    """Return the first of the numbered findings with the worst verdict."""
+    return max(findings, key=lambda case: _SEVERITY.index(case[1].verdict))
+
+
+def evaluate(check: Check, values: Iterable[CheckedValue]) -> tuple[Finding, ...]:
+    """Return one finding for all values that fail the check, worded by the worst of them; none if all pass."""
+    bad = [item for item in values if check.verdict(item.value) is not Verdict.VALID]
+    if not bad:
+        return ()
+    worst = max(bad, key=lambda item: check.badness(item.value))
+    verdict = check.verdict(worst.value)
+    clients = sorted({client for item in bad for client in item.clients})
+    message = _message(check, worst, verdict, [client for client in clients if client not in worst.clients])
+    return (Finding(reason=check.reason, verdict=verdict, message=message, clients=tuple(clients[:MAX_NAMED_CLIENTS])),)
+
+
+def _message(check: Check, worst: CheckedValue, verdict: Verdict, others: list[int]) -> str:
+    subject = f"{clients_text(worst.clients)}: " if worst.clients and not worst.detail_names_clients else ""
+    value = worst.detail or f"{check.what}: {check.with_unit(worst.value)}"
+    limit = check.limit(verdict)
+    # A detail about something that must not occur needs no "limit 0".
+    limit_text = f" (limit {check.with_unit(limit)})" if limit or not worst.detail else ""
+    also = f"; also {clients_text(others)}" if others else ""
+    return f"{subject}{value}{limit_text}{also}; {check.remedy}"

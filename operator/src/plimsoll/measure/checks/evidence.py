@@ -1,0 +1,178 @@
+"""What a trial is judged by."""
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from plimsoll.api.line import Vary
+from plimsoll.api.names import Operation
+from plimsoll.api.operation import OperationResult
+from plimsoll.api.result import Window
+from plimsoll.measure.checks.check import number_text, percent_text
+from plimsoll.measure.histogram import Histogram, HistogramError, bin_midpoint
+from plimsoll.measure.intake import ClientMeasurement, Intake, TrialFacts
+from plimsoll.measure.line.model import BROKEN
+from plimsoll.measure.line.observe import Observation, outcome_of
+from plimsoll.measure.rates import OperationRates
+from plimsoll.measure.stalls import Standstill
+from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, add, both, joined, length_of, without
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """A trial as planned, as received and as calculated.
+
+    Attributes:
+        span: the time that rates cover: the common window, or the whole run for a tool without a window; None if no
+            client measured.
+        standstill: None if it is unknown.
+        observation: what the trial shows of an offered load; None outside of a search, and if it shows nothing.
+
+    """
+
+    facts: TrialFacts
+    intake: Intake
+    window: Window | None
+    span: Interval | None
+    rates: Mapping[Operation, OperationRates]
+    operations: tuple[OperationResult, ...]
+    standstill: Standstill | None
+    observation: Observation | None = None
+
+    @property
+    def measured(self) -> tuple[ClientMeasurement, ...]:
+        """The usable measurements."""
+        return self.intake.measured
+
+    @property
+    def is_search(self) -> bool:
+        """Whether the trial belongs to a search for the line."""
+        return self.facts.offer is not None
+
+    @property
+    def is_open_loop(self) -> bool:
+        """Whether operations arrived at an offered rate, however fast the storage answered."""
+        return self.facts.offer is not None and self.facts.offer.search.vary is Vary.RATE
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether an open loop was late, or more arrived than the storage completed: what a search looks for."""
+        if self.facts.offer is None or self.observation is None or not self.is_open_loop:
+            return False
+        return outcome_of(self.observation, self.facts.offer.search.objectives) in BROKEN
+
+    def shares_of(self, operation: Operation) -> list[Share]:
+        """Return the shares of all clients in one operation."""
+        return [share for item in self.measured for share in item.shares if share.sample.operation is operation]
+
+
+MOST_SLOWER = 0.05
+MOST_LATE = 2.0
+"""Times the part that is beyond the 99th percentile in calm time; chance is allowed three standard deviations more."""
+MOST_LONGER = 0.1
+"""Part by which the median of the latency may be longer."""
+
+_LEAST_CALM = 10 * NANOSECONDS
+_LEAST_OPERATIONS = 1000
+_PERCENTILE = 99
+_MEDIAN = 50
+_LATE = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """What changed during a disturbance, compared with calm time.
+
+    Attributes:
+        slower: the part by which the rate was lower; negative if it was higher.
+        late: how many times as many operations took longer than the calm 99th percentile.
+        late_by_chance: how many times as many chance can cause.
+        longer: the part by which the median latency was longer; negative if it was shorter.
+
+    """
+
+    slower: float
+    late: float
+    late_by_chance: float
+    longer: float
+
+    @property
+    def is_noticeable(self) -> bool:
+        """Whether the numbers would have been different without the disturbance."""
+        return self.slower > MOST_SLOWER or self.late > self.late_by_chance or self.longer > MOST_LONGER
+
+    @property
+    def text(self) -> str:
+        """The effect, in words."""
+        rate = f"{percent_text(abs(100 * self.slower))} {'lower' if self.slower > 0 else 'higher'}"
+        median = f"{percent_text(abs(100 * self.longer))} {'longer' if self.longer > 0 else 'shorter'}"
+        return (
+            f"meanwhile the rate was {rate}, {number_text(self.late)} times as many operations were late, and the "
+            f"median latency was {median}"
+        )
+
+
+def effect_of(evidence: Evidence, disturbed: Iterable[Interval]) -> Effect | None:
+    """Return the effect of a disturbance; None if it is unknown.
+
+    It is unknown without 10 s of calm and 1000 operations in it, or if a client has no series of rates and latencies.
+    """
+    span = evidence.span
+    if span is None or evidence.window is None:
+        return None
+    troubles = both(joined(part for part in disturbed if part.length), [span])
+    calm = without([span], troubles)
+    if not troubles or length_of(calm) < _LEAST_CALM:
+        return None
+    # No tool keeps a series of its syncs.
+    timed = [operation for operation in evidence.rates if operation is not Operation.SYNC]
+    found = [_effect_on(evidence.shares_of(operation), troubles, calm) for operation in timed]
+    known = [effect for effect in found if effect is not None]
+    if not known or len(known) < len(found):
+        return None
+    return max(known, key=lambda effect: (effect.is_noticeable, effect.slower))
+
+
+def _effect_on(shares: Collection[Share], troubles: Sequence[Interval], calm: Sequence[Interval]) -> Effect | None:
+    if any(share.lacks_series for share in shares):
+        return None
+    try:
+        meanwhile, otherwise = _latencies(shares, calm)
+    except HistogramError:
+        return None
+    limit, median = otherwise.percentile(_PERCENTILE), otherwise.percentile(_MEDIAN)
+    usual, rate = _rate(shares, calm), _rate(shares, troubles)
+    if limit is None or not median or otherwise.total < _LEAST_OPERATIONS or not usual:
+        return None
+    expected = max(_beyond(otherwise, limit) / otherwise.total, _LATE) * meanwhile.total
+    late = _beyond(meanwhile, limit) / expected if expected else 0.0
+    by_chance = MOST_LATE + 3 / math.sqrt(expected) if expected else math.inf
+    longer = (meanwhile.percentile(_MEDIAN) or limit) / median - 1 if meanwhile.total else 0.0
+    return Effect(slower=1 - rate / usual, late=late, late_by_chance=by_chance, longer=longer)
+
+
+def _rate(shares: Collection[Share], parts: Sequence[Interval]) -> float:
+    """Return operations per nanosecond."""
+    length = length_of(parts)
+    done = [share.within(part) for share in shares for part in parts]
+    return add(done).ios / length if length else 0.0
+
+
+def _latencies(shares: Iterable[Share], calm: Sequence[Interval]) -> tuple[Histogram, Histogram]:
+    """Return the latencies of slices that touch a disturbance, and of the calm ones.
+
+    Raises:
+        HistogramError: a client has none, or they are damaged.
+
+    """
+    meanwhile: list[str] = []
+    otherwise: list[str] = []
+    for share in shares:
+        for whole, text in share.slices():
+            is_calm = any(part.start <= whole.start and whole.end <= part.end for part in calm)
+            (otherwise if is_calm else meanwhile).append(text)
+    return Histogram.merge_texts(meanwhile), Histogram.merge_texts(otherwise)
+
+
+def _beyond(histogram: Histogram, limit: int) -> int:
+    return sum(count for index, count in histogram.counts.items() if bin_midpoint(index) > limit)

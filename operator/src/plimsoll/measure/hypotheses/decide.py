@@ -1,0 +1,347 @@
+"""Decides hypotheses: on which points, with which verdict, in words and in numbers."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+
+from plimsoll.api.hypothesis import Hypothesis, Quantity, Selector
+from plimsoll.api.model import Model
+from plimsoll.api.names import Verdict
+from plimsoll.measure.checks.check import first_few
+from plimsoll.measure.hypotheses.judge import (
+    MINIMUM_REPLICATES,
+    HypothesisVerdict,
+    Interval,
+    Judgement,
+    Unit,
+    geometric_mean,
+    judge,
+)
+from plimsoll.measure.hypotheses.select import (
+    MeasuredRun,
+    Sample,
+    SelectionError,
+    axis_text,
+    listed,
+    parameter_text,
+    sample_of,
+    scopes,
+    select,
+)
+
+_PERCENT = 100
+_MOST_DECIMALS = 6
+_DIGITS_FROM = 1e6
+_EXPONENT_DECIMALS = 2
+_SAME = 1e-6
+_QUANTITIES = {
+    Quantity.BYTES: "throughput",
+    Quantity.IOPS: "IOPS",
+    Quantity.MEAN: "mean latency",
+    Quantity.LINE: "line",
+}
+_NARROWER = {
+    Unit.TRIAL: "more repetitions narrow it",
+    Unit.RUN: "more runs (repeat) narrow it",
+    Unit.PROBE: "a lower precisionPercent narrows it",
+}
+
+Bounds = tuple[float | None, float | None]
+
+
+def sentence(hypothesis: Hypothesis, judgement: Judgement, samples: Sequence[Sample], variant: str | None) -> str:
+    """Return the decision in one sentence."""
+    if judgement.interval is None:
+        more = f" (and {len(judgement.reasons) - 1} more)" if len(judgement.reasons) > 1 else ""
+        text = f"{judgement.verdict}{f' in {variant}' if variant else ''}: {judgement.reasons[0]}{more}"
+        return text if text.endswith("?") else f"{text}."
+    is_ratio = hypothesis.of is not None
+    text = (
+        _ratio(hypothesis, judgement.interval)
+        if is_ratio
+        else _scaling(hypothesis, interval_texts(judgement.interval, hypothesis.bounds, is_ratio=False), samples)
+    )
+    expected = f"{expectation_text(hypothesis.bounds, is_ratio=is_ratio)} was expected"
+    start = f"In {variant}, {text}" if variant else text[:1].upper() + text[1:] if text.startswith("the ") else text
+    return f"{start}; {expected}: {_conclusion(hypothesis, judgement, samples)}."
+
+
+def interval_reason(hypothesis: Hypothesis, judgement: Judgement) -> tuple[str, ...]:
+    """Return why an interval decides nothing; empty if it does."""
+    if judgement.interval is None or judgement.verdict is not HypothesisVerdict.UNDECIDED:
+        return ()
+    return (f"{_includes(hypothesis, judgement.interval)}; {_NARROWER[judgement.unit or Unit.TRIAL]}",)
+
+
+def expectation_text(bounds: Bounds, *, is_ratio: bool) -> str:
+    """Return what was expected: `at least 90 %`, `at most 1.2`, `90 to 110 %`."""
+    low, high = (None if bound is None else _bound_text(bound, is_ratio=is_ratio) for bound in bounds)
+    unit = " %" if is_ratio else ""
+    if low is not None and high is not None:
+        return f"{low} to {high}{unit}"
+    return f"at most {high}{unit}" if low is None else f"at least {low}{unit}"
+
+
+def interval_texts(interval: Interval, bounds: Bounds, *, is_ratio: bool) -> tuple[str, str, str]:
+    """Return estimate and interval with as few decimals as show its width, and on which side of the limits it is.
+
+    A ratio is in percent, without the sign.
+    """
+    factor = _PERCENT if is_ratio else 1
+    numbers = [factor * one for one in (interval.estimate, interval.low, interval.high)]
+    limits = [factor * bound for bound in bounds if bound is not None]
+    decimals = _decimals(numbers, is_ratio=is_ratio)
+    while decimals < _MOST_DECIMALS and not all(_keeps_order(one, limits, decimals) for one in numbers[1:]):
+        decimals += 1
+    estimate, low, high = (_number(one, decimals) for one in numbers)
+    return estimate, low, high
+
+
+def known_end_text(interval: Interval, bounds: Bounds) -> str:
+    """Return the known end of the open interval of a ratio: `at least 108 %`."""
+    word, end = ("at least", interval.low) if math.isinf(interval.high) else ("at most", interval.high)
+    text, _, _ = interval_texts(Interval(estimate=end, low=end, high=end), bounds, is_ratio=True)
+    return f"{word} {text} %"
+
+
+def quantity_text(quantity: Quantity) -> str:
+    """Return a quantity in words."""
+    return _QUANTITIES.get(quantity, f"{quantity} latency")
+
+
+def expectation(hypothesis: Hypothesis) -> str:
+    """Return a hypothesis in words, before anything is measured."""
+    left, of = hypothesis.left, hypothesis.of
+    what = f"{quantity_text(left.quantity)} of {_selected(left)}"
+    expected = expectation_text(hypothesis.bounds, is_ratio=of is not None)
+    if of is not None:
+        other = "that" if left.quantity is of.quantity else quantity_text(of.quantity)
+        return f"{what} is {expected} of {other} of {_selected(of)}"
+    return f"{what} scales with {hypothesis.over} to the power of {expected}"
+
+
+def _ratio(hypothesis: Hypothesis, interval: Interval) -> str:
+    left, of = hypothesis.left, hypothesis.of or hypothesis.left
+    if interval.is_open:
+        ratio = known_end_text(interval, hypothesis.bounds)
+    else:
+        estimate, low, high = interval_texts(interval, hypothesis.bounds, is_ratio=True)
+        ratio = f"{estimate} % ({low} to {high})"
+    if left.quantity is of.quantity and left.quantity.is_rate:
+        return f"{_selected(left)} reaches {ratio} of the {quantity_text(left.quantity)} of {_selected(of)}"
+    other = "that" if left.quantity is of.quantity else f"the {quantity_text(of.quantity)}"
+    return f"the {quantity_text(left.quantity)} of {_selected(left)} is {ratio} of {other} of {_selected(of)}"
+
+
+def _scaling(hypothesis: Hypothesis, numbers: tuple[str, str, str], samples: Sequence[Sample]) -> str:
+    estimate, low, high = numbers
+    values = [axis_text(sample.selected.point, hypothesis.over or "") for sample in samples]
+    what = (
+        f"the {quantity_text(hypothesis.left.quantity)} of {_selected(hypothesis.left)} scales with {hypothesis.over}"
+    )
+    return f"{what} to the power of {estimate} ({low} to {high}), from {values[0]} to {values[-1]}"
+
+
+def _selected(selector: Selector) -> str:
+    operation = f" {selector.operation}" if selector.operation else ""
+    variant = f" of {selector.variant}" if selector.variant else ""
+    where = ", ".join(f"{key} {parameter_text(value)}" for key, value in selector.where.items())
+    return f"{selector.workload}{operation}{variant}" + (f" ({where})" if where else "")
+
+
+def _conclusion(hypothesis: Hypothesis, judgement: Judgement, samples: Sequence[Sample]) -> str:
+    """Return the verdict, with the doubt about it."""
+    suspect = any(sample.result.status.verdict is Verdict.SUSPECT for sample in samples)
+    doubt = ", on Suspect points" if suspect else ""
+    because = "".join(f", because {reason}" for reason in interval_reason(hypothesis, judgement))
+    return f"{judgement.verdict}{doubt}{because}"
+
+
+def _includes(hypothesis: Hypothesis, interval: Interval) -> str:
+    is_ratio = hypothesis.of is not None
+    inside = [bound for bound in hypothesis.bounds if bound is not None and interval.low <= bound <= interval.high]
+    unit = " %" if is_ratio else ""
+    return f"the interval includes {listed([f'{_bound_text(bound, is_ratio=is_ratio)}{unit}' for bound in inside])}"
+
+
+def _bound_text(bound: float, *, is_ratio: bool) -> str:
+    return f"{round(_PERCENT * bound):,}" if is_ratio else f"{bound:g}"
+
+
+def _decimals(numbers: Sequence[float], *, is_ratio: bool) -> int:
+    """Return the decimals that show the width of the interval, and two digits of a small ratio."""
+    estimate, low, high = numbers
+    width = _place((high - low) / 2)
+    least = _place(estimate) + 1 if is_ratio else _EXPONENT_DECIMALS
+    return min(_MOST_DECIMALS, max(0, width, least))
+
+
+def _place(number: float) -> int:
+    """Return the decimals that show the first digit of a number."""
+    return math.ceil(-math.log10(number)) if number > 10**-_MOST_DECIMALS else 0
+
+
+def _keeps_order(number: float, limits: Sequence[float], decimals: int) -> bool:
+    """Whether a rounded number is on the same side of all limits as the number."""
+    shown = round(number, decimals)
+    apart = [limit for limit in limits if not math.isclose(number, limit, rel_tol=_SAME)]
+    return all((shown > limit, shown < limit) == (number > limit, number < limit) for limit in apart)
+
+
+def _number(value: float, decimals: int) -> str:
+    return f"{value:,.{decimals}f}" if abs(value) < _DIGITS_FROM else f"{value:.3g}"
+
+
+class Form(StrEnum):
+    """What a hypothesis is about: the ratio of two points, as a part of 1, or the exponent of a power law."""
+
+    RATIO = "Ratio"
+    EXPONENT = "Exponent"
+
+
+class Basis(Model):
+    """One point behind a decision.
+
+    Attributes:
+        field: the selector that it belongs to: left or of.
+        axis_value: its value on the axis; absent for a ratio.
+        trials: number of trials behind the decision; 0 if the point decides nothing.
+        mean: geometric mean over them: a rate per second, or a latency in nanoseconds; absent without any.
+        verdict: of the point; absent without numbers.
+        reasons: of a verdict that is not Valid.
+
+    """
+
+    field: str
+    variant: str
+    run: str
+    point: str
+    axis_value: int | None = None
+    trials: int
+    mean: float | None = None
+    verdict: Verdict | None = None
+    reasons: tuple[str, ...] = ()
+
+
+class Decision(Model):
+    """A hypothesis, decided.
+
+    Attributes:
+        variant: the variant that it is decided in, if it is decided in each variant by itself.
+        estimate: the ratio, or the exponent; absent if it cannot be computed, as of a line above or below all loads.
+        low: lower end of its 95 % confidence interval; absent if unknown.
+        high: upper end of it; likewise.
+        at_least: smallest expected value; absent without such a limit.
+        at_most: largest expected value; absent without such a limit.
+        unit: what replicates the numbers; absent without any.
+        replicates: number of these units behind left and of; a single number for scaling.
+        sentence: the decision in words.
+        reasons: why it is Undecided.
+        notes: doubts about the numbers, and what the interval does not cover.
+        basis: the points behind it.
+
+    """
+
+    name: str
+    variant: str | None = None
+    verdict: HypothesisVerdict
+    form: Form
+    estimate: float | None = None
+    low: float | None = None
+    high: float | None = None
+    at_least: float | None = None
+    at_most: float | None = None
+    unit: Unit | None = None
+    replicates: tuple[int, ...] = ()
+    sentence: str
+    reasons: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    basis: tuple[Basis, ...] = ()
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether a point behind it is Suspect."""
+        return any(one.verdict is Verdict.SUSPECT for one in self.basis)
+
+
+def decide_all(hypotheses: Iterable[Hypothesis], runs: Sequence[MeasuredRun]) -> tuple[Decision, ...]:
+    """Decide all hypotheses of a suite on the runs of one round."""
+    return tuple(decision for hypothesis in hypotheses for decision in decide(hypothesis, runs))
+
+
+def decide(hypothesis: Hypothesis, runs: Sequence[MeasuredRun]) -> tuple[Decision, ...]:
+    """Return the decision; one for each variant if the hypothesis names none and the runs are of several."""
+    return tuple(_decision(hypothesis, variant, of_scope) for variant, of_scope in scopes(hypothesis, runs))
+
+
+def _decision(hypothesis: Hypothesis, variant: str | None, runs: Sequence[MeasuredRun]) -> Decision:
+    samples, problems = _samples(hypothesis, runs)
+    if problems:
+        judgement = Judgement(verdict=HypothesisVerdict.UNDECIDED, reasons=problems)
+    else:
+        judgement = judge(hypothesis, samples)
+    interval, (at_least, at_most) = judgement.interval, hypothesis.bounds
+    basis = tuple(map(_basis, samples))
+    return Decision(
+        name=hypothesis.name,
+        variant=variant,
+        verdict=judgement.verdict,
+        form=Form.EXPONENT if hypothesis.over else Form.RATIO,
+        estimate=interval.estimate if interval and not interval.is_open else None,
+        low=_finite(interval.low) if interval else None,
+        high=_finite(interval.high) if interval else None,
+        at_least=at_least,
+        at_most=at_most,
+        unit=judgement.unit,
+        replicates=judgement.replicates,
+        sentence=sentence(hypothesis, judgement, samples, variant),
+        reasons=judgement.reasons or interval_reason(hypothesis, judgement),
+        notes=(*_suspect(basis), *_uncounted(judgement)),
+        basis=basis,
+    )
+
+
+def _samples(hypothesis: Hypothesis, runs: Sequence[MeasuredRun]) -> tuple[list[Sample], tuple[str, ...]]:
+    """Return the samples of both sides, and why a side has none."""
+    samples, problems = [], []
+    for field, selector in hypothesis.selectors:
+        try:
+            samples += [sample_of(field, selector, one) for one in select(hypothesis, field, selector, runs)]
+        except SelectionError as error:
+            problems.append(str(error))
+    return samples, tuple(problems)
+
+
+def _finite(end: float) -> float | None:
+    return end if math.isfinite(end) else None
+
+
+def _basis(sample: Sample) -> Basis:
+    status, selected = sample.result.status, sample.selected
+    return Basis(
+        field=sample.field,
+        variant=selected.variant,
+        run=selected.run,
+        point=selected.point.name,
+        axis_value=selected.axis_value,
+        trials=len(sample.values),
+        mean=geometric_mean(sample.values) if sample.values else None,
+        verdict=status.verdict,
+        reasons=tuple(dict.fromkeys(finding.reason for finding in status.findings)),
+    )
+
+
+def _suspect(basis: Sequence[Basis]) -> Iterator[str]:
+    """Yield the reasons of Suspect points, each with its points."""
+    places: dict[str, list[str]] = {}
+    for one in basis:
+        if one.verdict is Verdict.SUSPECT:
+            for reason in one.reasons:
+                places.setdefault(reason, []).append(f"{one.point} of run {one.run}")
+    for reason, names in places.items():
+        yield f"{Verdict.SUSPECT} ({reason}): {first_few(list(dict.fromkeys(names)))}"
+
+
+def _uncounted(judgement: Judgement) -> Iterator[str]:
+    if judgement.unit in (Unit.TRIAL, Unit.PROBE):
+        yield f"noise between runs is not counted; it is if each variant has at least {MINIMUM_REPLICATES} runs"

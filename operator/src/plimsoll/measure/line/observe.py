@@ -1,0 +1,442 @@
+"""What one trial shows: whether the offered load was achieved, and whether the objectives hold.
+
+Both are needed. Tools with a bounded number of operations in flight start operations late once that number is reached,
+and may count latency only from then on, so that an overloaded storage looks fast. So a load that the storage did not
+achieve breaks every objective, whatever the latencies. A sum hides a client, or the writes of a mix, that fell short;
+so each of them must achieve its part.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from statistics import NormalDist
+
+from plimsoll.api.line import Objective, Probe, ProbeOutcome, Vary
+from plimsoll.api.names import LatencyKind, Operation, Verdict
+from plimsoll.api.operation import Latency, OperationResult
+from plimsoll.api.result import Window
+from plimsoll.measure.checks import registry
+from plimsoll.measure.histogram import MINIMUM_BEYOND, OPEN_BIN, Histogram, HistogramError, bin_midpoint
+from plimsoll.measure.intake import ClientMeasurement, Offer
+from plimsoll.measure.sample import Measurement
+from plimsoll.measure.timeline import NANOSECONDS, Interval, Share
+
+LEAST_SHORTFALL = 0.01
+"""Smallest shortfall of the achieved load, as a part of the offered load, that matters."""
+
+MOST_UNAVOIDABLE = registry.EDGE_SHARE
+"""Of a depth, whatever may explain that less is in flight: one slow operation does not excuse an empty queue."""
+
+MOST_BLOCKED = 0.1
+"""From this share of a client's time on, submissions that block may be why less arrived than was offered."""
+
+_EXPLAINED = 0.6
+"""Of what is missing, the least part that blocked submissions explain if the storage is the cause. A client that does
+not get a processor in time loses it in submissions too, but not mainly there (observed: up to half)."""
+
+_CHANCE = NormalDist().cdf(-3)
+"""Of a trial: chance alone makes it fall short in 1 of 741."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartialLoad:
+    """A load, or a part of one.
+
+    Attributes:
+        offered: in operations per second or in flight.
+        achieved: likewise.
+        operations: number of operations that the load consists of: of a rate as many as were offered, so that a storage
+            that completes few of them is not excused by their small number.
+        unavoidable: part of an offered depth that a tool cannot keep in flight.
+
+    """
+
+    offered: float
+    achieved: float
+    operations: float
+    unavoidable: float | None = None
+
+    def is_achieved(self, among: int = 1) -> bool:
+        """Whether it was achieved, except for what the tool and chance explain in one of so many parts."""
+        tolerated = tolerated_shortfall(self.operations, among)
+        if self.unavoidable is not None:
+            tolerated = min(tolerated + self.unavoidable, MOST_UNAVOIDABLE)
+        return self.achieved >= self.offered * (1 - tolerated)
+
+    def is_mostly_achieved(self, among: int = 1) -> bool:
+        """Whether at least half of it was achieved, or less only by chance in one of so many parts."""
+        tolerated = max(1 / 2, tolerated_shortfall(self.operations, among))
+        return self.achieved >= self.offered * (1 - tolerated)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientLoad:
+    """What a client, or all of them, did in the window.
+
+    Attributes:
+        rate: operations completed per second, without syncs.
+        in_flight: mean number of operations in flight; None if a mean latency is unknown.
+        longest: latency of the longest operation, in seconds.
+        depth_full_share: share of submissions, 0 to 1, that filled the depth; None if the tool does not know it.
+        blocked: share of the time, 0 to 1, in which submissions blocked: the part of them beyond 10 us each.
+
+    """
+
+    rate: float
+    in_flight: float | None
+    longest: float
+    depth_full_share: float | None = None
+    blocked: float = 0.0
+
+    def is_blocked(self, offered: float) -> bool:
+        """Whether submissions that blocked are why it did less than it was offered, in operations per second."""
+        missing = 1 - self.rate / offered - self.rate * registry.THINKING_SECONDS
+        return self.blocked >= max(MOST_BLOCKED, _EXPLAINED * missing)
+
+    def part_of(self, offer: Offer, offered: float, seconds: float) -> PartialLoad:
+        """Return what it achieved of the load that it was offered."""
+        if offer.search.vary is Vary.RATE:
+            return PartialLoad(offered=offered, achieved=self.rate, operations=offered * seconds)
+        return PartialLoad(
+            offered=offered,
+            achieved=self.in_flight or 0.0,
+            operations=self.rate * seconds,
+            unavoidable=self._unavoidable(offered, seconds),
+        )
+
+    def _unavoidable(self, depth: float, seconds: float) -> float:
+        """Return the part of a depth that is not in flight although the client is not at fault, as LittlesLaw does."""
+        between = min(self.rate * registry.THINKING_SECONDS / depth, registry.THINKING_SHARE)
+        return between + self.longest / seconds
+
+
+def tolerated_shortfall(operations: float, among: int = 1) -> float:
+    """Return by how large a part of itself a load may fall short in one of so many parts, 0 to 1.
+
+    The square root of a Poisson number scatters by 1/2 around that of the expected one, however large that is.
+    """
+    deviations = -NormalDist().inv_cdf(_CHANCE / max(1, among))
+    least = max(0.0, 1 - deviations / 2 / math.sqrt(operations)) if operations else 0.0
+    return max(LEAST_SHORTFALL, 1 - least**2)
+
+
+def mean_in_flight(loads: Sequence[tuple[float, float | None]]) -> float | None:
+    """Return the mean number of operations in flight by Little's law; None if a mean latency is unknown.
+
+    `loads` are the operations per second of each kind, with their mean latency in nanoseconds.
+    """
+    found = 0.0
+    for rate, mean in loads:
+        if rate and mean is None:
+            return None
+        found += rate * (mean or 0.0)
+    return found / NANOSECONDS
+
+
+MOST_OMITTED = 0.01
+"""From this share of the arrivals on, those that never came matter, whatever share of them may be late."""
+
+
+def omits_arrivals(offer: Offer, loads: Sequence[OperationResult], whole: PartialLoad, clients: int) -> bool:
+    """Whether so many arrivals are missing that an objective says nothing about those that should have come.
+
+    Only to be asked where the depth was full at times. It was for too long if the missing arrivals that would have been
+    late, with the operations that were late, are more than the objective permits, or are 1 % of all by themselves. No
+    more can be missing than were not achieved.
+    """
+    completed = whole.operations - _missing(whole)
+    for objective in offer.search.objectives:
+        omitted = omitted_arrivals(offer, loads, whole, clients, objective)
+        if omitted and omitted >= MOST_OMITTED * (completed + omitted):
+            return True
+        if omitted and any(_breaks(objective, one, omitted * _share(offer, one, loads)) for one in loads):
+            return True
+    return False
+
+
+def _breaks(objective: Objective, one: OperationResult, omitted: float) -> bool:
+    """Whether those that were late of an operation, and never came, are as many as an objective permits to be late."""
+    late = late_operations(one.latency, objective.latency_nanoseconds)
+    return late + omitted >= float(1 - Fraction(objective.percentile) / 100) * (one.latency.count + omitted)
+
+
+def _share(offer: Offer, one: OperationResult, loads: Sequence[OperationResult]) -> float:
+    """Return the part of all arrivals that are of an operation, 0 to 1; all of them, if it is unknown."""
+    return offer.shares.get(one.operation, 1.0) if len(loads) > 1 else 1.0
+
+
+def omitted_arrivals(
+    offer: Offer, loads: Sequence[OperationResult], whole: PartialLoad, clients: int, objective: Objective
+) -> float:
+    """Return how many operations that never came at most would have taken longer than an objective permits."""
+    if not offer.depth:
+        return 0.0
+    rate, latencies = offer.load / clients, [one.latency for one in loads]
+    kept_up = offer.depth / rate
+    in_freezes = rate / offer.depth * seconds_beyond(latencies, objective.latency_nanoseconds)
+    while_slow = rate / offer.depth * seconds_beyond(latencies, kept_up * NANOSECONDS)
+    explained = whole.achieved / clients * registry.THINKING_SECONDS
+    return max(min(_missing(whole), in_freezes), min(_missing(whole, explained), while_slow))
+
+
+def _missing(whole: PartialLoad, explained: float = 0.0) -> float:
+    """Return how many operations were not achieved, without an explained share of all."""
+    return max(0.0, 1 - whole.achieved / whole.offered - explained) * whole.operations
+
+
+def seconds_beyond(latencies: Iterable[Latency], nanoseconds: float) -> float:
+    """Return by how many seconds all operations together took longer than this; 0 without a histogram."""
+    beyond = (
+        count * (_longest(latency, index) - nanoseconds)
+        for latency in latencies
+        for index, count in _counts(latency)
+        if bin_midpoint(index) > nanoseconds
+    )
+    return math.fsum(beyond) / NANOSECONDS
+
+
+def _longest(latency: Latency, index: int) -> int:
+    """Return what the operations of a bin took, in nanoseconds; at most, where it is open."""
+    return max(bin_midpoint(index), latency.max_nanoseconds or 0) if index == OPEN_BIN else bin_midpoint(index)
+
+
+def late_operations(latency: Latency, nanoseconds: int) -> int:
+    """Return how many operations took longer than this; 0 without a histogram."""
+    return sum(count for index, count in _counts(latency) if bin_midpoint(index) > nanoseconds)
+
+
+def _counts(latency: Latency) -> Iterable[tuple[int, int]]:
+    try:
+        return Histogram.decode(latency.histogram or "").counts.items()
+    except HistogramError:
+        return ()
+
+
+MOST_DEPTH_FULL = 0.01
+"""From this share of a client's submissions that filled the depth, operations started late."""
+
+SURELY_LATE = 2 * MINIMUM_BEYOND
+"""So many late operations break an objective that fewer than half as many may exceed: that is no chance."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """What one trial measured, in the time in which all clients were measuring.
+
+    Attributes:
+        whole: the load that was offered and the one that was achieved: operations completed per second or, for a depth,
+            the mean number of operations in flight (Little's law: their rate times their mean latency in seconds).
+        parts: those of each client and of each operation, where there are several.
+        depth_full_share: share of submissions that filled the depth, of the client with the highest; None in a
+            closed loop, where all do, or if the tool does not know it.
+        blocks: submissions of a client blocked, and that is why less arrived than was offered.
+        unfinished: operations per second that arrived, or were due while the depth was full, and were not completed, at
+            most.
+        omits_arrivals: the depth was full for so long that the latencies of an open loop say too little.
+        latencies: of each objective, its percentile in nanoseconds, of the operation with the highest: infinity if it
+            exceeds what the tool can count, None if there are too few operations to know it.
+
+    """
+
+    vary: Vary
+    whole: PartialLoad
+    parts: Sequence[PartialLoad] = ()
+    depth_full_share: float | None
+    latencies: Sequence[float | None]
+    blocks: bool = False
+    unfinished: float = 0.0
+    omits_arrivals: bool = False
+
+    @property
+    def is_achieved(self) -> bool:
+        """Whether the load was achieved, and each part of it, except for what chance and the tool itself explain."""
+        return self.whole.is_achieved() and all(part.is_achieved(among=len(self.parts)) for part in self.parts)
+
+    @property
+    def is_each_part_mostly_achieved(self) -> bool:
+        """Whether half of each part of the load was achieved, or less only by chance."""
+        return all(part.is_mostly_achieved(among=len(self.parts)) for part in self.parts)
+
+    @property
+    def is_hardly_offered(self) -> bool:
+        """Whether clients of an open loop offered less than half of the load, as far as that is known."""
+        if self.vary is Vary.DEPTH or self.depth_full_share is None:
+            return False
+        return not replace(self.whole, achieved=self.whole.achieved + self.unfinished).is_mostly_achieved()
+
+    @property
+    def is_depth_full(self) -> bool:
+        """Whether an open loop often had no room for a client's arrivals; not if that is unknown."""
+        return self.vary is Vary.RATE and (self.depth_full_share or 0.0) >= MOST_DEPTH_FULL
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether the storage kept a client of an open loop from submitting what was due."""
+        return self.vary is Vary.RATE and self.blocks and not self.is_achieved
+
+
+def observed(
+    offer: Offer, operations: Sequence[OperationResult], window: Window | None, clients: Sequence[ClientLoad] = ()
+) -> Observation | None:
+    """Return what a trial measured; None if there is no time in which all clients measured, or a mean is unknown."""
+    loads = [one for one in operations if one.operation is not Operation.SYNC]
+    if window is None or window.seconds <= 0 or not loads:
+        return None
+    whole = ClientLoad(
+        rate=sum(one.rates.iops for one in loads),
+        in_flight=_in_flight(loads),
+        longest=max(one.latency.max_nanoseconds or 0 for one in loads) / NANOSECONDS,
+    )
+    varies_depth = offer.search.vary is Vary.DEPTH
+    if varies_depth and whole.in_flight is None:
+        return None
+    total = whole.part_of(offer, offer.load, window.seconds)
+    share = None if varies_depth else _highest_share(clients)
+    waiting = [
+        omitted_arrivals(offer, loads, total, max(1, len(clients)), objective) if share else 0.0
+        for objective in offer.search.objectives
+    ]
+    return Observation(
+        vary=offer.search.vary,
+        whole=total,
+        parts=(*_of_clients(offer, clients, window.seconds), *_of_operations(offer, loads, window.seconds)),
+        depth_full_share=share,
+        blocks=any(client.is_blocked(offer.load / len(clients)) for client in clients),
+        latencies=[_worst(loads, objective) for objective in offer.search.objectives],
+        unfinished=(2 * (whole.in_flight or 0.0) + max(waiting, default=0.0)) / window.seconds,
+        omits_arrivals=bool(share) and omits_arrivals(offer, loads, total, max(1, len(clients))),
+    )
+
+
+def outcome_of(observation: Observation, objectives: Sequence[Objective]) -> ProbeOutcome:
+    """Judge a trial by the objectives, all of which must hold.
+
+    In an open loop whose share of full depth is unknown, latencies that hold prove nothing. Where it is known, only a
+    full depth or submissions that block say that the storage fell behind, and then it broke at what was offered,
+    however little it completed. Otherwise its clients offered less, and what arrived is the load (see
+    `plimsoll.measure.line.probe`). Where they offered less than half of it, the trial says nothing about the load, even
+    if operations were late: clients that get so little of a processor notice completions late too.
+
+    Raises:
+        ValueError: the latencies do not match the objectives.
+
+    """
+    met = [
+        None if latency is None else latency <= objective.latency_nanoseconds
+        for objective, latency in zip(objectives, observation.latencies, strict=True)
+    ]
+    if (without_latencies := _outcome_without_latencies(observation)) is not None:
+        return without_latencies
+    if False in met:
+        return ProbeOutcome.LATE
+    if observation.depth_full_share is None and not observation.is_achieved:
+        return ProbeOutcome.NOT_ACHIEVED
+    if observation.vary is Vary.RATE and not observation.is_each_part_mostly_achieved:
+        return ProbeOutcome.NOT_OFFERED
+    is_known = observation.vary is Vary.DEPTH or observation.depth_full_share is not None
+    return ProbeOutcome.MET if is_known and None not in met else ProbeOutcome.UNKNOWN
+
+
+def _outcome_without_latencies(observation: Observation) -> ProbeOutcome | None:
+    """Return the outcome of an open loop whose latencies do not matter: too little arrived; None if they do."""
+    if observation.is_depth_full:
+        return ProbeOutcome.DEPTH_FULL
+    if observation.is_blocked:
+        return ProbeOutcome.NOT_ACHIEVED
+    if observation.is_hardly_offered:
+        return ProbeOutcome.NOT_OFFERED
+    return ProbeOutcome.DEPTH_FULL if observation.omits_arrivals else None
+
+
+def probe_of(offer: Offer, observation: Observation | None = None, verdict: Verdict = Verdict.INVALID) -> Probe:
+    """Return the record of a trial's load; without trustworthy numbers its outcome is unknown."""
+    if observation is None:
+        return Probe(offered=offer.load, outcome=ProbeOutcome.UNKNOWN)
+    share = observation.depth_full_share
+    judged = outcome_of(observation, offer.search.objectives)
+    return Probe(
+        offered=offer.load,
+        achieved=observation.whole.achieved,
+        depth_full_percent=None if share is None else 100 * share,
+        outcome=ProbeOutcome.UNKNOWN if verdict is Verdict.INVALID else judged,
+    )
+
+
+def _of_clients(offer: Offer, clients: Sequence[ClientLoad], seconds: float) -> Iterator[PartialLoad]:
+    """Yield the part of each of several clients, which share a load evenly."""
+    if len(clients) > 1:
+        yield from (client.part_of(offer, offer.load / len(clients), seconds) for client in clients)
+
+
+def _of_operations(offer: Offer, loads: Sequence[OperationResult], seconds: float) -> Iterator[PartialLoad]:
+    """Yield the part of each operation of a mix. How many of each are in flight depends on the storage."""
+    if offer.search.vary is Vary.RATE and len(offer.shares) > 1:
+        rates = {one.operation: one.rates.iops for one in loads}
+        for operation, share in offer.shares.items():
+            offered = offer.load * share
+            yield PartialLoad(offered=offered, achieved=rates.get(operation, 0.0), operations=offered * seconds)
+
+
+def _highest_share(clients: Sequence[ClientLoad]) -> float | None:
+    """Return the share of full depth of the client with the highest; None if an unknown one may be too high."""
+    known = [one.depth_full_share for one in clients if one.depth_full_share is not None]
+    highest = max(known, default=None)
+    is_full = highest is not None and highest >= MOST_DEPTH_FULL
+    return highest if is_full or len(known) == len(clients) else None
+
+
+def _in_flight(loads: Sequence[OperationResult]) -> float | None:
+    """Return the mean number of operations in flight; None if a mean latency is unknown."""
+    return mean_in_flight([(one.rates.iops, one.latency.mean_nanoseconds) for one in loads])
+
+
+def _worst(loads: Sequence[OperationResult], objective: Objective) -> float | None:
+    """Return the highest percentile of the operations; None if an unknown one decides whether the objective holds."""
+    latencies = [_percentile(one, objective) for one in loads]
+    known = [latency for latency in latencies if latency is not None]
+    highest = max(known, default=0)
+    return highest if len(known) == len(latencies) or highest > objective.latency_nanoseconds else None
+
+
+def _percentile(operation: OperationResult, objective: Objective) -> float | None:
+    """Return a percentile of latency in nanoseconds; None if there are too few operations to know it.
+
+    Infinity beyond the end of the histogram, or if too few operations are enough to know that it is too high.
+    """
+    latency = operation.latency
+    if (found := latency.percentiles.get(objective.percentile)) is not None:
+        return found
+    beyond = math.floor(latency.count * (1 - Fraction(objective.percentile) / 100))
+    is_beyond_the_end = latency.kind is LatencyKind.FULL and beyond >= MINIMUM_BEYOND
+    is_late = late_operations(latency, objective.latency_nanoseconds) >= SURELY_LATE
+    return math.inf if is_beyond_the_end or is_late else None
+
+
+def client_load(item: ClientMeasurement, window: Interval) -> ClientLoad:
+    """Return what a client did in the window in which all clients measured."""
+    shares = [share for share in item.shares if share.sample.operation is not Operation.SYNC]
+    loads = [(_rate(share, window), _mean(share)) for share in shares]
+    return ClientLoad(
+        rate=sum(rate for rate, _ in loads),
+        in_flight=mean_in_flight(loads),
+        longest=max((share.sample.latency.max_nanoseconds for share in shares), default=0) / NANOSECONDS,
+        depth_full_share=item.measurement.depth_full_share,
+        blocked=_blocked(item.measurement),
+    )
+
+
+def _blocked(measurement: Measurement) -> float:
+    """Return the share of the submitting threads' time that submissions took beyond what they cost a client."""
+    cost = registry.THINKING_SECONDS * NANOSECONDS
+    beyond = (one.ios * max(0.0, (one.submission_nanoseconds or 0.0) - cost) for one in measurement.operations)
+    return sum(beyond) / (measurement.runtime * measurement.submitters)
+
+
+def _rate(share: Share, window: Interval) -> float:
+    return share.within(window).per_second(window.length).ios
+
+
+def _mean(share: Share) -> float | None:
+    latency = share.sample.latency
+    return latency.mean_nanoseconds if latency.kind.has_mean else None

@@ -1,0 +1,291 @@
+"""Time in a trial: the clients' windows, lists of intervals, and I/O per second on the wall clock."""
+
+import math
+from array import array
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import accumulate, pairwise
+
+from plimsoll.api.operation import Series
+from plimsoll.api.result import Window
+from plimsoll.measure.histogram import HistogramError
+from plimsoll.measure.sample import Cells, OperationSample
+
+NANOSECONDS = 10**9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """A stretch of time in Unix nanoseconds; `end` is not before `start`."""
+
+    start: int
+    end: int
+
+    @property
+    def length(self) -> int:
+        """Nanoseconds."""
+        return self.end - self.start
+
+    def clipped(self, other: "Interval") -> int:
+        """Return how many nanoseconds of the other interval lie within this one."""
+        return max(0, min(self.end, other.end) - max(self.start, other.start))
+
+
+def common_interval(intervals: Collection[Interval]) -> Interval | None:
+    """Return the time that all intervals share, of length 0 if there is none; None without intervals."""
+    if not intervals:
+        return None
+    start = max(interval.start for interval in intervals)
+    return Interval(start=start, end=max(start, min(interval.end for interval in intervals)))
+
+
+def union_interval(intervals: Collection[Interval]) -> Interval | None:
+    """Return the time from the first start to the last end; None without intervals."""
+    if not intervals:
+        return None
+    return Interval(start=min(item.start for item in intervals), end=max(item.end for item in intervals))
+
+
+def window_of(intervals: Collection[Interval]) -> Window | None:
+    """Describe the common window; None without intervals.
+
+    Its end is the first client's end even if that precedes the last client's start, so that the gap is visible.
+    """
+    common, whole = common_interval(intervals), union_interval(intervals)
+    if common is None or whole is None:
+        return None
+    runtime = Fraction(sum(interval.length for interval in intervals), len(intervals))
+    return Window(
+        start_nanoseconds=common.start,
+        end_nanoseconds=min(interval.end for interval in intervals),
+        last_end_nanoseconds=whole.end,
+        seconds=common.length / NANOSECONDS,
+        whole_seconds=whole.length / NANOSECONDS,
+        spread_seconds=(common.start - whole.start) / NANOSECONDS,
+        overlap=float(common.length / runtime) if runtime else 0.0,
+    )
+
+
+def both(some: Sequence[Interval], others: Sequence[Interval]) -> list[Interval]:
+    """Return the intersection of two lists."""
+    found, rest = list[Interval](), list(reversed(others))
+    for stretch in some:
+        while rest and rest[-1].end <= stretch.start:
+            rest.pop()
+        while rest and rest[-1].start < stretch.end:
+            found.append(Interval(start=max(stretch.start, rest[-1].start), end=min(stretch.end, rest[-1].end)))
+            if rest[-1].end > stretch.end:
+                break
+            rest.pop()
+    return found
+
+
+def joined(stretches: Iterable[Interval], *, wider_by: int = 0) -> list[Interval]:
+    """Return the union of any intervals, each extended at both ends."""
+    found = list[Interval]()
+    for stretch in sorted(stretches, key=lambda item: item.start):
+        start, end = stretch.start - wider_by, stretch.end + wider_by
+        if found and found[-1].end >= start:
+            before = found.pop()
+            start, end = before.start, max(before.end, end)
+        found.append(Interval(start=start, end=end))
+    return found
+
+
+def without(some: Sequence[Interval], others: Sequence[Interval]) -> list[Interval]:
+    """Return the time in the first list that is not in the second."""
+    if not some:
+        return []
+    begin, end = some[0].start, some[-1].end
+    inner = both(others, [Interval(start=begin, end=end)])
+    edges = [begin, *(edge for stretch in inner for edge in (stretch.start, stretch.end)), end]
+    free = [Interval(start=edges[n], end=edges[n + 1]) for n in range(0, len(edges), 2) if edges[n] < edges[n + 1]]
+    return both(some, free)
+
+
+def length_of(stretches: Iterable[Interval]) -> int:
+    """Return the total length."""
+    return sum(stretch.length for stretch in stretches)
+
+
+MAX_INTERVALS = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amount:
+    """I/O in operations and bytes; fractional where a cell of a series was cut."""
+
+    ios: float
+    bytes: float
+
+    def per_second(self, nanoseconds: int) -> "Amount":
+        """Return the rate over that time; 0 if it has no length."""
+        factor = NANOSECONDS / nanoseconds if nanoseconds else 0.0
+        return Amount(ios=self.ios * factor, bytes=self.bytes * factor)
+
+
+def add(amounts: Collection[Amount]) -> Amount:
+    """Return the sum."""
+    return Amount(ios=math.fsum(item.ios for item in amounts), bytes=math.fsum(item.bytes for item in amounts))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """A client's cumulative I/O at each edge of its cells, from the start of measuring on."""
+
+    interval: Interval
+    width: int
+    ios: Sequence[float]
+    bytes: Sequence[float]
+
+    def until(self, moments: Iterable[int]) -> list[tuple[float, float]]:
+        """Return operations and bytes until each of the moments in Unix nanoseconds."""
+        ios, volume, width, last = self.ios, self.bytes, self.width, len(self.ios) - 2
+        start, length = self.interval.start, self.interval.length
+        # The last cell ends with the measurement and may be shorter.
+        last_width = length - last * width
+        found = []
+        for moment in moments:
+            passed = moment - start
+            if passed <= 0:
+                found.append((0.0, 0.0))
+            elif passed >= length:
+                found.append((ios[-1], volume[-1]))
+            else:
+                index = passed // width
+                part = (passed - index * width) / (width if index < last else last_width)
+                found.append((_between(ios, index, part), _between(volume, index, part)))
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """One client's part of an operation, and when the client measured it.
+
+    An operation with its own runtime counts as if it had begun with the measurement: its real start is unknown.
+    """
+
+    sample: OperationSample
+    interval: Interval
+
+    @property
+    def is_phase(self) -> bool:
+        """Whether the client did this operation before or after its others."""
+        return self.sample.runtime is not None
+
+    @cached_property
+    def curve(self) -> Curve | None:
+        """The series; None if it is missing, does not cover the client's time, or does not add up to its totals."""
+        cells, sample = self.sample.cells, self.sample
+        if (
+            cells is None
+            or not _covers(cells, self.interval)
+            or not _adds_up(cells.ios, sample.ios)
+            or not _adds_up(cells.bytes, sample.bytes)
+        ):
+            return None
+        return Curve(
+            interval=self.interval,
+            width=cells.width_nanoseconds,
+            ios=array("d", accumulate(cells.ios, initial=0.0)),
+            bytes=array("d", accumulate(cells.bytes, initial=0.0)),
+        )
+
+    @property
+    def lacks_series(self) -> bool:
+        """Whether there was I/O and its distribution over time is unknown."""
+        return bool(self.sample.ios or self.sample.bytes) and self.curve is None
+
+    def within(self, window: Interval) -> Amount:
+        """Return the I/O inside the window.
+
+        Without a usable series this assumes the client's mean rate all the time; the caller must report that with the
+        number.
+        """
+        curve = self.curve
+        if curve is None:
+            part = self.interval.clipped(window) / self.interval.length if self.interval.length else 0.0
+            return Amount(ios=self.sample.ios * part, bytes=self.sample.bytes * part)
+        (ios_before, bytes_before), (ios, volume) = curve.until((window.start, window.end))
+        return Amount(ios=ios - ios_before, bytes=volume - bytes_before)
+
+    def slices(self) -> Iterator[tuple[Interval, str]]:
+        """Yield each slice of the latencies over time, encoded; none without operations.
+
+        Raises:
+            HistogramError: the tool kept no slices.
+
+        """
+        sample, slices = self.sample, self.sample.slices
+        if not sample.ios:
+            return
+        if slices is None or slices.width_nanoseconds <= 0:
+            raise HistogramError(f"there are no latencies over time of {sample.operation} operations")
+        for index, text in enumerate(slices.histograms):
+            start = self.interval.start + index * slices.width_nanoseconds
+            yield Interval(start=start, end=start + slices.width_nanoseconds), text
+
+
+def rounded_iops(rate: float) -> float:
+    """Return operations per second as they are published: with 3 decimals, below 1 with 6.
+
+    A sync may take seconds: rounded to whole operations, 2.52 and 2.48 per second would be 3 and 2.
+    """
+    return round(rate, 3 if rate >= 1 else 6)
+
+
+def divided(window: Interval, parts: int) -> list[int]:
+    """Return the edges of that many equal parts."""
+    return [window.start + window.length * part // parts for part in range(parts + 1)]
+
+
+def amounts_between(shares: Collection[Share], edges: Sequence[int]) -> list[Amount] | None:
+    """Return all clients' I/O between consecutive edges; None if a client has no usable series."""
+    if any(share.lacks_series for share in shares):
+        return None
+    totals = [(0.0, 0.0)] * len(edges)
+    for share in shares:
+        if share.curve is not None:
+            done = zip(totals, share.curve.until(edges), strict=True)
+            totals = [(ios + more, volume + bytes_) for (ios, volume), (more, bytes_) in done]
+    return [Amount(ios=after[0] - before[0], bytes=after[1] - before[1]) for before, after in pairwise(totals)]
+
+
+def series_of(shares: Collection[Share], window: Interval) -> Series | None:
+    """Return the throughput of one operation over the window; None if a client has no usable series.
+
+    The intervals are the fewest whole seconds that give no more than 120 of them. The remainder at the end is an
+    interval of its own if it is at least half as long, and otherwise part of the previous one: the rate of a few
+    milliseconds is meaningless.
+    """
+    if not window.length:
+        return None
+    seconds = -(-window.length // (MAX_INTERVALS * NANOSECONDS))
+    width = seconds * NANOSECONDS
+    number = max(1, (window.length + width // 2) // width)
+    edges = [*(window.start + index * width for index in range(number)), window.end]
+    amounts = amounts_between(shares, edges)
+    if amounts is None:
+        return None
+    rates = [amount.per_second(end - start) for amount, (start, end) in zip(amounts, pairwise(edges), strict=True)]
+    return Series(
+        interval_seconds=seconds,
+        iops=tuple(rounded_iops(rate.ios) for rate in rates),
+        bytes_per_second=tuple(round(rate.bytes) for rate in rates),
+    )
+
+
+def _between(done: Sequence[float], index: int, part: float) -> float:
+    return done[index] + (done[index + 1] - done[index]) * part
+
+
+def _covers(cells: Cells, interval: Interval) -> bool:
+    number, width = len(cells.ios), cells.width_nanoseconds
+    return number == len(cells.bytes) and (number - 1) * width < interval.length <= number * width
+
+
+def _adds_up(cells: Sequence[float], expected: int) -> bool:
+    """Whether the cells add up, except for rounding of doubles; a sum with NaN or infinity is close to no number."""
+    return min(cells, default=0.0) >= 0 and math.isclose(math.fsum(cells), expected, rel_tol=1e-9, abs_tol=1e-6)
