@@ -9,8 +9,7 @@ from place import fio, fresh
 from plimsoll.api.result import Trial
 from plimsoll.measure.histogram import Histogram, bin_bounds
 from plimsoll.plan.document import Point
-from plimsoll.tools.base import StepContext, StepKind, Timing
-from plimsoll.tools.command import Output
+from plimsoll.tools.base import Output, StepContext, StepKind, Timing
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.tool import FIO
 from plimsoll.tools.target import VolumeKind, VolumeTarget

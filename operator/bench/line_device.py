@@ -15,8 +15,7 @@ from tempfile import TemporaryDirectory
 
 from plimsoll.api.line import Vary
 from plimsoll.measure.histogram import Histogram
-from plimsoll.tools.base import StepContext, StepKind, Timing
-from plimsoll.tools.command import Output
+from plimsoll.tools.base import Output, StepContext, StepKind, Timing
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.tool import FIO
 from plimsoll.tools.target import VolumeKind, VolumeTarget

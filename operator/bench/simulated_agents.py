@@ -34,8 +34,7 @@ from plimsoll.protocol.messages import (
     ServeOrder,
     StageOrder,
 )
-from plimsoll.tools.base import StepContext, StepKind, Timing
-from plimsoll.tools.command import Command
+from plimsoll.tools.base import Command, StepContext, StepKind, Timing
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.target import VolumeKind, VolumeTarget
 from synthetic import SECOND, document

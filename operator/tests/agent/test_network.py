@@ -19,8 +19,8 @@ from plimsoll.measure.intake import TrialFacts
 from plimsoll.measure.sample import ClientDocument
 from plimsoll.measure.trial import measure_trial
 from plimsoll.protocol.messages import ServeOrder
-from plimsoll.tools.command import Command, together
-from plimsoll.tools.ports import serving_port
+from plimsoll.tools.base import Command, together
+from plimsoll.tools.cast import serving_port
 from support.accepting import compiled_library
 from support.serving import TRIAL, load, measured, served
 

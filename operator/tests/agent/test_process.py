@@ -7,10 +7,8 @@ import pytest
 
 from plimsoll.agent import process
 from plimsoll.agent.programs import Programs
-from plimsoll.tools.base import StepContext, StepKind, Timing
-from plimsoll.tools.command import Command, Output, together
-from plimsoll.tools.dd.parameters import DdParameters
-from plimsoll.tools.dd.tool import DD
+from plimsoll.tools.base import Command, Output, StepContext, StepKind, Timing, together
+from plimsoll.tools.dd import DD, DdParameters
 from plimsoll.tools.target import VolumeKind, VolumeTarget
 
 CONTEXT = StepContext(

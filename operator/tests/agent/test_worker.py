@@ -15,7 +15,7 @@ from plimsoll.api.prepare import Precondition
 from plimsoll.api.state import TrialKey
 from plimsoll.measure.sample import ClientDocument, Clock
 from plimsoll.protocol.messages import ArmOrder, PrepareOrder, StageOrder
-from plimsoll.tools.command import Command
+from plimsoll.tools.base import Command
 from plimsoll.tools.fio.tool import Fio
 from plimsoll.tools.target import TargetKind, VolumeTarget
 from support.progress import RecordedProgress

@@ -12,8 +12,8 @@ import pytest
 from plimsoll.cli.burn import _ordered
 from plimsoll.kube.errors import TransientError
 from plimsoll.protocol.burning import LABEL_HELPER, LABEL_RUN_NAMESPACE, LABEL_RUN_UID, BurnOutcome
-from plimsoll.tools.command import Output
-from plimsoll.tools.kube_burner.log import Log
+from plimsoll.tools.base import Output
+from plimsoll.tools.kube_burner.tool import Log
 from support.burning import HELPER, World, order, serving
 
 EARLIER = "plimsoll-burn-x"

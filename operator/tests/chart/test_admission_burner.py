@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.tools.kube_burner.job import Place, files_of
-from plimsoll.tools.kube_burner.parameters import KubeBurnerParameters
+from plimsoll.tools.kube_burner.job import KubeBurnerParameters, Place, files_of
 from support.apiserver import Answer, ApiServer, Binaries, running_apiserver, wait_until
 from support.helm import Document, render
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from plimsoll.tools.command import Output
+from plimsoll.tools.base import Output
 from plimsoll.tools.target import VolumeKind, VolumeTarget
 
 _GOLDEN = Path(__file__).parent.parent / "golden"

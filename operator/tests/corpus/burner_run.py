@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from plimsoll.tools.command import Output
+from plimsoll.tools.base import Output
 
 _GOLDEN = Path(__file__).parent.parent / "golden" / "kube-burner-2.7.3"
 

@@ -8,8 +8,7 @@ from corpus.bonnie_run import TARGET
 from corpus.case import Setting
 from corpus.disk_run import RECORDED_BYTES
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import StepContext, StepKind, Timing
-from plimsoll.tools.command import Output, OutputError
+from plimsoll.tools.base import Output, OutputError, StepContext, StepKind, Timing
 from plimsoll.tools.registry import TOOLS
 from plimsoll.tools.target import (
     ApiTarget,

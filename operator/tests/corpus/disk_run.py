@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from plimsoll.tools.command import Output
+from plimsoll.tools.base import Output
 
 ON_VOLUMES = frozenset({"dd", "ioping"})
 RECORDED_BYTES = 128 * 2**20

@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from plimsoll.tools.command import Output
+from plimsoll.tools.base import Output
 from support.network_goldens import network_golden
 
 SECOND = 10**9

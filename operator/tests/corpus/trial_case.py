@@ -23,8 +23,7 @@ from plimsoll.measure.intake import TrialFacts
 from plimsoll.measure.sample import ClientDocument, Measurement
 from plimsoll.measure.summary import PointNumbers, summarise
 from plimsoll.measure.trial import TrialNumbers, combined, measure_trial
-from plimsoll.tools.base import StepContext, StepKind, Timing
-from plimsoll.tools.command import Output, OutputError
+from plimsoll.tools.base import Output, OutputError, StepContext, StepKind, Timing
 from plimsoll.tools.fio.command import gap_milliseconds, slice_seconds
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.tool import FIO

@@ -21,7 +21,7 @@ from plimsoll.lifecycle.run import Run, run_of
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import make_plan
-from plimsoll.tools.ports import SERVING_PORTS
+from plimsoll.tools.cast import SERVING_PORTS
 from support.pod_security import baseline, restricted
 from support.yaml_documents import read_yamls
 

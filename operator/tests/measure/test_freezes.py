@@ -11,7 +11,7 @@ import pytest
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.measure.sample import Cells, ClientDocument, OperationSample
 from plimsoll.measure.trial import TrialNumbers
-from plimsoll.tools.fio.gaps import JobCompletions, gaps_of
+from plimsoll.tools.fio.logs import JobCompletions, gaps_of
 from support.documents import BLOCK, RUNTIME, SECOND, document, latency, measure, measurement
 
 SIGMA = 1.5

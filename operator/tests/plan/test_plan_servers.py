@@ -17,7 +17,7 @@ from plimsoll.protocol.messages import PROTOCOL_VERSION, Registration
 from plimsoll.protocol.secret import client_of, client_token
 from plimsoll.tools.base import AnyTool
 from plimsoll.tools.fio.tool import FIO
-from plimsoll.tools.rados_bench.tool import RADOS_BENCH
+from plimsoll.tools.rados_bench import RADOS_BENCH
 from plimsoll.tools.registry import TOOLS
 from support.pairs import KEY, PAIRS, pairs_plan, pairs_run
 

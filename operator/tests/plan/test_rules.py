@@ -2,9 +2,9 @@
 
 from plimsoll.plan.rules import run_rules, workload_rules
 from plimsoll.tools.base import ToolParameters
-from plimsoll.tools.bonnie.tool import BONNIE
+from plimsoll.tools.bonnie import BONNIE
 from plimsoll.tools.fio.tool import FIO
-from plimsoll.tools.rados_bench.tool import RADOS_BENCH
+from plimsoll.tools.rados_bench import RADOS_BENCH
 from plimsoll.tools.registry import TOOLS
 
 

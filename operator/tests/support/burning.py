@@ -18,7 +18,7 @@ from plimsoll.kube.port import Kind
 from plimsoll.net.listener import Listener, ListenerLimits
 from plimsoll.net.serving import serving_requests
 from plimsoll.protocol.burning import LABEL_HELPER, PATH, BurnOrder
-from plimsoll.tools.kube_burner.parameters import KubeBurnerParameters
+from plimsoll.tools.kube_burner.job import KubeBurnerParameters
 from support.fake_kube import NAMESPACE, FakeKube
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "kube-burner-2.7.3"

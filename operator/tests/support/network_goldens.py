@@ -8,11 +8,10 @@ from pathlib import Path
 from types import MappingProxyType
 
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import AnyTool, StepContext, StepKind, Timing, ToolParameters
-from plimsoll.tools.command import Output
-from plimsoll.tools.iperf3.tool import IPERF3
-from plimsoll.tools.netcat.tool import NETCAT
-from plimsoll.tools.ping.tool import PING
+from plimsoll.tools.base import AnyTool, Output, StepContext, StepKind, Timing, ToolParameters
+from plimsoll.tools.iperf3 import IPERF3
+from plimsoll.tools.netcat import NETCAT
+from plimsoll.tools.ping import PING
 from plimsoll.tools.target import PeerTarget
 
 _GOLDEN = Path(__file__).parent.parent / "golden"

@@ -11,10 +11,8 @@ from plimsoll.measure.sample import Cells, ClientDocument, LatencySample, Measur
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import make_plan
 from plimsoll.protocol.messages import ArmOrder
-from plimsoll.tools.base import StepContext, Tool, ToolParameters
-from plimsoll.tools.cast import Cast, RosterMember
-from plimsoll.tools.command import Command, Output
-from plimsoll.tools.pairing import Pairing, paired, round_count
+from plimsoll.tools.base import Command, Output, StepContext, Tool, ToolParameters
+from plimsoll.tools.cast import Cast, Pairing, RosterMember, paired, round_count
 from plimsoll.tools.target import TargetKind
 from support.simulated_plan import SECOND, make_document
 

@@ -5,10 +5,9 @@ from plimsoll.api.run import BenchmarkRun
 from plimsoll.plan.document import Plan, Point
 from plimsoll.plan.estimate import estimate
 from plimsoll.tools.base import Timing
-from plimsoll.tools.dd.parameters import DdParameters
+from plimsoll.tools.dd import DdParameters
 from plimsoll.tools.fio.parameters import FioParameters
-from plimsoll.tools.rados_bench.parameters import RadosBenchParameters
-from plimsoll.tools.rados_bench.tool import RADOS_BENCH, TAIL_SECONDS
+from plimsoll.tools.rados_bench import RADOS_BENCH, TAIL_SECONDS, RadosBenchParameters
 from plimsoll.tools.registry import TOOLS
 
 

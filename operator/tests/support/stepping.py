@@ -13,8 +13,7 @@ from plimsoll.agent.worker import Worker
 from plimsoll.api.state import TrialKey
 from plimsoll.measure.sample import Measurement
 from plimsoll.protocol.messages import ArmOrder, StageOrder
-from plimsoll.tools.base import StepContext, StepKind, ToolParameters
-from plimsoll.tools.command import Command, Output, OutputError
+from plimsoll.tools.base import Command, Output, OutputError, StepContext, StepKind, ToolParameters
 from plimsoll.tools.fio.tool import FIO
 from plimsoll.tools.target import OsdsTarget, PoolTarget, TargetKind
 

@@ -10,8 +10,7 @@ from types import MappingProxyType
 import pytest
 
 from plimsoll.measure.sample import Measurement, OperationSample
-from plimsoll.tools.base import StepContext, StepKind, Timing
-from plimsoll.tools.command import Output
+from plimsoll.tools.base import Output, StepContext, StepKind, Timing
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.tool import FIO
 from plimsoll.tools.target import DataSet, ImageTarget, VolumeKind, VolumeTarget

@@ -13,11 +13,8 @@ from pydantic import JsonValue, ValidationError
 from plimsoll.api.errors import SpecError
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.sample import Measurement, OperationSample
-from plimsoll.tools.base import StepContext, StepKind, Timing
-from plimsoll.tools.bonnie.parameters import BonnieParameters
-from plimsoll.tools.bonnie.text import FORMAT, PHASES, read_report
-from plimsoll.tools.bonnie.tool import BONNIE
-from plimsoll.tools.command import Output, OutputError
+from plimsoll.tools.base import Output, OutputError, StepContext, StepKind, Timing
+from plimsoll.tools.bonnie import BONNIE, FORMAT, PHASES, BonnieParameters, read_report
 from plimsoll.tools.target import VolumeKind, VolumeTarget
 
 from .conftest import IMAGE, replaced

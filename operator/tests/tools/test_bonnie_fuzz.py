@@ -10,9 +10,8 @@ from dataclasses import replace
 import pytest
 
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.bonnie.parameters import BonnieParameters
-from plimsoll.tools.bonnie.tool import BONNIE
-from plimsoll.tools.command import OutputError
+from plimsoll.tools.base import OutputError
+from plimsoll.tools.bonnie import BONNIE, BonnieParameters
 
 from .test_bonnie import CONTEXT, RECORDED, golden, parsed
 

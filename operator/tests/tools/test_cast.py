@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from plimsoll.tools.cast import ACTOR_CLIENT, Cast, Round, all_at_once
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.tool import FIO
-from plimsoll.tools.osd_bench.parameters import OsdBenchParameters
-from plimsoll.tools.osd_bench.tool import OSD_BENCH
+from plimsoll.tools.osd_bench import OSD_BENCH, OsdBenchParameters
 
 
 @dataclass

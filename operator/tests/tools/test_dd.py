@@ -11,10 +11,8 @@ from pydantic import ValidationError
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.api.state import LiveRate
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import StepContext, StepKind, Timing
-from plimsoll.tools.command import Command, Output, OutputError
-from plimsoll.tools.dd.parameters import DdParameters
-from plimsoll.tools.dd.tool import DD
+from plimsoll.tools.base import Command, Output, OutputError, StepContext, StepKind, Timing
+from plimsoll.tools.dd import DD, DdParameters
 from plimsoll.tools.target import Target, VolumeKind, VolumeTarget
 
 from .conftest import IMAGE, replaced, volume_golden

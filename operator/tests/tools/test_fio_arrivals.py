@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from plimsoll.tools.base import StepContext, StepKind, Timing
-from plimsoll.tools.fio.arrivals import SPARE_SECONDS, Trace
-from plimsoll.tools.fio.parameters import FioParameters
+from plimsoll.tools.fio.parameters import SPARE_SECONDS, FioParameters, Trace
 from plimsoll.tools.fio.tool import FIO
 from plimsoll.tools.target import VolumeKind, VolumeTarget
 

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.tools.base import StepContext, StepKind, Timing
-from plimsoll.tools.fio.choices import Engine, Pattern
 from plimsoll.tools.fio.command import gap_milliseconds, measure_command, slice_seconds, work_bytes
-from plimsoll.tools.fio.parameters import FioParameters
+from plimsoll.tools.fio.parameters import Engine, FioParameters, Pattern
 from plimsoll.tools.fio.tool import FIO
 from plimsoll.tools.target import VolumeKind, VolumeTarget
 

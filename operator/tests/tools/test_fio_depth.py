@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.tools.fio.depth import EXACT_DEPTHS, depth_full_share
+from plimsoll.tools.fio.output import EXACT_DEPTHS, depth_full_share
 from plimsoll.tools.reading import JsonObject
 
 from .conftest import Golden, load

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.tools.command import OutputError
+from plimsoll.tools.base import OutputError
 from plimsoll.tools.fio.document import read_document
 from plimsoll.tools.reading import JsonObject
 

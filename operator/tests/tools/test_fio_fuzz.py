@@ -21,7 +21,7 @@ import pytest
 
 from plimsoll.measure.histogram import Histogram
 from plimsoll.measure.sample import Measurement, OperationSample
-from plimsoll.tools.command import Output, OutputError
+from plimsoll.tools.base import Output, OutputError
 from plimsoll.tools.fio.preparation import parse_discard, parse_precondition, parse_prefill
 
 from .conftest import FILE, IMAGE, Golden, load

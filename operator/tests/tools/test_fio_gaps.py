@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from plimsoll.api.names import Operation
 from plimsoll.measure.sample import MAX_GAPS, Cells, Measurement, OperationSample
 from plimsoll.tools.base import StepContext, StepKind, Timing
-from plimsoll.tools.fio.gaps import JobCompletions, check_gaps, gaps_of
+from plimsoll.tools.fio.logs import JobCompletions, SeriesError, check_gaps, gaps_of
 from plimsoll.tools.fio.parameters import FioParameters
-from plimsoll.tools.fio.series import SeriesError
 from plimsoll.tools.fio.tool import FIO
 from support.documents import SECOND, latency
 from tools.conftest import FILE, load

@@ -6,10 +6,8 @@ import pytest
 
 from plimsoll.api.prepare import Precondition
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import StepContext, StepKind, Timing
-from plimsoll.tools.command import Command, OutputError
-from plimsoll.tools.fio.choices import Pattern
-from plimsoll.tools.fio.parameters import FioParameters
+from plimsoll.tools.base import Command, OutputError, StepContext, StepKind, Timing
+from plimsoll.tools.fio.parameters import FioParameters, Pattern
 from plimsoll.tools.fio.preparation import (
     discard_command,
     parse_discard,

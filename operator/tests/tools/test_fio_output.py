@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from plimsoll.measure.histogram import Histogram
 from plimsoll.measure.sample import LatencySample
-from plimsoll.tools.command import Output, OutputError
+from plimsoll.tools.base import Output, OutputError
 from plimsoll.tools.fio.parameters import FioParameters
 
 from .conftest import Golden, load, parse

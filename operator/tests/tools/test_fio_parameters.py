@@ -7,8 +7,7 @@ from plimsoll.api.errors import problems_of
 from plimsoll.api.line import Vary
 from plimsoll.api.names import Operation
 from plimsoll.tools.base import Timing
-from plimsoll.tools.fio.choices import Engine, Pattern
-from plimsoll.tools.fio.parameters import FioParameters
+from plimsoll.tools.fio.parameters import Engine, FioParameters, Pattern
 
 POISSON: dict[str, JsonValue] = {"rateIops": 100, "arrivals": "Poisson"}
 

@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 import pytest
 
-from plimsoll.tools.command import Output, OutputError
+from plimsoll.tools.base import Output, OutputError
 from plimsoll.tools.fio.preparation import parse_prefill, prefill_command
 from plimsoll.tools.target import VolumeKind, VolumeTarget
 

@@ -12,8 +12,7 @@ from pydantic import JsonValue
 
 from plimsoll.api.prepare import Precondition
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import StepContext, StepKind, Timing
-from plimsoll.tools.command import Command, Output
+from plimsoll.tools.base import Command, Output, StepContext, StepKind, Timing
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.preparation import parse_precondition, parse_prefill, precondition_command, prefill_command
 from plimsoll.tools.fio.tool import FIO

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from plimsoll.api.names import Operation
 from plimsoll.measure.sample import Cells
 from plimsoll.measure.timeline import Interval
-from plimsoll.tools.fio.series import SeriesError, Totals, cells_of, finest_log
+from plimsoll.tools.fio.logs import SeriesError, Totals, cells_of, finest_log
 
 READ = Operation.READ
 

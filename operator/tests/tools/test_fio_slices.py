@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from plimsoll.api.names import Operation
 from plimsoll.measure.histogram import BIN_COUNT, Histogram
 from plimsoll.measure.sample import Cells, LatencySlices
-from plimsoll.tools.fio.series import SeriesError
-from plimsoll.tools.fio.slices import JobLog, slices_of
+from plimsoll.tools.fio.logs import JobLog, SeriesError, slices_of
 
 from .conftest import Golden
 

@@ -11,11 +11,8 @@ from pydantic import ValidationError
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.histogram import Histogram, bin_index
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import StepContext, StepKind, Timing
-from plimsoll.tools.command import Output, OutputError
-from plimsoll.tools.ioping.command import MAX_REQUESTS
-from plimsoll.tools.ioping.parameters import IopingParameters
-from plimsoll.tools.ioping.tool import IOPING
+from plimsoll.tools.base import Output, OutputError, StepContext, StepKind, Timing
+from plimsoll.tools.ioping import IOPING, MAX_REQUESTS, IopingParameters
 from plimsoll.tools.target import Target, VolumeKind, VolumeTarget
 
 from .conftest import IMAGE, replaced, volume_golden

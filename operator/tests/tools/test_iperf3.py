@@ -9,12 +9,9 @@ import pytest
 from pydantic import ValidationError
 
 from plimsoll.api.names import LatencyKind, Layer, Operation
-from plimsoll.tools.base import StepContext, StepKind, Timing
-from plimsoll.tools.command import Output, OutputError
-from plimsoll.tools.iperf3.parameters import Iperf3Parameters
-from plimsoll.tools.iperf3.tool import IPERF3
-from plimsoll.tools.pairing import Pairing
-from plimsoll.tools.ports import SERVING_PORTS, serving_port
+from plimsoll.tools.base import Output, OutputError, StepContext, StepKind, Timing
+from plimsoll.tools.cast import SERVING_PORTS, Pairing, serving_port
+from plimsoll.tools.iperf3 import IPERF3, Iperf3Parameters
 from plimsoll.tools.target import PeerTarget, TargetKind
 from support.network_goldens import NetworkGolden, network_golden
 

@@ -14,10 +14,9 @@ from pydantic import ValidationError
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.histogram import Histogram
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import StepContext, StepKind, Timing
+from plimsoll.tools.base import Output, OutputError, StepContext, StepKind, Timing
 from plimsoll.tools.cast import ACTOR
-from plimsoll.tools.command import Output, OutputError
-from plimsoll.tools.kube_burner.parameters import KubeBurnerParameters
+from plimsoll.tools.kube_burner.job import KubeBurnerParameters
 from plimsoll.tools.kube_burner.tool import KUBE_BURNER
 from plimsoll.tools.target import ApiTarget
 

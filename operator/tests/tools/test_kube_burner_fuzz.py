@@ -9,7 +9,7 @@ import random
 import pytest
 
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.command import OutputError
+from plimsoll.tools.base import OutputError
 
 from .test_kube_burner import CLAIMS, PODS, SUMMARY, golden, parse, with_files
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.tools.command import Output, OutputError
-from plimsoll.tools.kube_burner.pods import PODS_FILE, pods_text, started_pods
+from plimsoll.tools.base import Output, OutputError
+from plimsoll.tools.kube_burner.tool import PODS_FILE, pods_text, started_pods
 from plimsoll.tools.reading import nanoseconds_of
 
 from .test_kube_burner import CLAIMS, PODS, SECOND, edited, golden, parse, with_files

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from plimsoll.api.names import Operation
 from plimsoll.api.state import LiveRate
 from plimsoll.tools.base import AnyTool, P, Tool, ToolParameters
-from plimsoll.tools.fio.live import live_rates
+from plimsoll.tools.fio.output import live_rates
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.tool import FIO
-from plimsoll.tools.osd_bench.tool import OSD_BENCH
-from plimsoll.tools.rados_bench.tool import RADOS_BENCH
-from plimsoll.tools.rbd_bench.tool import RBD_BENCH
+from plimsoll.tools.osd_bench import OSD_BENCH
+from plimsoll.tools.rados_bench import RADOS_BENCH
+from plimsoll.tools.rbd_bench import RBD_BENCH
 from plimsoll.tools.registry import TOOLS
 
 from .conftest import text_golden

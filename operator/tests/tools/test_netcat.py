@@ -5,11 +5,9 @@ from dataclasses import replace
 import pytest
 
 from plimsoll.api.names import Layer, Operation
-from plimsoll.tools.base import StepContext, StepKind, Timing
-from plimsoll.tools.command import OutputError
-from plimsoll.tools.netcat.parameters import NetcatParameters
-from plimsoll.tools.netcat.tool import NETCAT
-from plimsoll.tools.ports import serving_port
+from plimsoll.tools.base import OutputError, StepContext, StepKind, Timing
+from plimsoll.tools.cast import serving_port
+from plimsoll.tools.netcat import NETCAT, NetcatParameters
 from plimsoll.tools.target import PeerTarget, TargetKind
 from support.network_goldens import network_golden
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.command import OutputError
+from plimsoll.tools.base import OutputError
 from support.network_goldens import MEASURED_CASES, NetworkGolden, network_golden
 
 TEXTS = [case for case in MEASURED_CASES if not case.startswith("iperf3")]

@@ -9,12 +9,10 @@ from pydantic import ValidationError
 
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import StepContext, StepKind, Timing
+from plimsoll.tools.base import OutputError, StepContext, StepKind, Timing
 from plimsoll.tools.cast import ACTOR
-from plimsoll.tools.command import OutputError
 from plimsoll.tools.fio.parameters import FioParameters
-from plimsoll.tools.osd_bench.parameters import OsdBenchParameters
-from plimsoll.tools.osd_bench.tool import OSD_BENCH
+from plimsoll.tools.osd_bench import OSD_BENCH, OsdBenchParameters
 from plimsoll.tools.target import OsdsTarget
 
 from .conftest import FILE, text_golden

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.tools.pairing import Pairing, paired, round_count
+from plimsoll.tools.cast import Pairing, paired, round_count
 
 
 @dataclass

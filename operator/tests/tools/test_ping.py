@@ -8,10 +8,8 @@ from pydantic import ValidationError
 
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.measure.histogram import Histogram
-from plimsoll.tools.base import StepContext, StepKind, Timing
-from plimsoll.tools.command import OutputError
-from plimsoll.tools.ping.parameters import PingParameters
-from plimsoll.tools.ping.tool import PING
+from plimsoll.tools.base import OutputError, StepContext, StepKind, Timing
+from plimsoll.tools.ping import PING, PingParameters
 from plimsoll.tools.target import PeerTarget, TargetKind
 from support.network_goldens import NetworkGolden, network_golden
 

@@ -10,13 +10,9 @@ from pydantic import ValidationError
 
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import StepContext, StepKind, Timing
-from plimsoll.tools.command import Output, OutputError
+from plimsoll.tools.base import Output, OutputError, StepContext, StepKind, Timing
 from plimsoll.tools.fio.parameters import FioParameters
-from plimsoll.tools.rados_bench.output import cells_between
-from plimsoll.tools.rados_bench.parameters import RadosBenchParameters
-from plimsoll.tools.rados_bench.text import Progress
-from plimsoll.tools.rados_bench.tool import RADOS_BENCH
+from plimsoll.tools.rados_bench import RADOS_BENCH, Progress, RadosBenchParameters, cells_between
 from plimsoll.tools.target import PoolTarget
 
 from .conftest import FILE, replaced, text_golden

@@ -8,11 +8,9 @@ from pydantic import ValidationError
 
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import StepContext, StepKind, Timing
-from plimsoll.tools.command import Output, OutputError
+from plimsoll.tools.base import Output, OutputError, StepContext, StepKind, Timing
 from plimsoll.tools.fio.parameters import FioParameters
-from plimsoll.tools.rbd_bench.parameters import RbdBenchParameters
-from plimsoll.tools.rbd_bench.tool import RBD_BENCH
+from plimsoll.tools.rbd_bench import RBD_BENCH, RbdBenchParameters
 from plimsoll.tools.target import ImageTarget
 
 from .conftest import FILE, IMAGE, replaced, text_golden

@@ -11,18 +11,12 @@ from typing import Literal
 import pytest
 
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import AnyTool, StepContext, StepKind, Timing, ToolParameters
-from plimsoll.tools.command import Output, OutputError
-from plimsoll.tools.dd.parameters import DdParameters
-from plimsoll.tools.dd.tool import DD
-from plimsoll.tools.ioping.parameters import IopingParameters
-from plimsoll.tools.ioping.tool import IOPING
-from plimsoll.tools.osd_bench.parameters import OsdBenchParameters
-from plimsoll.tools.osd_bench.tool import OSD_BENCH
-from plimsoll.tools.rados_bench.parameters import RadosBenchParameters
-from plimsoll.tools.rados_bench.tool import RADOS_BENCH
-from plimsoll.tools.rbd_bench.parameters import RbdBenchParameters
-from plimsoll.tools.rbd_bench.tool import RBD_BENCH
+from plimsoll.tools.base import AnyTool, Output, OutputError, StepContext, StepKind, Timing, ToolParameters
+from plimsoll.tools.dd import DD, DdParameters
+from plimsoll.tools.ioping import IOPING, IopingParameters
+from plimsoll.tools.osd_bench import OSD_BENCH, OsdBenchParameters
+from plimsoll.tools.rados_bench import RADOS_BENCH, RadosBenchParameters
+from plimsoll.tools.rbd_bench import RBD_BENCH, RbdBenchParameters
 from plimsoll.tools.target import OsdsTarget, PoolTarget, Target, VolumeKind, VolumeTarget
 
 from .conftest import IMAGE, text_golden, volume_golden

@@ -7,10 +7,9 @@ from plimsoll.measure.checks.registry import RUNTIME_TOO_SHORT
 from plimsoll.measure.rates import Quantities
 from plimsoll.tools.base import StepKind, ToolParameters
 from plimsoll.tools.cast import AGENTS
-from plimsoll.tools.fio.choices import Pattern
-from plimsoll.tools.fio.parameters import FioParameters
+from plimsoll.tools.fio.parameters import FioParameters, Pattern
 from plimsoll.tools.fio.tool import FIO
-from plimsoll.tools.rados_bench.parameters import RadosBenchParameters
+from plimsoll.tools.rados_bench import RadosBenchParameters
 from plimsoll.tools.registry import DEPTH_AXES, LAYERS, SIZE_AXES, TOOLS
 from plimsoll.tools.target import TargetKind
 

@@ -20,9 +20,8 @@ from plimsoll.measure.sample import ClientDocument, LatencySample, Measurement, 
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import make_plan
 from plimsoll.protocol.messages import ArmOrder
-from plimsoll.tools.base import StepContext, Tool, ToolParameters
+from plimsoll.tools.base import Command, Output, StepContext, Tool, ToolParameters
 from plimsoll.tools.cast import Executor
-from plimsoll.tools.command import Command, Output
 from plimsoll.tools.registry import TOOLS
 from plimsoll.tools.target import ApiTarget, TargetKind
 from support.simulated_plan import SECOND, make_document

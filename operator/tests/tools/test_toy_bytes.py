@@ -24,8 +24,7 @@ from plimsoll.plan.document import Plan, Point
 from plimsoll.protocol.messages import ArmOrder
 from plimsoll.report.page import make_page
 from plimsoll.report.runs import runs_of
-from plimsoll.tools.base import StepContext, Tool, ToolParameters
-from plimsoll.tools.command import Command, Output
+from plimsoll.tools.base import Command, Output, StepContext, Tool, ToolParameters
 from plimsoll.tools.registry import TOOLS
 from plimsoll.tools.target import TargetKind
 from support.simulated_plan import EPOCH, SECOND, make_document, make_plan

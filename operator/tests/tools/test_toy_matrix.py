@@ -43,9 +43,8 @@ from plimsoll.plan.estimate import TRIAL_OVERHEAD_SECONDS, trial_seconds
 from plimsoll.plan.expand import make_plan
 from plimsoll.protocol.messages import AgentState, ArmOrder, ServeOrder
 from plimsoll.report.text import layer_sentences
-from plimsoll.tools.base import StepContext, StepKind, Timing, Tool, ToolParameters
+from plimsoll.tools.base import Command, Output, StepContext, StepKind, Timing, Tool, ToolParameters
 from plimsoll.tools.cast import Cast, RosterMember, Round, choose_clients
-from plimsoll.tools.command import Command, Output
 from plimsoll.tools.registry import LAYERS, TOOLS, loading_clients
 from plimsoll.tools.target import PeerTarget, TargetKind
 from support import simulation as simulated

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, StrictInt, ValidationError
 
 from plimsoll.agent.volume import VolumeError, aligned
-from plimsoll.tools.command import Command
+from plimsoll.tools.base import Command
 from plimsoll.tools.target import ImageTarget
 
 LOOK_UP_SECONDS = 60.0

@@ -15,7 +15,7 @@ from plimsoll.agent.stall import StalledError, StallWatch
 from plimsoll.agent.volume import VolumeError, discard_is_unsupported
 from plimsoll.api.prepare import Precondition
 from plimsoll.protocol.messages import PrepareOrder
-from plimsoll.tools.command import Command, Output
+from plimsoll.tools.base import Command, Output
 from plimsoll.tools.fio.preparation import (
     discard_command,
     parse_discard,

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from plimsoll.tools.command import DIE_WITH_PARENT, Output
+from plimsoll.tools.base import DIE_WITH_PARENT, Output
 
 STDOUT_FILE = "stdout"
 STDERR_FILE = "stderr"

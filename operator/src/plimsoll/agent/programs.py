@@ -11,8 +11,7 @@ from typing import Protocol
 
 from plimsoll.agent import process
 from plimsoll.agent.process import Watch
-from plimsoll.tools.base import AnyTool
-from plimsoll.tools.command import Command, Output
+from plimsoll.tools.base import AnyTool, Command, Output
 
 STDERR_TAIL = 2000
 """Characters of a tool's own output that are kept."""

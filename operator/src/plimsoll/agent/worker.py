@@ -33,8 +33,7 @@ from plimsoll.api.state import LiveRate, TrialKey
 from plimsoll.measure.sample import MAX_TEXT, ClientDocument, Clock, Measurement
 from plimsoll.protocol.caches import CacheDrop
 from plimsoll.protocol.messages import ArmOrder, DropCachesOrder, PrepareOrder, ServeOrder, StageOrder, ToolOrder
-from plimsoll.tools.base import AnyTool, StepContext, StepKind, Timing, ToolParameters
-from plimsoll.tools.command import Command, Output, OutputError
+from plimsoll.tools.base import AnyTool, Command, Output, OutputError, StepContext, StepKind, Timing, ToolParameters
 from plimsoll.tools.registry import TOOLS
 from plimsoll.tools.target import (
     ApiTarget,

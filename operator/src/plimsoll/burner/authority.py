@@ -6,7 +6,7 @@ from typing import Any
 
 from plimsoll.caches.authority import ANY_NAMESPACE, namespace_of
 from plimsoll.protocol.burning import LABEL_RUN_NAMESPACE, LABEL_RUN_UID, BurnOrder, excess_of
-from plimsoll.tools.kube_burner.parameters import KubeBurnerParameters
+from plimsoll.tools.kube_burner.job import KubeBurnerParameters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

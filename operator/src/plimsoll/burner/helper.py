@@ -41,10 +41,9 @@ from plimsoll.protocol.burning import (
     BurnRefusal,
     namespace_base,
 )
-from plimsoll.tools.command import Output
+from plimsoll.tools.base import Output
 from plimsoll.tools.kube_burner.job import COLLECTED, CONFIG_FILE, Place, files_of
-from plimsoll.tools.kube_burner.output import PROBLEMS_FILE
-from plimsoll.tools.kube_burner.pods import PODS_FILE
+from plimsoll.tools.kube_burner.tool import PODS_FILE, PROBLEMS_FILE
 
 _BODY_SECONDS = 5.0
 _CLEAN_SECONDS = 900.0

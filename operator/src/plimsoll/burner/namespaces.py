@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from plimsoll.kube.errors import ApiError
 from plimsoll.kube.port import Kind, Object
-from plimsoll.tools.kube_burner.pods import STARTED, is_going, is_ready, pods_text
+from plimsoll.tools.kube_burner.tool import STARTED, is_going, is_ready, pods_text
 
 _NAMESPACE = Kind(api_version="v1", kind="Namespace")
 _CLAIM = Kind(api_version="v1", kind="PersistentVolumeClaim")

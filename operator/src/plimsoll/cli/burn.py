@@ -17,7 +17,7 @@ from plimsoll.protocol.burning import (
     BurnOutcome,
     BurnRefusal,
 )
-from plimsoll.tools.kube_burner.parameters import KubeBurnerParameters
+from plimsoll.tools.kube_burner.job import KubeBurnerParameters
 
 _OK = 200
 _TRANSIENT = frozenset({429, 503})

@@ -13,7 +13,7 @@ from pydantic import Field
 from plimsoll.api.model import Model
 from plimsoll.api.names import DNS_LABEL_PATTERN, GROUP
 from plimsoll.api.quantity import format_quantity
-from plimsoll.tools.kube_burner.parameters import KubeBurnerParameters
+from plimsoll.tools.kube_burner.job import KubeBurnerParameters
 
 AUDIENCE = "plimsoll-kube-burner"
 """The audience of the client's token: neither the API server nor another program accepts it."""

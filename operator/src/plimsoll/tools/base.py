@@ -6,57 +6,105 @@ turns typed parameters into a command, and the command's output into a `Measurem
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import PurePosixPath
-from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Self, TypeAlias, TypeVar
+
+from pydantic import Field
 
 from plimsoll.api.line import Vary
-from plimsoll.api.model import Model
+from plimsoll.api.model import Integer, Model
 from plimsoll.api.names import Layer, Operation
+from plimsoll.api.quantity import BlockSize
 from plimsoll.api.schema import Rule
 from plimsoll.api.state import LiveRate
 from plimsoll.api.storage import KeyringReference
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.cast import ACTOR_CLIENT, AGENTS, Cast, Executor, RosterMember, all_at_once, choose_clients
-from plimsoll.tools.command import Command, Output, OutputError, together
 from plimsoll.tools.target import (
-    ApiTarget,
-    DataSet,
-    ImageTarget,
-    OsdsTarget,
-    PeerTarget,
-    PoolTarget,
     Target,
     TargetKind,
-    VolumeKind,
     VolumeTarget,
 )
 
-__all__ = [
-    "AnyTool",
-    "ApiTarget",
-    "Command",
-    "DataSet",
-    "ImageTarget",
-    "OsdsTarget",
-    "Output",
-    "OutputError",
-    "PeerTarget",
-    "PoolTarget",
-    "StepContext",
-    "StepKind",
-    "Target",
-    "TargetKind",
-    "Timing",
-    "Tool",
-    "ToolParameters",
-    "VolumeKind",
-    "VolumeTarget",
-    "together",
-]
+DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
+"""In front of a command: the kernel kills it when its parent dies, for whatever reason, but not its own children."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A command line, and others that run at the same time.
+
+    Attributes:
+        argv: `argv[0]` is the tool's name, which the agent resolves, or `timeout` in front of it. Empty for a `prepare`
+            step that only writes `inputs`.
+        stdin: path of its standard input.
+        metered_seconds: if set, the agent ends the command after this time, which is its success. Its standard output
+            is discarded; instead, the agent prints a line every second and at the end: Unix nanoseconds, and the bytes
+            that the command has read so far (`rchar` of `proc_pid_io(5)`).
+        inputs: name -> lines, with their ends, of files that the agent writes in the work directory before the start.
+            They can be millions, and are yielded as they are written.
+        accepts_only: the address of the only peer that it serves; empty for no such limit. The
+            agent preloads a library for it, which prints `accepting only ADDRESS` when the command listens.
+        beside: commands that start with it. If one of them fails, all are ended.
+
+    """
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    stdin: str = "/dev/null"
+    inputs: Mapping[str, Iterable[str]] = field(default_factory=dict)
+    metered_seconds: int = 0
+    accepts_only: str = ""
+    beside: "tuple[Command, ...]" = ()
+
+    @property
+    def all(self) -> "tuple[Command, ...]":
+        """The command and those beside it."""
+        return (self, *self.beside)
+
+
+def together(commands: Iterable[Command]) -> Command:
+    """Return the first command, with the others beside it."""
+    first, *others = commands
+    return replace(first, beside=tuple(others))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """The output of a command.
+
+    Attributes:
+        exit_code: negative for the signal that ended it.
+        stdout: bounded by the agent, like `stderr`.
+        files: name -> text of every other file in the work directory.
+        launched_at: start of the command, in Unix nanoseconds; 0 if unknown.
+        finished_at: its end, likewise.
+        beside: the outputs of the commands beside it, in their order; without them if a command failed: then this is
+            the output of the one that failed.
+
+    """
+
+    exit_code: int
+    stdout: str
+    stderr: str
+    files: Mapping[str, str]
+    launched_at: int = 0
+    finished_at: int = 0
+    beside: "tuple[Output, ...]" = ()
+
+    @property
+    def all(self) -> "tuple[Output, ...]":
+        """The output and those of the commands beside it."""
+        return (self, *self.beside)
+
+
+class OutputError(ValueError):
+    """A tool's output cannot be read; the message names the field or line."""
+
 
 T = TypeVar("T")
 
@@ -325,3 +373,43 @@ class Tool(ABC, Generic[P]):
 
 AnyTool: TypeAlias = Tool[Any]
 """A tool of the registry, whose parameters its own model has validated."""
+
+
+BlockBytes: TypeAlias = Annotated[
+    BlockSize,
+    Field(
+        ge=512,
+        le=64 * 2**20,
+        multiple_of=512,
+        description="A number of bytes such as 512 or 4096, or a quantity such as 4Ki or 1Mi.",
+    ),
+]
+"""Size of an operation on a volume or an image."""
+
+MAX_DEPTH = 1024
+
+Depth: TypeAlias = Annotated[Integer, Field(ge=1, le=MAX_DEPTH, description="Operations in flight.")]
+
+
+def kernel_volume(key: str, context: StepContext) -> VolumeTarget:
+    """Return the target of the tool with that key.
+
+    Raises:
+        ValueError: it is an RBD image accessed through librbd.
+
+    """
+    if not isinstance(context.target, VolumeTarget):
+        raise ValueError(f"{key} cannot access an image through librbd: leave volume.access out, or use fio")  # noqa: TRY004 - a user's choice
+    return context.target
+
+
+def needs_kernel_volume(key: str) -> Rule:
+    """Return the rule that a run with the tool does not access its volume through librbd."""
+    return Rule(
+        rule=(
+            "!has(self.storage) || !has(self.storage.volume) || self.storage.volume.access != 'LibRBD' || "
+            f"!self.workloads.exists(w, has(w.{key}))"
+        ),
+        message=f"cannot be LibRBD, because {key} needs a file or a block device; remove it, or use fio",
+        field_path=".storage.volume.access",
+    )

@@ -1,7 +1,8 @@
 """Who takes part in a trial: which clients load, which serve them, and in which rounds. All others are idle."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cached_property
 from typing import Protocol
 
@@ -107,3 +108,70 @@ def choose_clients(roster: Iterable[RosterMember], count: int) -> tuple[int, ...
         by_node.setdefault(member.node, []).append(member.number)
     ranked = [(rank, node, number) for node, numbers in by_node.items() for rank, number in enumerate(sorted(numbers))]
     return tuple(sorted(number for _, _, number in sorted(ranked)[:count]))
+
+
+class Pairing(StrEnum):
+    """The pairs that are active at the same time.
+
+    `EachPair`: one pair at a time, until every client has loaded every server: the cells of a matrix. `OneToAll`: one
+    client at a time loads all servers at once. `AllAtOnce`: all clients load at the same time, each one server; without
+    servers, every second client serves the one before it, because a client never does both in one round.
+    """
+
+    EACH_PAIR = "EachPair"
+    ONE_TO_ALL = "OneToAll"
+    ALL_AT_ONCE = "AllAtOnce"
+
+
+def paired(pairing: Pairing, roster: Sequence[RosterMember], clients: int) -> Cast:
+    """Return the rounds of that number of clients with the run's servers, or with each other if it has none."""
+    loading = choose_clients(roster, clients)
+    servers = tuple(sorted(member.number for member in roster if member.serves))
+    return Cast(rounds=tuple(_rounds(pairing, loading, servers)))
+
+
+def round_count(pairing: Pairing, clients: int, servers: int) -> int:
+    """Return the number of rounds of that cast; 0 if no client has a server."""
+    partners = servers or clients - 1
+    if partners < 1:
+        return 0
+    return {Pairing.EACH_PAIR: clients * partners, Pairing.ONE_TO_ALL: clients, Pairing.ALL_AT_ONCE: 1}[pairing]
+
+
+def _rounds(pairing: Pairing, loading: Sequence[int], servers: Sequence[int]) -> Iterator[Round]:
+    served_by = {client: _partners(client, loading, servers) for client in loading}
+    if not any(served_by.values()):
+        return
+    match pairing:
+        case Pairing.EACH_PAIR:
+            for client, partners in served_by.items():
+                yield from (Round(servers={client: (server,)}) for server in partners)
+        case Pairing.ONE_TO_ALL:
+            for client, partners in served_by.items():
+                yield Round(servers={client: tuple(partners)})
+        case Pairing.ALL_AT_ONCE:
+            if servers:
+                yield Round(servers={client: (servers[place % len(servers)],) for place, client in enumerate(loading)})
+            else:
+                yield Round(
+                    servers={client: (server,) for client, server in zip(loading[::2], loading[1::2], strict=False)}
+                )
+
+
+def _partners(client: int, loading: Sequence[int], servers: Sequence[int]) -> Sequence[int]:
+    return servers or [other for other in loading if other != client]
+
+
+SERVING_PORTS = range(20_480, 24_576)
+"""Below the ports that Linux assigns to connections, and beyond those of Ceph's daemons."""
+
+_CLIENTS = 64
+"""Up to this many clients, no two pairs have the same port, so that all can share one address."""
+
+
+def serving_port(server: int, client: int) -> int:
+    """Return the port on which `server` serves `client`.
+
+    At one server, the ports of up to 4096 clients differ.
+    """
+    return SERVING_PORTS[(server * _CLIENTS + client) % len(SERVING_PORTS)]

@@ -7,18 +7,18 @@ from pydantic import JsonValue
 
 from plimsoll.api.names import Layer
 from plimsoll.tools.base import AnyTool, ToolParameters
-from plimsoll.tools.bonnie.tool import BONNIE
+from plimsoll.tools.bonnie import BONNIE
 from plimsoll.tools.cast import Cast
-from plimsoll.tools.dd.tool import DD
+from plimsoll.tools.dd import DD
 from plimsoll.tools.fio.tool import FIO
-from plimsoll.tools.ioping.tool import IOPING
-from plimsoll.tools.iperf3.tool import IPERF3
+from plimsoll.tools.ioping import IOPING
+from plimsoll.tools.iperf3 import IPERF3
 from plimsoll.tools.kube_burner.tool import KUBE_BURNER
-from plimsoll.tools.netcat.tool import NETCAT
-from plimsoll.tools.osd_bench.tool import OSD_BENCH
-from plimsoll.tools.ping.tool import PING
-from plimsoll.tools.rados_bench.tool import RADOS_BENCH
-from plimsoll.tools.rbd_bench.tool import RBD_BENCH
+from plimsoll.tools.netcat import NETCAT
+from plimsoll.tools.osd_bench import OSD_BENCH
+from plimsoll.tools.ping import PING
+from plimsoll.tools.rados_bench import RADOS_BENCH
+from plimsoll.tools.rbd_bench import RBD_BENCH
 
 _ALL: tuple[AnyTool, ...] = (
     FIO,

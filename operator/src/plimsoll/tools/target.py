@@ -129,3 +129,14 @@ DataSet = VolumeTarget | ImageTarget
 """What the prefill writes and a measurement reads or writes."""
 
 Target = VolumeTarget | ImageTarget | PoolTarget | OsdsTarget | PeerTarget | ApiTarget
+
+
+NO_VOLUME = "!has(self.storage) || !has(self.storage.volume)"
+
+_ON_FILES = (
+    "self.storage.volume.sharing == 'Shared' || has(self.storage.rook) && "
+    "(has(self.storage.rook.fileSystem) || has(self.storage.rook.existingFileSystem))"
+)
+
+IS_BLOCK = f"(has(self.storage.volume.mode) ? self.storage.volume.mode == 'Block' : !({_ON_FILES}))"
+"""Of a run that has a volume."""

@@ -14,8 +14,7 @@ from plimsoll.api.names import Verdict
 from plimsoll.measure.checks.check import Check, Direction
 from plimsoll.measure.checks.registry import CHECKS
 from plimsoll.measure.sample import Cells, ClientDocument, Clock, Measurement
-from plimsoll.tools.base import StepContext, StepKind, Timing
-from plimsoll.tools.command import Output
+from plimsoll.tools.base import Output, StepContext, StepKind, Timing
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.tool import FIO
 from plimsoll.tools.target import VolumeKind, VolumeTarget

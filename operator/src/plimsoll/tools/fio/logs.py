@@ -1,18 +1,443 @@
 """A measurement's logs -> series, slices and gaps, if they agree with the totals."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from itertools import accumulate, pairwise, product
 
 from plimsoll.api.names import Operation
-from plimsoll.measure.sample import Cells, Gaps, LatencySlices, OperationSample
-from plimsoll.measure.timeline import Interval
+from plimsoll.measure.histogram import BIN_COUNT, Histogram, bin_midpoint
+from plimsoll.measure.sample import MAX_GAPS, Cells, Gaps, LatencySlices, OperationSample
+from plimsoll.measure.timeline import Interval, both, joined, length_of, without
 from plimsoll.tools.fio.command import LOG_MILLISECONDS, log_name
-from plimsoll.tools.fio.gaps import JobCompletions, check_gaps, gaps_of, stretches_of
-from plimsoll.tools.fio.latency import read_histogram
+from plimsoll.tools.fio.command import LOG_MILLISECONDS as WIDTH
+from plimsoll.tools.fio.document import read_histogram
 from plimsoll.tools.fio.parameters import FioParameters
-from plimsoll.tools.fio.series import DIRECTIONS, SeriesError, Totals, cells_of, finest_log
-from plimsoll.tools.fio.slices import JobLog, slices_of
 from plimsoll.tools.reading import JsonObject
+
+MAX_RATE_DEVIATION = 0.005
+"""Maximum relative error of the lines, which are then scaled to the total."""
+
+MAX_JITTER = WIDTH // 4
+"""Maximum milliseconds between a line and the end of its interval."""
+DIRECTIONS = {Operation.READ: 0, Operation.WRITE: 1, Operation.TRIM: 2}
+"""Operation -> its number in a log."""
+
+_MAX_CELLS = 200_000
+# The helper thread writes a line when it wakes up; an interval that ends this shortly before fio does may have none.
+_LATE = WIDTH // 10
+_MAX_TAIL_RATE = 1.5
+_LINE = re.compile(r"(\d{1,15}), (\d{1,15}), (\d)(?:,.*)?", re.ASCII)
+
+
+class SeriesError(ValueError):
+    """The logs cannot be reconciled with the totals; the message says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """The exact totals of one operation of one job.
+
+    Attributes:
+        ios: completed operations.
+        milliseconds: measured time.
+        in_flight: operations that can complete at the same time.
+
+    """
+
+    ios: int
+    milliseconds: int
+    in_flight: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Line:
+    milliseconds: int
+    rate: int
+
+
+def finest_log(block_size: int) -> tuple[str, float]:
+    """Return the log to read, `bw` or `iops`, and the operations per second that one of its units represents."""
+    kibibyte = 2**10
+    return ("bw", kibibyte / block_size) if block_size >= kibibyte else ("iops", 1.0)
+
+
+def cells_of(
+    jobs: Iterable[tuple[str, Totals]],
+    operation: Operation,
+    *,
+    unit: float,
+    size: float,
+    idle: Sequence[Interval] = (),
+) -> Cells:
+    """Return the series of one operation over all jobs, which measured at the same time.
+
+    Args:
+        jobs: the log and the totals of each job.
+        operation: lines of others are skipped.
+        unit: operations per second that a rate of 1 represents.
+        size: bytes of an operation.
+        idle: known times without completions, in milliseconds.
+
+    Raises:
+        SeriesError: a log is damaged, or disagrees with its job's totals.
+
+    """
+    each = [_cells(_lines(log, operation), unit, totals, idle) for log, totals in jobs]
+    ios = [math.fsum(counts) for counts in zip(*each, strict=True)]
+    return Cells(width_nanoseconds=WIDTH * 10**6, ios=tuple(ios), bytes=tuple(count * size for count in ios))
+
+
+def _cells(lines: Sequence[_Line], unit: float, totals: Totals, idle: Sequence[Interval]) -> list[float]:
+    number = -(-totals.milliseconds // WIDTH)
+    if number > _MAX_CELLS:
+        raise SeriesError(f"a runtime of {totals.milliseconds} ms is too long for a series")
+    # Rounding costs up to one unit per line.
+    allowed = len(lines) * unit
+    try:
+        counts = _counts(lines, unit)
+        # An interval that ended well before fio did has a line if it had any I/O, so no line means zero.
+        closed = max(max(counts, default=0), (totals.milliseconds - _LATE) // WIDTH)
+        return _reconciled(_gridded(counts, number), closed=closed, totals=totals, allowed=allowed)
+    except SeriesError:
+        if (spread := _spread(lines, unit, totals, idle)) is None:
+            raise
+        try:
+            # fio may write the last line after the end.
+            closed = min(lines[-1].milliseconds // WIDTH, number)
+            return _reconciled(spread, closed=closed, totals=totals, allowed=allowed)
+        except SeriesError:
+            pass
+        raise
+
+
+def _spread(lines: Sequence[_Line], unit: float, totals: Totals, idle: Sequence[Interval]) -> list[float] | None:
+    """Spread each line evenly over the time since the previous line, without gaps; None if that is impossible."""
+    cells = [0.0] * -(-totals.milliseconds // WIDTH)
+    before = 0
+    for line in lines:
+        milliseconds = line.milliseconds - before
+        # No thread is early, and only the last line may come after the end.
+        if milliseconds < WIDTH - MAX_JITTER or before >= totals.milliseconds:
+            return None
+        parts = without([Interval(start=before, end=min(line.milliseconds, totals.milliseconds))], idle)
+        if not (time := length_of(parts)):
+            return None
+        before = line.milliseconds
+        count = (line.rate + 0.5) * unit * milliseconds / 1000
+        for part in parts:
+            for cell in range(part.start // WIDTH, -(-part.end // WIDTH)):
+                inside = part.clipped(Interval(start=cell * WIDTH, end=(cell + 1) * WIDTH))
+                cells[cell] += count * inside / time
+    # When fio ended, at most the next line was due.
+    rest = without([Interval(start=min(before, totals.milliseconds), end=totals.milliseconds)], idle)
+    return cells if lines and length_of(rest) <= WIDTH + MAX_JITTER else None
+
+
+def _lines(log: str, operation: Operation) -> list[_Line]:
+    found = []
+    for number, text in enumerate(log.splitlines(), start=1):
+        match = _LINE.fullmatch(text.strip())
+        if match is None:
+            raise SeriesError(f"line {number} of the log is damaged")
+        if int(match[3]) == DIRECTIONS[operation]:
+            found.append(_Line(milliseconds=int(match[1]), rate=int(match[2])))
+    return found
+
+
+def _counts(lines: Sequence[_Line], unit: float) -> Mapping[int, int]:
+    """Return interval -> operations; interval k ends at k * WIDTH."""
+    counts: dict[int, int] = {}
+    before = _Line(milliseconds=0, rate=0)
+    for line in lines:
+        slot = _slot(line)
+        if slot in counts or line.milliseconds <= before.milliseconds:
+            raise SeriesError(f"the log has two lines for the interval that ends at {slot * WIDTH} ms")
+        # Between neighbours the real distance is known; after a gap only the nominal one.
+        adjacent = slot == _slot(before) + 1
+        milliseconds = line.milliseconds - before.milliseconds if adjacent else WIDTH
+        # Half a unit compensates, on average, for rounding down.
+        counts[slot] = round((line.rate + 0.5) * unit * milliseconds / 1000)
+        before = line
+    return counts
+
+
+def _slot(line: _Line) -> int:
+    slot = (line.milliseconds + WIDTH // 2) // WIDTH
+    if abs(line.milliseconds - slot * WIDTH) > MAX_JITTER:
+        raise SeriesError(f"the line of the log at {line.milliseconds} ms does not lie on an interval of {WIDTH} ms")
+    return slot
+
+
+def _gridded(counts: Mapping[int, int], number: int) -> list[float]:
+    """Return one cell per interval, zero for those without a line."""
+    cells = [0.0] * number
+    for slot, count in counts.items():
+        if not 1 <= slot <= number:
+            raise SeriesError(f"the log has a line at {slot * WIDTH} ms, after the end of the measurement")
+        cells[slot - 1] = count
+    return cells
+
+
+def _reconciled(cells: Sequence[float], *, closed: int, totals: Totals, allowed: float) -> list[float]:
+    """Add unlogged operations to the last cells, and scale the logged ones so that the sum is the total.
+
+    `closed` is the number of complete cells. The error of the lines may be up to `MAX_DEVIATION`, or `allowed`
+    operations if that is more.
+    """
+    cells = _without_ramp(cells, totals, allowed)
+    lengths = [min(WIDTH, totals.milliseconds - index * WIDTH) / WIDTH for index in range(closed, len(cells))]
+    length = math.fsum(lengths)
+    counted = math.fsum(cells)
+    tail = min(max(totals.ios - counted, 0.0), _most(cells, closed, length, totals)) if length else 0.0
+    rest = totals.ios - tail
+    if abs(rest - counted) > max(MAX_RATE_DEVIATION * totals.ios, allowed) or (rest > 0 and not counted):
+        raise SeriesError(f"the log accounts for {counted + tail:.0f} of {totals.ios} operations")
+    scale = rest / counted if counted else 0.0
+    added = [*[0.0] * closed, *(tail * part / length for part in lengths)]
+    return [cell * scale + more for cell, more in zip(cells, added, strict=True)]
+
+
+def _without_ramp(cells: Sequence[float], totals: Totals, allowed: float) -> list[float]:
+    if not cells:
+        return []
+    first, *others = cells
+    surplus = math.fsum(cells) - totals.ios - allowed
+    return [first - min(max(0.0, surplus), totals.in_flight, first), *others]
+
+
+def _most(cells: Sequence[float], closed: int, length: float, totals: Totals) -> float:
+    """Return the maximum plausible number of unlogged operations in the last cells together."""
+    if not closed:
+        return totals.ios
+    return max(0.0, _MAX_TAIL_RATE * max(cells) * length - math.fsum(cells[closed:])) + totals.in_flight
+
+
+LEAST_MILLISECONDS = 40
+"""Minimum length of a gap. Freezes count from 100 ms, and a gap is up to two intervals shorter than its freeze."""
+_LATE_MILLISECONDS = 1000
+"""Milliseconds by which fio may end after its last operation."""
+_GAP_LINE = re.compile(r"(\d{1,13}), \d{1,20}, (\d)(?:,.*)?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobCompletions:
+    """The completions of one job.
+
+    Attributes:
+        text: its log.
+        offset: start of the job in milliseconds after the common start of all jobs; never positive.
+        ios: completed operations.
+
+    """
+
+    text: str
+    offset: int
+    ios: Mapping[Operation, int]
+
+
+def gaps_of(jobs: Iterable[JobCompletions], milliseconds: int, width: int) -> Gaps:
+    """Return the times in which no job completed anything.
+
+    Args:
+        jobs: all jobs of a client.
+        milliseconds: length of the time in which all jobs measured.
+        width: interval of the log in milliseconds.
+
+    Raises:
+        SeriesError: a log is damaged, or disagrees with its job's totals.
+
+    """
+    whole = [Interval(start=0, end=milliseconds)]
+    idle = reduce(both, (_idle(job, milliseconds, width) for job in jobs), whole)
+    gaps = (stretch for stretch in idle if stretch.length >= max(LEAST_MILLISECONDS, width))
+    longest = sorted(gaps, key=lambda stretch: (-stretch.length, stretch.start))[:MAX_GAPS]
+    kept = sorted(longest, key=lambda stretch: stretch.start)
+    return Gaps(
+        width_nanoseconds=width * 10**6,
+        starts=tuple(stretch.start for stretch in kept),
+        lengths=tuple(stretch.length for stretch in kept),
+    )
+
+
+def check_gaps(gaps: Gaps, samples: Sequence[OperationSample]) -> None:
+    """Compare the gaps with the series: a log that breaks off between two lines looks like a stall.
+
+    Raises:
+        SeriesError: the series has operations in a gap.
+
+    """
+    for gap, sample in product(stretches_of(gaps), samples):
+        _check_gap(gap, sample)
+
+
+def stretches_of(gaps: Gaps) -> list[Interval]:
+    """Return the gaps in milliseconds after the start."""
+    pairs = zip(gaps.starts, gaps.lengths, strict=True)
+    return [Interval(start=start, end=start + length) for start, length in pairs]
+
+
+def _idle(job: JobCompletions, milliseconds: int, width: int) -> list[Interval]:
+    """Return the times in which one job completed nothing, relative to the common start."""
+    end = milliseconds - job.offset
+    times = _times(job.text)
+    whole = [Interval(start=0, end=end)]
+    idle = reduce(both, (_between(times[each], job.ios[each], end, width) for each in DIRECTIONS), whole)
+    moved = [Interval(start=part.start + job.offset, end=part.end + job.offset) for part in idle]
+    return both(joined(moved), [Interval(start=0, end=milliseconds)])
+
+
+def _times(text: str) -> Mapping[Operation, list[int]]:
+    """Return the times of each direction's lines."""
+    by_number: dict[str, list[int]] = {str(number): [] for number in DIRECTIONS.values()}
+    for number, line in enumerate(text.splitlines(), start=1):
+        match = _GAP_LINE.fullmatch(line)
+        if match is None or match[2] not in by_number:
+            raise SeriesError(f"line {number} of the log is damaged")
+        by_number[match[2]].append(int(match[1]))
+    return {operation: by_number[str(number)] for operation, number in DIRECTIONS.items()}
+
+
+def _between(times: Sequence[int], ios: int, end: int, width: int) -> list[Interval]:
+    """Return the times in which no operation of one direction completed."""
+    # The operation whose completion ended the ramp is logged, but not timed: a line does not prove an operation.
+    if not ios:
+        return [Interval(start=0, end=end)]
+    if not times:
+        raise SeriesError(f"the log is empty, but {ios} operations completed")
+    if any(after < before for before, after in pairwise(times)):
+        raise SeriesError("the log goes back in time")
+    if times[-1] > end + _LATE_MILLISECONDS:
+        raise SeriesError(f"the log has a line at {times[-1]} ms, after the end of the measurement")
+    edges = ((time // width + 1) * width for time in (0, *times))
+    stretches = zip(edges, (min(time, end) for time in (*times, end)), strict=True)
+    return [Interval(start=start, end=stop) for start, stop in stretches if stop > start]
+
+
+def _check_gap(gap: Interval, sample: OperationSample) -> None:
+    """Refuse operations in a gap, except where the jitter of the series' lines explains them."""
+    if sample.cells is None:
+        return
+    first = -(-(gap.start + MAX_JITTER) // LOG_MILLISECONDS)
+    last = max(0, (gap.end - MAX_JITTER) // LOG_MILLISECONDS)
+    for second, ios in enumerate(sample.cells.ios[first:last], start=first):
+        if ios >= 1:
+            raise SeriesError(
+                f"the log has nothing from {gap.start} to {gap.end} ms, but the series has {ios:.0f} "
+                f"{sample.operation} operations in second {second}"
+            )
+
+
+MAX_SLICE_DEVIATION = 0.01
+"""Maximum relative difference between lines and series, apart from a late beginning."""
+
+# Parts of a slice. No slice begins before the first completion.
+_MAX_LATE = 0.25
+_MAX_SHORT = 0.05
+_SLICE_LINE = re.compile(r"(\d{1,15}), (\d), \d{1,15}, ((?:\d{1,15}, )*\d{1,15})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobLog:
+    """One job's log, and the completion latencies of the job's whole measurement."""
+
+    text: str
+    total: Histogram
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SliceLine:
+    milliseconds: int
+    histogram: Histogram
+
+
+def slices_of(
+    logs: Sequence[JobLog], operation: Operation, seconds: int, *, milliseconds: int, cells: Cells, in_flight: int
+) -> LatencySlices:
+    """Return the complete slices of one operation over all jobs; the last may be short by a twentieth.
+
+    Args:
+        logs: one for each job.
+        operation: lines of others are skipped.
+        seconds: width of a slice.
+        milliseconds: measured time.
+        cells: the series of the operation.
+        in_flight: operations that can complete at the same time.
+
+    Raises:
+        SeriesError: a log is damaged, or disagrees with the totals or the series.
+
+    """
+    width = seconds * 1000
+    number = int(milliseconds / width + _MAX_SHORT)
+    jobs = [_slices(log, operation, width, number) for log in logs]
+    merged = [Histogram.merge(parts) for parts in zip(*jobs, strict=True)]
+    _check(merged, cells, seconds, in_flight)
+    return LatencySlices(width_nanoseconds=width * 10**6, histograms=tuple(histogram.encode() for histogram in merged))
+
+
+def _slices(log: JobLog, operation: Operation, width: int, number: int) -> list[Histogram]:
+    lines = _slice_lines(log.text, operation)
+    _check_times(lines, width)
+    if len(lines) > number + 1:
+        raise SeriesError(f"the log has a line at {lines[-1].milliseconds} ms, after the end of the measurement")
+    logged = [line.histogram for line in lines]
+    return [*logged, _rest(log.total, Histogram.merge(logged)), *[Histogram(counts={})] * number][:number]
+
+
+def _slice_lines(log: str, operation: Operation) -> list[_SliceLine]:
+    found = []
+    for number, text in enumerate(log.splitlines(), start=1):
+        match = _SLICE_LINE.fullmatch(text)
+        if match is None:
+            raise SeriesError(f"line {number} of the log is damaged")
+        if int(match[2]) == DIRECTIONS[operation]:
+            found.append(_SliceLine(milliseconds=int(match[1]), histogram=_histogram(match[3], number)))
+    return found
+
+
+def _histogram(text: str, number: int) -> Histogram:
+    bins = text.split(", ")
+    if len(bins) != BIN_COUNT:
+        raise SeriesError(f"line {number} of the log has {len(bins)} bins instead of {BIN_COUNT}")
+    # Most of the 1856 bins are empty.
+    histogram = Histogram(counts={index: int(count) for index, count in enumerate(bins) if count != "0"})
+    if not histogram.total:
+        raise SeriesError(f"line {number} of the log is empty, although an operation completed with it")
+    return histogram
+
+
+def _check_times(lines: Sequence[_SliceLine], width: int) -> None:
+    for before, after in pairwise(lines):
+        if after.milliseconds < before.milliseconds:
+            raise SeriesError(f"the log goes back from {before.milliseconds} ms to {after.milliseconds} ms")
+    for index, line in enumerate(lines, start=1):
+        if line.milliseconds < index * width:
+            raise SeriesError(f"the log has {index} lines at {line.milliseconds} ms, but one is for {width} ms")
+
+
+def _rest(total: Histogram, logged: Histogram) -> Histogram:
+    """Return what completed after the last line."""
+    for index, count in logged.counts.items():
+        if count > (completed := total.counts.get(index, 0)):
+            raise SeriesError(
+                f"the log has {count} operations of about {bin_midpoint(index)} ns, but only {completed} completed"
+            )
+    return Histogram(counts={index: count - logged.counts.get(index, 0) for index, count in total.counts.items()})
+
+
+def _check(slices: Sequence[Histogram], cells: Cells, seconds: int, in_flight: int) -> None:
+    """Refuse slices whose operations completed at notably other times than those of the series."""
+    shift = _MAX_LATE * seconds + MAX_JITTER / LOG_MILLISECONDS
+    margin = shift * max(cells.ios, default=0.0) + in_flight
+    for number, logged in enumerate(accumulate(histogram.total for histogram in slices), start=1):
+        counted = math.fsum(cells.ios[: number * seconds])
+        if abs(logged - counted) > margin + MAX_SLICE_DEVIATION * counted:
+            raise SeriesError(
+                f"the log has {logged} operations in the first {number * seconds} s, but the series has {counted:.0f}"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,25 +5,85 @@ without I/O, and its percentiles cannot be merged, so they are never read.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from errno import errorcode
 
 from plimsoll.api.names import Operation
+from plimsoll.api.state import LiveRate
 from plimsoll.measure.histogram import merge_samples
 from plimsoll.measure.sample import MAX_NAME, LatencySample, Measurement, OperationSample
-from plimsoll.tools.command import Output, OutputError
-from plimsoll.tools.fio.command import DOCUMENT, JOB, work_bytes
-from plimsoll.tools.fio.depth import depth_full_share
-from plimsoll.tools.fio.document import MAX_MILLISECONDS, Found, read_document
-from plimsoll.tools.fio.fields import unknown_fields
-from plimsoll.tools.fio.latency import read_latency
-from plimsoll.tools.fio.logs import LogReader, Widths
+from plimsoll.tools.base import Output, OutputError
+from plimsoll.tools.fio.command import DOCUMENT, JOB, bypasses_cache, work_bytes
+from plimsoll.tools.fio.document import MAX_MILLISECONDS, Found, read_document, read_latency
+from plimsoll.tools.fio.logs import DIRECTIONS, LogReader, Widths
 from plimsoll.tools.fio.parameters import FioParameters
-from plimsoll.tools.fio.series import DIRECTIONS
-from plimsoll.tools.fio.target import bypasses_cache
 from plimsoll.tools.reading import JsonObject, bounded, excerpt, failure
 from plimsoll.tools.target import DataSet
+
+_ROOT = frozenset(
+    {"fio version", "timestamp", "timestamp_ms", "time", "global options", "jobs", "disk_util", "cpu_idleness"}
+)
+_JOB = frozenset(
+    {
+        "jobname", "groupid", "job_start", "error", "eta", "elapsed", "job options",
+        "read", "write", "trim", "sync", "mixed",
+        "job_runtime", "usr_cpu", "sys_cpu", "ctx", "majf", "minf",
+        "iodepth_level", "iodepth_submit", "iodepth_complete", "latency_ns", "latency_us", "latency_ms",
+        "total_err", "first_error",
+        "latency_depth", "latency_target", "latency_target_ns", "latency_percentile", "latency_window",
+        "latency_window_us", "desc", "block", "steadystate", "zone_resets",
+    }
+)  # fmt: skip
+_DIRECTION = frozenset(
+    {
+        "io_bytes", "io_kbytes", "bw_bytes", "bw", "iops", "runtime", "total_ios", "short_ios", "drop_ios",
+        "slat_ns", "clat_ns", "lat_ns", "prios", "cachehit",
+        "bw_min", "bw_max", "bw_agg", "bw_mean", "bw_dev", "bw_samples",
+        "iops_min", "iops_max", "iops_mean", "iops_stddev", "iops_samples",
+    }
+)  # fmt: skip
+_SYNC = frozenset({"total_ios", "lat_ns"})
+_LATENCY = frozenset({"min", "max", "mean", "stddev", "N", "percentile", "bins"})
+
+
+def unknown_fields(root: JsonObject) -> Iterator[str]:
+    """Yield the path of every field that is not known."""
+    yield from root.unknown(_ROOT)
+    for job in root.children("jobs"):
+        yield from job.unknown(_JOB)
+        for operation in DIRECTIONS:
+            direction = job.child(operation)
+            yield from direction.unknown(_DIRECTION)
+            for kind in ("lat_ns", "clat_ns", "slat_ns"):
+                yield from direction.child(kind).unknown(_LATENCY)
+        yield from job.child(Operation.SYNC).unknown(_SYNC)
+
+
+EXACT_DEPTHS = (1, 2, 4, 8, 16, 32, 64)
+"""Depths of which fio reports how often they were full."""
+
+
+def depth_full_share(jobs: Sequence[JsonObject], depth: int) -> float | None:
+    """Return the share of submissions that filled the depth, 0 to 1, over all jobs.
+
+    None if fio does not report it for that depth, or if nothing was submitted.
+
+    Raises:
+        OutputError: a share is missing, or is not a number.
+
+    """
+    if depth not in EXACT_DEPTHS:
+        return None
+    bucket = str(depth) if depth < EXACT_DEPTHS[-1] else f">={depth}"
+    submitted = [sum(job.child(operation).count("total_ios") for operation in DIRECTIONS) for job in jobs]
+    if not any(submitted):
+        return None
+    filled = (ios * job.child("iodepth_level").number(bucket) / 100 for job, ios in zip(jobs, submitted, strict=True))
+    # Buckets are percentages of a total that lacks submissions at the end of the ramp.
+    return min(1.0, math.fsum(filled) / sum(submitted))
+
 
 _MILLISECOND = 10**6
 _MAX_DIFFERENCE = 1000
@@ -277,3 +337,57 @@ def _warnings(found: Found, jobs: Sequence[JsonObject], output: Output) -> Itera
     yield from _incomplete(jobs)
     if not output.exit_code:
         yield from (*found.noise, *excerpt(output.stderr))
+
+
+_STATUS = re.compile(
+    r"Jobs: \d+ \(f=\d+\)[^\[\]]*: \[(?P<jobs>[^\[\]]*)\]\[[^\[\]]*\]"
+    r"(?:\[(?P<bytes>[^\[\]]*)\]\[(?P<iops>[^\[\]]*) IOPS\])?\[eta [^\[\]]*\] *",
+    re.ASCII,
+)
+_VALUE = re.compile(
+    r"(?P<letter>[rwt])=(?P<number>\d{1,9}(?:\.\d{1,9})?)(?P<prefix>[kKMGTP]?)(?P<binary>i?)(?:B/s)?", re.ASCII
+)
+_RUNNING = frozenset("RrWwMmDd")
+_OVER = frozenset("FfE_X")
+"""States of jobs that measure or have measured. Any other state precedes the measurement: `/` is the ramp."""
+
+_LETTERS = {Operation.READ: "r", Operation.WRITE: "w", Operation.TRIM: "t"}
+_PREFIXES = ("", "k", "M", "G", "T", "P")
+
+
+def live_rates(operations: Iterable[Operation], printed: str) -> tuple[LiveRate, ...]:
+    """Return the rates in the last status line; empty unless this and the previous line belong to the measurement.
+
+    After a line of the ramp, the rates would include I/O of the ramp.
+    """
+    *ended, _ = re.split(r"[\r\n]+", printed)
+    matches = [match for match in map(_STATUS.fullmatch, ended[-2:]) if match and _is_measuring(match["jobs"])]
+    if len(matches) < 2:  # noqa: PLR2004 - as documented above
+        return ()
+    # A line without rates means no I/O.
+    bytes_per_second, iops = (_values(matches[-1][name] or "") for name in ("bytes", "iops"))
+    return tuple(
+        LiveRate(
+            operation=operation,
+            iops=iops.get(_LETTERS[operation], 0.0),
+            bytes_per_second=round(bytes_per_second.get(_LETTERS[operation], 0.0)),
+        )
+        for operation in operations
+    )
+
+
+def _is_measuring(jobs: str) -> bool:
+    """Whether jobs with states such as `m(2),f(1)` have all begun to measure, and one still does."""
+    states = set(re.sub(r"\(\d+\)|,", "", jobs))
+    return bool(states & _RUNNING) and states <= _RUNNING | _OVER
+
+
+def _values(text: str) -> dict[str, float]:
+    """Return letter -> value for a list such as `r=96.1MiB/s,w=39.1MiB/s` or `r=24.6k,w=9997`."""
+    found = (_VALUE.fullmatch(value) for value in text.split(","))
+    return {match["letter"]: _value(match) for match in found if match}
+
+
+def _value(match: re.Match[str]) -> float:
+    power = _PREFIXES.index(match["prefix"].replace("K", "k"))
+    return float(match["number"]) * float((1024 if match["binary"] else 1000) ** power)

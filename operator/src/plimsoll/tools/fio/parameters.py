@@ -1,6 +1,12 @@
 """The parameters of fio."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import shake_128
+from itertools import count
+from math import log
+from struct import unpack
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, ValidationInfo, field_validator
@@ -10,10 +16,7 @@ from plimsoll.api.model import Flag, Integer
 from plimsoll.api.names import Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.schema import Rule
-from plimsoll.tools.axes import MAX_DEPTH, BlockBytes, Depth
-from plimsoll.tools.base import Timing, ToolParameters
-from plimsoll.tools.fio.arrivals import traced_seconds
-from plimsoll.tools.fio.choices import Arrivals, Engine, Files, Pattern, ReadBack, Until
+from plimsoll.tools.base import MAX_DEPTH, BlockBytes, Depth, Timing, ToolParameters
 from plimsoll.tools.fio.rules import (
     DEPTH_OF_SEARCH,
     MAX_ARRIVALS,
@@ -44,6 +47,159 @@ from plimsoll.tools.fio.rules import (
     TOO_MANY_ARRIVALS,
     WORKLOAD_RULES,
 )
+
+
+class Pattern(StrEnum):
+    """Direction and order of the I/O, by fio's own names."""
+
+    READ = "read"
+    WRITE = "write"
+    RANDREAD = "randread"
+    RANDWRITE = "randwrite"
+    READWRITE = "readwrite"
+    RANDRW = "randrw"
+    TRIM = "trim"
+    RANDTRIM = "randtrim"
+
+    @property
+    def is_random(self) -> bool:
+        """Whether blocks are visited in random order, so that jobs can share a range."""
+        return self.value.startswith("rand")
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether it both reads and writes."""
+        return self in (Pattern.READWRITE, Pattern.RANDRW)
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        """Operations of the pattern."""
+        return _OPERATIONS[self]
+
+    @property
+    def writes(self) -> bool:
+        """Whether it writes data."""
+        return Operation.WRITE in self.operations
+
+
+_OPERATIONS: Mapping[Pattern, tuple[Operation, ...]] = {
+    Pattern.READ: (Operation.READ,),
+    Pattern.WRITE: (Operation.WRITE,),
+    Pattern.RANDREAD: (Operation.READ,),
+    Pattern.RANDWRITE: (Operation.WRITE,),
+    Pattern.READWRITE: (Operation.READ, Operation.WRITE),
+    Pattern.RANDRW: (Operation.READ, Operation.WRITE),
+    Pattern.TRIM: (Operation.TRIM,),
+    Pattern.RANDTRIM: (Operation.TRIM,),
+}
+
+
+class Engine(StrEnum):
+    """How fio submits I/O: to librbd (`rbd`), or to the kernel."""
+
+    LIBAIO = "libaio"
+    IO_URING = "io_uring"
+    PSYNC = "psync"
+    SYNC = "sync"
+    RBD = "rbd"
+
+    @property
+    def is_synchronous(self) -> bool:
+        """Whether a job has only one operation in flight."""
+        return self in (Engine.PSYNC, Engine.SYNC)
+
+
+class Until(StrEnum):
+    """What ends a measurement before its time is over."""
+
+    DATA_SET_DONE = "DataSetDone"
+
+
+class Arrivals(StrEnum):
+    """When the operations of a limited rate are due."""
+
+    EVEN = "Even"
+    POISSON = "Poisson"
+
+
+class Files(StrEnum):
+    """Which files of a shared volume the clients work on."""
+
+    FILE_PER_CLIENT = "FilePerClient"
+    SHARED_FILE = "SharedFile"
+
+
+class ReadBack(StrEnum):
+    """Whose data a client reads instead of its own."""
+
+    NEXT_CLIENT = "NextClient"
+
+
+SPARE_SECONDS = 10
+"""The trace is longer than ramp and runtime: a replay that ends before them would end the measurement."""
+
+_FILE = "data"
+"""What the trace calls the file; fio replaces it by the one that it is to use."""
+_HEADER = ("fio version 3 iolog\n", f"0 {_FILE} add\n", f"0 {_FILE} open\n")
+_MICROSECONDS = 10**6
+_WORDS = 3
+_BATCH = 4096
+_RANGE = 2**64
+
+
+def traced_seconds(timing: Timing) -> int:
+    """Return the length of a trace for a measurement."""
+    return timing.ramp_seconds + timing.runtime_seconds + SPARE_SECONDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """The lines of a trace in fio's format (`iolog`, version 3); iterating again yields the same lines.
+
+    Attributes:
+        seed: two traces with different seeds are independent of each other.
+        rate: operations per second.
+        seconds: length of the trace.
+        block_size: bytes of each operation.
+        offset: byte at which the data set begins.
+        blocks: number of blocks in it.
+        is_random: whether blocks are visited in random order; otherwise reads and writes each visit them one after the
+            other, and begin again at the end.
+        read_percent: the operations that are reads, in percent.
+
+    """
+
+    seed: int
+    rate: float
+    seconds: int
+    block_size: int
+    offset: int
+    blocks: int
+    is_random: bool
+    read_percent: int
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the lines, each with its end of line."""
+        yield from _HEADER
+        end, now = self.seconds * _MICROSECONDS, 0.0
+        done = {Operation.READ: 0, Operation.WRITE: 0}
+        for gap, direction, place in self._numbers():
+            now += -log((gap + 1) / _RANGE) * _MICROSECONDS / self.rate
+            if now >= end:
+                break
+            operation = Operation.READ if direction * 100 < self.read_percent * _RANGE else Operation.WRITE
+            block = place * self.blocks // _RANGE if self.is_random else done[operation] % self.blocks
+            done[operation] += 1
+            yield f"{int(now)} {_FILE} {operation} {self.offset + block * self.block_size} {self.block_size}\n"
+        yield f"{end} {_FILE} close\n"
+
+    def _numbers(self) -> Iterator[tuple[int, int, int]]:
+        """Yield triples of uniformly distributed numbers below 2**64, which only the seed determines."""
+        for batch in count():
+            data = shake_128(f"{self.seed}/{batch}".encode()).digest(_BATCH * _WORDS * 8)
+            numbers = iter(unpack(f"<{_BATCH * _WORDS}Q", data))
+            yield from zip(numbers, numbers, numbers, strict=True)
+
 
 DEFAULT_READ_PERCENT = 50
 _TRACED_PER_SECOND = 400_000

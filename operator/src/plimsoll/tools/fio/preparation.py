@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from plimsoll.api.names import Operation
 from plimsoll.api.prepare import Precondition
 from plimsoll.api.quantity import format_quantity
-from plimsoll.tools.command import Command, Output, OutputError
-from plimsoll.tools.fio.command import output_arguments, seed_arguments
+from plimsoll.tools.base import Command, Output, OutputError
+from plimsoll.tools.fio.command import cache_environment, offset_of, output_arguments, seed_arguments, target_arguments
 from plimsoll.tools.fio.output import complaints, jobs_named, read_output
-from plimsoll.tools.fio.target import cache_environment, offset_of, target_arguments
 from plimsoll.tools.reading import JsonObject, failure
 from plimsoll.tools.target import DataSet, ImageTarget, VolumeKind, VolumeTarget
 

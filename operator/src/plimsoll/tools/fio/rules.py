@@ -1,7 +1,7 @@
 """CEL rules for fio's parameters and for runs with them; `parameters` and `target` check the same in local mode."""
 
 from plimsoll.api.schema import Rule
-from plimsoll.tools.volume_rules import IS_BLOCK, NO_VOLUME
+from plimsoll.tools.target import IS_BLOCK, NO_VOLUME
 
 READS_WHEN = "w.fio.pattern in ['read', 'randread', 'readwrite', 'randrw']"
 

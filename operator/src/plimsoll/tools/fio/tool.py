@@ -7,14 +7,11 @@ from plimsoll.api.names import LatencyKind, Layer
 from plimsoll.api.state import LiveRate
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import StepContext, StepKind, Tool
-from plimsoll.tools.command import Command, Output
-from plimsoll.tools.fio.command import gap_milliseconds, measure_command, slice_seconds, trace_command
-from plimsoll.tools.fio.live import live_rates
+from plimsoll.tools.base import Command, Output, StepContext, StepKind, Tool
+from plimsoll.tools.fio.command import data_set, gap_milliseconds, measure_command, slice_seconds, trace_command
 from plimsoll.tools.fio.logs import Widths
-from plimsoll.tools.fio.output import parse_measurement
+from plimsoll.tools.fio.output import live_rates, parse_measurement
 from plimsoll.tools.fio.parameters import FioParameters
-from plimsoll.tools.fio.target import data_set
 from plimsoll.tools.target import TargetKind
 
 

@@ -1,15 +1,135 @@
-"""The configuration and the templates of kube-burner, as it reads them from files.
-
-They are JSON, which is YAML too. kube-burner removes `{{...}}` from each line of a template before it reads the kind
-(greedily), so every field has its own line. Source: kube-burner 2.7, `prepareTemplate`, `config/types.go`.
-"""
+"""The parameters of kube-burner."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Annotated, ClassVar, Self
 
-from plimsoll.api.quantity import format_quantity
-from plimsoll.tools.kube_burner.parameters import KubeBurnerParameters
+from pydantic import Field, model_validator
+
+from plimsoll.api.errors import Problem, SpecError
+from plimsoll.api.model import Flag, Integer, Model
+from plimsoll.api.quantity import Size, format_quantity
+from plimsoll.api.schema import Rule
+from plimsoll.tools.base import ToolParameters
+
+MAX_OBJECTS = 5000
+MAX_QPS = 1000
+
+DEFAULT_VOLUME = 64 * 2**20
+
+MAX_SECONDS = 4 * 3600
+"""How long one measurement may take, during which no other run can use kube-burner."""
+
+_PAUSE_SECONDS = 10
+"""How long kube-burner waits for late events of pods; those that it misses are read from the cluster."""
+
+_MARGIN_SECONDS = 120
+_LEAST_VOLUME = 2**20
+_LARGEST_VOLUME = 2**40
+
+
+class Churn(Model):
+    """Deletes a part of the claims and pods, with their namespaces, and creates them again.
+
+    Attributes:
+        percent: Part of the claims that each cycle deletes and creates again, at least one claim.
+        cycles: Number of cycles.
+
+    """
+
+    percent: Annotated[Integer, Field(ge=1, le=100)] = 10
+    cycles: Annotated[Integer, Field(ge=1, le=20)] = 1
+
+    def claims(self, objects: int) -> int:
+        """Return how many claims all cycles create again. Source: kube-burner 2.7, `churnNamespaces`."""
+        return self.cycles * max(1, self.percent * objects // 100)
+
+
+class KubeBurnerParameters(ToolParameters):
+    """kube-burner: creates PVCs of the run's StorageClass, and pods that mount them, and times them.
+
+    Runs outside the run's namespace, and needs the administrator's permission. runtimeSeconds does not end it, but a
+    trial that takes more than eleven times rampSeconds plus runtimeSeconds is aborted.
+
+    Attributes:
+        objects: Axis: number of PVCs to create. The administrator limits it.
+        qps: Axis: PVCs and pods to create per second, together. The administrator limits it.
+        burst: How many may be created at once before that rate applies; as many as qps if absent.
+        churn: Deletes a part of them afterwards and creates it again; such PVCs are timed like all others.
+        volume_size: Size of each PVC, from 1Mi to 1Ti. The administrator limits it.
+        pods: Whether each PVC gets a pod that mounts it. With false, the StorageClass must bind immediately.
+        ready_seconds: How long to wait for all PVCs to be bound and all pods to be ready, once they are created. With
+            some that are not, the result is Invalid.
+
+    """
+
+    axes: ClassVar[frozenset[str]] = frozenset({"objects", "qps"})
+    workload_rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            rule="!has(self.kubeBurner) || !has(self.clients) || self.clients == [1]",
+            message="does not apply to kubeBurner, which one client runs for all; leave it out",
+            field_path=".clients",
+        ),
+    )
+
+    objects: Annotated[Integer, Field(ge=1, le=MAX_OBJECTS, description="Number of PVCs.")] = 10
+    qps: Annotated[Integer, Field(ge=1, le=MAX_QPS, description="PVCs and pods per second.")] = 20
+    burst: Annotated[Integer, Field(ge=1, le=MAX_OBJECTS)] | None = None
+    churn: Churn | None = None
+    volume_size: Annotated[Size, Field(ge=_LEAST_VOLUME, le=_LARGEST_VOLUME)] = DEFAULT_VOLUME
+    pods: Flag = True
+    ready_seconds: Annotated[Integer, Field(ge=1, le=3600)] = 300
+
+    @model_validator(mode="after")
+    def _check_time(self) -> Self:
+        if self.limit_seconds > MAX_SECONDS:
+            remedy = (
+                f"may take {self.limit_seconds} s with these objects, qps and churn.cycles, which is more than "
+                f"{MAX_SECONDS} s; lower it, or one of them, or raise qps"
+            )
+            raise SpecError([Problem(field="readySeconds", value=str(self.ready_seconds), remedy=remedy)])
+        return self
+
+    @property
+    def limit_seconds(self) -> int:
+        """How long kube-burner may take: to create everything, and to wait after each creation."""
+        cycles = self.churn.cycles if self.churn else 0
+        requests = self.claims * (2 if self.pods else 1)
+        return requests // self.qps + (1 + cycles) * (self.ready_seconds + _MARGIN_SECONDS) + self.pause_seconds
+
+    @property
+    def pause_seconds(self) -> int:
+        """How long kube-burner goes on watching after the last pod is ready, which is not measured."""
+        return _PAUSE_SECONDS if self.pods else 0
+
+    @property
+    def burst_requests(self) -> int:
+        """Requests that may be sent at once."""
+        return self.burst or self.qps
+
+    @property
+    def claims(self) -> int:
+        """Claims that are created and timed, those of the churn included."""
+        return self.objects + (self.churn.claims(self.objects) if self.churn else 0)
+
+    @property
+    def limited(self) -> Mapping[str, int]:
+        """PVCs that exist at the same time, requests per second and at once, and bytes of a PVC."""
+        return {
+            "objects": self.objects,
+            "qps": self.qps,
+            "burst": self.burst_requests,
+            "volumeSize": self.volume_size,
+        }
+
+    def label(self) -> str:
+        """Return a short description: `200 PVCs with pods, 20/s`."""
+        what = f"{self.objects} PVCs{' with pods' if self.pods else ''}"
+        size = "" if self.volume_size == DEFAULT_VOLUME else f" of {format_quantity(self.volume_size)}"
+        churn = f", churn {self.churn.percent} % x {self.churn.cycles}" if self.churn else ""
+        return f"{what}{size}, {self.qps}/s{churn}"
+
 
 CONFIG_FILE = "config.yml"
 COLLECTED = "collected"

@@ -1,22 +1,64 @@
-"""The lines of the agent's meter -> a measurement.
-
-Each line has the time in Unix nanoseconds, and the bytes that netcat has read until then. The measured part lies
-between the two lines closest to the end of the warm-up and to the end of the runtime, so its bytes are exact.
-"""
+"""netcat between two clients: one plain TCP stream, counted by the receiver."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from ipaddress import IPv6Address, ip_address
 from itertools import pairwise
+from typing import ClassVar
 
-from plimsoll.api.names import LatencyKind, Operation
+from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.state import LiveRate
+from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Cells, LatencySample, Measurement, OperationSample, PeerRate
-from plimsoll.tools.base import Timing
-from plimsoll.tools.command import Output, OutputError
-from plimsoll.tools.progress import SECOND, Mark, byte_cells, closest
-from plimsoll.tools.reading import bounded, complete_lines, excerpt, failure, lines_so_far, live_rate, printable
-from plimsoll.tools.target import PeerTarget
+from plimsoll.tools.base import (
+    Command,
+    Output,
+    OutputError,
+    StepContext,
+    StepKind,
+    Timing,
+    Tool,
+    ToolParameters,
+    together,
+)
+from plimsoll.tools.cast import SERVING_PORTS, Cast, Pairing, RosterMember, paired, round_count, serving_port
+from plimsoll.tools.reading import (
+    SECOND,
+    Mark,
+    bounded,
+    byte_cells,
+    closest,
+    complete_lines,
+    excerpt,
+    failure,
+    lines_so_far,
+    live_rate,
+    printable,
+)
+from plimsoll.tools.target import PeerTarget, TargetKind
+
+
+class NetcatParameters(ToolParameters):
+    """netcat between clients: one plain TCP stream for each pair, for comparison with published numbers.
+
+    The serving client sends zeros, and the loading client receives and counts them. netcat copies 8 KiB at a time in
+    one thread, so on a fast network it measures itself: use iperf3.
+
+    Attributes:
+        pairing: EachPair loads one pair at a time, until every client has loaded every server; OneToAll lets one client
+            at a time load all servers; AllAtOnce lets all clients load one server each at the same time.
+
+    """
+
+    axes: ClassVar[frozenset[str]] = frozenset()
+
+    pairing: Pairing = Pairing.EACH_PAIR
+
+    def label(self) -> str:
+        """Return a short description: `netcat receive`."""
+        return "netcat receive"
+
 
 _LINE = re.compile(r"(?P<moment>\d{1,19}) (?P<bytes>\d{1,18})", re.ASCII)
 _LARGEST_GAP = 5 * SECOND
@@ -129,3 +171,77 @@ def _sample(parts: Sequence[_Part], start: int, end: int) -> OperationSample:
 def _cells(part: _Part, start: int, end: int) -> Sequence[float]:
     inside = [mark for mark in part.marks if part.start.moment <= mark.moment <= part.end.moment]
     return byte_cells(inside, start, end, total=part.bytes).bytes
+
+
+CONNECT_SECONDS = 5
+
+
+class Netcat(Tool[NetcatParameters]):
+    """netcat between clients, or from the run's servers to clients."""
+
+    key: ClassVar[str] = "netcat"
+    program: ClassVar[str] = "nc.traditional"
+    version_argument: ClassVar[str] = "-h"
+    parameters = NetcatParameters
+    layer: ClassVar[Layer] = Layer.NETWORK
+    quantities: ClassVar[Quantities] = Quantities(latency=LatencyKind.NONE, operations=False, cells=True)
+    target: ClassVar[TargetKind] = TargetKind.PEER
+    server_ends_with_client: ClassVar[bool] = True
+    peer_ports: ClassVar[range | None] = SERVING_PORTS
+    least_runtime_seconds: ClassVar[int] = 3
+
+    def cast(self, parameters: NetcatParameters, roster: Sequence[RosterMember], clients: int) -> Cast:
+        """Return the rounds of the pairing."""
+        return paired(parameters.pairing, roster, clients)
+
+    def rounds(self, parameters: NetcatParameters, clients: int, servers: int) -> int:
+        """Return the number of rounds of the pairing."""
+        return round_count(parameters.pairing, clients, servers)
+
+    def command(self, parameters: NetcatParameters, context: StepContext) -> Command:  # noqa: ARG002 - has no options
+        """Return the commands of a step, one for each peer.
+
+        Raises:
+            ValueError: a peer has an IPv6 address, which netcat 1.10 does not know.
+
+        """
+        peers = context.target_of(PeerTarget).addresses
+        for number, address in peers.items():
+            if _is_version_6(address):
+                raise ValueError(f"netcat 1.10 does not know IPv6, but client {number} has {address}; use iperf3")
+        serves = context.step is StepKind.SERVE
+        return together((_server if serves else _client)(context, *peer) for peer in peers.items())
+
+    def is_serving(self, parameters: NetcatParameters, printed: str) -> bool:  # noqa: ARG002 - the tool's signature
+        """Whether a server listens, and only to its client."""
+        return "accepting only " in printed
+
+    def live(self, parameters: NetcatParameters, printed: str) -> tuple[LiveRate, ...]:  # noqa: ARG002 - as above
+        """Return the rate of the newest seconds."""
+        return live_rates(printed)
+
+    def parse(self, parameters: NetcatParameters, context: StepContext, output: Output) -> Measurement:  # noqa: ARG002
+        """Read the output of the measuring step."""
+        return parse_measurement(context.target_of(PeerTarget), context.timing, output)
+
+
+NETCAT = Netcat()
+
+
+def _is_version_6(address: str) -> bool:
+    try:
+        return isinstance(ip_address(address), IPv6Address)
+    except ValueError:
+        return False
+
+
+def _server(context: StepContext, client: int, address: str) -> Command:
+    port = str(serving_port(context.client, client))
+    return Command(argv=("nc.traditional", "-n", "-l", "-p", port), stdin="/dev/zero", accepts_only=address)
+
+
+def _client(context: StepContext, server: int, address: str) -> Command:
+    port = str(serving_port(server, context.client))
+    seconds = context.timing.ramp_seconds + context.timing.runtime_seconds
+    argv = ("nc.traditional", "-n", "-w", str(CONNECT_SECONDS), address, port)
+    return Command(argv=argv, metered_seconds=seconds)

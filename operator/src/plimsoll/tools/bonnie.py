@@ -1,0 +1,558 @@
+"""bonnie++: the phases of a file system's work, one after the other, and the rate of each."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, ClassVar, Self
+
+from pydantic import Field, model_validator
+
+from plimsoll.api.errors import Problem, SpecError
+from plimsoll.api.model import Flag, Integer
+from plimsoll.api.names import LatencyKind, Layer, Operation
+from plimsoll.api.quantity import BlockSize, Size, format_quantity, parse_quantity
+from plimsoll.api.schema import Rule, ServerOnly
+from plimsoll.measure.rates import Quantities
+from plimsoll.measure.sample import LatencySample, Measurement, OperationSample
+from plimsoll.tools.base import Command, Output, OutputError, StepContext, StepKind, Tool, ToolParameters
+from plimsoll.tools.reading import bounded, complete_lines, excerpt, failure, printable
+from plimsoll.tools.target import IS_BLOCK, NO_VOLUME, TargetKind, VolumeKind, VolumeTarget
+
+MEBIBYTE = 2**20
+FILES_UNIT = 1024
+"""bonnie++ counts files in multiples of this."""
+
+_MAX_BYTES = 2**44
+_CHARACTERS_BYTES = 3 * MEBIBYTE
+"""The default of bonnie++ 2.00a, as observed; its manual says 20 MB."""
+
+_SIZE_PATTERN = r"^([1-9][0-9]{0,3}(Mi|Gi)|([1-9]|1[0-6])Ti)$"
+
+_NO_DIRECT_CHARACTERS = (
+    "must be false with directIo, because direct I/O cannot transfer single bytes; set characters to false"
+)
+_NEEDS_FILES = "has no effect with files 0; remove it, or raise files"
+_NEEDS_MAX = "must be absent without maxFileSize; remove it, or set maxFileSize too"
+
+ON_FILES = (
+    "must be Filesystem, because bonnie works on files and directories; set it to Filesystem, with access PVC, or "
+    "leave out the workloads with bonnie"
+)
+
+
+class ChunkSize(StrEnum):
+    """Bytes of every operation on the large file: a power of two."""
+
+    KI_1 = "1Ki"
+    KI_2 = "2Ki"
+    KI_4 = "4Ki"
+    KI_8 = "8Ki"
+    KI_16 = "16Ki"
+    KI_32 = "32Ki"
+    KI_64 = "64Ki"
+    KI_128 = "128Ki"
+    KI_256 = "256Ki"
+    KI_512 = "512Ki"
+    MI_1 = "1Mi"
+
+    @property
+    def bytes(self) -> int:
+        """The size in bytes."""
+        return parse_quantity(self.value)
+
+
+FileSize = Annotated[BlockSize, Field(ge=1, le=64 * MEBIBYTE)]
+
+
+class BonnieParameters(ToolParameters):
+    """bonnie++ in a directory of each client's file system: one phase after the other.
+
+    They are writing, rewriting and reading a large file, random seeks in it, and creating, reading and deleting many
+    small files. runtimeSeconds is how long you expect all of that to take; a trial that takes far longer is ended.
+    Needs a volume of mode Filesystem. The clients begin at the same time, but not each phase.
+
+    Attributes:
+        size: Bytes of the large file, whole Mi, from 1Mi to 16Ti, not more than the data set. If absent, the whole data
+            set. With less than twice the memory that may hold it, the result is Suspect.
+        chunk_size: Axis: bytes of every operation on the large file.
+        seeks: Number of random seeks; each reads one chunk, and every tenth also writes it.
+        seek_processes: Processes that seek at the same time.
+        characters: Whether to write and read the first 3Mi also one byte at a time, which measures the client's CPU.
+        direct_io: Whether to write the large file with direct I/O; bonnie++ rewrites and reads it through the page
+            cache all the same. Requires characters false.
+        sync: Whether to call fsync after every created file, and after every write of the seeks.
+        files: Number of small files, in multiples of 1024; 0 leaves out all their phases.
+        max_file_size: Maximum size of a small file, up to 64Mi. If absent, they are empty.
+        min_file_size: Minimum size of a small file. If absent, 0.
+        directories: Number of directories that contain the small files.
+
+    """
+
+    axes: ClassVar[frozenset[str]] = frozenset({"chunkSize"})
+    size_axis: ClassVar[str] = "chunkSize"
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(rule="!self.directIo || !self.characters", message=_NO_DIRECT_CHARACTERS, field_path=".characters"),
+        Rule(
+            rule="self.files > 0 || !has(self.maxFileSize)",
+            message=_NEEDS_FILES,
+            field_path=".maxFileSize",
+        ),
+        Rule(
+            rule="has(self.maxFileSize) || !has(self.minFileSize)",
+            message=_NEEDS_MAX,
+            field_path=".minFileSize",
+        ),
+    )
+    run_rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            rule=f"{NO_VOLUME} || !{IS_BLOCK} || !self.workloads.exists(w, has(w.bonnie))",
+            message=ON_FILES,
+            field_path=".storage.volume.mode",
+        ),
+    )
+
+    size: (
+        Annotated[
+            Size,
+            Field(
+                ge=MEBIBYTE,
+                le=_MAX_BYTES,
+                multiple_of=MEBIBYTE,
+                description="A number of bytes such as 1048576, or a quantity such as 64Mi or 32Gi.",
+            ),
+            ServerOnly(pattern=_SIZE_PATTERN),
+        ]
+        | None
+    ) = None
+    chunk_size: Annotated[ChunkSize, Field(description="A power of two.")] = ChunkSize.KI_8
+    seeks: Annotated[Integer, Field(ge=1, le=10_000_000)] = 8192
+    seek_processes: Annotated[Integer, Field(ge=1, le=64)] = 5
+    characters: Flag = True
+    direct_io: Flag = False
+    sync: Flag = False
+    files: Annotated[Integer, Field(ge=0, le=1024)] = 16
+    max_file_size: FileSize | None = None
+    min_file_size: FileSize | None = None
+    directories: Annotated[Integer, Field(ge=1, le=1024)] = 1
+
+    @model_validator(mode="after")
+    def _check_options(self) -> Self:
+        if self.direct_io and self.characters:
+            raise SpecError([Problem(field="characters", value="true", remedy=_NO_DIRECT_CHARACTERS)])
+        if self.max_file_size is not None and not self.files:
+            raise SpecError([Problem(field="maxFileSize", remedy=_NEEDS_FILES)])
+        if self.min_file_size is not None:
+            self._check_least(self.min_file_size)
+        return self
+
+    def _check_least(self, least: int) -> None:
+        if self.max_file_size is None:
+            raise SpecError([Problem(field="minFileSize", value=format_quantity(least), remedy=_NEEDS_MAX)])
+        if least > self.max_file_size:
+            remedy = f"exceeds maxFileSize {format_quantity(self.max_file_size)}; lower it"
+            raise SpecError([Problem(field="minFileSize", value=format_quantity(least), remedy=remedy)])
+
+    def character_bytes(self, size: int) -> int:
+        """Return how many bytes of a large file are also transferred one at a time."""
+        return min(size, _CHARACTERS_BYTES) if self.characters else 0
+
+    @property
+    def file_count(self) -> int:
+        """The number of small files."""
+        return self.files * FILES_UNIT
+
+    def label(self) -> str:
+        """Return a short description: `bonnie++ 32Gi by 8Ki, 16384 files`."""
+        size = f" {format_quantity(self.size)}" if self.size else ""
+        files = f"{self.file_count} files" if self.files else "no files"
+        return f"bonnie++{size} by {self.chunk_size}, {files}"
+
+
+FORMAT = "1.98"
+_COLUMNS = 50
+
+PHASES: dict[Operation, tuple[str, int, int]] = {
+    Operation.WRITE_CHARACTERS: ("putc", 10, 39),
+    Operation.WRITE: ("put_block", 12, 40),
+    Operation.REWRITE: ("rewrite", 14, 41),
+    Operation.READ_CHARACTERS: ("getc", 16, 42),
+    Operation.READ: ("get_block", 18, 43),
+    Operation.SEEK: ("seeks", 20, 44),
+    Operation.CREATE_SEQUENTIAL: ("seq_create", 27, 45),
+    Operation.STAT_SEQUENTIAL: ("seq_stat", 29, 46),
+    Operation.DELETE_SEQUENTIAL: ("seq_del", 31, 47),
+    Operation.CREATE_RANDOM: ("ran_create", 33, 48),
+    Operation.STAT_RANDOM: ("ran_stat", 35, 49),
+    Operation.DELETE_RANDOM: ("ran_del", 37, 50),
+}
+"""Operation -> bonnie++'s name of the phase, the column of its rate, which that of its CPU time follows, and the column
+of its longest operation, counted from 1."""
+
+_TOO_FAST = "+++++"
+_TOO_FAST_CPU = "+++"
+_LINE = re.compile(r"\d+\.\d+,.*", re.ASCII)
+_VERSION = re.compile(r"[0-9][0-9A-Za-z.]{0,15}", re.ASCII)
+_RATE = re.compile(r"\d{1,15}(?:\.\d)?", re.ASCII)
+_PERCENT = re.compile(r"\d{1,6}", re.ASCII)
+_LATENCY = re.compile(r"(?P<number>\d{1,9})(?P<unit>us|ms|s)", re.ASCII)
+_NANOSECONDS = {"us": 10**3, "ms": 10**6, "s": 10**9}
+_SIZE = re.compile(r"(?P<number>\d{1,9})(?P<unit>[MG])", re.ASCII)
+_MEBIBYTES = {"M": 1, "G": 1024}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """The result of one phase.
+
+    Attributes:
+        rate: per second, in KiB, seeks or files; None if the phase was too fast to be timed.
+        percent: CPU time in percent of one CPU; None without a rate.
+        longest: nanoseconds of the longest operation.
+
+    """
+
+    rate: float | None
+    percent: int | None
+    longest: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BonnieReport:
+    """The result of a run.
+
+    Attributes:
+        settings: the columns that repeat what was requested, by name; empty text for defaults.
+        mebibytes: size of the large file; 0 without one.
+        phases: only those that were done.
+        warnings: lines that are not the result.
+
+    """
+
+    version: str
+    settings: dict[str, str]
+    mebibytes: int
+    phases: dict[Operation, Phase]
+    warnings: tuple[str, ...]
+
+
+_SETTINGS = {
+    3: "name", 4: "concurrency", 5: "seed", 7: "chunk_size", 8: "seeks", 9: "seek_processes",
+    22: "num_files", 23: "max_size", 24: "min_size", 25: "file_chunk_size", 26: "num_dirs",
+}  # fmt: skip
+
+
+def read_report(output: Output) -> BonnieReport:
+    """Read the output of a run.
+
+    Raises:
+        OutputError: it failed, its format is another, or a column is missing or malformed.
+
+    """
+    if output.exit_code:
+        raise OutputError(f"bonnie++ failed with {failure(output)}")
+    lines = complete_lines(output.stdout)
+    results = [line for line in lines if _LINE.fullmatch(line)]
+    if len(results) != 1:
+        raise OutputError(f"the output has {len(results)} lines of results instead of one")
+    columns = results[0].split(",")
+    if columns[0] != FORMAT:
+        raise OutputError(f"the format is {printable(columns[0])}, but only {FORMAT} of bonnie++ 2.00 is supported")
+    if len(columns) != _COLUMNS:
+        raise OutputError(f"the line has {len(columns)} columns instead of {_COLUMNS}")
+    return BonnieReport(
+        version=_version(columns[1]),
+        settings={name: columns[number - 1] for number, name in _SETTINGS.items()},
+        mebibytes=_mebibytes(columns[5]),
+        phases=dict(_phases(columns)),
+        warnings=tuple(f"unknown line: {printable(line)}" for line in lines if line not in results),
+    )
+
+
+def _version(text: str) -> str:
+    if not _VERSION.fullmatch(text):
+        raise OutputError(f"bonnie_version is not a version: {printable(text)}")
+    return text
+
+
+def _mebibytes(text: str) -> int:
+    if not text:
+        return 0
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        raise OutputError(f"file_size is not a size in M or G: {printable(text)}")
+    return int(match["number"]) * _MEBIBYTES[match["unit"]]
+
+
+def _phases(columns: Sequence[str]) -> Iterator[tuple[Operation, Phase]]:
+    for operation, (name, column, latency) in PHASES.items():
+        rate, percent, longest = columns[column - 1], columns[column], columns[latency - 1]
+        if rate:
+            yield operation, _phase(name, rate, percent, longest)
+        elif percent or longest:
+            raise OutputError(f"{name} has no rate, but other columns")
+
+
+def _phase(name: str, rate: str, percent: str, longest: str) -> Phase:
+    nanoseconds = _longest(name, longest)
+    if rate == _TOO_FAST:
+        if percent != _TOO_FAST_CPU:
+            raise OutputError(f"{name} was too fast to be timed, but not its CPU time: {printable(percent)}")
+        return Phase(rate=None, percent=None, longest=nanoseconds)
+    if not _RATE.fullmatch(rate):
+        raise OutputError(f"{name} is not a rate: {printable(rate)}")
+    if not float(rate):
+        raise OutputError(f"{name} is 0: bonnie++ rounds rates below 1 per second down")
+    if not _PERCENT.fullmatch(percent):
+        raise OutputError(f"{name}_cpu is not a whole number: {printable(percent)}")
+    return Phase(rate=float(rate), percent=int(percent), longest=nanoseconds)
+
+
+def _longest(name: str, text: str) -> int:
+    match = _LATENCY.fullmatch(text)
+    if match is None:
+        raise OutputError(f"{name}_latency is not a time in us, ms or s: {printable(text)}")
+    return int(match["number"]) * _NANOSECONDS[match["unit"]]
+
+
+MAX_SEED = 2**31
+_SECOND = 10**9
+_KIBIBYTE = 1024
+_SLACK = 1.02
+_SLACK_SECONDS = 1.0
+_PHASES_OF_FILES = tuple(PHASES)[6:]
+# The program's tables on standard error; the name in front of a row is cut where the numbers need its place.
+_TABLE = re.compile(
+    r"Version .*|Latency .*|.*/sec %CP.*|.*-Per Chr-.*|.*-Create--.*|[client-]{0,7}[-0-9:/+kmgMG. ]*", re.ASCII
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What a phase does.
+
+    Attributes:
+        units: what its rate counts: KiB, seeks or files.
+        ios: operations.
+        bytes: 0 for files, which have random sizes.
+
+    """
+
+    units: float
+    ios: int
+    bytes: int
+
+
+def planned_work(parameters: BonnieParameters, size: int) -> dict[Operation, Work]:
+    """Return the phases of a run with a large file of that size."""
+    chunk = parameters.chunk_size.bytes
+    large = Work(units=size / _KIBIBYTE, ios=size // chunk, bytes=size)
+    characters = parameters.character_bytes(size)
+    single = Work(units=characters / _KIBIBYTE, ios=characters, bytes=characters)
+    files = Work(units=parameters.file_count, ios=parameters.file_count, bytes=0)
+    return {
+        **(dict.fromkeys((Operation.WRITE_CHARACTERS, Operation.READ_CHARACTERS), single) if characters else {}),
+        **dict.fromkeys((Operation.WRITE, Operation.REWRITE, Operation.READ), large),
+        Operation.SEEK: Work(units=parameters.seeks, ios=parameters.seeks, bytes=parameters.seeks * chunk),
+        **(dict.fromkeys(_PHASES_OF_FILES, files) if parameters.files else {}),
+    }
+
+
+def large_file_bytes(parameters: BonnieParameters, target: VolumeTarget) -> int:
+    """Return the size of the large file: by default that of the data set, in whose space it is."""
+    return target.size if parameters.size is None else parameters.size
+
+
+def seed_of(context: StepContext) -> int:
+    """Return a seed that bonnie++ accepts; it reads a larger one as another."""
+    return context.seed % MAX_SEED
+
+
+def machine_name(context: StepContext) -> str:
+    """Return the name that bonnie++ repeats in its output."""
+    return f"client-{context.client}"
+
+
+def parse_measurement(parameters: BonnieParameters, context: StepContext, output: Output) -> Measurement:
+    """Read the output of a measurement.
+
+    Raises:
+        OutputError: it failed, a column is missing or malformed, or it contradicts what was requested.
+
+    """
+    report = read_report(output)
+    size = large_file_bytes(parameters, context.target_of(VolumeTarget))
+    work = planned_work(parameters, size)
+    _check_settings(report, _requested(parameters, context), size)
+    _check_phases(report.phases, work)
+    _check_time(report.phases, work, output)
+    timed = {operation: phase for operation, phase in report.phases.items() if phase.rate}
+    untimed = {operation: phase for operation, phase in report.phases.items() if phase.rate is None}
+    return Measurement(
+        tool="bonnie",
+        tool_version=report.version,
+        started_at=output.launched_at,
+        runtime=output.finished_at - output.launched_at,
+        operations=tuple(_sample(operation, phase, work[operation]) for operation, phase in timed.items()),
+        data_bytes=size,
+        # With -D, only the first writing of the file is direct.
+        bypasses_cache=False,
+        flushes=True,
+        untimed=tuple(untimed),
+        warnings=bounded([*report.warnings, *_untimed(untimed), *_remarks(output)]),
+    )
+
+
+def _requested(parameters: BonnieParameters, context: StepContext) -> dict[str, str]:
+    """Return the columns that repeat what was requested."""
+    has_files = bool(parameters.files)
+    return {
+        "name": machine_name(context),
+        "concurrency": "1",
+        "seed": str(seed_of(context)),
+        "chunk_size": "",
+        "seeks": str(parameters.seeks),
+        "seek_processes": str(parameters.seek_processes),
+        "num_files": str(parameters.files) if has_files else "",
+        "max_size": str(parameters.max_file_size or ""),
+        "min_size": str(parameters.min_file_size or ""),
+        "file_chunk_size": "",
+        "num_dirs": str(parameters.directories) if has_files and parameters.directories > 1 else "",
+    }
+
+
+def _check_settings(report: BonnieReport, requested: Mapping[str, str], size: int) -> None:
+    if report.mebibytes * MEBIBYTE != size:
+        raise OutputError(f"file_size is {report.mebibytes} MiB instead of {size // MEBIBYTE}")
+    for name, expected in requested.items():
+        if report.settings[name] != expected:
+            found = printable(report.settings[name]) or "empty"
+            raise OutputError(f"{name} is {found} instead of {expected or 'empty'}")
+
+
+def _check_phases(phases: Mapping[Operation, Phase], work: Mapping[Operation, Work]) -> None:
+    for operation, (name, _, _) in PHASES.items():
+        if operation in work and operation not in phases:
+            raise OutputError(f"{name} is missing")
+        if operation in phases and operation not in work:
+            raise OutputError(f"{name} was not requested")
+
+
+def _check_time(phases: Mapping[Operation, Phase], work: Mapping[Operation, Work], output: Output) -> None:
+    """Refuse phases that took longer than the whole run; rates are rounded down to a whole number."""
+    known = [(work[operation].units, phase.rate) for operation, phase in phases.items() if phase.rate]
+    seconds = sum(units / (rate + 1) for units, rate in known)
+    ran = (output.finished_at - output.launched_at) / _SECOND
+    if seconds > _SLACK * ran + _SLACK_SECONDS:
+        raise OutputError(f"by their rates, the phases took {seconds:.1f} s, but bonnie++ ran for {ran:.1f} s")
+
+
+def _sample(operation: Operation, phase: Phase, work: Work) -> OperationSample:
+    return OperationSample(
+        operation=operation,
+        ios=work.ios,
+        bytes=work.bytes,
+        runtime=max(1, round(work.units / (phase.rate or 1) * _SECOND)),
+        processor_percent=phase.percent,
+        latency=LatencySample(kind=LatencyKind.MAX_ONLY, count=work.ios, max_nanoseconds=phase.longest),
+    )
+
+
+def _untimed(phases: Mapping[Operation, Phase]) -> Iterator[str]:
+    for operation, phase in phases.items():
+        yield f"{operation} was too fast to be timed; its longest operation took {phase.longest // 1000} us"
+
+
+def _remarks(output: Output) -> Iterator[str]:
+    """Yield what bonnie++ printed besides its tables, such as blocks that it could not read."""
+    return (line for line in excerpt(output.stderr) if not _TABLE.fullmatch(line))
+
+
+_MAX_CHUNKS = 2**31 - 1
+_VERSION_LINE = re.compile(r"^Version: (\S+)$", re.MULTILINE)
+
+
+class Bonnie(Tool[BonnieParameters]):
+    """One bonnie++ per client, in a directory of its own. It prints nothing before its end."""
+
+    key: ClassVar[str] = "bonnie"
+    program: ClassVar[str] = "bonnie++"
+    parameters = BonnieParameters
+    layer: ClassVar[Layer] = Layer.FILE_SYSTEM
+    quantities: ClassVar[Quantities] = Quantities(latency=LatencyKind.MAX_ONLY)
+    target: ClassVar[TargetKind] = TargetKind.VOLUME
+    own_files: ClassVar[bool] = True
+    windowed: ClassVar[bool] = False
+
+    def version(self, output: Output) -> str | None:
+        """Return the version from the usage that bonnie++ prints, with an error, instead of a version."""
+        match = _VERSION_LINE.search(output.stderr)
+        return f"bonnie++ {match[1]}" if match else None
+
+    def steps(self, parameters: BonnieParameters) -> Sequence[StepKind]:  # noqa: ARG002 - always the same
+        """Return the steps: bonnie++ needs a directory, and leaves its files there if it is killed."""
+        return (StepKind.PREPARE, StepKind.MEASURE, StepKind.CLEAN_UP)
+
+    def command(self, parameters: BonnieParameters, context: StepContext) -> Command:
+        """Return the command of a step. The first one also removes what a killed trial has left."""
+        size = _checked_size(parameters, context)
+        directory = context.own_directory
+        argv: tuple[str, ...]
+        match context.step:
+            case StepKind.PREPARE:
+                argv = ("sh", "-c", 'rm -rf -- "$1" && mkdir -- "$1"', "sh", directory)
+            case StepKind.MEASURE:
+                argv = ("bonnie++", *_options(parameters, context, size))
+            case StepKind.CLEAN_UP:
+                argv = ("rm", "-rf", "--", directory)
+            case StepKind.SERVE:
+                raise ValueError("bonnie++ has no server")
+        return Command(argv=argv)
+
+    def parse(self, parameters: BonnieParameters, context: StepContext, output: Output) -> Measurement:
+        """Read the output of the measuring step."""
+        return parse_measurement(parameters, context, output)
+
+
+BONNIE = Bonnie()
+
+
+def _checked_size(parameters: BonnieParameters, context: StepContext) -> int:
+    """Return the size of the large file; ValueError if the target does not fit."""
+    target = context.target
+    if not isinstance(target, VolumeTarget) or target.kind is not VolumeKind.FILE:
+        raise ValueError(f"spec.storage.volume.mode {ON_FILES}")
+    size = large_file_bytes(parameters, target)
+    if size > target.size:
+        raise ValueError(
+            f"size {format_quantity(size)} exceeds the data set of {format_quantity(target.size)}; lower size, or "
+            "raise spec.storage.volume.size"
+        )
+    if size // parameters.chunk_size.bytes > _MAX_CHUNKS:
+        raise ValueError(
+            f"a file of {format_quantity(size)} has more than {_MAX_CHUNKS} chunks of {parameters.chunk_size}, which "
+            "bonnie++ cannot count; raise chunkSize, or lower size"
+        )
+    return size
+
+
+def _options(parameters: BonnieParameters, context: StepContext, size: int) -> Iterator[str]:
+    chunk = parameters.chunk_size.bytes
+    yield from ("-q", "-d", context.own_directory, "-m", machine_name(context), "-z", str(seed_of(context)))
+    # Without a memory size of 0, bonnie++ compares with that of the node; Plimsoll knows the client's.
+    yield from ("-r", "0", "-s", f"{size // MEBIBYTE}:{chunk}:{parameters.seeks}:{parameters.seek_processes}")
+    yield from ("-n", _files(parameters))
+    # Without a number, -f leaves out the phases of single bytes.
+    characters = parameters.character_bytes(size) // MEBIBYTE
+    yield f"-f{characters}" if characters else "-f"
+    if parameters.sync:
+        yield "-b"
+    if parameters.direct_io:
+        yield "-D"
+    if context.as_root:
+        yield from ("-u", "0:0")
+
+
+def _files(parameters: BonnieParameters) -> str:
+    least, most = parameters.min_file_size or 0, parameters.max_file_size or 0
+    return f"{parameters.files}:{most}:{least}:{parameters.directories}" if parameters.files else "0"

@@ -1,0 +1,390 @@
+"""GNU dd on each client's volume: a sequential rate without latency, for comparison with published numbers."""
+
+import re
+import signal
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Annotated, ClassVar
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from plimsoll.api.model import Flag, Integer
+from plimsoll.api.names import LatencyKind, Layer, Operation
+from plimsoll.api.quantity import format_quantity
+from plimsoll.api.schema import Rule
+from plimsoll.api.state import LiveRate
+from plimsoll.measure.rates import Quantities
+from plimsoll.measure.sample import MAX_GAPS, Gaps, LatencySample, Measurement, OperationSample
+from plimsoll.tools.base import (
+    DIE_WITH_PARENT,
+    BlockBytes,
+    Command,
+    Output,
+    OutputError,
+    StepContext,
+    Timing,
+    Tool,
+    ToolParameters,
+    kernel_volume,
+    needs_kernel_volume,
+)
+from plimsoll.tools.reading import MAX_COUNT, bounded, complete_lines, failure, live_rate, printable
+from plimsoll.tools.target import TargetKind, VolumeTarget
+
+_NOT_WRITTEN = "applies only to Write and Copy, because Read writes nothing; remove it, or Read from operation"
+
+
+class DdOperation(StrEnum):
+    """What dd does with the data set: `Copy` reads its first half and writes its second half."""
+
+    READ = "Read"
+    WRITE = "Write"
+    COPY = "Copy"
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        """The operations in results."""
+        if self is DdOperation.COPY:
+            return (Operation.READ, Operation.WRITE)
+        return (Operation.READ if self is DdOperation.READ else Operation.WRITE,)
+
+
+class DdParameters(ToolParameters):
+    """dd on each client's volume, once from its beginning, one block at a time.
+
+    For a first impression, or for comparison with published numbers: it reports only a mean rate, so measure with fio.
+    The measurement ends when the blocks are done. rampSeconds and runtimeSeconds together limit its time; with less
+    than all blocks done, the result is Invalid. Not with access LibRBD.
+
+    Attributes:
+        operation: Axis: Read; Write, which writes zeros; or Copy, which reads the first half of the data set and
+            writes it to the second half. Storage that compresses or deduplicates hardly stores zeros; Copy writes what
+            the prefill wrote, which does not compress, unless a Write came before it.
+        block_size: Axis: bytes of every read and write, from 512 to 64Mi, a multiple of 512. Write a number of bytes,
+            or whole Ki (at most 9999Ki) or Mi.
+        count: Number of blocks. If absent, all that fit into the data set, or for Copy into half of it.
+        direct: Bypass the page cache. false measures the client's memory as much as its storage.
+        fdatasync: Make the written data durable once at the end, as a part of the measured time. Refused for Read.
+
+    """
+
+    axes: ClassVar[frozenset[str]] = frozenset({"operation", "blockSize"})
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(rule="!self.fdatasync || !('Read' in self.operation)", message=_NOT_WRITTEN, field_path=".fdatasync"),
+    )
+    run_rules: ClassVar[tuple[Rule, ...]] = (needs_kernel_volume("dd"),)
+    reads_when: ClassVar[str] = "w.dd.operation != ['Write']"
+    size_axis: ClassVar[str] = "blockSize"
+
+    operation: Annotated[DdOperation, Field(description="Read, Write or Copy.")] = DdOperation.READ
+    block_size: BlockBytes = 2**20
+    count: Annotated[Integer, Field(ge=1, le=2**31 - 1)] | None = None
+    direct: Flag = True
+    fdatasync: Flag = False
+
+    @field_validator("fdatasync")
+    @classmethod
+    def _check_writes(cls, value: bool, info: ValidationInfo) -> bool:  # noqa: FBT001 - as pydantic calls it
+        if value and info.data.get("operation") is DdOperation.READ:
+            raise ValueError(_NOT_WRITTEN)
+        return value
+
+    @property
+    def reads_data(self) -> bool:
+        """Whether the operation reads."""
+        return Operation.READ in self.operation.operations
+
+    def label(self) -> str:
+        """Return a short description: `dd write 1Mi x1000 buffered fdatasync`."""
+        parts = (
+            (f"dd {self.operation.lower()} {format_quantity(self.block_size)}", True),
+            (f"x{self.count}", self.count is not None),
+            ("buffered", not self.direct),
+            ("fdatasync", self.fdatasync),
+        )
+        return " ".join(part for part, is_shown in parts if is_shown)
+
+
+def measure_command(parameters: DdParameters, volume: VolumeTarget, timing: Timing) -> Command:
+    """Return the command of a measurement, which a signal ends after ramp and runtime.
+
+    Raises:
+        ValueError: the blocks do not fit into the data set.
+
+    """
+    return Command(
+        argv=(
+            "timeout",
+            # In the agent's process group, so that the agent can end both.
+            "--foreground",
+            "--preserve-status",
+            # It makes dd print what it has done.
+            "--signal=INT",
+            str(timing.ramp_seconds + timing.runtime_seconds),
+            # The agent's death ends timeout, and must end dd as well.
+            *DIE_WITH_PARENT,
+            "dd",
+            f"bs={parameters.block_size}",
+            f"count={_blocks(parameters, volume)}",
+            *_input(parameters, volume),
+            *_output(parameters, volume),
+            "status=progress",
+        ),
+        environment={"LC_ALL": "C"},
+    )
+
+
+def work_bytes(parameters: DdParameters, volume: VolumeTarget) -> int:
+    """Return the bytes after which dd ends, those read and those written."""
+    return len(parameters.operation.operations) * _blocks(parameters, volume) * parameters.block_size
+
+
+def _blocks(parameters: DdParameters, volume: VolumeTarget) -> int:
+    fitting = _part(parameters, volume) // parameters.block_size
+    count = fitting if parameters.count is None else parameters.count
+    if not count or count > fitting:
+        raise ValueError(
+            f"{fitting} blocks of {format_quantity(parameters.block_size)} fit into the "
+            f"{format_quantity(_part(parameters, volume))} of the data set that can be used: use a "
+            "larger volume, smaller blocks, or a smaller count"
+        )
+    return count
+
+
+def _part(parameters: DdParameters, volume: VolumeTarget) -> int:
+    """Return the bytes that dd may read or write."""
+    return volume.size // 2 if parameters.operation is DdOperation.COPY else volume.size
+
+
+def _input(parameters: DdParameters, volume: VolumeTarget) -> Iterator[str]:
+    if not parameters.reads_data:
+        yield "if=/dev/zero"
+        return
+    yield f"if={volume.path}"
+    yield f"skip={volume.offset}"
+    yield "iflag=skip_bytes,direct" if parameters.direct else "iflag=skip_bytes"
+
+
+def _output(parameters: DdParameters, volume: VolumeTarget) -> Iterator[str]:
+    if parameters.operation is DdOperation.READ:
+        yield "of=/dev/null"
+        return
+    offset = volume.size // 2 if parameters.operation is DdOperation.COPY else 0
+    yield f"of={volume.path}"
+    yield f"seek={volume.offset + offset}"
+    yield "oflag=seek_bytes,direct" if parameters.direct else "oflag=seek_bytes"
+    yield "conv=notrunc,nocreat,fdatasync" if parameters.fdatasync else "conv=notrunc,nocreat"
+
+
+_COUNT = r"\d{1,18}"
+_NUMBER = rf"{_COUNT}(?:\.\d{{1,18}})?(?:e[+-]\d\d)?"
+_RECORDS = rf"(?P<whole>{_COUNT})\+(?P<partial>{_COUNT}) records"
+_IN, _OUT = re.compile(rf"{_RECORDS} in", re.ASCII), re.compile(rf"{_RECORDS} out", re.ASCII)
+_COPIED = re.compile(
+    rf"(?P<bytes>{_COUNT}) bytes?(?: \([^()]{{1,80}}\))? copied, (?P<seconds>{_NUMBER}) s, "
+    rf"(?P<rate>{_NUMBER}) (?P<prefix>[kMGTPE]?)B/s",
+    re.ASCII,
+)
+_KINDS = (("i", _IN), ("o", _OUT), ("c", _COPIED))
+# A summary, perhaps after lines of progress; several if SIGUSR1 came.
+_ORDER = re.compile(r"(?:c*ioc)+")
+_PREFIXES = ("", "k", "M", "G", "T", "P", "E")
+_RATE_ROUNDING = 0.1
+_LEAST_ROUNDING = 100
+"""dd prints rates below 10 with two digits, in kB/s or larger units."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DdReport:
+    """The last summary of a dd.
+
+    Attributes:
+        records: whole and partial ones that were written.
+        progress: the seconds in the lines of progress; line k was due after k seconds.
+        remarks: all other lines.
+
+    """
+
+    records: int
+    partial: int
+    bytes: int
+    seconds: float
+    progress: tuple[float, ...]
+    remarks: tuple[str, ...]
+
+
+def read_report(block_size: int, output: Output) -> DdReport:
+    """Read the output of a dd with that block size.
+
+    Raises:
+        OutputError: it copied nothing, or a line is missing or contradicts the others.
+
+    """
+    lines = complete_lines(output.stderr)
+    known = [(kind, match) for line in lines for kind, pattern in _KINDS if (match := pattern.fullmatch(line))]
+    remarks = [printable(line) for line in lines if not any(pattern.fullmatch(line) for _, pattern in _KINDS)]
+    problem = failure(replace(output, stderr="\n".join(remarks)))
+    if not _ORDER.fullmatch("".join(kind for kind, _ in known)):
+        raise OutputError(f"dd printed no complete summary, {problem}")
+    (_, read), (_, written), (_, copied) = known[-3:]
+    if output.exit_code == 0 and read[0].split(" ", 1)[0] != written[0].split(" ", 1)[0]:
+        raise OutputError(f"dd read {printable(read[0])}, but wrote {printable(written[0])}")
+    whole, partial, size = int(written["whole"]), int(written["partial"]), int(copied["bytes"])
+    if not size:
+        raise OutputError(f"dd copied nothing, {problem}")
+    if not whole * block_size + partial <= size <= whole * block_size + partial * (block_size - 1):
+        raise OutputError(f"{size} bytes are not {whole} blocks of {block_size} bytes and {partial} smaller ones")
+    return DdReport(
+        records=whole + partial,
+        partial=partial,
+        bytes=size,
+        seconds=_seconds(copied, size),
+        progress=tuple(_progress(known)),
+        remarks=tuple(remarks),
+    )
+
+
+def progress_of(printed: str) -> list[tuple[float, int]]:
+    """Return (seconds, bytes until then) of the lines of progress in a text that may be cut at both ends."""
+    matches = (_COPIED.fullmatch(line.rstrip()) for line in re.split(r"[\r\n]", printed)[1:-1])
+    return [(float(match["seconds"]), int(match["bytes"])) for match in matches if match]
+
+
+def _progress(known: Sequence[tuple[str, re.Match[str]]]) -> Iterator[float]:
+    """Yield the seconds of the lines of progress, which follow no numbers of records."""
+    before = ""
+    for kind, match in known:
+        if kind == "c" and before != "o":
+            yield float(match["seconds"])
+        before = kind
+
+
+def _seconds(copied: re.Match[str], size: int) -> float:
+    seconds = float(copied["seconds"])
+    rate = float(copied["rate"]) * 1000.0 ** _PREFIXES.index(copied["prefix"])
+    if not 0 < seconds < MAX_COUNT / 10**9 or abs(rate - size / seconds) > max(
+        _LEAST_ROUNDING, _RATE_ROUNDING * size / seconds
+    ):
+        raise OutputError(f"the rate contradicts bytes and seconds: {printable(copied[0])}")
+    return seconds
+
+
+_SECOND = 10**9
+_MILLISECONDS = 1000
+_ROUNDING = 0.5
+"""Of the seconds in a line of progress."""
+_INTERRUPTED = 128 + signal.SIGINT
+_UNTIMED = LatencySample(kind=LatencyKind.NONE)
+
+
+def parse_measurement(parameters: DdParameters, volume: VolumeTarget, timing: Timing, output: Output) -> Measurement:
+    """Read the output of a measurement.
+
+    dd does not print its start. Its time ends with it; the start is not exact, but its clients share no window.
+
+    Raises:
+        OutputError: it copied nothing, or a line is missing or contradicts another.
+
+    """
+    report = read_report(parameters.block_size, output)
+    work = work_bytes(parameters, volume)
+    runtime = round(report.seconds * _SECOND)
+    return Measurement(
+        tool="dd",
+        tool_version="",
+        started_at=max(output.launched_at, output.finished_at - runtime),
+        runtime=runtime,
+        operations=tuple(_samples(parameters, report)),
+        in_flight=1 if parameters.direct else None,
+        work_bytes=work,
+        # With a count, it uses less than the data set, which fits into less memory.
+        data_bytes=work,
+        bypasses_cache=parameters.direct,
+        gaps=_gaps(parameters, report),
+        errors=bounded(_errors(report, timing, output.exit_code)),
+        warnings=() if output.exit_code else bounded(report.remarks),
+    )
+
+
+def _samples(parameters: DdParameters, report: DdReport) -> list[OperationSample]:
+    samples = [
+        OperationSample(
+            operation=operation,
+            ios=report.records,
+            bytes=report.bytes,
+            short_ios=report.partial,
+            latency=_UNTIMED,
+        )
+        for operation in parameters.operation.operations
+    ]
+    # One at the end, which dd waits for within its time.
+    synced = [OperationSample(operation=Operation.SYNC, ios=1, bytes=0, latency=_UNTIMED)]
+    return samples + (synced if parameters.fdatasync else [])
+
+
+def _gaps(parameters: DdParameters, report: DdReport) -> Gaps:
+    """Return the stretches of a second and more in which no block ended, as the lines of progress show.
+
+    What dd waits for after its last block may be that data becomes durable.
+    """
+    late = list(enumerate((seconds - _ROUNDING for seconds in report.progress), start=1))
+    if parameters.direct and not parameters.fdatasync:
+        late.append((len(late) + 1, report.seconds))
+    gaps: list[tuple[int, int]] = []
+    for due, printed in late:
+        start = max(due * _MILLISECONDS, sum(gaps[-1]) if gaps else 0)
+        if (length := int(printed * _MILLISECONDS) - start) >= _MILLISECONDS:
+            gaps.append((start, length))
+    kept = sorted(sorted(gaps, key=lambda gap: -gap[1])[:MAX_GAPS])
+    return Gaps(
+        width_nanoseconds=_SECOND,
+        starts=tuple(start for start, _ in kept),
+        lengths=tuple(length for _, length in kept),
+    )
+
+
+def _errors(report: DdReport, timing: Timing, exit_code: int) -> list[str]:
+    if exit_code == _INTERRUPTED:
+        seconds = timing.ramp_seconds + timing.runtime_seconds
+        return [*report.remarks, f"dd was not done after rampSeconds and runtimeSeconds, {seconds} s; raise them"]
+    if exit_code:
+        return [*report.remarks, f"dd ended with exit code {exit_code}"]
+    return []
+
+
+class Dd(Tool[DdParameters]):
+    """One dd per client, on its own data set. The prefill writes the data for reads."""
+
+    key: ClassVar[str] = "dd"
+    program: ClassVar[str] = "dd"
+    parameters = DdParameters
+    layer: ClassVar[Layer] = Layer.RBD
+    quantities: ClassVar[Quantities] = Quantities(latency=LatencyKind.NONE)
+    target: ClassVar[TargetKind] = TargetKind.VOLUME
+    windowed: ClassVar[bool] = False
+    least_runtime_seconds: ClassVar[int] = 1
+
+    def command(self, parameters: DdParameters, context: StepContext) -> Command:
+        """Return the command of the measuring step."""
+        return measure_command(parameters, kernel_volume(self.key, context), context.timing)
+
+    def ends_when_done(self, parameters: DdParameters) -> bool:  # noqa: ARG002 - always
+        """Return True: it ends when its blocks are done."""
+        return True
+
+    def live(self, parameters: DdParameters, printed: str) -> tuple[LiveRate, ...]:
+        """Return the rate of the newest seconds, the same for both operations of a copy."""
+        counts = [(seconds, done // parameters.block_size) for seconds, done in progress_of(printed)]
+        return tuple(
+            rate
+            for operation in parameters.operation.operations
+            for rate in live_rate(operation, parameters.block_size, counts)
+        )
+
+    def parse(self, parameters: DdParameters, context: StepContext, output: Output) -> Measurement:
+        """Read the output of the measuring step."""
+        return parse_measurement(parameters, kernel_volume(self.key, context), context.timing, output)
+
+
+DD = Dd()

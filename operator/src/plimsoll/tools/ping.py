@@ -1,0 +1,362 @@
+"""ping between two clients: the distribution of round-trip times."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from plimsoll.api.model import Integer
+from plimsoll.api.names import LatencyKind, Layer, Operation
+from plimsoll.api.state import LiveRate
+from plimsoll.measure.histogram import sample_of
+from plimsoll.measure.rates import Quantities
+from plimsoll.measure.sample import Cells, Measurement, OperationSample, PeerRate
+from plimsoll.tools.base import (
+    Command,
+    Output,
+    OutputError,
+    StepContext,
+    StepKind,
+    Timing,
+    Tool,
+    ToolParameters,
+    together,
+)
+from plimsoll.tools.cast import Cast, Pairing, RosterMember, paired, round_count
+from plimsoll.tools.reading import bounded, complete_lines, excerpt, failure, lines_so_far, live_rate, printable
+from plimsoll.tools.target import PeerTarget, TargetKind
+
+TAIL_SECONDS = 1
+"""Additional time, so that the last measured requests can be answered."""
+
+LEAST_TIMED_BYTES = 16
+"""ping stores the time of a request in its data, in this many bytes."""
+
+
+class PingParameters(ToolParameters):
+    """ping between clients: the distribution of round-trip times of ICMP echo requests.
+
+    The kernel of the serving client answers, so the time of no other program is included.
+
+    Attributes:
+        size: Axis: bytes of data in each request, without 28 bytes of headers. More than 1472 are sent in several
+            packets where the MTU is 1500.
+        interval_milliseconds: Least time between two requests of a pair; the kernel may round it up to its timer.
+        pairing: EachPair measures one pair at a time, until every client has measured every server; OneToAll lets one
+            client at a time measure all servers; AllAtOnce lets all clients measure one server each at the same time.
+
+    """
+
+    axes: ClassVar[frozenset[str]] = frozenset({"size"})
+    size_axis: ClassVar[str] = "size"
+
+    size: Annotated[Integer, Field(ge=LEAST_TIMED_BYTES, le=65_507, description="Bytes of data in a request.")] = 56
+    interval_milliseconds: Annotated[Integer, Field(ge=10, le=1000)] = 10
+    pairing: Pairing = Pairing.EACH_PAIR
+
+    def label(self) -> str:
+        """Return a short description: `ping 56 bytes every 10 ms`."""
+        return f"ping {self.size} bytes every {self.interval_milliseconds} ms"
+
+
+SECOND = 10**9
+SEQUENCE = 2**16
+"""ICMP counts requests in 16 bits."""
+
+_MILLISECOND = 10**6
+_STAMP = r"\[(?P<seconds>\d{1,10})\.(?P<micros>\d{6})\]"
+_REPLY = re.compile(
+    rf"{_STAMP} (?P<bytes>\d{{1,6}}) bytes from \S+: icmp_seq=(?P<number>\d{{1,5}}) (?:ttl|hlim)=\d+ "
+    r"time=(?P<time>\d{1,9}(?:\.\d{1,3})?) ms(?P<again> \(DUP!\))?",
+    re.ASCII,
+)
+_HEADER = re.compile(r"PING \S+ ?\(\S+\) .*bytes.*|--- \S+ ping statistics ---", re.ASCII)
+_COUNTS = re.compile(
+    r"(?P<sent>\d{1,12}) packets transmitted, (?P<received>\d{1,12}) received,(?: \+(?P<again>\d{1,12}) duplicates,)?"
+    r"(?: \+\d+ corrupted,)?(?: \+\d+ errors,)? [\d.e+-]+% packet loss, "
+    r"time (?P<milliseconds>\d{1,12})ms",
+    re.ASCII,
+)
+_TIMES = re.compile(r"rtt min/avg/max/mdev = [\d.]+/[\d.]+/[\d.]+/[\d.]+ ms(?:, pipe \d+)?.*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """The answer to one request.
+
+    Attributes:
+        number: of the request, counted from 1 without an end.
+        sent_at: Unix nanoseconds.
+        nanoseconds: the round-trip time.
+
+    """
+
+    number: int
+    sent_at: int
+    nanoseconds: int
+
+    @property
+    def received_at(self) -> int:
+        """Unix nanoseconds."""
+        return self.sent_at + self.nanoseconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PingReport:
+    """The output of one ping.
+
+    Attributes:
+        replies: in the order of their requests, without duplicates.
+        sent: the number of requests.
+        lasted: nanoseconds from the first request to the end.
+        warnings: unknown lines, such as the errors that routers report, and the number of duplicates.
+
+    """
+
+    replies: tuple[Reply, ...]
+    sent: int
+    lasted: int
+    warnings: tuple[str, ...]
+
+
+def read_report(output: Output) -> PingReport:
+    """Read the output of one ping.
+
+    Raises:
+        OutputError: it failed, got no reply, or a line is missing or contradicts others.
+
+    """
+    lines = _parse_lines(output.stdout)
+    counts = lines.counts
+    if counts is None:
+        raise OutputError(f"ping printed no number of packets, {failure(output, *lines.unknown)}")
+    if not lines.replies or output.exit_code:
+        got = f"{counts['sent']} requests got {len(lines.replies)} replies"
+        raise OutputError(f"{got}, {failure(output, *lines.unknown)}")
+    if not lines.has_times:
+        raise OutputError("ping printed no round-trip times at its end")
+    first = [match for match in lines.replies if not match["again"]]
+    if len(first) != int(counts["received"]):
+        raise OutputError(f"{counts['received']} replies were received, but {len(first)} were printed")
+    replies = _replies(first)
+    if replies[-1].number > int(counts["sent"]):
+        raise OutputError(f"{counts['sent']} requests were sent, but number {replies[-1].number} was answered")
+    again = len(lines.replies) - len(first)
+    doubled = [f"{again} replies arrived twice"] if again else []
+    return PingReport(
+        replies=replies,
+        sent=int(counts["sent"]),
+        lasted=int(counts["milliseconds"]) * _MILLISECOND,
+        warnings=(*lines.unknown, *doubled),
+    )
+
+
+def live_rates(printed: str) -> tuple[LiveRate, ...]:
+    """Return the rate of the replies in a text that may begin anywhere."""
+    matches = [match for line in lines_so_far(printed) if (match := _REPLY.fullmatch(line))]
+    counts = [(_received_at(match) / SECOND, number) for number, match in enumerate(matches)]
+    return live_rate(Operation.ROUND_TRIP, 0, [counts[0], counts[-1]] if counts else [])
+
+
+@dataclass(slots=True, kw_only=True)
+class _Lines:
+    """The lines by kind."""
+
+    replies: list[re.Match[str]] = field(default_factory=list)
+    counts: re.Match[str] | None = None
+    has_times: bool = False
+    unknown: list[str] = field(default_factory=list)
+
+
+def _parse_lines(text: str) -> _Lines:
+    found = _Lines()
+    for line in complete_lines(text):
+        if reply := _REPLY.fullmatch(line):
+            found.replies.append(reply)
+        elif counts := _COUNTS.fullmatch(line):
+            found.counts = counts
+        elif _TIMES.fullmatch(line):
+            found.has_times = True
+        elif not _HEADER.fullmatch(line):
+            found.unknown.append(f"unknown line: {printable(line)}")
+    return found
+
+
+def _replies(matches: Sequence[re.Match[str]]) -> tuple[Reply, ...]:
+    """Return the replies in order; OutputError if a request was answered twice."""
+    found: dict[int, Reply] = {}
+    newest = 0
+    for match in matches:
+        number = _unwrapped(int(match["number"]), newest)
+        newest = max(newest, number)
+        if number in found:
+            raise OutputError(f"request {number} was answered twice")
+        nanoseconds = round(float(match["time"]) * _MILLISECOND)
+        received_at = _received_at(match)
+        found[number] = Reply(number=number, sent_at=received_at - nanoseconds, nanoseconds=nanoseconds)
+    return tuple(found[number] for number in sorted(found))
+
+
+def _received_at(match: re.Match[str]) -> int:
+    return int(match["seconds"]) * SECOND + int(match["micros"]) * 1000
+
+
+def _unwrapped(number: int, newest: int) -> int:
+    """Return the number of a request whose 16 bits are `number`: the one closest to the newest answered one."""
+    return max(0, number + SEQUENCE * round((newest - number) / SEQUENCE))
+
+
+_LARGEST_STEP = SECOND
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """The measured part of one ping: its replies, and the requests of it that were lost."""
+
+    start: int
+    end: int
+    replies: tuple[Reply, ...]
+    lost: int
+
+
+def parse_measurement(parameters: PingParameters, target: PeerTarget, timing: Timing, output: Output) -> Measurement:
+    """Read the outputs of a measurement.
+
+    Raises:
+        OutputError: a ping failed, a line is missing or malformed, or it ended before its measured part.
+
+    """
+    reports = [read_report(one) for one in output.all]
+    if len(reports) != len(target.addresses):
+        raise OutputError(f"{len(reports)} pings ended for {len(target.addresses)} peers")
+    parts = [_measured_part(report, parameters, timing) for report in reports]
+    start, end = min(part.start for part in parts), max(part.end for part in parts)
+    return Measurement(
+        tool="ping",
+        tool_version="",
+        started_at=start,
+        runtime=end - start,
+        operations=(_sample(parts, start, end),),
+        submitters=len(parts),
+        peers=tuple(
+            PeerRate(peer=peer, ios=len(part.replies), bytes=0, seconds=(part.end - part.start) / SECOND)
+            for peer, part in zip(target.addresses, parts, strict=True)
+        ),
+        warnings=bounded(
+            [line for one, report in zip(output.all, reports, strict=True) for line in _remarks(one, report)]
+        ),
+    )
+
+
+def _remarks(output: Output, report: PingReport) -> Iterator[str]:
+    yield from excerpt(output.stderr)
+    yield from report.warnings
+
+
+def _measured_part(report: PingReport, parameters: PingParameters, timing: Timing) -> _Part:
+    first = report.replies[0]
+    began = first.sent_at - (first.number - 1) * parameters.interval_milliseconds * _MILLISECOND
+    ended = began + report.lasted
+    start = began + timing.ramp_seconds * SECOND
+    end = start + timing.runtime_seconds * SECOND
+    if ended < end - _LARGEST_STEP:
+        raise OutputError(f"ping ended {(end - ended) / SECOND:.1f} s before the end of its runtime")
+    inside = tuple(reply for reply in report.replies if start <= reply.sent_at < end)
+    if not inside:
+        raise OutputError(f"no reply to a request after the ramp of {timing.ramp_seconds} s")
+    longest = max(reply.nanoseconds for reply in report.replies)
+    lost = sum(start <= moment < min(end, ended - longest) for moment in _lost_at(report, ended))
+    return _Part(start=start, end=end, replies=inside, lost=lost)
+
+
+def _lost_at(report: PingReport, ended: int) -> Iterator[int]:
+    """Yield when the requests without a reply were sent: evenly between those with one, or until the end."""
+    last = Reply(number=report.sent + 1, sent_at=ended, nanoseconds=0)
+    for before, after in pairwise([*report.replies, last]):
+        for number in range(before.number + 1, after.number):
+            part = (number - before.number) / (after.number - before.number)
+            yield before.sent_at + round(part * (after.sent_at - before.sent_at))
+
+
+def _sample(parts: Sequence[_Part], start: int, end: int) -> OperationSample:
+    replies = [reply for part in parts for reply in part.replies]
+    return OperationSample(
+        operation=Operation.ROUND_TRIP,
+        ios=len(replies),
+        bytes=0,
+        lost_ios=sum(part.lost for part in parts),
+        latency=sample_of([reply.nanoseconds for reply in replies]),
+        cells=_cells([reply.received_at for reply in replies], start, end),
+    )
+
+
+def _cells(moments: Sequence[int], start: int, end: int) -> Cells:
+    """Return the replies per second; the last second also has those that came after it."""
+    number = -(-(end - start) // SECOND)
+    counts = Counter(min(number - 1, max(0, (moment - start) // SECOND)) for moment in moments)
+    ios = tuple(float(counts[index]) for index in range(number))
+    return Cells(width_nanoseconds=SECOND, ios=ios, bytes=(0.0,) * number)
+
+
+MAX_REQUESTS = 800_000
+"""Their replies fit into the output that the agent reads."""
+
+
+class Ping(Tool[PingParameters]):
+    """ping between clients, or between clients and the run's servers."""
+
+    key: ClassVar[str] = "ping"
+    program: ClassVar[str] = "ping"
+    version_argument: ClassVar[str] = "-V"
+    parameters = PingParameters
+    layer: ClassVar[Layer] = Layer.NETWORK
+    quantities: ClassVar[Quantities] = Quantities(latency=LatencyKind.FULL, bytes=False, cells=True)
+    target: ClassVar[TargetKind] = TargetKind.PEER
+    has_server: ClassVar[bool] = False
+    sysctls: ClassVar[Mapping[str, str]] = {"net.ipv4.ping_group_range": "0 2147483647"}
+    least_runtime_seconds: ClassVar[int] = 3
+
+    def cast(self, parameters: PingParameters, roster: Sequence[RosterMember], clients: int) -> Cast:
+        """Return the rounds of the pairing."""
+        return paired(parameters.pairing, roster, clients)
+
+    def rounds(self, parameters: PingParameters, clients: int, servers: int) -> int:
+        """Return the number of rounds of the pairing."""
+        return round_count(parameters.pairing, clients, servers)
+
+    def command(self, parameters: PingParameters, context: StepContext) -> Command:
+        """Return the commands of the measurement, one for each peer.
+
+        Raises:
+            ValueError: there are too many requests.
+
+        """
+        if context.step is StepKind.SERVE:
+            raise ValueError("ping has no server")
+        seconds = context.timing.ramp_seconds + context.timing.runtime_seconds + TAIL_SECONDS
+        if seconds * 1000 > MAX_REQUESTS * parameters.interval_milliseconds:
+            raise ValueError(f"takes more than {MAX_REQUESTS} requests in {seconds} s; raise intervalMilliseconds")
+        options = (
+            "-D",
+            "-n",
+            f"-i{parameters.interval_milliseconds / 1000:.3f}",
+            f"-s{parameters.size}",
+            f"-w{seconds}",
+        )
+        addresses = context.target_of(PeerTarget).addresses.values()
+        return together(Command(argv=("ping", *options, address)) for address in addresses)
+
+    def live(self, parameters: PingParameters, printed: str) -> tuple[LiveRate, ...]:  # noqa: ARG002 - no size needed
+        """Return the rate of the newest replies."""
+        return live_rates(printed)
+
+    def parse(self, parameters: PingParameters, context: StepContext, output: Output) -> Measurement:
+        """Read the output of the measuring step."""
+        return parse_measurement(parameters, context.target_of(PeerTarget), context.timing, output)
+
+
+PING = Ping()

@@ -1,0 +1,343 @@
+"""`rbd bench` on an image through librbd: a rate without latency, for comparison with published numbers."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from typing import ClassVar
+
+from plimsoll.api.names import LatencyKind, Layer, Operation
+from plimsoll.api.quantity import format_quantity
+from plimsoll.api.schema import Rule
+from plimsoll.api.state import LiveRate
+from plimsoll.measure.rates import Quantities
+from plimsoll.measure.sample import Cells, LatencySample, Measurement, OperationSample
+from plimsoll.tools.base import (
+    BlockBytes,
+    Command,
+    Depth,
+    Output,
+    OutputError,
+    StepContext,
+    Timing,
+    Tool,
+    ToolParameters,
+)
+from plimsoll.tools.reading import (
+    MAX_COUNT,
+    bounded,
+    complete_lines,
+    excerpt,
+    failure,
+    lines_so_far,
+    live_rate,
+    nanoseconds_of,
+    printable,
+)
+from plimsoll.tools.target import ImageTarget, TargetKind
+
+
+class RbdOperation(StrEnum):
+    """Direction of the I/O. Mixtures need fio: `rbd bench` does not print separate rates over time."""
+
+    READ = "read"
+    WRITE = "write"
+
+    @property
+    def operation(self) -> Operation:
+        """The operation in results."""
+        return Operation(self.value)
+
+
+class RbdOrder(StrEnum):
+    """Order of the blocks, by the names of `rbd bench`."""
+
+    RAND = "rand"
+    SEQ = "seq"
+
+
+class RbdBenchParameters(ToolParameters):
+    """rbd bench on each client's RBD image, with access LibRBD only.
+
+    For a first impression, or for comparison with published numbers: it reports no latency, so measure with fio.
+
+    Attributes:
+        operation: Direction of the I/O.
+        order: rand for random order; seq if each of the operations in flight goes through its own part of the image in
+            order.
+        block_size: Axis: bytes of every operation, from 512 to 64Mi, a multiple of 512. Write a number of bytes, or
+            whole Ki (at most 9999Ki) or Mi.
+        concurrency: Axis: operations that each client keeps in flight.
+
+    """
+
+    axes: ClassVar[frozenset[str]] = frozenset({"blockSize", "concurrency"})
+    run_rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            rule=(
+                "!has(self.storage) || !has(self.storage.volume) || self.storage.volume.access == 'LibRBD' || "
+                "!self.workloads.exists(w, has(w.rbdBench))"
+            ),
+            message="must be LibRBD, because rbdBench runs on an RBD image; set it to LibRBD",
+            field_path=".storage.volume.access",
+        ),
+    )
+    reads_when: ClassVar[str] = "w.rbdBench.operation == 'read'"
+    depth_axis: ClassVar[str] = "concurrency"
+    size_axis: ClassVar[str] = "blockSize"
+
+    operation: RbdOperation = RbdOperation.WRITE
+    order: RbdOrder = RbdOrder.RAND
+    block_size: BlockBytes = 4096
+    concurrency: Depth = 16
+
+    @property
+    def reads_data(self) -> bool:
+        """Whether the operation is a read."""
+        return self.operation is RbdOperation.READ
+
+    def label(self) -> str:
+        """Return a short description: `rbd rand write 4Ki t16`."""
+        return f"rbd {self.order} {self.operation} {format_quantity(self.block_size)} t{self.concurrency}"
+
+
+_COUNT = r"\d{1,18}"
+_NUMBER = rf"{_COUNT}(?:\.{_COUNT})?(?:e[+-]\d\d)?"
+_BYTES = r"\d+(?:\.\d+)? (?:[KMGTPE]i)?B/s"
+_HEADER = re.compile(
+    r"bench  type (?P<type>\S+) io_size (?P<size>\d+) io_threads (?P<threads>\d+) bytes \d+ pattern (?P<pattern>.+)",
+    re.ASCII,
+)
+_COLUMNS = re.compile(r"\s+SEC\s+OPS\s+OPS/SEC\s+BYTES/SEC")
+_ROW = re.compile(rf"\s*(?P<second>{_COUNT})\s+(?P<done>{_COUNT})\s+{_NUMBER}\s+{_BYTES}", re.ASCII)
+_TOTAL = re.compile(
+    rf"elapsed: (?P<seconds>{_COUNT})\s+ops: (?P<done>{_COUNT})\s+ops/sec: (?P<rate>{_NUMBER}|-?nan)"
+    rf"\s+bytes/sec: {_BYTES}",
+    re.ASCII,
+)
+_PATTERNS: Mapping[RbdOrder, str] = {RbdOrder.RAND: "random", RbdOrder.SEQ: "sequential"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RbdReport:
+    """The output of a measurement.
+
+    Attributes:
+        done: seconds since the start -> operations; without seconds in which nothing was submitted.
+        total: operations, including those in flight at the end.
+        seconds: from the start until they had completed.
+        warnings: unknown lines and missing seconds.
+
+    """
+
+    done: Mapping[int, int]
+    total: int
+    seconds: float
+    warnings: tuple[str, ...]
+
+    def until(self, second: int) -> int:
+        """Return the operations until a second.
+
+        The first operation submitted in a second prints a line. Without one, the additional operations of the next line
+        completed before that second began.
+        """
+        return next((done for at, done in self.done.items() if at >= second), self.total) if second else 0
+
+
+def read_report(parameters: RbdBenchParameters, output: Output) -> RbdReport:
+    """Read the output of a measurement.
+
+    Raises:
+        OutputError: it failed, did nothing, or a line is missing or contradicts the others.
+
+    """
+    header: re.Match[str] | None = None
+    total: re.Match[str] | None = None
+    done: dict[int, int] = {}
+    unknown: list[str] = []
+    for line in complete_lines(output.stdout):
+        if row := _ROW.fullmatch(line):
+            _add(done, int(row["second"]), int(row["done"]))
+        elif match := _HEADER.fullmatch(line):
+            header = match
+        elif match := _TOTAL.fullmatch(line):
+            total = match
+        elif not _COLUMNS.fullmatch(line):
+            unknown.append(f"unknown line: {printable(line)}")
+    if header is None or total is None:
+        raise OutputError(f"rbd bench printed no header or no totals, {failure(output, *unknown)}")
+    _check_header(parameters, header)
+    count, seconds = _totals(total)
+    if done and (max(done) > seconds or max(done.values()) > count):
+        raise OutputError(f"the line of second {max(done)} exceeds the totals")
+    return RbdReport(done=done, total=count, seconds=seconds, warnings=(*unknown, *_gaps(done, seconds)))
+
+
+def live_counts(printed: str) -> list[tuple[float, int]]:
+    """Return (second, operations until then) of the lines in a text that may begin anywhere."""
+    matches = (_ROW.fullmatch(line) for line in lines_so_far(printed))
+    return [(float(match["second"]), int(match["done"])) for match in matches if match]
+
+
+def _add(done: dict[int, int], second: int, count: int) -> None:
+    if done and (second <= max(done) or count < max(done.values())):
+        raise OutputError(f"the line of second {second} goes back in time or operations")
+    done[second] = count
+
+
+def _check_header(parameters: RbdBenchParameters, header: re.Match[str]) -> None:
+    """Refuse the output of a measurement with other parameters."""
+    expected = {
+        "type": parameters.operation.value,
+        "size": str(parameters.block_size),
+        "threads": str(parameters.concurrency),
+        "pattern": _PATTERNS[parameters.order],
+    }
+    for name, value in expected.items():
+        if header[name] != value:
+            raise OutputError(f"{name} is {printable(header[name])} instead of {value}")
+
+
+def _totals(match: re.Match[str]) -> tuple[int, float]:
+    """Return operations and seconds; the rate yields the seconds more exactly than the printed whole number."""
+    total = int(match["done"])
+    if not total or "nan" in match["rate"] or not float(match["rate"]):
+        raise OutputError("no operation completed in time: is the image locked by another client?")
+    seconds = total / float(match["rate"])
+    if seconds > MAX_COUNT or abs(seconds - int(match["seconds"])) > 1 + seconds / 1000:
+        raise OutputError("the totals contradict each other: ops, ops/sec and elapsed")
+    return total, seconds
+
+
+def _gaps(done: Mapping[int, int], seconds: float) -> Iterator[str]:
+    # The first and the last second may be incomplete.
+    for before, after in pairwise([0, *done, int(seconds + 1)]):
+        if after > before + 1:
+            yield f"no line from second {before + 1} to {after - 1}: no operation was submitted"
+
+
+_SECOND = 10**9
+_SIGNAL = re.compile(
+    r"(?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d{4}) .* received  signal: Terminated .*", re.ASCII
+)
+
+
+def parse_measurement(
+    parameters: RbdBenchParameters, image: ImageTarget, timing: Timing, output: Output
+) -> Measurement:
+    """Read the output of a measurement.
+
+    Raises:
+        OutputError: it failed, a line is missing or malformed, or it ended before the end of its warm-up.
+
+    """
+    report = read_report(parameters, output)
+    messages = excerpt(output.stderr)
+    ended_at = next((nanoseconds_of(match["stamp"]) for line in messages if (match := _SIGNAL.fullmatch(line))), None)
+    started_at = (ended_at or output.finished_at) - round(report.seconds * _SECOND)
+    rest = [line for line in messages if not _SIGNAL.fullmatch(line)]
+    nanoseconds = _measured(report, timing)
+    return Measurement(
+        tool="rbdBench",
+        tool_version="",
+        started_at=max(started_at, output.launched_at) + timing.ramp_seconds * _SECOND,
+        start_is_estimated=ended_at is None,
+        runtime=nanoseconds,
+        operations=(_sample(parameters, report, timing.ramp_seconds, nanoseconds),),
+        in_flight=parameters.concurrency,
+        bypasses_cache=not image.cache,
+        errors=bounded(rest if output.exit_code else ()),
+        warnings=bounded(report.warnings if output.exit_code else [*report.warnings, *rest]),
+    )
+
+
+def _measured(report: RbdReport, timing: Timing) -> int:
+    """Return the nanoseconds of the measured part: the runtime, or less if it ended early."""
+    nanoseconds = round((report.seconds - timing.ramp_seconds) * _SECOND)
+    if nanoseconds <= 0:
+        raise OutputError(
+            f"rbd bench ended after {report.seconds:.1f} s, before the end of its warm-up of {timing.ramp_seconds} s"
+        )
+    return min(nanoseconds, timing.runtime_seconds * _SECOND)
+
+
+def _sample(parameters: RbdBenchParameters, report: RbdReport, start: int, nanoseconds: int) -> OperationSample:
+    size = parameters.block_size
+    whole = start + nanoseconds // _SECOND
+    done = [report.until(second) for second in range(start, whole + 1)]
+    if nanoseconds % _SECOND:
+        done.append(report.total)
+    ios = [after - before for before, after in pairwise(done)]
+    return OperationSample(
+        operation=parameters.operation.operation,
+        ios=sum(ios),
+        bytes=sum(ios) * size,
+        latency=LatencySample(kind=LatencyKind.NONE),
+        cells=Cells(width_nanoseconds=_SECOND, ios=tuple(ios), bytes=tuple(count * size for count in ios)),
+    )
+
+
+TAIL_SECONDS = 2
+"""Additional time, because the time of the command starts before the image is open."""
+
+_ENDLESS_BYTES = 2**60
+
+
+class RbdBench(Tool[RbdBenchParameters]):
+    """One `rbd bench` per client, on its own image. The prefill writes the data for reads."""
+
+    key: ClassVar[str] = "rbdBench"
+    program: ClassVar[str] = "rbd"
+    parameters = RbdBenchParameters
+    layer: ClassVar[Layer] = Layer.RBD
+    quantities: ClassVar[Quantities] = Quantities(latency=LatencyKind.NONE)
+    target: ClassVar[TargetKind] = TargetKind.IMAGE
+    least_runtime_seconds: ClassVar[int] = 3
+
+    def command(self, parameters: RbdBenchParameters, context: StepContext) -> Command:
+        """Return the command, which runs until SIGTERM makes it print its totals and close the image.
+
+        SIGINT would kill it and leave the image locked until the lock times out. `rbd config` of the image or its pool
+        overrides the target's cache setting.
+
+        Raises:
+            ValueError: the image is smaller than one block.
+
+        """
+        image, timing = context.target_of(ImageTarget), context.timing
+        if parameters.block_size > image.size:
+            size = format_quantity(image.size)
+            raise ValueError(f"the image has {size}, less than one block: use a larger volume or smaller blocks")
+        return Command(
+            argv=(
+                "timeout",
+                # In the agent's process group, so that the agent can end both.
+                "--foreground",
+                "--preserve-status",
+                "--signal=TERM",
+                str(timing.ramp_seconds + timing.runtime_seconds + TAIL_SECONDS),
+                "rbd",
+                f"--id={image.user}",
+                f"--rbd-cache={str(image.cache).lower()}",
+                "bench",
+                f"--io-type={parameters.operation}",
+                f"--io-pattern={parameters.order}",
+                f"--io-size={parameters.block_size}",
+                f"--io-threads={parameters.concurrency}",
+                f"--io-total={_ENDLESS_BYTES}",
+                f"--pool={image.pool}",
+                f"--image={image.image}",
+            )
+        )
+
+    def live(self, parameters: RbdBenchParameters, printed: str) -> tuple[LiveRate, ...]:
+        """Return the rate of the newest seconds."""
+        return live_rate(parameters.operation.operation, parameters.block_size, live_counts(printed))
+
+    def parse(self, parameters: RbdBenchParameters, context: StepContext, output: Output) -> Measurement:
+        """Read the output of the measuring step."""
+        return parse_measurement(parameters, context.target_of(ImageTarget), context.timing, output)
+
+
+RBD_BENCH = RbdBench()
