@@ -20,14 +20,11 @@ from plimsoll.api.result import ResultStatus, Trial
 from plimsoll.api.state import RunState, TrialKey
 from plimsoll.conductor.size import fit
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.actions import Create, CreateSecret
-from plimsoll.lifecycle.children import claim_fact, job_fact, pod_fact
-from plimsoll.lifecycle.measured import result_fact
-from plimsoll.lifecycle.members import Members, member
+from plimsoll.lifecycle.children import Members, claim_fact, job_fact, member, pod_fact, result_fact
+from plimsoll.lifecycle.decision import Create, CreateSecret
 from plimsoll.lifecycle.observed import Observed, observe
-from plimsoll.lifecycle.platform import platform_of
 from plimsoll.lifecycle.render.common import STATE_FILE
-from plimsoll.lifecycle.run import run_of
+from plimsoll.lifecycle.run import platform_of, run_of
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.step import needs_platform, step
 from plimsoll.measure.intake import TrialFacts

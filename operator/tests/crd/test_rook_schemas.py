@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.lifecycle.rook.file_system import FILE_SYSTEM
-from plimsoll.lifecycle.rook.render import BLOCK_POOL, CEPH_CLIENT
+from plimsoll.lifecycle.ceph.rook_render import BLOCK_POOL, CEPH_CLIENT, FILE_SYSTEM
 from support.apiserver import ApiServer, Document
 from support.ceph_runs import STORAGE, ceph_run, made_in_rook
 from support.kinds import create

@@ -13,8 +13,8 @@ from plimsoll.handlers import index
 from plimsoll.handlers import run as handlers
 from plimsoll.kube import retry
 from plimsoll.kube.errors import ApiError, ForbiddenError, TransientError
-from plimsoll.lifecycle.admission import entry_of
 from plimsoll.lifecycle.naming import LABEL_RUN_UID
+from plimsoll.lifecycle.queue import entry_of
 from plimsoll.metrics.instruments import STEP_ERRORS, UNEXPECTED
 from plimsoll.reconcile import reconciler
 from plimsoll.reconcile import run as steps

@@ -8,8 +8,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from plimsoll.lifecycle import admission
-from plimsoll.lifecycle.admission import Entry, entry_of
+from plimsoll.lifecycle import queue
+from plimsoll.lifecycle.queue import Entry, entry_of
 from plimsoll.lifecycle.run import needs_attention
 
 NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
@@ -17,7 +17,7 @@ HOLD_SECONDS = 600
 
 
 def ahead_of(uid: str, entries: Iterable[Entry]) -> tuple[str, ...]:
-    return admission.ahead_of(uid, entries, now=NOW, hold_seconds=HOLD_SECONDS)
+    return queue.ahead_of(uid, entries, now=NOW, hold_seconds=HOLD_SECONDS)
 
 
 def entry(number: int, **changes: Any) -> Entry:

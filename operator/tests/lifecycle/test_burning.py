@@ -12,13 +12,12 @@ from plimsoll.api.storage import NamespacedName
 from plimsoll.kube.port import Kind
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.decision import Ending
-from plimsoll.lifecycle.planning import freeze, refusal
-from plimsoll.lifecycle.platform import platform_of
+from plimsoll.lifecycle.provisioning import freeze, refusal
 from plimsoll.lifecycle.render import client as render
 from plimsoll.lifecycle.render import network
-from plimsoll.lifecycle.run import Run, run_of
+from plimsoll.lifecycle.run import Run, platform_of, run_of
 from plimsoll.lifecycle.settings import Burning, Settings
-from plimsoll.lifecycle.storage.namespaces import creates_claims
+from plimsoll.lifecycle.storage.claims import creates_claims
 from plimsoll.plan.document import ControlPlane, Plan
 from plimsoll.plan.expand import make_plan
 from plimsoll.protocol.burning import namespace_base

@@ -6,9 +6,8 @@ import pytest
 
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.storage import NamespacedName
-from plimsoll.lifecycle.planning import freeze, refusal
-from plimsoll.lifecycle.platform import platform_of
-from plimsoll.lifecycle.run import Run, run_of
+from plimsoll.lifecycle.provisioning import freeze, refusal
+from plimsoll.lifecycle.run import Run, platform_of, run_of
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.document import Plan
 

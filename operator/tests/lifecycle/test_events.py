@@ -8,8 +8,7 @@ import pytest
 from plimsoll.api.names import ConditionStatus, ConditionType
 from plimsoll.api.reasons.entry import Severity
 from plimsoll.api.status import Condition
-from plimsoll.lifecycle.actions import Event
-from plimsoll.lifecycle.events import _ORDER, events_of
+from plimsoll.lifecycle.decision import _ORDER, Event, events_of
 from plimsoll.lifecycle.run import run_of
 from support.on_rook import CLAIMS, ERASURE_CODED, LIBRBD
 from support.pretend_rook import ROOK

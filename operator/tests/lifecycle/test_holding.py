@@ -7,7 +7,7 @@ import pytest
 from hypothesis import Phase, example, given, settings
 
 from plimsoll.api.names import Outcome
-from plimsoll.lifecycle.admission import entry_of
+from plimsoll.lifecycle.queue import entry_of
 from support.course import kinds_of, run_of, until_trial
 from support.pretend_cluster import Document
 from support.pretend_operator import SETTINGS

@@ -12,8 +12,8 @@ from plimsoll.api.run import decode_run
 from plimsoll.api.state import CurrentTrial, RunState, TrialKey
 from plimsoll.api.status import MAX_HEADLINES, BenchmarkRunStatus
 from plimsoll.conductor.display import result_display
+from plimsoll.lifecycle.children import Measured, OperationFact, digest
 from plimsoll.lifecycle.decision import Situation, Stage
-from plimsoll.lifecycle.measured import Measured, OperationFact, digest
 from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.run import run_of
 from plimsoll.lifecycle.status import progress_message, status_of

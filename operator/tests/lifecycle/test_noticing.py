@@ -5,7 +5,7 @@ import pytest
 from plimsoll.api.names import Operation
 from plimsoll.api.state import Live, LiveRate, Prefill, RunState
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.noticing import noticeable
+from plimsoll.lifecycle.observed import noticeable
 from plimsoll.lifecycle.render.common import STATE_FILE
 from support.pretend_cluster import Document
 from support.pretend_world import PretendWorld

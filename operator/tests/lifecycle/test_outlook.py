@@ -12,8 +12,7 @@ from plimsoll.api.names import Outcome, RunPhase
 from plimsoll.api.run import decode_run
 from plimsoll.api.state import Prefill, RunState, TrialKey
 from plimsoll.api.status import format_time
-from plimsoll.lifecycle.children import Child, PodFact
-from plimsoll.lifecycle.measured import Measured, TrialFact
+from plimsoll.lifecycle.children import Child, Measured, PodFact, TrialFact
 from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.outlook import estimated_end, is_late
 from plimsoll.lifecycle.run import Run, run_of

@@ -1,6 +1,6 @@
 """What a plan keeps of the cluster, and what a status shows of it."""
 
-from plimsoll.lifecycle.platform import environment_of, listed_storage_classes, platform_of
+from plimsoll.lifecycle.run import environment_of, listed_storage_classes, platform_of
 from support.pretend_cluster import STORAGE_CLASS
 from support.pretend_world import PretendWorld
 

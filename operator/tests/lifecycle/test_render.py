@@ -16,7 +16,7 @@ from plimsoll.api.storage import NamespacedName
 from plimsoll.conductor.conduct import EXIT_INTERRUPTED, EXIT_OF_FAILURE
 from plimsoll.conductor.secret import make_secret
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.render import client, conductor, documents, network
+from plimsoll.lifecycle.render import client, common, conductor, network
 from plimsoll.lifecycle.run import Run, run_of
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.document import Plan
@@ -92,10 +92,10 @@ def rendered(name: str) -> list[dict[str, Any]]:
     run, plan = run_named(name)
     claims = list(client.claims(run, plan, "fast"))[:1]
     return [
-        documents.plan_config_map(run, plan),
-        documents.state_config_map(run),
-        documents.session_secret(run),
-        *(documents.result(run, plan, point) for point in plan.points),
+        common.plan_config_map(run, plan),
+        common.state_config_map(run),
+        common.session_secret(run),
+        *(common.result(run, plan, point) for point in plan.points),
         conductor.service_account(run),
         conductor.role(run, plan),
         conductor.role_binding(run),

@@ -13,8 +13,8 @@ import yaml
 
 from plimsoll.api.errors import SpecError
 from plimsoll.lifecycle import naming
+from plimsoll.lifecycle.ceph.rook_render import storage_class
 from plimsoll.lifecycle.render import ceph, client, network, teardown
-from plimsoll.lifecycle.rook.render import storage_class
 from plimsoll.protocol.assignment import Assignment, RbdImage
 from plimsoll.tools.cast import ACTOR_CLIENT
 from support.ceph_runs import MONITORS, SETTINGS, STORAGE, UID, CephRun, ceph_run, made_for_ceph

@@ -3,7 +3,7 @@
 import pytest
 
 from plimsoll.kube.errors import TerminatingError
-from plimsoll.lifecycle.refusal import reason_of_words
+from plimsoll.lifecycle.decision import reason_of_words
 from plimsoll.reconcile.refusals import refusal_of
 from support.pretend_cluster import NAMESPACE
 from support.pretend_world import PretendWorld

@@ -12,16 +12,13 @@ import pytest
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.kube.port import Kind
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.actions import Create, deletions
-from plimsoll.lifecycle.children import Object, child_of
-from plimsoll.lifecycle.decision import Fact, Teardown
-from plimsoll.lifecycle.ownership import is_external_object_of
+from plimsoll.lifecycle.children import Object, child_of, is_external_object_of
+from plimsoll.lifecycle.decision import Create, Fact, Teardown, deletions
 from plimsoll.lifecycle.render.common import foreign_metadata
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.storage import registry
 from plimsoll.lifecycle.storage.claims import Claims
-from plimsoll.lifecycle.storage.look import Look, Query
-from plimsoll.lifecycle.storage.seam import Provider, Resource, StorageSpec, View
+from plimsoll.lifecycle.storage.seam import Look, Provider, Query, Resource, StorageSpec, View
 from plimsoll.plan.ceph import base_name
 from support.fake_kube import Traits
 from support.on_rook import outside

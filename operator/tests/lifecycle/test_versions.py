@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from plimsoll.lifecycle import naming, planning
-from plimsoll.lifecycle.planning import freeze
+from plimsoll.lifecycle import naming, provisioning
+from plimsoll.lifecycle.provisioning import freeze
 from plimsoll.plan.document import Plan
 from support.pretend_cluster import Document
 from support.pretend_world import PretendWorld
@@ -81,7 +81,7 @@ def test_a_run_that_was_planned_when_there_was_one_token_for_all_clients_gets_an
         return plan.model_copy(update={"client_tokens": False}) if isinstance(plan, Plan) else plan
 
     with monkeypatch.context() as patched:
-        patched.setattr(planning, "freeze", earlier)
+        patched.setattr(provisioning, "freeze", earlier)
         world.create("a")
         world.until(lambda: world.cluster.find("ConfigMap", "a-plan"))
     assert mounted_tokens(world) == {"token"}
@@ -95,7 +95,7 @@ def test_agents_of_a_run_that_was_planned_before_the_assignment_document_get_opt
         return plan.model_copy(update={"agent_assignments": False}) if isinstance(plan, Plan) else plan
 
     with monkeypatch.context() as patched:
-        patched.setattr(planning, "freeze", earlier)
+        patched.setattr(provisioning, "freeze", earlier)
         world.create("a")
         world.until(lambda: world.cluster.find("ConfigMap", "a-plan"))
     for number, arguments in enumerate(agents_arguments(world)):
@@ -111,7 +111,7 @@ def test_the_conductor_of_a_run_that_an_earlier_version_planned_starts_after_its
         return plan.model_copy(update={"early_conductor": False}) if isinstance(plan, Plan) else plan
 
     with monkeypatch.context() as patched:
-        patched.setattr(planning, "freeze", earlier)
+        patched.setattr(provisioning, "freeze", earlier)
         uid = world.create("a")
         world.until(lambda: world.cluster.find("ConfigMap", "a-plan"))
     world.cluster.faults.silent = {1}

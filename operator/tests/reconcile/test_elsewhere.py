@@ -9,9 +9,8 @@ from plimsoll.api.storage import NamespacedName, RookStorage
 from plimsoll.kube.errors import ForbiddenError
 from plimsoll.kube.port import Kind
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.rook.look import Scope, look_at_rook, survey_rook
-from plimsoll.lifecycle.storage.ceph.facts import ExternalObjects
-from plimsoll.lifecycle.storage.ceph.look import look_at_ceph
+from plimsoll.lifecycle.ceph.common import ExternalObjects, look_at_ceph
+from plimsoll.lifecycle.ceph.rook import Scope, look_at_rook, survey_rook
 from plimsoll.plan.ceph import base_name
 from plimsoll.plan.document import RunIdentity
 from plimsoll.reconcile.gather import answer_look, gather

@@ -11,7 +11,7 @@ from plimsoll.kube import retry
 from plimsoll.kube.client import AioKube
 from plimsoll.kube.errors import ConflictError, InvalidError, TransientError
 from plimsoll.kube.port import Kind, Kube
-from plimsoll.lifecycle.actions import Action, Create, CreateSecret, Delete
+from plimsoll.lifecycle.decision import Action, Create, CreateSecret, Delete
 from plimsoll.lifecycle.naming import LABEL_RUN_UID
 from plimsoll.reconcile.execute import CONCURRENCY, execute
 from plimsoll.reconcile.refusals import TakenError, refusal_of

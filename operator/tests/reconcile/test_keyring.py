@@ -7,7 +7,7 @@ import pytest
 
 from plimsoll.kube.errors import ForbiddenError
 from plimsoll.kube.port import Kind
-from plimsoll.lifecycle.actions import CheckSecret, CopyKeyring
+from plimsoll.lifecycle.decision import CheckSecret, CopyKeyring
 from plimsoll.reconcile.execute import execute
 from plimsoll.reconcile.refusals import KeyringError, refusal_of
 from support.fake_kube import FakeKube

@@ -12,9 +12,7 @@ from plimsoll.api.reasons.entry import Severity
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.kube.errors import ForbiddenError
 from plimsoll.kube.port import Kind, Object
-from plimsoll.lifecycle.actions import Action, Create, Delete, Event
-from plimsoll.lifecycle.decision import Decision, Fact, Removal
-from plimsoll.lifecycle.refusal import Refusal
+from plimsoll.lifecycle.decision import Action, Create, Decision, Delete, Event, Fact, Refusal, Removal
 from plimsoll.metrics.instruments import Instruments
 from plimsoll.reconcile.execute import execute
 from plimsoll.reconcile.records import Record, Records

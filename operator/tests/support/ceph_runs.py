@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from plimsoll.lifecycle import naming
+from plimsoll.lifecycle.ceph import rook_render as rook
+from plimsoll.lifecycle.ceph.rook_render import needs_storage_class, storage_class
 from plimsoll.lifecycle.children import Object
 from plimsoll.lifecycle.render import ceph, client, conductor, network, teardown
-from plimsoll.lifecycle.rook import render as rook
-from plimsoll.lifecycle.rook.render import needs_storage_class, storage_class
 from plimsoll.lifecycle.run import Run, run_of
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.document import CephTarget, Plan

@@ -13,9 +13,8 @@ from kopf._core.engines import posting
 from plimsoll.handlers.context import Context
 from plimsoll.handlers.run import post
 from plimsoll.handlers.suite import suite_reconciler
-from plimsoll.lifecycle.actions import Action
-from plimsoll.lifecycle.admission import Entry, entry_of
-from plimsoll.lifecycle.decision import Decision, DecisionOf
+from plimsoll.lifecycle.decision import Action, Decision, DecisionOf
+from plimsoll.lifecycle.queue import Entry, entry_of
 from plimsoll.lifecycle.run import needs_attention
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.step import step

@@ -15,8 +15,7 @@ from plimsoll.kube import retry
 from plimsoll.kube.errors import ApiError
 from plimsoll.kube.port import Kind
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.actions import Action, Create, CreateSecret
-from plimsoll.lifecycle.decision import DecisionOf
+from plimsoll.lifecycle.decision import Action, Create, CreateSecret, DecisionOf
 from plimsoll.lifecycle.run import needs_attention
 from plimsoll.plan.ceph import image_prefix
 from support.pretend_cluster import NAMESPACE, Document, PretendCluster, client_of, is_going, label, phase

@@ -9,9 +9,9 @@ from typing import Any
 import kopf
 
 from plimsoll.api.names import GROUP, VERSION
-from plimsoll.lifecycle.admission import Entry, entry_of
 from plimsoll.lifecycle.naming import LABEL_MANAGED_BY, LABEL_RUN_UID, MANAGED_BY
-from plimsoll.lifecycle.noticing import noticeable
+from plimsoll.lifecycle.observed import noticeable
+from plimsoll.lifecycle.queue import Entry, entry_of
 from plimsoll.metrics import runs as run_metrics
 from plimsoll.metrics import suites as suite_metrics
 from plimsoll.metrics.runs import RunRecord

@@ -10,8 +10,8 @@ from plimsoll.api.names import GROUP, VERSION
 from plimsoll.conductor.secret import make_secret
 from plimsoll.handlers.context import Context
 from plimsoll.kube.port import Kube
-from plimsoll.lifecycle.actions import Event
-from plimsoll.lifecycle.admission import Entry
+from plimsoll.lifecycle.decision import Event
+from plimsoll.lifecycle.queue import Entry
 from plimsoll.lifecycle.run import needs_attention
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.metrics.instruments import Instruments

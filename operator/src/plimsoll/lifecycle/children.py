@@ -1,12 +1,19 @@
 """A run's objects, reduced to the facts that decisions need."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Generic, TypeVar
 
+from plimsoll.api.environment import Environment
+from plimsoll.api.line import Line
+from plimsoll.api.names import RESULT_KIND, RUN_KIND, Operation, Outcome, Verdict
+from plimsoll.api.operation import OperationSummary
+from plimsoll.api.result import ResultStatus, Trial
 from plimsoll.lifecycle import naming
+from plimsoll.measure.checks.judge import reasons_of
+from plimsoll.plan.ceph import base_name, file_system_name
 
 Object = Mapping[str, Any]
 
@@ -226,3 +233,244 @@ def _failures(status: Object) -> Iterator[Object]:
         ended = container.get("state", {}).get("terminated")
         if ended and ended.get("exitCode"):
             yield ended
+
+
+_JOB = "Job"
+
+
+def is_of_run(obj: Object, uid: str) -> bool:
+    """Whether an object belongs to the run with that UID: by its label, and by its owner or, for a pod, its Job.
+
+    For results the specification decides: they may outlive the run, and users may change their labels.
+    """
+    if obj["kind"] == RESULT_KIND:
+        return bool(obj.get("spec", {}).get("runUid") == uid)
+    if label(obj, naming.LABEL_RUN_UID) != uid:
+        return False
+    if obj["kind"] == "Pod":
+        return bool(jobs_of(obj))
+    return any(owner["uid"] == uid for owner in _owners(obj))
+
+
+def is_external_object_of(obj: Object, name: str, uid: str) -> bool:
+    """Whether an object outside the run's namespace belongs to the run.
+
+    Owner references do not cross namespaces, so its name, with a digest of the UID, and its label decide.
+    """
+    base = base_name(name, uid)
+    pools = {base, f"{base}-data", file_system_name(name, uid)}
+    names = {*pools, f"{base}-conductor", f"{base}-agent", naming.teardown(uid)}
+    return label(obj, naming.LABEL_RUN_UID) == uid and obj["metadata"]["name"] in names
+
+
+def belongs_to_same_run(found: Object, wanted: Object) -> bool:
+    """Whether an existing object belongs to the same run as one that was to be created under its name."""
+    uid = label(wanted, naming.LABEL_RUN_UID)
+    if _owners(wanted) or wanted["kind"] == RESULT_KIND:
+        return is_of_run(found, uid)
+    return label(found, naming.LABEL_RUN_UID) == uid
+
+
+def jobs_of(pod: Object) -> set[str]:
+    """Return the UIDs of the Jobs that own a pod; the Jobs may be gone."""
+    return {str(owner["uid"]) for owner in _owners(pod) if owner["kind"] == _JOB}
+
+
+def is_departing(obj: Object) -> bool:
+    """Whether another owner's object will disappear by itself: another run owns it, or it is being deleted."""
+    owned = any(owner["kind"] == RUN_KIND for owner in _owners(obj))
+    return owned or "deletionTimestamp" in obj["metadata"]
+
+
+def _owners(obj: Object) -> list[Any]:
+    return list(obj["metadata"].get("ownerReferences") or ())
+
+
+F = TypeVar("F")
+
+_MAY_BELONG_TO_A_JOB = {"Pending", "Running"}
+
+
+@dataclass(frozen=True, slots=True)
+class Member(Generic[F]):
+    """What decisions need from an object with a run's label.
+
+    Attributes:
+        own: whether it really belongs to the run.
+        jobs: for a pod, the UIDs of the Jobs that own it.
+
+    """
+
+    fact: F
+    own: bool
+    jobs: frozenset[str]
+
+
+def member(fact: Callable[[Object], F], uid: str, obj: Object) -> Member[F]:
+    """Read an object that carries the UID of a run."""
+    return Member(fact(obj), is_of_run(obj, uid), frozenset(jobs_of(obj) if obj["kind"] == "Pod" else ()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Members:
+    """All of them, as observed by one look."""
+
+    jobs: Sequence[Member[JobFact]] = ()
+    pods: Sequence[Member[PodFact]] = ()
+    claims: Sequence[Member[ClaimFact]] = ()
+
+    @property
+    def own_pods(self) -> tuple[PodFact, ...]:
+        """Return the run's pods, without those of other owners' Jobs."""
+        foreign = {job.fact.child.uid for job in self.jobs if not job.own}
+        return tuple(pod.fact for pod in self.pods if pod.own and not pod.jobs & foreign)
+
+    @property
+    def has_unbound_claim(self) -> bool:
+        """Whether a PVC is still unbound."""
+        return any(claim.fact.phase != "Bound" for claim in self.claims)
+
+    @property
+    def has_pod_without_container(self) -> bool:
+        """Whether a pod has a node, but its containers are not created yet: its volumes are mounted before."""
+        return any(pod.fact.phase == "Pending" and pod.fact.node for pod in self.pods)
+
+    @property
+    def has_job_without_pod(self) -> bool:
+        """Whether a Job has no pod but may still create one."""
+        pods = (pod for pod in self.pods if pod.fact.phase in _MAY_BELONG_TO_A_JOB)
+        owners = {uid for pod in pods for uid in pod.jobs}
+        return any(not job.fact.is_concluded and job.fact.child.uid not in owners for job in self.jobs)
+
+
+_SHOWN_PERCENTILES = ("50", "99")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialFact:
+    """When an attempt took place, by the conductor's clock, and how it ended."""
+
+    epoch: str
+    outcome: Outcome
+    started: datetime
+    finished: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationFact:
+    """The means of one operation over the trials that count.
+
+    Attributes:
+        percentiles: those that a headline shows: `"99"` -> nanoseconds.
+
+    """
+
+    operation: Operation
+    iops: float
+    bytes_per_second: float
+    percentiles: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """The digest of a result's status.
+
+    Attributes:
+        reason: the first reason of its verdict; empty if it is Valid.
+        line: of a search, as far as it is known.
+
+    """
+
+    final: bool = False
+    verdict: Verdict | None = None
+    reason: str = ""
+    operations: tuple[OperationFact, ...] = ()
+    line: Line | None = None
+    trials: tuple[TrialFact, ...] = ()
+    environment: Environment = field(default_factory=Environment)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultFact:
+    """A result.
+
+    Attributes:
+        version: its resourceVersion.
+        run_uid: of the run that its specification names; users may change its labels.
+        departing: whether it is deleted with a run, or is being deleted.
+        measured: None if this version cannot read its status.
+
+    """
+
+    name: str
+    uid: str
+    version: str
+    run_uid: str
+    point: str
+    departing: bool
+    measured: Measured | None
+
+
+def result_fact(obj: Object) -> ResultFact:
+    """Read a result."""
+    metadata, spec = obj["metadata"], obj.get("spec") or {}
+    return ResultFact(
+        name=metadata["name"],
+        uid=metadata["uid"],
+        version=metadata["resourceVersion"],
+        run_uid=str(spec.get("runUid", "")),
+        point=str(spec.get("point", "")),
+        departing=is_departing(obj),
+        measured=_measured(obj),
+    )
+
+
+def digest(status: ResultStatus) -> Measured:
+    """Return what decisions need from a status.
+
+    Raises:
+        ValueError: if a time is invalid.
+
+    """
+    return Measured(
+        final=status.final,
+        verdict=status.verdict,
+        reason=next(iter(reasons_of(status)), ""),
+        operations=tuple(_operations(status)),
+        line=status.line,
+        trials=tuple(map(_trial, status.trials)),
+        environment=status.environment,
+    )
+
+
+def _measured(obj: Object) -> Measured | None:
+    """Return the digest of a result's status; None if it cannot be read. `display` is never read back."""
+    status = {key: value for key, value in (obj.get("status") or {}).items() if key != "display"}
+    try:
+        return digest(ResultStatus.model_validate(status))
+    except ValueError:
+        return None
+
+
+def _operations(status: ResultStatus) -> Iterator[OperationFact]:
+    for summary in status.summary.operations if status.summary else ():
+        yield OperationFact(
+            operation=summary.operation,
+            iops=summary.iops.mean,
+            bytes_per_second=summary.bytes_per_second.mean,
+            percentiles=_percentiles(summary),
+        )
+
+
+def _percentiles(summary: OperationSummary) -> dict[str, float]:
+    known = summary.percentiles
+    return {percentile: known[percentile].mean for percentile in _SHOWN_PERCENTILES if percentile in known}
+
+
+def _trial(trial: Trial) -> TrialFact:
+    return TrialFact(
+        epoch=trial.epoch,
+        outcome=trial.outcome,
+        started=datetime.fromisoformat(trial.started_at),
+        finished=datetime.fromisoformat(trial.finished_at),
+    )

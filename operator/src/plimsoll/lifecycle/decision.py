@@ -1,12 +1,111 @@
 """The outcome of one look at a run."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Generic, Self, TypeVar
 
+from plimsoll.api.names import ConditionStatus, ConditionType
+from plimsoll.api.reasons.entry import Severity
 from plimsoll.api.reasons.reason import Reason, UnknownReason
-from plimsoll.lifecycle.actions import Action, Event
+from plimsoll.api.reasons.table import REFUSALS, event_name, remedy_of, severity_of
+from plimsoll.api.status import Condition
+from plimsoll.lifecycle.children import Child
+from plimsoll.lifecycle.run import Run
+
+Object = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Create:
+    """Create an object; keep one that exists."""
+
+    obj: Object
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateSecret:
+    """Create the session secret with new keys and the metadata of `obj`; keep one that exists.
+
+    Attributes:
+        clients: how many clients get their own token; None for one token for all.
+
+    """
+
+    obj: Object
+    clients: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyKeyring:
+    """Create a Secret with a CephX user's keyring and the metadata of `obj`; keep one that exists.
+
+    The action contains no key: whoever performs it reads the key from another Secret.
+
+    Attributes:
+        user: without `client.`.
+        namespace: of the Secret with the key, as `secret` and `field`.
+        is_keyring: whether that field holds a keyring file, which is copied unchanged, rather than a key. A user names
+            that Secret, so it must be annotated as being for benchmarks.
+
+    """
+
+    obj: Object
+    user: str
+    namespace: str
+    secret: str
+    field: str
+    is_keyring: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckSecret:
+    """Check that a Secret which a run names, and its pods mount, is annotated as being for benchmarks."""
+
+    namespace: str
+    secret: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delete:
+    """Delete an object if it still has that UID."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    foreground: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """A Kubernetes event about a transition of the run."""
+
+    kind: Severity
+    reason: str
+    message: str
+
+
+Action = Create | CreateSecret | CopyKeyring | CheckSecret | Delete
+
+
+def deletion(child: Child, *, foreground: bool = False) -> Delete:
+    """Return the deletion of an object."""
+    return Delete(
+        api_version=child.api_version,
+        kind=child.kind,
+        namespace=child.namespace,
+        name=child.name,
+        uid=child.uid,
+        foreground=foreground,
+    )
+
+
+def deletions(children: Iterable[Child]) -> tuple[Delete, ...]:
+    """Return the deletions of the objects that are not being deleted yet."""
+    return tuple(deletion(child) for child in children if not child.deleting)
+
 
 A = TypeVar("A")
 
@@ -110,3 +209,108 @@ class Removal:
     actions: tuple[Action, ...]
     status: Mapping[str, Any]
     cleaned_up: Fact
+
+
+_CONSEQUENCES = frozenset({Reason.ENDED, Reason.SUSPENDED})
+"""Reasons of conditions that became False because of another condition, which has its own event."""
+
+_BEGINNINGS = frozenset({Reason.STARTING, Reason.CONDUCTOR_STARTING})
+"""After these reasons every client is briefly missing: the conductor is new, and no client has registered yet."""
+
+_ORDER = (
+    ConditionType.SUSPENDED,
+    ConditionType.ADMITTED,
+    ConditionType.RECONCILING,
+    ConditionType.STALLED,
+    ConditionType.STORAGE_READY,
+    ConditionType.CLIENTS_READY,
+    ConditionType.MEASURED,
+    ConditionType.SUCCEEDED,
+    ConditionType.CLEANED_UP,
+)
+"""Order of the events about simultaneous changes: causes before their consequences."""
+
+
+def events_of(run: Run, status: Mapping[str, Any]) -> tuple[Event, ...]:
+    """Return an event for every condition that changes with this status."""
+    return tuple(_events(run, status))
+
+
+def _events(run: Run, status: Mapping[str, Any]) -> Iterator[Event]:
+    conditions = [Condition.model_validate(entry) for entry in status["conditions"]]
+    for condition in sorted(conditions, key=lambda condition: _ORDER.index(condition.type)):
+        before = run.conditions.get(condition.type)
+        changed = before is None or (before.status, before.reason) != (condition.status, condition.reason)
+        if changed and _is_news(condition, before):
+            yield _event(condition)
+
+
+def _is_news(condition: Condition, before: Condition | None) -> bool:
+    """Whether a change needs an event, and is not covered by that of another condition."""
+    if condition.status is ConditionStatus.FALSE and _follows(condition, before):
+        return False
+    match condition.type:
+        case ConditionType.RECONCILING:
+            return condition.reason in REFUSALS
+        case ConditionType.STALLED:
+            return False
+        case ConditionType.MEASURED:
+            return condition.status is ConditionStatus.TRUE
+        case ConditionType.SUSPENDED:
+            return condition.status is ConditionStatus.TRUE or before is not None
+    return condition.status is not ConditionStatus.UNKNOWN
+
+
+def _follows(condition: Condition, before: Condition | None) -> bool:
+    """Whether the change follows from an earlier one."""
+    beginning = before is not None and before.reason in _BEGINNINGS
+    return condition.reason in _CONSEQUENCES or (beginning and condition.reason == Reason.CLIENTS_MISSING)
+
+
+def _event(condition: Condition) -> Event:
+    """Return the event, named after a condition that holds, or after the reason of one that does not."""
+    holds = condition.status is ConditionStatus.TRUE
+    name = condition.type.value if holds else condition.reason
+    if condition.type is ConditionType.RECONCILING:
+        name, holds = condition.reason, False
+    severity = Severity.NORMAL if holds else severity_of(condition.reason)
+    return Event(kind=severity, reason=event_name(name), message=condition.message or condition.reason)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A refused request.
+
+    Attributes:
+        asked: the request, beginning with the verb: `create Job bench/run-client-0-0`.
+        reason: one of `plimsoll.api.reasons.table.REFUSALS`.
+        words: the API server's answer.
+
+    """
+
+    asked: str
+    reason: Reason
+    words: str
+
+    @property
+    def blocks_removal(self) -> bool:
+        """Whether a deletion was refused, not a creation."""
+        return self.asked.startswith("delete ")
+
+    def is_permanent(self, namespace: str) -> bool:
+        """Whether nothing can be created any more for a run in that namespace, because it is being deleted."""
+        return self.reason is Reason.NAMESPACE_TERMINATING and f" {namespace}/" in self.asked
+
+    @property
+    def message(self) -> str:
+        """Return it for people, with the remedy."""
+        return f"could not {self.asked}: {self.words}; {remedy_of(self.reason)}"
+
+
+def reason_of_words(words: str, *, passing: bool = False) -> Reason:
+    """Return the reason for the message of an API server or a controller. `passing`: a retry may succeed."""
+    if "exceeded quota" in words:
+        return Reason.QUOTA_EXCEEDED
+    if "because it is being terminated" in words:
+        return Reason.NAMESPACE_TERMINATING
+    return Reason.API_UNAVAILABLE if passing else Reason.API_REFUSED

@@ -6,16 +6,13 @@ from datetime import datetime
 from plimsoll.api.names import ConditionStatus, ConditionType, Verdict
 from plimsoll.api.reasons.reason import Reason, read_reason
 from plimsoll.api.reasons.table import remedy_of
-from plimsoll.lifecycle import provisioning, readiness, starting
-from plimsoll.lifecycle.children import JobFact
-from plimsoll.lifecycle.decision import Ending, Fact
-from plimsoll.lifecycle.measured import Measured
+from plimsoll.lifecycle import provisioning, waiting
+from plimsoll.lifecycle.children import JobFact, Measured
+from plimsoll.lifecycle.decision import Ending, Fact, Refusal
 from plimsoll.lifecycle.observed import Observed, age_seconds
-from plimsoll.lifecycle.refusal import Refusal
-from plimsoll.lifecycle.run import Run
+from plimsoll.lifecycle.run import Run, are, counted, listed
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.storage.registry import storage_of
-from plimsoll.lifecycle.wording import are, counted, listed
 from plimsoll.measure.checks.judge import main_reasons
 from plimsoll.plan.document import Plan
 
@@ -64,7 +61,7 @@ def _conductor_failure(seen: Observed) -> Ending | None:
     if seen.state is None or seen.state.failure is None:
         return None
     failure, missing = seen.state.failure, seen.state.missing
-    known = [text for client in missing[:_MAX_NAMES] if (text := readiness.client_problem(client, seen))]
+    known = [text for client in missing[:_MAX_NAMES] if (text := waiting.client_problem(client, seen))]
     if missing and seen.refusal is not None:
         known.append(seen.refusal.message)
     return Ending.failure(Reason(failure.reason), ". ".join([failure.message, *known]))
@@ -115,11 +112,11 @@ def _conductor_timeout(run: Run, plan: Plan, seen: Observed, now: datetime) -> E
     if job is not None and job.failure:
         exits = "; ".join(text for pod in seen.conductor_pods if (text := pod.exit_message or pod.problem))
         return Ending.failure(Reason.CONDUCTOR_FAILED, f"{job.failure} {exits}".strip())
-    fact, limit = readiness.conductor_fact(seen), plan.timeouts.ready_seconds
-    absent = min(age_seconds(readiness.conductor_absent_since(run, seen), now), readiness.waited_seconds(run, now))
-    if starting.is_gathering(plan, seen):
+    fact, limit = waiting.conductor_fact(seen), plan.timeouts.ready_seconds
+    absent = min(age_seconds(waiting.conductor_absent_since(run, seen), now), waiting.waited_seconds(run, now))
+    if waiting.is_gathering(plan, seen):
         # It was created beside the clients' pods, and has nothing to do before they run.
-        absent = min(absent, age_seconds(starting.pods_run_since(plan, seen), now))
+        absent = min(absent, age_seconds(waiting.pods_run_since(plan, seen), now))
     if fact is None or absent <= limit:
         return None
     message = f"no conductor was active within timeouts.readySeconds ({limit} s): {fact.message}"
@@ -129,7 +126,7 @@ def _conductor_timeout(run: Run, plan: Plan, seen: Observed, now: datetime) -> E
 def _clients_lost(plan: Plan, seen: Observed, settings: Settings) -> Ending | None:
     for client in range(plan.members):
         if provisioning.is_out_of_restarts(client, seen, settings):
-            problem = readiness.client_problem(client, seen) or f"client {client} was lost"
+            problem = waiting.client_problem(client, seen) or f"client {client} was lost"
             times = settings.max_client_restarts + 1
             message = f"{problem}; it was lost {times} times, the limit; {remedy_of(Reason.CLIENT_FAILED)}"
             return Ending.failure(Reason.CLIENTS_FAILED, message)
@@ -138,31 +135,31 @@ def _clients_lost(plan: Plan, seen: Observed, settings: Settings) -> Ending | No
 
 def _registration_timeout(plan: Plan, seen: Observed, now: datetime) -> Ending | None:
     """Return the end of a run whose clients run but do not register: the conductor does not know when they started."""
-    since, limit = starting.pods_run_since(plan, seen), plan.timeouts.ready_seconds
-    if since is None or seen.state is None or not (starting.is_gathering(plan, seen) and seen.conductor_in_charge):
+    since, limit = waiting.pods_run_since(plan, seen), plan.timeouts.ready_seconds
+    if since is None or seen.state is None or not (waiting.is_gathering(plan, seen) and seen.conductor_in_charge):
         return None
     missing, conductor = seen.state.missing, [pod.changed for pod in seen.conductor_pods if pod.changed]
     if not missing or age_seconds(max([since, *conductor]), now) <= limit:
         return None
     names = listed([f"client {client}" for client in missing])
     message = f"{names} did not register within timeouts.readySeconds ({limit} s)"
-    known = [text for client in missing[:_MAX_NAMES] if (text := readiness.client_problem(client, seen))]
+    known = [text for client in missing[:_MAX_NAMES] if (text := waiting.client_problem(client, seen))]
     return Ending.failure(Reason.CLIENTS_NOT_READY, ". ".join([message, *known]))
 
 
 def _provisioning_timeout(run: Run, plan: Plan, seen: Observed, settings: Settings, now: datetime) -> Ending | None:
     """Return the end of a run whose volumes or pods were not ready in time. Later, the conductor waits for clients."""
     limit = plan.timeouts.provision_seconds
-    if run.start_time is None or not starting.is_provisioning(plan, seen):
+    if run.start_time is None or not waiting.is_provisioning(plan, seen):
         return None
-    if readiness.waited_seconds(run, now) <= limit or _is_coming_back(run, plan, seen, now):
+    if waiting.waited_seconds(run, now) <= limit or _is_coming_back(run, plan, seen, now):
         return None
     if seen.refusal is not None and not seen.refusal.blocks_removal:
         return refused_too_long(seen.refusal, limit)
     storage = storage_of(run, seen, settings, now).fact()
-    fact = readiness.waiting_fact(storage, readiness.clients_fact(run, plan, seen), seen)
+    fact = waiting.waiting_fact(storage, waiting.clients_fact(run, plan, seen), seen)
     if fact.reason is Reason.STARTING:
-        fact = readiness.not_running_fact(plan, seen)
+        fact = waiting.not_running_fact(plan, seen)
     return not_ready_too_long(fact, limit)
 
 

@@ -1,26 +1,41 @@
 """What is observed of a run: facts read from the objects that carry its UID."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from hashlib import sha256
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from plimsoll.api.errors import SpecError
 from plimsoll.api.names import RESULT_KIND, RunPhase
+from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.state import RunState
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.children import Child, ClaimFact, JobFact, Object, PodFact, child_of, warnings_about
-from plimsoll.lifecycle.measured import Measured, ResultFact
-from plimsoll.lifecycle.members import Members
-from plimsoll.lifecycle.ownership import is_departing, is_of_run
-from plimsoll.lifecycle.platform import Platform
-from plimsoll.lifecycle.refusal import Refusal
+from plimsoll.lifecycle.children import (
+    Child,
+    ClaimFact,
+    JobFact,
+    Measured,
+    Members,
+    Object,
+    PodFact,
+    ResultFact,
+    child_of,
+    claim_fact,
+    is_departing,
+    is_of_run,
+    job_fact,
+    member,
+    pod_fact,
+    warnings_about,
+)
+from plimsoll.lifecycle.decision import Ending, Refusal
 from plimsoll.lifecycle.render.common import PLAN_FILE, STATE_FILE
+from plimsoll.lifecycle.run import Platform, Run, listed
 from plimsoll.plan.document import Plan, RunIdentity, load_plan
 
 Process = TypeVar("Process", JobFact, PodFact)
@@ -238,3 +253,85 @@ def _state(config_map: Object | None) -> RunState | None:
 def age_seconds(since: datetime | None, now: datetime) -> float:
     """Return the seconds since a time; 0 without one."""
     return (now - since).total_seconds() if since else 0.0
+
+
+_UNSHOWN = {"elapsed_seconds", "live", "prefill", "registered"}
+"""Fields of the conductor's state that no status shows; conductors and `kubectl plimsoll watch` read them."""
+
+_FACTS: Mapping[str, Callable[[Object], object]] = {
+    "Job": job_fact,
+    "Pod": pod_fact,
+    "PersistentVolumeClaim": claim_fact,
+}
+
+
+def noticeable(obj: Object, run_uid: str) -> object:
+    """Return a value that differs whenever a look at the run could notice a change of an object that carries its UID.
+
+    `obj` is a Job, a pod, a PVC or a ConfigMap.
+    """
+    kind = obj["kind"]
+    if kind in _FACTS:
+        return member(_FACTS[kind], run_uid, obj)
+    files = dict(obj.get("data") or {})
+    state = _shown(files.pop(STATE_FILE, ""))
+    metadata = obj["metadata"]
+    return metadata["uid"], "deletionTimestamp" in metadata, is_of_run(obj, run_uid), obj.get("immutable"), files, state
+
+
+def _shown(text: str) -> dict[str, Any] | str:
+    """Return what a status shows of a conductor's state; the text if it cannot be read."""
+    try:
+        return RunState.model_validate_json(text).model_dump(exclude=_UNSHOWN)
+    except ValidationError:
+        return text
+
+
+def obstacle(run: Run, seen: Observed) -> Ending | None:
+    """Return which existing or missing object makes a run impossible; None if none does."""
+    damage = _plan_damage(run, seen)
+    if damage:
+        return Ending.failure(Reason.PLAN_DAMAGED, f"the frozen plan is unusable: {damage}")
+    if seen.refusal is not None and seen.refusal.reason is Reason.NAME_TAKEN:
+        return Ending.failure(Reason.NAME_TAKEN, seen.refusal.message)
+    if seen.foreign_results:
+        message = (
+            f"results of an earlier run with this name exist ({listed(seen.foreign_results)}); delete them and the "
+            "run, or rename the run"
+        )
+        return Ending.failure(Reason.RESULTS_EXIST, message)
+    if seen.plan is None and seen.name_taken:
+        message = (
+            f"{seen.name_taken} does not belong to this run but occupies the plan's name; delete it and the run, or "
+            "rename the run"
+        )
+        return Ending.failure(Reason.NAME_TAKEN, message)
+    if seen.plan is None and run.start_time is not None:
+        message = "the ConfigMap with the frozen plan was deleted; delete the run and create it again"
+        return Ending.failure(Reason.PLAN_MISSING, message)
+    return None
+
+
+def name_still_taken(seen: Observed, limit: int) -> Ending:
+    """Return the end of a run whose name the objects of an earlier one keep occupying."""
+    first = seen.departing[0]
+    message = (
+        f"{first} of an earlier run with this name still exists after timeouts.provisionSeconds ({limit} s); check "
+        "its finalizers and create the run again once it is gone, or rename the run"
+    )
+    return Ending.failure(Reason.RESULTS_EXIST if first.startswith(RESULT_KIND) else Reason.NAME_TAKEN, message)
+
+
+def _plan_damage(run: Run, seen: Observed) -> str:
+    """Return why the existing plan is unusable, and the remedy; empty if it is usable."""
+    if seen.plan_problem:
+        return f"{seen.plan_problem}; delete the run and create it again"
+    if seen.plan is None or is_own_plan(run, seen):
+        return ""
+    return "its digest is not status.planSha256; delete the plan and the run, and create the run again"
+
+
+def is_own_plan(run: Run, seen: Observed) -> bool:
+    """Whether the operator created the plan. It records the digest first; older versions recorded none."""
+    recorded = run.status.get("planSha256")
+    return recorded == seen.plan_sha256 if recorded else run.start_time is not None

@@ -9,7 +9,7 @@ from statistics import fmean, median
 
 from plimsoll.api.names import ConditionType, Outcome, RunPhase
 from plimsoll.api.state import RunState
-from plimsoll.lifecycle.measured import TrialFact
+from plimsoll.lifecycle.children import TrialFact
 from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.run import Run
 from plimsoll.plan.document import Plan, Point

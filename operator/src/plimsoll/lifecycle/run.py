@@ -1,6 +1,6 @@
 """A `BenchmarkRun` as the operator sees it: identity, specification and the last status."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,11 +8,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from plimsoll.api.environment import PlatformEnvironment, StorageClassDescription
 from plimsoll.api.errors import SpecError
 from plimsoll.api.names import API_VERSION, RUN_KIND, ConditionStatus, ConditionType
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.run import BenchmarkRun, decode_run
 from plimsoll.api.status import Condition
+from plimsoll.lifecycle.children import Object, label
 from plimsoll.plan.document import RunIdentity
 
 
@@ -132,3 +134,85 @@ def _conditions(status: Mapping[str, Any]) -> Iterator[Condition]:
     for entry in status.get("conditions", []):
         with suppress(ValidationError):
             yield Condition.model_validate(entry)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number of things: `1 PVC`, `2 PVCs`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def are(number: int) -> str:
+    """Return the verb for that many things."""
+    return "is" if number == 1 else "are"
+
+
+def listed(items: Sequence[str], *, most: int = 3, separator: str = ", ") -> str:
+    """Return the first items and how many more there are: `a, b, c and 2 more`."""
+    shown = separator.join(items[:most])
+    if len(items) <= most:
+        return shown
+    return f"{shown}{separator.rstrip(', ')} and {len(items) - most} more"
+
+
+_MAX_PARAMETERS = 32
+MAX_DESCRIPTION_CHARACTERS = 256
+"""Maximum length of a text in a plan's environment."""
+
+_MAX_NAMES = 10
+
+_POD_SECURITY = "pod-security.kubernetes.io/enforce"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Platform:
+    """A cluster.
+
+    Attributes:
+        kubernetes: its version: `v1.34.0`.
+        storage_classes: by name.
+        storage: what the provider of the run's storage found; None if it has no survey.
+        pod_security: the level that the run's namespace enforces; empty if it has no label.
+
+    """
+
+    kubernetes: str
+    storage_classes: Mapping[str, Object]
+    storage: object | None = None
+    pod_security: str = ""
+
+
+def platform_of(
+    kubernetes: str,
+    storage_classes: Iterable[Object],
+    storage: object | None = None,
+    namespace: Object | None = None,
+) -> Platform:
+    """Return a cluster from its version, its StorageClasses, what the storage provider found, and the namespace."""
+    classes = {obj["metadata"]["name"]: obj for obj in storage_classes}
+    pod_security = label(namespace, _POD_SECURITY) if namespace else ""
+    return Platform(kubernetes=kubernetes, storage_classes=classes, storage=storage, pod_security=pod_security)
+
+
+def environment_of(platform: Platform, storage_class: str | None) -> PlatformEnvironment:
+    """Return what a plan records about a cluster and the run's StorageClass, bounded in size."""
+    return PlatformEnvironment(
+        kubernetes=platform.kubernetes[:MAX_DESCRIPTION_CHARACTERS],
+        storage_class=_described(platform.storage_classes[storage_class]) if storage_class is not None else None,
+    )
+
+
+def listed_storage_classes(platform: Platform) -> str:
+    """Return the names of the StorageClasses, for a message."""
+    return listed(sorted(platform.storage_classes), most=_MAX_NAMES) or "none"
+
+
+def _described(obj: Object) -> StorageClassDescription:
+    parameters = sorted((obj.get("parameters") or {}).items())[:_MAX_PARAMETERS]
+    return StorageClassDescription(
+        name=obj["metadata"]["name"],
+        provisioner=obj.get("provisioner"),
+        parameters={key: str(value)[:MAX_DESCRIPTION_CHARACTERS] for key, value in parameters},
+        reclaim_policy=obj.get("reclaimPolicy"),
+        volume_binding_mode=obj.get("volumeBindingMode"),
+        allow_volume_expansion=obj.get("allowVolumeExpansion"),
+    )

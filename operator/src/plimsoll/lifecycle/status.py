@@ -23,12 +23,11 @@ from plimsoll.api.status import (
     format_time,
     set_condition,
 )
-from plimsoll.lifecycle.decision import Fact, Situation, Stage
-from plimsoll.lifecycle.holding import hold_of
-from plimsoll.lifecycle.measured import OperationFact
+from plimsoll.lifecycle.children import OperationFact
+from plimsoll.lifecycle.decision import Fact, Refusal, Situation, Stage
 from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.outlook import estimated_end, is_late
-from plimsoll.lifecycle.refusal import Refusal
+from plimsoll.lifecycle.queue import hold_of
 from plimsoll.lifecycle.run import Run
 from plimsoll.measure.line.summary import headline_text, short_text
 from plimsoll.plan.document import Point

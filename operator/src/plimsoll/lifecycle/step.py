@@ -9,21 +9,30 @@ from typing import Any
 from plimsoll.api.names import API_VERSION, RUN_KIND, ConditionType
 from plimsoll.api.reasons.reason import Reason, UnknownReason
 from plimsoll.api.status import format_time
-from plimsoll.lifecycle import holding, planning, provisioning, readiness, status, teardown
-from plimsoll.lifecycle.actions import Action, Create, Delete
-from plimsoll.lifecycle.decision import Decision, Ending, Fact, Removal, Situation, Stage
+from plimsoll.lifecycle import provisioning, queue, status, teardown
+from plimsoll.lifecycle import provisioning as planning
+from plimsoll.lifecycle import waiting as readiness
+from plimsoll.lifecycle.decision import (
+    Action,
+    Create,
+    Decision,
+    Delete,
+    Ending,
+    Fact,
+    Refusal,
+    Removal,
+    Situation,
+    Stage,
+    events_of,
+)
 from plimsoll.lifecycle.endings import ending_of, not_ready_too_long, recorded_ending, refused_too_long, version_blocker
-from plimsoll.lifecycle.events import events_of
-from plimsoll.lifecycle.observed import Observed
-from plimsoll.lifecycle.obstacles import name_still_taken, obstacle
-from plimsoll.lifecycle.refusal import Refusal
-from plimsoll.lifecycle.render import documents
+from plimsoll.lifecycle.observed import Observed, name_still_taken, obstacle
+from plimsoll.lifecycle.render import common
 from plimsoll.lifecycle.render.common import PLAN_FILE
-from plimsoll.lifecycle.run import Run
+from plimsoll.lifecycle.run import Run, counted, listed
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.storage.registry import provider_of, storage_of
 from plimsoll.lifecycle.storage.seam import Storage
-from plimsoll.lifecycle.wording import counted, listed
 from plimsoll.plan.document import Plan
 
 _LOOK_AGAIN_SECONDS = 15.0
@@ -112,12 +121,12 @@ def _may_be_refused(run: Run, seen: Observed) -> bool:
 
 def _continue(run: Run, seen: Observed, plan: Plan, settings: Settings, now: datetime) -> Situation:
     """Suspend, wait or proceed, depending on the user and the queue."""
-    if run.is_suspended or holding.is_losing_place(run):
+    if run.is_suspended or queue.is_losing_place(run):
         return _suspend(run, seen, settings, now)
     storage = storage_of(run, seen, settings, now)
     if blocker := version_blocker(run, seen):
         return _leave_alone(run, seen, plan, storage, blocker)
-    if seen.ahead and (not seen.jobs or holding.has_lost_place(run)):
+    if seen.ahead and (not seen.jobs or queue.has_lost_place(run)):
         return _wait_for_turn(seen)
     return _proceed(run, seen, plan, settings, storage)
 
@@ -152,7 +161,7 @@ def _timeout_ending(seen: Observed, limit: int) -> Ending | None:
 def _store(run: Run, seen: Observed, plan: Plan) -> Situation:
     passes = f"{plan.repetitions} pass{'' if plan.repetitions == 1 else 'es'}"
     message = f"{counted(len(plan.points), 'point')}, {passes}"
-    config_map = documents.plan_config_map(run, plan)
+    config_map = common.plan_config_map(run, plan)
     digest = sha256(config_map["data"][PLAN_FILE].encode()).hexdigest()
     return replace(_refused(_planning(message, Create(obj=config_map)), seen), plan_sha256=digest)
 
@@ -220,8 +229,8 @@ def _leave_alone(run: Run, seen: Observed, plan: Plan, storage: Storage, blocker
 def _suspend(run: Run, seen: Observed, settings: Settings, now: datetime) -> Situation:
     actions = teardown.stop_load(seen)
     stopping = bool(seen.jobs or seen.pods)
-    lost = holding.place_lost(run, seen, settings, now)
-    keeps_until = holding.keeps_until(run, seen, settings, now) if lost is None else None
+    lost = queue.place_lost(run, seen, settings, now)
+    keeps_until = queue.keeps_until(run, seen, settings, now) if lost is None else None
     message = _suspended_message(run, keeps_until)
     if stopping:
         message = teardown.stopping_message(seen)

@@ -7,16 +7,14 @@ from dataclasses import replace
 from datetime import datetime
 
 from plimsoll.api.reasons.reason import Reason
-from plimsoll.lifecycle.actions import Action, deletion, deletions
 from plimsoll.lifecycle.children import PodFact
-from plimsoll.lifecycle.decision import Ending, Fact, Teardown
+from plimsoll.lifecycle.decision import Action, Ending, Fact, Teardown, deletion, deletions
 from plimsoll.lifecycle.observed import Observed, age_seconds
-from plimsoll.lifecycle.run import Run
+from plimsoll.lifecycle.run import Run, counted, listed
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.storage.claims import removable
 from plimsoll.lifecycle.storage.registry import storage_of
 from plimsoll.lifecycle.storage.seam import Storage
-from plimsoll.lifecycle.wording import counted, listed
 
 LOAD_GONE_SECONDS = 300
 """Seconds after a pod's deletion deadline from which on it cannot load the storage, wherever it is.

@@ -12,10 +12,9 @@ from itertools import groupby
 from plimsoll.kube.errors import ConflictError
 from plimsoll.kube.port import Kind, Kube, Object
 from plimsoll.kube.retry import persist
-from plimsoll.lifecycle.actions import Action, CheckSecret, CopyKeyring, Create, CreateSecret, Delete
-from plimsoll.lifecycle.children import label
+from plimsoll.lifecycle.children import belongs_to_same_run, is_departing, label
+from plimsoll.lifecycle.decision import Action, CheckSecret, CopyKeyring, Create, CreateSecret, Delete
 from plimsoll.lifecycle.naming import LABEL_RUN_UID
-from plimsoll.lifecycle.ownership import belongs_to_same_run, is_departing
 from plimsoll.reconcile.keyring import check_secret, copy_keyring
 from plimsoll.reconcile.refusals import TakenError
 

@@ -19,12 +19,10 @@ from typing import TypeVar
 from plimsoll.kube.errors import ForbiddenError, UnknownKindError
 from plimsoll.kube.port import Kind, Kube, Object
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.children import claim_fact, job_fact, pod_fact
-from plimsoll.lifecycle.measured import result_fact
-from plimsoll.lifecycle.members import Member, Members, member
+from plimsoll.lifecycle.children import Member, Members, claim_fact, job_fact, member, pod_fact, result_fact
 from plimsoll.lifecycle.observed import Observed, observe
-from plimsoll.lifecycle.platform import Platform, platform_of
-from plimsoll.lifecycle.storage.look import Found, Look, Query, UnansweredError
+from plimsoll.lifecycle.run import Platform, platform_of
+from plimsoll.lifecycle.storage.seam import Found, Look, Query, UnansweredError
 from plimsoll.plan.document import RunIdentity
 from plimsoll.reconcile.digests import RESULT, RESULTS_PAGE_SIZE, Digests
 from plimsoll.reconcile.kept import Kept

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from plimsoll.kube.port import Kind, Kube
-from plimsoll.lifecycle.children import Child, child_of
-from plimsoll.lifecycle.ownership import is_of_run
+from plimsoll.lifecycle.children import Child, child_of, is_of_run
 
 KEPT_SECONDS = 30.0
 """After which objects are read again, although the operator did nothing: somebody else may have deleted one."""

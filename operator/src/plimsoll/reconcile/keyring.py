@@ -6,7 +6,7 @@ from binascii import Error as Base64Error
 from plimsoll.ceph.conf import KEYRING_FILE, keyring
 from plimsoll.kube.errors import ForbiddenError
 from plimsoll.kube.port import Kind, Kube, Object
-from plimsoll.lifecycle.actions import CheckSecret, CopyKeyring
+from plimsoll.lifecycle.decision import CheckSecret, CopyKeyring
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
 from plimsoll.reconcile.refusals import KeyringError, KeyringRefusedError
 

@@ -12,8 +12,7 @@ from typing import Any, Generic, Protocol
 
 from plimsoll.kube.errors import ApiError, ForbiddenError, UnknownKindError
 from plimsoll.kube.port import Kube
-from plimsoll.lifecycle.actions import Event
-from plimsoll.lifecycle.decision import DecisionOf
+from plimsoll.lifecycle.decision import DecisionOf, Event
 from plimsoll.metrics.instruments import UNEXPECTED, Instruments
 from plimsoll.reconcile.records import Record, Records
 from plimsoll.reconcile.refusals import refusal_of

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from plimsoll.lifecycle.refusal import Refusal
+from plimsoll.lifecycle.decision import Refusal
 
 M = TypeVar("M")
 

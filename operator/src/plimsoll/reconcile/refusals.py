@@ -9,7 +9,7 @@ They extend `ApiError`, as those of `plimsoll.kube.errors` do:
 
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.kube.errors import ApiError, ConflictError, TerminatingError, TransientError
-from plimsoll.lifecycle.refusal import Refusal, reason_of_words
+from plimsoll.lifecycle.decision import Refusal, reason_of_words
 
 
 class TakenError(ApiError):

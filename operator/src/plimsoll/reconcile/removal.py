@@ -4,8 +4,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from plimsoll.kube.errors import ApiError, ForbiddenError, NotFoundError, UnknownKindError
-from plimsoll.lifecycle.actions import Action
-from plimsoll.lifecycle.decision import Fact
+from plimsoll.lifecycle.decision import Action, Fact
 from plimsoll.reconcile.reconciler import Logger, Reconciler, uid_of, wait_for_first
 from plimsoll.reconcile.refusals import refusal_of
 from plimsoll.reconcile.steps import Body, M, RemovalSteps, S, T

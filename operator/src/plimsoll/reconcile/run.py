@@ -9,13 +9,10 @@ from plimsoll.api.names import API_VERSION, RUN_KIND, ConditionType
 from plimsoll.api.status import format_time
 from plimsoll.kube.errors import ForbiddenError
 from plimsoll.kube.port import Kind, Kube
-from plimsoll.lifecycle.actions import Action
-from plimsoll.lifecycle.admission import Entry, ahead_of, entry_of
-from plimsoll.lifecycle.decision import Decision, Removal
+from plimsoll.lifecycle.decision import Action, Decision, Refusal, Removal
 from plimsoll.lifecycle.observed import Observed
-from plimsoll.lifecycle.platform import Platform
-from plimsoll.lifecycle.refusal import Refusal
-from plimsoll.lifecycle.run import Run, run_of
+from plimsoll.lifecycle.queue import Entry, ahead_of, entry_of
+from plimsoll.lifecycle.run import Platform, Run, run_of
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.step import needs_platform, step, step_deletion, step_deletion_unseen, step_unseen
 from plimsoll.lifecycle.storage.registry import look_of, survey_of

@@ -5,9 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from plimsoll.kube.port import Kind
-from plimsoll.lifecycle.actions import Action
-from plimsoll.lifecycle.decision import DecisionOf, Removal
-from plimsoll.lifecycle.refusal import Refusal
+from plimsoll.lifecycle.decision import Action, DecisionOf, Refusal, Removal
 from plimsoll.reconcile.records import Record, Records
 
 Body = Mapping[str, Any]

@@ -8,8 +8,7 @@ from hypothesis import given
 
 from plimsoll.api.file_system import FileSystem
 from plimsoll.api.pools import Pool
-from plimsoll.lifecycle.rook.budget import fitting_file_system, fitting_placement_groups, why_over_budget
-from plimsoll.lifecycle.rook.feasibility import Osd
+from plimsoll.lifecycle.ceph.rook_survey import Osd, fitting_file_system, fitting_placement_groups, why_over_budget
 
 
 def osds(count: int, *, device_class: str = "ssd", available: bool = True) -> tuple[Osd, ...]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from plimsoll.api.run import Gates
-from plimsoll.lifecycle.rook.cluster import cluster_fact, why_unusable
+from plimsoll.lifecycle.ceph.rook_facts import cluster_fact, why_unusable
 
 REEF = "ceph version 18.2.7 (6b0e988052ec84cf2d4a54ff9bbbc5e720b621ad) reef (stable)"
 QUINCY = "ceph version 17.2.7 (b12291d110049b2f35e32e0de30d70e9a4c060d2) quincy (stable)"

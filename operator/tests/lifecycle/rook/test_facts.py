@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
+from plimsoll.lifecycle.ceph.rook import removal_fact
+from plimsoll.lifecycle.ceph.rook_facts import RookFact, readiness_fact, rook_fact, why_not_existing
 from plimsoll.lifecycle.children import warnings_on
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
-from plimsoll.lifecycle.rook.facts import RookFact, readiness_fact, rook_fact, why_not_existing
-from plimsoll.lifecycle.rook.removal import removal_fact
 from support.ceph_runs import ceph_run, made_in_rook
 
 ROOK = Path(__file__).parents[2] / "golden" / "rook-1.18.11"

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 
 from plimsoll.api.pools import Pool
-from plimsoll.lifecycle.rook.budget import fitting_placement_groups
-from plimsoll.lifecycle.rook.feasibility import (
+from plimsoll.lifecycle.ceph.rook_survey import (
+    fitting_placement_groups,
     operator_namespace,
     osds_of,
     placement_groups,

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
+from plimsoll.lifecycle.ceph.rook import deletion_blocker
+from plimsoll.lifecycle.ceph.rook_facts import cluster_fact, rook_fact
 from plimsoll.lifecycle.decision import Fact
-from plimsoll.lifecycle.rook.cluster import cluster_fact
-from plimsoll.lifecycle.rook.facts import rook_fact
-from plimsoll.lifecycle.rook.removal import deletion_blocker
 
 ENDED = datetime(2026, 11, 21, 8, 55, 0, tzinfo=UTC)
 INACTIVE = {"message": "Reduced data availability: 1 pg inactive, 1 pg incomplete", "severity": "HEALTH_WARN"}

@@ -2,8 +2,7 @@
 
 import pytest
 
-from plimsoll.lifecycle.render import teardown
-from plimsoll.lifecycle.rook.render import (
+from plimsoll.lifecycle.ceph.rook_render import (
     KEY_SECRETS,
     key_secrets,
     metadata_size,
@@ -12,6 +11,7 @@ from plimsoll.lifecycle.rook.render import (
     storage_class,
     users,
 )
+from plimsoll.lifecycle.render import teardown
 from support.ceph_runs import SETTINGS, UID, ceph_run
 
 BASE = "plimsoll-rook-images-f94acc63"

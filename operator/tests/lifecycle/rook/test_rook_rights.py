@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from plimsoll.lifecycle.rook.render import KEY_SECRETS
+from plimsoll.lifecycle.ceph.rook_render import KEY_SECRETS
 
 MANIFESTS = Path(__file__).parents[4] / "manifests"
 

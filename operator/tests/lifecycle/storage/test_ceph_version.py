@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from plimsoll.lifecycle.settings import Settings
-from plimsoll.lifecycle.storage.look import Look, Query, UnansweredError
 from plimsoll.lifecycle.storage.registry import versions_of
+from plimsoll.lifecycle.storage.seam import Look, Query, UnansweredError
 
 SETTINGS = Settings(runner_image="r", rook_clusters={"rook/a": ("bench",), "rook/b": ("*",), "rook/secret": ()})
 REEF, SQUID = "ceph version 18.2.7 (a) reef (stable)", "ceph version 19.2.0 (b) squid (stable)"

@@ -7,10 +7,9 @@ from typing import ClassVar
 import pytest
 
 from plimsoll.api.reasons.reason import Reason
-from plimsoll.lifecycle.actions import Action, Create
-from plimsoll.lifecycle.decision import Fact, Teardown
+from plimsoll.lifecycle.ceph.common import ExternalObjects
+from plimsoll.lifecycle.decision import Action, Create, Fact, Teardown
 from plimsoll.lifecycle.observed import Observed
-from plimsoll.lifecycle.storage.ceph.facts import ExternalObjects
 from plimsoll.lifecycle.storage.claims import Claims
 from plimsoll.lifecycle.storage.registry import provider_of
 from plimsoll.lifecycle.storage.seam import Resource, Storage, View

@@ -6,7 +6,7 @@ from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import Clients
 from plimsoll.api.volume import Volume
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.render import burning, caches, ceph, placement
+from plimsoll.lifecycle.render import ceph, common, helpers
 from plimsoll.lifecycle.render.agent_options import agent_options
 from plimsoll.lifecycle.render.common import (
     NOT_EVICTED,
@@ -104,7 +104,7 @@ def assignment(run: Run, plan: Plan, settings: Settings, *, client: int, attempt
         volume=_claimed_volume(plan, client) or ceph.image(plan, client),
         rados=ceph.rados(plan, client),
         osd_keyring=ceph.osd_keyring(plan, client),
-        caches=caches.dropping(plan),
+        caches=helpers.dropping(plan),
         termination_log=TERMINATION_LOG,
     )
 
@@ -123,7 +123,7 @@ def _pod(run: Run, plan: Plan, settings: Settings, assigned: Assignment) -> Json
     spec = pod_spec(
         grace_seconds=5,
         user=user,
-        **placement.of_member(run, plan, wanted, client),
+        **common.of_member(run, plan, wanted, client),
         tolerations=[*_node_gone_tolerations(), *(dict(toleration) for toleration in wanted.tolerations)],
         imagePullSecrets=[{"name": secret.name} for secret in wanted.image_pull_secrets],
         containers=[_container(run, plan, settings, assigned, user=user)],
@@ -154,7 +154,7 @@ def _container(run: Run, plan: Plan, settings: Settings, assigned: Assignment, *
             {"name": "scratch", "mountPath": SCRATCH_MOUNT},
             TMP_MOUNT,
             *ceph.client_mounts(plan, assigned.client),
-            *burning.mounts(plan, assigned.client),
+            *helpers.burner_mounts(plan, assigned.client),
         ],
     }
     if has_device(plan, assigned.client):
@@ -165,7 +165,10 @@ def _container(run: Run, plan: Plan, settings: Settings, assigned: Assignment, *
 
 
 def _variables(run: Run, plan: Plan, client: int) -> dict[str, str]:
-    return {**(ceph.ENVIRONMENT if ceph.uses_ceph(plan, client) else {}), **burning.environment(run, plan, client)}
+    return {
+        **(ceph.ENVIRONMENT if ceph.uses_ceph(plan, client) else {}),
+        **helpers.burner_environment(run, plan, client),
+    }
 
 
 def _service_account(plan: Plan) -> str:
@@ -224,7 +227,7 @@ def _volumes(run: Run, plan: Plan, client: int) -> list[Json]:
         {"name": "scratch", "emptyDir": {"sizeLimit": "1Gi"}},
         {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}},
         *ceph.client_volumes(run, plan, client),
-        *burning.volumes(plan, client),
+        *helpers.burner_volumes(plan, client),
     ]
     if _mounts_claim(plan, client) and plan.volume is not None:
         claim_name = _claim_name(run, plan.volume, client)

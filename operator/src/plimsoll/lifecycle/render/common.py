@@ -4,8 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from plimsoll.api.names import API_VERSION, RESULT_KIND
+from plimsoll.api.run import Clients
+from plimsoll.api.servers import Servers
+from plimsoll.api.state import RunState
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.run import Run
+from plimsoll.plan.document import CephTarget, Plan, Point
+from plimsoll.plan.estimate import most_trials
 
 PLAN_FILE = "plan.json"
 STATE_FILE = "state.json"
@@ -126,3 +131,120 @@ def environment(values: Mapping[str, str], fields: Mapping[str, str]) -> list[Js
     plain = [{"name": name, "value": value} for name, value in values.items()]
     downward = [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields.items()]
     return [*plain, *downward]
+
+
+def plan_config_map(run: Run, plan: Plan) -> Json:
+    """Return the frozen plan. It is immutable: an upgrade of the operator cannot change a running plan."""
+    return manifest(
+        "ConfigMap",
+        metadata(run, naming.plan_config_map(run.name), component="plan"),
+        immutable=True,
+        data={PLAN_FILE: plan.model_dump_json(indent=1)},
+    )
+
+
+def state_config_map(run: Run) -> Json:
+    """Return the ConfigMap for the conductor's state."""
+    state = metadata(run, naming.state_config_map(run.name), component="state")
+    # A conductor of an earlier version, frozen in the plan, rejects unknown fields.
+    text = RunState().model_dump_json(exclude={"gathered"})
+    return manifest("ConfigMap", state, data={STATE_FILE: text})
+
+
+def session_secret(run: Run) -> Json:
+    """Return the session secret without data, which is generated at its creation."""
+    return empty_secret(metadata(run, naming.session_secret(run.name, run.uid), component="session"))
+
+
+def result(run: Run, plan: Plan, point: Point) -> Json:
+    """Return a point's result before it is measured: its identity."""
+    is_retained = run.document is not None and run.document.spec.results == "Retain"
+    labels = {naming.LABEL_WORKLOAD: point.workload}
+    name = naming.result(run.name, point.name)
+    spec = {
+        "run": run.name,
+        "runUid": run.uid,
+        "point": point.name,
+        "workload": point.workload,
+        "tool": point.tool,
+        "label": point.label,
+        "parameters": point.parameters,
+        "clients": point.clients,
+        "runtimeSeconds": point.runtime_seconds,
+        "rampSeconds": point.ramp_seconds,
+        "repetitions": most_trials(plan, point),
+    }
+    if point.line is not None:
+        spec["line"] = point.line.model_dump(mode="json", by_alias=True)
+    return manifest(
+        RESULT_KIND, metadata(run, name, component="result", owned=not is_retained, labels=labels), spec=spec
+    )
+
+
+_HOST = "kubernetes.io/hostname"
+_OSD = {"app": "rook-ceph-osd"}
+"""Label of the pods of OSDs. Source: Rook, pkg/operator/ceph/cluster/osd."""
+
+
+def of_member(run: Run, plan: Plan, clients: Clients, number: int) -> Json:
+    """Return the parts of a pod's specification that choose its node."""
+    if plan.servers is not None and plan.is_server(number):
+        return _of_server(run, plan.servers, plan.ceph)
+    selector = _clients(run, plan)
+    return {
+        "nodeSelector": dict(clients.node_selector),
+        "topologySpreadConstraints": [_spread(selector, is_required=clients.spread == "Required")],
+    }
+
+
+def _of_server(run: Run, servers: Servers, ceph: CephTarget | None) -> Json:
+    """Return the placement of a server.
+
+    A required spread counts all nodes that the node selector matches. Nodes that the affinity to other pods excludes
+    would always have the fewest servers, so that no node could ever have a second one.
+    """
+    is_selected = servers.placement == "Selected"
+    placed: Json = {
+        "nodeSelector": dict(servers.node_selector),
+        "topologySpreadConstraints": [_spread(_servers(run), is_required=is_selected)],
+    }
+    if is_selected:
+        return placed
+    term = _beside_osds(ceph) if servers.placement == "StorageNodes" else {"labelSelector": _not_servers(run)}
+    required = [{**term, "topologyKey": _HOST}]
+    return {**placed, "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}}
+
+
+def _beside_osds(ceph: CephTarget | None) -> Json:
+    # The specification is refused without a Rook cluster.
+    namespaces = [ceph.rook.namespace] if ceph is not None and ceph.rook is not None else []
+    return {"labelSelector": {"matchLabels": dict(_OSD)}, "namespaces": namespaces}
+
+
+def _spread(selector: Json, *, is_required: bool) -> Json:
+    """Return the constraint that allows at most one more of the selected pods on a node than on any other."""
+    return {
+        "maxSkew": 1,
+        "topologyKey": _HOST,
+        "whenUnsatisfiable": "DoNotSchedule" if is_required else "ScheduleAnyway",
+        "nodeTaintsPolicy": "Honor",
+        "labelSelector": selector,
+    }
+
+
+def _clients(run: Run, plan: Plan) -> Json:
+    """Return the selector of the clients' pods, without servers."""
+    return _not_servers(run) if plan.servers else {"matchLabels": _members(run)}
+
+
+def _not_servers(run: Run) -> Json:
+    other = {"key": naming.LABEL_ROLE, "operator": "DoesNotExist"}
+    return {"matchLabels": _members(run), "matchExpressions": [other]}
+
+
+def _servers(run: Run) -> Json:
+    return {"matchLabels": {**_members(run), naming.LABEL_ROLE: naming.SERVER}}
+
+
+def _members(run: Run) -> dict[str, str]:
+    return {naming.LABEL_RUN_UID: run.uid, naming.LABEL_COMPONENT: naming.CLIENT}

@@ -3,7 +3,7 @@
 from plimsoll.api.names import GROUP
 from plimsoll.api.run import Clients
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.render import caches, ceph
+from plimsoll.lifecycle.render import ceph, helpers
 from plimsoll.lifecycle.render.common import (
     NOT_EVICTED,
     PLAN_FILE,
@@ -135,7 +135,7 @@ def _pod(run: Run, plan: Plan, settings: Settings) -> Json:
             session_volume(run, {name: name for name in (CERTIFICATE_FILE, KEY_FILE, token_file)}),
             {"name": "tmp", "emptyDir": {}},
             *(ceph.volumes(run, plan.ceph, naming.CONDUCTOR) if plan.ceph else ()),
-            *caches.volumes(plan),
+            *helpers.caches_volumes(plan),
         ],
     )
     if clients.priority_class_name:
@@ -162,7 +162,7 @@ def _container(run: Run, plan: Plan, settings: Settings) -> Json:
             {
                 "PLIMSOLL_METRICS_PORT": str(settings.metrics_port),
                 **(ceph.ENVIRONMENT if plan.ceph else {}),
-                **caches.environment(plan),
+                **helpers.caches_environment(plan),
             },
             {"PLIMSOLL_EPOCH": "metadata.uid", **({"PLIMSOLL_JOB": _JOB_UID} if plan.early_conductor else {})},
         ),
@@ -177,7 +177,7 @@ def _container(run: Run, plan: Plan, settings: Settings) -> Json:
             SESSION_MOUNT,
             TMP_MOUNT,
             *(ceph.mounts() if plan.ceph else ()),
-            *caches.mounts(plan),
+            *helpers.caches_mounts(plan),
         ],
     }
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from plimsoll.ceph.conf import monitor_keys
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.render import burning, caches, ceph
+from plimsoll.lifecycle.render import ceph, helpers
 from plimsoll.lifecycle.render.common import Json, manifest, metadata
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
@@ -42,8 +42,8 @@ def _client_policy(run: Run, plan: Plan, settings: Settings) -> Json:
             DNS,
             {"to": [peer(run, naming.CONDUCTOR)], "ports": [{"port": settings.port, "protocol": "TCP"}]},
             *_to_ceph(plan),
-            *caches.egress(plan),
-            *burning.egress(plan),
+            *helpers.caches_egress(plan),
+            *helpers.burner_egress(plan),
             *({"to": [peer(run, naming.CLIENT)], **one} for one in ports),
         ],
     )

@@ -4,14 +4,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
+from plimsoll.lifecycle.ceph.direct import CephProvider
+from plimsoll.lifecycle.ceph.rook import RookProvider
 from plimsoll.lifecycle.observed import Observed
-from plimsoll.lifecycle.rook.provider import RookProvider
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
-from plimsoll.lifecycle.storage.ceph.provider import CephProvider
-from plimsoll.lifecycle.storage.look import Look
-from plimsoll.lifecycle.storage.namespaces import Namespaces, Outside, creates_claims, look_outside
-from plimsoll.lifecycle.storage.seam import Provider, Storage, StorageSpec, View
+from plimsoll.lifecycle.storage.claims import Namespaces, Outside, creates_claims, look_outside
+from plimsoll.lifecycle.storage.seam import Look, Provider, Storage, StorageSpec, View
 from plimsoll.lifecycle.storage.storage_class import NoStorageProvider, StorageClassProvider
 
 PROVIDERS: tuple[Provider, ...] = (RookProvider(), CephProvider(), StorageClassProvider(), NoStorageProvider())

@@ -5,22 +5,61 @@ forwards to provision and backwards to tear down. Only a provider knows the reso
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from plimsoll.api.environment import PlatformEnvironment
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.run import BenchmarkRun
-from plimsoll.lifecycle.actions import Action
-from plimsoll.lifecycle.decision import Ending, Fact, Teardown
+from plimsoll.lifecycle.children import Object
+from plimsoll.lifecycle.decision import Action, Ending, Fact, Teardown
 from plimsoll.lifecycle.observed import Observed
-from plimsoll.lifecycle.platform import Platform, environment_of
-from plimsoll.lifecycle.run import Run
+from plimsoll.lifecycle.run import Platform, Run, environment_of
 from plimsoll.lifecycle.settings import Settings
-from plimsoll.lifecycle.storage.look import Look
 from plimsoll.plan.document import Plan
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """A query for the object with a name, or for all objects with these labels and fields.
+
+    Attributes:
+        namespace: empty for all namespaces, and for a cluster-scoped kind.
+        name: empty for all names.
+
+    """
+
+    api_version: str
+    kind: str
+    namespace: str = ""
+    name: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+
+Answers: TypeAlias = Sequence[Sequence[Object]]
+"""The objects found, query by query."""
+
+Look: TypeAlias = Generator[Sequence[Query], Answers, Found]
+"""A look yields batches of queries. The queries of one batch are sent concurrently."""
+
+
+class UnansweredError(Exception):
+    """A query without an answer. A look that can do without it catches this; `reason` is for people.
+
+    `is_forbidden`: the operator lacks a permission. Otherwise the API server does not know the kind.
+    """
+
+    def __init__(self, reason: str, *, is_forbidden: bool) -> None:
+        """Record why."""
+        self.reason = reason
+        self.is_forbidden = is_forbidden
+        super().__init__(reason)
+
 
 StorageSpec = Mapping[str, Any]
 """`spec.storage` as stored, of which this version may understand only a part."""

@@ -6,8 +6,7 @@ from plimsoll.api.environment import PlatformEnvironment, StorageClassDescriptio
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.lifecycle.decision import Ending
-from plimsoll.lifecycle.platform import Platform, environment_of, listed_storage_classes
-from plimsoll.lifecycle.run import Run
+from plimsoll.lifecycle.run import Platform, Run, environment_of, listed_storage_classes
 from plimsoll.lifecycle.storage.claims import Claims
 from plimsoll.lifecycle.storage.seam import Provider, Resource, StorageSpec, View
 from plimsoll.plan.document import Plan

@@ -12,9 +12,7 @@ from pydantic import ValidationError
 from plimsoll.api.names import API_VERSION, SUITE_KIND
 from plimsoll.api.suite_status import BenchmarkSuiteStatus
 from plimsoll.kube.port import Kind, Kube
-from plimsoll.lifecycle.actions import Event
-from plimsoll.lifecycle.decision import DecisionOf
-from plimsoll.lifecycle.refusal import Refusal
+from plimsoll.lifecycle.decision import DecisionOf, Event, Refusal
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.reconcile.reconciler import Reconciler
 from plimsoll.reconcile.records import Record, Records

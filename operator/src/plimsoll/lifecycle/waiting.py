@@ -7,14 +7,42 @@ from plimsoll.api.names import ConditionType
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.reasons.table import REFUSALS
 from plimsoll.lifecycle.children import JobFact, PodFact
-from plimsoll.lifecycle.decision import Fact
+from plimsoll.lifecycle.decision import Fact, reason_of_words
 from plimsoll.lifecycle.observed import Observed
-from plimsoll.lifecycle.refusal import reason_of_words
-from plimsoll.lifecycle.run import Run
-from plimsoll.lifecycle.starting import is_provisioning
+from plimsoll.lifecycle.run import Run, counted, listed
 from plimsoll.lifecycle.storage.registry import provider_of
-from plimsoll.lifecycle.wording import counted, listed
 from plimsoll.plan.document import Plan
+
+
+def all_pods_run(plan: Plan, seen: Observed) -> bool:
+    """Whether the newest pod of every client is running."""
+    pods = [seen.client_pod(client) for client in range(plan.members)]
+    return all(pod is not None and pod.phase == "Running" for pod in pods)
+
+
+def all_pods_are_scheduled(plan: Plan, seen: Observed) -> bool:
+    """Whether the newest pod of every client has a node."""
+    pods = [seen.client_pod(client) for client in range(plan.members)]
+    return all(pod is not None and pod.node for pod in pods)
+
+
+def is_provisioning(plan: Plan, seen: Observed) -> bool:
+    """Whether the run still waits for volumes and pods, which may take `provisionSeconds`."""
+    if seen.conductor_job is None:
+        return True
+    return is_gathering(plan, seen) and not all_pods_run(plan, seen)
+
+
+def is_gathering(plan: Plan, seen: Observed) -> bool:
+    """Whether the conductor's Job exists, but not all clients have registered with a conductor of it."""
+    return plan.early_conductor and seen.conductor_job is not None and not seen.has_gathered
+
+
+def pods_run_since(plan: Plan, seen: Observed) -> datetime | None:
+    """Return since when the newest pods of all clients have been running; None if they are not."""
+    pods = [seen.client_pod(client) for client in range(plan.members)]
+    times = [pod.changed or pod.created for pod in pods if pod is not None and pod.phase == "Running"]
+    return max(times) if len(times) == plan.members else None
 
 
 def clients_fact(run: Run, plan: Plan, seen: Observed) -> Fact:

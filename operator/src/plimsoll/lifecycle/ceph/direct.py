@@ -5,15 +5,18 @@ from typing import ClassVar
 
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.ceph.conf import monitor_keys
+from plimsoll.lifecycle.ceph.common import (
+    Access,
+    CephResource,
+    ExternalObjects,
+    Leftovers,
+    Record,
+    Unseen,
+    look_at_ceph,
+)
 from plimsoll.lifecycle.decision import Fact
-from plimsoll.lifecycle.storage.ceph.access import Access
-from plimsoll.lifecycle.storage.ceph.facts import ExternalObjects
-from plimsoll.lifecycle.storage.ceph.leftovers import Leftovers
-from plimsoll.lifecycle.storage.ceph.look import look_at_ceph
-from plimsoll.lifecycle.storage.ceph.resources import CephResource, Record, Unseen
 from plimsoll.lifecycle.storage.claims import Claims
-from plimsoll.lifecycle.storage.look import Look
-from plimsoll.lifecycle.storage.seam import Provider, Resource, StorageSpec, View
+from plimsoll.lifecycle.storage.seam import Look, Provider, Resource, StorageSpec, View
 
 
 class CephProvider(Provider):

@@ -1,0 +1,499 @@
+"""How a run's pods reach Ceph: keys and the monitors' addresses."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from plimsoll.api.errors import SpecError
+from plimsoll.api.reasons.reason import Reason
+from plimsoll.api.status import format_time
+from plimsoll.ceph.conf import monitors_of
+from plimsoll.ceph.file_systems import EXIT_PURGING
+from plimsoll.lifecycle import naming
+from plimsoll.lifecycle.ceph.rook_facts import (
+    POOL_KINDS,
+    ClusterFact,
+    RookFact,
+    cluster_fact,
+    inactive_groups,
+    rook_fact,
+)
+from plimsoll.lifecycle.ceph.rook_render import CEPH_CLIENT
+from plimsoll.lifecycle.ceph.rook_survey import operator_namespace
+from plimsoll.lifecycle.children import (
+    Child,
+    JobFact,
+    Object,
+    PodFact,
+    child_of,
+    is_external_object_of,
+    is_of_run,
+    job_fact,
+    pod_fact,
+    warnings_on,
+)
+from plimsoll.lifecycle.decision import Action, CheckSecret, CopyKeyring, Create, Fact, Teardown, deletion, deletions
+from plimsoll.lifecycle.observed import age_seconds, is_own_plan
+from plimsoll.lifecycle.render import ceph as render_ceph
+from plimsoll.lifecycle.render import teardown as render_teardown
+from plimsoll.lifecycle.render.common import Json
+from plimsoll.lifecycle.render.teardown import TeardownRecord, awaits_purge, keyring_secret, read_record
+from plimsoll.lifecycle.storage.seam import Look, Query, Resource, View
+from plimsoll.plan.ceph import ceph_target
+from plimsoll.plan.document import CephTarget, Plan, RunIdentity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExternalObjects:
+    """The objects, and what Rook reports about its cluster.
+
+    Attributes:
+        kinds_problem: why Rook's objects cannot be read, with the remedy: unknown kinds, or missing permissions; empty
+            if they can be read.
+        cluster: the CephCluster; None if it does not exist, or without Rook.
+        monitors: field `data` of Rook's ConfigMap with their addresses; empty without Rook.
+        rook_operator: namespace of Rook's operator; known only while a StorageClass has to be created.
+        pools: the run's CephBlockPools, or its CephFilesystem.
+        users: the run's CephClients.
+        all_users: every CephClient in Rook's namespace.
+        storage_class: the run's own; None if there is none.
+        volumes: PersistentVolumes of a StorageClass of that name, even if it is gone, that are deleted with their PVCs:
+            names, and which PVC each is bound to.
+        volume_warning: the newest warning about one of them; empty if there is none.
+        claimed_by_others: those of them that are bound to PVCs of others: any user can create one for a StorageClass.
+        record: ConfigMap with what the run may leave in Ceph; None if it does not exist.
+        recorded: its content; None if it cannot be read.
+        keyring: Secret of the teardown Job; None if it does not exist.
+        network_policy: of the teardown Job; None if it does not exist.
+        jobs: teardown Jobs.
+        purge_awaited: whether they wait until Ceph has purged the volumes of the run's own file system, as those of
+            earlier versions do not.
+        pods: of these Jobs.
+        warnings: UID of such a Job -> the newest warning about it.
+
+    """
+
+    kinds_problem: str = ""
+    cluster: Object | None = None
+    monitors: str = ""
+    rook_operator: str = ""
+    pools: tuple[RookFact, ...] = ()
+    users: tuple[RookFact, ...] = ()
+    all_users: tuple[Object, ...] = ()
+    storage_class: Child | None = None
+    volumes: tuple[str, ...] = ()
+    volume_warning: str = ""
+    claimed_by_others: tuple[str, ...] = ()
+    record: Child | None = None
+    recorded: TeardownRecord | None = None
+    keyring: Child | None = None
+    network_policy: Child | None = None
+    jobs: tuple[JobFact, ...] = ()
+    purge_awaited: bool = True
+    pods: tuple[PodFact, ...] = ()
+    warnings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the run has nothing there."""
+        return not (self.kept or self.jobs or self.pods or self.network_policy)
+
+    @property
+    def cluster_fact(self) -> ClusterFact | None:
+        """Return the facts about the CephCluster; None if it does not exist, or without Rook."""
+        return None if self.cluster is None else cluster_fact(self.cluster)
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Return the names of pools, users, StorageClass, and what their removal needs."""
+        rook = [fact.child for fact in (*self.pools, *self.users)]
+        held = [child for child in (self.storage_class, self.keyring, self.record) if child is not None]
+        return tuple(f"{child.kind} {child.name}" for child in (*rook, *held))
+
+
+def external_objects_of(
+    objects: Iterable[Object],
+    *,
+    run: RunIdentity,
+    cluster: Object | None = None,
+    monitors: str = "",
+    events: Sequence[Object] = (),
+    kinds_problem: str = "",
+) -> ExternalObjects:
+    """Return the facts about the run's objects among objects of any kind and owner."""
+    everything = list(objects)
+    own = [obj for obj in everything if is_external_object_of(obj, run.name, run.uid)]
+    pods = [obj for obj in everything if obj["kind"] == "Pod" and is_of_run(obj, run.uid)]
+    jobs = [obj for obj in own if obj["kind"] == "Job"]
+    warnings = warnings_on(own, events)
+    storage_class = naming.storage_class(run.name, run.uid)
+    volumes = [obj for obj in everything if _is_deleted_with_claim(obj, storage_class)]
+    records = [obj for obj in own if obj["kind"] == "ConfigMap"]
+    deployments = [obj for obj in everything if obj["kind"] == "Deployment"]
+    return ExternalObjects(
+        kinds_problem=kinds_problem,
+        cluster=cluster,
+        monitors=monitors,
+        rook_operator=operator_namespace(deployments, "") if deployments else "",
+        pools=tuple(rook_fact(obj, warnings) for obj in own if obj["kind"] in POOL_KINDS),
+        users=tuple(rook_fact(obj, warnings) for obj in own if obj["kind"] == CEPH_CLIENT),
+        all_users=tuple(obj for obj in everything if obj["kind"] == CEPH_CLIENT),
+        storage_class=_child(own, "StorageClass", storage_class),
+        volumes=tuple(map(_named, volumes)),
+        volume_warning=next(iter(warnings_on(volumes, events).values()), ""),
+        claimed_by_others=tuple(_named(obj) for obj in volumes if _is_claimed_by_others(obj, run)),
+        record=next(map(child_of, records), None),
+        recorded=_recorded(records, run),
+        keyring=_child(own, "Secret", naming.teardown(run.uid)),
+        network_policy=_child(own, "NetworkPolicy", naming.teardown(run.uid)),
+        jobs=tuple(map(job_fact, jobs)),
+        purge_awaited=all(map(awaits_purge, jobs)),
+        pods=tuple(map(pod_fact, pods)),
+        warnings=warnings,
+    )
+
+
+def _recorded(records: Sequence[Object], run: RunIdentity) -> TeardownRecord | None:
+    for config_map in records:
+        with suppress(SpecError):
+            record = read_record(config_map)
+            if record.run == run:
+                return record
+    return None
+
+
+def _child(own: Iterable[Object], kind: str, name: str) -> Child | None:
+    found = (obj for obj in own if obj["kind"] == kind and obj["metadata"]["name"] == name)
+    return next(map(child_of, found), None)
+
+
+def _is_deleted_with_claim(obj: Object, storage_class: str) -> bool:
+    """Whether an object is a PersistentVolume of that StorageClass and is deleted with its PVC."""
+    spec = obj.get("spec", {})
+    of_class = obj["kind"] == "PersistentVolume" and spec.get("storageClassName") == storage_class
+    return bool(of_class and spec.get("persistentVolumeReclaimPolicy") != "Retain")
+
+
+def _is_claimed_by_others(volume: Object, run: RunIdentity) -> bool:
+    """Whether a PersistentVolume is bound to a PVC that is, by its name, not one of the run's."""
+    claim = volume.get("spec", {}).get("claimRef") or {}
+    if volume.get("status", {}).get("phase") != "Bound" or not claim:
+        return False
+    name = str(claim.get("name", ""))
+    client = name.rpartition("-")[2]
+    own = name == naming.shared_claim(run.name) or (
+        client.isdecimal() and name == naming.client_claim(run.name, int(client))
+    )
+    return not (own and claim.get("namespace") == run.namespace)
+
+
+def _named(volume: Object) -> str:
+    """Return the name of a PersistentVolume, and the PVC it is bound to; one whose PVC is gone is no longer bound."""
+    name, claim = str(volume["metadata"]["name"]), volume.get("spec", {}).get("claimRef") or {}
+    bound = volume.get("status", {}).get("phase") == "Bound"
+    return f"{name} (claimed by {claim.get('namespace')}/{claim.get('name')})" if bound and claim else name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CephResource(Resource):
+    """A resource of an admitted run on Ceph."""
+
+    view: View
+    there: ExternalObjects
+
+    @property
+    def plan(self) -> Plan:
+        """Return the frozen plan.
+
+        Raises:
+            ValueError: there is none.
+
+        """
+        if self.view.plan is None:
+            raise ValueError(f"run {self.view.run.name} has no plan")
+        return self.view.plan
+
+    @property
+    def target(self) -> CephTarget:
+        """Return the run's part of the Ceph cluster.
+
+        Raises:
+            ValueError: the frozen plan names no Ceph cluster.
+
+        """
+        if self.plan.ceph is None:
+            raise ValueError(f"the plan of run {self.view.run.name} names no Ceph cluster")
+        return self.plan.ceph
+
+    @property
+    def monitors(self) -> tuple[str, ...]:
+        """Return the addresses of the cluster's monitors; empty if they are not known yet."""
+        return self.target.monitors or monitors_of(self.there.monitors)
+
+
+class Unseen(Resource):
+    """The storage of a run that is not admitted: nothing was created or observed."""
+
+    def ready(self) -> Fact:
+        """Return that the run cannot start yet."""
+        return Fact.false(Reason.POOL_NOT_READY, "inspecting the Ceph cluster")
+
+
+class Record(CephResource):
+    """The record of what has to be removed, in the operator's namespace; removed together with the teardown Job."""
+
+    def desired(self) -> Iterable[Action]:
+        """Return the record's creation."""
+        record = render_teardown.record_of(self.plan)
+        if self.there.record is not None or record is None:
+            return ()
+        return [Create(obj=render_teardown.record_config_map(self.view.run, record, self.monitors, self.view.settings))]
+
+    def ready(self) -> Fact:
+        """Return whether the record exists."""
+        return hidden_fact(holds=self.there.record is not None)
+
+    def remove(self) -> Teardown | None:
+        """Return the deletion of the Job, its NetworkPolicy and the record."""
+        there = self.there
+        if there.is_empty:
+            return None
+        records = [child for child in (there.record, there.network_policy) if child is not None]
+        jobs = [deletion(job.child, foreground=True) for job in there.jobs if not job.child.deleting]
+        return removal_step("deleting the teardown record", *jobs, *deletions(records))
+
+
+def hidden_fact(*, holds: bool) -> Fact:
+    """Return whether a resource is ready, as a fact that no status shows."""
+    return Fact.true(Reason.READY) if holds else Fact.false(Reason.IN_PROGRESS)
+
+
+def removal_step(message: str, *actions: Action, reason: Reason = Reason.IN_PROGRESS) -> Teardown:
+    """Return an unfinished step of a removal."""
+    return Teardown(actions=actions, fact=Fact.false(reason, message))
+
+
+class Access(CephResource):
+    """A copy of the key for the teardown Job, and `ceph.conf`. Pods mount the keyring Secret that the run names.
+
+    The copy is created before any pod of the run can reach Ceph: without it the run has nothing in Ceph.
+    """
+
+    def desired(self) -> Iterator[Action]:
+        """Yield the copies of keys, and then the `ceph.conf` that is used with them."""
+        run = self.view.run
+        if self.there.keyring is None:
+            yield self.copy(keyring_secret(run, self.view.settings), self.target.conductor_user)
+        if not self.view.in_use:
+            yield from self.pod_keyrings()
+            yield from self._administrator_key_check()
+        if not self._is_configured():
+            yield Create(obj=render_ceph.config_map(run, self.monitors))
+
+    def ready(self) -> Fact:
+        """Return whether the run's pods have what they need."""
+        return hidden_fact(holds=self._is_configured() and self.there.keyring is not None)
+
+    def remove(self) -> Teardown | None:
+        """Return the deletion of the teardown Job's copy. The rest is garbage-collected with the run."""
+        if self.there.keyring is None:
+            return None
+        # Before its CephX user: otherwise a deleted Job would be recreated and could only fail. From here on, the
+        # absence of the copy means that the run has nothing in Ceph.
+        return removal_step("deleting the copied key", *deletions([self.there.keyring]))
+
+    def pod_keyrings(self) -> Iterable[Action]:
+        """Return the copies of keys for conductor and clients: none if they mount the Secret that the run names."""
+        return ()
+
+    def copy(self, obj: Json, user: str) -> CopyKeyring:
+        """Return the copy of a user's key: from the keyring that the run names.
+
+        Raises:
+            ValueError: the run names none.
+
+        """
+        source = self.target.keyring
+        if source is None:
+            raise ValueError(f"run {self.view.run.name} names no keyring")
+        return CopyKeyring(
+            obj=obj,
+            user=user,
+            namespace=self.view.run.namespace,
+            secret=source.name,
+            field=source.key,
+            is_keyring=True,
+        )
+
+    def _is_configured(self) -> bool:
+        return naming.ceph_config_map(self.view.run.name) in self.view.seen.names("ConfigMap")
+
+    def _administrator_key_check(self) -> Iterator[CheckSecret]:
+        """Yield the check that the run may use the keyring that it names for the OSDs."""
+        keyring = render_ceph.administrator_keyring(self.plan)
+        if keyring is not None:
+            yield CheckSecret(namespace=self.view.run.namespace, secret=keyring.name)
+
+
+JOB = "Job"
+
+
+def look_at_ceph(namespace: str, run: RunIdentity) -> Look[ExternalObjects]:
+    """Find the objects outside its namespace of a run on a Ceph cluster without Rook."""
+    objects = yield from look_at_teardown(namespace, run.uid)
+    events = yield from look_for_events(namespace, objects, (JOB,))
+    return external_objects_of(objects, run=run, events=events)
+
+
+def look_at_teardown(namespace: str, uid: str) -> Look[Sequence[Object]]:
+    """Find the record, the keyring, and the teardown Jobs with their pods and their NetworkPolicy."""
+    own, name = {naming.LABEL_RUN_UID: uid}, naming.teardown(uid)
+    # Jobs first: a pod that is read after its Job is at least as new.
+    (jobs,) = yield [Query(api_version="batch/v1", kind=JOB, namespace=namespace, labels=own)]
+    rest = yield [
+        Query(api_version="v1", kind="Pod", namespace=namespace, labels=own),
+        Query(api_version="v1", kind="ConfigMap", namespace=namespace, name=name),
+        Query(api_version="v1", kind="Secret", namespace=namespace, name=name),
+        Query(api_version="networking.k8s.io/v1", kind="NetworkPolicy", namespace=namespace, name=name),
+    ]
+    return [*jobs, *(obj for found in rest for obj in found)]
+
+
+def look_for_events(namespace: str, objects: Sequence[Object], kinds: Iterable[str]) -> Look[Sequence[Object]]:
+    """Find the events about objects of these kinds, if one of them waits for something."""
+    waiting = [kind for kind in kinds if any(obj["kind"] == kind and not _is_at_rest(obj) for obj in objects)]
+    if not waiting:
+        return ()
+    events = yield [
+        Query(api_version="v1", kind="Event", namespace=namespace, fields={"involvedObject.kind": kind})
+        for kind in waiting
+    ]
+    return [event for found in events for event in found]
+
+
+def _is_at_rest(obj: Object) -> bool:
+    ready = obj.get("status", {}).get("phase") == "Ready"
+    return ready and "deletionTimestamp" not in obj["metadata"]
+
+
+_MAX_CHARACTERS = 500
+
+_LONG_SECONDS = 120.0
+"""A teardown Job takes a few seconds, and half a minute longer if a client of an image died."""
+
+
+class Leftovers(CephResource):
+    """What conductor and clients create in the pool themselves. It is removed first, while the key still exists."""
+
+    delay: ClassVar[str] = "check that Ceph responds"
+    """What may delay the Job for long."""
+
+    def ready(self) -> Fact:
+        """Return that nothing has to be created."""
+        return hidden_fact(holds=True)
+
+    def remove(self) -> Teardown | None:
+        """Return the progress of the removal; None if nothing is left in Ceph.
+
+        Without a copy of the key, no pod of the run has ever reached Ceph.
+        """
+        there = self.there
+        if there.is_empty:
+            return None
+        if there.kinds_problem:
+            message = f"cannot read the run's Rook objects: {there.kinds_problem}"
+            return removal_step(message, reason=Reason.ROOK_NOT_FOUND)
+        if there.keyring is None:
+            return None
+        if there.record is None or there.recorded is None:
+            return self._restore_record()
+        return self._in_ceph(there.recorded)
+
+    def _restore_record(self) -> Teardown:
+        """Return the creation of a record that was deleted, or cannot be read."""
+        run, there = self.view.run, self.there
+        if there.record is not None:
+            message = f"cannot read the teardown record {_place(there.record)}; use the operator version that wrote it"
+            can_be_written = self.view.plan is not None and is_own_plan(run, self.view.seen)
+            obsolete = deletions([there.record] if can_be_written else [])
+            return removal_step(message, *obsolete, reason=Reason.TEARDOWN_FAILING)
+        record = self._record()
+        if record is None:
+            message = "the teardown record was deleted, and this version cannot read the specification; use a later one"
+            return removal_step(message, reason=Reason.TEARDOWN_FAILING)
+        monitors = record.ceph.monitors or monitors_of(there.monitors)
+        creation = Create(obj=render_teardown.record_config_map(run, record, monitors, self.view.settings))
+        return removal_step("the teardown record was deleted and is being recreated", creation)
+
+    def _record(self) -> render_teardown.TeardownRecord | None:
+        """Return what has to be undone, from the operator's own plan or from the specification; None if unknown."""
+        run, plan = self.view.run, self.view.plan
+        if plan is not None and is_own_plan(run, self.view.seen):
+            return render_teardown.record_of(plan)
+        if run.document is None:
+            return None
+        document = run.document
+        metadata = document.metadata.model_copy(update={"uid": run.uid})
+        target = ceph_target(document.model_copy(update={"metadata": metadata}))
+        if target is None:
+            return None
+        return render_teardown.TeardownRecord(
+            run=run.identity,
+            runner_image=self.view.settings.runner_image,
+            clients=document.spec.clients.count,
+            ceph=target,
+        )
+
+    def _in_ceph(self, record: render_teardown.TeardownRecord) -> Teardown | None:
+        """Return the progress of the teardown Job, which is replaced if it failed; None if it is complete."""
+        job = self.there.jobs[0] if self.there.jobs else None
+        if job is None:
+            # The policy first: without it a pod could reach any address.
+            manifest = render_teardown.job if self.there.network_policy else render_teardown.network_policy
+            creation = Create(obj=manifest(self.view.run, record, self.view.settings))
+            return removal_step("about to remove what the run left in Ceph", creation)
+        if job.complete and not job.child.deleting:
+            return None
+        again = (deletion(job.child, foreground=True),) if job.failure and not job.child.deleting else ()
+        return replace(self._progress(job), actions=again)
+
+    def _progress(self, job: JobFact) -> Teardown:
+        there = self.there
+        # A pod can have succeeded shortly before its Job is complete.
+        trying = sorted((pod for pod in there.pods if pod.phase != "Succeeded"), key=lambda pod: pod.created)
+        last = next((pod for pod in reversed(trying) if pod.problem or pod.exit_message), None)
+        if last is not None and not last.problem and last.exit_code == EXIT_PURGING:
+            return self._waiting(job, last.exit_message.partition(": ")[2][:_MAX_CHARACTERS])
+        problem = (last and (last.problem or last.exit_message)) or job.failure or there.warnings.get(job.child.uid)
+        return self._failing(job, problem) if problem else self._waiting(job)
+
+    def _failing(self, job: JobFact, problem: str) -> Teardown:
+        message = (
+            f"Job {_place(job.child)} failed to remove what the run left in Ceph, and retries: "
+            f"{problem[:_MAX_CHARACTERS]}; if the monitors have moved, delete ConfigMap "
+            f"{self.view.settings.namespace}/{job.child.name}, which the operator recreates; if the Ceph cluster is "
+            "gone for good, delete the Secret of that name"
+        )
+        if inactive := inactive_groups(self.there.cluster_fact):
+            message = f"{inactive}, so {message}"
+        return removal_step(message, reason=Reason.TEARDOWN_FAILING)
+
+    def _waiting(self, job: JobFact, purge: str = "") -> Teardown:
+        """Return that the Job is at work; `purge`: what was left to be purged when one of its pods last said so."""
+        doing = "is removing what the run left in Ceph"
+        waiting = "has removed what the run left in Ceph, and waits until Ceph has purged the deleted volumes"
+        message = f"Job {_place(job.child)} {waiting if purge else doing}"
+        if inactive := inactive_groups(self.there.cluster_fact):
+            message = f"{message}, and waits because {inactive}; it continues when they are active"
+            return removal_step(message, reason=Reason.PLACEMENT_GROUPS_INACTIVE)
+        if purge:
+            return removal_step(f"{message} (since {format_time(job.created)}): {purge}")
+        if age_seconds(job.created, self.view.now) > _LONG_SECONDS:
+            log = f"kubectl --namespace {job.child.namespace} logs job/{job.child.name}"
+            message = f"{message} since {format_time(job.created)}; {self.delay}, and see `{log}`"
+        return removal_step(message)
+
+
+def _place(child: Child) -> str:
+    return f"{child.namespace}/{child.name}"

@@ -1,0 +1,455 @@
+"""Whether a run can use a Rook cluster, checked before anything is created."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from plimsoll.api.file_system import FileSystem
+from plimsoll.api.pools import Pool
+from plimsoll.api.reasons.reason import Reason
+from plimsoll.api.run import Gates
+from plimsoll.api.storage import RookStorage
+from plimsoll.lifecycle.ceph.rook_facts import cluster_fact, why_not_existing, why_unusable
+from plimsoll.lifecycle.ceph.rook_render import (
+    FILE_SYSTEM,
+    metadata_size,
+    pool_spec,
+    pools_of,
+    requested,
+    specifications,
+)
+from plimsoll.lifecycle.children import Object, label
+from plimsoll.lifecycle.decision import Ending, Fact
+from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
+from plimsoll.lifecycle.run import are, listed
+from plimsoll.plan.document import CephTarget, Plan
+
+OSD_LABELS: Mapping[str, str] = {"app": "rook-ceph-osd"}
+"""Labels of the OSD Deployments in Rook's namespace."""
+
+REPLICAS_PER_OSD = 100
+"""Replicas of placement groups per OSD that Ceph's documentation recommends, used if a run sets no number."""
+
+_MAX_PLACEMENT_GROUPS_LOG2 = 15
+MAX_PLACEMENT_GROUPS = 1 << _MAX_PLACEMENT_GROUPS_LOG2
+"""The most that a run can request."""
+
+DEFAULT_ROOT = "default"
+"""The root that Rook uses if neither the pool nor the CephCluster names one."""
+
+_OPERATOR_NAMESPACE = "rook.io/operator-namespace"
+_LOCATION = "topology-location-"
+_ROOT = "root"
+"""The type of bucket that contains all others, over which nothing can be spread."""
+
+_ROOT_OF_POOLS = "the CRUSH root of pools that name none (the CephCluster's spec.storage.config.crushRoot, or default)"
+
+_MAX_NAMES = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Osd:
+    """An OSD.
+
+    Attributes:
+        buckets: failure domain -> the OSD's: `{"host": "node1", "osd": "0"}`.
+        available: whether its Deployment has an available pod.
+        root: of the CRUSH map that contains it; empty if unknown.
+        by_default: whether a pool that names no root uses it, as far as is known.
+
+    """
+
+    number: str
+    device_class: str
+    buckets: Mapping[str, str]
+    available: bool
+    root: str = ""
+    by_default: bool = True
+
+
+def root_of_pools(cluster: Object) -> str:
+    """Return the root of the CRUSH map that Rook uses for a pool that names none."""
+    storage = (cluster.get("spec") or {}).get("storage") or {}
+    return str((storage.get("config") or {}).get("crushRoot") or DEFAULT_ROOT)
+
+
+def osds_of(deployments: Iterable[Object], root: str = DEFAULT_ROOT) -> tuple[Osd, ...]:
+    """Return the OSDs of these Deployments; `root` is that of pools that name none."""
+    return tuple(_osd(deployment, root) for deployment in deployments)
+
+
+def all_available(osds: Iterable[Osd]) -> tuple[Osd, ...]:
+    """Return the same OSDs, all available."""
+    return tuple(replace(osd, available=True) for osd in osds)
+
+
+def operator_namespace(deployments: Iterable[Object], cluster_namespace: str) -> str:
+    """Return the namespace of the Rook operator that created these Deployments; the cluster's if they have no label."""
+    labels = (label(deployment, _OPERATOR_NAMESPACE) for deployment in deployments)
+    return next(filter(None, labels), cluster_namespace)
+
+
+def why_infeasible(pool: Pool, osds: Sequence[Osd], namespace: str) -> str:
+    """Return why Ceph could not place a pool, and what to do about it; empty if it could."""
+    if not osds:
+        return (
+            f"namespace {namespace} has no Deployment of an OSD, so the pool's placement is unknown; check "
+            f"`kubectl -n {namespace} get deployments -l app=rook-ceph-osd` and spec.storage.rook.cluster"
+        )
+    inside = [osd for osd in osds if _is_in_root(osd, pool)]
+    if not inside:
+        where = f"CRUSH root {pool.crush_root}; use" if pool.crush_root else f"{_ROOT_OF_POOLS}; set crushRoot to"
+        return f"no OSD is in {where} an existing one: {_listed({osd.root for osd in osds} - {''})}"
+    root = pool.crush_root or _only_root(inside, osds)
+    of_root = f" of CRUSH root {root}" if root else ""
+    classes = {osd.device_class for osd in inside}
+    if pool.device_class is not None and pool.device_class not in classes:
+        return f"no OSD{of_root} has device class {pool.device_class}; use an existing one: {_listed(classes - {''})}"
+    domains = {domain for osd in inside for domain in osd.buckets}
+    if pool.failure_domain not in domains:
+        return f"no OSD{of_root} is in a {pool.failure_domain}; use an existing failure domain: {_listed(domains)}"
+    return _too_few(pool, inside, root)
+
+
+def placement_groups(pool: Pool, osds: Sequence[Osd]) -> int:
+    """Return the number of placement groups, a power of two, that gives each usable OSD at most 100 replicas."""
+    log2 = (usable_osds(pool, osds) * REPLICAS_PER_OSD // width(pool)).bit_length() - 1
+    return 1 << min(max(log2, 0), _MAX_PLACEMENT_GROUPS_LOG2)
+
+
+def usable_osds(pool: Pool, osds: Sequence[Osd]) -> int:
+    """Return how many available OSDs a pool can use."""
+    return sum(1 for osd in osds if osd.available and _has_class(osd, pool) and _is_in_root(osd, pool))
+
+
+def width(pool: Pool) -> int:
+    """Return over how many failure domains a pool spreads every object."""
+    if pool.erasure_coded is not None:
+        return pool.erasure_coded.data_chunks + pool.erasure_coded.coding_chunks
+    return pool.replicated.size if pool.replicated is not None else 1
+
+
+def _only_root(inside: Sequence[Osd], osds: Sequence[Osd]) -> str:
+    """Return the root of a pool that names none; empty if it is unknown, or all OSDs are in it."""
+    return "" if len(inside) == len(osds) else next((osd.root for osd in inside if osd.root), "")
+
+
+def _too_few(pool: Pool, osds: Sequence[Osd], root: str) -> str:
+    domain, needed = pool.failure_domain, width(pool)
+    fitting = [osd for osd in osds if domain in osd.buckets and _has_class(osd, pool)]
+    usable = {osd.buckets[domain] for osd in fitting if osd.available}
+    if len(usable) >= needed:
+        return ""
+    of_class = f" of device class {pool.device_class}" if pool.device_class else ""
+    in_root = f" in CRUSH root {root}" if root else ""
+    names = f" ({_listed(usable)})" if usable else ""
+    down = {osd.buckets[domain] for osd in fitting} - usable
+    remark = f"; no OSD is available in {_listed(down)}" if down else ""
+    return (
+        f"the pool needs {needed} failure domains of type {domain} with an available OSD{of_class}{in_root}, "
+        f"{_needed_for(pool)}, but there {are(len(usable))} {len(usable)}{names}{remark}; {_remedy(pool, len(usable))}"
+    )
+
+
+def _needed_for(pool: Pool) -> str:
+    if pool.erasure_coded is not None:
+        chunks = pool.erasure_coded
+        return f"one for each of {chunks.data_chunks} data and {chunks.coding_chunks} coding chunks"
+    return "one for each copy"
+
+
+def _remedy(pool: Pool, usable: int) -> str:
+    smaller = "use fewer chunks" if pool.erasure_coded is not None else f"set size to at most {max(usable, 1)}"
+    return f"{smaller}, choose another failureDomain, or add OSDs"
+
+
+def _has_class(osd: Osd, pool: Pool) -> bool:
+    return pool.device_class is None or osd.device_class == pool.device_class
+
+
+def _is_in_root(osd: Osd, pool: Pool) -> bool:
+    return osd.by_default if pool.crush_root is None else osd.root == pool.crush_root
+
+
+def _listed(names: Iterable[str]) -> str:
+    return listed(sorted(names), most=_MAX_NAMES) or "none"
+
+
+def _osd(deployment: Object, root_of_pools: str) -> Osd:
+    labels = deployment["metadata"].get("labels") or {}
+    number = str(labels.get("ceph-osd-id", deployment["metadata"]["name"]))
+    buckets = {key.removeprefix(_LOCATION): str(value) for key, value in labels.items() if key.startswith(_LOCATION)}
+    root = buckets.pop(_ROOT, "")
+    return Osd(
+        number=number,
+        device_class=str(labels.get("device-class", "")),
+        buckets={**buckets, "osd": number},
+        root=root,
+        by_default=root in {"", root_of_pools},
+        available=(deployment.get("status") or {}).get("availableReplicas", 0) > 0,
+    )
+
+
+SETTING = "mon_max_pg_per_osd"
+_DEFAULT_PER_OSD = 250
+"""Ceph's default (global.yaml.in). Only settings made through Rook are known."""
+
+_SECTIONS = ("mon", "global")
+_SMALL_POOL_GROUPS = 16
+"""What Ceph's autoscaler gives a metadata pool at least."""
+
+_LEAST_OSDS = 3
+"""Ceph counts at least this many OSDs."""
+
+
+def why_over_budget(
+    pool: Pool, osds: Sequence[Osd], others: Iterable[Object], cluster: Object, *, headers: bool = True
+) -> str:
+    """Return why Ceph would refuse a pool's placement groups, and what to do about it; empty if it would not.
+
+    `others` are all existing CephBlockPools. Only their specifications count: autoscaled pools, and pools that Rook
+    does not know, are ignored. `headers`: whether an erasure-coded pool has one more for the headers of images.
+    """
+    limit, used = _limit(cluster), _per_osd(sum(map(_replicas, others)), sum(osd.available for osd in osds))
+    wanted = pool.placement_groups or 1
+    needed = _per_osd(wanted * _copies(pool, headers=headers), usable_osds(pool, osds))
+    if needed + used <= limit:
+        return ""
+    fits = _fitting(pool, osds, limit - used, headers=headers)
+    remedy = f"set placementGroups to at most {fits}, or add OSDs" if fits else "delete pools, or add OSDs"
+    return (
+        f"{wanted} placement groups would add {needed:.0f} replicas to each OSD that the pool can use, in addition to "
+        f"{used:.0f} of other pools; the limit is {limit} ({SETTING}); {remedy}"
+    )
+
+
+def fitting_placement_groups(
+    pool: Pool, osds: Sequence[Osd], others: Iterable[Object], cluster: Object, *, headers: bool = True
+) -> Pool:
+    """Return the pool with a fixed number of placement groups: the user's, or the usual number if that fits."""
+    if pool.placement_groups is not None:
+        return pool
+    left = _limit(cluster) - _per_osd(sum(map(_replicas, others)), sum(osd.available for osd in osds))
+    count = min(placement_groups(pool, osds), max(_fitting(pool, osds, left, headers=headers), 1))
+    return pool.model_copy(update={"placement_groups": count})
+
+
+def fitting_file_system(made: FileSystem, osds: Sequence[Osd], others: Iterable[Object], cluster: Object) -> FileSystem:
+    """Return the file system with a fixed number of placement groups for each pool.
+
+    Only the pool with the content of files gets the usual number. The others are small.
+    """
+    chosen = [pool for pool in (made.metadata_pool, *made.data_pools) if pool.placement_groups is not None]
+    taken = [*others, *({"spec": pool_spec(pool)} for pool in chosen)]
+
+    def fitted(pool: Pool, most: int) -> Pool:
+        if pool.placement_groups is not None:
+            return pool
+        found = fitting_placement_groups(pool, osds, taken, cluster, headers=False)
+        if (found.placement_groups or 0) > most:
+            found = found.model_copy(update={"placement_groups": most})
+        taken.append({"spec": pool_spec(found)})
+        return found
+
+    metadata = fitted(made.metadata_pool, _SMALL_POOL_GROUPS)
+    *small, last = made.data_pools
+    data = (*(fitted(pool, _SMALL_POOL_GROUPS) for pool in small), fitted(last, MAX_PLACEMENT_GROUPS))
+    return made.model_copy(update={"metadata_pool": metadata, "data_pools": data})
+
+
+def _fitting(pool: Pool, osds: Sequence[Osd], per_osd: float, *, headers: bool) -> int:
+    """Return the most placement groups, a power of two, within the budget per OSD; 0 if not even one fits."""
+    most = int(max(per_osd, 0) * max(usable_osds(pool, osds), _LEAST_OSDS)) // _copies(pool, headers=headers)
+    return 1 << (most.bit_length() - 1) if most else 0
+
+
+def _per_osd(replicas: int, osds: int) -> float:
+    return replicas / max(osds, _LEAST_OSDS)
+
+
+def _copies(pool: Pool, *, headers: bool) -> int:
+    """Return the number of OSDs per placement group, if wanted including the pool with the images' headers."""
+    chunks = pool.erasure_coded
+    return width(pool) + (metadata_size(chunks.coding_chunks) if headers and chunks is not None else 0)
+
+
+def _replicas(found: Object) -> int:
+    """Return how many replicas of placement groups a CephBlockPool has, according to its specification."""
+    spec = found.get("spec") or {}
+    chunks = spec.get("erasureCoded") or {}
+    size = _count((spec.get("replicated") or {}).get("size"))
+    copies = size or _count(chunks.get("dataChunks")) + _count(chunks.get("codingChunks"))
+    return _count((spec.get("parameters") or {}).get("pg_num")) * copies
+
+
+def _limit(cluster: Object) -> int:
+    config = (cluster.get("spec") or {}).get("cephConfig") or {}
+    limits = (_count((config.get(section) or {}).get(SETTING)) for section in _SECTIONS)
+    return next(filter(None, limits), _DEFAULT_PER_OSD)
+
+
+def _count(value: object) -> int:
+    """Return a count, which may be a string; 0 if it is invalid."""
+    text = str(value)
+    return int(text) if text.isdecimal() else 0
+
+
+_FIELD = "spec.storage.rook.existingFileSystem"
+_READY = "Ready"
+
+
+def unusable_file_system(target: CephTarget, found: Sequence[Object]) -> Ending | Fact | None:
+    """Return why a run may not use the file system it names, given all CephFilesystems; None if it may."""
+    obj = _named(target, found)
+    if obj is None:
+        existing = listed(sorted(one["metadata"]["name"] for one in found), most=_MAX_NAMES) or "none"
+        message = f"{_FIELD}: {_name(target)} does not exist; name an existing one: {existing}"
+        return Ending.failure(Reason.FILE_SYSTEM_NOT_FOUND, message)
+    if (obj["metadata"].get("annotations") or {}).get(ALLOW_BENCHMARKS) != "true":
+        message = (
+            f"{_FIELD}: {_name(target)} is not annotated as being for benchmarks; its owner can allow them with "
+            f'`kubectl annotate cephfilesystem {obj["metadata"]["name"]} {ALLOW_BENCHMARKS}="true"` in its namespace'
+        )
+        return Ending.failure(Reason.FILE_SYSTEM_NOT_ALLOWED, message)
+    if problem := _wrong_pool(target, obj):
+        return Ending.failure(Reason.FILE_SYSTEM_NOT_FOUND, f"{_FIELD}.{problem}")
+    phase = (obj.get("status") or {}).get("phase")
+    if phase != _READY or "deletionTimestamp" in obj["metadata"]:
+        message = f"{_name(target)} is {phase or 'not reconciled by Rook yet'}; wait until it is Ready"
+        return Fact.false(Reason.FILE_SYSTEM_NOT_READY, message)
+    return None
+
+
+def with_all_pools(plan: Plan, found: Sequence[Object]) -> Plan:
+    """Return the plan with the default data pool of an existing file system, if the run measures another one."""
+    target = plan.ceph
+    if target is None or target.file_system is None or target.file_system.made is not None:
+        return plan
+    obj = _named(target, found)
+    _, *data = pools_of(obj) if obj is not None else ("",)
+    if not data or data[0] == target.data_pool:
+        return plan
+    return plan.model_copy(update={"ceph": target.model_copy(update={"default_data_pool": data[0]})})
+
+
+def _wrong_pool(target: CephTarget, obj: Object) -> str:
+    """Return which pool the file system does not have, with its field; empty if it has both."""
+    metadata, *data = pools_of(obj)
+    if target.pool != metadata:
+        return f"metadataPool: {_name(target)} has no metadata pool {target.pool}; name its own: {metadata}"
+    if target.data_pool not in data:
+        names = listed(data, most=_MAX_NAMES) or "none"
+        return f"dataPool: {_name(target)} has no data pool {target.data_pool}; name one of its own: {names}"
+    return ""
+
+
+def _named(target: CephTarget, found: Sequence[Object]) -> Object | None:
+    name = target.file_system.name if target.file_system else ""
+    return next((obj for obj in found if obj["metadata"]["name"] == name), None)
+
+
+def _name(target: CephTarget) -> str:
+    return f"{FILE_SYSTEM} {target.file_system.name if target.file_system else ''}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RookPlatform:
+    """The Rook cluster that a run names.
+
+    Attributes:
+        problem: why it cannot be inspected: the API server does not know Rook's kinds; empty if it can be.
+        cluster: the CephCluster; None if it does not exist.
+        pools: all CephBlockPools in its namespace.
+        file_systems: all CephFilesystems in its namespace; empty if the run measures none.
+        osds: the Deployments of its OSDs.
+
+    """
+
+    problem: str = ""
+    cluster: Object | None = None
+    pools: tuple[Object, ...] = ()
+    file_systems: tuple[Object, ...] = ()
+    osds: tuple[Object, ...] = ()
+
+
+def cluster_name(rook: RookStorage) -> str:
+    """Return kind and name of the CephCluster that a run names, for a message."""
+    return f"CephCluster {rook.cluster.namespace}/{rook.cluster.name}"
+
+
+def why_not_usable(
+    rook: RookStorage, target: CephTarget, gates: Gates, platform: RookPlatform | None
+) -> Ending | Fact | None:
+    """Return why a Rook cluster is unusable; a Fact if that may change by itself."""
+    if platform is None or platform.problem or platform.cluster is None:
+        why = f": {platform.problem}" if platform and platform.problem else ""
+        message = f"{cluster_name(rook)} not found{why}; install Rook, or name another cluster"
+        return Ending.failure(Reason.ROOK_NOT_FOUND, f"spec.storage.rook.cluster: {message}")
+    if unusable := _unusable_pools(target, platform) if rook.existing_pool else None:
+        return unusable
+    if unusable := unusable_file_system(target, platform.file_systems) if rook.existing_file_system else None:
+        return unusable
+    cluster = cluster_fact(platform.cluster)
+    osds = osds_of(platform.osds, root_of_pools(platform.cluster))
+    # A pool that does not fit even with all OSDs available is not worth waiting for; a new cluster may get more OSDs.
+    infeasible = _infeasible(rook, target, all_available(osds), platform) if cluster.ready and osds else None
+    if infeasible is not None:
+        return infeasible
+    if why := why_unusable(cluster, gates):
+        return Fact.false(Reason.CEPH_CLUSTER_NOT_READY, why)
+    return _infeasible(rook, target, osds, platform)
+
+
+def with_placement_groups(plan: Plan, platform: RookPlatform | None) -> Plan:
+    """Return the plan with a fixed number of placement groups, if the run has its own pool."""
+    if plan.ceph is None or plan.ceph.made is None or platform is None or platform.cluster is None:
+        return plan
+    osds = osds_of(platform.osds, root_of_pools(platform.cluster))
+    others = [*platform.pools, *specifications(platform.file_systems)]
+    file_system = plan.ceph.file_system
+    if file_system is None or file_system.made is None:
+        made = fitting_placement_groups(plan.ceph.made, osds, others, platform.cluster)
+        return plan.model_copy(update={"ceph": plan.ceph.model_copy(update={"made": made})})
+    fitted = fitting_file_system(file_system.made, osds, others, platform.cluster)
+    changed = {"made": fitted.data_pools[-1], "file_system": file_system.model_copy(update={"made": fitted})}
+    return plan.model_copy(update={"ceph": plan.ceph.model_copy(update=changed)})
+
+
+def _infeasible(rook: RookStorage, target: CephTarget, osds: Sequence[Osd], platform: RookPlatform) -> Ending | None:
+    if target.made is None or platform.cluster is None:
+        return None
+    others, headers = [*platform.pools, *specifications(platform.file_systems)], rook.file_system is None
+    # Without a number, a pool gets what the others leave, but one placement group at least.
+    wanted = [(field, pool, {"spec": pool_spec(_with_one_group(pool))}) for field, pool in _requested(rook)]
+    for field, pool, _ in wanted:
+        if why := why_infeasible(pool, osds, rook.cluster.namespace):
+            return Ending.failure(Reason.POOL_NOT_FEASIBLE, f"spec.storage.rook.{field}: {why}")
+    # The last one has the content, and so most placement groups.
+    for field, pool, counted in reversed(wanted):
+        taken = [*others, *(spec for _, _, spec in wanted if spec is not counted)]
+        if why := why_over_budget(pool, osds, taken, platform.cluster, headers=headers):
+            return Ending.failure(Reason.POOL_NOT_FEASIBLE, f"spec.storage.rook.{field}: {why}")
+    return None
+
+
+def _with_one_group(pool: Pool) -> Pool:
+    return pool if pool.placement_groups is not None else pool.model_copy(update={"placement_groups": 1})
+
+
+def _requested(rook: RookStorage) -> Iterator[tuple[str, Pool]]:
+    """Yield the field and the specification of each pool that is created for a run."""
+    if rook.pool is not None:
+        yield "pool", rook.pool
+    if rook.file_system is not None:
+        yield from ((f"fileSystem.{field}", pool) for field, pool in requested(rook.file_system))
+
+
+def _unusable_pools(target: CephTarget, platform: RookPlatform) -> Ending | Fact | None:
+    why = why_not_existing(target, platform.pools)
+    if not why:
+        return None
+    pools = {pool["metadata"]["name"]: pool["metadata"].get("annotations") or {} for pool in platform.pools}
+    if not pools.keys() >= set(target.pools):
+        return Ending.failure(Reason.POOL_NOT_FOUND, f"spec.storage.rook.existingPool: {why}")
+    if any(pools[name].get(ALLOW_BENCHMARKS) != "true" for name in target.pools):
+        return Ending.failure(Reason.POOL_NOT_ALLOWED, f"spec.storage.rook.existingPool: {why}")
+    return Fact.false(Reason.POOL_NOT_READY, why)

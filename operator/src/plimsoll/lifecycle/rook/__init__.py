@@ -1,1 +1,0 @@
-"""Storage in a Rook cluster: the objects of a run there, their status, and the provider."""

@@ -1,1 +1,0 @@
-"""Storage in a Ceph cluster, with or without Rook: a run's objects there, access to it, and cleaning up."""
