@@ -17,7 +17,7 @@ from plimsoll.lifecycle.decision import Decision
 from plimsoll.lifecycle.run import run_of
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.step import step
-from plimsoll.reconcile.gather import Known, gather
+from plimsoll.operator.gather import Known, gather
 
 _TICK_SECONDS = 0.001
 

@@ -13,8 +13,8 @@ import yaml
 from plimsoll import __version__
 from plimsoll.api.kinds import KINDS
 from plimsoll.api.storage import NamespacedName
-from plimsoll.handlers.process import settings_of
 from plimsoll.lifecycle.settings import Burning
+from plimsoll.operator.main import settings_of
 from support.helm import CHART, EVERYTHING, NAMESPACE, Document, Rendering, helm, pod_specs, render
 from support.pod_security import restricted
 from support.yaml_documents import read_yaml

@@ -8,15 +8,15 @@ import pytest
 
 from plimsoll.api.names import FailureReason, RunPhase
 from plimsoll.api.state import Failure, Live, Prefill, RunState, TrialKey
-from plimsoll.handlers import index
 from plimsoll.metrics.runs import RunRecord
+from plimsoll.operator import watches
 from support.pretend_cluster import Document, PretendCluster
 from support.pretend_operator import context_of
 from support.pretend_world import make_run
 
-child_changed: Any = index.child_changed
-queue_changed: Any = index.queue_changed
-runs: Any = index.runs
+child_changed: Any = watches.child_changed
+queue_changed: Any = watches.queue_changed
+runs: Any = watches.runs
 
 
 class Watched:

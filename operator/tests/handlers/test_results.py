@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from plimsoll.handlers import results
-from plimsoll.handlers.results import KnownResults
 from plimsoll.kube.errors import TransientError
-from plimsoll.reconcile.digests import RESULT, RESULTS_PAGE_SIZE
+from plimsoll.operator import results
+from plimsoll.operator.gather import RESULT, RESULTS_PAGE_SIZE
+from plimsoll.operator.results import KnownResults
 from support.fake_kube import FakeKube, failing
 from support.scrapes import RESULTS
 

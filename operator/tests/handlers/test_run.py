@@ -9,16 +9,15 @@ from typing import Any, cast
 import kopf
 import pytest
 
-from plimsoll.handlers import index
-from plimsoll.handlers import run as handlers
 from plimsoll.kube import retry
 from plimsoll.kube.errors import ApiError, ForbiddenError, TransientError
 from plimsoll.lifecycle.naming import LABEL_RUN_UID
 from plimsoll.lifecycle.queue import entry_of
 from plimsoll.metrics.instruments import STEP_ERRORS, UNEXPECTED
-from plimsoll.reconcile import reconciler
-from plimsoll.reconcile import run as steps
-from plimsoll.reconcile.refusals import TakenError
+from plimsoll.operator import loop, watches
+from plimsoll.operator import runs as steps
+from plimsoll.operator import watches as handlers
+from plimsoll.operator.loop import TakenError
 from support.fake_kube import failing
 from support.pretend_cluster import Document, PretendCluster
 from support.pretend_conductor import PretendConductors
@@ -28,9 +27,9 @@ from support.pretend_world import make_run
 # As functions of any arguments: kopf hands over more than these take.
 drive: Any = handlers.drive
 remove: Any = handlers.remove
-child_changed: Any = index.child_changed
-queue_changed: Any = index.queue_changed
-queue: Any = index.queue
+child_changed: Any = watches.child_changed
+queue_changed: Any = watches.queue_changed
+queue: Any = watches.queue
 
 STEPS = ("observe", "decide", "say", "act")
 
@@ -162,7 +161,7 @@ async def test_looks_that_fail_are_counted_by_reason(daemon: Daemon, monkeypatch
 
 def test_every_error_of_the_api_has_a_series_from_the_start() -> None:
     public = {error for error in _descendants(ApiError) if not error.__name__.startswith("_")}
-    assert {reconciler._class_of(error("asked", "why")) for error in public - {TakenError}} == {
+    assert {loop._class_of(error("asked", "why")) for error in public - {TakenError}} == {
         reason for reason in STEP_ERRORS if reason not in {UNEXPECTED, "Taken"}
     }
 

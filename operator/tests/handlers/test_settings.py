@@ -4,8 +4,8 @@ import kopf
 import pytest
 
 from plimsoll.api.storage import NamespacedName
-from plimsoll.handlers.process import settings_of
 from plimsoll.lifecycle.settings import Settings
+from plimsoll.operator.main import settings_of
 
 IMAGE = {"PLIMSOLL_RUNNER_IMAGE": "runner:1"}
 ROOK = NamespacedName(namespace="rook-ceph", name="main")

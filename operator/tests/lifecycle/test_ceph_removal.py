@@ -7,7 +7,7 @@ import pytest
 
 from plimsoll.kube.errors import ForbiddenError
 from plimsoll.lifecycle import naming
-from plimsoll.reconcile.run import RunSteps
+from plimsoll.operator.runs import RunSteps
 from support.on_rook import CLAIMS, ERASURE_CODED, LIBRBD, create, outside
 from support.pretend_cluster import NAMESPACE
 from support.pretend_rook import ROOK

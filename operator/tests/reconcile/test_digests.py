@@ -11,7 +11,7 @@ from plimsoll.kube.errors import TransientError
 from plimsoll.kube.port import Kube
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import ResultFact, result_fact
-from plimsoll.reconcile.digests import FEW, RESULT, RESULTS_PAGE_SIZE, Digests
+from plimsoll.operator.gather import FEW, RESULT, RESULTS_PAGE_SIZE, Digests
 from support.fake_kube import FakeKube, failing
 from support.scrapes import RESULTS
 

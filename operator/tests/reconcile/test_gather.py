@@ -15,9 +15,9 @@ from plimsoll.kube.errors import (
 )
 from plimsoll.kube.port import Kind
 from plimsoll.lifecycle import naming
-from plimsoll.reconcile import gather as gather_module
-from plimsoll.reconcile.gather import Known, gather, gather_platform
-from plimsoll.reconcile.refusals import refusal_of
+from plimsoll.operator import gather as gather_module
+from plimsoll.operator.gather import Known, gather, gather_platform
+from plimsoll.operator.loop import refusal_of
 from support.fake_kube import FakeKube, failing
 from support.pretend_cluster import NAMESPACE
 from support.pretend_world import PretendWorld

@@ -7,7 +7,7 @@ import pytest
 from plimsoll.kube.errors import TransientError
 from plimsoll.kube.port import Kind
 from plimsoll.lifecycle import naming
-from plimsoll.reconcile.kept import KEPT_SECONDS, Kept
+from plimsoll.operator.gather import KEPT_SECONDS, Kept
 from support.fake_kube import FakeKube, failing
 from support.pretend_world import PretendWorld, is_settled
 

@@ -14,10 +14,8 @@ from plimsoll.kube.errors import ForbiddenError
 from plimsoll.kube.port import Kind, Object
 from plimsoll.lifecycle.decision import Action, Create, Decision, Delete, Event, Fact, Refusal, Removal
 from plimsoll.metrics.instruments import Instruments
-from plimsoll.reconcile.execute import execute
-from plimsoll.reconcile.records import Record, Records
-from plimsoll.reconcile.removal import RemovingReconciler
-from plimsoll.reconcile.steps import RemovalSteps
+from plimsoll.operator.execute import execute
+from plimsoll.operator.loop import Record, Records, RemovalSteps, RemovingReconciler
 from support.fake_kube import FakeKube, Traits, failing
 from support.pretend_operator import Stopper
 

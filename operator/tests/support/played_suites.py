@@ -10,8 +10,8 @@ from plimsoll.api.names import API_VERSION
 from plimsoll.kube.port import Kind, Kube, Object
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.metrics.instruments import Instruments
+from plimsoll.operator.suites import SuiteReconciler, SuiteSteps
 from plimsoll.plan.fingerprint import digest
-from plimsoll.reconcile.suites.steps import SuiteReconciler, SuiteSteps
 from support.repeated import result, steady, trials_of
 
 SUITE = Kind(api_version=API_VERSION, kind="BenchmarkSuite")

@@ -10,17 +10,15 @@ from typing import Any
 import kopf
 from kopf._core.engines import posting
 
-from plimsoll.handlers.context import Context
-from plimsoll.handlers.run import post
-from plimsoll.handlers.suite import suite_reconciler
 from plimsoll.lifecycle.decision import Action, Decision, DecisionOf
 from plimsoll.lifecycle.queue import Entry, entry_of
 from plimsoll.lifecycle.run import needs_attention
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.step import step
 from plimsoll.metrics.instruments import Instruments
+from plimsoll.operator.runs import RunReconciler, RunSteps
+from plimsoll.operator.watches import Context, post, suite_reconciler
 from plimsoll.protocol.secret import TOKEN_FILE, token_name
-from plimsoll.reconcile.run import RunReconciler, RunSteps
 from support.pretend_cluster import Document, PretendCluster, is_going
 
 FINALIZER = "plimsoll.dev/teardown"

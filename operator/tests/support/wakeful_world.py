@@ -9,10 +9,10 @@ from typing import Any
 
 import kopf
 
-from plimsoll.handlers import index
 from plimsoll.lifecycle.decision import DecisionOf
 from plimsoll.lifecycle.naming import LABEL_RUN_UID
 from plimsoll.lifecycle.run import needs_attention
+from plimsoll.operator import watches
 from support.pretend_cluster import Document, is_going, label
 from support.pretend_world import PretendWorld
 
@@ -20,8 +20,8 @@ _WATCHED = ("Job", "Pod", "ConfigMap", "PersistentVolumeClaim")
 _RETRY_SECONDS = 5.0
 
 # As functions of any arguments: kopf hands over more than these take.
-child_changed: Any = index.child_changed
-queue_changed: Any = index.queue_changed
+child_changed: Any = watches.child_changed
+queue_changed: Any = watches.queue_changed
 
 
 class WakefulWorld(PretendWorld):

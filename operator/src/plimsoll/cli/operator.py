@@ -5,7 +5,7 @@ import asyncio
 import click
 import kopf
 
-import plimsoll.handlers  # noqa: F401 - registers the handlers
+import plimsoll.operator.main  # noqa: F401 - registers the handlers
 
 
 @click.command(hidden=True)

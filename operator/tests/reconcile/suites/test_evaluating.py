@@ -100,7 +100,7 @@ async def test_one_round_is_evaluated_at_a_time(monkeypatch: pytest.MonkeyPatch)
         kube.requests.append("evaluated")
         return found
 
-    monkeypatch.setattr("plimsoll.reconcile.suites.results.evaluate", noting)
+    monkeypatch.setattr("plimsoll.operator.suites.evaluate", noting)
     suites = [PlayedSuite(kube=kube, operator=Mortal(kube), namespace=namespace) for namespace in ("a", "b", "c")]
     for one in suites:
         one.reconciler = suites[0].reconciler

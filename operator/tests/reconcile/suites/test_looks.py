@@ -7,8 +7,8 @@ from typing import Any
 import kopf
 import pytest
 
-from plimsoll.handlers import suite as handlers
 from plimsoll.kube.errors import TransientError
+from plimsoll.operator import watches as handlers
 from plimsoll.suite.rounds.actions import LONGEST_WAIT_SECONDS
 from support.fake_kube import FakeKube, failing
 from support.played_suites import RESULT, RUN, SUITE, Mortal, PlayedSuite

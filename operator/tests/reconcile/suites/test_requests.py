@@ -16,7 +16,7 @@ from plimsoll.kube.errors import (
     TransientError,
     UnauthorizedError,
 )
-from plimsoll.reconcile.suites.requests import check_runs, create_run, delete_run, get_run
+from plimsoll.operator.suites import check_runs, create_run, delete_run, get_run
 from plimsoll.suite.children import turns_of
 from plimsoll.suite.digest import measured_digest
 from plimsoll.suite.rounds.actions import CreateRun, DeleteRun, DryRun, GetRun

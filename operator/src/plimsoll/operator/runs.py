@@ -17,12 +17,9 @@ from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.step import needs_platform, step, step_deletion, step_deletion_unseen, step_unseen
 from plimsoll.lifecycle.storage.registry import look_of, survey_of
 from plimsoll.metrics.instruments import Instruments
-from plimsoll.reconcile.execute import MakeSecret, execute
-from plimsoll.reconcile.gather import Known, gather, gather_platform
-from plimsoll.reconcile.records import Record, Records
-from plimsoll.reconcile.refusals import refusal_of
-from plimsoll.reconcile.removal import RemovingReconciler
-from plimsoll.reconcile.steps import Body, RemovalSteps
+from plimsoll.operator.execute import MakeSecret, execute
+from plimsoll.operator.gather import Known, gather, gather_platform
+from plimsoll.operator.loop import Body, Record, Records, RemovalSteps, RemovingReconciler, refusal_of
 
 
 @dataclass(slots=True, kw_only=True)

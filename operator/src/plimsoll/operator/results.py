@@ -12,7 +12,7 @@ from plimsoll.kube.errors import ApiError
 from plimsoll.kube.port import Kube, Object
 from plimsoll.metrics.document import UnreadableError
 from plimsoll.metrics.results import ResultRecord, record_of
-from plimsoll.reconcile.digests import RESULT, RESULTS_PAGE_SIZE, Digests
+from plimsoll.operator.gather import RESULT, RESULTS_PAGE_SIZE, Digests
 
 _PAUSE_SECONDS = 1.0
 _PAUSE_AFTER_ERROR_SECONDS = 10.0

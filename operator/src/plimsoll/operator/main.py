@@ -16,16 +16,14 @@ from plimsoll.api.model import Model
 from plimsoll.api.names import GROUP
 from plimsoll.api.quantity import Size
 from plimsoll.api.storage import NamespacedName
-from plimsoll.handlers.context import Context
-from plimsoll.handlers.results import KnownResults
-from plimsoll.handlers.run import run_reconciler
-from plimsoll.handlers.suite import suite_reconciler
 from plimsoll.kube.client import AioKube
 from plimsoll.lifecycle.naming import LABEL_MANAGED_BY, MANAGED_BY
 from plimsoll.lifecycle.settings import Burning, Settings
 from plimsoll.metrics.exposition import OperatorScrape
 from plimsoll.metrics.instruments import Instruments
 from plimsoll.metrics.server import AddressError, serving
+from plimsoll.operator.results import KnownResults
+from plimsoll.operator.watches import Context, run_reconciler, suite_reconciler
 
 _NAMESPACE = "plimsoll-system"
 _HOLD_SECONDS = 3600

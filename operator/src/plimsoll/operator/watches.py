@@ -1,0 +1,193 @@
+"""What all handlers share: one object in kopf's memo."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, cast
+
+import kopf
+
+from plimsoll.api.names import GROUP, SUITE_KIND, VERSION
+from plimsoll.conductor.secret import make_secret
+from plimsoll.kube.port import Kube
+from plimsoll.lifecycle.decision import Event
+from plimsoll.lifecycle.naming import LABEL_MANAGED_BY, LABEL_RUN_UID, MANAGED_BY
+from plimsoll.lifecycle.observed import noticeable
+from plimsoll.lifecycle.queue import Entry, entry_of
+from plimsoll.lifecycle.run import needs_attention
+from plimsoll.lifecycle.settings import Settings
+from plimsoll.metrics import runs as run_metrics
+from plimsoll.metrics import suites as suite_metrics
+from plimsoll.metrics.instruments import Instruments
+from plimsoll.metrics.runs import RunRecord
+from plimsoll.metrics.suites import SuiteRecord
+from plimsoll.operator.loop import Body
+from plimsoll.operator.results import KnownResults
+from plimsoll.operator.runs import RunReconciler, RunSteps
+from plimsoll.operator.suites import SuiteReconciler, SuiteSteps
+
+
+@dataclass(slots=True, kw_only=True)
+class Context:
+    """The operator's components.
+
+    Attributes:
+        runs: reconciles the runs.
+        suites: reconciles the suites.
+        instruments: the operator's metrics of itself.
+        results: the metrics of every result.
+
+    """
+
+    runs: RunReconciler
+    suites: SuiteReconciler
+    instruments: Instruments = field(default_factory=Instruments)
+    results: KnownResults = field(default_factory=KnownResults)
+
+
+_OURS: Mapping[str, Any] = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_RUN_UID: kopf.PRESENT}
+
+
+@kopf.index(GROUP, VERSION, "benchmarkruns", id="queue")
+async def queue(body: kopf.Body, uid: str, **_: Any) -> dict[str, Entry]:  # noqa: ANN401 - kopf's
+    """Index every run's entry in the queue by UID."""
+    return {uid: entry_of(body)}
+
+
+@kopf.index(GROUP, VERSION, "benchmarkruns", id="runs")
+async def runs(body: kopf.Body, uid: str, **_: Any) -> dict[str, RunRecord]:  # noqa: ANN401 - kopf's
+    """Index every run's metrics by UID."""
+    return {uid: run_metrics.record_of(body)}
+
+
+@kopf.index(GROUP, VERSION, "benchmarksuites", id="suites")
+async def suites(body: kopf.Body, uid: str, **_: Any) -> dict[str, SuiteRecord]:  # noqa: ANN401 - kopf's
+    """Index every suite's metrics by UID."""
+    return {uid: suite_metrics.record_of(body)}
+
+
+@kopf.on.event(GROUP, VERSION, "benchmarkruns")
+async def queue_changed(body: kopf.Body, uid: str, type: str | None, memo: kopf.Memo, **_: Any) -> None:  # noqa: A002, ANN401 - kopf's
+    """Wake the run if its specification changed or it is being deleted, and all runs if its queue entry changed.
+
+    Most changes, several a minute, are of its status, which only the operator writes: a look starts from the status
+    that the last one wrote, whatever the watch shows.
+    """
+    records = memo.context.runs.records
+    # kopf gives every object its own memo, which lives as long as the object.
+    generation, entry = body["metadata"].get("generation"), entry_of(body)
+    if type == "DELETED" or memo.get("entry") != entry:
+        records.wake_all()
+    elif memo.get("generation") != generation:
+        records.wake(uid)
+    memo.generation, memo.entry = generation, entry
+
+
+@kopf.on.event("batch", "v1", "jobs", labels=_OURS)
+@kopf.on.event("", "v1", "pods", labels=_OURS)
+@kopf.on.event("", "v1", "configmaps", labels=_OURS)
+@kopf.on.event("", "v1", "persistentvolumeclaims", labels=_OURS)
+async def child_changed(
+    body: kopf.Body,
+    labels: Mapping[str, str],
+    type: str | None,  # noqa: A002 - kopf's
+    memo: kopf.Memo,
+    **_: Any,  # noqa: ANN401 - kopf's
+) -> None:
+    """Wake the run that an object belongs to, if the object is gone or a look can notice the change.
+
+    A change that is undone before kopf tells of it wakes no run, though a look may have seen it; like a missed event,
+    it is made up for by the next look at regular intervals.
+    """
+    run = labels[LABEL_RUN_UID]
+    seen = noticeable(body, run)
+    if type == "DELETED" or memo.get("seen") != seen:
+        memo.context.runs.records.wake(run)
+    memo.seen = seen
+
+
+def _attention(body: kopf.Body, **_: Any) -> bool:  # noqa: ANN401 - kopf's
+    return needs_attention(body)
+
+
+@kopf.daemon(
+    GROUP, VERSION, "benchmarkruns", when=_attention, cancellation_backoff=5, cancellation_timeout=10, backoff=15
+)
+async def drive(
+    body: kopf.Body,
+    memo: kopf.Memo,
+    stopped: kopf.DaemonStopped,
+    logger: kopf.Logger,
+    **_: Any,  # noqa: ANN401 - kopf's
+) -> None:
+    """Reconcile one run until it needs no attention, is deleted, or the operator stops.
+
+    It never returns by itself: kopf would not start it again when a later change, such as of `cleanup`, requires it.
+    """
+    context: Context = memo.context
+    await context.runs.drive(body, stopped, logger)
+
+
+@kopf.on.delete(GROUP, VERSION, "benchmarkruns", when=_attention)
+async def remove(body: kopf.Body, memo: kopf.Memo, logger: kopf.Logger, **_: Any) -> None:  # noqa: ANN401
+    """Remove a deleted run's objects; the finalizer stays until they are gone."""
+    context: Context = memo.context
+    missing = await context.runs.remove(body, logger)
+    if missing is not None:
+        seconds = context.runs.removal_seconds
+        raise kopf.TemporaryError(f"teardown is not complete after {seconds:.0f} s and continues: {missing}", delay=30)
+
+
+def run_reconciler(
+    kube: Kube,
+    settings: Settings,
+    *,
+    now: Callable[[], datetime],
+    queue: Callable[[], Iterable[Entry]],
+    instruments: Instruments,
+) -> RunReconciler:
+    """Return the reconciler of runs."""
+    steps = RunSteps(
+        kube=kube, settings=settings, now=now, queue=queue, make_secret=make_secret, instruments=instruments
+    )
+    return RunReconciler(steps=steps, kube=kube, instruments=instruments, post=post)
+
+
+def post(body: Body, event: Event) -> None:
+    """Create a Kubernetes event about an object."""
+    kopf.event(cast("kopf.Body", body), type=event.kind, reason=event.reason, message=event.message)
+
+
+@kopf.daemon(GROUP, VERSION, "benchmarksuites", cancellation_backoff=5, cancellation_timeout=10, backoff=15)
+async def drive_suite(
+    body: kopf.Body,
+    memo: kopf.Memo,
+    stopped: kopf.DaemonStopped,
+    logger: kopf.Logger,
+    **_: Any,  # noqa: ANN401 - kopf's
+) -> None:
+    """Reconcile one suite until it is deleted or the operator stops."""
+    context: Context = memo.context
+    await context.suites.drive(body, stopped, logger)
+
+
+@kopf.on.event(GROUP, VERSION, "benchmarksuites")
+async def suite_changed(uid: str, memo: kopf.Memo, **_: Any) -> None:  # noqa: ANN401 - kopf's
+    """Wake the suite."""
+    memo.context.suites.records.wake(uid)
+
+
+@kopf.on.event(GROUP, VERSION, "benchmarkruns")
+async def suite_run_changed(body: kopf.Body, memo: kopf.Memo, **_: Any) -> None:  # noqa: ANN401 - kopf's
+    """Wake the suite that owns a run."""
+    for owner in body["metadata"].get("ownerReferences") or ():
+        if owner["kind"] == SUITE_KIND:
+            memo.context.suites.records.wake(owner["uid"])
+
+
+def suite_reconciler(
+    kube: Kube, settings: Settings, *, now: Callable[[], datetime], instruments: Instruments
+) -> SuiteReconciler:
+    """Return the reconciler of suites."""
+    steps = SuiteSteps(kube=kube, settings=settings, now=now)
+    return SuiteReconciler(steps=steps, kube=kube, instruments=instruments, post=post)

@@ -1,1 +1,0 @@
-"""The steps of a look at a `BenchmarkSuite`: what they observe, and the requests that they perform."""
