@@ -17,7 +17,7 @@ from plimsoll.api.state import RunState, TrialKey
 from plimsoll.conductor.display import result_display
 from plimsoll.conductor.kube_sink import CONFIG_MAP, RESULT, KubeSink
 from plimsoll.conductor.sink import result_of
-from plimsoll.kube import retry
+from plimsoll.kube import errors
 from plimsoll.kube.errors import ForbiddenError, NotFoundError, TransientError
 from plimsoll.tools.registry import TOOLS
 from support.fake_kube import FakeKube, failing
@@ -30,7 +30,7 @@ STATE = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "simulate
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retry, "_FIRST_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(errors, "_FIRST_PAUSE_SECONDS", 0.001)
 
 
 @pytest.fixture

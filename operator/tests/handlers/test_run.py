@@ -9,7 +9,7 @@ from typing import Any, cast
 import kopf
 import pytest
 
-from plimsoll.kube import retry
+from plimsoll.kube import errors
 from plimsoll.kube.errors import ApiError, ForbiddenError, TransientError
 from plimsoll.lifecycle.naming import LABEL_RUN_UID
 from plimsoll.lifecycle.queue import entry_of
@@ -96,7 +96,7 @@ def pod_of(uid: str) -> dict[str, Any]:
 def quick(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Remove all pauses, and return the posted events."""
     posted: list[str] = []
-    monkeypatch.setattr(retry, "_FIRST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(errors, "_FIRST_PAUSE_SECONDS", 0.0)
     monkeypatch.setattr(kopf, "event", lambda _, **event: posted.append(event["reason"]))
     return posted
 

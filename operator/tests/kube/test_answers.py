@@ -13,7 +13,7 @@ import yaml
 from aiohttp import web
 
 from plimsoll.kube.client import AioKube
-from plimsoll.kube.discovery import Discovery
+from plimsoll.kube.connection import Discovery
 from plimsoll.kube.errors import (
     ApiError,
     ConflictError,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.kube.clock import ApiClock
+from plimsoll.kube.connection import ApiClock
 
 BEGIN = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

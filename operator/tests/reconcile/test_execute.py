@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.kube import retry
+from plimsoll.kube import errors
 from plimsoll.kube.client import AioKube
 from plimsoll.kube.errors import ConflictError, InvalidError, TransientError
 from plimsoll.kube.port import Kind, Kube
@@ -23,7 +23,7 @@ SECRET = Kind(api_version="v1", kind="Secret")
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retry, "_FIRST_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(errors, "_FIRST_PAUSE_SECONDS", 0.001)
 
 
 def make_secret(clients: int | None) -> Mapping[str, bytes]:

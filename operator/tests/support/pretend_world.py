@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 from unittest.mock import patch
 
 from plimsoll.api.status import BenchmarkRunStatus
-from plimsoll.kube import retry
+from plimsoll.kube import errors
 from plimsoll.kube.errors import ApiError
 from plimsoll.kube.port import Kind
 from plimsoll.lifecycle import naming
@@ -80,7 +80,7 @@ class PretendWorld:
         self._guard_deletions()
 
     def __enter__(self) -> Self:
-        self._patches.enter_context(patch.object(retry, "_FIRST_PAUSE_SECONDS", 0.0))
+        self._patches.enter_context(patch.object(errors, "_FIRST_PAUSE_SECONDS", 0.0))
         return self
 
     def __exit__(

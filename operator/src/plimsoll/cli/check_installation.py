@@ -10,9 +10,8 @@ import click
 
 from plimsoll.api.names import API_VERSION, RUN_KIND
 from plimsoll.cli.source import RUN
-from plimsoll.kube.errors import ApiError
+from plimsoll.kube.errors import ApiError, persist
 from plimsoll.kube.port import Kube, Object
-from plimsoll.kube.retry import persist
 
 _POLL_SECONDS = 1.0
 _REQUEST_SECONDS = 30.0

@@ -12,9 +12,8 @@ import click
 
 from plimsoll.api.names import API_VERSION, SUITE_KIND
 from plimsoll.cli.source import RUN
-from plimsoll.kube.errors import ApiError, UnknownKindError
+from plimsoll.kube.errors import ApiError, UnknownKindError, persist
 from plimsoll.kube.port import Kind, Kube, Object
-from plimsoll.kube.retry import persist
 
 _POLL_SECONDS = 2.0
 _REQUEST_SECONDS = 30.0

@@ -18,9 +18,8 @@ from plimsoll.api.result import ResultStatus, Summary, Trial
 from plimsoll.api.state import RunState, TrialKey
 from plimsoll.conductor.display import result_display
 from plimsoll.conductor.sink import STATE_FILE
-from plimsoll.kube.errors import NotFoundError
+from plimsoll.kube.errors import NotFoundError, persist
 from plimsoll.kube.port import Kind, Kube, Object
-from plimsoll.kube.retry import persist
 from plimsoll.lifecycle import naming
 from plimsoll.plan.document import Plan
 from plimsoll.plan.estimate import most_trials

@@ -9,21 +9,19 @@ import os
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import aiohttp
+import msgspec
 from kubernetes.aio.client import ApiClient
 from kubernetes.aio.client.exceptions import ApiException
 from kubernetes.aio.dynamic import DynamicClient
 
 from plimsoll import __version__
-from plimsoll.kube import answers
-from plimsoll.kube.answers import ACCEPT_JSON, Page, Query, changes, selectors
-from plimsoll.kube.clock import ApiClock
-from plimsoll.kube.connection import connect
-from plimsoll.kube.discovery import Discovery
+from plimsoll.kube.connection import ApiClock, Discovery, connect
 from plimsoll.kube.errors import (
     Answer,
     ApiError,
@@ -33,8 +31,133 @@ from plimsoll.kube.errors import (
     TransientError,
     UnknownKindError,
 )
-from plimsoll.kube.patches import creating, replacing
 from plimsoll.kube.port import Changed, Gone, Kind, Listed, Object, Version
+
+ACCEPT_JSON = {"Accept": "application/json"}
+ACCEPT_TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+ACCEPT_METADATA = {"Accept": "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"}
+ACCEPT_METADATA_LIST = {
+    "Accept": "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
+    # Within a cluster, compression costs both sides more than the bytes.
+    "Accept-Encoding": "identity",
+}
+
+Query = Sequence[tuple[str, str]]
+T = TypeVar("T")
+
+_CHANGES: Mapping[str, type[Changed] | type[Gone]] = {"ADDED": Changed, "MODIFIED": Changed, "DELETED": Gone}
+
+
+class _Entry(msgspec.Struct):
+    metadata: Version
+
+
+class _MetadataList(msgspec.Struct):
+    metadata: dict[str, Any] = msgspec.field(default_factory=dict)
+    items: list[_Entry] | None = None
+
+
+_METADATA_LIST = msgspec.json.Decoder(_MetadataList)
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """Entries of a list, the token for the next page (empty on the last), and the version of the list."""
+
+    entries: Sequence[T]
+    token: str
+    version: str
+
+    @classmethod
+    def of(cls, entries: Sequence[T], metadata: Mapping[str, Any]) -> Self:
+        """Return a page from its entries and the list's metadata."""
+        return cls(entries, metadata.get("continue", ""), metadata.get("resourceVersion", ""))
+
+
+def objects_page(kind: Kind, body: bytes) -> Page[Object]:
+    """Decode a page of full objects, and add their kind, which lists leave out."""
+    answer = msgspec.json.decode(body)
+    both = {"apiVersion": kind.api_version, "kind": kind.kind}
+    return Page.of([{**both, **item} for item in answer.get("items") or ()], answer.get("metadata", {}))
+
+
+def versions_page(body: bytes) -> Page[Version]:
+    """Decode a page of metadata, skipping the managed fields, which are most of its bytes."""
+    answer = _METADATA_LIST.decode(body)
+    return Page.of([entry.metadata for entry in answer.items or ()], answer.metadata)
+
+
+def document(body: bytes) -> dict[str, Any]:
+    """Decode one object."""
+    found: dict[str, Any] = msgspec.json.decode(body)
+    return found
+
+
+async def read(parse: Callable[[bytes], T], response: aiohttp.ClientResponse) -> T:
+    """Return the decoded body of an answer.
+
+    Raises:
+        ValueError: if it is not JSON, for example because a proxy answered.
+
+    """
+    body = await response.read()
+    if "json" not in response.content_type:
+        raise ValueError(f"the answer is {response.content_type or 'of no type'}, not JSON")
+    return parse(body)
+
+
+async def unread(response: aiohttp.ClientResponse) -> aiohttp.ClientResponse:
+    """Return an answer to be read as a stream."""
+    return response
+
+
+async def changes(stream: aiohttp.ClientResponse, asked: str) -> AsyncGenerator[Changed | Gone]:
+    """Yield the changes of a metadata watch until the API server ends it.
+
+    Raises:
+        TransientError: if the connection breaks.
+
+    """
+    try:
+        async for line in stream.content:
+            event = msgspec.json.decode(line)
+            if event["type"] not in _CHANGES:
+                # The resourceVersion has expired: the caller has to list again.
+                return
+            yield _CHANGES[event["type"]](Version.of(event["object"]))
+    except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+        raise TransientError(asked, str(error) or type(error).__name__) from error
+    finally:
+        stream.close()
+
+
+def selectors(labels: Mapping[str, str] | None, fields: Mapping[str, str] | None) -> Query:
+    """Return the query parameters that select objects with these labels and fields."""
+    both = (("labelSelector", labels), ("fieldSelector", fields))
+    return [(name, ",".join(f"{key}={value}" for key, value in wanted.items())) for name, wanted in both if wanted]
+
+
+def replacing(status: Mapping[str, Any], version: str | None) -> list[Object]:
+    """Return a JSON patch (RFC 6902): a merge patch would keep the old keys of a mapping. None removes a field.
+
+    With the version of the object that was read, the API server answers with a conflict if there is another one.
+    """
+    operations: list[Object] = []
+    if version is not None:
+        operations.append({"op": "add", "path": "/metadata/resourceVersion", "value": version})
+    for field, value in status.items():
+        path = f"/status/{field}"
+        operations.append({"op": "add", "path": path, "value": value})
+        if value is None:
+            operations.append({"op": "remove", "path": path})
+    return operations
+
+
+def creating(status: Mapping[str, Any], version: str | None) -> Object:
+    """Return a merge patch (RFC 7386) for an object without a status, to which the other one cannot add fields."""
+    metadata = {} if version is None else {"metadata": {"resourceVersion": version}}
+    return {"status": dict(status), **metadata}
+
 
 FIELD_MANAGER = "plimsoll"
 """The owner of fields that Plimsoll sets."""
@@ -57,8 +180,6 @@ _FIELD_MANAGER = ("fieldManager", FIELD_MANAGER)
 _WATCH_SECONDS = 600
 _WATCH_TIMEOUT = aiohttp.ClientTimeout(total=_WATCH_SECONDS + 60, connect=10)
 _WATCH = (("watch", "true"), ("timeoutSeconds", str(_WATCH_SECONDS)))
-
-T = TypeVar("T")
 
 
 class AioKube:
@@ -114,7 +235,7 @@ class AioKube:
         fields: Mapping[str, str] | None = None,
     ) -> Sequence[Object]:
         """Return the objects with these labels and fields; see `Kube.list`."""
-        parse = partial(answers.objects_page, kind)
+        parse = partial(objects_page, kind)
         return (await self._items(kind, namespace, selectors(labels, fields), parse, PAGE_SIZE))[0]
 
     async def versions(
@@ -136,9 +257,9 @@ class AioKube:
             path,
             kind,
             asked,
-            answers.unread,
+            unread,
             query=query,
-            accept=answers.ACCEPT_METADATA,
+            accept=ACCEPT_METADATA,
             patience=_WATCH_TIMEOUT,
         )
         async with aclosing(changes(stream, asked)) as found_later:
@@ -149,7 +270,7 @@ class AioKube:
         self, kind: Kind, *, size: int, namespace: str | None = None, labels: Mapping[str, str] | None = None
     ) -> AsyncIterator[Sequence[Object]]:
         """Yield the objects with these labels in pages; see `Kube.pages`."""
-        token, parse = "", partial(answers.objects_page, kind)
+        token, parse = "", partial(objects_page, kind)
         while True:
             try:
                 page = await self._page(kind, namespace, selectors(labels, None), parse, size, token)
@@ -169,9 +290,7 @@ class AioKube:
         resource = await self._discovery.resource(kind)
         query = [("includeObject", "None"), *selectors(labels, None)]
         asked = f"list {kind.kind} of {namespace}"
-        answer = await self._ask(
-            "get", resource.collection(namespace), kind, asked, query=query, accept=answers.ACCEPT_TABLE
-        )
+        answer = await self._ask("get", resource.collection(namespace), kind, asked, query=query, accept=ACCEPT_TABLE)
         names = [column["name"] for column in answer.get("columnDefinitions") or ()]
         return [dict(zip(names, row["cells"], strict=True)) for row in answer.get("rows") or ()]
 
@@ -229,7 +348,7 @@ class AioKube:
 
     async def _versions(self, kind: Kind, namespace: str | None, selected: Query) -> tuple[Sequence[Version], str]:
         return await self._items(
-            kind, namespace, selected, answers.versions_page, METADATA_PAGE_SIZE, accept=answers.ACCEPT_METADATA_LIST
+            kind, namespace, selected, versions_page, METADATA_PAGE_SIZE, accept=ACCEPT_METADATA_LIST
         )
 
     async def _items(
@@ -272,7 +391,7 @@ class AioKube:
         query = [("limit", str(limit or "")), *selected, ("continue", token)]
         query = [(name, value) for name, value in query if value]
         return await self._request(
-            "get", resource.collection(namespace), kind, asked, partial(answers.read, parse), query=query, accept=accept
+            "get", resource.collection(namespace), kind, asked, partial(read, parse), query=query, accept=accept
         )
 
     async def _uid(self, kind: Kind, name: str, namespace: str | None) -> str | None:
@@ -315,7 +434,7 @@ class AioKube:
         query: Query = (),
         accept: Mapping[str, str] = ACCEPT_JSON,
     ) -> dict[str, Any]:
-        take = partial(answers.read, answers.document)
+        take = partial(read, document)
         return await self._request(
             method, path, kind, asked, take, query=query, accept=accept, body=body, content_type=content_type
         )

@@ -1,16 +1,57 @@
 """Which API server to use, and with which credentials."""
 
+import asyncio
 import os
 import re
 import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from types import SimpleNamespace
+from typing import Any
+from urllib.parse import quote
 
 import aiohttp
 from kubernetes.aio.client import ApiClient, Configuration
 from kubernetes.aio.config import ConfigException, load_incluster_config, load_kube_config
 
-from plimsoll.kube.clock import ApiClock
-from plimsoll.kube.errors import CredentialsError
+from plimsoll.kube.errors import CredentialsError, InvalidError, UnknownKindError
+from plimsoll.kube.port import Kind
+
+_RESOLUTION_SECONDS = 1.0
+"""Resolution of the header."""
+
+
+class ApiClock:
+    """The API server's time.
+
+    Every answer bounds the offset between the server's clock and this machine's monotonic one to about a second, and
+    all answers together bound it more tightly. An answer that contradicts them means that a clock was set, and
+    replaces them.
+    """
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        """Start without an answer."""
+        self._monotonic = monotonic
+        self._ahead: tuple[float, float] | None = None
+
+    def read(self, date: str, asked: float, answered: float) -> None:
+        """Read the `Date` of an answer, given the monotonic times of its request and its arrival."""
+        try:
+            server = parsedate_to_datetime(date).timestamp()
+        except ValueError:
+            return
+        least, most = server - answered, server + _RESOLUTION_SECONDS - asked
+        if self._ahead is not None and max(least, self._ahead[0]) <= min(most, self._ahead[1]):
+            least, most = max(least, self._ahead[0]), min(most, self._ahead[1])
+        self._ahead = least, most
+
+    def now(self) -> datetime:
+        """Return the API server's time; this machine's before the first answer."""
+        if self._ahead is None:
+            return datetime.now(UTC)
+        return datetime.fromtimestamp(self._monotonic() + sum(self._ahead) / 2, UTC)
 
 
 def _tracing(clock: ApiClock) -> aiohttp.TraceConfig:
@@ -49,3 +90,99 @@ async def connect(kubeconfig: str | None, context: str | None, clock: ApiClock) 
         words = "the kubeconfig is invalid; check it with `kubectl config view`"
     # Without the cause, whose message would be shown too.
     raise CredentialsError("find an API server", f"{words}; set KUBECONFIG, or run in a pod") from None
+
+
+_FIRST_PAUSE_SECONDS = 1.0
+_LONGEST_PAUSE_SECONDS = 30.0
+_NO_NAMES = {"", ".", ".."}
+
+Fetch = Callable[[str], Awaitable[Mapping[str, Any]]]
+"""Return the document at a path; UnknownKindError if there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource:
+    """The paths of a kind. `root` is `/api/v1` or `/apis/<group>/<version>`."""
+
+    root: str
+    plural: str
+    namespaced: bool
+
+    def collection(self, namespace: str | None) -> str:
+        """Return the path of all objects, or of those in a namespace."""
+        inside = f"/namespaces/{quote(namespace, safe='')}" if self.namespaced and namespace else ""
+        return f"{self.root}{inside}/{self.plural}"
+
+    def single(self, name: str, namespace: str | None) -> str:
+        """Return the path of one object.
+
+        Raises:
+            InvalidError: if the name or a required namespace is missing.
+
+        """
+        # In a path, `.` and `..` would lead to another object.
+        if name in _NO_NAMES or (self.namespaced and (namespace or "") in _NO_NAMES):
+            raise InvalidError(f"{self.plural} {namespace or ''}/{name}", "needs a name and a namespace")
+        return f"{self.collection(namespace)}/{quote(name, safe='')}"
+
+
+@dataclass(slots=True, kw_only=True)
+class _Unknown:
+    until: float
+    pause: float
+
+
+class Discovery:
+    """Looks up resources, and caches them for the life of the process."""
+
+    def __init__(self, fetch: Fetch, *, now: Callable[[], float] = time.monotonic) -> None:
+        """Look up with `fetch` when a kind is first needed."""
+        self._fetch = fetch
+        self._now = now
+        self._known: dict[Kind, Resource] = {}
+        self._unknown: dict[Kind, _Unknown] = {}
+        self._lock = asyncio.Lock()
+
+    async def resource(self, kind: Kind) -> Resource:
+        """Return the paths of a kind.
+
+        Raises:
+            UnknownKindError: if the API server does not know it; the next lookup waits for a growing pause.
+
+        """
+        if kind in self._known:
+            return self._known[kind]
+        async with self._lock:
+            if kind not in self._known:
+                await self._look_up(kind)
+            return self._known[kind]
+
+    def forget(self, kind: Kind) -> None:
+        """Drop a kind whose path no longer exists, so that it is looked up again."""
+        self._known.pop(kind, None)
+
+    async def _look_up(self, kind: Kind) -> None:
+        unknown = self._unknown.get(kind)
+        if unknown is not None and self._now() < unknown.until:
+            raise _unknown_kind(kind)
+        root = f"/apis/{kind.api_version}" if "/" in kind.api_version else f"/api/{kind.api_version}"
+        try:
+            document = await self._fetch(root)
+        except UnknownKindError:
+            document = {}
+        for found in document.get("resources") or ():
+            if "/" not in found["name"]:  # not a subresource
+                key = Kind(api_version=kind.api_version, kind=found["kind"])
+                self._known[key] = Resource(root=root, plural=found["name"], namespaced=found["namespaced"])
+        if kind not in self._known:
+            pause = min(unknown.pause * 2, _LONGEST_PAUSE_SECONDS) if unknown else _FIRST_PAUSE_SECONDS
+            self._unknown[kind] = _Unknown(until=self._now() + pause, pause=pause)
+            raise _unknown_kind(kind)
+        self._unknown.pop(kind, None)
+
+
+def _unknown_kind(kind: Kind) -> UnknownKindError:
+    return UnknownKindError(
+        f"look up {kind.kind} of {kind.api_version}",
+        "the API server does not serve this kind; install its CRD or API service",
+    )

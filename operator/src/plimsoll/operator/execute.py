@@ -11,9 +11,8 @@ from functools import partial
 from itertools import groupby
 
 from plimsoll.ceph.conf import KEYRING_FILE, keyring
-from plimsoll.kube.errors import ConflictError, ForbiddenError
+from plimsoll.kube.errors import ConflictError, ForbiddenError, persist
 from plimsoll.kube.port import Kind, Kube, Object
-from plimsoll.kube.retry import persist
 from plimsoll.lifecycle.children import belongs_to_same_run, is_departing, label
 from plimsoll.lifecycle.decision import Action, CheckSecret, CopyKeyring, Create, CreateSecret, Delete
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS, LABEL_RUN_UID
