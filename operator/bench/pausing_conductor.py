@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 from plimsoll.api.result import ResultStatus
-from plimsoll.conductor.conduct import Listen, conduct
+from plimsoll.conductor.main import Listen, conduct
+from plimsoll.conductor.phases import Timings
 from plimsoll.conductor.secret import server_context
 from plimsoll.conductor.sink import FilesSink
-from plimsoll.conductor.timings import Timings
 from plimsoll.protocol.secret import TOKEN_KEY_FILE
 
 _PATIENCE_SECONDS = 600.0

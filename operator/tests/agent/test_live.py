@@ -16,7 +16,7 @@ from plimsoll.agent.worker import Armed, Worker
 from plimsoll.api.names import Operation
 from plimsoll.api.prepare import Prepare as Preparation
 from plimsoll.api.state import LiveRate, TrialKey
-from plimsoll.conductor.conduct import EXIT_COMPLETE
+from plimsoll.conductor.main import EXIT_COMPLETE
 from plimsoll.conductor.sink import FilesSink, read_state
 from plimsoll.measure.sample import ClientDocument, Clock
 from plimsoll.protocol.messages import AgentState, ArmOrder, PrepareOrder, Report

@@ -15,7 +15,7 @@ from plimsoll.api.caches import NodeCaches
 from plimsoll.api.state import TrialKey
 from plimsoll.caches.helper import Abilities, Helper
 from plimsoll.caches.turns import Turns
-from plimsoll.conductor.ceph.cli import Commands
+from plimsoll.conductor.ceph.commands import Commands
 from plimsoll.kube.errors import TransientError
 from plimsoll.net.listener import Listener, ListenerLimits
 from plimsoll.net.serving import serving_requests

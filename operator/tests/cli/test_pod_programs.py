@@ -21,7 +21,7 @@ from plimsoll.api.names import FailureReason
 from plimsoll.cli import main
 from plimsoll.cli.launch import free_port
 from plimsoll.cli.termination import MAX_BYTES, write_termination_message
-from plimsoll.conductor.conduct import EXIT_OF_FAILURE
+from plimsoll.conductor.main import EXIT_OF_FAILURE
 from plimsoll.conductor.secret import client_directory, write_session
 from plimsoll.conductor.sink import PLAN_FILE
 from plimsoll.tools.target import OsdsTarget, PoolTarget

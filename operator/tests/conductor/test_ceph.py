@@ -12,9 +12,9 @@ from plimsoll.agent.connection import Connection
 from plimsoll.api.names import AbortReason, Outcome, RunPhase
 from plimsoll.api.pools import ErasureCoded, Pool, Replicated
 from plimsoll.api.run import Gates
-from plimsoll.conductor.ceph.cli import CommandError, Commands, NotPermittedError
-from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_INTERRUPTED
-from plimsoll.conductor.gating import ClusterView
+from plimsoll.conductor.ceph.commands import CommandError, Commands, NotPermittedError
+from plimsoll.conductor.faults import ClusterView
+from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED
 from plimsoll.conductor.sink import FilesSink
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.plan.ceph import image_name

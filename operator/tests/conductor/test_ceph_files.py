@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from plimsoll.api.volume import Volume
-from plimsoll.conductor.gating import ClusterView
+from plimsoll.conductor.faults import ClusterView
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.plan.document import CephTarget, FileSystemTarget, Plan
 from support.attended_ceph import BOTH, NOTE, SIZE, attend_until, cluster_of, is_prepared, mentions, plan_of

@@ -10,8 +10,8 @@ from plimsoll.agent.connection import Connection
 from plimsoll.agent.worker import Armed
 from plimsoll.api.names import AbortReason
 from plimsoll.api.state import TrialKey
-from plimsoll.conductor import bodies
-from plimsoll.conductor.conduct import EXIT_COMPLETE
+from plimsoll.conductor import server
+from plimsoll.conductor.main import EXIT_COMPLETE
 from plimsoll.conductor.sink import FilesSink
 from plimsoll.measure.sample import ClientDocument, Clock
 from plimsoll.protocol.messages import (
@@ -92,7 +92,7 @@ async def test_a_request_that_the_web_server_refuses_is_not_retried(setting: Set
 async def test_clients_that_die_while_they_post_do_not_hold_up_the_others(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bodies, "_BODY_SECONDS", 0.2)
+    monkeypatch.setattr(server, "_BODY_SECONDS", 0.2)
     async with running(setting) as connection:
         registered = await connection.register(REGISTRATION)
         dead = [await setting.raw() for _ in range(8)]

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from plimsoll.api.caches import MAX_LISTED
 from plimsoll.api.environment import CephDescription, Environment
 from plimsoll.api.names import AbortReason, Outcome
-from plimsoll.conductor import dropping
-from plimsoll.conductor.phases import Arming, Dropping, Running
+from plimsoll.conductor import orders
+from plimsoll.conductor.phases import Arming, Dropping, Running, Timings
 from plimsoll.conductor.roster import Roster
-from plimsoll.conductor.timings import Timings
 from plimsoll.plan.document import Plan
 from plimsoll.protocol.messages import AgentState, DropCachesOrder
 from support.cold_simulation import TOKEN, ColdSimulation, drop_on, node_of
@@ -180,7 +179,7 @@ def test_no_client_is_ordered_before_the_shell_has_read_the_token() -> None:
     simulation.until(Dropping)
     phase = dropping_phase(simulation)
     phase.token = None
-    dropping.give_orders(phase, simulation.session.roster, simulation.timings, simulation.session.describe)
+    orders.give_orders(phase, simulation.session.roster, simulation.timings, simulation.session.describe)
     assert not phase.chosen
 
 
@@ -215,6 +214,6 @@ def test_a_record_lists_a_bounded_number_of_nodes() -> None:
     phase = simulation.session.phase
     assert isinstance(phase, Running)
     attempt = phase.attempt
-    found = dropping.dropped(Dropping(attempt=attempt, deadline=0.0, token="", chosen=chosen), roster)
+    found = orders.dropped(Dropping(attempt=attempt, deadline=0.0, token="", chosen=chosen), roster)
     assert found.node_count == 200
     assert [one.node for one in found.nodes] == [f"node-{number:03d}" for number in range(MAX_LISTED)]

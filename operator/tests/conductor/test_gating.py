@@ -3,10 +3,9 @@
 import pytest
 from pydantic import JsonValue
 
-from plimsoll.conductor.gating import ClusterView, Gate
+from plimsoll.conductor.faults import ClusterView, Gate
+from plimsoll.conductor.phases import Timings, cast_of, overrun_seconds, staging_seconds
 from plimsoll.conductor.roster import Roster
-from plimsoll.conductor.steps import cast_of, overrun_seconds, staging_seconds
-from plimsoll.conductor.timings import Timings
 from plimsoll.plan.document import Point
 from plimsoll.protocol.messages import Registration
 from plimsoll.tools.cast import ACTOR_CLIENT

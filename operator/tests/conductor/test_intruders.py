@@ -16,7 +16,7 @@ from plimsoll.agent.connection import Connection
 from plimsoll.api.names import Operation
 from plimsoll.api.run import MAX_CLIENTS
 from plimsoll.api.servers import MAX_SERVERS
-from plimsoll.conductor import bodies, conduct
+from plimsoll.conductor import main, server
 from plimsoll.conductor.sink import FilesSink
 from plimsoll.protocol.messages import (
     MAX_ATTEMPT,
@@ -62,8 +62,8 @@ async def closed(reader: asyncio.StreamReader) -> None:
 async def test_half_open_connections_end_and_clients_are_served_meanwhile(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conduct, "_OTHER_STRANGERS", 10)
-    monkeypatch.setattr(conduct, "_STRANGER_SECONDS", 5.0)
+    monkeypatch.setattr(main, "_OTHER_STRANGERS", 10)
+    monkeypatch.setattr(main, "_STRANGER_SECONDS", 5.0)
     async with running(setting):
         strangers = [await asyncio.open_connection("127.0.0.1", setting.port) for _ in range(200)]
         for _, writer in strangers:
@@ -89,7 +89,7 @@ async def registered(connection: Connection, client: int) -> bool:
 async def test_a_connection_that_never_authenticates_ends_over_tls_too(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conduct, "_STRANGER_SECONDS", 0.5)
+    monkeypatch.setattr(main, "_STRANGER_SECONDS", 0.5)
     async with running(setting):
         for sent in (b"", b"GET /v1/clock HTTP/1.1\r\nHost: c\r\nAuthorization: Bearer 0.guess\r\n\r\n", b"GET /v1/"):
             reader, writer = await setting.raw()
@@ -145,8 +145,8 @@ async def slow_posts(setting: Setting, sent: int) -> list[tuple[asyncio.StreamRe
 @pytest.mark.parametrize("sent", [1, 300_000])
 async def test_slow_posts_do_not_hold_up_a_fifth(setting: Setting, monkeypatch: pytest.MonkeyPatch, sent: int) -> None:
     """Nothing ends the slow ones within the deadline of this test."""
-    monkeypatch.setattr(bodies, "_BODY_SECONDS", NEVER)
-    monkeypatch.setattr(bodies, "_PACE_GRACE_SECONDS", NEVER)
+    monkeypatch.setattr(server, "_BODY_SECONDS", NEVER)
+    monkeypatch.setattr(server, "_PACE_GRACE_SECONDS", NEVER)
     async with running(setting) as connection:
         await connection.register(registration())
         posts = await slow_posts(setting, sent)
@@ -157,12 +157,12 @@ async def test_slow_posts_do_not_hold_up_a_fifth(setting: Setting, monkeypatch: 
 
 
 async def test_a_stalled_large_post_gives_way_to_another(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bodies, "_BODY_SECONDS", NEVER)
+    monkeypatch.setattr(server, "_BODY_SECONDS", NEVER)
     async with running(setting) as connection:
         await connection.register(registration())
         posts = await slow_posts(setting, 300_000)
         post = large_post("epoch", seconds=20_000)
-        assert len(post.model_dump_json()) > 4 * bodies._SMALL_BYTES
+        assert len(post.model_dump_json()) > 4 * server._SMALL_BYTES
         async with asyncio.timeout(WAIT_SECONDS):
             assert await connection.post(post) is False
             for reader, writer in posts:
@@ -173,7 +173,7 @@ async def test_a_stalled_large_post_gives_way_to_another(setting: Setting, monke
 async def test_of_two_posts_of_one_client_the_later_one_arrives(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bodies, "_BODY_SECONDS", NEVER)
+    monkeypatch.setattr(server, "_BODY_SECONDS", NEVER)
     async with running(setting) as connection:
         await connection.register(registration())
         reader, writer = await setting.raw()

@@ -14,8 +14,8 @@ from plimsoll.api.names import AbortReason, LatencyKind, Operation, Outcome, Run
 from plimsoll.api.operation import Latency, OperationSummary, Statistic
 from plimsoll.api.result import Abort, Finding, ResultStatus, Summary, Trial
 from plimsoll.api.state import RunState, TrialKey
-from plimsoll.conductor.display import result_display
 from plimsoll.conductor.kube_sink import CONFIG_MAP, RESULT, KubeSink
+from plimsoll.conductor.reporting import result_display
 from plimsoll.conductor.sink import result_of
 from plimsoll.kube import errors
 from plimsoll.kube.errors import ForbiddenError, NotFoundError, TransientError

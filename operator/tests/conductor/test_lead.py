@@ -4,10 +4,9 @@ import pytest
 
 from plimsoll.api.names import AbortReason, Outcome, RunPhase
 from plimsoll.api.state import TrialKey
-from plimsoll.conductor.lead import Lead
-from plimsoll.conductor.phases import Arming, Attempt
+from plimsoll.conductor.faults import Lead
+from plimsoll.conductor.phases import Arming, Attempt, Timings
 from plimsoll.conductor.roster import Roster
-from plimsoll.conductor.timings import Timings
 from plimsoll.measure.sample import Clock
 from plimsoll.protocol.messages import PROTOCOL_VERSION, Registration
 from plimsoll.tools.cast import Cast, Round

@@ -10,8 +10,7 @@ from plimsoll.api.result import (
     Trial,
 )
 from plimsoll.api.state import TrialKey
-from plimsoll.conductor.attempts import is_settled
-from plimsoll.conductor.ledger import Ledger
+from plimsoll.conductor.ledger import Ledger, is_settled
 from plimsoll.plan.fingerprint import fingerprint
 from support.simulated_plan import make_plan
 from support.worst_results import FACTS, HOST, full_operation, worst_fields

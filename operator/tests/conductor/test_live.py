@@ -11,11 +11,10 @@ from plimsoll.agent.agent import EXIT_DISMISSED
 from plimsoll.api.names import Operation, Outcome, RunPhase, Verdict
 from plimsoll.api.state import Live, LiveRate
 from plimsoll.cli.launch import free_port
-from plimsoll.conductor.conduct import EXIT_COMPLETE
-from plimsoll.conductor.exposition import view_of
-from plimsoll.conductor.gating import ClusterView
-from plimsoll.conductor.phases import Arming, Ended, Judging, Running, Staging
-from plimsoll.conductor.timings import Timings
+from plimsoll.conductor.faults import ClusterView
+from plimsoll.conductor.main import EXIT_COMPLETE
+from plimsoll.conductor.phases import Arming, Ended, Judging, Running, Staging, Timings
+from plimsoll.conductor.server import view_of
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.family import MetricFamily
 from plimsoll.metrics.live import Scrape, samples_of

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.conductor.ceph.cli import CommandError, Commands, NotPermittedError, UnresponsiveError
-from plimsoll.conductor.ceph.environment import ask
+from plimsoll.conductor.ceph.commands import CommandError, Commands, NotPermittedError, UnresponsiveError
+from plimsoll.conductor.ceph.prepare import ask
 from support.apiserver import wait_until
 from support.ceph_commands import pretend_ceph, run_ceph
 from support.pretended_ceph import PretendedCeph

@@ -15,10 +15,10 @@ from hypothesis import given
 from plimsoll.api.ceph_options import CephOption
 from plimsoll.api.run import Gates
 from plimsoll.api.storage import NamespacedName
-from plimsoll.conductor.ceph.cli import CommandError, Commands
+from plimsoll.conductor.ceph.commands import CommandError, Commands
 from plimsoll.conductor.ceph.options import RecordError, restore_options, set_options
 from plimsoll.conductor.ceph.teardown import TeardownTarget, tear_down
-from plimsoll.conductor.gating import Gate
+from plimsoll.conductor.faults import Gate
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.plan.ceph import options_key
 from support.attended_ceph import BOTH, NOTE, TARGET, attend_until, cluster_of, is_prepared, mentions, plan_of

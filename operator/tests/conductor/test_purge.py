@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from plimsoll.ceph.file_systems import EXIT_PURGING
 from plimsoll.cli import main
-from plimsoll.conductor.ceph.cli import Commands
+from plimsoll.conductor.ceph.commands import Commands
 from plimsoll.conductor.ceph.teardown import Remains, TeardownTarget, tear_down
 from plimsoll.lifecycle.render.teardown import FILE_SYSTEM_VARIABLE
 from plimsoll.plan.ceph import rados_namespace

@@ -14,7 +14,7 @@ from plimsoll.agent.agent import EXIT_REFUSED, EXIT_SILENCE
 from plimsoll.agent.connection import Connection, UnreachableError
 from plimsoll.api.prepare import Prepare
 from plimsoll.api.state import TrialKey
-from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_OF_FAILURE
+from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_OF_FAILURE
 from plimsoll.conductor.secret import make_secret, write_secret
 from plimsoll.conductor.sink import FilesSink
 from plimsoll.measure.summary import counted

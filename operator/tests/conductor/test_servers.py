@@ -11,8 +11,8 @@ from plimsoll.agent.worker import Armed
 from plimsoll.api.matrix import Matrix
 from plimsoll.api.names import AbortReason, Operation, Outcome, RunPhase, Verdict
 from plimsoll.api.result import ResultStatus, Trial
-from plimsoll.conductor.conduct import EXIT_COMPLETE
 from plimsoll.conductor.ledger import Ledger
+from plimsoll.conductor.main import EXIT_COMPLETE
 from plimsoll.conductor.phases import Effect, RecordAttempt, Running
 from plimsoll.conductor.session import Session
 from plimsoll.conductor.sink import FilesSink, read_results

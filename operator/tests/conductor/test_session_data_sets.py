@@ -6,8 +6,7 @@ from plimsoll.api.names import AbortReason, Outcome, RunPhase
 from plimsoll.api.prepare import Prepare
 from plimsoll.api.state import Prefill
 from plimsoll.conductor import orders
-from plimsoll.conductor.phases import Arming, Gathering, Preparing, Running, Settling
-from plimsoll.conductor.steps import unprepared_clients
+from plimsoll.conductor.phases import Arming, Gathering, Preparing, Running, Settling, unprepared_clients
 from plimsoll.protocol import messages
 from plimsoll.protocol.messages import AgentState
 from support.simulated_plan import make_plan

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from plimsoll.api.line import MOST_PROBES, Ending, Line, ProbeOutcome
 from plimsoll.api.names import AbortReason, Outcome, RunPhase, Verdict
 from plimsoll.api.result import Trial
-from plimsoll.conductor.attempts import MAX_FREE_ATTEMPTS
-from plimsoll.conductor.ledger import Ledger
+from plimsoll.conductor.ledger import MAX_FREE_ATTEMPTS, Ledger
 from plimsoll.conductor.phases import Ended, Recording, Running
 from plimsoll.conductor.sink import result_of
 from plimsoll.measure.line.summary import ending_sentence

@@ -2,7 +2,7 @@
 
 from plimsoll.api.names import FailureReason, RunPhase
 from plimsoll.api.run import Timeouts
-from plimsoll.conductor.gating import ClusterView
+from plimsoll.conductor.faults import ClusterView
 from plimsoll.plan.document import Plan
 from support.simulated_plan import make_plan
 from support.simulation import Simulation

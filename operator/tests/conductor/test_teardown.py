@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from plimsoll.cli import main
-from plimsoll.conductor.ceph.cli import Commands
+from plimsoll.conductor.ceph.commands import Commands
 from plimsoll.conductor.ceph.teardown import TeardownTarget, tear_down
 from plimsoll.plan.ceph import flags_object, image_name, rados_namespace
 from support.ceph_commands import pretend_ceph, run_ceph

@@ -10,7 +10,7 @@ from plimsoll.agent import agent
 from plimsoll.api.names import AbortReason, ConditionType, FailureReason, RunPhase
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.reasons.suites import SuiteReason
-from plimsoll.conductor import conduct
+from plimsoll.conductor import main
 from plimsoll.lifecycle.decision import Stage
 
 ROOT = Path(__file__).parents[3]
@@ -79,12 +79,12 @@ def test_every_name_is_on_the_page(vocabulary: type[StrEnum]) -> None:
     assert [name.value for name in vocabulary if f"`{name}`" not in PAGE] == []
 
 
-@pytest.mark.parametrize("module", [conduct, agent])
+@pytest.mark.parametrize("module", [main, agent])
 def test_every_exit_code_has_a_row(module: object) -> None:
     codes = [value for name, value in vars(module).items() if name.startswith("EXIT_") and isinstance(value, int)]
-    codes += conduct.EXIT_OF_FAILURE.values() if module is conduct else []
+    codes += main.EXIT_OF_FAILURE.values() if module is main else []
     rows = section("Exit codes")
-    program = "conductor" if module is conduct else "agent"
+    program = "conductor" if module is main else "agent"
     own = rows[rows.index(f"| {program} |") :]
     assert codes
     assert [code for code in codes if f"| {code} |" not in own.partition("| `plimsoll run` |")[0]] == []

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from plimsoll.api.storage import NamespacedName
-from plimsoll.conductor.conduct import EXIT_INTERRUPTED, EXIT_OF_FAILURE
+from plimsoll.conductor.main import EXIT_INTERRUPTED, EXIT_OF_FAILURE
 from plimsoll.conductor.secret import make_secret
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render import client, common, conductor, network

@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 from plimsoll.api.run import Gates, Timeouts
 from plimsoll.api.volume import Volume
-from plimsoll.conductor.ceph.cli import Commands
-from plimsoll.conductor.ceph.cluster import CephCluster
-from plimsoll.conductor.gating import ClusterView
+from plimsoll.conductor.ceph.commands import Commands
+from plimsoll.conductor.ceph.watch import CephCluster
+from plimsoll.conductor.faults import ClusterView
 from plimsoll.plan.ceph import flags_object
 from plimsoll.plan.document import CephTarget, Plan
 from support.simulated_plan import make_plan

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.conductor.ceph.cli import Commands
+from plimsoll.conductor.ceph.commands import Commands
 from support.pretended_ceph import PretendedCeph
 
 

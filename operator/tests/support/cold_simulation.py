@@ -2,8 +2,7 @@
 
 from plimsoll.api.caches import NodeCaches, OsdCaches
 from plimsoll.api.state import TrialKey
-from plimsoll.conductor.phases import Effect, ReadToken
-from plimsoll.conductor.timings import Timings
+from plimsoll.conductor.phases import Effect, ReadToken, Timings
 from plimsoll.plan.document import Plan
 from plimsoll.protocol import messages
 from plimsoll.protocol.caches import CacheDrop

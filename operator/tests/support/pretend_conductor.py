@@ -10,10 +10,9 @@ from plimsoll.api.line import Probe, ProbeOutcome
 from plimsoll.api.names import AbortReason, FailureReason, Outcome, RunPhase, Verdict
 from plimsoll.api.result import Abort, Finding, ResultStatus, Trial
 from plimsoll.api.state import CurrentTrial, Failure, RunState, TrialKey
-from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_INTERRUPTED, EXIT_OF_FAILURE
-from plimsoll.conductor.display import result_display
 from plimsoll.conductor.ledger import Ledger
-from plimsoll.conductor.reporting import why_not_ready
+from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED, EXIT_OF_FAILURE
+from plimsoll.conductor.reporting import result_display, why_not_ready
 from plimsoll.conductor.roster import Roster
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render.common import PLAN_FILE, STATE_FILE

@@ -19,11 +19,11 @@ from plimsoll.api.names import Operation
 from plimsoll.api.prepare import Prepare as Preparation
 from plimsoll.api.state import LiveRate, TrialKey
 from plimsoll.cli.launch import free_port
-from plimsoll.conductor.ceph.cluster import CephCluster
-from plimsoll.conductor.conduct import Listen, conduct
+from plimsoll.conductor.ceph.watch import CephCluster
+from plimsoll.conductor.main import Listen, conduct
+from plimsoll.conductor.phases import Timings
 from plimsoll.conductor.secret import client_directory, server_context, write_session
 from plimsoll.conductor.sink import PLAN_FILE, FilesSink
-from plimsoll.conductor.timings import Timings
 from plimsoll.measure.sample import Cells, ClientDocument, Clock
 from plimsoll.plan.document import Plan
 from plimsoll.protocol.caches import CacheDrop

@@ -5,12 +5,20 @@ from dataclasses import dataclass, field
 from plimsoll.api.names import RunPhase
 from plimsoll.api.result import Trial
 from plimsoll.api.state import RunState, TrialKey
-from plimsoll.conductor.gating import ClusterView, Gate
+from plimsoll.conductor.faults import ClusterView, Gate
 from plimsoll.conductor.ledger import Ledger
-from plimsoll.conductor.phases import BeginAttempt, Effect, Ended, JudgeAttempt, ReadToken, RecordAttempt
-from plimsoll.conductor.publication import run_state
+from plimsoll.conductor.phases import (
+    BeginAttempt,
+    Effect,
+    Ended,
+    JudgeAttempt,
+    Moment,
+    ReadToken,
+    RecordAttempt,
+    Timings,
+)
+from plimsoll.conductor.published import run_state
 from plimsoll.conductor.session import Session
-from plimsoll.conductor.timings import Moment, Timings
 from plimsoll.measure.sample import ClientDocument, Clock
 from plimsoll.measure.trial import measure_trial
 from plimsoll.plan.document import Plan

@@ -18,8 +18,8 @@ from plimsoll.agent.raw_output import raw_digest
 from plimsoll.api.environment import Extremes
 from plimsoll.api.names import AbortReason, RunPhase, Verdict
 from plimsoll.api.result import Trial
-from plimsoll.conductor.attempts import MAX_ATTEMPTS
-from plimsoll.conductor.conduct import EXIT_INTERRUPTED
+from plimsoll.conductor.ledger import MAX_ATTEMPTS
+from plimsoll.conductor.main import EXIT_INTERRUPTED
 from plimsoll.conductor.sink import read_plan
 from plimsoll.measure.sample import ClientDocument
 from plimsoll.measure.summary import counted

@@ -6,7 +6,7 @@ import pytest
 
 from plimsoll.api.line import MOST_PROBES, Ending, ProbeOutcome
 from plimsoll.api.names import Verdict
-from plimsoll.conductor.conduct import EXIT_INTERRUPTED
+from plimsoll.conductor.main import EXIT_INTERRUPTED
 from support.local_run import LocalRun, make_spec
 
 pytestmark = [pytest.mark.system, pytest.mark.fio, pytest.mark.usefixtures("own_disk")]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from plimsoll.conductor.conduct import EXIT_INTERRUPTED
+from plimsoll.conductor.main import EXIT_INTERRUPTED
 from plimsoll.conductor.sink import read_results, read_state
 from support.local_run import make_spec, wait_for
 

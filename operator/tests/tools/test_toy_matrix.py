@@ -22,7 +22,7 @@ from plimsoll.api.names import AbortReason, LatencyKind, Layer, Operation, RunPh
 from plimsoll.api.run import decode_run
 from plimsoll.api.state import TrialKey
 from plimsoll.cli.layers import layers_of
-from plimsoll.conductor.conduct import EXIT_COMPLETE
+from plimsoll.conductor.main import EXIT_COMPLETE
 from plimsoll.conductor.phases import Running
 from plimsoll.conductor.sink import FilesSink
 from plimsoll.measure.intake import TrialFacts

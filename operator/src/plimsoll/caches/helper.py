@@ -16,7 +16,7 @@ from plimsoll.api.model import Model
 from plimsoll.caches.authority import bearer_token, refusal
 from plimsoll.caches.osds import OsdsError, drop_osd_caches
 from plimsoll.caches.turns import Turns
-from plimsoll.conductor.ceph.cli import Commands
+from plimsoll.conductor.ceph.commands import Commands
 from plimsoll.kube.errors import ApiError
 from plimsoll.protocol.caches import (
     MAX_REQUEST_BYTES,

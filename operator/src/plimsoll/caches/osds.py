@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from plimsoll.api.caches import MAX_LISTED, OsdCaches
-from plimsoll.conductor.ceph.cli import CommandError, Commands
+from plimsoll.conductor.ceph.commands import CommandError, Commands
 
 _ANSWER_SECONDS = 30.0
 """An OSD writes dirty metadata before it drops its caches."""

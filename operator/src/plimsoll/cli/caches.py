@@ -35,7 +35,7 @@ async def _serve(node: str, allow: tuple[str, ...], ceph_user: str | None, host:
     # Imported here because they take longer than everything else.
     from plimsoll.caches.helper import Abilities, Helper  # noqa: PLC0415
     from plimsoll.caches.review import TokenReviews  # noqa: PLC0415
-    from plimsoll.conductor.ceph.cli import Commands  # noqa: PLC0415
+    from plimsoll.conductor.ceph.commands import Commands  # noqa: PLC0415
     from plimsoll.net.listener import Listener, ListenerLimits  # noqa: PLC0415
     from plimsoll.net.serving import serving_requests  # noqa: PLC0415
 

@@ -15,17 +15,17 @@ from plimsoll.api.matrix import Matrix
 from plimsoll.api.result import ResultStatus, Trial
 from plimsoll.api.state import RunState
 from plimsoll.cli.termination import write_termination_message
-from plimsoll.conductor.conduct import Listen, conduct
 from plimsoll.conductor.kube_sink import KubeSink
+from plimsoll.conductor.main import Listen, conduct
+from plimsoll.conductor.phases import Timings
 from plimsoll.conductor.secret import server_context
 from plimsoll.conductor.sink import FilesSink, Sink
-from plimsoll.conductor.timings import Timings
 from plimsoll.kube.errors import ApiError
 from plimsoll.plan.document import Plan, load_plan
 from plimsoll.protocol.secret import TOKEN_KEY_FILE
 
 if TYPE_CHECKING:
-    from plimsoll.conductor.ceph.cluster import CephCluster
+    from plimsoll.conductor.ceph.watch import CephCluster
 
 _DEFAULTS = Timings()
 _EXIT_FAILED = 1
@@ -119,8 +119,8 @@ def _cluster(plan: Plan) -> "CephCluster | None":
     if plan.ceph is None:
         return None
     # Imported here so that the conductors of other runs start faster.
-    from plimsoll.conductor.ceph.cli import Commands  # noqa: PLC0415
-    from plimsoll.conductor.ceph.cluster import CephCluster  # noqa: PLC0415
+    from plimsoll.conductor.ceph.commands import Commands  # noqa: PLC0415
+    from plimsoll.conductor.ceph.watch import CephCluster  # noqa: PLC0415
 
     return CephCluster(plan, plan.ceph, Commands(plan.ceph.conductor_user))
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from plimsoll.agent.agent import EXIT_UNUSABLE
 from plimsoll.cli.place import Place
-from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_INTERRUPTED, EXIT_OF_FAILURE
+from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED, EXIT_OF_FAILURE
 from plimsoll.conductor.secret import client_directory
 from plimsoll.protocol.assignment import Assignment, CacheDropping
 

@@ -20,7 +20,7 @@ from plimsoll.cli.place import DevicePlace, DirectoryPlace, Place, SharedPlace, 
 from plimsoll.cli.progress import LocalProgress
 from plimsoll.cli.run_view import Lines, Screen, view_on
 from plimsoll.cli.table import results_tables
-from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_INTERRUPTED
+from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED
 from plimsoll.conductor.secret import write_session
 from plimsoll.conductor.sink import read_results, read_state, replace_file
 from plimsoll.lifecycle.render.ceph import tools_of

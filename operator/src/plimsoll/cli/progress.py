@@ -16,7 +16,7 @@ from plimsoll.cli.watched import (
     WatchedState,
     WatchedStatus,
 )
-from plimsoll.conductor.display import result_display
+from plimsoll.conductor.reporting import result_display
 from plimsoll.conductor.sink import read_results, read_state
 from plimsoll.plan.document import Plan, Point
 from plimsoll.plan.estimate import TRIAL_OVERHEAD_SECONDS, most_trials, renewal_seconds

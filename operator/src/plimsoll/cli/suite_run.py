@@ -20,7 +20,7 @@ from plimsoll.cli.suite_measured import results_of_round
 from plimsoll.cli.suite_results import show_findings
 from plimsoll.cli.suite_round import Round, begin, resume, unfinished
 from plimsoll.cli.suite_targets import targets_of
-from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_INTERRUPTED
+from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED
 from plimsoll.conductor.sink import PLAN_FILE
 from plimsoll.report.text import first_few
 from plimsoll.suite.children import Child, variant_runs

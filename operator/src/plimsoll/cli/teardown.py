@@ -9,7 +9,7 @@ import click
 
 from plimsoll.ceph.file_systems import EXIT_PURGING
 from plimsoll.cli.termination import write_termination_message
-from plimsoll.conductor.ceph.cli import Commands
+from plimsoll.conductor.ceph.commands import Commands
 from plimsoll.conductor.ceph.teardown import Remains, TeardownTarget, tear_down
 
 _EXIT_UNCLEAN = 1

@@ -16,7 +16,7 @@ from plimsoll.api.matrix import Matrix
 from plimsoll.api.names import API_VERSION, RESULT_KIND, RunPhase
 from plimsoll.api.result import ResultStatus, Summary, Trial
 from plimsoll.api.state import RunState, TrialKey
-from plimsoll.conductor.display import result_display
+from plimsoll.conductor.reporting import result_display
 from plimsoll.conductor.sink import STATE_FILE
 from plimsoll.kube.errors import NotFoundError, persist
 from plimsoll.kube.port import Kind, Kube, Object

@@ -1,14 +1,18 @@
 """The orders for the steps of a plan."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from plimsoll.conductor.phases import Attempt
+from plimsoll.api.caches import MAX_LISTED, DroppedCaches, NodeCaches, OsdCaches
+from plimsoll.api.names import AbortReason
+from plimsoll.conductor import reporting
+from plimsoll.conductor.phases import Attempt, Dropping, Fault, Moment, Timings, needs_staging
 from plimsoll.conductor.roster import Client, Roster
-from plimsoll.conductor.timings import Timings
 from plimsoll.plan.document import Plan
 from plimsoll.plan.order import client_seed
+from plimsoll.protocol.caches import CacheDrop
 from plimsoll.protocol.messages import (
+    AgentState,
     ArmOrder,
     DropCachesOrder,
     GoOrder,
@@ -109,3 +113,89 @@ def _peers(attempt: Attempt, client: int, roster: Roster) -> dict[int, str]:
 
 def _seed(plan: Plan, attempt: Attempt, client: int) -> int:
     return client_seed(plan.seed, point=attempt.point.name, pass_number=attempt.key.pass_number, client=client)
+
+
+def begin(attempt: Attempt, timings: Timings, moment: Moment) -> Dropping:
+    """Return the phase in which the caches are dropped, without orders yet."""
+    deadline = moment.seconds + timings.dropping + timings.dropping_grace
+    return Dropping(attempt=attempt, deadline=deadline, is_staged=needs_staging(attempt))
+
+
+def undropped_nodes(phase: Dropping, roster: Roster) -> tuple[str, ...]:
+    """Return the nodes of the clients that generate load, unless their caches are dropped."""
+    nodes = {client.node for client in roster.get(phase.attempt.round.loading)}
+    return tuple(sorted(nodes - {client.node for client in _droppers(phase, roster) if _drop_of(client)}))
+
+
+def is_done(phase: Dropping, roster: Roster, describe: reporting.Describe) -> bool:
+    """Whether all caches are dropped: those of the nodes and, of a run on Ceph, those of the OSDs."""
+    if phase.token is None or undropped_nodes(phase, roster):
+        return False
+    return phase.has_reached_osds or _fsid(roster, describe) is None
+
+
+def give_orders(phase: Dropping, roster: Roster, timings: Timings, describe: reporting.Describe) -> None:
+    """Order one client on each node that has no order yet; when all nodes are done, one of them for the OSDs.
+
+    A node first writes its dirty data, which would warm up the caches of the OSDs again.
+    """
+    if phase.token is None:
+        return
+    for client in roster.get(phase.attempt.round.loading):
+        if client.node in phase.chosen:
+            continue
+        client.give(drop_caches(phase.attempt, timings, token=phase.token, fsid=None))
+        phase.chosen[client.node] = client.number
+    fsid = _fsid(roster, describe)
+    if fsid is not None and not phase.has_reached_osds and not undropped_nodes(phase, roster):
+        (last,) = roster.get([max(phase.chosen.values())])
+        last.give(drop_caches(phase.attempt, timings, token=phase.token, fsid=fsid))
+        phase.has_reached_osds = True
+
+
+def fault(phase: Dropping, roster: Roster, timings: Timings, moment: Moment) -> Fault | None:
+    """Return why the caches cannot be dropped, or were not in time; None if neither is the case."""
+    droppers = _droppers(phase, roster)
+    message = reporting.failures(droppers) or "; ".join(filter(None, map(_mismatch, droppers)))
+    if not message and moment.seconds >= phase.deadline:
+        nodes = reporting.shortened(undropped_nodes(phase, roster))
+        limit = timings.dropping + timings.dropping_grace
+        message = f"the caches of {nodes} were not dropped within {limit:g} s; check the helper's pod there"
+    return Fault(reason=AbortReason.CACHES_NOT_DROPPED, message=message) if message else None
+
+
+def dropped(phase: Dropping, roster: Roster) -> DroppedCaches:
+    """Return what was dropped, for the trial's record."""
+    drops = [drop for client in _droppers(phase, roster) if (drop := _drop_of(client))]
+    nodes: Mapping[str, NodeCaches] = {drop.node.node: drop.node for drop in drops}
+    listed = tuple(nodes[name] for name in sorted(nodes))
+    return DroppedCaches(node_count=len(listed), nodes=listed[:MAX_LISTED], osds=_osds(drops))
+
+
+def _osds(drops: Iterable[CacheDrop]) -> OsdCaches | None:
+    return next((drop.osds for drop in drops if drop.osds is not None), None)
+
+
+def _fsid(roster: Roster, describe: reporting.Describe) -> str | None:
+    """Return the identity of the run's Ceph cluster; None if there is none."""
+    ceph = describe(roster.client_nodes).ceph
+    return ceph.fsid if ceph else None
+
+
+def _droppers(phase: Dropping, roster: Roster) -> list[Client]:
+    return roster.get(phase.chosen.values())
+
+
+def _drop_of(client: Client) -> CacheDrop | None:
+    return client.caches if client.is_in(AgentState.DROPPED) else None
+
+
+def _mismatch(client: Client) -> str:
+    """Return a message if the helper of another node answered; empty otherwise."""
+    drop = _drop_of(client)
+    if drop is None or drop.node.node == client.node:
+        return ""
+    return (
+        f"client {client.number} on {client.node}: the helper of node {drop.node.node} answered; "
+        "the cluster's network must support internalTrafficPolicy: Local"
+    )

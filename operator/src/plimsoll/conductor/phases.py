@@ -1,21 +1,91 @@
-"""The phases of a session, and the effects that its shell performs for it."""
+"""The conductor's time limits. Every wait has one."""
 
 from dataclasses import dataclass, field
 
 from plimsoll.api.caches import DroppedCaches
-from plimsoll.api.names import AbortReason, Outcome, RunPhase, Verdict
+from plimsoll.api.names import AbortReason, Layer, Outcome, RunPhase, Verdict
 from plimsoll.api.result import Abort, ResultStatus, Trial
 from plimsoll.api.state import Failure, TrialKey
+from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.reporting import timestamp
-from plimsoll.conductor.timings import Moment
+from plimsoll.conductor.roster import Client, Roster
 from plimsoll.measure.intake import Offer, TrialFacts
 from plimsoll.measure.line.observe import probe_of
 from plimsoll.measure.matrix import MatrixCell
 from plimsoll.measure.sample import ClientDocument
 from plimsoll.measure.trial import TrialNumbers
-from plimsoll.plan.document import Point
-from plimsoll.protocol.messages import RefusedError, ResultPost
+from plimsoll.plan.document import Plan, Point
+from plimsoll.plan.line import at_load
+from plimsoll.protocol.messages import AgentState, RefusedError, ResultPost
+from plimsoll.tools.base import StepKind, Timing, ToolParameters
 from plimsoll.tools.cast import Cast, Round
+from plimsoll.tools.registry import TOOLS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timings:
+    """All in seconds, except factors.
+
+    Attributes:
+        hold: an order request is answered after this time even without a new order.
+        lost_after: a client without a request for this time is lost.
+        silence: an agent without an answer for this time stops its load and exits.
+        lead: minimum time from the arming order to T0 after an arming that was not in time.
+        lead_first: minimum time from the arming order to T0 before any arming is observed.
+        lead_per_client: added to those two for every client of the trial.
+        lead_per_arming: lead as a multiple of the slowest observed arming ...
+        lead_least: ... but not less than this time ...
+        lead_most: ... and not more than this time.
+        lead_per_round_trip: minimum lead as a multiple of the slowest client's round trip.
+        go_margin: armed clients must be released at least this long before T0.
+        start_grace: a client must report within this time after T0 that it runs.
+        work_factor: work that is not time-based may take this multiple of ramp and runtime longer.
+        staging_grace: additional time for a tool to write the data that it reads.
+        dropping: an agent may take this time to drop caches, which includes writing all dirty data before ...
+        dropping_grace: ... and may report it this much later.
+        overrun_grace: a tool may exceed ramp and runtime by this time.
+        clean_up_grace: a tool that cleans up may take ramp, runtime and this time longer.
+        gate_fresh: a view of the cluster expires after this time.
+        live: minimum interval of reports of rates ...
+        live_per_client: ... and the interval per client, because hundreds of clients share one conductor.
+        linger: at the end, the agents have this time to fetch their dismissal.
+
+    """
+
+    hold: float = 10.0
+    lost_after: float = 20.0
+    silence: float = 60.0
+    lead: float = 1.0
+    lead_first: float = 0.4
+    lead_per_client: float = 0.004
+    lead_per_arming: float = 4.0
+    lead_least: float = 0.3
+    lead_most: float = 5.0
+    lead_per_round_trip: float = 10.0
+    go_margin: float = 0.1
+    start_grace: float = 3.0
+    work_factor: float = 10.0
+    staging_grace: float = 600.0
+    dropping: float = 300.0
+    dropping_grace: float = 15.0
+    overrun_grace: float = 45.0
+    clean_up_grace: float = 60.0
+    gate_fresh: float = 15.0
+    live: float = 2.0
+    live_per_client: float = 0.02
+    linger: float = 5.0
+
+    def live_seconds(self, clients: int) -> float:
+        """Return the interval at which each of `clients` reports its rates."""
+        return max(self.live, self.live_per_client * clients)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """The current time: `seconds` on the monotonic clock, for deadlines; `wall` in Unix nanoseconds, for T0."""
+
+    seconds: float
+    wall: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,3 +359,97 @@ class RecordAttempt:
 
 
 Effect = BeginAttempt | ReadToken | JudgeAttempt | RecordAttempt
+
+
+def new_attempt(ledger: Ledger, key: TrialKey, started_at: str) -> Attempt:
+    """Return an attempt that begins once all clients are prepared; that of a search at the load that it needs."""
+    plan = ledger.plan
+    point, offer = plan.point(key.point), ledger.offer(key)
+    return Attempt(
+        key=key,
+        point=point if offer is None else at_load(point, offer.search, offer.load),
+        started_at=started_at,
+        new_data_set=plan.renews_data_sets,
+        offer=offer,
+    )
+
+
+def has_step(point: Point, step: StepKind) -> bool:
+    """Whether a trial of the point has such a step."""
+    return step in TOOLS[point.tool].steps(_parameters(point))
+
+
+def cast_of(point: Point, roster: Roster) -> Cast:
+    """Return the clients of each round of a trial of the point."""
+    return TOOLS[point.tool].cast(_parameters(point), tuple(roster), point.clients)
+
+
+def unprepared_clients(plan: Plan, roster: Roster, *, continues: bool = False) -> list[Client]:
+    """Return the clients that have to prepare their data sets before the next attempt; servers have none.
+
+    With a new data set for each trial, those are also clients whose tool has worked since, unless the attempt has begun
+    and `continues` with its next round.
+    """
+    if plan.volume is None:
+        return []
+    renews = plan.renews_data_sets and not continues
+    clients = [client for client in roster if not client.serves]
+    return [client for client in clients if not client.prepared_bytes or (renews and client.data_set_used)]
+
+
+def needs_staging(attempt: Attempt) -> bool:
+    """Whether clients have something to do before the current round can be armed."""
+    return has_step(attempt.point, StepKind.PREPARE) or bool(attempt.round.serving)
+
+
+def unready_clients(attempt: Attempt, roster: Roster) -> tuple[int, ...]:
+    """Return the clients of the current round that are neither staged nor serving yet."""
+    states = [(client, AgentState.STAGED) for client in roster.get(attempt.round.loading)]
+    states += [(client, AgentState.SERVING) for client in roster.get(attempt.round.serving)]
+    return tuple(client.number for client, state in states if not client.is_in(state))
+
+
+def unarmed_clients(attempt: Attempt, roster: Roster) -> tuple[int, ...]:
+    """Return the clients of the current round that are not armed yet."""
+    return tuple(client.number for client in roster.get(attempt.round.loading) if not client.is_in(AgentState.ARMED))
+
+
+def judging(attempt: Attempt, plan: Plan, roster: Roster) -> JudgeAttempt:
+    """Return the effect that judges the documents of the attempt's current round by its plan."""
+    tool = TOOLS[attempt.point.tool]
+    facts = TrialFacts(
+        clients=attempt.round.loading,
+        runtime_seconds=attempt.point.runtime_seconds,
+        ramp_seconds=attempt.point.ramp_seconds,
+        t0_nanoseconds=attempt.t0,
+        windowed=tool.windowed,
+        ends_when_done=tool.ends_when_done(_parameters(attempt.point)),
+        new_data_set=attempt.new_data_set,
+        least_runtime_seconds=tool.least_runtime_seconds,
+        measures_network=tool.layer is Layer.NETWORK,
+        quantities=tool.quantities,
+        network_bytes_per_second=plan.network_bytes_per_second,
+        offer=attempt.offer,
+        nodes={client.number: client.node for client in roster.get(attempt.round.members)},
+    )
+    return JudgeAttempt(facts=facts, documents=attempt.documents)
+
+
+def staging_seconds(point: Point, timings: Timings) -> float:
+    """Return how long the clients may take to get ready for arming."""
+    timing = Timing(ramp_seconds=point.ramp_seconds, runtime_seconds=point.runtime_seconds)
+    planned = _parameters(point).preparation_seconds(timing)
+    return planned + timings.work_factor * (point.ramp_seconds + point.runtime_seconds) + timings.staging_grace
+
+
+def overrun_seconds(point: Point, timings: Timings) -> float:
+    """Return how long a tool may exceed ramp and runtime: longer if it is not time-based, or cleans up."""
+    trial = point.ramp_seconds + point.runtime_seconds
+    work = 0 if TOOLS[point.tool].windowed else timings.work_factor * trial
+    cleaning = trial + timings.clean_up_grace if has_step(point, StepKind.CLEAN_UP) else 0
+    return timings.overrun_grace + work + cleaning
+
+
+def _parameters(point: Point) -> ToolParameters:
+    parameters: ToolParameters = TOOLS[point.tool].parameters.model_validate(point.parameters)
+    return parameters

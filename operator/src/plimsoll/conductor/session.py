@@ -9,9 +9,9 @@ at a time. An attempt is measured only after its effect `BeginAttempt` is durabl
 from plimsoll.api.names import AbortReason, FailureReason, RunPhase
 from plimsoll.api.result import Trial
 from plimsoll.api.state import Failure, RunState, TrialKey
-from plimsoll.conductor import dropping, faults, orders, reporting, steps
-from plimsoll.conductor.gating import ClusterView, Gate
-from plimsoll.conductor.lead import Lead
+from plimsoll.conductor import faults, orders, phases, reporting
+from plimsoll.conductor import orders as dropping
+from plimsoll.conductor.faults import ClusterView, Gate, Lead, Start
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.phases import (
     Arming,
@@ -26,6 +26,7 @@ from plimsoll.conductor.phases import (
     Gating,
     InFlight,
     Judging,
+    Moment,
     Phase,
     Preparing,
     ReadToken,
@@ -34,11 +35,10 @@ from plimsoll.conductor.phases import (
     Running,
     Settling,
     Staging,
+    Timings,
     check_author,
 )
 from plimsoll.conductor.roster import Client, Roster
-from plimsoll.conductor.start import Start
-from plimsoll.conductor.timings import Moment, Timings
 from plimsoll.measure.trial import TrialNumbers, combined
 from plimsoll.plan.document import Plan
 from plimsoll.protocol.messages import LeaveOrder, RefusedError, Registration, Report, ResultPost, WaitOrder
@@ -139,12 +139,12 @@ class Session:
         if not isinstance(self.phase, Beginning):
             raise TypeError(self.phase)
         attempt = self.phase.attempt
-        attempt.cast = attempt.cast or steps.cast_of(attempt.point, self.roster)
-        if not steps.needs_staging(attempt):
+        attempt.cast = attempt.cast or phases.cast_of(attempt.point, self.roster)
+        if not phases.needs_staging(attempt):
             self._drop_or_arm(attempt, moment)
             return
         orders.give_staging(self.plan, attempt, self.roster)
-        limit = steps.staging_seconds(attempt.point, self.timings)
+        limit = phases.staging_seconds(attempt.point, self.timings)
         self.phase = Staging(attempt=attempt, deadline=moment.seconds + limit)
 
     def authorized(self, token: str) -> None:
@@ -188,7 +188,7 @@ class Session:
 
     def unprepared(self) -> list[Client]:
         """Return the clients that have to prepare their data sets before the next attempt."""
-        return steps.unprepared_clients(self.plan, self.roster, continues=self._unfinished is not None)
+        return phases.unprepared_clients(self.plan, self.roster, continues=self._unfinished is not None)
 
     def elapsed(self, moment: Moment) -> float:
         """Return the seconds that the run has been active, across all its conductors."""
@@ -245,7 +245,7 @@ class Session:
         elif self.gate.problems(moment.seconds):
             self._wait_for_cluster(moment)
         else:
-            new = steps.new_attempt(self.ledger, key, reporting.timestamp(moment.wall))
+            new = phases.new_attempt(self.ledger, key, reporting.timestamp(moment.wall))
             self.phase = Beginning(attempt=self._unfinished or new)
             self._unfinished = None
             self._effects.append(BeginAttempt())
@@ -292,7 +292,7 @@ class Session:
 
     def _leave_staging(self, phase: Staging, moment: Moment) -> bool:
         attempt = phase.attempt
-        if not steps.unready_clients(attempt, self.roster):
+        if not phases.unready_clients(attempt, self.roster):
             return self._drop_or_arm(attempt, moment)
         return self._abort_if(attempt, faults.staging_fault(phase, self.roster, self.timings, moment), moment)
 
@@ -324,7 +324,7 @@ class Session:
             return self._abort_if(attempt, fault, moment)
         since = moment.seconds - phase.since
         too_late = moment.wall >= attempt.t0 - int(self._lead.margin(attempt, since) * _SECOND)
-        unarmed = steps.unarmed_clients(attempt, self.roster)
+        unarmed = phases.unarmed_clients(attempt, self.roster)
         if unarmed and not too_late:
             return False
         if self._lead.record_arming(attempt, since, in_time=not too_late):
@@ -340,7 +340,7 @@ class Session:
             return False
         self.roster.give(attempt.round.serving, WaitOrder())
         self.phase = Judging(attempt=attempt)
-        self._effects.append(steps.judging(attempt, self.plan, self.roster))
+        self._effects.append(phases.judging(attempt, self.plan, self.roster))
         return True
 
     def _leave_running(self, attempt: Attempt, moment: Moment) -> bool:
@@ -363,7 +363,7 @@ class Session:
 
     def _record_orphan(self, key: TrialKey, started_at: str, moment: Moment) -> None:
         """Record the attempt that was in flight when the previous conductor died."""
-        attempt = steps.new_attempt(self.ledger, key, started_at)
+        attempt = phases.new_attempt(self.ledger, key, started_at)
         self._record(attempt, attempt.aborted(faults.CONDUCTOR_RESTARTED, epoch=self.epoch, moment=moment))
 
     def _record(self, attempt: Attempt, trial: Trial) -> None:

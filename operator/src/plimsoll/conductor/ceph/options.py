@@ -28,7 +28,7 @@ from plimsoll.ceph.options import (
 )
 from plimsoll.ceph.osds import Osd, parse_config_show, parse_osd_tree
 from plimsoll.ceph.watch import OptionReading
-from plimsoll.conductor.ceph.cli import CommandError, Commands
+from plimsoll.conductor.ceph.commands import CommandError, Commands
 from plimsoll.conductor.ceph.monitor_program import FORCE
 from plimsoll.plan.ceph import owner_of_options
 

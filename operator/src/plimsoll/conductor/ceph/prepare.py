@@ -1,25 +1,211 @@
 """Prepares a cluster for a run. Every step detects what an earlier conductor has already done."""
 
+import asyncio
+import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from plimsoll.api.ceph_options import CephOption
 from plimsoll.api.pools import Pool
+from plimsoll.api.quantity import format_quantity
+from plimsoll.api.volume import Volume
 from plimsoll.ceph.document import Node
+from plimsoll.ceph.environment import Outputs
 from plimsoll.ceph.file_systems import parse_file_system, wrong_pools
 from plimsoll.ceph.gate import gate_problems, unclean_states
 from plimsoll.ceph.options import reading_problems
 from plimsoll.ceph.pools import PoolDetail, parse_pools
 from plimsoll.ceph.status import parse_status
 from plimsoll.ceph.watch import FileSystemDetail
-from plimsoll.conductor.ceph.cli import CommandError, Commands
-from plimsoll.conductor.ceph.environment import has_images
-from plimsoll.conductor.ceph.flags import pause_scrubs
-from plimsoll.conductor.ceph.images import create_images
+from plimsoll.conductor.ceph.commands import CommandError, Commands, UnresponsiveError
 from plimsoll.conductor.ceph.options import OptionsSet, options_of_others, read_options, set_options
-from plimsoll.plan.ceph import flags_object, options_key
+from plimsoll.plan.ceph import flags_object, image_name, options_key
 from plimsoll.plan.document import CephTarget, Plan
+
+_FEATURES = "layering,exclusive-lock"
+"""The features that librbd needs to write. Others, such as object-map, cost additional operations."""
+
+_AT_ONCE = 4
+
+
+async def create_images(
+    commands: Commands, target: CephTarget, volume: Volume, *, uid: str, clients: int, report: Callable[[str], None]
+) -> list[str]:
+    """Create the missing images and return the problems; call `report` with the progress.
+
+    An existing image with the right size and data pool is kept.
+    """
+    names = [image_name(uid, client) for client in range(clients)]
+    turn = asyncio.Semaphore(_AT_ONCE)
+    done = 0
+
+    async def create(name: str) -> str:
+        nonlocal done
+        async with turn:
+            try:
+                return await _create(commands, target, volume, name)
+            except CommandError as error:
+                return str(error)
+            finally:
+                done += 1
+                report(f"{done} of {clients} images are created")
+
+    return [problem for problem in await asyncio.gather(*map(create, names)) if problem]
+
+
+async def _create(commands: Commands, target: CephTarget, volume: Volume, name: str) -> str:
+    """Create one image; return a problem with an existing one, empty if there is none."""
+    image, size = f"{target.pool}/{name}", volume.size
+    data_pool = [] if target.data_pool is None else ["--data-pool", target.data_pool]
+    try:
+        await commands.rbd("create", "--size", f"{size}B", "--image-feature", _FEATURES, *data_pool, image)
+    except CommandError as error:
+        if not error.is_present:
+            raise
+        if problem := _difference(await commands.rbd("info", image, "--format", "json"), target, image, size):
+            return problem
+    # A setting of the pool or image takes precedence over the client's.
+    await commands.rbd("config", "image", "set", image, "rbd_cache", str(volume.rbd_cache).lower())
+    return ""
+
+
+def _difference(info: str, target: CephTarget, image: str, size: int) -> str:
+    try:
+        document = Node.parse(info)
+        found = document["size"].count()
+        data_pool = document.get("data_pool")
+        pool = data_pool.text() if data_pool else None
+    except ValueError as error:
+        return f"image {image}: {error}"
+    if found != size:
+        return (
+            f"image {image} already exists with {format_quantity(found)} instead of {format_quantity(size)}; remove it"
+        )
+    if pool != target.data_pool:
+        return f"image {image} already exists with its data in pool {pool}; remove it"
+    return ""
+
+
+FLAGS = ("noscrub", "nodeep-scrub")
+
+Noted = Mapping[str, Sequence[str]]
+"""The flags that the run sets, by pool: those that were not set before."""
+
+
+async def pause_scrubs(commands: Commands, *, note: str, pools: Sequence[PoolDetail]) -> None:
+    """Set the flags that pause scrubs, after noting them in the object `note` of the first pool.
+
+    An existing note is kept: it was written before the flags were set. See `Commands.ceph` for errors.
+    """
+    noted_in = pools[0].name
+    noted = await read_note(commands, noted_in, note)
+    if noted is None:
+        noted = {pool.name: [flag for flag in FLAGS if flag not in pool.flags] for pool in pools}
+        await commands.rados("--pool", noted_in, "put", note, "-", standard_input=json.dumps(noted))
+    for pool in pools:
+        for flag in FLAGS:
+            if flag not in pool.flags:
+                await commands.ceph("osd", "pool", "set", pool.name, flag, "1")
+
+
+async def restore_scrubs(commands: Commands, *, note: str, pools: Sequence[PoolDetail]) -> None:
+    """Unset the noted flags on the pools that still exist, then remove the note; see `Commands.ceph` for errors."""
+    noted_in = pools[0].name
+    noted = await read_note(commands, noted_in, note)
+    if noted is None:
+        return
+    for pool in pools:
+        for flag in noted.get(pool.name, ()):
+            # Even if it is not set: a command that was just killed may still set it.
+            await commands.ceph("osd", "pool", "set", pool.name, flag, "0")
+    await commands.rados("--pool", noted_in, "rm", note)
+
+
+async def read_note(commands: Commands, pool: str, note: str) -> Noted | None:
+    """Return the noted flags; None without a note. CommandError if it cannot be read or is malformed."""
+    try:
+        text = await commands.rados("--pool", pool, "get", note, "-")
+    except CommandError as error:
+        if error.is_missing:
+            return None
+        raise
+    try:
+        document = json.loads(text)
+        return {str(name): [flag for flag in FLAGS if flag in flags] for name, flags in document.items()}
+    except (ValueError, AttributeError, TypeError) as error:
+        command = f"rados --pool {pool} get {note}"
+        reason = f"printed {text[:40]!r}, which is no note of flags; remove the object, and check the pools' flags"
+        raise CommandError(command, reason) from error
+
+
+_Key = TypeVar("_Key")
+
+_QUESTIONS = {
+    "versions": ("versions",),
+    "osd_metadata": ("osd", "metadata"),
+    "osd_tree": ("osd", "tree"),
+    "osd_dump": ("osd", "dump"),
+    "df_detail": ("df", "detail"),
+    "pools": ("osd", "pool", "ls", "detail"),
+    "crush_rules": ("osd", "crush", "rule", "dump"),
+    "config_dump": ("config", "dump"),
+}
+"""Field of `Outputs` -> arguments of `ceph` for the monitors. The manager may hang alone, so it is asked last."""
+
+_ASKED_OSDS = 8
+"""`config show-with-defaults` prints 2000 lines per OSD; `config dump` also shows what differs between OSDs."""
+
+
+async def ask(commands: Commands, plan: Plan, pools: Iterable[PoolDetail], osds: int) -> Outputs:
+    """Return Ceph's description of its daemons, settings and the run's pools.
+
+    Empty where Ceph refuses; after a command without an answer, no other is tried.
+    """
+    is_answering = True
+
+    async def answer(question: tuple[str, ...]) -> str:
+        nonlocal is_answering
+        try:
+            return await commands.ceph(*question) if is_answering else ""
+        except UnresponsiveError:
+            is_answering = False
+        except CommandError:
+            pass
+        return ""
+
+    async def answers(questions: Mapping[_Key, tuple[str, ...]]) -> dict[_Key, str]:
+        return {key: await answer(question) for key, question in questions.items()}
+
+    target = plan.ceph.file_system if plan.ceph else None
+    profiles = sorted({pool.erasure_code_profile for pool in pools} - {""})
+    asked = range(min(osds, _ASKED_OSDS))
+    return Outputs(
+        **await answers(_QUESTIONS),
+        profiles=await answers({name: ("osd", "erasure-code-profile", "get", name) for name in profiles}),
+        image=await _image(commands, plan),
+        file_system=await answer(("fs", "get", target.name)) if target else "",
+        osd_df=await answer(("osd", "df")),
+        configs=await answers({number: ("config", "show-with-defaults", f"osd.{number}") for number in asked}),
+    )
+
+
+async def _image(commands: Commands, plan: Plan) -> str:
+    """Return `rbd info` of the first image; all of the run's images are alike."""
+    if plan.ceph is None or not has_images(plan):
+        return ""
+    image = f"{plan.ceph.pool}/{image_name(plan.run.uid, 0)}"
+    try:
+        return await commands.rbd("info", image, "--format", "json")
+    except CommandError:
+        return ""
+
+
+def has_images(plan: Plan) -> bool:
+    """Whether each client has its own RBD image, accessed through librbd."""
+    return plan.volume is not None and plan.volume.access == "LibRBD"
+
 
 _CLEAN = {"active", "clean"}
 

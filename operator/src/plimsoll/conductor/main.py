@@ -13,22 +13,21 @@ from typing import TYPE_CHECKING
 
 from plimsoll.api.names import FailureReason, RunPhase
 from plimsoll.api.state import RunState
-from plimsoll.conductor.exposition import exposing
-from plimsoll.conductor.gating import ClusterView, Gate
+from plimsoll.conductor.faults import ClusterView, Gate
 from plimsoll.conductor.ledger import Ledger
-from plimsoll.conductor.phases import BeginAttempt, Ended, JudgeAttempt, ReadToken, RecordAttempt
-from plimsoll.conductor.publication import run_state
-from plimsoll.conductor.server import Rendezvous, moment
+from plimsoll.conductor.phases import BeginAttempt, Ended, JudgeAttempt, ReadToken, RecordAttempt, Timings
+from plimsoll.conductor.published import run_state
+from plimsoll.conductor.server import Rendezvous, exposing, moment
 from plimsoll.conductor.session import Session
 from plimsoll.conductor.sink import Sink
-from plimsoll.conductor.timings import Timings
 from plimsoll.measure.trial import measure_trial
 from plimsoll.net.listener import Listener, ListenerLimits
 from plimsoll.net.serving import serving_requests
 from plimsoll.plan.document import Plan
 
 if TYPE_CHECKING:
-    from plimsoll.conductor.ceph.cluster import CephCluster
+    from plimsoll.conductor.ceph.watch import CephCluster
+
 
 EXIT_COMPLETE = 0
 """Every planned trial is recorded, whatever the verdicts."""

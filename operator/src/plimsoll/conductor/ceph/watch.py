@@ -14,12 +14,10 @@ from plimsoll.ceph.options import differing_options, reading_problems
 from plimsoll.ceph.pools import parse_counters, parse_pools
 from plimsoll.ceph.status import parse_status
 from plimsoll.ceph.watch import ClusterSample, ClusterWatch, FileSystemDetail, OptionReading
-from plimsoll.conductor.ceph.cli import CommandError, Commands
-from plimsoll.conductor.ceph.environment import ask, has_images
-from plimsoll.conductor.ceph.flags import restore_scrubs
+from plimsoll.conductor.ceph.commands import CommandError, Commands
 from plimsoll.conductor.ceph.options import read_options, restore_options
-from plimsoll.conductor.ceph.prepare import prepare
-from plimsoll.conductor.gating import ClusterView
+from plimsoll.conductor.ceph.prepare import ask, has_images, prepare, restore_scrubs
+from plimsoll.conductor.faults import ClusterView
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.plan.ceph import flags_object, options_key
 from plimsoll.plan.document import CephTarget, Plan

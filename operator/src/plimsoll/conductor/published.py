@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from plimsoll.api.names import Operation, RunPhase
 from plimsoll.api.state import CurrentTrial, Live, LiveRate, Prefill, RunState
-from plimsoll.conductor.dropping import undropped_nodes
+from plimsoll.conductor.orders import undropped_nodes
 from plimsoll.conductor.phases import (
     Attempt,
     Dropping,
@@ -12,17 +12,17 @@ from plimsoll.conductor.phases import (
     Gathering,
     Gating,
     InFlight,
+    Moment,
     Preparing,
     Recording,
     Running,
     Settling,
     Staging,
+    unready_clients,
 )
 from plimsoll.conductor.reporting import names, shortened
 from plimsoll.conductor.roster import Client
 from plimsoll.conductor.session import Session
-from plimsoll.conductor.steps import unready_clients
-from plimsoll.conductor.timings import Moment
 from plimsoll.protocol.messages import AgentState, PrepareOrder
 
 _LIVE_INTERVALS = 3
