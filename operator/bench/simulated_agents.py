@@ -16,7 +16,7 @@ from plimsoll.agent.agent import Agent, AgentIdentity
 from plimsoll.agent.connection import Connection
 from plimsoll.agent.host.observation import HostObservation
 from plimsoll.agent.host.readings import Host
-from plimsoll.agent.programs import PreparationError, Progress
+from plimsoll.agent.process import PreparationError, Progress
 from plimsoll.agent.worker import Armed
 from plimsoll.api.names import Operation
 from plimsoll.api.state import LiveRate

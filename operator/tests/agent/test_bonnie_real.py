@@ -9,8 +9,7 @@ import pytest
 from pydantic import JsonValue
 
 from plimsoll.agent.host.readings import Host
-from plimsoll.agent.shared_volume import SharedVolume
-from plimsoll.agent.volume import FileVolume
+from plimsoll.agent.volume import FileVolume, SharedVolume
 from plimsoll.agent.worker import Worker
 from plimsoll.api.names import LatencyKind
 from plimsoll.api.state import TrialKey

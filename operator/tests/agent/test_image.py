@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.agent import preparation, stall
+from plimsoll.agent import preparation, process
 from plimsoll.agent.host.readings import Host
-from plimsoll.agent.image import ImageVolume
-from plimsoll.agent.programs import PreparationError
-from plimsoll.agent.volume import VolumeError
+from plimsoll.agent.process import PreparationError
+from plimsoll.agent.volume import ImageVolume, VolumeError
 from plimsoll.agent.worker import Worker
 from plimsoll.api.prepare import Precondition
 from plimsoll.api.state import TrialKey
@@ -143,8 +142,8 @@ async def test_a_discard_that_does_not_end_is_killed(tmp_path: Path, monkeypatch
 
 
 async def test_a_prefill_that_sends_nothing_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stall, "STALL_SECONDS", 0.0)
-    monkeypatch.setattr(stall, "_STALL_BYTES", 2**62)
+    monkeypatch.setattr(process, "STALL_SECONDS", 0.0)
+    monkeypatch.setattr(process, "_STALL_BYTES", 2**62)
     worker = make_worker(tmp_path, fio="exec sleep 60")
     order = PREPARE.model_copy(update={"discard": False})
     with pytest.raises(PreparationError, match=r"prefill of pool/image has sent nothing .*as client\.bench.*data pool"):

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from plimsoll.agent import process
 from plimsoll.agent.host.readings import Host
-from plimsoll.agent.programs import ACCEPT_LIBRARY, PreparationError, Programs
+from plimsoll.agent.process import ACCEPT_LIBRARY, PreparationError, Programs
 from plimsoll.agent.worker import Worker
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.intake import TrialFacts

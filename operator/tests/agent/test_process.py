@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.agent import process
-from plimsoll.agent.programs import Programs
+from plimsoll.agent.process import Programs
 from plimsoll.tools.base import Command, Output, StepContext, StepKind, Timing, together
 from plimsoll.tools.dd import DD, DdParameters
 from plimsoll.tools.target import VolumeKind, VolumeTarget

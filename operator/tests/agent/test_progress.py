@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from plimsoll.agent.agent import Agent, AgentIdentity
-from plimsoll.agent.programs import PreparationError
+from plimsoll.agent.process import PreparationError
 from plimsoll.api.state import TrialKey
 from plimsoll.protocol.messages import AgentState, Ordered, PrepareOrder, Report, StageOrder, WaitOrder
 

@@ -4,7 +4,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from plimsoll.agent.raw_output import Archive, raw_digest
+from plimsoll.agent.process import Archive, raw_digest
 from plimsoll.api.state import TrialKey
 from plimsoll.measure.sample import ClientDocument
 from support.documents import document, measure

@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.agent import shared_volume
-from plimsoll.agent.host.open_files import identify
+from plimsoll.agent import volume as shared_volume
+from plimsoll.agent.host.observation import identify
 from plimsoll.agent.host.readings import Host
-from plimsoll.agent.programs import PreparationError
-from plimsoll.agent.shared_volume import SharedVolume
-from plimsoll.agent.volume import VolumeError
+from plimsoll.agent.process import PreparationError
+from plimsoll.agent.volume import SharedVolume, VolumeError
 from plimsoll.agent.worker import Worker
 from plimsoll.api.state import TrialKey
 from plimsoll.measure.sample import Clock

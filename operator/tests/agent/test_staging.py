@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.agent import stall, worker
+from plimsoll.agent import process, worker
 from plimsoll.agent.preparation import PreparedDataSet
-from plimsoll.agent.programs import PreparationError
-from plimsoll.agent.raw_output import Archive
+from plimsoll.agent.process import Archive, PreparationError
 from plimsoll.agent.worker import Worker
 from plimsoll.measure.sample import ClientDocument, Clock
 from plimsoll.protocol.messages import ArmOrder, PrepareOrder
@@ -79,8 +78,8 @@ async def test_a_staging_that_does_not_fit_is_refused(tmp_path: Path, monkeypatc
 
 
 async def test_a_staging_that_sends_nothing_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stall, "STALL_SECONDS", 0.0)
-    monkeypatch.setattr(stall, "_STALL_BYTES", 2**62)
+    monkeypatch.setattr(process, "STALL_SECONDS", 0.0)
+    monkeypatch.setattr(process, "_STALL_BYTES", 2**62)
     worker = make(monkeypatch, tmp_path, "exec sleep 60")
     with pytest.raises(PreparationError, match=r"stepping's preparation of pool/space has sent nothing .*ceph status"):
         await worker.stage(stage(), StagingProgress())

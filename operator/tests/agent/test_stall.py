@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.agent.stall import STALL_SECONDS, StalledError, StallWatch
+from plimsoll.agent.process import STALL_SECONDS, StalledError, StallWatch
 
 HEADER = "Inter-|   Receive                |  Transmit\n face |bytes    packets ...    |bytes    packets ...\n"
 PID = 7

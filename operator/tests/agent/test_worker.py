@@ -8,7 +8,7 @@ import pytest
 
 from plimsoll.agent import process
 from plimsoll.agent.host.readings import Host
-from plimsoll.agent.programs import PreparationError
+from plimsoll.agent.process import PreparationError
 from plimsoll.agent.volume import DeviceVolume, FileVolume
 from plimsoll.agent.worker import Worker
 from plimsoll.api.prepare import Precondition

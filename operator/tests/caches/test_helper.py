@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from plimsoll.agent.caches import CacheDropper
-from plimsoll.agent.programs import PreparationError
+from plimsoll.agent.process import PreparationError
 from plimsoll.api.caches import NodeCaches
 from plimsoll.api.state import TrialKey
 from plimsoll.caches.helper import Abilities, Helper

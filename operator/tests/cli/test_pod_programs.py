@@ -13,9 +13,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from plimsoll.agent.agent import EXIT_REFUSED, EXIT_SILENCE, EXIT_UNUSABLE, Agent
-from plimsoll.agent.image import ImageVolume
 from plimsoll.agent.preparation import Volume
-from plimsoll.agent.volume import DeviceVolume, FileVolume
+from plimsoll.agent.volume import DeviceVolume, FileVolume, ImageVolume
 from plimsoll.agent.worker import Worker
 from plimsoll.api.names import FailureReason
 from plimsoll.cli import main

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from plimsoll.agent.agent import Agent, AgentIdentity
 from plimsoll.agent.connection import Connection, UnreachableError
-from plimsoll.agent.programs import PreparationError, Progress
+from plimsoll.agent.process import PreparationError, Progress
 from plimsoll.agent.worker import Armed
 from plimsoll.api.caches import NodeCaches
 from plimsoll.api.names import Operation

@@ -14,7 +14,7 @@ import pytest
 from pydantic import Field
 
 from plimsoll.agent.host.readings import Host
-from plimsoll.agent.programs import PreparationError
+from plimsoll.agent.process import PreparationError
 from plimsoll.agent.worker import Worker
 from plimsoll.api.errors import SpecError
 from plimsoll.api.model import Integer

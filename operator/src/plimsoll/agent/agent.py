@@ -14,9 +14,8 @@ from typing import TypeVar
 from pydantic import JsonValue
 
 from plimsoll.agent.connection import RETRY_SECONDS, Connection, UnreachableError, until_answered
-from plimsoll.agent.programs import PreparationError, Progress
-from plimsoll.agent.work import Work
-from plimsoll.agent.worker import Armed
+from plimsoll.agent.process import PreparationError, Progress
+from plimsoll.agent.worker import Armed, Work
 from plimsoll.api.state import LiveRate
 from plimsoll.measure.sample import ClientDocument, Clock
 from plimsoll.protocol.caches import CacheDrop

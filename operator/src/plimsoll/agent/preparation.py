@@ -6,13 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from plimsoll.agent.host.open_files import DataSetIdentity, identify
-from plimsoll.agent.image import LOOK_UP_SECONDS, ImageVolume
-from plimsoll.agent.process import OverdueError, Watch, written_bytes
-from plimsoll.agent.programs import PreparationError, Programs, Progress, check_step, report_elapsed
-from plimsoll.agent.shared_volume import LocalVolume
-from plimsoll.agent.stall import StalledError, StallWatch
-from plimsoll.agent.volume import VolumeError, discard_is_unsupported
+from plimsoll.agent.host.observation import DataSetIdentity, identify
+from plimsoll.agent.process import (
+    OverdueError,
+    PreparationError,
+    Programs,
+    Progress,
+    StalledError,
+    StallWatch,
+    Watch,
+    check_step,
+    report_elapsed,
+    written_bytes,
+)
+from plimsoll.agent.volume import LOOK_UP_SECONDS, ImageVolume, LocalVolume, VolumeError, discard_is_unsupported
 from plimsoll.api.prepare import Precondition
 from plimsoll.protocol.messages import PrepareOrder
 from plimsoll.tools.base import Command, Output

@@ -1,16 +1,23 @@
 """Runs one command so that it cannot outlive its agent."""
 
 import asyncio
+import hashlib
 import os
 import re
+import shutil
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
-from plimsoll.tools.base import DIE_WITH_PARENT, Output
+from plimsoll.api.state import TrialKey
+from plimsoll.measure.intake import listing
+from plimsoll.measure.sample import ClientDocument
+from plimsoll.tools.base import DIE_WITH_PARENT, AnyTool, Command, Output
 
 STDOUT_FILE = "stdout"
 STDERR_FILE = "stderr"
@@ -212,3 +219,276 @@ def _read_files(directory: Path) -> dict[str, str]:
 def _read(path: Path) -> str:
     with path.open("rb") as file:
         return file.read(_MAX_FILE_BYTES).decode(errors="replace")
+
+
+STDERR_TAIL = 2000
+"""Characters of a tool's own output that are kept."""
+
+ACCEPT_LIBRARY = "/usr/lib/plimsoll/accept.so"
+"""The library that limits a command to one peer; built from `runner/accept.c`."""
+
+_MAX_VERSION_CHARACTERS = 128
+_PROGRAMS_POLL_SECONDS = 0.1
+_LINES_AT_ONCE = 20_000
+"""Lines of an input between which a preparation can be cancelled."""
+
+
+class Progress(Protocol):
+    """Receives the progress of a preparation."""
+
+    def __call__(self, done: int, total: int, message: str = "") -> None:
+        """Report the bytes prefilled and their total, and the current step unless it is the prefill."""
+        ...
+
+
+class PreparationError(Exception):
+    """Preparing a measurement failed; the message is for the user."""
+
+
+def _never(_: Output) -> bool:
+    return False
+
+
+class Programs:
+    """The programs of one agent, and the directory for their output."""
+
+    def __init__(self, directory: Path, binaries: Mapping[str, str]) -> None:
+        self._directory = directory
+        self._binaries = binaries
+
+    def resolved(self, argv: tuple[str, ...]) -> tuple[str, ...]:
+        """Return a command with the path of its program."""
+        return (self._binaries.get(argv[0], argv[0]), *argv[1:])
+
+    def environment(self, command: Command) -> dict[str, str]:
+        """Return a command's environment; PreparationError if it would serve anyone."""
+        if not command.accepts_only:
+            return dict(command.environment)
+        library = self._binaries.get(ACCEPT_LIBRARY, ACCEPT_LIBRARY)
+        if not Path(library).is_file():
+            raise PreparationError(
+                f"{library} is not installed, without which {command.argv[0]} would accept connections from anyone; "
+                "use the runner image of this version"
+            )
+        return {**command.environment, "LD_PRELOAD": library, "PLIMSOLL_ACCEPT": command.accepts_only}
+
+    def fresh_directory(self, name: str) -> Path:
+        """Return an empty directory of that name."""
+        directory = self._directory / name
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir(parents=True)
+        return directory
+
+    async def write_inputs(self, command: Command, directory: Path) -> None:
+        """Write the inputs of a command into its directory; PreparationError if that fails."""
+        for name, lines in command.inputs.items():
+            rest = iter(lines)
+            try:
+                with (directory / name).open("w") as file:
+                    while text := await asyncio.to_thread("".join, islice(rest, _LINES_AT_ONCE)):
+                        await asyncio.to_thread(file.write, text)
+            except OSError as error:
+                raise PreparationError(f"{directory / name}: {error.strerror}") from error
+
+    async def run(
+        self,
+        command: Command,
+        directory: Path,
+        *,
+        watches: Sequence[Watch] = (),
+        limit_seconds: float | None = None,
+        excused: Callable[[Output], bool] = _never,
+    ) -> Output:
+        """Run a command and those beside it in its own directory; see `plimsoll.agent.process.run`.
+
+        `excused` is whether a command has done its work whatever its exit code, which then counts as 0.
+
+        Returns:
+            the output of the command, with those of the commands beside it; or that of the first one that failed, which
+            ends the others.
+
+        """
+        environments = [self.environment(one) for one in command.all]
+        running = [
+            asyncio.create_task(
+                run(
+                    self.resolved(one.argv),
+                    directory=directory,
+                    environment=environment,
+                    watches=() if number else watches,
+                    limit_seconds=limit_seconds,
+                    stdin=one.stdin,
+                    metered_seconds=one.metered_seconds,
+                    number=number,
+                )
+            )
+            for number, (one, environment) in enumerate(zip(command.all, environments, strict=True))
+        ]
+        return await _all_outputs(running, excused)
+
+    async def version(self, tool: AnyTool) -> str:
+        """Return the version of a tool's program; PreparationError if it cannot be run."""
+        path = self._binaries.get(tool.program, tool.program)
+        output = await run((path, tool.version_argument), directory=self.fresh_directory("version"))
+        version = tool.version(output)
+        if version is None:
+            raise PreparationError(f"{path} cannot be run: {output.stderr.strip()}; install {tool.program}")
+        return version[:_MAX_VERSION_CHARACTERS]
+
+    async def serve(
+        self,
+        command: Command,
+        directory: Path,
+        *,
+        name: str,
+        is_serving: Callable[[str], bool],
+        ready: Callable[[], Awaitable[None]],
+        ends_with_client: bool = False,
+    ) -> None:
+        """Run a server until it ends or this is cancelled, which ends the server.
+
+        Args:
+            command: the server's command.
+            directory: its own, empty directory.
+            name: the server's name in messages.
+            is_serving: whether clients may connect, judged by the server's recent output.
+            ready: awaited once clients may connect.
+            ends_with_client: whether a server that has listened may end with any exit code.
+
+        Raises:
+            PreparationError: the server failed, or ended before clients could connect.
+
+        """
+
+        def excused(output: Output) -> bool:
+            return ends_with_client and is_serving(output.stdout)
+
+        running = asyncio.create_task(self.run(command, directory, excused=excused))
+        # Output is recent for some seconds only, and a thousand servers take longer to start.
+        starting = set(range(len(command.all)))
+        try:
+            while not running.done() and starting:
+                await asyncio.wait({running}, timeout=_PROGRAMS_POLL_SECONDS)
+                starting = {number for number in starting if not is_serving(recent_output(directory, number))}
+            has_served = not running.done()
+            if has_served:
+                await ready()
+            check_step(await running, "the server", of=name)
+        finally:
+            running.cancel()
+            await asyncio.wait({running})
+        if not has_served:
+            raise PreparationError(f"the server of {name} ended before any client could connect")
+
+
+async def _all_outputs(running: Sequence[asyncio.Task[Output]], excused: Callable[[Output], bool]) -> Output:
+    """Return the first command's output with the others', or that of the first one that failed without an excuse."""
+    pending = set(running)
+    try:
+        while pending:
+            done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                if task.result().exit_code and not excused(task.result()):
+                    return task.result()
+    finally:
+        for task in pending:
+            task.cancel()
+        if pending:
+            await asyncio.wait(pending)
+    first, *others = (replace(task.result(), exit_code=0) for task in running)
+    return replace(first, beside=tuple(others))
+
+
+def report_elapsed(step: str, progress: Progress, *, total: int = 0) -> Watch:
+    """Return a watch that reports the elapsed time where bytes cannot be counted: `writing, 40 s`."""
+    started = time.monotonic()
+    return lambda _: progress(0, total, f"{step}, {int(time.monotonic() - started)} s")
+
+
+def check_step(output: Output, step: str, *, of: str, remedy: str = "") -> None:
+    """Raise PreparationError, with the tool's own output, if a step on the target `of` failed."""
+    if output.exit_code != 0:
+        raise PreparationError(f"{step} of {of} ended with exit code {output.exit_code}: {last_words(output)}{remedy}")
+
+
+def last_words(output: Output) -> str:
+    """Return the end of what a command printed, on standard error if anything."""
+    return (output.stderr or output.stdout).strip()[-STDERR_TAIL:]
+
+
+STALL_SECONDS = 300.0
+"""A command that sends nothing for this long is stuck; Ceph replaces a dead OSD much sooner."""
+
+_STALL_BYTES = 2**20
+"""Far above the traffic that keeps connections to a cluster alive in that time."""
+
+_SENT_COLUMN = 8
+
+
+class StalledError(Exception):
+    """A command has sent nothing for too long."""
+
+
+class StallWatch:
+    """Watches that a command that writes through librbd sends data.
+
+    The kernel does not count these writes for a process, so the traffic of its network namespace is watched. Other
+    processes in the namespace can hide a stall, but cannot cause a false alarm.
+    """
+
+    def __init__(self, proc: Path = Path("/proc"), *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._proc = proc
+        self._clock = clock
+        self._sent = 0
+        self._sent_at = clock()
+
+    def look(self, pid: int) -> None:
+        """Raise StalledError if the process has sent too little for too long. Call it about every second."""
+        now = self._clock()
+        sent = self._read(pid)
+        if sent is None or abs(sent - self._sent) >= _STALL_BYTES:
+            self._sent, self._sent_at = sent or 0, now
+        if now - self._sent_at >= STALL_SECONDS:
+            raise StalledError(f"has sent nothing for {STALL_SECONDS:.0f} s, and was killed")
+
+    def _read(self, pid: int) -> int | None:
+        """Return the bytes sent by all interfaces; None if unreadable."""
+        try:
+            lines = (self._proc / str(pid) / "net/dev").read_text().splitlines()
+            return sum(int(line.partition(":")[2].split()[_SENT_COLUMN]) for line in lines if ":" in line)
+        except (OSError, ValueError, IndexError):
+            return None
+
+
+def raw_digest(directory: Path) -> str:
+    """Return the SHA-256 of the output of `LC_ALL=C sha256sum *` in a directory."""
+    digests = {path.name: _digest(path) for path in _files(directory)}
+    return hashlib.sha256(listing(digests).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Archive:
+    """The archive of a run's raw output: `POINT/pass-P-attempt-A/client-N`, and the client's document beside it.
+
+    Later rounds of a trial are in `client-N-round-R`.
+    """
+
+    directory: Path
+
+    def keep(self, trial: TrialKey, document: ClientDocument, source: Path, *, round_number: int = 0) -> None:
+        """Store one client's raw output and document of a round; OSError if they exist or cannot be written."""
+        attempt = self.directory / trial.point / f"pass-{trial.pass_number}-attempt-{trial.attempt}"
+        kept = attempt / (f"client-{document.client}" + (f"-round-{round_number}" if round_number else ""))
+        kept.mkdir(parents=True)
+        for path in _files(source):
+            shutil.copyfile(path, kept / path.name)
+        (attempt / f"{kept.name}.json").write_text(document.model_dump_json(by_alias=True, exclude_none=True, indent=1))
+
+
+def _files(directory: Path) -> list[Path]:
+    return [path for path in directory.iterdir() if path.is_file()]
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -2,12 +2,77 @@
 
 import errno
 import os
+import re
 import stat
-from dataclasses import dataclass
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from plimsoll.agent.host.mounts import mount_of, read_mounts
-from plimsoll.tools.target import VolumeKind, VolumeTarget
+from pydantic import BaseModel, StrictInt, ValidationError
+
+from plimsoll.api.quantity import format_quantity
+from plimsoll.tools.base import Command
+from plimsoll.tools.target import ImageTarget, VolumeKind, VolumeTarget
+
+OWN_TABLE = Path("/proc/self/mountinfo")
+
+_FIELDS_BEFORE_OPTIONAL = 6
+_SEPARATOR = "-"
+_OCTAL = re.compile(r"\\([0-7]{3})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mount:
+    """One line of the table.
+
+    Attributes:
+        root: directory of the file system that is mounted at `point`.
+        point: absolute path of the mount point.
+        file_system: type: `ext4`, `cgroup2`, ...
+        source: a device, an export, or an arbitrary word; empty for none.
+        options: options of the file system, not of this mount.
+
+    """
+
+    root: PurePosixPath
+    point: PurePosixPath
+    file_system: str
+    source: str
+    options: tuple[str, ...]
+
+
+def read_mounts(table: Path) -> tuple[Mount, ...]:
+    """Return all mounts in the order of mounting; OSError if the table cannot be read."""
+    found = (_mount(line) for line in table.read_text(errors="replace").splitlines())
+    return tuple(mount for mount in found if mount is not None)
+
+
+def mount_of(path: PurePosixPath, mounts: Iterable[Mount]) -> Mount | None:
+    """Return the mount that contains an absolute path without symbolic links; a later mount hides an earlier one."""
+    candidates = [mount for mount in mounts if path.is_relative_to(mount.point)]
+    return max(reversed(candidates), key=lambda mount: len(mount.point.parts), default=None)
+
+
+def _mount(line: str) -> Mount | None:
+    fields = line.split()
+    if _SEPARATOR not in fields[_FIELDS_BEFORE_OPTIONAL:]:
+        return None
+    end = fields.index(_SEPARATOR, _FIELDS_BEFORE_OPTIONAL)
+    # An empty source leaves no field.
+    file_system, *rest = fields[end + 1 :]
+    return Mount(
+        root=PurePosixPath(_unescaped(fields[3])),
+        point=PurePosixPath(_unescaped(fields[4])),
+        file_system=file_system,
+        source=_unescaped(rest[0]) if len(rest) > 1 else "",
+        options=tuple(rest[-1].split(",")) if rest else (),
+    )
+
+
+def _unescaped(text: str) -> str:
+    return _OCTAL.sub(lambda match: chr(int(match[1], 8)), text)
+
 
 ALIGNMENT = 2**20
 """Data sets are whole mebibytes."""
@@ -172,3 +237,250 @@ def occupied_bytes(path: Path, client: str = "*") -> int:
 def aligned(size: int) -> int:
     """Return a size rounded down to whole MiB."""
     return size // ALIGNMENT * ALIGNMENT
+
+
+SHARED_FILE = "shared.data"
+
+_MODE = 0o644
+
+_OTHERS_SECONDS = 15.0
+_PAUSE_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedVolume:
+    """One client's part of a shared volume.
+
+    All clients compute the same sizes and places from the specification, so that each can find the others' data sets.
+
+    Attributes:
+        part: bytes of each client's part.
+        one_file: whether the data sets are regions of one file.
+        mount_table: the mount table that must list the directory; None if it need not be a mount point.
+
+    """
+
+    directory: Path
+    client: int
+    clients: int
+    part: int
+    one_file: bool = False
+    mount_table: Path | None = None
+
+    def target(self, fill_percent: int) -> VolumeTarget:
+        """Return the client's data set: that share of its part.
+
+        Raises:
+            VolumeError: the directory does not exist, is not the volume, or has too little free space.
+
+        """
+        if self.mount_table is not None:
+            check_mounted(self.directory, self.mount_table)
+        size = aligned(self.part * fill_percent // 100)
+        target = self._target(self.client, size)
+        try:
+            free = os.statvfs(self.directory)
+            available = free.f_bavail * free.f_frsize + occupied_bytes(Path(target.path), str(self.client))
+        except OSError as error:
+            raise VolumeError(f"{self.directory}: {error.strerror}") from error
+        if size <= 0:
+            raise VolumeError(f"{self.part} bytes for each client are too few; a data set needs at least 1 MiB")
+        if available < size:
+            message = (
+                f"{self.directory} has {available} bytes free, but a data set of {format_quantity(size)} was planned "
+                "for each client; lower prepare.fillPercent or volume.size, or use larger storage"
+            )
+            raise VolumeError(message)
+        return target
+
+    def target_of(self, client: int, own: VolumeTarget) -> VolumeTarget:
+        """Return the data set of another client, which is as large as this one's own."""
+        return self._target(client, own.size)
+
+    def create(self, target: VolumeTarget) -> None:
+        """Create the shared file with the size of all regions: a tool would replace one that is too short."""
+        if not self.one_file:
+            return
+        descriptor = os.open(target.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, _MODE)
+        try:
+            _extend(descriptor, self.clients * target.size)
+        finally:
+            os.close(descriptor)
+
+    def clear(self) -> None:
+        """Remove an old data file; a region is discarded by `discard_command`."""
+        if not self.one_file:
+            self._file.clear()
+
+    def lay_out(self, target: VolumeTarget) -> None:
+        """Create a sparse data file; results of reading it are never `Valid`."""
+        if not self.one_file:
+            self._file.lay_out(target)
+
+    def check_written(self, target: VolumeTarget) -> None:
+        """Raise VolumeError if the data set is too short or has holes."""
+        if not self.one_file:
+            self._file.check_written(target)
+            return
+        end, hole = target.offset + target.size, _first_hole(Path(target.path), target.offset)
+        if hole < end:
+            message = (
+                f"{target.path} has a hole at byte {hole}, but the bytes from {target.offset} to {end} were written; "
+                "does another program truncate the file?"
+            )
+            raise VolumeError(message)
+
+    def discard_command(self, target: VolumeTarget) -> tuple[str, ...] | None:
+        """Return the command that frees the region; None for a file, which `clear` has removed."""
+        if not self.one_file:
+            return None
+        return ("fallocate", "--punch-hole", "--offset", str(target.offset), "--length", str(target.size), target.path)
+
+    @property
+    def _file(self) -> FileVolume:
+        return FileVolume(path=self.directory / file_name(self.client))
+
+    def _target(self, client: int, size: int) -> VolumeTarget:
+        name = SHARED_FILE if self.one_file else file_name(client)
+        whole = VolumeTarget(kind=VolumeKind.FILE, path=str(self.directory / name), size=size, shared=True)
+        return replace(whole, offset=client * size) if self.one_file else whole
+
+
+def file_name(client: int) -> str:
+    """Return the name of a client's own data file."""
+    return f"client-{client}.data"
+
+
+def _extend(descriptor: int, size: int) -> None:
+    """Give a file its size, the same for all clients, so that none truncates what another one has written.
+
+    Where all do so at once, CephFS may count the file that another client has just extended against the quota before it
+    shows its size here; so a full quota is final only after some time.
+    """
+    deadline = time.monotonic() + _OTHERS_SECONDS
+    while os.fstat(descriptor).st_size != size:
+        try:
+            os.truncate(descriptor, size)
+        except OSError as error:
+            if error.errno != errno.EDQUOT or time.monotonic() >= deadline:
+                raise
+            time.sleep(_PAUSE_SECONDS)
+
+
+def _first_hole(path: Path, offset: int) -> int:
+    """Return the first byte from `offset` on without data; the size of the file if there is none."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.lseek(descriptor, offset, os.SEEK_HOLE)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            return os.fstat(descriptor).st_size
+        raise
+    finally:
+        os.close(descriptor)
+
+
+LocalVolume = FileVolume | SharedVolume | DeviceVolume
+"""A volume whose I/O goes through this host's kernel."""
+
+
+LOOK_UP_SECONDS = 60.0
+"""librados tries for 300 s to reach a monitor; a reachable one answers within a second."""
+
+_DISCARD_SECONDS = 600.0
+_DISCARD_BYTES_PER_SECOND = 64 * 2**20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageVolume:
+    """One client's RBD image.
+
+    Attributes:
+        user: CephX user, without `client.`.
+        size: planned size in bytes.
+        cache: whether librbd's writeback cache is on.
+
+    """
+
+    pool: str
+    image: str
+    user: str
+    size: int
+    cache: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its name in messages."""
+        return f"{self.pool}/{self.image}"
+
+    def target(self) -> ImageTarget:
+        """Return the data set: every whole MiB of the image. VolumeError if there is none."""
+        size = aligned(self.size)
+        if size <= 0:
+            message = f"image {self.name} has a planned size of {self.size} bytes; a data set needs at least 1 MiB"
+            raise VolumeError(message)
+        return ImageTarget(pool=self.pool, image=self.image, user=self.user, size=size, cache=self.cache)
+
+    def look_up_command(self) -> Command:
+        """Return the command that looks up the image in the cluster."""
+        image = ("--pool", self.pool, "--image", self.image)
+        # Untranslated, because its messages are parsed.
+        return Command(argv=("rbd", "--id", self.user, "info", "--format", "json", *image), environment={"LC_ALL": "C"})
+
+    def check_found(self, exit_code: int, stdout: str, stderr: str) -> None:
+        """Check the result of `look_up_command`; VolumeError if the image cannot be used."""
+        if exit_code != 0:
+            raise VolumeError(f"{self._problem(stderr)} (rbd ended with exit code {exit_code}: {stderr.strip()})")
+        try:
+            size = _ImageInfo.model_validate_json(stdout).size
+        except ValidationError as error:
+            message = f"rbd info does not show the size of image {self.name}: {stdout.strip() or 'no output'}"
+            raise VolumeError(message) from error
+        if size < aligned(self.size):
+            message = f"image {self.name} has {size} bytes, but {self.size} were planned; resize or recreate it"
+            raise VolumeError(message)
+
+    @property
+    def unreachable(self) -> str:
+        """The message for a cluster that does not answer."""
+        return (
+            f"cannot reach image {self.name} as client.{self.user}. Check that "
+            f"{os.environ.get('CEPH_CONF', '/etc/ceph/ceph.conf')} names monitors and a keyring with the key of "
+            f"client.{self.user}, that this host reaches the monitors and OSDs (NetworkPolicies, firewalls), and that "
+            f"the placement groups of pool {self.pool} are active"
+        )
+
+    @property
+    def stuck(self) -> str:
+        """The remedy when I/O fails on an image that was found."""
+        return (
+            f"it ran as client.{self.user}. Check in `ceph status` that the placement groups of pool {self.pool} "
+            f"are active and nothing is full, and in `ceph auth get client.{self.user}` that its caps cover the "
+            "image's data pool too"
+        )
+
+    @property
+    def discard_seconds(self) -> float:
+        """Time limit of a discard, which sends too little for a stall watch."""
+        return _DISCARD_SECONDS + self.size / _DISCARD_BYTES_PER_SECOND
+
+    def _problem(self, stderr: str) -> str:
+        if "couldn't connect" in stderr:
+            return self.unreachable
+        if os.strerror(errno.EPERM) in stderr or os.strerror(errno.EACCES) in stderr:
+            return (
+                f"client.{self.user} may not use image {self.name}. Check that its caps are "
+                "mon 'profile simple-rados-client' and "
+                f"osd 'profile rbd pool={self.pool}', with one more for a data pool"
+            )
+        if "error opening pool" in stderr:
+            return f"client.{self.user} does not see pool {self.pool}. Check its name, and whether it was removed"
+        if os.strerror(errno.ENOENT) in stderr:
+            return f"image {self.name} does not exist. It is created before agents prepare: check who removed it"
+        return f"image {self.name} cannot be opened as client.{self.user}"
+
+
+class _ImageInfo(BaseModel):
+    """The part of `rbd info` that matters here."""
+
+    size: StrictInt

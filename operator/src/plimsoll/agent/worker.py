@@ -6,29 +6,29 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from pydantic import JsonValue
 
 from plimsoll.agent import process
 from plimsoll.agent.caches import CacheDropper
-from plimsoll.agent.host.facts import host_facts, volume_facts
-from plimsoll.agent.host.observation import HostObservation
-from plimsoll.agent.host.open_files import DataSetIdentity, identify
+from plimsoll.agent.host.observation import DataSetIdentity, HostObservation, host_facts, identify, volume_facts
 from plimsoll.agent.host.readings import Host
 from plimsoll.agent.preparation import PreparedDataSet, Volume, prepare
-from plimsoll.agent.programs import (
+from plimsoll.agent.process import (
     STDERR_TAIL,
+    Archive,
     PreparationError,
     Programs,
     Progress,
+    StalledError,
+    StallWatch,
     check_step,
     last_words,
+    raw_digest,
     report_elapsed,
 )
-from plimsoll.agent.raw_output import Archive, raw_digest
-from plimsoll.agent.shared_volume import SharedVolume
-from plimsoll.agent.stall import StalledError, StallWatch
-from plimsoll.agent.volume import FileVolume
+from plimsoll.agent.volume import FileVolume, SharedVolume
 from plimsoll.api.state import LiveRate, TrialKey
 from plimsoll.measure.sample import MAX_TEXT, ClientDocument, Clock, Measurement
 from plimsoll.protocol.caches import CacheDrop
@@ -45,8 +45,6 @@ from plimsoll.tools.target import (
     TargetKind,
     VolumeTarget,
 )
-
-__all__ = ["Armed", "PreparationError", "Progress", "Worker"]
 
 CLEAN_UP_SECONDS = 60.0
 """A clean-up may take this much longer than its trial. The conductor waits slightly longer."""
@@ -386,3 +384,39 @@ def _with_warning(document: ClientDocument, warning: str) -> ClientDocument:
         return document.model_copy(update={"stderr_tail": f"{document.stderr_tail}\n{warning}"[-STDERR_TAIL:]})
     warnings = (*measurement.warnings, warning)
     return document.model_copy(update={"measurement": measurement.model_copy(update={"warnings": warnings})})
+
+
+class Work(Protocol):
+    """The work of an agent: `plimsoll.agent.worker.Worker`, or a simulation of it."""
+
+    async def facts(self) -> dict[str, JsonValue]:
+        """Return facts about the client's host for the result."""
+        ...
+
+    async def prepare(self, order: PrepareOrder, progress: Progress) -> int:
+        """Prepare the volume and return the size of its data set in bytes."""
+        ...
+
+    async def stage(self, order: StageOrder, progress: Progress) -> None:
+        """Run the step that a trial needs before it can be armed."""
+        ...
+
+    async def serve(self, order: ServeOrder, ready: Callable[[], Awaitable[None]]) -> None:
+        """Serve other clients until cancelled; await `ready` once they may connect."""
+        ...
+
+    async def drop_caches(self, order: DropCachesOrder) -> CacheDrop:
+        """Drop the caches of this node and return what was dropped."""
+        ...
+
+    def arm(self, order: ArmOrder) -> Armed:
+        """Get ready to measure without touching the target."""
+        ...
+
+    async def measure(self, armed: Armed, clock: Clock) -> ClientDocument:
+        """Run the tool and return its measurement."""
+        ...
+
+    def live(self, armed: Armed) -> tuple[LiveRate, ...]:
+        """Return the current rates of the running tool; empty if it prints none."""
+        ...

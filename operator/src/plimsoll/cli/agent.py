@@ -13,13 +13,10 @@ from pydantic import ValidationError
 from plimsoll.agent.agent import Agent, AgentIdentity
 from plimsoll.agent.caches import CacheDropper
 from plimsoll.agent.connection import Connection
-from plimsoll.agent.host.mounts import OWN_TABLE
 from plimsoll.agent.host.readings import Host
-from plimsoll.agent.image import ImageVolume
 from plimsoll.agent.preparation import Volume
-from plimsoll.agent.raw_output import Archive
-from plimsoll.agent.shared_volume import SharedVolume
-from plimsoll.agent.volume import DeviceVolume, FileVolume
+from plimsoll.agent.process import Archive
+from plimsoll.agent.volume import OWN_TABLE, DeviceVolume, FileVolume, ImageVolume, SharedVolume
 from plimsoll.agent.worker import Worker
 from plimsoll.api.errors import problems_of
 from plimsoll.cli.termination import LastError, write_termination_message

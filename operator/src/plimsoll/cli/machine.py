@@ -9,7 +9,7 @@ from typing import Literal
 
 import click
 
-from plimsoll.agent.host.page_cache import SWITCH, may_drop_caches
+from plimsoll.agent.caches import SWITCH, may_drop_caches
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.storage import Storage, StorageClassStorage
 from plimsoll.cli.claim import claimed_devices, claimed_directory

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from plimsoll.agent.shared_volume import file_name
-from plimsoll.agent.volume import device_size
+from plimsoll.agent.volume import device_size, file_name
 from plimsoll.plan.document import Plan
 from plimsoll.protocol.assignment import BlockDevice, DataFile, SharedDirectory
 

@@ -5,11 +5,10 @@ from pathlib import Path, PosixPath
 
 import pytest
 
-from plimsoll.agent.host.facts import host_facts, volume_facts
+from plimsoll.agent.host.observation import host_facts, volume_facts
 from plimsoll.agent.host.readings import Host
-from plimsoll.agent.image import ImageVolume
 from plimsoll.agent.preparation import Volume
-from plimsoll.agent.volume import DeviceVolume, FileVolume
+from plimsoll.agent.volume import DeviceVolume, FileVolume, ImageVolume
 from support.host_tree import HostTree
 
 

@@ -2,7 +2,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from plimsoll.agent.host.mounts import OWN_TABLE, mount_of, read_mounts
+from plimsoll.agent.volume import OWN_TABLE, mount_of, read_mounts
 
 TABLE = r"""
 22 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard

@@ -6,8 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from plimsoll.agent.host import observation as module
-from plimsoll.agent.host.observation import HostObservation
-from plimsoll.agent.host.open_files import DataSetIdentity, identify
+from plimsoll.agent.host.observation import DataSetIdentity, HostObservation, identify
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.target import VolumeKind, VolumeTarget
 from support.host_tree import DEVICE_STAT, HostTree

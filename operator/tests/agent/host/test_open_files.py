@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.agent.host.open_files import DataSetIdentity, OpenFiles, identify
+from plimsoll.agent.host.observation import DataSetIdentity, OpenFiles, identify
 from plimsoll.tools.target import VolumeKind, VolumeTarget
 from support.host_tree import HostTree
 

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.agent.caches import CacheDropper
-from plimsoll.agent.host.page_cache import SWITCH, cached_bytes, drop_caches, may_drop_caches
-from plimsoll.agent.programs import PreparationError
+from plimsoll.agent.caches import SWITCH, CacheDropper, cached_bytes, drop_caches, may_drop_caches
+from plimsoll.agent.process import PreparationError
 from plimsoll.api.state import TrialKey
 from plimsoll.protocol.messages import DropCachesOrder
 

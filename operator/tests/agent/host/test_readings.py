@@ -3,9 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.agent.host.cgroup import CgroupCounters
-from plimsoll.agent.host.processes import ToolCounters
-from plimsoll.agent.host.readings import DeviceCounters, Host, Traffic
+from plimsoll.agent.host.readings import CgroupCounters, DeviceCounters, Host, ToolCounters, Traffic
 from support.host_tree import DEVICE_STAT, NET_DEV, STAT, HostTree
 
 MEBIBYTE = 2**20

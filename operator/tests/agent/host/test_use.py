@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.agent.host.cgroup import CgroupCounters
-from plimsoll.agent.host.processes import ToolCounters
-from plimsoll.agent.host.readings import Bounds, DeviceCounters, HostSnapshot, Traffic
+from plimsoll.agent.host.readings import Bounds, CgroupCounters, DeviceCounters, HostSnapshot, ToolCounters, Traffic
 from plimsoll.agent.host.use import DataSetStorage, host_use
 from plimsoll.measure.sample import HostUse, NetworkUse
 

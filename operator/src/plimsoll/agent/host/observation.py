@@ -1,19 +1,129 @@
 """Observes the host and the tool during one trial."""
 
+import os
+import platform
+import stat
 from contextlib import suppress
-from pathlib import PurePosixPath
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 
-from plimsoll.agent.host.mounts import mount_of, read_mounts
-from plimsoll.agent.host.open_files import DataSetIdentity, OpenFiles
-from plimsoll.agent.host.processes import ToolAccount, ToolCounters
-from plimsoll.agent.host.readings import Host, HostSnapshot
+from pydantic import JsonValue
+
+from plimsoll.agent.host.readings import Host, HostSnapshot, ToolAccount, ToolCounters, with_descendants
 from plimsoll.agent.host.use import DataSetStorage, host_use
+from plimsoll.agent.volume import (
+    DeviceVolume,
+    FileVolume,
+    ImageVolume,
+    LocalVolume,
+    SharedVolume,
+    mount_of,
+    read_mounts,
+)
 from plimsoll.measure.sample import HostUse, Measurement
+from plimsoll.tools.target import VolumeKind, VolumeTarget
+
+_NEVER_DATA = (PurePosixPath("/proc"), PurePosixPath("/sys"), PurePosixPath("/dev/shm"))  # noqa: S108 - nothing is written there
+_MAX_CHARACTERS = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataSetIdentity:
+    """How the kernel identifies a data set.
+
+    Attributes:
+        path: path without symbolic links; of a directory, if the tool writes files of its own there.
+        file: device and inode number; None for a block device.
+        device: number of the block device, or of the device that contains the file.
+
+    """
+
+    path: str
+    file: tuple[int, int] | None
+    device: int
+
+    def contains(self, path: str) -> bool:
+        """Whether a path without symbolic links is the data set, or a file in its directory."""
+        return path == self.path or path.startswith(f"{self.path}/")
+
+    def matches(self, status: os.stat_result) -> bool:
+        """Whether this is the status of the data set."""
+        if self.file is None:
+            return stat.S_ISBLK(status.st_mode) and status.st_rdev == self.device
+        return (status.st_dev, status.st_ino) == self.file
+
+    @property
+    def block_device(self) -> str | None:
+        """`major:minor` of the underlying block device; None if there is none, as for NFS, overlay and tmpfs."""
+        major = os.major(self.device)
+        return f"{major}:{os.minor(self.device)}" if major else None
+
+
+def identify(target: VolumeTarget) -> DataSetIdentity:
+    """Return the identity of a data set; OSError if it does not exist."""
+    status = Path(target.path).stat()
+    is_device = target.kind is VolumeKind.DEVICE
+    return DataSetIdentity(
+        path=os.path.realpath(target.path),
+        file=None if is_device else (status.st_dev, status.st_ino),
+        device=status.st_rdev if is_device else status.st_dev,
+    )
+
+
+class OpenFiles:
+    """Looks repeatedly at a tool's open files until the data set is among them."""
+
+    def __init__(self, identity: DataSetIdentity, *, work_directory: str, proc: Path) -> None:
+        self._identity = identity
+        self._not_data = (*_NEVER_DATA, PurePosixPath(os.path.realpath(work_directory)))
+        self._proc = proc
+        self._has_data_set = False
+        self._open_before: frozenset[str] = frozenset()
+        self._instead = ""
+
+    @property
+    def foreign_target(self) -> str:
+        """A message with the file that the tool had open instead of the data set; empty if there is none."""
+        if self._has_data_set or not self._instead:
+            return ""
+        instead = os.fsencode(self._instead).decode(errors="replace")[:_MAX_CHARACTERS]
+        return f"the tool had {instead} open, and never {self._identity.path}"
+
+    def look(self, pid: int) -> None:
+        """Look at a process and its descendants, unless the data set has been seen."""
+        if self._has_data_set:
+            return
+        processes = with_descendants(self._proc, pid)
+        names = {name for process in processes for link in self._links(process) if (name := self._data_behind(link))}
+        self._has_data_set = self._identity.path in names
+        # A file counts if two looks in a row see it, and the last such file wins: a slow library comes before the data.
+        self._instead = min(names & self._open_before, default=self._instead)
+        self._open_before = frozenset(names)
+
+    def _links(self, pid: int) -> list[Path]:
+        with suppress(OSError):
+            return list((self._proc / str(pid) / "fd").iterdir())
+        return []
+
+    def _data_behind(self, link: Path) -> str:
+        """Return the path of the data behind a file descriptor, the same for all links to the data set; else empty."""
+        with suppress(OSError):
+            name = str(link.readlink())
+            # The name is nearly always enough; a stat may block for as long as the storage does not answer.
+            if self._identity.contains(name):
+                return self._identity.path
+            if not name.startswith("/") or any(PurePosixPath(name).is_relative_to(place) for place in self._not_data):
+                return ""
+            status = link.stat()
+            if stat.S_ISBLK(status.st_mode) or stat.S_ISREG(status.st_mode):
+                return self._identity.path if self._identity.matches(status) else name
+        return ""
+
 
 MAX_SNAPSHOTS = 1024
 """When there are more, every other one is dropped: a trial's ends stay known to a thousandth of its length."""
 
-_MAX_CHARACTERS = 100
+_OBSERVATION_MAX_CHARACTERS = 100
 
 
 class HostObservation:
@@ -90,5 +200,80 @@ def _storage(host: Host, data_set: DataSetIdentity) -> DataSetStorage:
     with suppress(OSError):
         mount = mount_of(PurePosixPath(data_set.path), read_mounts(host.proc / "self/mountinfo"))
         if mount is not None:
-            return DataSetStorage(file_system=mount.file_system[:_MAX_CHARACTERS])
+            return DataSetStorage(file_system=mount.file_system[:_OBSERVATION_MAX_CHARACTERS])
     return DataSetStorage(file_system="an unknown file system")
+
+
+_FACTS_MAX_CHARACTERS = 128
+_CLOCK_SOURCE = "devices/system/clocksource/clocksource0/current_clocksource"
+_DISCARD_LIMIT = "queue/discard_max_bytes"
+_GOVERNOR = "devices/system/cpu/cpu0/cpufreq/scaling_governor"
+
+
+def host_facts(host: Host) -> dict[str, JsonValue]:
+    """Return facts about the host, without those that cannot be read."""
+    found: dict[str, JsonValue] = {
+        "kernel": platform.release(),
+        "architecture": platform.machine(),
+        "processors": os.cpu_count(),
+        "memoryBytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+    }
+    words = {
+        "cpuModel": _cpu_model(host.proc),
+        "cpuGovernor": _word(host.sys / _GOVERNOR),
+        "clockSource": _word(host.sys / _CLOCK_SOURCE),
+    }
+    return found | _known(words)
+
+
+def volume_facts(volume: LocalVolume | ImageVolume | None, host: Host) -> dict[str, JsonValue]:
+    """Return facts about a volume: file system and source of its mount, or its device's name and discard support.
+
+    For an image, only the access path: the conductor describes the cluster.
+    """
+    try:
+        match volume:
+            case FileVolume():
+                return _mount_facts(volume.path.parent, host.proc)
+            case SharedVolume():
+                return _mount_facts(volume.directory, host.proc)
+            case DeviceVolume():
+                return _device_facts(volume.path, host.sys)
+            case ImageVolume():
+                return {"volumeAccess": "librbd"}
+            case None:
+                return {}
+    except OSError:
+        return {}
+
+
+def _mount_facts(directory: Path, proc: Path) -> dict[str, JsonValue]:
+    mount = mount_of(PurePosixPath(os.path.realpath(directory)), read_mounts(proc / "self/mountinfo"))
+    return _known({"volumeFileSystem": mount.file_system, "volumeSource": mount.source}) if mount else {}
+
+
+def _device_facts(path: Path, sys: Path) -> dict[str, JsonValue]:
+    status = path.stat()
+    if not stat.S_ISBLK(status.st_mode):
+        return {}
+    device = sys / "dev/block" / f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
+    # A partition uses the queue of its disk.
+    limit = _word(device / _DISCARD_LIMIT) or _word(device.resolve().parent / _DISCARD_LIMIT)
+    discards: dict[str, JsonValue] = {"volumeDiscards": limit != "0"} if limit else {}
+    return _known({"volumeDevice": device.readlink().name}) | discards
+
+
+def _cpu_model(proc: Path) -> str:
+    with suppress(OSError), (proc / "cpuinfo").open() as file:
+        return next((line.partition(":")[2].strip() for line in file if line.startswith("model name")), "")
+    return ""
+
+
+def _word(path: Path) -> str:
+    with suppress(OSError):
+        return path.read_text().strip()
+    return ""
+
+
+def _known(words: dict[str, str]) -> dict[str, JsonValue]:
+    return {name: word[:_FACTS_MAX_CHARACTERS] for name, word in words.items() if word}

@@ -5,8 +5,7 @@ from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import TypeVar
 
-from plimsoll.agent.host.processes import ToolCounters
-from plimsoll.agent.host.readings import Bounds, DeviceCounters, HostSnapshot, Traffic
+from plimsoll.agent.host.readings import Bounds, DeviceCounters, HostSnapshot, ToolCounters, Traffic
 from plimsoll.measure.sample import CpuUse, DeviceUse, HostUse, MemoryUse, NetworkUse, ToolIo
 
 _SECOND = 10**9
