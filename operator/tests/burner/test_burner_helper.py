@@ -8,9 +8,9 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from plimsoll.cli import burn
-from plimsoll.cli.burn import _HelperError, _ordered
 from plimsoll.kube.errors import TransientError
+from plimsoll.programs import burn
+from plimsoll.programs.burn import _HelperError, _ordered
 from plimsoll.protocol.burning import LABEL_HELPER, PATH, BurnOutcome
 from support.burning import GOLDEN, HELPER, VOLUME, World, order, post, put_class, serving, until
 

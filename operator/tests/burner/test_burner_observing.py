@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from plimsoll.cli.burn import _ordered
 from plimsoll.kube.errors import TransientError
+from plimsoll.programs.burn import _ordered
 from plimsoll.protocol.burning import LABEL_HELPER, LABEL_RUN_NAMESPACE, LABEL_RUN_UID, BurnOutcome
 from plimsoll.tools.base import Output
 from plimsoll.tools.kube_burner.tool import Log

@@ -6,9 +6,9 @@ from copy import copy
 import pytest
 
 from plimsoll.api.names import API_VERSION, RUN_KIND
-from plimsoll.cli.check_installation import NotInstalledError, check_installation
 from plimsoll.kube.errors import UnknownKindError
 from plimsoll.kube.port import Kind
+from plimsoll.programs.check_installation import NotInstalledError, check_installation
 from support.fake_kube import FakeKube
 from support.pretend_cluster import NAMESPACE
 from support.pretend_world import PretendWorld

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from plimsoll.cli import claim
-from plimsoll.cli.claim import LOCK_FILE, claimed_devices, claimed_directory
-from plimsoll.cli.place import PlaceError
+from plimsoll.cli import local_storage
+from plimsoll.cli.local_storage import LOCK_FILE, PlaceError, claimed_devices, claimed_directory
 from plimsoll.cli.run import command as run_command
 
 QUICKSTART = Path(__file__).parents[1] / "golden" / "plan-v1-quickstart.yaml"
@@ -108,7 +107,7 @@ def test_missing_directory_is_refused(tmp_path: Path) -> None:
 
 def test_device_has_one_run_and_is_free_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The lock is on the file, of any kind."""
-    monkeypatch.setattr(claim, "_PROBE_SECONDS", 0)
+    monkeypatch.setattr(local_storage, "_PROBE_SECONDS", 0)
     device, other = tmp_path / "device", tmp_path / "other"
     device.touch()
     other.touch()

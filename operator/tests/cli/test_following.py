@@ -8,9 +8,8 @@ import pytest
 
 from plimsoll.cli import source
 from plimsoll.cli.cluster import ClusterAccess
-from plimsoll.cli.following import Following
 from plimsoll.cli.source import RunInCluster
-from plimsoll.cli.watched import WatchedRun
+from plimsoll.cli.watched import Following, WatchedRun
 from plimsoll.kube.errors import ApiError, ForbiddenError, TransientError, UnauthorizedError, UnknownKindError
 from support.clusters import ConnectedKube
 from support.watched import LABELS, UID, Document, config_map, ended, measuring, run

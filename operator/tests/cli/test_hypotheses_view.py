@@ -8,7 +8,7 @@ from rich.console import Console
 
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding
-from plimsoll.cli.hypotheses_view import hypotheses_document, hypotheses_view, show_hypotheses
+from plimsoll.cli.suite_results import hypotheses_document, hypotheses_view, show_hypotheses
 from plimsoll.measure.hypotheses.decide import Decision, decide_all
 from support.hypotheses import RATIO, SCALING, hypothesis, point, run
 

@@ -22,7 +22,7 @@ def imported(module: str) -> set[str]:
     return set(done.stdout.split())
 
 
-@pytest.mark.parametrize("program", ["plimsoll.cli.agent", "plimsoll.cli.conductor"])
+@pytest.mark.parametrize("program", ["plimsoll.programs.agent", "plimsoll.programs.conductor"])
 def test_a_program_in_a_pod_imports_only_what_it_needs_to_start(program: str) -> None:
     modules = imported(program)
     assert program in modules
@@ -30,7 +30,7 @@ def test_a_program_in_a_pod_imports_only_what_it_needs_to_start(program: str) ->
 
 
 def test_an_agent_does_not_import_the_checks_the_plan_and_the_operator() -> None:
-    modules = imported("plimsoll.cli.agent")
+    modules = imported("plimsoll.programs.agent")
     others = ("checking", "compare")
     unwanted = [
         "plimsoll.plan",
@@ -42,5 +42,5 @@ def test_an_agent_does_not_import_the_checks_the_plan_and_the_operator() -> None
 
 
 def test_a_conductor_imports_the_ceph_modules_only_on_ceph() -> None:
-    modules = imported("plimsoll.cli.conductor")
+    modules = imported("plimsoll.programs.conductor")
     assert not {name for name in modules if name.startswith("plimsoll.conductor.ceph.")}

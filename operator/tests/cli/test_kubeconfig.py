@@ -6,8 +6,7 @@ from pathlib import Path
 import click
 import pytest
 
-from plimsoll.cli.cluster import access
-from plimsoll.cli.kubeconfig import choose_context
+from plimsoll.cli.cluster import access, choose_context
 from support.clusters import context_file
 
 

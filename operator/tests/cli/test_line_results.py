@@ -14,8 +14,8 @@ from plimsoll.api.line import Ending, Line, ProbeOutcome
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult, Finding
 from plimsoll.cli import main
-from plimsoll.cli.line_table import lines_table, probes_table
 from plimsoll.cli.results import show_results
+from plimsoll.cli.tables import lines_table, probes_table
 from plimsoll.measure.histogram import Histogram, bin_index
 from support.line_results import BOUND, GOING_ON, PRECISE, UNKNOWN, died, in_flight, probe, searched
 from support.repeated import measured, result, trial

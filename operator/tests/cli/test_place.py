@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.api.run import load_run
-from plimsoll.cli.place import (
+from plimsoll.cli.local_storage import (
     DevicePlace,
     DirectoryPlace,
     PlaceError,

@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.console import Console
 
 from plimsoll.api.run import load_run
-from plimsoll.cli.plan_power import assumptions_of, power_table
+from plimsoll.cli.plan import assumptions_of, power_table
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import make_plan
 from support.line_results import SEARCH

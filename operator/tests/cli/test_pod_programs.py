@@ -19,10 +19,10 @@ from plimsoll.agent.worker import Worker
 from plimsoll.api.names import FailureReason
 from plimsoll.cli import main
 from plimsoll.cli.launch import free_port
-from plimsoll.cli.termination import MAX_BYTES, write_termination_message
 from plimsoll.conductor.main import EXIT_OF_FAILURE
 from plimsoll.conductor.secret import client_directory, write_session
 from plimsoll.conductor.sink import PLAN_FILE
+from plimsoll.programs.teardown import MAX_BYTES, write_termination_message
 from plimsoll.tools.target import OsdsTarget, PoolTarget
 from support.simulated_plan import make_plan
 
@@ -67,8 +67,8 @@ class Started:
             async def run(self) -> int:
                 return 0
 
-        monkeypatch.setattr("plimsoll.cli.agent.Worker", RecordingWorker)
-        monkeypatch.setattr("plimsoll.cli.agent.Agent", RecordingAgent)
+        monkeypatch.setattr("plimsoll.programs.agent.Worker", RecordingWorker)
+        monkeypatch.setattr("plimsoll.programs.agent.Agent", RecordingAgent)
 
 
 @pytest.fixture

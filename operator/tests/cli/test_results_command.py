@@ -13,10 +13,8 @@ from plimsoll.api.names import Verdict
 from plimsoll.api.operation import Steadiness, SteadyState
 from plimsoll.api.result import BenchmarkResult, Finding, Stalls, Trial
 from plimsoll.cli import main
-from plimsoll.cli.fitted import NO_TERMINAL_COLUMNS, stdout_console
 from plimsoll.cli.results import explanations
-from plimsoll.cli.rows import Row, rows
-from plimsoll.cli.table import results_table
+from plimsoll.cli.tables import NO_TERMINAL_COLUMNS, Row, results_table, rows, stdout_console
 from plimsoll.conductor.sink import RESULTS_DIRECTORY
 from support import repeated
 

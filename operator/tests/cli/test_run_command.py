@@ -10,9 +10,8 @@ from click import ClickException
 from click.testing import CliRunner
 
 from plimsoll.api.run import BenchmarkRun, decode_run
-from plimsoll.cli.machine import _on_this_machine
-from plimsoll.cli.measuring import _place
-from plimsoll.cli.place import SharedPlace
+from plimsoll.cli.local_storage import SharedPlace, _on_this_machine
+from plimsoll.cli.run import _place
 from plimsoll.cli.run import command as run_command
 from plimsoll.plan.expand import make_plan
 from plimsoll.protocol.assignment import SharedDirectory
@@ -151,7 +150,7 @@ def test_cold_caches_are_refused_to_a_user_who_may_not_drop_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run would measure warm caches."""
-    monkeypatch.setattr("plimsoll.cli.machine.may_drop_caches", lambda: False)
+    monkeypatch.setattr("plimsoll.cli.local_storage.may_drop_caches", lambda: False)
     file = tmp_path / "run.yaml"
     given = document({"storageClass": {"name": "any"}, "volume": {"size": "16Mi"}}, fio={})
     given["spec"]["prepare"] = {"dropCaches": True}

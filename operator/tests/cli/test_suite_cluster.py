@@ -7,8 +7,8 @@ import pytest
 
 from plimsoll.cli.cluster import ClusterAccess
 from plimsoll.cli.source import SuiteInCluster
-from plimsoll.cli.suite_cluster import ClusterRounds, read_rounds
-from plimsoll.cli.suite_findings import findings_of
+from plimsoll.cli.suite_history import ClusterRounds, read_rounds
+from plimsoll.cli.suite_round import findings_of
 from plimsoll.measure.compare.tests import Conclusion
 from plimsoll.measure.hypotheses.judge import HypothesisVerdict
 from support.clusters import ConnectedKube

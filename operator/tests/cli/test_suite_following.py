@@ -9,8 +9,7 @@ import pytest
 from plimsoll.cli import source
 from plimsoll.cli.cluster import ClusterAccess
 from plimsoll.cli.source import SuiteInCluster
-from plimsoll.cli.suite_following import SuiteFollowing
-from plimsoll.cli.suite_watched import AwaitedRound, WatchedSuite
+from plimsoll.cli.suite_watch import AwaitedRound, SuiteFollowing, WatchedSuite
 from plimsoll.kube.errors import ForbiddenError
 from support.clusters import ConnectedKube
 from support.followed_suites import MINUTE, NAME, NAMESPACE, active_round, ended_round, owned_run, suite

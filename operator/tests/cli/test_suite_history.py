@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from plimsoll.api.names import RunPhase
 from plimsoll.api.state import RunState
 from plimsoll.cli import main
-from plimsoll.cli.document import read_suite
+from plimsoll.cli.options import read_suite
 from plimsoll.cli.suite_history import in_order
 from plimsoll.cli.suite_round import RoundStart, read_round
 from plimsoll.suite.children import children_of

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from plimsoll.api.suite import BenchmarkSuite
-from plimsoll.cli.document import read_suite
-from plimsoll.cli.machine import Target
+from plimsoll.cli.local_storage import Target
+from plimsoll.cli.options import read_suite
 from plimsoll.cli.suite_round import Round, begin, read_round, resume, unfinished
 
 FAST, SLOW = Target(directory=Path("/fast")), Target(directory=Path("/slow"))

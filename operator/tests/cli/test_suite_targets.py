@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 import pytest
 
-from plimsoll.cli.machine import Target
-from plimsoll.cli.suite_targets import targets_of
+from plimsoll.cli.local_storage import Target
+from plimsoll.cli.suite_run import targets_of
 
 VARIANTS = ("old", "new")
 

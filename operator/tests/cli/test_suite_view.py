@@ -5,8 +5,7 @@ from typing import Any
 
 from rich.console import Console
 
-from plimsoll.cli.suite_view import SuiteLines, SuiteScreen, suite_picture, suite_view_on
-from plimsoll.cli.suite_watched import watched_suite
+from plimsoll.cli.suite_watch import SuiteLines, SuiteScreen, suite_picture, suite_view_on, watched_suite
 from support.followed_suites import MINUTE, active_round, condition, owned_run, suite
 
 RUN = owned_run("weekly-old-12345-1-0", "Unknown")

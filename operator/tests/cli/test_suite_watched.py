@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from plimsoll.api.suite_status import RoundVerdict
-from plimsoll.cli.suite_waiting import exit_code, is_evaluated
-from plimsoll.cli.suite_watched import AwaitedRound, Ending, WatchedRound, watched_suite
+from plimsoll.cli.suite_watch import AwaitedRound, Ending, WatchedRound, exit_code, is_evaluated, watched_suite
 from support.followed_suites import MINUTE, active_round, condition, ended_round, suite
 from support.pretend_suites import START_MINUTE, PretendSuites
 from support.suite_stages import suite_object, suite_stages

@@ -2,7 +2,7 @@
 
 import pytest
 
-from plimsoll.cli.check_installation import _suspended_run
+from plimsoll.programs.check_installation import _suspended_run
 from support.apiserver import ApiServer
 from support.kinds import RUNS, create
 

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from markupsafe import escape
 
 from plimsoll.cli import main
+from plimsoll.cli.suite_history import load_rounds
 from plimsoll.cli.suite_report import reported
-from plimsoll.cli.suite_rounds import load_rounds
 from plimsoll.report.render import embedded, render
 from plimsoll.report.suite_page import make_suite_page
 from plimsoll.report.view import Block, Chart, ReportPage, Section, Table, Text

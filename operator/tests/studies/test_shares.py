@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from plimsoll.api.errors import SpecError
 from plimsoll.cli import main
+from plimsoll.cli.suite_history import load_rounds
 from plimsoll.cli.suite_report import reported
-from plimsoll.cli.suite_rounds import load_rounds
 from plimsoll.measure.hypotheses.select import VariantRun, impossible
 from plimsoll.plan.document import Plan
 from plimsoll.plan.estimate import estimate

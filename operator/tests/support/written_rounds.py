@@ -10,7 +10,7 @@ from plimsoll.api.environment import Environment
 from plimsoll.api.names import RunPhase
 from plimsoll.api.result import Fingerprint
 from plimsoll.api.state import RunState
-from plimsoll.cli.document import read_suite
+from plimsoll.cli.options import read_suite
 from plimsoll.cli.suite_round import RoundStart
 from plimsoll.suite.children import children_of
 from plimsoll.suite.digest import suite_digest

@@ -12,7 +12,7 @@ from plimsoll.api.model import Integer
 from plimsoll.api.names import LatencyKind, Layer, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.run import Workload
-from plimsoll.cli.rows import rows
+from plimsoll.cli.tables import rows
 from plimsoll.conductor.reporting import result_display
 from plimsoll.conductor.sink import result_of
 from plimsoll.measure.compare.comparison import compare

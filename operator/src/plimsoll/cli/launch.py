@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from plimsoll.agent.agent import EXIT_UNUSABLE
-from plimsoll.cli.place import Place
+from plimsoll.cli.local_storage import Place
 from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED, EXIT_OF_FAILURE
 from plimsoll.conductor.secret import client_directory
 from plimsoll.protocol.assignment import Assignment, CacheDropping

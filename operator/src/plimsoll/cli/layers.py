@@ -10,9 +10,9 @@ from plimsoll.api.environment import Environment, StorageClassDescription
 from plimsoll.api.names import Layer
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli.cluster import cluster_options
-from plimsoll.cli.fitted import FittedColumn, FittedTable, stdout_console, text_of
-from plimsoll.cli.output import CSV, JSON, TABLE, YAML, output_option, write_csv, write_document
+from plimsoll.cli.options import CSV, JSON, TABLE, YAML, output_option, write_csv, write_document
 from plimsoll.cli.source import load_results
+from plimsoll.cli.tables import FittedColumn, FittedTable, stdout_console, text_of
 from plimsoll.conductor.reporting import MAX_FACTS
 from plimsoll.measure.limits import TOO_HIGH, Best, LayerRow, amplification, layers, osd_count, too_high
 from plimsoll.measure.rates import rate_text

@@ -8,10 +8,9 @@ from rich.text import Text
 
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli.cluster import cluster_options, program
-from plimsoll.cli.fitted import FittedColumn, FittedTable, stdout_console, text_of
-from plimsoll.cli.output import CSV, JSON, TABLE, YAML, output_option, write_csv, write_document
-from plimsoll.cli.rules import rule_of, rule_options
+from plimsoll.cli.options import CSV, JSON, TABLE, YAML, output_option, rule_of, rule_options, write_csv, write_document
 from plimsoll.cli.source import load_results, runs_of
+from plimsoll.cli.tables import FittedColumn, FittedTable, stdout_console, text_of
 from plimsoll.measure.compare.comparison import quantity_text
 from plimsoll.measure.compare.noise import MetricNoise, noise_of
 from plimsoll.measure.compare.tests import MINIMUM_TRIALS

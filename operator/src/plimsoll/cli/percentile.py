@@ -11,7 +11,7 @@ from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.api.operation import Latency
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.cli.cluster import cluster_options, program
-from plimsoll.cli.output import CSV, JSON, TABLE, YAML, output_option, write_csv, write_document
+from plimsoll.cli.options import CSV, JSON, TABLE, YAML, output_option, write_csv, write_document
 from plimsoll.cli.source import load_results, selected_points
 from plimsoll.measure.histogram import MINIMUM_BEYOND, OPEN_BIN, Histogram, HistogramError, bin_bounds
 from plimsoll.report.text import first_few

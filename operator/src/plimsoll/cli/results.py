@@ -9,13 +9,19 @@ from rich.text import Text
 
 from plimsoll.api.result import BenchmarkResult, Finding
 from plimsoll.cli.cluster import cluster_options
-from plimsoll.cli.fitted import stdout_console
-from plimsoll.cli.line_table import PROBE_COLUMNS, line_sentences, probe_rows, probes_table
-from plimsoll.cli.links import links_tables
-from plimsoll.cli.output import CSV, JSON, TABLE, YAML, output_option, write_csv, write_document
-from plimsoll.cli.rows import Row, rows
+from plimsoll.cli.options import CSV, JSON, TABLE, YAML, output_option, write_csv, write_document
 from plimsoll.cli.source import load_results, selected_points
-from plimsoll.cli.table import results_tables
+from plimsoll.cli.tables import (
+    PROBE_COLUMNS,
+    Row,
+    line_sentences,
+    links_tables,
+    probe_rows,
+    probes_table,
+    results_tables,
+    rows,
+    stdout_console,
+)
 from plimsoll.measure.checks.check import verdict_of
 from plimsoll.report.text import first_few
 

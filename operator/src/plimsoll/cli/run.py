@@ -1,16 +1,305 @@
 """`plimsoll run FILE`: run a benchmark on this machine, with conductor and agents as local processes."""
 
+import asyncio
+import json
+import os
+import shutil
+import signal
 import sys
+import tempfile
+import time
+import uuid
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
+from rich.console import Console
 
-from plimsoll.cli.document import read_run
-from plimsoll.cli.launch import LaunchError
-from plimsoll.cli.local_plan import new_plan, resumed_plan
-from plimsoll.cli.machine import Target, fit_to_machine
-from plimsoll.cli.measuring import measure
-from plimsoll.cli.place import PlaceError, make_raw_directory
+from plimsoll.api.errors import SpecError
+from plimsoll.api.names import Outcome, RunPhase, Verdict
+from plimsoll.api.result import BenchmarkResult
+from plimsoll.api.run import BenchmarkRun
+from plimsoll.api.state import RunState, TrialKey
+from plimsoll.cli.launch import Launch, Launcher, LaunchError, free_port
+from plimsoll.cli.live_view import Lines, Screen, activity_text, probe_text, trial_text, view_on
+from plimsoll.cli.local_storage import (
+    DevicePlace,
+    DirectoryPlace,
+    Place,
+    PlaceError,
+    SharedPlace,
+    Target,
+    fit_to_machine,
+    make_directory,
+    make_raw_directory,
+)
+from plimsoll.cli.options import freeze, read_run
+from plimsoll.cli.tables import results_tables, stdout_console
+from plimsoll.cli.watched import WatchedDisplay, WatchedPoint, WatchedPoints, WatchedRun, WatchedState, WatchedStatus
+from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED
+from plimsoll.conductor.reporting import result_display
+from plimsoll.conductor.secret import write_session
+from plimsoll.conductor.sink import PLAN_FILE, read_plan, read_results, read_state, replace_file
+from plimsoll.lifecycle.render.ceph import tools_of
+from plimsoll.plan.document import Plan, Point
+from plimsoll.plan.estimate import TRIAL_OVERHEAD_SECONDS, most_trials, renewal_seconds
+from plimsoll.tools.registry import DATA_SET_TOOL, TOOLS
+
+
+class LocalProgress:
+    """Shows the state that the conductor publishes in a results directory."""
+
+    def __init__(self, view: Screen | Lines, plan: Plan, results: Path) -> None:
+        """Show nothing yet."""
+        self._view = view
+        self._plan = plan
+        self._results = results
+        self._start = datetime.now(UTC)
+        self._read_at: tuple[int, TrialKey | None] | None = None
+        self._recorded: dict[str, BenchmarkResult] = {}
+
+    def update(self) -> None:
+        """Show the current state."""
+        state = read_state(self._results)
+        if state is None:
+            return
+        # A search records many trials until its point is done.
+        moment = (state.trials_done, state.current.key if state.current else None)
+        if moment != self._read_at:
+            self._recorded = {result.spec.point: result for result in read_results(self._results)}
+            self._read_at = moment
+        self._view.show(self._watched(state, time.time()))
+
+    def _watched(self, state: RunState, now: float) -> WatchedRun:
+        plan, verdicts = self._plan, [result.status.verdict for result in self._recorded.values()]
+        end = now + remaining_seconds(state, plan, now)
+        is_between_trials = state.phase is RunPhase.MEASURING and state.current is None
+        message = "" if is_between_trials else describe(state, plan)
+        return WatchedRun(
+            status=WatchedStatus(
+                start_time=self._start,
+                estimated_completion_time=datetime.fromtimestamp(end, UTC),
+                points=WatchedPoints(total=len(plan.points), invalid=verdicts.count(Verdict.INVALID)),
+                display=WatchedDisplay(status=state.phase, message=message),
+            ),
+            state=_watched_state(state),
+            points=[_point(plan, point, self._recorded.get(point.name)) for point in plan.points],
+            passes=plan.repetitions,
+            searches=_searches(plan),
+            share=done_share(state, plan, now),
+        )
+
+
+def _watched_state(state: RunState) -> WatchedState:
+    return WatchedState.model_validate(state.model_dump())
+
+
+def _point(plan: Plan, point: Point, result: BenchmarkResult | None) -> WatchedPoint:
+    if result is None:
+        return WatchedPoint(name=point.name, label=point.label, clients=str(point.clients))
+    display = result_display(result.status, most_trials(plan, point), point.line)
+    return WatchedPoint(
+        name=point.name,
+        label=point.label,
+        clients=str(point.clients),
+        operation=display.operation or "",
+        iops=display.iops or "",
+        p99=display.p99 or "",
+        line=display.line or "",
+        trials=display.trials or "",
+        verdict=result.status.verdict or "",
+        reason=display.reason or "",
+    )
+
+
+def _searches(plan: Plan) -> frozenset[str]:
+    return frozenset(point.workload for point in plan.points if point.line is not None)
+
+
+def describe(state: RunState, plan: Plan) -> str:
+    """Return what a run is doing, in one line."""
+    watched = _watched_state(state)
+    if watched.current is None:
+        return activity_text(watched)
+    is_probe = plan.point(watched.current.key.point).line is not None
+    return probe_text(watched.current) if is_probe else trial_text(watched.current, plan.repetitions)
+
+
+def done_share(state: RunState, plan: Plan, now: float) -> float:
+    """Return the part of a run that is done, 0 to 1, by time."""
+    total = remaining_seconds(RunState(), plan, now)
+    return 1.0 - min(1.0, remaining_seconds(state, plan, now) / total) if total else 1.0
+
+
+def remaining_seconds(state: RunState, plan: Plan, now: float) -> float:
+    """Return the duration of the remaining trials if none is repeated; at most, if some are searches for the line.
+
+    Completed trials are assumed to be the first ones of the plan's order, as they are without repeated attempts.
+    """
+    preparing = renewal_seconds(plan)
+    trials = [(most_trials(plan, point) if point.line else 1, point) for _, point in plan.pairs[state.trials_done :]]
+    left = sum(number * (_seconds(point) + preparing) for number, point in trials)
+    if trials:
+        left -= state.probes_done * (_seconds(trials[0][1]) + preparing)
+    if state.current is None:
+        return float(left)
+    length = state.current.ends_at - state.current.starts_at + TRIAL_OVERHEAD_SECONDS
+    # A trial that overruns does not shorten the ones after it.
+    return left - preparing - min(max(0.0, now - state.current.starts_at), length)
+
+
+def _seconds(point: Point) -> int:
+    return point.ramp_seconds + point.runtime_seconds + TRIAL_OVERHEAD_SECONDS
+
+
+EXIT_INVALID = 2
+_PLACE_FILE = "place.json"
+
+
+def measure(
+    run: BenchmarkRun, plan: Plan, target: Target, *, results: Path, fio: str, raw_output: Path | None = None
+) -> int:
+    """Run with a temporary data directory and session secret, print the results, and return the exit code."""
+    _remove_leftovers(results)
+    data = make_directory(target.directory, plan) if target.directory is not None else None
+    secret = Path(tempfile.mkdtemp(prefix="plimsoll-session-"))
+    try:
+        if data is not None:
+            replace_file(results / _PLACE_FILE, json.dumps({"data": str(data)}), sync=False)
+        write_session(secret, plan.clients)
+        launch = Launch(
+            results=results,
+            secret=secret,
+            scratch=secret / "scratch",
+            place=_place(plan, data, target.devices),
+            clients=plan.clients,
+            tools=tools_of(plan),
+            programs={TOOLS[DATA_SET_TOOL].program: shutil.which(fio) or fio},
+            raw_output=raw_output,
+            drops_caches=plan.prepare.drop_caches,
+            port=free_port(),
+        )
+        shown_results = os.path.relpath(results)
+        with view_on(Console(stderr=True), plan.run.name, shown_results, waiting="starting") as view:
+            code = asyncio.run(_follow(Launcher(launch), view, LocalProgress(view, plan, results)))
+        return _conclude(code, results)
+    finally:
+        shutil.rmtree(secret, ignore_errors=True)
+        if run.spec.cleanup == "Never" and data is not None:
+            click.echo(f"The data is kept in {data} (cleanup: Never).", err=True)
+        else:
+            _remove_leftovers(results)
+
+
+def _place(plan: Plan, data: Path | None, devices: tuple[Path, ...]) -> Place:
+    if data is None:
+        return DevicePlace(devices=tuple(device.absolute() for device in devices), clients=plan.clients)
+    size = plan.volume.size if plan.volume else 0
+    if plan.volume is not None and plan.volume.is_shared:
+        one_file = plan.has_shared_file
+        return SharedPlace(directory=data.absolute(), clients=plan.clients, part=size, one_file=one_file)
+    return DirectoryPlace(directory=data.absolute(), clients=plan.clients, volume_size=size)
+
+
+def _remove_leftovers(results: Path) -> None:
+    """Remove the data directory that the results directory refers to."""
+    path = results / _PLACE_FILE
+    if path.exists():
+        shutil.rmtree(json.loads(path.read_text())["data"], ignore_errors=True)
+        path.unlink()
+
+
+async def _follow(launcher: Launcher, view: Screen | Lines, progress: LocalProgress) -> int:
+    """Run the processes and show their progress. The first Ctrl-C stops the run in order, the second kills it."""
+    loop = asyncio.get_running_loop()
+    task = asyncio.ensure_future(launcher.run(progress.update))
+
+    def interrupt() -> None:
+        view.note("interrupted: recording the current trial as aborted; press Ctrl-C again to kill the run")
+        launcher.interrupt()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, task.cancel)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, interrupt)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        return EXIT_INTERRUPTED
+
+
+def _conclude(code: int, results: Path) -> int:
+    """Print the results and how to continue."""
+    found = read_results(results)
+    for table in results_tables(found) if found else ():
+        stdout_console().print(table)
+    state = read_state(results)
+    if state is not None and state.failure is not None:
+        click.echo(f"not measured: {state.failure.reason}: {state.failure.message}", err=True)
+    if code == EXIT_INTERRUPTED and state is not None:
+        click.echo(
+            f"interrupted with {state.trials_done} of {state.trials_total} trials recorded; "
+            f"run the same command with --resume to continue",
+            err=True,
+        )
+    click.echo(f"results in {os.path.relpath(results)}", err=True)
+    invalid = any(result.status.verdict is Verdict.INVALID for result in found)
+    return EXIT_INVALID if code == EXIT_COMPLETE and invalid else code
+
+
+def new_plan(file: Path, run: BenchmarkRun, results: Path, seed: int | None) -> Plan:
+    """Return a new plan, and keep it in the results directory; exits if that has results already."""
+    if (results / PLAN_FILE).exists():
+        message = f"{results} contains the results of a run; add --resume to continue it, or choose another --output"
+        raise click.ClickException(message)
+    named = run.model_copy(update={"metadata": run.metadata.model_copy(update={"uid": str(uuid.uuid4())})})
+    plan = freeze(file, named, seed)
+    replace_file(results / PLAN_FILE, plan.model_dump_json(indent=1), sync=True)
+    return plan
+
+
+def resumed_plan(file: Path, run: BenchmarkRun, results: Path) -> Plan:
+    """Return the frozen plan of a results directory, if it still matches the file."""
+    try:
+        plan = read_plan(results)
+    except (OSError, SpecError) as error:
+        message = f"{results} contains no run to resume: {error}"
+        raise click.ClickException(message) from error
+    now = freeze(file, run, plan.seed).model_copy(update={"run": plan.run, "runner_image": plan.runner_image})
+    if not _is_same(now, plan):
+        message = f"{file} has changed since the run in {results} started; restore it, or choose another --output"
+        raise click.ClickException(message)
+    if plan.prepare.drop_caches and _has_warm_trials(results):
+        message = (
+            f"the trials in {results} were measured with warm caches, by a version that ignored prepare.dropCaches; "
+            "choose another --output"
+        )
+        raise click.ClickException(message)
+    return plan
+
+
+def _has_warm_trials(results: Path) -> bool:
+    trials = (trial for result in read_results(results) for trial in result.status.trials)
+    return any(trial.outcome is Outcome.MEASURED and trial.caches is None for trial in trials)
+
+
+def _is_same(now: Plan, plan: Plan) -> bool:
+    try:
+        return _with_all_parameters(now) == _with_all_parameters(plan)
+    except (KeyError, ValueError):
+        # A tool or a parameter of another version.
+        return False
+
+
+def _with_all_parameters(plan: Plan) -> Plan:
+    """Return a plan with the defaults of parameters that its version did not have yet."""
+    points = tuple(
+        point.model_copy(
+            update={"parameters": TOOLS[point.tool].parameters.model_validate(point.parameters).model_dump(mode="json")}
+        )
+        for point in plan.points
+    )
+    return plan.model_copy(update={"points": points})
 
 
 @click.command()

@@ -14,9 +14,17 @@ from rich.text import Text
 
 from plimsoll.api.suite import BY_NAME, BenchmarkSuite
 from plimsoll.api.suite_comparison import SuiteComparison
-from plimsoll.cli.document import chosen_seed, freeze_variants, read_suite
-from plimsoll.cli.fitted import FittedColumn, FittedTable, stdout_console, text_of
-from plimsoll.cli.output import JSON, TABLE, YAML, output_option, write_document
+from plimsoll.cli.options import (
+    JSON,
+    TABLE,
+    YAML,
+    chosen_seed,
+    freeze_variants,
+    output_option,
+    read_suite,
+    write_document,
+)
+from plimsoll.cli.tables import FittedColumn, FittedTable, stdout_console, text_of
 from plimsoll.measure.hypotheses.decide import expectation
 from plimsoll.plan.document import Plan
 from plimsoll.plan.estimate import Estimate, estimate

@@ -9,8 +9,8 @@ from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.layers import layers_of, write_amplification
 from plimsoll.cli.report import output_file_option, write_page
+from plimsoll.cli.suite_history import SuiteRounds, accept_option, load_rounds
 from plimsoll.cli.suite_results import doubts_of
-from plimsoll.cli.suite_rounds import SuiteRounds, accept_option, load_rounds
 from plimsoll.measure.compare.noise import RepeatsDifferError, as_one_run
 from plimsoll.report.runs import Compared, ReportedRun
 from plimsoll.report.suite_page import make_suite_page

@@ -5,24 +5,164 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 import click
-from rich.console import Console
+from pydantic import JsonValue
+from rich.console import Console, RenderableType
 from rich.text import Text
 
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli.cluster import cluster_options
-from plimsoll.cli.compare_view import show_comparison
-from plimsoll.cli.fitted import stdout_console
-from plimsoll.cli.hypotheses_view import hypotheses_document, show_hypotheses
-from plimsoll.cli.output import JSON, TABLE, YAML, output_option, write_document
-from plimsoll.cli.study_view import show_study, study_document
-from plimsoll.cli.suite_findings import Findings
-from plimsoll.cli.suite_history import Course
-from plimsoll.cli.suite_history_view import history_document, show_judgement, show_rounds
-from plimsoll.cli.suite_rounds import accept_option, load_rounds
-from plimsoll.cli.table import results_table
+from plimsoll.cli.compare import show_comparison
+from plimsoll.cli.options import JSON, TABLE, YAML, output_option, write_document
+from plimsoll.cli.suite_history import Course, accept_option, history_document, load_rounds, show_judgement, show_rounds
+from plimsoll.cli.suite_round import Findings
+from plimsoll.cli.tables import FittedColumn, FittedTable, results_table, stdout_console, text_of
 from plimsoll.measure.compare.noise import RepeatsDifferError, as_one_run
+from plimsoll.measure.hypotheses.decide import Decision
+from plimsoll.measure.hypotheses.judge import HypothesisVerdict
+from plimsoll.report.hypotheses import estimate_texts, expected_text, replicates_text
+from plimsoll.report.published import (
+    difference_texts,
+    own_rates_text,
+    own_text,
+    published_text,
+    remark_text,
+    study_text,
+)
 from plimsoll.report.text import count_text
+from plimsoll.studies.comparison import ComparedShare, StudyComparison
+from plimsoll.studies.published import Origin
 from plimsoll.suite.compared import VariantComparison
+
+_COLOUR = {HypothesisVerdict.HELD: "green", HypothesisVerdict.REFUTED: "red", HypothesisVerdict.UNDECIDED: "yellow"}
+_SUSPECT = "* rests on Suspect points"
+
+
+def show_hypotheses(console: Console, decisions: Sequence[Decision]) -> None:
+    """Print the decisions; nothing without any."""
+    for part in hypotheses_view(decisions):
+        console.print(part, soft_wrap=isinstance(part, Text))
+
+
+def hypotheses_view(decisions: Sequence[Decision]) -> Iterator[RenderableType]:
+    """Yield a table, then a line of text for each decision, reason and note; nothing without decisions."""
+    if not decisions:
+        return
+    yield FittedTable(rows=decisions, layouts=_LAYOUTS, missed=_LAYOUTS[0], remedy="-o json")
+    if any(decision.is_suspect for decision in decisions):
+        yield Text(_SUSPECT, style="dim")
+    for decision in decisions:
+        yield Text(f"{decision.name}: ", style="bold").append(decision.sentence, style="not bold")
+        # The sentence has the first one.
+        yield from (Text(f"  - {reason}") for reason in decision.reasons[1:])
+    for note, names in _notes(decisions).items():
+        yield Text(f"{', '.join(names)}: {note}", style="dim")
+
+
+def hypotheses_document(decisions: Sequence[Decision]) -> list[dict[str, JsonValue]]:
+    """Return the decisions as a JSON document."""
+    return [decision.model_dump(mode="json") for decision in decisions]
+
+
+def _notes(decisions: Sequence[Decision]) -> dict[str, list[str]]:
+    """Return each note once, with the hypotheses that it applies to."""
+    found: dict[str, list[str]] = {}
+    for decision in decisions:
+        for note in decision.notes:
+            names = found.setdefault(note, [])
+            if decision.name not in names:
+                names.append(decision.name)
+    return found
+
+
+def _name(decision: Decision) -> Text:
+    text = Text(decision.name)
+    return text.append(f"\nin {decision.variant}", style="dim") if decision.variant else text
+
+
+def _verdict(decision: Decision) -> Text:
+    return Text(f"{decision.verdict}{' *' if decision.is_suspect else ''}", style=_COLOUR[decision.verdict])
+
+
+_Column = FittedColumn[Decision]
+_NAME = _Column(heading="Hypothesis", cell=_name, folded=True)
+_VERDICT = _Column(heading="Verdict", cell=_verdict)
+_ESTIMATE = _Column(heading="Estimate", cell=text_of(lambda one: estimate_texts(one)[0]), right=True)
+_INTERVAL = _Column(heading="95 % interval", cell=text_of(lambda one: estimate_texts(one)[1]), right=True)
+_EXPECTED = _Column(heading="Expected", cell=text_of(expected_text), right=True)
+_RESTS_ON = _Column(heading="From", cell=text_of(replicates_text), right=True)
+
+_LAYOUTS = (
+    (_NAME, _VERDICT, _ESTIMATE, _INTERVAL, _EXPECTED, _RESTS_ON),
+    (_NAME, _VERDICT, _ESTIMATE, _INTERVAL, _EXPECTED),
+    (_NAME, _VERDICT, _INTERVAL, _EXPECTED),
+    (_NAME, _VERDICT),
+)
+"""From wide to narrow: the least important columns are left out first."""
+
+
+def show_study(console: Console, compared: StudyComparison | None) -> None:
+    """Print the shares of the study and the user's own; nothing without a study, or without shares."""
+    if compared is None or not compared.shares:
+        return
+    console.print(Text(f"\nBeside {study_text(compared)}", style="bold"))
+    console.print(FittedTable(rows=compared.shares, layouts=_STUDY_LAYOUTS, missed=_STUDY_LAYOUTS[0], remedy="-o json"))
+    if any(one.own.is_suspect for one in compared.shares):
+        console.print(Text("* rests on Suspect points", style="dim"))
+    if any(one.published.origin is Origin.DERIVED for one in compared.shares):
+        console.print(Text("derived: computed from the study's numbers, not published itself", style="dim"))
+    for one in compared.shares:
+        if remark := remark_text(one):
+            console.print(Text(f"{one.name}: {remark}", style="dim"), soft_wrap=True)
+    for line in difference_texts(compared):
+        console.print(Text(line), soft_wrap=True)
+
+
+def study_document(compared: StudyComparison | None) -> dict[str, JsonValue] | None:
+    """Return the shares, as parts of 1, as a JSON document; None without a study."""
+    if compared is None:
+        return None
+    return {
+        "key": compared.study.key,
+        "ownTestbed": [*compared.own_testbed],
+        "shares": [_share_document(one) for one in compared.shares],
+    }
+
+
+def _share_document(share: ComparedShare) -> dict[str, JsonValue]:
+    published, own = share.published, share.own
+    return {
+        "name": share.name,
+        "experiment": share.experiment,
+        "published": {
+            "low": published.low,
+            "high": published.high,
+            "numbers": published.text,
+            "origin": published.origin.value,
+        },
+        "own": {
+            "value": own.value,
+            "low": own.low,
+            "high": own.high,
+            "bytesPerSecond": own.rate,
+            "ofBytesPerSecond": own.limit,
+            "isSuspect": own.is_suspect,
+            "missing": own.missing,
+        },
+    }
+
+
+_StudyColumn = FittedColumn[ComparedShare]
+_SHARE_NAME = _StudyColumn(heading="Share", cell=text_of(lambda one: one.name), folded=True)
+_PUBLISHED = _StudyColumn(heading="Study", cell=text_of(published_text), right=True)
+_OWN = _StudyColumn(heading="Yours", cell=text_of(lambda one: own_text(one.own)), right=True)
+_NUMBERS = _StudyColumn(heading="Study's numbers", cell=text_of(lambda one: one.published.text))
+_RATES = _StudyColumn(heading="Your rates", cell=text_of(lambda one: own_rates_text(one.own)))
+
+_STUDY_LAYOUTS = (
+    (_SHARE_NAME, _PUBLISHED, _OWN, _NUMBERS, _RATES),
+    (_SHARE_NAME, _PUBLISHED, _OWN, _RATES),
+    (_SHARE_NAME, _PUBLISHED, _OWN),
+)
 
 
 @click.command()

@@ -11,12 +11,21 @@ from pydantic import ValidationError
 from plimsoll.api.errors import SpecError, problems_of
 from plimsoll.api.model import Count, Model
 from plimsoll.api.names import RunPhase
+from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite import BenchmarkSuite, load_suite
-from plimsoll.cli.document import chosen_seed
-from plimsoll.cli.machine import Target
-from plimsoll.conductor.sink import read_state, replace_file
-from plimsoll.suite.children import Child, children_of
+from plimsoll.cli.layers import device_problem, layers_of
+from plimsoll.cli.local_storage import Target
+from plimsoll.cli.options import chosen_seed
+from plimsoll.conductor.sink import read_results, read_state, replace_file
+from plimsoll.measure.hypotheses.decide import Decision, decide_all
+from plimsoll.measure.hypotheses.select import MeasuredRun, measured_run
+from plimsoll.measure.limits import LayerRow
+from plimsoll.studies.comparison import StudyComparison, compare_with_study
+from plimsoll.studies.library import STUDY_NAMES, load_study
+from plimsoll.suite.children import Child, Turn, children_of
+from plimsoll.suite.compared import VariantComparison, comparisons_of
 from plimsoll.suite.digest import suite_digest
+from plimsoll.suite.history.rounds import MeasuredRound, measured_round
 
 SUITE_FILE = "suite.yaml"
 _ROUND_FILE = "round.json"
@@ -128,3 +137,112 @@ def _round(directory: Path, suite: BenchmarkSuite, start: RoundStart) -> Round:
 
 def _paths(targets: Mapping[str, Target]) -> dict[str, tuple[str, ...]]:
     return {name: tuple(str(path.absolute()) for path in target.paths) for name, target in targets.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedRun:
+    """A run that a round consists of."""
+
+    turn: Turn
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundResults:
+    """The results of a round.
+
+    Attributes:
+        minute: of its start, since the epoch.
+        digest: of what the suite measured.
+        planned: its runs, in their order.
+        results: of the complete runs, by the name of the run.
+        directory: None if the round was measured in a cluster.
+
+    """
+
+    suite: BenchmarkSuite
+    minute: int
+    digest: str
+    planned: Sequence[PlannedRun]
+    results: Mapping[str, list[BenchmarkResult]]
+    directory: Path | None = None
+
+    @property
+    def by_variant(self) -> Mapping[str, Sequence[list[BenchmarkResult]]]:
+        """The results of the complete runs of each variant, in the order of the repeats."""
+        runs: dict[str, list[list[BenchmarkResult]]] = {variant.name: [] for variant in self.suite.spec.variants}
+        for one in sorted(self.planned, key=lambda one: one.turn.repeat):
+            if one.name in self.results:
+                runs[one.turn.variant].append(self.results[one.name])
+        return runs
+
+    @property
+    def measured(self) -> MeasuredRound:
+        """The round as comparisons with other rounds see it."""
+        return measured_round(
+            minute=self.minute, digest=self.digest, repeat=self.suite.spec.repeat, runs=self.by_variant
+        )
+
+
+def results_of_round(round_: Round) -> RoundResults:
+    """Read what a round on this machine has measured so far."""
+    complete = [child for child in round_.children if round_.is_complete(child)]
+    return RoundResults(
+        suite=round_.suite,
+        minute=round_.start.minute,
+        digest=round_.start.digest,
+        planned=[PlannedRun(turn=child, name=child.name) for child in round_.children],
+        results={child.name: read_results(round_.directory_of(child)) for child in complete},
+        directory=round_.directory,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What a round shows.
+
+    Attributes:
+        runs: variant -> the results of its complete runs, in the order of the repeats.
+        study: the numbers beside those of the study that the suite repeats; None if it names none that is known.
+
+    """
+
+    suite: BenchmarkSuite
+    runs: Mapping[str, Sequence[list[BenchmarkResult]]]
+    comparisons: Sequence[VariantComparison]
+    decisions: Sequence[Decision]
+    study: StudyComparison | None = None
+
+
+def findings_of(round_: RoundResults) -> Findings:
+    """Return what a round has measured so far."""
+    spec, runs = round_.suite.spec, round_.by_variant
+    # A hypothesis is undecided if a run is missing.
+    measured = [measured_run(one.turn.variant, one.name, round_.results.get(one.name, [])) for one in round_.planned]
+    return Findings(
+        suite=round_.suite,
+        runs=runs,
+        comparisons=comparisons_of(spec, runs),
+        decisions=decide_all(spec.hypotheses, measured),
+        study=_beside_study(round_.suite, measured, runs),
+    )
+
+
+def _beside_study(
+    suite: BenchmarkSuite, measured: Sequence[MeasuredRun], runs: Mapping[str, Sequence[list[BenchmarkResult]]]
+) -> StudyComparison | None:
+    name = suite.metadata.study
+    if name is None or name not in STUDY_NAMES:
+        return None
+    return compare_with_study(
+        load_study(name),
+        [variant.name for variant in suite.spec.variants],
+        measured,
+        {variant: found[0] for variant, found in runs.items() if found},
+        _rows,
+    )
+
+
+def _rows(results: Sequence[BenchmarkResult], devices: Sequence[BenchmarkResult]) -> Sequence[LayerRow]:
+    """Return the layers of a run; what was not measured on devices of its own sets no limit."""
+    return layers_of(results, [one for one in devices if device_problem(one) is None])

@@ -1,29 +1,67 @@
 """`plimsoll suite run FILE`: one round of a suite on this machine."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 
 from plimsoll.api.names import Verdict
 from plimsoll.api.suite import BenchmarkSuite
-from plimsoll.cli.document import freeze, freeze_variants, read_suite
-from plimsoll.cli.fitted import stdout_console
 from plimsoll.cli.launch import LaunchError
-from plimsoll.cli.local_plan import new_plan, resumed_plan
-from plimsoll.cli.machine import Target, fit_to_machine
-from plimsoll.cli.measuring import EXIT_INVALID, measure
-from plimsoll.cli.place import PlaceError
-from plimsoll.cli.suite_findings import findings_of
-from plimsoll.cli.suite_measured import results_of_round
+from plimsoll.cli.local_storage import PlaceError, Target, fit_to_machine
+from plimsoll.cli.options import freeze, freeze_variants, read_suite
+from plimsoll.cli.run import EXIT_INVALID, measure, new_plan, resumed_plan
 from plimsoll.cli.suite_results import show_findings
-from plimsoll.cli.suite_round import Round, begin, resume, unfinished
-from plimsoll.cli.suite_targets import targets_of
+from plimsoll.cli.suite_round import Round, begin, findings_of, results_of_round, resume, unfinished
+from plimsoll.cli.tables import stdout_console
 from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED
 from plimsoll.conductor.sink import PLAN_FILE
 from plimsoll.report.text import first_few
 from plimsoll.suite.children import Child, variant_runs
+
+
+def targets_of(variants: Sequence[str], values: Sequence[str]) -> Mapping[str, Target]:
+    """Return the target of each variant.
+
+    A value is `VARIANT=PATH`, or `PATH` for all variants without a target of their own.
+
+    Raises:
+        click.UsageError: a variant has no target, or a path cannot be one.
+
+    """
+    paths: dict[str, list[Path]] = {}
+    for value in values:
+        name, path = _split(variants, value)
+        paths.setdefault(name, []).append(path)
+    return {variant: _target(variant, paths.get(variant) or paths.get("", [])) for variant in variants}
+
+
+def _split(variants: Sequence[str], value: str) -> tuple[str, Path]:
+    """Return the variant, empty for all, and the path."""
+    name, equals, path = value.partition("=")
+    if equals and name in variants:
+        return name, Path(path)
+    if equals and not Path(value).exists():
+        message = f"--target {value}: {name} is no variant of this suite; its variants are {', '.join(variants)}"
+        raise click.UsageError(message)
+    return "", Path(value)
+
+
+def _target(variant: str, paths: Sequence[Path]) -> Target:
+    if not paths:
+        message = f"variant {variant} has no target; give --target {variant}=DIR|DEVICE, or --target DIR|DEVICE for all"
+        raise click.UsageError(message)
+    absent = next((path for path in paths if not path.exists()), None)
+    if absent is not None:
+        message = f"--target of {variant}: {absent} does not exist"
+        raise click.UsageError(message)
+    directories = [path for path in paths if path.is_dir()]
+    if directories and len(paths) > 1:
+        message = f"variant {variant} has several targets; give one directory, or only devices"
+        raise click.UsageError(message)
+    return Target(directory=directories[0]) if directories else Target(devices=tuple(paths))
+
 
 _EXIT_NOT_MEASURED = 1
 

@@ -6,7 +6,7 @@ import click
 
 from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.source import SuiteInCluster, find_in_cluster
-from plimsoll.cli.suite_waiting import EXIT_NOT_ENDED, Silence, conclude, follow_round
+from plimsoll.cli.suite_watch import EXIT_NOT_ENDED, Silence, conclude, follow_round
 from plimsoll.cli.watch import Duration
 
 

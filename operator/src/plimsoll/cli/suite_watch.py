@@ -1,17 +1,436 @@
 """`plimsoll suite watch SUITE`: follow a suite in a cluster until a round has ended."""
 
+import asyncio
+import signal
 import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 import click
+from rich.console import Console, Group, RenderableType
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
 
-from plimsoll.cli.cluster import cluster_options, program
-from plimsoll.cli.fitted import stdout_console
-from plimsoll.cli.source import SuiteInCluster, find_in_cluster
+from plimsoll.api.names import GROUP, ConditionStatus, SuiteConditionType
+from plimsoll.api.suite_status import MAX_ANNOTATION_CHARACTERS, RoundVerdict
+from plimsoll.cli.cluster import cluster_options, explain, program
+from plimsoll.cli.live_view import LineLog, LivePicture, clock
+from plimsoll.cli.source import RUN, SuiteInCluster, find_in_cluster
+from plimsoll.cli.suite_history import load_rounds
 from plimsoll.cli.suite_results import show_findings
-from plimsoll.cli.suite_rounds import load_rounds
-from plimsoll.cli.suite_view import suite_view_on
-from plimsoll.cli.suite_waiting import EXIT_NOT_ENDED, conclude, follow_round, is_evaluated
+from plimsoll.cli.tables import stdout_console
 from plimsoll.cli.watch import Duration
+from plimsoll.cli.watched import (
+    POLL_SECONDS,
+    Display,
+    Lenient,
+    Polling,
+    WatchedCondition,
+    WatchedDisplay,
+    read_leniently,
+)
+from plimsoll.kube.errors import ApiError, ForbiddenError, UnauthorizedError
+from plimsoll.kube.port import Object
+from plimsoll.report.text import count_text
+from plimsoll.suite.rounds.state import JUDGED
+
+if TYPE_CHECKING:
+    from plimsoll.kube.client import AioKube
+
+
+REQUEST_ROUND = f"{GROUP}/request-round"
+
+_REGRESSED = "Regressed"
+"""The reason of a suite that is Stalled because of its gate: it measures nevertheless."""
+
+
+class WatchedChildren(Lenient):
+    """The number of runs of a round: those that ended, and all."""
+
+    done: int
+    total: int
+
+
+class WatchedActiveRound(Lenient):
+    """The round that is being measured."""
+
+    minute: int
+    cause: str
+    start_time: datetime
+    children: WatchedChildren
+    current: str = ""
+
+
+class WatchedRound(Lenient):
+    """A former round."""
+
+    minute: int
+    cause: str
+    verdict: str
+    accepted: bool = False
+
+
+class WatchedSuiteStatus(Lenient):
+    """The suite's status."""
+
+    observed_generation: int = -1
+    conditions: tuple[WatchedCondition, ...] = ()
+    requested_round: str = ""
+    requested_minute: int = 0
+    next_schedule_time: datetime | None = None
+    round: WatchedActiveRound | None = None
+    rounds: tuple[WatchedRound, ...] = ()
+    dropped: tuple[int, ...] = ()
+    display: WatchedDisplay = WatchedDisplay()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedSuite:
+    """A suite at one moment.
+
+    Attributes:
+        request: text of the annotation that requests a round, as far as the status remembers it; empty if absent.
+        is_current: whether the operator has seen the last change of the specification.
+        run: what the run that is being measured does; empty if there is none or it cannot be read.
+
+    """
+
+    status: WatchedSuiteStatus
+    request: str = ""
+    is_current: bool = True
+    run: str = ""
+
+    @property
+    def active(self) -> WatchedActiveRound | None:
+        """Return the round that is being measured."""
+        return self.status.round
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a round that has not started yet is due, except by the schedule."""
+        is_requested = self.request not in {"", self.status.requested_round}
+        return not self.is_current or is_requested or self.condition(SuiteConditionType.RECONCILING) is not None
+
+    @property
+    def obstacle(self) -> str:
+        """Return what keeps the suite from measuring until somebody changes something; empty if nothing does."""
+        stalled = self.condition(SuiteConditionType.STALLED)
+        if stalled is None or stalled.reason == _REGRESSED or not self.is_current:
+            return ""
+        return f"{stalled.reason}: {stalled.message}"
+
+    def condition(self, kind: SuiteConditionType) -> WatchedCondition | None:
+        """Return a condition that is True; None otherwise."""
+        found = (one for one in self.status.conditions if one.type == kind and one.status == ConditionStatus.TRUE)
+        return next(found, None)
+
+    def round(self, minute: int) -> WatchedRound | None:
+        """Return the former round of a minute."""
+        return next((one for one in self.status.rounds if one.minute == minute), None)
+
+    def successor(self, minute: int) -> int | None:
+        """Return the minute of the round after that of a minute, even if it is no longer kept; None if none is."""
+        known = [*(one.minute for one in self.status.rounds), *self.status.dropped]
+        known += [self.active.minute] if self.active else []
+        return min((one for one in known if one > minute), default=None)
+
+
+def watched_suite(suite: Mapping[str, Any], run: Mapping[str, Any] | None = None) -> WatchedSuite:
+    """Read a suite, and the display of the run that is being measured."""
+    metadata = suite["metadata"]
+    status = read_leniently(WatchedSuiteStatus, suite.get("status") or {}) or WatchedSuiteStatus()
+    return WatchedSuite(
+        status=status,
+        request=remembered((metadata.get("annotations") or {}).get(REQUEST_ROUND, "")),
+        is_current=status.observed_generation == metadata.get("generation", status.observed_generation),
+        run=_run_text(run) if run is not None else "",
+    )
+
+
+def remembered(text: str) -> str:
+    """Return the text of an annotation as far as the status of a suite remembers it."""
+    return text[:MAX_ANNOTATION_CHARACTERS]
+
+
+def _run_text(run: Mapping[str, Any]) -> str:
+    display = read_leniently(WatchedDisplay, (run.get("status") or {}).get("display") or {}) or WatchedDisplay()
+    progress = f"{display.progress} trials" if display.progress else ""
+    return "  ".join(filter(None, (display.status, progress, display.message)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How waiting for a round ended.
+
+    Attributes:
+        round: the round; None if there is none to wait for.
+        problem: why there is none; empty otherwise.
+
+    """
+
+    round: WatchedRound | None = None
+    problem: str = ""
+
+
+class AwaitedRound:
+    """The round that a user waits for: the one that answers a request, or else the active or due one, or the last one.
+
+    A round that a change of the suite abandons is replaced by the round of that change.
+    """
+
+    def __init__(self, request: str | None = None) -> None:
+        """Wait for the round that answers this text of the annotation; by default for the active one."""
+        self._request = None if request is None else remembered(request)
+        self._minute: int | None = None
+
+    def ending(self, suite: WatchedSuite) -> Ending | None:
+        """Return how the round ended; None while it is due or being measured."""
+        if self._minute is None and self._request is not None:
+            self._minute = _answer(suite, self._request)
+        if self._minute is not None and (end := self._ended(suite, self._minute)) is not None:
+            return end
+        if suite.obstacle:
+            return Ending(problem=suite.obstacle)
+        if self._minute is not None:
+            return None
+        if self._request is not None:
+            return _not_answered(suite, self._request)
+        self._minute = _present(suite)
+        if self._minute is None:
+            return None if suite.is_due else Ending(problem="no round is active or due, and none has ended")
+        return self._ended(suite, self._minute)
+
+    def _ended(self, suite: WatchedSuite, minute: int) -> Ending | None:
+        """Return how the round of a minute, or the one that replaced it, ended; None while it is due or active."""
+        if suite.active is not None and suite.active.minute == minute:
+            return None
+        found = suite.round(minute)
+        if found is None:
+            return Ending(problem=f"round {minute} is no longer in the suite's status")
+        if found.verdict != RoundVerdict.SUPERSEDED:
+            return Ending(round=found)
+        successor = suite.successor(minute)
+        if successor is None:
+            return None if suite.is_due or suite.obstacle else Ending(round=found)
+        self._minute = successor
+        return self._ended(suite, successor)
+
+
+def _answer(suite: WatchedSuite, request: str) -> int | None:
+    """Return the minute of the round that answers a request; None if the status does not have it."""
+    is_last = suite.status.requested_round == request
+    return suite.status.requested_minute or None if is_last else None
+
+
+def _not_answered(suite: WatchedSuite, request: str) -> Ending | None:
+    """Return why the round of a request cannot be known; None while the operator has not answered the request."""
+    if suite.status.requested_round == request:
+        problem = f"the status does not say which round answered {request!r}; request one with another text"
+        return Ending(problem=problem)
+    if suite.request == request:
+        return None
+    present = f"it is {suite.request!r}" if suite.request else "there is none"
+    return Ending(problem=f"no round {request!r} was requested by annotation {REQUEST_ROUND}: {present}")
+
+
+def _present(suite: WatchedSuite) -> int | None:
+    """Return the minute of the active round, or else of the last one; None if there is none or another one is due."""
+    if suite.active is not None:
+        return suite.active.minute
+    return suite.status.rounds[0].minute if suite.status.rounds and not suite.is_due else None
+
+
+class SuiteFollowing(Polling[WatchedSuite]):
+    """Follows one round of a suite."""
+
+    _can_read_runs = True
+
+    def __init__(
+        self,
+        suite: SuiteInCluster,
+        view: Display[WatchedSuite],
+        awaited: AwaitedRound,
+        *,
+        pause: float = POLL_SECONDS,
+    ) -> None:
+        """Poll a suite every `pause` seconds until the awaited round has ended."""
+        super().__init__(suite, view, pause=pause)
+        self._awaited = awaited
+        self.ending: Ending | None = None
+        """How the round ended; None while it continues."""
+
+    async def _look(self, kube: "AioKube") -> WatchedSuite:
+        document = await self._document(kube)
+        seen = watched_suite(document)
+        self.ending = self._awaited.ending(seen)
+        run = await self._run(kube, seen.active.current) if seen.active else None
+        return watched_suite(document, run)
+
+    def _has_ended(self, seen: WatchedSuite) -> bool:  # noqa: ARG002 - the awaited round remembers what it has seen
+        return self.ending is not None
+
+    async def _run(self, kube: "AioKube", name: str) -> Object | None:
+        """Return the run that is being measured; None without one, or without the right to read it."""
+        if not name or not self._can_read_runs:
+            return None
+        try:
+            return await kube.get(RUN, name, self._place.namespace)
+        except UnauthorizedError:
+            raise
+        except ForbiddenError:
+            self._can_read_runs = False
+            return None
+
+
+_BAR_COLUMNS = 32
+
+
+def suite_view_on(console: Console, title: str) -> "SuiteScreen | SuiteLines":
+    """Return the view that suits the console."""
+    return SuiteScreen(console, title) if console.is_terminal else SuiteLines(console)
+
+
+class SuiteLines(LineLog):
+    """Prints every change once, with the time (UTC)."""
+
+    def __init__(self, console: Console) -> None:
+        """Print nothing yet."""
+        super().__init__(console, "suite")
+
+    def show(self, suite: WatchedSuite) -> None:
+        """Print what has changed."""
+        line = "  ".join(filter(None, (_status(suite), activity_text(suite), suite.run)))
+        if line != self._last:
+            self.note(line)
+            self._last = line
+
+
+class SuiteScreen(LivePicture[WatchedSuite]):
+    """Shows a live picture of a suite and removes it at the end."""
+
+    def __init__(self, console: Console, title: str) -> None:
+        """Show nothing yet."""
+        super().__init__(
+            console,
+            f"{title}: asking the cluster",
+            lambda suite, now, trouble: suite_picture(title, suite, now, trouble=trouble),
+        )
+
+
+def suite_picture(title: str, suite: WatchedSuite, now: float, *, trouble: str = "") -> RenderableType:
+    """Return the picture of a suite at a moment, in Unix seconds."""
+    return Group(*_picture(title, suite, now, trouble))
+
+
+def activity_text(suite: WatchedSuite) -> str:
+    """Return what a suite does, in one line."""
+    if suite.active is None:
+        return suite.status.display.message
+    children = suite.active.children
+    done = f"{children.done} of {count_text(children.total, 'run')} done"
+    current = f", {suite.active.current}" if suite.active.current else ""
+    return f"round {suite.active.minute} ({suite.active.cause}): {done}{current}"
+
+
+def _picture(title: str, suite: WatchedSuite, now: float, trouble: str) -> Iterator[RenderableType]:
+    yield Text(f"{title}  ", style="bold").append(_status(suite), style="cyan")
+    if suite.active is not None:
+        yield _bar(suite.active, now)
+    yield Text(activity_text(suite))
+    if suite.run:
+        yield Text(suite.run)
+    if suite.obstacle:
+        yield Text(suite.obstacle, style="yellow")
+    if trouble:
+        yield Text(f"Not up to date: {trouble}", style="red")
+
+
+def _bar(active: WatchedActiveRound, now: float) -> RenderableType:
+    children = active.children
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    bar = ProgressBar(total=max(1, children.total), completed=children.done, width=_BAR_COLUMNS)
+    elapsed = clock(max(0.0, now - active.start_time.timestamp()))
+    grid.add_row(bar, Text(f"{children.done}/{children.total} runs"), Text(f"{elapsed} elapsed"))
+    return grid
+
+
+def _status(suite: WatchedSuite) -> str:
+    return suite.status.display.status or "not seen by the operator yet"
+
+
+EXIT_NOT_EVALUATED = 1
+EXIT_NOT_ENDED = 5
+
+_EXIT_OF = {RoundVerdict.NO_REGRESSION: 0, RoundVerdict.REGRESSED: 3, RoundVerdict.INCONCLUSIVE: 4}
+
+
+class Silence:
+    """Shows nothing, and remembers what the suite did last."""
+
+    def __init__(self) -> None:
+        """Remember nothing yet."""
+        self.last = "the cluster has not answered"
+
+    def show(self, suite: WatchedSuite) -> None:
+        """Remember what the suite does."""
+        self.last = activity_text(suite) or "the operator has not seen the suite"
+
+    def trouble(self, problem: str) -> None:
+        """Remember why the suite cannot be read."""
+        self.last = problem
+
+
+def follow_round(
+    place: SuiteInCluster, view: Display[WatchedSuite], request: str | None, seconds: int | None
+) -> Ending | None:
+    """Return how a round ended; None if it continues after a signal or the timeout.
+
+    Raises:
+        click.ClickException: if the suite cannot be followed.
+
+    """
+    try:
+        return asyncio.run(_unless_stopped(SuiteFollowing(place, view, AwaitedRound(request)), seconds))
+    except ApiError as error:
+        raise click.ClickException(explain(error, place.access)) from error
+
+
+def conclude(place: SuiteInCluster, ending: Ending) -> int:
+    """Print how the round ended, and return the exit code."""
+    if ending.round is None:
+        click.echo(f"Suite {place}: {ending.problem}", err=True)
+        return EXIT_NOT_EVALUATED
+    accepted = ", accepted" if ending.round.accepted else ""
+    click.echo(f"Round {ending.round.minute} of suite {place} ended: {ending.round.verdict}{accepted}")
+    return exit_code(ending.round)
+
+
+def is_evaluated(ending: Ending) -> bool:
+    """Whether the results of the round were compared."""
+    return ending.round is not None and ending.round.verdict in JUDGED
+
+
+def exit_code(ended: WatchedRound) -> int:
+    """Return the exit code of a round; the regression of an accepted one is intended."""
+    if ended.verdict == RoundVerdict.REGRESSED and ended.accepted:
+        return 0
+    return next((code for verdict, code in _EXIT_OF.items() if verdict == ended.verdict), EXIT_NOT_EVALUATED)
+
+
+async def _unless_stopped(following: SuiteFollowing, seconds: int | None) -> Ending | None:
+    task = asyncio.current_task()
+    if task is not None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    try:
+        async with asyncio.timeout(seconds):
+            await following.to_the_end()
+    except (TimeoutError, asyncio.CancelledError):
+        return None
+    return following.ending
 
 
 @click.command()

@@ -9,13 +9,11 @@ import click
 
 from plimsoll.api.names import ConditionStatus
 from plimsoll.cli.cluster import ask, cluster_options, explain, program
-from plimsoll.cli.fitted import stdout_console
-from plimsoll.cli.following import Following
-from plimsoll.cli.polling import Display
+from plimsoll.cli.live_view import view_on
 from plimsoll.cli.results import show_results
-from plimsoll.cli.run_view import view_on
 from plimsoll.cli.source import RunInCluster, find_in_cluster, results_of_run
-from plimsoll.cli.watched import WatchedRun
+from plimsoll.cli.tables import stdout_console
+from plimsoll.cli.watched import Display, Following, WatchedRun
 from plimsoll.kube.errors import ApiError
 
 EXIT_FAILED = 1

@@ -3,22 +3,28 @@
 The documents are read leniently: the operator or the conductor may be of another version and write more fields.
 """
 
+import asyncio
 import json
-from collections.abc import Collection, Mapping, Sequence
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+import click
 from pydantic import ValidationError
 
 from plimsoll.api.model import Model
 from plimsoll.api.names import ConditionStatus, ConditionType, RunPhase
-from plimsoll.cli.source import RESULT
+from plimsoll.cli.source import CONFIG_MAP, RESULT, InCluster, no_such_object
+from plimsoll.kube.errors import ApiError, ForbiddenError, UnauthorizedError
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render.common import STATE_FILE
 
 if TYPE_CHECKING:
     from plimsoll.kube.client import AioKube
+
 
 _ABNORMAL = {ConditionType.RECONCILING, ConditionType.STALLED}
 _READINESS = {ConditionType.STORAGE_READY, ConditionType.CLIENTS_READY}
@@ -268,3 +274,149 @@ def read_leniently(model: type[D], document: object) -> D | None:
         return model.model_validate(document)
     except ValidationError:
         return None
+
+
+POLL_SECONDS = 2.0
+SILENCE_SECONDS = 300.0
+"""How long the API server may be unavailable before polling ends."""
+
+Seen = TypeVar("Seen")
+Shown_contra = TypeVar("Shown_contra", contravariant=True)
+
+
+class Display(Protocol[Shown_contra]):
+    """Shows an object."""
+
+    def show(self, seen: Shown_contra, /) -> None:
+        """Show the current state."""
+        ...
+
+    def trouble(self, problem: str, /) -> None:
+        """Show why the object cannot be read now."""
+        ...
+
+
+class Polling(ABC, Generic[Seen]):
+    """Polls one object."""
+
+    def __init__(
+        self,
+        place: InCluster,
+        view: Display[Seen],
+        *,
+        pause: float = POLL_SECONDS,
+        silence: float = SILENCE_SECONDS,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Poll an object every `pause` seconds, and tolerate `silence` seconds without an answer."""
+        self._place = place
+        self._view = view
+        self._pause = pause
+        self._silence = silence
+        self._now = now
+        self._uid: str | None = None
+        self._answered_at = 0.0
+        self._is_new_connection = True
+
+    @abstractmethod
+    async def _look(self, kube: "AioKube") -> Seen:
+        """Return the current state."""
+
+    @abstractmethod
+    def _has_ended(self, seen: Seen) -> bool:
+        """Whether polling is over."""
+
+    async def to_the_end(self) -> Seen:
+        """Return the last state.
+
+        Raises:
+            ApiError: if the cluster does not answer, or stops answering.
+            click.ClickException: if the object does not exist, or was deleted.
+
+        """
+        while True:
+            try:
+                return await self._while_connected()
+            except ApiError as error:
+                # An API server that is starting may not know kinds or rights yet. A new connection replaces an expired
+                # token; an error right after that is final.
+                is_refused = self._is_new_connection and isinstance(error, UnauthorizedError)
+                if self._uid is None or is_refused or self._now() - self._answered_at > self._silence:
+                    raise
+                self._view.trouble(str(error))
+            await asyncio.sleep(self._pause)
+
+    async def _while_connected(self) -> Seen:
+        self._is_new_connection = True
+        async with self._place.access.connect() as kube:
+            while True:
+                seen = await self._look(kube)
+                self._answered_at = self._now()
+                self._view.show(seen)
+                self._is_new_connection = False
+                if self._has_ended(seen):
+                    return seen
+                await asyncio.sleep(self._pause)
+
+    async def _document(self, kube: "AioKube") -> dict[str, Any]:
+        """Return the object.
+
+        Raises:
+            click.ClickException: if it does not exist, or is not the one that was there before.
+
+        """
+        place, word = self._place, self._place.word
+        document = await kube.get(place.kind, place.name, place.namespace)
+        if document is None:
+            if self._uid is None:
+                raise await no_such_object(kube, place)
+            raise click.ClickException(f"{word} {place} was deleted before it ended")
+        uid = str(document["metadata"]["uid"])
+        if self._uid not in {None, uid}:
+            message = f"{word} {place} was deleted, and another {word} with this name was created"
+            raise click.ClickException(message)
+        self._uid = uid
+        return dict(document)
+
+
+class Following(Polling[WatchedRun]):
+    """Follows one run."""
+
+    _can_read_state = True
+    _progress: object = None
+    _points: Sequence[WatchedPoint] = ()
+
+    async def _look(self, kube: "AioKube") -> WatchedRun:
+        document = await self._document(kube)
+        state = await self._state(kube, document["metadata"]["uid"])
+        return watched_run(document, state, await self._rows(kube, document, state))
+
+    def _has_ended(self, seen: WatchedRun) -> bool:
+        return seen.ending is not None
+
+    async def _state(self, kube: "AioKube", uid: str) -> WatchedState | None:
+        """Return the conductor's state; None without the right to read it, or if it belongs to another run."""
+        if not self._can_read_state:
+            return None
+        try:
+            found = await kube.get(CONFIG_MAP, naming.state_config_map(self._place.name), self._place.namespace)
+        except UnauthorizedError:
+            raise
+        except ForbiddenError:
+            # The run's status has nearly the same information.
+            self._can_read_state = False
+            return None
+        return watched_state(found, uid) if found is not None else None
+
+    async def _rows(
+        self, kube: "AioKube", run: Mapping[str, Any], state: WatchedState | None
+    ) -> Sequence[WatchedPoint]:
+        """Return the points; they are read again only after progress."""
+        status = run.get("status") or {}
+        current = (state.trials_done, state.current and state.current.key) if state else None
+        display = status.get("display", {})
+        progress = (status.get("points"), status.get("completionTime"), display.get("progress"), current)
+        if progress != self._progress:
+            self._points = await watched_points(kube, self._place.namespace, run)
+            self._progress = progress
+        return self._points

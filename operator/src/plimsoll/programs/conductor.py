@@ -14,7 +14,6 @@ from plimsoll.api.errors import SpecError
 from plimsoll.api.matrix import Matrix
 from plimsoll.api.result import ResultStatus, Trial
 from plimsoll.api.state import RunState
-from plimsoll.cli.termination import write_termination_message
 from plimsoll.conductor.kube_sink import KubeSink
 from plimsoll.conductor.main import Listen, conduct
 from plimsoll.conductor.phases import Timings
@@ -22,10 +21,12 @@ from plimsoll.conductor.secret import server_context
 from plimsoll.conductor.sink import FilesSink, Sink
 from plimsoll.kube.errors import ApiError
 from plimsoll.plan.document import Plan, load_plan
+from plimsoll.programs.teardown import write_termination_message
 from plimsoll.protocol.secret import TOKEN_KEY_FILE
 
 if TYPE_CHECKING:
     from plimsoll.conductor.ceph.watch import CephCluster
+
 
 _DEFAULTS = Timings()
 _EXIT_FAILED = 1

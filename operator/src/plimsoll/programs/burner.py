@@ -11,13 +11,14 @@ import click
 from plimsoll.api.quantity import parse_quantity
 from plimsoll.protocol.burning import AUDIENCE, PORT
 
-_LIMITED_CONNECTIONS = 64
-_STRANGER_SECONDS = 15.0
-_IDLE_SECONDS = 5.0
-
 if TYPE_CHECKING:
     from plimsoll.burner.authority import Limits
     from plimsoll.burner.helper import Means
+
+
+_LIMITED_CONNECTIONS = 64
+_STRANGER_SECONDS = 15.0
+_IDLE_SECONDS = 5.0
 
 
 def _bytes(_context: click.Context, _parameter: click.Parameter, value: str) -> int:

@@ -1,0 +1,153 @@
+"""Options of `compare` and `noise` for the changes that matter."""
+
+import csv
+import json
+import secrets
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import click
+import yaml
+
+from plimsoll.api.errors import Problem, SpecError
+from plimsoll.api.manifest import MAX_TEXT_BYTES
+from plimsoll.api.run import BenchmarkRun, load_run
+from plimsoll.api.suite import BenchmarkSuite, load_suite
+from plimsoll.measure.compare.values import DEFAULT_GATES, OF_TRIALS, Metric, RegressionRule
+from plimsoll.plan.document import Plan
+from plimsoll.plan.estimate import check_fits_deadline
+from plimsoll.plan.expand import make_plan
+from plimsoll.suite.children import variant_plans
+
+_DEFAULT = RegressionRule()
+_PERCENT = 100
+_FINEST_LATENCY = 2
+"""Percent. A bin of the histogram is up to 1.6 % of a latency wide."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def rule_options(function: F) -> F:
+    """Add the options of `rule_of`."""
+    options = (
+        click.option(
+            "--threshold-rate",
+            type=click.FloatRange(min=0.1, max=90),
+            default=_DEFAULT.rate * _PERCENT,
+            show_default=True,
+            help="Tolerated decrease of a rate, in percent.",
+        ),
+        click.option(
+            "--threshold-latency",
+            type=click.FloatRange(min=_FINEST_LATENCY, max=1000),
+            default=_DEFAULT.latency * _PERCENT,
+            show_default=True,
+            help="Tolerated increase of a latency, in percent.",
+        ),
+        click.option(
+            "--gate",
+            "gates",
+            multiple=True,
+            type=click.Choice([metric.value for metric in OF_TRIALS]),
+            default=[metric.value for metric in OF_TRIALS if metric in DEFAULT_GATES],
+            show_default=True,
+            help="Metric that gates; may be repeated. The others are only reported. The line of a search always gates.",
+        ),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def rule_of(threshold_rate: float, threshold_latency: float, gates: tuple[str, ...]) -> RegressionRule:
+    """Return the rule of these options."""
+    return RegressionRule(
+        rate=threshold_rate / _PERCENT,
+        latency=threshold_latency / _PERCENT,
+        gates=frozenset(Metric(gate) for gate in gates),
+    )
+
+
+TABLE, JSON, YAML, CSV = "table", "json", "yaml", "csv"
+_LINE_COLUMNS = 120
+
+
+def output_option(*forms: str) -> Callable[[F], F]:
+    """Add the option `-o` with these formats; the first one is the default."""
+    return click.option("-o", "--output", type=click.Choice(forms), default=forms[0], show_default=True)
+
+
+def write_document(document: object, form: str) -> None:
+    """Print a JSON document as JSON or YAML, in its own order."""
+    text = json.dumps(document, indent=1)
+    if form == YAML:
+        # From JSON, because the YAML dumper does not support StrEnum.
+        text = yaml.safe_dump(json.loads(text), sort_keys=False, allow_unicode=True, width=_LINE_COLUMNS).rstrip("\n")
+    click.echo(text)
+
+
+def write_csv(names: Sequence[str], rows: Iterable[Mapping[str, object]]) -> None:
+    """Print rows with a header: base units, plain numbers, empty cells for unknown values."""
+    writer = csv.DictWriter(sys.stdout, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+
+
+_SEED_BITS = 63
+
+T = TypeVar("T")
+
+
+def read_run(path: Path) -> BenchmarkRun:
+    """Read a `BenchmarkRun` file; exits with all its errors."""
+    return _read(path, load_run)
+
+
+def read_suite(path: Path) -> BenchmarkSuite:
+    """Read a `BenchmarkSuite` file; exits with all its errors, except those that its variants have as runs."""
+    return _read(path, load_suite)
+
+
+def freeze(path: Path, run: BenchmarkRun, seed: int | None) -> Plan:
+    """Return the plan of a run, with a random seed by default; exits if the run cannot be planned."""
+    try:
+        plan = make_plan(run, seed=chosen_seed(seed))
+        check_fits_deadline(plan)
+    except SpecError as error:
+        _refuse(path, error)
+    return plan
+
+
+def freeze_variants(path: Path, suite: BenchmarkSuite, seed: int) -> dict[str, Plan]:
+    """Return a plan of each variant, by its name; exits with all errors if the suite cannot be measured."""
+    try:
+        return variant_plans(suite, seed=seed)
+    except SpecError as error:
+        _refuse(path, error)
+
+
+def chosen_seed(seed: int | None) -> int:
+    """Return the given seed, or a random one."""
+    return secrets.randbits(_SEED_BITS) if seed is None else seed
+
+
+def _read(path: Path, load: Callable[[str], T]) -> T:
+    try:
+        with path.open("rb") as file:
+            # Just enough of an endless file to reject it.
+            content = file.read(MAX_TEXT_BYTES + 1)
+        return load(content.decode(errors="strict" if len(content) <= MAX_TEXT_BYTES else "replace"))
+    except UnicodeDecodeError as error:
+        _refuse(path, SpecError([Problem(field="", remedy=f"is not UTF-8 text (byte {error.start})")]))
+    except OSError as error:
+        _refuse(path, SpecError([Problem(field="", remedy=f"cannot be read: {error.strerror}")]))
+    except SpecError as error:
+        _refuse(path, error)
+
+
+def _refuse(path: Path, error: Exception) -> NoReturn:
+    lines = "\n".join(f"  {line}" for line in str(error).splitlines())
+    message = f"{path} is invalid:\n{lines}"
+    raise click.ClickException(message) from error
