@@ -10,9 +10,9 @@ from plimsoll.measure.rates import rate_text
 from plimsoll.plan.fingerprint import Difference
 from plimsoll.plan.likeness import Likeness
 from plimsoll.report.comparing import comparison_section
-from plimsoll.report.layering import layers_section
-from plimsoll.report.runs import Compared, ReportedRun
-from plimsoll.report.text import MEBIBYTE
+from plimsoll.report.inputs import Compared, ReportedRun
+from plimsoll.report.layers_links import layers_section
+from plimsoll.report.view import MEBIBYTE
 from plimsoll.tools.registry import LAYERS
 from support.line_results import line, searched
 from support.repeated import result, steady, trials_of

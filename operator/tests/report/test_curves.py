@@ -6,12 +6,10 @@ import pytest
 
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.report.curves import curves_section
-from plimsoll.report.figure import MOST_FIGURES, MOST_SERIES
+from plimsoll.report.figure import MOST_FIGURES, MOST_SERIES, sweeps_of
 from plimsoll.report.heat import heat_section
-from plimsoll.report.points import sweeps_of
-from plimsoll.report.text import MEBIBYTE
-from plimsoll.report.view import Chart
+from plimsoll.report.sweeps import curves_section
+from plimsoll.report.view import MEBIBYTE, Chart
 from support.repeated import BLOCK, result, steady, trials_of
 from support.reports import charts_of, run_of, words_of
 

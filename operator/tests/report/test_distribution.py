@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.measure.histogram import OPEN_BIN, Histogram, bin_bounds
-from plimsoll.report.distribution import ccdf, distribution_section
-from plimsoll.report.points import sweeps_of
+from plimsoll.report.figure import sweeps_of
+from plimsoll.report.sweeps import ccdf, distribution_section
 from support.repeated import measured, result, steady, trial, trials_of
 from support.reports import SWEEP, charts_of, golden, run_of, tables_of, texts
 

@@ -3,7 +3,7 @@
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.api.surroundings import Hosts, Spread
-from plimsoll.report.hosts import hosts_section
+from plimsoll.report.overview import hosts_section
 from support.repeated import measured, result, trial
 from support.reports import run_of, tables_of, texts
 

@@ -12,13 +12,12 @@ from plimsoll.api.line import Ending, Line, Objective, ProbeOutcome
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult, Finding
 from plimsoll.measure.line.summary import outcome_text
-from plimsoll.report.lines import lines_section
+from plimsoll.report.figure import searches_of
+from plimsoll.report.inputs import runs_of
+from plimsoll.report.line import lines_section
 from plimsoll.report.overview import overview_section
 from plimsoll.report.page import make_page
-from plimsoll.report.runs import runs_of
-from plimsoll.report.searches import searches_of
-from plimsoll.report.table import results_section
-from plimsoll.report.verdicts import verdicts_section
+from plimsoll.report.summary import results_section, verdicts_section
 from plimsoll.report.view import Chart, Section
 from support.line_results import SEARCH, probe, searched
 from support.offered import OBJECTIVE, HockeyStick, linear

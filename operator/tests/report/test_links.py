@@ -3,7 +3,7 @@
 import pytest
 
 from plimsoll.api.names import Verdict
-from plimsoll.report.links import links_of, links_section
+from plimsoll.report.layers_links import links_of, links_section
 from plimsoll.report.page import make_page
 from plimsoll.report.render import render
 from support.matrices import full_mesh, matrix, point

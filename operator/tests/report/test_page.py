@@ -14,9 +14,9 @@ from plimsoll.api.environment import Environment
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult, Finding
 from plimsoll.report.figure import plain
+from plimsoll.report.inputs import ReportedRun, runs_of
 from plimsoll.report.page import make_page
 from plimsoll.report.render import embedded, render
-from plimsoll.report.runs import ReportedRun, runs_of
 from plimsoll.report.view import ReportPage
 from support.repeated import measured, result, steady, trial, trials_of
 from support.reports import CEPH, LATER, SWEEP, all_charts, golden, run_of

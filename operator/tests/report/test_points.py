@@ -4,8 +4,8 @@ import pytest
 from pydantic import JsonValue
 
 from plimsoll.api.names import Operation, Verdict
-from plimsoll.report.points import axis_number, axis_text, sweeps_of
-from plimsoll.report.runs import ReportedRun, runs_of
+from plimsoll.report.figure import axis_number, axis_text, sweeps_of
+from plimsoll.report.inputs import ReportedRun, runs_of
 from support.repeated import measured, result, steady, trial, trials_of
 from support.reports import SWEEP, golden, run_of
 

@@ -12,8 +12,8 @@ from markupsafe import escape
 from plimsoll.cli import main
 from plimsoll.cli.suite_history import load_rounds
 from plimsoll.cli.suite_report import reported
+from plimsoll.report.page import make_suite_page
 from plimsoll.report.render import embedded, render
-from plimsoll.report.suite_page import make_suite_page
 from plimsoll.report.view import Block, Chart, ReportPage, Section, Table, Text
 from support.followed_suites import MINUTE
 from support.written_rounds import WEEK, rounds_in, written_round

@@ -3,8 +3,8 @@
 import pytest
 
 from plimsoll.api.names import Verdict
-from plimsoll.report.runs import ReportedRun
-from plimsoll.report.variants import variants_section
+from plimsoll.report.inputs import ReportedRun
+from plimsoll.report.trends import variants_section
 from support.line_results import line, searched
 from support.reports import charts_of
 

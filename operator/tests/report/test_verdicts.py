@@ -4,9 +4,8 @@ import pytest
 
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult, Finding
-from plimsoll.report.points import sweeps_of
-from plimsoll.report.table import results_section
-from plimsoll.report.verdicts import reasons_of, verdicts_section
+from plimsoll.report.figure import sweeps_of
+from plimsoll.report.summary import reasons_of, results_section, verdicts_section
 from plimsoll.report.view import Counts
 from support.repeated import MILLISECOND, aborted, measured, result, steady, trial, trials_of
 from support.reports import SWEEP, blocks_of, golden, run_of, tables_of, texts, words_of

@@ -15,7 +15,7 @@ from plimsoll.cli.suite_report import reported
 from plimsoll.measure.hypotheses.select import VariantRun, impossible
 from plimsoll.plan.document import Plan
 from plimsoll.plan.estimate import estimate
-from plimsoll.report.suite_page import make_suite_page
+from plimsoll.report.page import make_suite_page
 from plimsoll.report.view import ReportPage, Section
 from plimsoll.studies.library import load_studies, load_study
 from plimsoll.studies.model import Study

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli.source import load_results
-from plimsoll.report.runs import ReportedRun
+from plimsoll.report.inputs import ReportedRun
 from plimsoll.report.view import Block, Chart, Details, ReportPage, Section, Table, Text
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "report"

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from plimsoll.api.names import AbortReason, RunPhase
+from plimsoll.report.inputs import runs_of
 from plimsoll.report.positions import positions_section
-from plimsoll.report.runs import runs_of
 from support.local_run import LocalRun, make_spec
 from support.reports import charts_of
 

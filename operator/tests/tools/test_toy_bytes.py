@@ -22,8 +22,8 @@ from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Cells, ClientDocument, LatencySample, Measurement, OperationSample
 from plimsoll.plan.document import Plan, Point
 from plimsoll.protocol.messages import ArmOrder
+from plimsoll.report.inputs import runs_of
 from plimsoll.report.page import make_page
-from plimsoll.report.runs import runs_of
 from plimsoll.tools.base import Command, Output, StepContext, Tool, ToolParameters
 from plimsoll.tools.registry import TOOLS
 from plimsoll.tools.target import TargetKind

@@ -42,7 +42,7 @@ from plimsoll.plan.document import Plan
 from plimsoll.plan.estimate import TRIAL_OVERHEAD_SECONDS, trial_seconds
 from plimsoll.plan.expand import make_plan
 from plimsoll.protocol.messages import AgentState, ArmOrder, ServeOrder
-from plimsoll.report.text import layer_sentences
+from plimsoll.report.view import layer_sentences
 from plimsoll.tools.base import Command, Output, StepContext, StepKind, Timing, Tool, ToolParameters
 from plimsoll.tools.cast import Cast, RosterMember, Round, choose_clients
 from plimsoll.tools.registry import LAYERS, TOOLS, loading_clients

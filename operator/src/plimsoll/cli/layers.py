@@ -16,7 +16,7 @@ from plimsoll.cli.tables import FittedColumn, FittedTable, stdout_console, text_
 from plimsoll.conductor.reporting import MAX_FACTS
 from plimsoll.measure.limits import TOO_HIGH, Best, LayerRow, amplification, layers, osd_count, too_high
 from plimsoll.measure.rates import rate_text
-from plimsoll.report.text import NONE, first_few, layer_sentences, mebibytes, ratio_text
+from plimsoll.report.view import NONE, first_few, layer_sentences, mebibytes, ratio_text
 from plimsoll.tools.registry import LAYERS, loading_clients
 
 _QUANTITIES = ("bytes_per_second", "iops")

@@ -22,7 +22,7 @@ from plimsoll.cli.tables import FittedColumn, FittedTable, text_of
 from plimsoll.cli.watched import WatchedPoint, WatchedRun, WatchedState, WatchedTrial
 from plimsoll.measure.line.summary import current_text
 from plimsoll.measure.rates import rate_text
-from plimsoll.report.text import NONE, bytes_rate_text, count_text
+from plimsoll.report.view import NONE, bytes_rate_text, count_text
 
 _REFRESHES_PER_SECOND = 2
 

@@ -16,7 +16,7 @@ from plimsoll.measure.compare.noise import MetricNoise, noise_of
 from plimsoll.measure.compare.tests import MINIMUM_TRIALS
 from plimsoll.measure.compare.values import RegressionRule, match_points, operation_text
 from plimsoll.plan.likeness import likeness_of
-from plimsoll.report.text import count_text, metric_text, ratio_text
+from plimsoll.report.view import count_text, metric_text, ratio_text
 
 _MOST_TRIALS = 1000
 

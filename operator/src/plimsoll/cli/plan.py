@@ -39,7 +39,7 @@ from plimsoll.plan.estimate import (
     round_count,
 )
 from plimsoll.plan.line import search_settings
-from plimsoll.report.text import first_few
+from plimsoll.report.view import first_few
 from plimsoll.tools.registry import TOOLS
 
 _DEFAULT = Assumptions()

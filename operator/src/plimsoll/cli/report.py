@@ -13,10 +13,9 @@ from plimsoll.cli.source import load_results
 from plimsoll.measure.compare.comparison import compare
 from plimsoll.measure.compare.values import RegressionRule, match_points
 from plimsoll.plan.likeness import likeness_of
+from plimsoll.report.inputs import Compared, ReportedRun, runs_of
 from plimsoll.report.page import make_page
-from plimsoll.report.runs import Compared, ReportedRun, runs_of
-from plimsoll.report.text import count_text
-from plimsoll.report.view import ReportPage
+from plimsoll.report.view import ReportPage, count_text
 
 MOST_RUNS = 8
 """The number of distinguishable colours."""

@@ -23,7 +23,7 @@ from plimsoll.cli.tables import (
     stdout_console,
 )
 from plimsoll.measure.checks.check import verdict_of
-from plimsoll.report.text import first_few
+from plimsoll.report.view import first_few
 
 
 @click.command()

@@ -35,8 +35,8 @@ from plimsoll.measure.compare.comparison import change_text, quantity_text
 from plimsoll.measure.compare.sides import ratios_of
 from plimsoll.measure.compare.tests import Conclusion
 from plimsoll.measure.compare.values import operation_text
-from plimsoll.report.judgements import baseline_text, found_interval_text, found_place, is_notable, ratios, started_text
-from plimsoll.report.text import count_text
+from plimsoll.report.suite import baseline_text, found_interval_text, found_place, is_notable, ratios, started_text
+from plimsoll.report.view import count_text
 from plimsoll.suite.children import child_name, turns_of
 from plimsoll.suite.compared import rule_of
 from plimsoll.suite.history.family import Found

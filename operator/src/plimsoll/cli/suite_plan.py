@@ -28,7 +28,7 @@ from plimsoll.cli.tables import FittedColumn, FittedTable, stdout_console, text_
 from plimsoll.measure.hypotheses.decide import expectation
 from plimsoll.plan.document import Plan
 from plimsoll.plan.estimate import Estimate, estimate
-from plimsoll.report.text import NONE, count_text
+from plimsoll.report.view import NONE, count_text
 from plimsoll.suite.children import Turn, turns_of
 from plimsoll.suite.differences import FieldChange, variant_changes
 from plimsoll.suite.digest import suite_digest

@@ -12,10 +12,9 @@ from plimsoll.cli.report import output_file_option, write_page
 from plimsoll.cli.suite_history import SuiteRounds, accept_option, load_rounds
 from plimsoll.cli.suite_results import doubts_of
 from plimsoll.measure.compare.noise import RepeatsDifferError, as_one_run
-from plimsoll.report.runs import Compared, ReportedRun
-from plimsoll.report.suite_page import make_suite_page
-from plimsoll.report.suites import ComparedVariants, ReportedRound, ReportedSuite
-from plimsoll.report.text import count_text
+from plimsoll.report.inputs import Compared, ComparedVariants, ReportedRound, ReportedRun, ReportedSuite
+from plimsoll.report.page import make_suite_page
+from plimsoll.report.view import count_text
 from plimsoll.suite.compared import VariantComparison
 
 

@@ -19,16 +19,18 @@ from plimsoll.cli.tables import FittedColumn, FittedTable, results_table, stdout
 from plimsoll.measure.compare.noise import RepeatsDifferError, as_one_run
 from plimsoll.measure.hypotheses.decide import Decision
 from plimsoll.measure.hypotheses.judge import HypothesisVerdict
-from plimsoll.report.hypotheses import estimate_texts, expected_text, replicates_text
-from plimsoll.report.published import (
+from plimsoll.report.suite import (
     difference_texts,
+    estimate_texts,
+    expected_text,
     own_rates_text,
     own_text,
     published_text,
     remark_text,
+    replicates_text,
     study_text,
 )
-from plimsoll.report.text import count_text
+from plimsoll.report.view import count_text
 from plimsoll.studies.comparison import ComparedShare, StudyComparison
 from plimsoll.studies.published import Origin
 from plimsoll.suite.compared import VariantComparison

@@ -17,7 +17,7 @@ from plimsoll.cli.suite_round import Round, begin, findings_of, results_of_round
 from plimsoll.cli.tables import stdout_console
 from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED
 from plimsoll.conductor.sink import PLAN_FILE
-from plimsoll.report.text import first_few
+from plimsoll.report.view import first_few
 from plimsoll.suite.children import Child, variant_runs
 
 

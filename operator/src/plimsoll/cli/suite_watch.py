@@ -34,7 +34,7 @@ from plimsoll.cli.watched import (
 )
 from plimsoll.kube.errors import ApiError, ForbiddenError, UnauthorizedError
 from plimsoll.kube.port import Object
-from plimsoll.report.text import count_text
+from plimsoll.report.view import count_text
 from plimsoll.suite.rounds.state import JUDGED
 
 if TYPE_CHECKING:

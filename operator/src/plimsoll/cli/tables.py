@@ -31,10 +31,9 @@ from plimsoll.measure.line.summary import (
 )
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.summary import iops_of
-from plimsoll.report.links import Links, links_of
-from plimsoll.report.points import UNFINISHED, is_steady, longest_stall, verdict_text
-from plimsoll.report.searches import line_of
-from plimsoll.report.text import NONE, count_text, duration_text, mebibytes
+from plimsoll.report.figure import UNFINISHED, is_steady, line_of, longest_stall, verdict_text
+from plimsoll.report.layers_links import Links, links_of
+from plimsoll.report.view import NONE, count_text, duration_text, mebibytes
 
 NO_TERMINAL_COLUMNS = 160
 """The width for files and pipes: every column fits."""

@@ -18,10 +18,21 @@ from plimsoll.measure.compare.sides import Comparison, MeanComparison, MetricCom
 from plimsoll.measure.compare.tests import Conclusion
 from plimsoll.measure.compare.values import Metric, operation_text
 from plimsoll.report.figure import chunks, colour, part_text, vertical_line
+from plimsoll.report.inputs import Compared
 from plimsoll.report.overview import value_text
-from plimsoll.report.runs import Compared
-from plimsoll.report.text import count_text, first_few, metric_text
-from plimsoll.report.view import Block, Cell, Chart, Details, Json, Section, Table, Text
+from plimsoll.report.view import (
+    Block,
+    Cell,
+    Chart,
+    Details,
+    Json,
+    Section,
+    Table,
+    Text,
+    count_text,
+    first_few,
+    metric_text,
+)
 
 _LINES = 20
 _MOST_CHARTS = 6

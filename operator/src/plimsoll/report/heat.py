@@ -4,11 +4,19 @@ from collections.abc import Iterator, Sequence
 
 from plimsoll.api.names import Verdict
 from plimsoll.measure.rates import rate_text
-from plimsoll.report.curves import hover_text
-from plimsoll.report.figure import IN_RESULTS, MOST_FIGURES, limited
-from plimsoll.report.points import CLIENTS, PlottedPoint, PlottedSweep, axis_number, axis_text, axis_value
-from plimsoll.report.text import MEBIBYTE
-from plimsoll.report.view import Chart, Section
+from plimsoll.report.figure import (
+    CLIENTS,
+    IN_RESULTS,
+    MOST_FIGURES,
+    PlottedPoint,
+    PlottedSweep,
+    axis_number,
+    axis_text,
+    axis_value,
+    limited,
+)
+from plimsoll.report.sweeps import hover_text
+from plimsoll.report.view import MEBIBYTE, Chart, Section
 from plimsoll.tools.registry import DEPTH_AXES, SIZE_AXES
 
 _ROWS = 16

@@ -2,16 +2,21 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from pydantic import JsonValue
 
 from plimsoll.api.caches import OsdCaches
 from plimsoll.api.environment import Description, Environment, OsdsDescription
 from plimsoll.api.numbers import format_numbers
 from plimsoll.api.result import BenchmarkResult, Trial
+from plimsoll.api.surroundings import Hosts, Spread
 from plimsoll.measure.summary import counted
-from plimsoll.report.runs import ReportedRun
-from plimsoll.report.searches import is_search, line_of
-from plimsoll.report.text import NONE, count_text
-from plimsoll.report.view import Cell, Section, Table
+from plimsoll.plan.fingerprint import leaves
+from plimsoll.report.figure import is_search, line_of
+from plimsoll.report.inputs import ReportedRun
+from plimsoll.report.view import NONE, Block, Cell, Details, Section, Table, Text, count_text, ratio_text
 
 _CHARACTERS = 600
 _GIBIBYTE = 2**30
@@ -191,3 +196,146 @@ _FACTS: Mapping[str, Callable[[Environment], str]] = {
     "Plimsoll": lambda known: _other(known, "plimsoll"),
 }
 """Name of a row -> its text for a result; empty if unknown."""
+
+
+_DIGEST = 12
+_VALUES = 8
+
+
+def provenance_section(runs: Sequence[ReportedRun]) -> Section:
+    """Return everything recorded about every run, collapsed."""
+    blocks: list[Block] = [
+        Details(title=f"{run.label} ({run.place}, UID {run.uid})", blocks=[*_of(run)]) for run in runs
+    ]
+    return Section(key="provenance", title="Provenance", blocks=blocks)
+
+
+def _of(run: ReportedRun) -> Iterator[Block]:
+    yield _points(run)
+    yield _leaves("Fingerprint, identity: the specification and the storage", run, _identity)
+    yield _leaves("Fingerprint, context: seed, versions and other possible causes of a difference", run, _context)
+    yield _leaves("Environment, as found", run, lambda result: result.status.environment.document())
+
+
+def _identity(result: BenchmarkResult) -> Mapping[str, JsonValue]:
+    return result.status.fingerprint.identity if result.status.fingerprint else {}
+
+
+def _context(result: BenchmarkResult) -> Mapping[str, JsonValue]:
+    return result.status.fingerprint.context if result.status.fingerprint else {}
+
+
+def _points(run: ReportedRun) -> Table:
+    return Table(
+        caption="Points",
+        headings=("Point", "Tool", "Parameters", "Clients", "Identity SHA-256", "Context SHA-256", "Warnings"),
+        rows=[_row(result) for result in run.results],
+    )
+
+
+def _row(result: BenchmarkResult) -> list[Cell]:
+    spec, fingerprint = result.spec, result.status.fingerprint
+    identity, context = (fingerprint.identity_sha256, fingerprint.context_sha256) if fingerprint else ("", "")
+    clients = dict.fromkeys(", ".join(map(str, trial.clients)) for trial in result.status.trials)
+    warnings = dict.fromkeys(warning for trial in result.status.trials for warning in trial.warnings)
+    parameters = {key: value for key, value in spec.parameters.items() if value is not None}
+    return [
+        Cell(text=spec.point),
+        Cell(text=spec.tool),
+        Cell(text=value_text(parameters)),
+        Cell(text=value_text([*clients])),
+        Cell(text=identity[:_DIGEST] or NONE, title=identity),
+        Cell(text=context[:_DIGEST] or NONE, title=context),
+        Cell(text=value_text([*warnings]) or NONE),
+    ]
+
+
+def _leaves(caption: str, run: ReportedRun, part: Callable[[BenchmarkResult], Mapping[str, JsonValue]]) -> Table:
+    """Return every setting with its distinct values over the points, up to a limit."""
+    found: dict[str, dict[str, None]] = {}
+    for result in run.results:
+        for key, value in leaves(part(result)):
+            found.setdefault(key, {})[value_text(value)] = None
+    return Table(
+        caption=caption,
+        headings=("What", "Value; | where points differ"),
+        rows=[[Cell(text=key), Cell(text=_several([*values]))] for key, values in sorted(found.items())],
+    )
+
+
+def _several(values: Sequence[str]) -> str:
+    more = f" | and {len(values) - _VALUES} more" if len(values) > _VALUES else ""
+    return " | ".join(values[:_VALUES]) + more
+
+
+_KIBIBYTE = 1024
+
+_WORDS = (
+    "The median over clients and over the trials that count, and in parentheses the highest value of a client. Numbers "
+    "of devices are those of the block device below the data set on the client's node, with its other users. They are "
+    "absent where a node shows no such device, as with librbd and network file systems. A request may be larger than "
+    "the tool's blocks where the kernel merges them, and smaller where the device cannot take them whole."
+)
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}"
+
+
+def _kibibytes(value: float) -> str:
+    return f"{value / _KIBIBYTE:,.1f}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Column:
+    heading: str
+    part: Callable[[Hosts], Spread | None]
+    show: Callable[[float], str]
+
+
+_COLUMNS = (
+    _Column(heading="CPUs", part=lambda hosts: hosts.cpu, show=_number),
+    _Column(heading="Throttled, s", part=lambda hosts: hosts.throttled_seconds, show=_number),
+    _Column(heading="Node busy", part=lambda hosts: hosts.node_cpu_busy, show=ratio_text),
+    _Column(heading="Device busy", part=lambda hosts: hosts.device_busy, show=ratio_text),
+    _Column(heading="Queue", part=lambda hosts: hosts.device_queue, show=_number),
+    _Column(heading="Read request, KiB", part=lambda hosts: hosts.device_read_request_bytes, show=_kibibytes),
+    _Column(heading="Write request, KiB", part=lambda hosts: hosts.device_write_request_bytes, show=_kibibytes),
+)
+
+
+def hosts_section(runs: Sequence[ReportedRun]) -> Section | None:
+    """Return the hosts of all points; None if no host was observed."""
+    several = len(runs) > 1
+    rows = [
+        [*([Cell(text=run.label)] if several else []), Cell(text=result.spec.point, title=result.spec.label), *cells]
+        for run in runs
+        for result in run.results
+        if (cells := _cells(result))
+    ]
+    if not rows:
+        return None
+    headings = [column.heading for column in _COLUMNS]
+    table = Table(
+        caption="Load of the clients' hosts",
+        headings=(*(["Run"] if several else []), "Point", *headings),
+        numbers=headings,
+        rows=rows,
+        sortable=True,
+    )
+    return Section(key="hosts", title="Hosts and devices", blocks=[Text(paragraphs=[_WORDS]), table])
+
+
+def _cells(result: BenchmarkResult) -> list[Cell]:
+    """Return the numbers of a point; empty if no host was observed."""
+    observed = [trial.hosts for trial in counted(result.status.trials) if trial.hosts is not None]
+    return [_cell(column, observed) for column in _COLUMNS] if observed else []
+
+
+def _cell(column: _Column, observed: Sequence[Hosts]) -> Cell:
+    spreads = [spread for hosts in observed if (spread := column.part(hosts)) is not None]
+    if not spreads:
+        return Cell(text=NONE)
+    middle = median(spread.median for spread in spreads)
+    highest = max(spread.max for spread in spreads)
+    return Cell(text=f"{column.show(middle)} ({column.show(highest)})", sort=middle)

@@ -3,25 +3,19 @@
 from collections.abc import Sequence
 
 from plimsoll.report.comparing import comparison_section
-from plimsoll.report.curves import curves_section
-from plimsoll.report.distribution import distribution_section
+from plimsoll.report.figure import searches_of, sweeps_of
 from plimsoll.report.heat import heat_section
-from plimsoll.report.hosts import hosts_section
-from plimsoll.report.layering import layers_section
-from plimsoll.report.lines import lines_section
-from plimsoll.report.links import links_section
-from plimsoll.report.overview import overview_section
-from plimsoll.report.points import sweeps_of
+from plimsoll.report.inputs import Compared, ReportedRun, ReportedSuite
+from plimsoll.report.layers_links import layers_section, links_section
+from plimsoll.report.line import lines_section
+from plimsoll.report.overview import hosts_section, overview_section, provenance_section
 from plimsoll.report.positions import positions_section
-from plimsoll.report.provenance import provenance_section
-from plimsoll.report.runs import Compared, ReportedRun
-from plimsoll.report.searches import searches_of
-from plimsoll.report.table import results_section
-from plimsoll.report.text import count_text, first_few
-from plimsoll.report.timeline import timeline_section
-from plimsoll.report.trials import trials_section
-from plimsoll.report.verdicts import verdicts_section
-from plimsoll.report.view import ReportPage
+from plimsoll.report.suite import hypotheses_section, judgements_section, published_section, rounds_section
+from plimsoll.report.summary import results_section, verdicts_section
+from plimsoll.report.sweeps import curves_section, distribution_section
+from plimsoll.report.trends import trends_section, variants_section
+from plimsoll.report.trials import timeline_section, trials_section
+from plimsoll.report.view import ReportPage, count_text, first_few
 
 _NAMED_RUNS = 3
 
@@ -51,5 +45,27 @@ def make_page(runs: Sequence[ReportedRun], compared: Sequence[Compared] = ()) ->
     return ReportPage(
         title=first_few([run.label for run in runs], _NAMED_RUNS),
         subtitle=f"{count_text(points, 'point')} of {', '.join(workloads)}",
+        sections=[section for section in sections if section],
+    )
+
+
+def make_suite_page(suite: ReportedSuite) -> ReportPage:
+    """Return the report of a suite; it depends on the results and on how the rounds were judged only."""
+    sections = (
+        rounds_section(suite.rounds),
+        judgements_section(suite),
+        hypotheses_section(suite.decisions),
+        published_section(suite.study),
+        trends_section([one.judged for one in suite.rounds]),
+        variants_section(suite.variants),
+        comparison_section([one.compared for one in suite.comparisons]),
+        layers_section(suite.variants),
+        results_section(suite.variants) if suite.variants else None,
+        overview_section(suite.variants) if suite.variants else None,
+    )
+    names = ", ".join(run.label for run in suite.variants)
+    return ReportPage(
+        title=suite.label,
+        subtitle=f"{count_text(len(suite.rounds), 'round')}" + (f" of {names}" if names else ""),
         sections=[section for section in sections if section],
     )

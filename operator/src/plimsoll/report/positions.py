@@ -5,12 +5,10 @@ from itertools import accumulate, pairwise
 
 from plimsoll.api.operation import OperationResult
 from plimsoll.api.result import BenchmarkResult, Trial
-from plimsoll.report.figure import MOST_FIGURES, limited, linear_axis
-from plimsoll.report.points import does_data_set_once, verdict_text
-from plimsoll.report.runs import ReportedRun
-from plimsoll.report.text import MEBIBYTE, count_text
-from plimsoll.report.timeline import edges, line, line_name, mebibytes_of, series_of
-from plimsoll.report.view import Chart, Json, Section
+from plimsoll.report.figure import MOST_FIGURES, does_data_set_once, limited, linear_axis, verdict_text
+from plimsoll.report.inputs import ReportedRun
+from plimsoll.report.trials import edges, line, line_name, mebibytes_of, series_of
+from plimsoll.report.view import MEBIBYTE, Chart, Json, Section, count_text
 
 _GIBIBYTE_MEBIBYTES = 1024
 

@@ -10,9 +10,8 @@ from pydantic import ValidationError
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.report.points import PlottedPoint, PlottedSweep
-from plimsoll.report.text import NONE, count_text, duration_text
-from plimsoll.report.view import Cell, Table
+from plimsoll.report.figure import PlottedPoint, PlottedSweep
+from plimsoll.report.view import NONE, Cell, Table, count_text, duration_text
 from plimsoll.tools.registry import TOOLS
 
 _PERCENTILES = ("50", "99")

@@ -7,7 +7,7 @@ from plimsoll.api.line import Line, Vary
 from plimsoll.measure.hypotheses.decide import Decision, decide
 from plimsoll.measure.hypotheses.judge import HypothesisVerdict, Unit
 from plimsoll.measure.hypotheses.select import MeasuredRun, measured_run
-from plimsoll.report.hypotheses import estimate_texts
+from plimsoll.report.suite import estimate_texts
 from support.hypotheses import decided, hypothesis, point, trials
 from support.line_results import SEARCH, above, below, line, searched
 

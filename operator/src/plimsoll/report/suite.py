@@ -1,0 +1,367 @@
+"""The rounds of a suite with their verdicts, and what the last one's comparisons show."""
+
+import math
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+from plimsoll.api.names import Verdict
+from plimsoll.measure.compare.comparison import change_text
+from plimsoll.measure.compare.sides import Ratios, ratios_of
+from plimsoll.measure.compare.tests import Conclusion
+from plimsoll.measure.compare.values import operation_text
+from plimsoll.measure.hypotheses.decide import Decision, Form, expectation_text, interval_texts, known_end_text
+from plimsoll.measure.hypotheses.judge import Interval
+from plimsoll.plan.fingerprint import Difference
+from plimsoll.report.figure import colour
+from plimsoll.report.inputs import ComparedVariants, ReportedRound, ReportedSuite
+from plimsoll.report.overview import value_text
+from plimsoll.report.trends import changes_before
+from plimsoll.report.view import (
+    NONE,
+    Block,
+    Cell,
+    Chart,
+    Json,
+    Section,
+    Table,
+    Text,
+    bytes_rate_text,
+    count_text,
+    ratio_text,
+)
+from plimsoll.studies.comparison import ComparedShare, OwnShare, StudyComparison
+from plimsoll.studies.published import Origin
+from plimsoll.suite.history.family import Found
+from plimsoll.suite.history.history import JudgedRound
+from plimsoll.suite.history.judging import RoundJudgement
+
+_SECONDS_PER_MINUTE = 60
+_SHORT_DIGEST = 8
+
+
+def rounds_section(rounds: Sequence[ReportedRound]) -> Section:
+    """Return a table of the rounds, the last one first."""
+    changes = changes_before([one.judged for one in rounds])
+    table = Table(
+        caption="All rounds, the last one first",
+        headings=("Round", "Started", "Verdict", "Baseline", "Measured", "Changed since the round before"),
+        rows=[_round_row(one, changed) for one, changed in reversed([*zip(rounds, changes, strict=True)])],
+    )
+    return Section(key="rounds", title="Rounds", blocks=[table])
+
+
+def judgements_section(suite: ReportedSuite) -> Section | None:
+    """Return what the comparisons of the last round show; None without comparisons."""
+    blocks: list[Block] = [block for one in suite.comparisons for block in _of_variants(one)]
+    for name, judgement in suite.judgements.items():
+        blocks += _of_rounds(name, judgement)
+    return Section(key="judgement", title="The last round", blocks=blocks) if blocks else None
+
+
+def started_text(minute: int) -> str:
+    """Return the start of the round of that minute."""
+    return datetime.fromtimestamp(minute * _SECONDS_PER_MINUTE, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def baseline_text(one: JudgedRound) -> str:
+    """Return what later rounds use a round for."""
+    return "accepted, pinned" if one.pinned else "accepted" if one.accepted else NONE
+
+
+def is_notable(found: Found) -> bool:
+    """Whether a change is shown: every mean, and whatever is or may be worse."""
+    worse = found.judgement.conclusion is Conclusion.REGRESSION or found.judgement.suspected
+    return worse or not found.point
+
+
+def ratios(found: Found) -> Ratios:
+    """Return the change as ratios."""
+    return ratios_of(found.metric, found.change)
+
+
+def found_interval_text(found: Found) -> str:
+    """Return the 95 % interval of a change."""
+    return f"{change_text(ratios(found).low)} to {change_text(ratios(found).high)}"
+
+
+def found_place(found: Found) -> str:
+    """Return the point, or the workload and how many points its mean has."""
+    workload = found.group[1]
+    return found.point or (f"{workload}, mean of {found.points} points" if found.points > 1 else workload)
+
+
+def _round_row(one: ReportedRound, changed: Sequence[Difference]) -> list[Cell]:
+    measured = one.judged.measured
+    return [
+        Cell(text=str(measured.minute)),
+        Cell(text=started_text(measured.minute)),
+        Cell(text=one.conclusion or NONE, mark=one.conclusion or ""),
+        Cell(text=baseline_text(one.judged)),
+        Cell(text=measured.digest[:_SHORT_DIGEST], title="digest of the run, the variants and repeat"),
+        Cell(text="; ".join(map(_change_text, changed)) or NONE),
+    ]
+
+
+def _change_text(one: Difference) -> str:
+    return f"{one.key}: {value_text(one.baseline)} → {value_text(one.candidate)}"
+
+
+def _of_variants(one: ComparedVariants) -> Iterator[Block]:
+    question = f"{one.name}: is {one.compared.candidate} worse than {one.compared.baseline}? {one.conclusion}."
+    yield Text(paragraphs=[question, *one.doubts])
+
+
+def _of_rounds(name: str, judgement: RoundJudgement) -> Iterator[Block]:
+    baseline = count_text(judgement.accepted, "accepted round")
+    yield Text(
+        paragraphs=[
+            f"{name}: is round {judgement.minute} worse than {baseline}? {judgement.conclusion}.",
+            *(f"{variant.variant}: {reason}" for variant in judgement.variants for reason in variant.reasons),
+        ]
+    )
+    found = [one for variant in judgement.variants for one in variant.found if is_notable(one)]
+    if found:
+        numbers = ("Change", "95 % interval", "Rounds")
+        yield Table(
+            caption=f"{name}: mean changes of workloads, and points that are or may be worse",
+            headings=("Variant", "Point", "Op", "Metric", "Against", *numbers, "Conclusion"),
+            numbers=numbers,
+            rows=[_found_row(one) for one in found],
+            sortable=True,
+        )
+
+
+def _found_row(found: Found) -> list[Cell]:
+    variant, _, operation, metric = found.group
+    conclusion, improved = found.judgement.conclusion, ", improved" if found.judgement.improved else ""
+    return [
+        Cell(text=variant),
+        Cell(text=found_place(found)),
+        Cell(text=operation_text(operation, metric)),
+        Cell(text=metric),
+        Cell(text=found.against),
+        Cell(text=change_text(ratios(found).ratio), sort=ratios(found).ratio),
+        Cell(text=found_interval_text(found), sort=ratios(found).low),
+        Cell(text=str(found.rounds), sort=found.rounds),
+        Cell(text=f"{conclusion}{improved}", mark=conclusion),
+    ]
+
+
+_WORDS = (
+    "A ratio is in percent; an exponent says how a quantity grows with an axis. A hypothesis is Held or Refuted if its "
+    "whole 95 % confidence interval lies within or beyond the expectation, and Undecided otherwise. * rests on Suspect "
+    "points."
+)
+
+
+def hypotheses_section(decisions: Sequence[Decision]) -> Section | None:
+    """Return the hypotheses as a table and sentences; None if there are none."""
+    if not decisions:
+        return None
+    numbers = ("Estimate", "95 % interval", "Expected", "From")
+    table = Table(
+        caption="Hypotheses, decided in the last round",
+        headings=("Hypothesis", "Variant", "Verdict", *numbers),
+        numbers=numbers,
+        rows=[_row(one) for one in decisions],
+    )
+    blocks: list[Block] = [Text(paragraphs=[_WORDS]), table, Text(paragraphs=[*_sentences(decisions)])]
+    return Section(key="hypotheses", title="Hypotheses", blocks=blocks)
+
+
+def estimate_texts(decision: Decision) -> tuple[str, str]:
+    """Return estimate and interval, or the known end of it."""
+    if decision.estimate is None or decision.low is None or decision.high is None:
+        return NONE, _known_end(decision)
+    interval = Interval(estimate=decision.estimate, low=decision.low, high=decision.high)
+    is_ratio = decision.form is Form.RATIO
+    estimate, low, high = interval_texts(interval, (decision.at_least, decision.at_most), is_ratio=is_ratio)
+    unit = " %" if is_ratio else ""
+    return f"{estimate}{unit}", f"{low} to {high}{unit}"
+
+
+def _known_end(decision: Decision) -> str:
+    low = -math.inf if decision.low is None else decision.low
+    high = math.inf if decision.high is None else decision.high
+    if math.isinf(low) and math.isinf(high):
+        return NONE
+    return known_end_text(Interval(estimate=low, low=low, high=high), (decision.at_least, decision.at_most))
+
+
+def expected_text(decision: Decision) -> str:
+    """Return what was expected."""
+    return expectation_text((decision.at_least, decision.at_most), is_ratio=decision.form is Form.RATIO)
+
+
+def replicates_text(decision: Decision) -> str:
+    """Return the replicates on each side: `5+5 trials`."""
+    if decision.unit is None:
+        return NONE
+    return f"{'+'.join(map(str, decision.replicates))} {decision.unit.lower()}s"
+
+
+def _row(one: Decision) -> list[Cell]:
+    estimate, interval = estimate_texts(one)
+    return [
+        Cell(text=one.name),
+        Cell(text=one.variant or NONE),
+        Cell(text=f"{one.verdict}{' *' if one.is_suspect else ''}", mark=one.verdict),
+        Cell(text=estimate, sort=one.estimate),
+        Cell(text=interval, sort=one.low),
+        Cell(text=expected_text(one)),
+        Cell(text=replicates_text(one)),
+    ]
+
+
+def _sentences(decisions: Sequence[Decision]) -> Iterator[str]:
+    """Yield each decision in words with all its reasons, then each note once."""
+    for one in decisions:
+        # The sentence has the first reason.
+        yield " ".join([f"{one.name}: {one.sentence}", *(f"{reason}." for reason in one.reasons[1:])])
+    for note in dict.fromkeys(note for one in decisions for note in one.notes):
+        yield f"{', '.join(dict.fromkeys(one.name for one in decisions if note in one.notes))}: {note}"
+
+
+_PERCENT = 100
+_ROW_PIXELS = 44
+_MARGIN_PIXELS = 140
+_PUBLISHED_WORDS = (
+    "Rates of other hardware and versions say nothing about yours, so both sides are shares: of the limit that is "
+    "computed from the layers below, or of another point. The study's line covers all that it published, yours is "
+    "the 95 % confidence interval of a ratio. A derived share is computed from the study's numbers and not published "
+    "itself, a cited one is quoted from others. * rests on Suspect points."
+)
+
+
+def published_section(compared: StudyComparison | None) -> Section | None:
+    """Return a figure and a table; None without a study, or if the suite measures none of its shares."""
+    if compared is None or not compared.shares:
+        return None
+    paragraphs = [_PUBLISHED_WORDS, *difference_texts(compared)]
+    blocks: list[Block] = [Text(paragraphs=paragraphs), _chart(compared), _table(compared)]
+    return Section(key="study", title=f"Beside {study_text(compared)}", blocks=blocks)
+
+
+def study_text(compared: StudyComparison) -> str:
+    """Return the study's key with its year: `KIT (2014)`."""
+    year = compared.study.source.year
+    return compared.study.key + (f" ({year})" if year else "")
+
+
+def difference_texts(compared: StudyComparison) -> Iterator[str]:
+    """Yield what the study measured with, and what the user did."""
+    source = compared.study.source
+    testbed = "; ".join(compared.study.testbed.values())
+    yield f"{source.authors}, {source.title}, measured with {testbed}."
+    own = "; ".join(compared.own_testbed)
+    yield f"Yours: {own}." if own else "Yours: the results do not describe a cluster."
+
+
+def published_text(share: ComparedShare) -> str:
+    """Return the study's share in percent, both ends if it published several, and its origin if it did not: derived."""
+    low, high = ratio_text(share.published.low), ratio_text(share.published.high)
+    text = high if low == high else f"{low.removesuffix(' %')} to {high}"
+    origin = share.published.origin
+    return text if origin is Origin.PUBLISHED else f"{text} ({origin.lower()})"
+
+
+def own_text(own: OwnShare) -> str:
+    """Return the user's share in percent, with a * if it is Suspect."""
+    return f"{ratio_text(own.value)}{' *' if own.is_suspect else ''}"
+
+
+def own_rates_text(own: OwnShare) -> str:
+    """Return the rates behind the user's share."""
+    if own.limit is None:
+        return NONE if own.rate is None else bytes_rate_text(own.rate)
+    return f"{bytes_rate_text(own.rate)} of {bytes_rate_text(own.limit)}"
+
+
+def remark_text(share: ComparedShare) -> str:
+    """Return why there is no number, or else what differs."""
+    return share.own.missing or share.note
+
+
+def _table(compared: StudyComparison) -> Table:
+    return Table(
+        caption="Shares of the study and yours",
+        headings=("Share", "Experiment", "Study", "Yours", "Study's numbers", "Your rates", "Remarks"),
+        numbers=("Study", "Yours"),
+        rows=[
+            [
+                Cell(text=one.name),
+                Cell(text=one.experiment),
+                Cell(text=published_text(one), sort=one.published.high),
+                Cell(text=own_text(one.own), sort=one.own.value, mark=Verdict.SUSPECT if one.own.is_suspect else ""),
+                Cell(text=f"{one.published.text} ({one.published.place})"),
+                Cell(text=own_rates_text(one.own)),
+                Cell(text=remark_text(one) or NONE),
+            ]
+            for one in compared.shares
+        ],
+    )
+
+
+def _chart(compared: StudyComparison) -> Chart:
+    shares, name = compared.shares, study_text(compared)
+    words = "; ".join(f"{one.name}: study {published_text(one)}, yours {own_text(one.own)}" for one in shares)
+    return Chart(
+        key="study-shares",
+        title=f"Shares of {name} and yours",
+        description=f"{words}.",
+        data=[_published_trace(compared), _own_trace(compared)],
+        layout={
+            "xaxis": {"title": {"text": "percent"}, "rangemode": "tozero"},
+            "yaxis": {"type": "category", "autorange": "reversed", "automargin": True},
+            "showlegend": True,
+        },
+        height=_MARGIN_PIXELS + _ROW_PIXELS * len(shares),
+    )
+
+
+def _published_trace(compared: StudyComparison) -> Json:
+    """Return a marker for each share, in the middle of a line over what the study published."""
+    shares = compared.shares
+    middles = [_PERCENT * (one.published.low + one.published.high) / 2 for one in shares]
+    halves = [_PERCENT * (one.published.high - one.published.low) / 2 for one in shares]
+    texts = [f"{one.name}\n{published_text(one)}: {one.published.text}" for one in shares]
+    return _trace(compared, middles, (halves, halves), texts) | {
+        "name": study_text(compared),
+        "marker": {"color": colour(1), "symbol": "diamond-open", "size": 18, "line": {"width": 2}},
+    }
+
+
+def _own_trace(compared: StudyComparison) -> Json:
+    shares = compared.shares
+    values = [None if one.own.value is None else _PERCENT * one.own.value for one in shares]
+    above = [_length(one.own.value, one.own.high) for one in shares]
+    below = [_length(one.own.low, one.own.value) for one in shares]
+    texts = [f"{one.name}\n{own_text(one.own)}: {own_rates_text(one.own)}" for one in shares]
+    symbols = ["circle-open-dot" if one.own.is_suspect else "circle" for one in shares]
+    return _trace(compared, values, (above, below), texts) | {
+        "name": "yours",
+        "marker": {"color": colour(0), "symbol": symbols, "size": 11},
+    }
+
+
+def _length(low: float | None, high: float | None) -> float:
+    return 0.0 if low is None or high is None else _PERCENT * (high - low)
+
+
+def _trace(
+    compared: StudyComparison,
+    values: Sequence[float | None],
+    lengths: tuple[Sequence[float], Sequence[float]],
+    texts: Sequence[str],
+) -> Json:
+    """Return markers with lines of these lengths above and below them, in percent."""
+    above, below = lengths
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [*values],
+        "y": [one.name for one in compared.shares],
+        "error_x": {"type": "data", "symmetric": False, "array": [*above], "arrayminus": [*below], "width": 5},
+        "text": [*texts],
+        "hovertemplate": "%{text}<extra></extra>",
+    }

@@ -1,0 +1,343 @@
+"""Response curves: rate and latency against depth, throughput and latency against clients."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from plimsoll.api.operation import Latency
+from plimsoll.measure.histogram import OPEN_BIN, Histogram, HistogramError, bin_bounds
+from plimsoll.measure.rates import rate_text
+from plimsoll.report.figure import (
+    CLIENTS,
+    IN_RESULTS,
+    MICROSECOND,
+    MOST_FIGURES,
+    MOST_SERIES,
+    PlottedPoint,
+    PlottedSweep,
+    axis_number,
+    axis_text,
+    axis_value,
+    chunks,
+    colour,
+    dash,
+    error_bars,
+    latency_axis,
+    limited,
+    linear_axis,
+    microseconds,
+    numbers_axis,
+    part_text,
+    symbol,
+)
+from plimsoll.report.side_by_side import side_by_side
+from plimsoll.report.view import MEBIBYTE, NONE, Cell, Chart, Json, Section, Table, bytes_rate_text, duration_text
+from plimsoll.tools.registry import DEPTH_AXES
+
+_P99 = "99"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Quantity:
+    """A quantity on the vertical axis.
+
+    Attributes:
+        key: part of the anchor.
+        title: start of the figure's title.
+        axis: the axis.
+        value: value of a point in the unit of the axis; None if unknown.
+        errors: the error bars of a series.
+
+    """
+
+    key: str
+    title: str
+    axis: Json
+    value: Callable[[PlottedPoint], float | None]
+    errors: Callable[[Sequence[PlottedPoint]], Json]
+
+
+_WORDS = (
+    "Each marker is the mean over the trials that count, with its 95 % confidence interval. "
+    "Hollow markers with a dot are Suspect or unfinished; Invalid points are not shown."
+)
+
+
+def _p99(one: PlottedPoint) -> float | None:
+    statistic = one.operation.percentiles.get(_P99)
+    return microseconds(statistic.mean) if statistic else None
+
+
+_IOPS = _Quantity(
+    key="iops",
+    title="IOPS",
+    axis=linear_axis("operations per second"),
+    value=lambda one: one.operation.iops.mean,
+    errors=lambda points: error_bars([one.operation.iops for one in points]),
+)
+_LATENCY = _Quantity(
+    key="p99",
+    title="p99 latency",
+    axis=latency_axis("99th percentile of latency"),
+    value=_p99,
+    errors=lambda points: error_bars([one.operation.percentiles.get(_P99) for one in points], MICROSECOND),
+)
+_BYTES = _Quantity(
+    key="bytes",
+    title="Throughput",
+    axis=linear_axis("MiB per second, all clients"),
+    value=lambda one: one.operation.bytes_per_second.mean / MEBIBYTE,
+    errors=lambda points: error_bars([one.operation.bytes_per_second for one in points], MEBIBYTE),
+)
+_AGAINST = (
+    (DEPTH_AXES, "depth", "depth: operations in flight", (_IOPS, _LATENCY)),
+    ((CLIENTS,), "clients", "clients", (_BYTES, _LATENCY)),
+)
+
+
+def curves_section(sweeps: Sequence[PlottedSweep]) -> Section | None:
+    """Return the response curves; None without a sweep over depth or clients."""
+    charts = [chart for sweep in sweeps for chart in _curves(sweep)]
+    if not charts:
+        return None
+    blocks = limited(_WORDS, charts, 2 * MOST_FIGURES, IN_RESULTS)
+    return Section(key="curves", title="Response curves", blocks=blocks)
+
+
+def _curves(sweep: PlottedSweep) -> Iterator[Chart]:
+    for names, key, title, quantities in _AGAINST:
+        axis = sweep.axis_among(names)
+        if axis is None:
+            continue
+        series = [*_series(sweep, axis)]
+        parts = [*chunks(series, MOST_SERIES)]
+        for number, part in enumerate(parts):
+            for quantity in quantities:
+                yield from _chart(sweep, axis, quantity, part, f"{key}-{number}", part_text(number, len(parts)), title)
+
+
+def _series(sweep: PlottedSweep, axis: str) -> Iterator[tuple[str, Sequence[PlottedPoint]]]:
+    """Yield the lines: points that differ in this axis only, at least two."""
+    others = sweep.without(axis)
+    found: dict[str, list[PlottedPoint]] = {}
+    for one in sweep.measured:
+        if axis_number(one.result, axis):
+            found.setdefault(sweep.label(one, others), []).append(one)
+    for label, points in found.items():
+        points.sort(key=lambda one: axis_number(one.result, axis) or 0)
+        if len(points) > 1:
+            # Without other axes the label is empty, so the series has the name of its workload.
+            yield (label if others or sweep.runs > 1 else sweep.workload), points
+
+
+def _chart(
+    sweep: PlottedSweep,
+    axis: str,
+    quantity: _Quantity,
+    series: Sequence[tuple[str, Sequence[PlottedPoint]]],
+    place: str,
+    part: str,
+    words: str,
+) -> Iterator[Chart]:
+    known = [(label, [one for one in points if quantity.value(one) is not None]) for label, points in series]
+    traces = [_trace(number, label, points, axis, quantity) for number, (label, points) in enumerate(known) if points]
+    if not traces:
+        return
+    ticks = _ticks([one for _, found in known for one in found], axis)
+    name = "clients" if axis == CLIENTS else "depth"
+    yield Chart(
+        key=f"{quantity.key}-{place}-{sweep.key}",
+        title=f"{quantity.title} against {name}: {sweep.title}{part}",
+        description=(
+            f"{quantity.title} of {sweep.title} for {', '.join(text for _, text in ticks)} {words}, "
+            f"{len(traces)} series: {'; '.join(str(trace['name']) for trace in traces)}. "
+            "The table of results has the numbers."
+        ),
+        data=traces,
+        layout={
+            "xaxis": numbers_axis(words, [value for value, _ in ticks], [text for _, text in ticks]),
+            "yaxis": quantity.axis,
+            "showlegend": len(traces) > 1,
+        },
+    )
+
+
+def _ticks(points: Sequence[PlottedPoint], axis: str) -> list[tuple[float, str]]:
+    """Return the values of the axis in ascending order, with their texts."""
+    return sorted({axis_number(one.result, axis) or 0.0: str(axis_value(one.result, axis)) for one in points}.items())
+
+
+def _trace(number: int, label: str, points: Sequence[PlottedPoint], axis: str, quantity: _Quantity) -> Json:
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": label,
+        "x": [axis_number(one.result, axis) for one in points],
+        "y": [quantity.value(one) for one in points],
+        "error_y": quantity.errors(points),
+        "line": {"color": colour(number), "dash": dash(number), "width": 2},
+        "marker": {"color": colour(number), "size": 9, "symbol": [symbol(number, one.verdict) for one in points]},
+        "text": [hover_text(one, axis) for one in points],
+        "hovertemplate": "%{text}<extra></extra>",
+    }
+
+
+def hover_text(one: PlottedPoint, axis: str) -> str:
+    """Return the numbers of a point in a few lines."""
+    operation = one.operation
+    p99 = operation.percentiles.get(_P99)
+    iops = rate_text(operation.iops.mean, operation.iops.half_width)
+    return "\n".join(
+        (
+            f"{one.result.spec.point}: {axis_text(axis, axis_value(one.result, axis))}",
+            f"{iops} IOPS, {bytes_rate_text(operation.bytes_per_second.mean)}",
+            f"p99 {duration_text(p99.mean if p99 else None)}",
+            one.verdict,
+        )
+    )
+
+
+_NAMES = ("50", "90", "95", "99", "99.9", "99.99")
+_WIDE = 50
+_STEP = 0.02
+"""Difference of the decimal logarithm of either coordinate; closer points are indistinguishable in the figure."""
+
+_DISTRIBUTION_WORDS = (
+    "The vertical axis is the share of operations that took longer than the latency on the horizontal axis. A line "
+    "that extends far to the right has a long tail. The histograms of all trials that count are merged bin by bin, "
+    "exact to 0.8 %; markers are the percentiles with at least ten operations beyond them."
+)
+
+
+def distribution_section(sweeps: Sequence[PlottedSweep]) -> Section | None:
+    """Return the latency distributions; None if no tool records any."""
+    charts = [chart for sweep in sweeps for chart in _charts(sweep)]
+    if not charts:
+        return None
+    blocks = limited(
+        _DISTRIBUTION_WORDS, charts, MOST_FIGURES, "`plimsoll percentile` prints any percentile of any point"
+    )
+    compared = side_by_side(sweeps)
+    if compared is not None:
+        blocks.append(compared)
+    return Section(key="latency", title="Latency", blocks=blocks)
+
+
+def ccdf(histogram: Histogram) -> list[tuple[float, float]]:
+    """Return (nanoseconds, share of operations that took at least as long), thinned to distinguishable points.
+
+    It ends at the lower bound of the last bin that is not empty: a logarithmic axis cannot show the share 0 beyond its
+    upper bound. Nor can it show 0 ns, which is counted as 1 ns. The open bin has a lower bound only.
+    """
+    total, slower = histogram.total, histogram.total
+    points: list[tuple[float, float]] = []
+    for index, count in _above_zero(histogram.counts).items():
+        point = (float(bin_bounds(index)[0]), slower / total)
+        if not points or _is_apart(points[-1], point) or slower == count or index == OPEN_BIN:
+            points.append(point)
+        slower -= count
+    return points
+
+
+def _above_zero(counts: Mapping[int, int]) -> Mapping[int, int]:
+    if 0 not in counts:
+        return counts
+    return {1: counts[0] + counts.get(1, 0), **{index: count for index, count in counts.items() if index > 1}}
+
+
+def _is_apart(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    return any(abs(math.log10(a / b)) >= _STEP for a, b in zip(one, other, strict=True))
+
+
+def _charts(sweep: PlottedSweep) -> Iterator[Chart]:
+    known = [(one, histogram) for one in sweep.measured if (histogram := _histogram(one.operation.latency))]
+    parts = [*chunks(known, MOST_SERIES)]
+    for number, part in enumerate(parts):
+        traces = [trace for place, (one, found) in enumerate(part) for trace in _traces(place, sweep, one, found)]
+        yield Chart(
+            key=f"latency-{number}-{sweep.key}",
+            title=f"Latency distribution: {sweep.title}{part_text(number, len(parts))}",
+            description=(
+                f"Share of operations of {sweep.title} that took longer than a latency, both logarithmic, "
+                f"for {len(part)} points. The table below it has the percentiles."
+            ),
+            data=traces,
+            layout={
+                "xaxis": latency_axis("latency, submission to completion", only_decades=_is_wide(traces)),
+                "yaxis": {
+                    "title": {"text": "share of operations that took longer"},
+                    "type": "log",
+                    "tickvals": [10**-power for power in range(8)],
+                    "ticktext": ["all", "10 %", "1 %", "0.1 %", "0.01 %", "0.001 %", "10⁻⁶", "10⁻⁷"],
+                },
+            },
+            height=420,
+            table=_table(sweep, [one for one, _ in part]),
+        )
+
+
+def _is_wide(traces: Sequence[Json]) -> bool:
+    """Whether the range of latencies is too wide for ticks between decades."""
+    values: list[float] = [value for trace in traces for value in trace["x"]]
+    return max(values) > _WIDE * min(values)
+
+
+def _histogram(latency: Latency) -> Histogram | None:
+    """Return the histogram of a point; None without a readable one, which is a finding."""
+    if latency.histogram is None:
+        return None
+    try:
+        found = Histogram.decode(latency.histogram)
+    except HistogramError:
+        return None
+    return found if found.total else None
+
+
+def _traces(number: int, sweep: PlottedSweep, one: PlottedPoint, histogram: Histogram) -> Iterator[Json]:
+    name = _name(sweep, one)
+    points = ccdf(histogram)
+    yield {
+        "type": "scatter",
+        "mode": "lines",
+        "name": name,
+        "legendgroup": one.run.label + one.result.spec.point,
+        "x": [microseconds(nanoseconds) for nanoseconds, _ in points],
+        "y": [share for _, share in points],
+        "line": {"color": colour(number), "dash": dash(number), "width": 2, "shape": "hv"},
+        "hoverinfo": "skip",
+    }
+    known = [(p, value) for p in _NAMES if (value := one.operation.latency.percentiles.get(p)) is not None]
+    yield {
+        "type": "scatter",
+        "mode": "markers",
+        "name": name,
+        "legendgroup": one.run.label + one.result.spec.point,
+        "showlegend": False,
+        "x": [microseconds(value) for _, value in known],
+        "y": [1 - float(p) / 100 for p, _ in known],
+        "marker": {"color": colour(number), "size": 8, "symbol": symbol(number, one.verdict)},
+        "text": [f"{name}\np{p} {duration_text(value)}" for p, value in known],
+        "hovertemplate": "%{text}<extra></extra>",
+    }
+
+
+def _name(sweep: PlottedSweep, one: PlottedPoint) -> str:
+    return sweep.label(one) + ("" if one.is_valid else f" ({one.verdict})")
+
+
+def _table(sweep: PlottedSweep, points: Sequence[PlottedPoint]) -> Table:
+    numbers = (*(f"p{p}" for p in _NAMES), "max", "operations")
+    return Table(
+        caption=f"Percentiles of the merged histograms: {sweep.title}",
+        headings=("Point", *numbers),
+        numbers=numbers,
+        rows=[_row(sweep, one) for one in points],
+    )
+
+
+def _row(sweep: PlottedSweep, one: PlottedPoint) -> list[Cell]:
+    latency = one.operation.latency
+    found = [Cell(text=duration_text(latency.percentiles.get(p)), sort=latency.percentiles.get(p)) for p in _NAMES]
+    highest = Cell(text=duration_text(latency.max_nanoseconds), sort=latency.max_nanoseconds)
+    count = Cell(text=f"{latency.count:,}" if latency.count else NONE, sort=latency.count)
+    return [Cell(text=_name(sweep, one), title=one.result.spec.point), *found, highest, count]
