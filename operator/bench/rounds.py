@@ -11,8 +11,7 @@ from figures import heading_rows, percent
 from plimsoll.api.suite_status import PINNED_ROUNDS
 from plimsoll.measure.compare.tests import Conclusion
 from plimsoll.measure.compare.values import RegressionRule
-from plimsoll.suite.history.history import History
-from plimsoll.suite.history.judging import judge
+from plimsoll.suite.history.judging import History, judge
 from plimsoll.suite.history.rounds import MeasuredRound
 from support.rounds import Losses, Rounds, drawn, everywhere
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.suite import decode_suite
-from plimsoll.suite.digest import suite_digest
+from plimsoll.suite.children import suite_digest
 from support.suite_documents import RUN, VARIANTS, suite_document
 
 COMPARISON = {"name": "costs", "baseline": {"variant": "small"}, "candidate": {"variant": "large"}}

@@ -8,8 +8,7 @@ import pytest
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite import SuiteSpec, decode_suite
 from plimsoll.api.suite_status import ComparisonOutcome, RoundVerdict
-from plimsoll.suite.evaluation import RoundResults, evaluate
-from plimsoll.suite.projection import projected
+from plimsoll.suite.evaluation import RoundResults, evaluate, projected
 from plimsoll.suite.rounds.actions import Judge, RoundRuns
 from plimsoll.suite.rounds.observed import Judgement
 from support.line_results import line, searched

@@ -7,9 +7,8 @@ import pytest
 from plimsoll.api.environment import Environment
 from plimsoll.api.suite import BenchmarkSuite, decode_suite
 from plimsoll.plan.fingerprint import Difference, differences, fingerprint
-from plimsoll.suite.children import variant_plans
-from plimsoll.suite.differences import changes_between
-from plimsoll.suite.identity import unexplained
+from plimsoll.suite.children import unexplained, variant_plans
+from plimsoll.suite.merging import changes_between
 from support.suite_documents import RUN, suite_document
 
 ROOK = {"cluster": {"namespace": "r", "name": "r"}, "pool": {"replicated": {"size": 3}}}

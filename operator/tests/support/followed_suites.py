@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from plimsoll.api.suite import decode_suite
-from plimsoll.suite.children import child_name, turns_of
-from plimsoll.suite.digest import suite_digest
+from plimsoll.suite.children import child_name, suite_digest, turns_of
 from support.repeated import result, steady, trials_of
 
 Document = dict[str, Any]

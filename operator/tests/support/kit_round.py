@@ -15,8 +15,7 @@ from plimsoll.cli.suite_round import RoundStart
 from plimsoll.conductor.sink import result_of
 from plimsoll.measure.summary import summarise
 from plimsoll.plan.document import Plan, Point
-from plimsoll.suite.children import children_of, variant_plans
-from plimsoll.suite.digest import suite_digest
+from plimsoll.suite.children import children_of, suite_digest, variant_plans
 from support.hypotheses import trials
 from support.layers import osds
 from support.studies import FOLDER, built

@@ -15,8 +15,7 @@ import msgspec
 from plimsoll.api.names import SuiteConditionType
 from plimsoll.api.status import SuiteCondition
 from plimsoll.api.suite_status import ComparisonOutcome, HypothesisResult, RoundVerdict
-from plimsoll.suite.children import turn_in_name
-from plimsoll.suite.digest import measured_digest
+from plimsoll.suite.children import measured_digest, turn_in_name
 from plimsoll.suite.rounds.actions import (
     Action,
     CreateRun,
@@ -39,11 +38,12 @@ from plimsoll.suite.rounds.observed import (
     Observed,
     Outcome,
     OwnedRun,
-    Refusal,
+    RunRefusal,
+    Specification,
+    State,
     Suite,
+    read_specification,
 )
-from plimsoll.suite.rounds.specification import Specification, read_specification
-from plimsoll.suite.rounds.state import State
 from plimsoll.suite.rounds.status import read_conditions, read_state
 from plimsoll.suite.rounds.step import step
 from support.suite_documents import suite_document
@@ -290,20 +290,20 @@ class PretendSuites:
             case Judge():
                 return self._judge(request)
 
-    def _get(self, action: GetRun) -> Found | Absent | Refusal:
+    def _get(self, action: GetRun) -> Found | Absent | RunRefusal:
         run = self.runs.get(action.name)
         if run is None:
             return Absent(name=action.name)
         is_asked = run.owner == UID and run.measures == (action.measures or run.measures)
         if is_asked or run.uid == action.uid:
             return Found(run=run.seen())
-        return Refusal(name=action.name, time=self.now, message=TAKEN, is_taken=True)
+        return RunRefusal(name=action.name, time=self.now, message=TAKEN, is_taken=True)
 
-    def _create(self, action: CreateRun) -> Found | Refusal:
+    def _create(self, action: CreateRun) -> Found | RunRefusal:
         try:
             self._accept(action)
         except RefusedError as error:
-            return Refusal(name=action.name, time=self.now, message=str(error), is_taken=error.is_taken)
+            return RunRefusal(name=action.name, time=self.now, message=str(error), is_taken=error.is_taken)
         return Found(run=self.runs[action.name].seen())
 
     def _accept(self, action: CreateRun) -> None:

@@ -12,8 +12,7 @@ from plimsoll.api.result import Fingerprint
 from plimsoll.api.state import RunState
 from plimsoll.cli.options import read_suite
 from plimsoll.cli.suite_round import RoundStart
-from plimsoll.suite.children import children_of
-from plimsoll.suite.digest import suite_digest
+from plimsoll.suite.children import children_of, suite_digest
 from support.followed_suites import MINUTE, RATES, SPEC
 from support.repeated import result, steady, trials_of
 

@@ -38,10 +38,9 @@ from plimsoll.measure.compare.values import operation_text
 from plimsoll.report.suite import baseline_text, found_interval_text, found_place, is_notable, ratios, started_text
 from plimsoll.report.view import count_text
 from plimsoll.suite.children import child_name, turns_of
-from plimsoll.suite.compared import rule_of
-from plimsoll.suite.history.family import Found
-from plimsoll.suite.history.history import History, JudgedRound
-from plimsoll.suite.history.judging import RoundJudgement, VariantJudgement, judge
+from plimsoll.suite.evaluation import rule_of
+from plimsoll.suite.history.changes import Found
+from plimsoll.suite.history.judging import History, JudgedRound, RoundJudgement, VariantJudgement, judge
 from plimsoll.suite.history.rounds import MeasuredRound
 from plimsoll.suite.rounds.turns import LABEL_SUITE
 

@@ -29,11 +29,9 @@ from plimsoll.measure.hypotheses.decide import expectation
 from plimsoll.plan.document import Plan
 from plimsoll.plan.estimate import Estimate, estimate
 from plimsoll.report.view import NONE, count_text
-from plimsoll.suite.children import Turn, turns_of
-from plimsoll.suite.differences import FieldChange, variant_changes
-from plimsoll.suite.digest import suite_digest
-from plimsoll.suite.merging import is_named_list
-from plimsoll.suite.rounds.specification import size_problem
+from plimsoll.suite.children import Turn, suite_digest, turns_of
+from plimsoll.suite.merging import FieldChange, is_named_list, variant_changes
+from plimsoll.suite.rounds.observed import size_problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from plimsoll.measure.compare.noise import RepeatsDifferError, as_one_run
 from plimsoll.report.inputs import Compared, ComparedVariants, ReportedRound, ReportedRun, ReportedSuite
 from plimsoll.report.page import make_suite_page
 from plimsoll.report.view import count_text
-from plimsoll.suite.compared import VariantComparison
+from plimsoll.suite.evaluation import VariantComparison
 
 
 @click.command()

@@ -33,7 +33,7 @@ from plimsoll.report.suite import (
 from plimsoll.report.view import count_text
 from plimsoll.studies.comparison import ComparedShare, StudyComparison
 from plimsoll.studies.published import Origin
-from plimsoll.suite.compared import VariantComparison
+from plimsoll.suite.evaluation import VariantComparison
 
 _COLOUR = {HypothesisVerdict.HELD: "green", HypothesisVerdict.REFUTED: "red", HypothesisVerdict.UNDECIDED: "yellow"}
 _SUSPECT = "* rests on Suspect points"

@@ -22,9 +22,8 @@ from plimsoll.measure.hypotheses.select import MeasuredRun, measured_run
 from plimsoll.measure.limits import LayerRow
 from plimsoll.studies.comparison import StudyComparison, compare_with_study
 from plimsoll.studies.library import STUDY_NAMES, load_study
-from plimsoll.suite.children import Child, Turn, children_of
-from plimsoll.suite.compared import VariantComparison, comparisons_of
-from plimsoll.suite.digest import suite_digest
+from plimsoll.suite.children import Child, Turn, children_of, suite_digest
+from plimsoll.suite.evaluation import VariantComparison, comparisons_of
 from plimsoll.suite.history.rounds import MeasuredRound, measured_round
 
 SUITE_FILE = "suite.yaml"

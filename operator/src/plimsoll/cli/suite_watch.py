@@ -35,7 +35,7 @@ from plimsoll.cli.watched import (
 from plimsoll.kube.errors import ApiError, ForbiddenError, UnauthorizedError
 from plimsoll.kube.port import Object
 from plimsoll.report.view import count_text
-from plimsoll.suite.rounds.state import JUDGED
+from plimsoll.suite.rounds.observed import JUDGED
 
 if TYPE_CHECKING:
     from plimsoll.kube.client import AioKube

@@ -25,18 +25,16 @@ from plimsoll.kube.errors import (
 )
 from plimsoll.kube.port import Kind, Kube, Object
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.decision import DecisionOf, Event, Refusal
+from plimsoll.lifecycle.decision import DecisionOf, Event
 from plimsoll.lifecycle.run import is_over
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.storage.registry import versions_of
 from plimsoll.operator.gather import RESULT, RESULTS_PAGE_SIZE, Digests, answer_look
 from plimsoll.operator.loop import Body, Reconciler, Record, Records, Steps
-from plimsoll.suite.children import turn_in_name
-from plimsoll.suite.digest import measured_digest
-from plimsoll.suite.evaluation import RoundResults, evaluate
+from plimsoll.suite.children import measured_digest, turn_in_name
+from plimsoll.suite.evaluation import RoundResults, evaluate, projected
 from plimsoll.suite.history.rounds import MeasuredRound
 from plimsoll.suite.merging import variant_spec
-from plimsoll.suite.projection import projected
 from plimsoll.suite.rounds.actions import (
     LONGEST_WAIT_SECONDS,
     CreateRun,
@@ -61,10 +59,11 @@ from plimsoll.suite.rounds.observed import (
     Observed,
     Outcome,
     OwnedRun,
-    Refusal,
+    RunRefusal,
+    Specification,
     Suite,
+    read_specification,
 )
-from plimsoll.suite.rounds.specification import Specification, read_specification
 from plimsoll.suite.rounds.status import read_conditions, read_state
 from plimsoll.suite.rounds.step import step
 from plimsoll.suite.rounds.turns import LABEL_SUITE
@@ -209,7 +208,7 @@ _OTHER = (
 _REFUSALS = (ForbiddenError, InvalidError, NotFoundError, UnknownKindError)
 
 
-async def create_run(action: CreateRun, suite: Suite, kube: Kube, *, now: Callable[[], datetime]) -> Found | Refusal:
+async def create_run(action: CreateRun, suite: Suite, kube: Kube, *, now: Callable[[], datetime]) -> Found | RunRefusal:
     """Create a run; one of the same name that the suite owns and that measures the same is as good.
 
     Raises:
@@ -219,15 +218,17 @@ async def create_run(action: CreateRun, suite: Suite, kube: Kube, *, now: Callab
     try:
         await kube.create(action.run)
     except _REFUSALS as error:
-        return Refusal(name=action.name, time=now(), message=_reason(error))
+        return RunRefusal(name=action.name, time=now(), message=_reason(error))
     found = await kube.get(RUN, action.name, suite.namespace)
     if found is None:
         raise ConflictError(f"create {RUN.kind} {suite.namespace}/{action.name}", "it was deleted meanwhile")
     problem, run = _checked(found, suite, measured_digest(action.run["spec"]))
-    return Found(run=run) if run else Refusal(name=action.name, time=now(), message=problem, is_taken=True)
+    return Found(run=run) if run else RunRefusal(name=action.name, time=now(), message=problem, is_taken=True)
 
 
-async def get_run(action: GetRun, suite: Suite, kube: Kube, *, now: Callable[[], datetime]) -> Found | Absent | Refusal:
+async def get_run(
+    action: GetRun, suite: Suite, kube: Kube, *, now: Callable[[], datetime]
+) -> Found | Absent | RunRefusal:
     """Return a run of the suite by its name. One that was seen before is of the suite, whoever owns it now.
 
     Raises:
@@ -240,7 +241,7 @@ async def get_run(action: GetRun, suite: Suite, kube: Kube, *, now: Callable[[],
     is_known = found["metadata"]["uid"] == action.uid
     problem, run = _checked(found, suite, action.measures)
     run = named_run(suite.name, suite.uid, found) if is_known else run
-    return Found(run=run) if run else Refusal(name=action.name, time=now(), message=problem, is_taken=True)
+    return Found(run=run) if run else RunRefusal(name=action.name, time=now(), message=problem, is_taken=True)
 
 
 def _checked(found: Object, suite: Suite, measures: str) -> tuple[str, OwnedRun | None]:
@@ -436,7 +437,7 @@ class SuiteSteps(Steps[SuiteName, Observed | None, SuiteMemory, Request]):
                 outcome = await self._outcome(action, memory.decided.suite, memory)
                 memory.outcomes, memory.has_outcome = memory.outcomes.after(outcome), True
 
-    def decide_unseen(self, subject: SuiteName, refusal: Refusal) -> DecisionOf[Request] | None:
+    def decide_unseen(self, subject: SuiteName, refusal: RunRefusal) -> DecisionOf[Request] | None:
         """Change nothing: what cannot be observed is logged."""
         return None
 

@@ -11,8 +11,7 @@ from plimsoll.measure.hypotheses.decide import Decision
 from plimsoll.measure.limits import LayerRow
 from plimsoll.plan.likeness import Likeness
 from plimsoll.studies.comparison import StudyComparison
-from plimsoll.suite.history.history import JudgedRound
-from plimsoll.suite.history.judging import RoundJudgement
+from plimsoll.suite.history.judging import JudgedRound, RoundJudgement
 
 _SHORT_UID = 8
 

@@ -31,9 +31,8 @@ from plimsoll.report.view import (
 )
 from plimsoll.studies.comparison import ComparedShare, OwnShare, StudyComparison
 from plimsoll.studies.published import Origin
-from plimsoll.suite.history.family import Found
-from plimsoll.suite.history.history import JudgedRound
-from plimsoll.suite.history.judging import RoundJudgement
+from plimsoll.suite.history.changes import Found
+from plimsoll.suite.history.judging import JudgedRound, RoundJudgement
 
 _SECONDS_PER_MINUTE = 60
 _SHORT_DIGEST = 8

@@ -41,8 +41,7 @@ from plimsoll.report.view import (
     first_few,
     metric_text,
 )
-from plimsoll.suite.history.history import JudgedRound
-from plimsoll.suite.history.trend import Trend, TrendRow, trends_of
+from plimsoll.suite.history.judging import JudgedRound, Trend, TrendRow, trends_of
 
 _SECONDS_PER_MINUTE = 60
 _LEAST_ROUNDS = 2

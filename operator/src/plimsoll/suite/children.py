@@ -1,22 +1,65 @@
 """The runs of a round: each variant several times, in shuffled passes over all variants."""
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
 from typing import TypeVar
 
+from pydantic import JsonValue
+
 from plimsoll.api.errors import Problem, SpecError
+from plimsoll.api.hypothesis import Hypothesis, Quantity
 from plimsoll.api.names import API_VERSION, RUN_KIND
-from plimsoll.api.run import BenchmarkRun, decode_run
-from plimsoll.api.suite import BenchmarkSuite, SuiteSpec, Variant
+from plimsoll.api.run import GENERIC_WORKLOAD_FIELDS, BenchmarkRun, decode_run
+from plimsoll.api.suite import BY_NAME, BenchmarkSuite, SuiteSpec, Variant
+from plimsoll.measure.hypotheses.select import VariantRun, impossible
 from plimsoll.plan.document import Plan
 from plimsoll.plan.estimate import check_fits_deadline
-from plimsoll.plan.expand import make_plan
+from plimsoll.plan.expand import expand, make_plan
+from plimsoll.plan.fingerprint import Difference, digest
 from plimsoll.plan.order import child_seed, shuffled
-from plimsoll.suite.merging import variant_spec
-from plimsoll.suite.origin import Sources
-from plimsoll.suite.questions import unanswerable
+from plimsoll.suite.merging import FieldChange, Sources, variant_spec
+
+
+def unanswerable(spec: SuiteSpec, plans: Mapping[str, Plan]) -> Iterator[Problem]:
+    """Yield the comparisons and hypotheses that no measurement of these plans, by their variants, can answer."""
+    yield from _nothing_to_compare(spec, plans)
+    yield from _nothing_to_decide(spec, plans)
+
+
+def _nothing_to_compare(spec: SuiteSpec, plans: Mapping[str, Plan]) -> Iterator[Problem]:
+    for index, one in enumerate(spec.comparisons):
+        sides = [{point.name for point in plans[variant].points} for variant in one.variants or ()]
+        if one.variants is not None and not set.intersection(*sides):
+            names = " and ".join(one.variants)
+            remedy = f"compares nothing, because variants {names} have no workload in common; compare others"
+            yield Problem(field=f"spec.comparisons[{index}]", remedy=remedy)
+
+
+def _nothing_to_decide(spec: SuiteSpec, plans: Mapping[str, Plan]) -> Iterator[Problem]:
+    runs = [VariantRun(variant=name, name=plan.run.name, points=plan.points) for name, plan in plans.items()]
+    for index, hypothesis in enumerate(spec.hypotheses):
+        for problem in (*impossible(hypothesis, runs), *_not_measured(hypothesis, plans)):
+            field, _, remedy = problem.partition(": ")
+            yield Problem(field=f"spec.hypotheses[{index}].{field}", remedy=remedy)
+
+
+def _not_measured(hypothesis: Hypothesis, plans: Mapping[str, Plan]) -> Iterator[str]:
+    """Yield which selector asks for a line that is not searched for, or for anything else of a search."""
+    for field, selector in hypothesis.selectors:
+        of_variants = [plan for name, plan in plans.items() if selector.variant in (None, name)]
+        points = [point for plan in of_variants for point in plan.points if point.workload == selector.workload]
+        is_line = selector.quantity is Quantity.LINE
+        if is_line and any(point.line is None for point in points):
+            yield f"{field}.quantity: workload {selector.workload} does not search for the line; set line in it"
+        elif not is_line and any(point.line is not None for point in points):
+            yield (
+                f"{field}.quantity: workload {selector.workload} searches for the line, so its trials have different "
+                f"loads; choose {Quantity.LINE}"
+            )
+
 
 T = TypeVar("T")
 
@@ -212,3 +255,92 @@ def _with_variants(problems: Mapping[str, Sequence[Problem]], variants: int) -> 
 
 def _variants_text(names: Sequence[str]) -> str:
     return f"variant{'s' if len(names) > 1 else ''} {', '.join(names)}"
+
+
+_OF_STORAGE = ("volume", "dataSetBytes", "storageClass", "pool", "fileSystem", "cephOptions")
+_OF_A_TOOL = ("tool", "toolVersions", "parameters", "prepare.prefill", "prepare.perTrial")
+_FURTHER = {
+    "clients.count": ("clients", "dataSetBytes"),
+    "prepare.fillPercent": ("dataSetBytes",),
+    "prepare.dropCaches": ("osdCaches",),
+}
+"""Path of a specification -> keys of the identity that follow from it, besides the one of the same name."""
+
+
+def unexplained(changes: Sequence[FieldChange], workload: str, found: Iterable[Difference]) -> tuple[Difference, ...]:
+    """Return the differences in identity that do not follow from what two variants set differently.
+
+    `changes` are those between the two variants, `found` the differences between two results of that workload.
+    """
+    keys = {key for change in changes for key in _keys(change.path, workload)}
+    if len(_tools(changes, workload)) > 1:
+        keys |= set(_OF_A_TOOL)
+    return tuple(one for one in found if one.part == "identity" and not _is_within(one.key, keys))
+
+
+def _is_within(key: str, keys: Iterable[str]) -> bool:
+    return any(key == known or key.startswith(f"{known}.") for known in keys)
+
+
+def _keys(path: str, workload: str) -> Iterator[str]:
+    """Yield the keys of the identity that may differ because of a field of the specification, with all below them."""
+    yield from _FURTHER.get(path, ())
+    if path.startswith("storage."):
+        yield from _OF_STORAGE
+    if path.startswith(("servers.", "prepare.")):
+        yield ".".join(path.split(".")[:2])
+    match _within_workload(path, workload).split("."):
+        case [field] if field in GENERIC_WORKLOAD_FIELDS:
+            yield field
+        case ["line", *_]:
+            yield "line"
+        case [_, parameter, *_]:
+            yield f"parameters.{parameter}"
+
+
+def _tools(changes: Sequence[FieldChange], workload: str) -> set[str]:
+    """Return the tools of a workload whose parameters differ; two of them if the variants have different tools."""
+    fields = {_within_workload(change.path, workload).partition(".")[0] for change in changes}
+    return fields - {"", *GENERIC_WORKLOAD_FIELDS}
+
+
+def _within_workload(path: str, workload: str) -> str:
+    """Return a path within the workload, such as `fio.blockSize`; empty for all others."""
+    place = f"{BY_NAME}.{workload}."
+    return path.removeprefix(place) if path.startswith(place) else ""
+
+
+_CHANGEABLE = frozenset({"suspend", "cleanup", "results", "ttlSecondsAfterFinished"})
+"""The fields of a run that users may change; see the rules of `RunSpec`."""
+
+
+def suite_digest(spec: SuiteSpec) -> str:
+    """Return the SHA-256 of run, variants and repeat, in hexadecimal; what the results are to show does not count."""
+    return digest(spec.model_dump(mode="json", include={"run", "variants", "repeat"}))
+
+
+def questions_digest(spec: SuiteSpec) -> str:
+    """Return the SHA-256 of what the results are to show, in hexadecimal."""
+    return digest(spec.model_dump(mode="json", include={"comparisons", "hypotheses"}))
+
+
+def measured_digest(spec: Mapping[str, JsonValue]) -> str:
+    """Return the SHA-256 of what a run with that specification measures, in hexadecimal; empty if it is invalid.
+
+    It is the same before and after the API server has set defaults, and after a change that a run allows.
+    """
+    fixed = {name: value for name, value in spec.items() if name not in _CHANGEABLE}
+    return _measured(json.dumps(fixed, sort_keys=True))
+
+
+@lru_cache(maxsize=256)
+def _measured(spec: str) -> str:
+    """Return the digest of a specification as JSON. All runs of a variant have the same one."""
+    metadata: JsonValue = {"name": "any"}
+    try:
+        run = decode_run({"apiVersion": API_VERSION, "kind": RUN_KIND, "metadata": metadata, "spec": json.loads(spec)})
+        points = expand(run)
+    except SpecError:
+        return ""
+    shared = run.spec.model_dump(mode="json", exclude={"workloads"})
+    return digest(shared | {"points": [point.model_dump(mode="json") for point in points]})

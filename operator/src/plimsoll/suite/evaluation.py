@@ -1,28 +1,300 @@
 """Evaluates a round: what its results show, compared with each other, with earlier rounds and with hypotheses."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from plimsoll.api.result import BenchmarkResult, Fingerprint
 from plimsoll.api.suite import SuiteSpec
+from plimsoll.api.suite_comparison import Allowance, SuiteComparison
 from plimsoll.api.suite_status import (
+    MAX_OUTCOME_CHARACTERS,
     ComparisonOutcome,
     ComparisonVerdict,
     HypothesisOutcome,
     HypothesisResult,
     RoundVerdict,
 )
-from plimsoll.measure.hypotheses.decide import decide_all
+from plimsoll.measure.checks.check import first_few, quote
+from plimsoll.measure.compare.comparison import (
+    change_text,
+    compare,
+    mean_text,
+    place_of,
+    quantity_text,
+    repeated_too_often,
+)
+from plimsoll.measure.compare.noise import RepeatsDifferError, as_one_run
+from plimsoll.measure.compare.sides import Change, Comparison, ratios_of
+from plimsoll.measure.compare.tests import MINIMUM_TRIALS, Conclusion
+from plimsoll.measure.compare.values import Metric, Pair, RegressionRule, match_points
+from plimsoll.measure.hypotheses.decide import Decision, decide_all
 from plimsoll.measure.hypotheses.select import measured_run
-from plimsoll.plan.fingerprint import leaves
-from plimsoll.suite.compared import comparisons_of, rule_of
-from plimsoll.suite.history.history import History
-from plimsoll.suite.history.judging import RoundJudgement, judge
+from plimsoll.plan.fingerprint import Difference, leaves
+from plimsoll.plan.likeness import Likeness, likeness_of
+from plimsoll.suite.children import unexplained
+from plimsoll.suite.history.changes import Against, Found
+from plimsoll.suite.history.judging import History, RoundJudgement, VariantJudgement, judge
 from plimsoll.suite.history.rounds import MeasuredRound, measured_round
-from plimsoll.suite.outcomes import outcome_of_hypothesis, outcome_of_variants, outcomes_of_rounds
+from plimsoll.suite.merging import FieldChange, changes_between
 from plimsoll.suite.rounds.actions import Judge
 from plimsoll.suite.rounds.observed import Judgement
+
+_PERCENT = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantComparison:
+    """A comparison of a suite.
+
+    Attributes:
+        comparison: None if a variant has no complete run, or runs of a variant measured different things.
+        unexplained: differences in identity that the variants do not set.
+        doubts: other reasons not to rely on any of these runs.
+        missing: planned runs of both variants that are not complete.
+        of_runs: whether each run counts as a trial; otherwise the first run of each variant is compared.
+
+    """
+
+    name: str
+    baseline: str
+    candidate: str
+    comparison: Comparison | None
+    likeness: Likeness
+    unexplained: Sequence[Difference]
+    doubts: Sequence[str]
+    missing: int
+    of_runs: bool
+
+    @property
+    def conclusion(self) -> Conclusion:
+        """The conclusion; Inconclusive if the variants were, or may have been, measured under different conditions.
+
+        Runs that are missing could show a regression, but cannot disprove one.
+        """
+        if self.comparison is None or self.unexplained or self.doubts:
+            return Conclusion.INCONCLUSIVE
+        found = self.comparison.conclusion
+        return Conclusion.INCONCLUSIVE if self.missing and found is Conclusion.NO_REGRESSION else found
+
+
+def comparisons_of(spec: SuiteSpec, runs: Mapping[str, Sequence[list[BenchmarkResult]]]) -> list[VariantComparison]:
+    """Return the comparisons between variants of a suite; `runs` are the complete ones of each variant."""
+    return [
+        _compared(spec, one, sides, (runs[sides[0]], runs[sides[1]]))
+        for one in spec.comparisons
+        if (sides := one.variants) is not None
+    ]
+
+
+def _compared(
+    spec: SuiteSpec,
+    asked: SuiteComparison,
+    names: tuple[str, str],
+    runs: tuple[Sequence[list[BenchmarkResult]], Sequence[list[BenchmarkResult]]],
+) -> VariantComparison:
+    (baseline, candidate), (ours, theirs) = names, runs
+    of_runs = min(len(ours), len(theirs)) >= MINIMUM_TRIALS
+    differing: list[str] = []
+    try:
+        sides = (as_one_run(ours), as_one_run(theirs)) if of_runs else (_first(ours), _first(theirs))
+    except RepeatsDifferError as error:
+        sides, differing = ([], []), [str(error)]
+    # What the variants change may be a parameter, which does not make it another point here.
+    matching = match_points(*sides, also_by_name=True)
+    likeness = likeness_of(matching.pairs)
+    return VariantComparison(
+        name=asked.name,
+        baseline=baseline,
+        candidate=candidate,
+        comparison=compare(matching, rule_of(asked.allow)) if ours and theirs and not differing else None,
+        likeness=likeness,
+        unexplained=_unexplained(changes_between(spec, baseline, candidate), matching.pairs),
+        doubts=[*differing, *_unknown(likeness), *(doubt for run in (*ours, *theirs) for doubt in _repeated(run))],
+        missing=2 * spec.repeat - len(ours) - len(theirs),
+        of_runs=of_runs,
+    )
+
+
+def _unknown(likeness: Likeness) -> Iterator[str]:
+    if likeness.unknown:
+        yield f"without fingerprints, nothing shows that only the variants differ: {first_few(likeness.unknown, 1)}"
+
+
+def _repeated(run: Sequence[BenchmarkResult]) -> Iterator[str]:
+    """Yield that a run repeated too many trials; the trials that stand for whole runs do not show it."""
+    yield from repeated_too_often(run[0].spec.run if run else "", run)
+
+
+def _first(runs: Sequence[list[BenchmarkResult]]) -> list[BenchmarkResult]:
+    return runs[0] if runs else []
+
+
+def _unexplained(changes: Sequence[FieldChange], pairs: Sequence[Pair]) -> list[Difference]:
+    """Return the differences in identity that do not follow from these changes, each once."""
+    found: list[Difference] = []
+    for pair in pairs:
+        known = likeness_of([pair]).differences
+        for one in unexplained(changes, pair.baseline.spec.workload, [difference for difference, _ in known]):
+            if one not in found:
+                found.append(one)
+    return found
+
+
+def rule_of(allow: Allowance) -> RegressionRule:
+    """Return the rule of what a comparison tolerates."""
+    return RegressionRule(rate=allow.rate_percent / _PERCENT, latency=allow.latency_percent / _PERCENT)
+
+
+_SEVERITY = (Conclusion.REGRESSION, Conclusion.INCONCLUSIVE, Conclusion.NO_REGRESSION)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Deciding:
+    """One change of a comparison.
+
+    Attributes:
+        place: what changed, such as `reads, mean of 4 points read iops`.
+        ratio: new value divided by the old one; None if it cannot be computed.
+        low: lower end of its 95 % confidence interval.
+        high: upper end of it.
+
+    """
+
+    place: str
+    metric: Metric
+    ratio: float | None
+    low: float | None
+    high: float | None
+    conclusion: Conclusion
+
+    @property
+    def worsening(self) -> float:
+        """How much worse it is, for an order; negative if it is better."""
+        if not self.ratio:
+            return -math.inf
+        return -math.log(self.ratio) if self.metric.is_rate else math.log(self.ratio)
+
+    @property
+    def effect(self) -> tuple[float | None, float | None, float | None]:
+        """The change as a part of the old value, and its interval; less than 0 is worse."""
+        if self.metric.is_rate:
+            return _part(self.ratio), _part(self.low), _part(self.high)
+        return _negative(_part(self.ratio)), _negative(_part(self.high)), _negative(_part(self.low))
+
+    @property
+    def words(self) -> str:
+        """The change in words."""
+        return f"{self.place} {change_text(self.ratio)} ({change_text(self.low)} to {change_text(self.high)})"
+
+
+def outcome_of_variants(one: VariantComparison) -> ComparisonOutcome:
+    """Return the outcome of a comparison between two variants of a round."""
+    changes = [*_changes(one.comparison)] if one.comparison is not None else []
+    doubts = [
+        *(f"{found.key} differs although no variant sets it" for found in one.unexplained),
+        *one.doubts,
+        *([f"{one.missing} runs of the two variants have no numbers"] if one.missing else []),
+        *(one.comparison.reasons if one.comparison is not None else ()),
+    ]
+    return _outcome(one.name, one.candidate, one.conclusion, changes, doubts)
+
+
+def outcomes_of_rounds(name: str, judgement: RoundJudgement) -> Iterator[ComparisonOutcome]:
+    """Yield the outcome of a comparison with the accepted rounds for each variant."""
+    changed = [
+        f"changed since the last accepted round: {one.key}: {one.baseline} -> {one.candidate}"
+        for one in judgement.changes
+    ]
+    for variant in judgement.variants:
+        yield _outcome_of_variant(name, variant, changed)
+
+
+def outcome_of_hypothesis(one: Decision) -> HypothesisResult:
+    """Return the outcome of a hypothesis."""
+    return HypothesisResult(
+        name=one.name,
+        variant=one.variant,
+        verdict=HypothesisOutcome(one.verdict),
+        message=quote("; ".join((one.sentence, *one.notes)), MAX_OUTCOME_CHARACTERS),
+        estimate=_finite(one.estimate),
+        low=_finite(one.low),
+        high=_finite(one.high),
+    )
+
+
+def _outcome_of_variant(name: str, one: VariantJudgement, changed: Sequence[str]) -> ComparisonOutcome:
+    against = Against.PINNED if one.is_drift else Against.ACCEPTED
+    changes = [_of_rounds(found) for found in one.found if found.against is against]
+    drifted = ["it is slow drift: worse than the pinned rounds"] if one.is_drift else []
+    outcome = _outcome(name, one.variant, one.conclusion, changes, [*drifted, *one.reasons, *changed])
+    return outcome.model_copy(update={"drift": one.is_drift})
+
+
+def _outcome(
+    name: str, variant: str, conclusion: Conclusion, changes: Sequence[_Deciding], reasons: Sequence[str]
+) -> ComparisonOutcome:
+    """Return an outcome with the change that decides it: of those with the worst conclusion, the worst."""
+    deciding = min(changes, key=lambda one: (_SEVERITY.index(one.conclusion), -one.worsening), default=None)
+    words = [deciding.words] if deciding is not None else []
+    # Doubts explain a conclusion, and numbers a regression.
+    texts = [*words, *reasons] if conclusion is Conclusion.REGRESSION else [*reasons, *words]
+    estimate, low, high = deciding.effect if deciding is not None else (None, None, None)
+    return ComparisonOutcome(
+        name=name,
+        variant=variant,
+        verdict=ComparisonVerdict(conclusion),
+        message=quote("; ".join(texts), MAX_OUTCOME_CHARACTERS),
+        estimate=estimate,
+        low=low,
+        high=high,
+    )
+
+
+def _changes(comparison: Comparison) -> Iterator[_Deciding]:
+    """Yield the changes that decide a comparison: means, and gating metrics of points."""
+    for mean in comparison.means:
+        yield _of_variants(f"{mean.workload}, {mean_text(mean)} {mean.operation} {mean.metric}", mean)
+    for point in comparison.points:
+        for metric in point.metrics:
+            if metric.gates:
+                yield _of_variants(place_of(point, metric), metric)
+
+
+def _of_variants(place: str, one: Change) -> _Deciding:
+    return _Deciding(
+        place=place, metric=one.metric, ratio=one.ratio, low=one.low, high=one.high, conclusion=one.conclusion
+    )
+
+
+def _of_rounds(one: Found) -> _Deciding:
+    _, workload, operation, metric = one.group
+    place = one.point or (f"{workload}, mean of {one.points} points" if one.points > 1 else workload)
+    ratios = ratios_of(metric, one.change)
+    return _Deciding(
+        place=f"{place} {quantity_text(operation, metric)}",
+        metric=metric,
+        ratio=ratios.ratio,
+        low=ratios.low,
+        high=ratios.high,
+        conclusion=one.judgement.conclusion,
+    )
+
+
+def _part(ratio: float | None) -> float | None:
+    return None if ratio is None else _finite(ratio - 1)
+
+
+def _negative(value: float | None) -> float | None:
+    return None if value is None else -value
+
+
+def _finite(value: float | None) -> float | None:
+    """Return a number that JSON can represent; None if it cannot."""
+    return value if value is not None and math.isfinite(value) else None
+
 
 _ENVIRONMENT = {
     "ceph": ("ceph.versions", "rook.cephVersion"),
@@ -159,3 +431,57 @@ def _fingerprints(found: RoundResults) -> Iterator[Fingerprint]:
     for runs in found.runs.values():
         for results in runs.values():
             yield from (one.status.fingerprint for one in results if one.status.fingerprint is not None)
+
+
+_OF_TRIAL = (
+    "passNumber",
+    "attempt",
+    "epoch",
+    "clients",
+    "outcome",
+    "startedAt",
+    "finishedAt",
+    "abort",
+    "verdict",
+    "operations",
+    "probe",
+)
+_OF_OPERATION = ("operation", "ios", "bytes", "rates", "wholeRun", "sumOfRates", "latency")
+_OF_STATUS = ("line", "verdict", "findings", "environment", "fingerprint", "final")
+_HISTOGRAM = "histogram"
+
+
+def projected(document: Mapping[str, Any]) -> BenchmarkResult:
+    """Return a stored result without its distributions, series, hosts and summary.
+
+    Raises:
+        pydantic.ValidationError: the result is not of this version.
+
+    """
+    metadata, status = document["metadata"], document.get("status") or {}
+    return BenchmarkResult.model_validate(
+        {
+            "apiVersion": document["apiVersion"],
+            "kind": document["kind"],
+            "metadata": {"name": metadata["name"], "namespace": metadata["namespace"]},
+            "spec": document["spec"],
+            "status": {
+                **_parts(status, _OF_STATUS),
+                "trials": [_trial(one) for one in status.get("trials") or ()],
+            },
+        }
+    )
+
+
+def _trial(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    operations = [_operation(one) for one in document.get("operations") or ()]
+    return {**_parts(document, _OF_TRIAL), "operations": operations}
+
+
+def _operation(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    latency = {key: value for key, value in document["latency"].items() if key != _HISTOGRAM}
+    return {**_parts(document, _OF_OPERATION), "latency": latency}
+
+
+def _parts(document: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: document[name] for name in names if name in document}

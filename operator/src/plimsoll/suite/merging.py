@@ -5,17 +5,20 @@ replaced. A field of a union replaces its siblings: the models declare unions in
 Inputs are never modified.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import TypeGuard, cast
 
 from pydantic import JsonValue
 
 from plimsoll.api.dotted import without_field
-from plimsoll.api.errors import models_in
+from plimsoll.api.errors import field_path, models_in
 from plimsoll.api.model import Model
 from plimsoll.api.run import GENERIC_WORKLOAD_FIELDS, RunSpec, Workload
-from plimsoll.api.suite import BY_NAME, Variant
+from plimsoll.api.suite import BY_NAME, SuiteSpec, Variant
+from plimsoll.plan.fingerprint import leaves
 
 Json = dict[str, JsonValue]
 
@@ -89,3 +92,163 @@ def _model_of(model: type[Model] | None, key: str) -> type[Model] | None:
     fields = model.model_fields.values() if model is not None else ()
     found = (one for field in fields if field.alias == key for one in models_in(field.annotation))
     return next((one for one in found if issubclass(one, Model)), None)
+
+
+_SPEC = "spec"
+_INDEX = re.compile(r"\[([0-9]{1,9})\]")
+_KEY = re.compile(r"[^.\[]+|.+")
+
+Location = tuple[int | str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """The documents behind a merged specification.
+
+    Attributes:
+        run: what all variants share.
+        changes: of the variant.
+        merged: the result.
+        variant: index of the variant in the suite.
+
+    """
+
+    run: Mapping[str, JsonValue]
+    changes: Mapping[str, JsonValue]
+    merged: Mapping[str, JsonValue]
+    variant: int
+
+    def field(self, merged_field: str) -> str:
+        """Return the path in the suite of a field of the merged run, such as `spec.variants[1].set.clients.count`.
+
+        A field that is missing belongs to the document that has more of its parents.
+        """
+        _, *location = _location(merged_field, {_SPEC: dict(self.merged)})
+        shared, own = (_find(document, tuple(location), self.merged) for document in (self.run, self.changes))
+        if own.is_complete or own.depth > shared.depth:
+            return field_path((_SPEC, "variants", self.variant, "set", *own.location))
+        return field_path((_SPEC, "run", *shared.location))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """A location in one of the documents.
+
+    Attributes:
+        depth: number of its parts that the document has.
+        is_complete: whether the document has all of it, or all of a list that it is in.
+
+    """
+
+    location: Location
+    depth: int
+    is_complete: bool
+
+
+def _find(document: Mapping[str, JsonValue], location: Location, merged: Mapping[str, JsonValue]) -> _Found:
+    """Return where a location of the merged specification is in a document."""
+    here = _own_location(document, location, merged)
+    value: JsonValue = dict(document)
+    for depth, part in enumerate(here):
+        is_replaced = isinstance(value, list) and here[:depth] != (BY_NAME,)
+        if is_replaced or not _has(value, part):
+            return _Found(location=here, depth=depth, is_complete=is_replaced)
+        value = value[part]  # type: ignore[index] # it has the part
+    return _Found(location=here, depth=len(here), is_complete=bool(here))
+
+
+def _own_location(document: Mapping[str, JsonValue], location: Location, merged: Mapping[str, JsonValue]) -> Location:
+    """Return a location with the document's own index of a workload, which is merged by name."""
+    entries, ours = merged.get(BY_NAME), document.get(BY_NAME)
+    if location[:1] != (BY_NAME,) or not is_named_list(entries) or not is_named_list(ours):
+        return location
+    names = [entry["name"] for entry in ours]
+    match location:
+        case (_, int(index), *rest) if index < len(entries):
+            name = entries[index]["name"]
+            return (BY_NAME, names.index(name) if name in names else len(names), *rest)
+    return location
+
+
+def _has(value: JsonValue, part: int | str) -> bool:
+    if isinstance(value, dict):
+        return part in value
+    return isinstance(value, list) and isinstance(part, int) and part < len(value)
+
+
+def _location(field: str, document: JsonValue) -> Location:
+    """Return the parts of a path; the keys of the document may contain dots, as names of labels do."""
+    parts: list[int | str] = []
+    rest, value = field, document
+    while rest:
+        part, rest = _first_part(rest, value)
+        parts.append(part)
+        value = value[part] if _has(value, part) else None  # type: ignore[index] # it has the part
+    return tuple(parts)
+
+
+def _first_part(path: str, value: JsonValue) -> tuple[int | str, str]:
+    """Return the first part of a path within a value, and the rest of the path."""
+    if index := _INDEX.match(path):
+        return int(index[1]), path[index.end() :]
+    path = path.removeprefix(".")
+    keys = value if isinstance(value, dict) else {}
+    known = [key for key in keys if path == key or path.startswith((f"{key}.", f"{key}["))]
+    unknown = _KEY.match(path)
+    key = max(known, key=len, default=unknown[0] if unknown else path)
+    return key, path[len(key) :]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldChange:
+    """A field that differs between two specifications.
+
+    Attributes:
+        path: dotted path, with the names of workloads: `workloads.random-read.fio.blockSize`.
+        before: the value in the first one; None if absent.
+        after: the value in the second one; None if absent.
+
+    """
+
+    path: str
+    before: JsonValue
+    after: JsonValue
+
+
+def variant_changes(spec: SuiteSpec) -> dict[str, tuple[FieldChange, ...]]:
+    """Return what each variant changes in `spec.run`, by the variant's name."""
+    return {one.name: spec_changes(spec.run, variant_spec(spec.run, one)) for one in spec.variants}
+
+
+def changes_between(spec: SuiteSpec, baseline: str, candidate: str) -> tuple[FieldChange, ...]:
+    """Return the fields that two variants set differently."""
+    merged = {one.name: variant_spec(spec.run, one) for one in spec.variants}
+    return spec_changes(merged[baseline], merged[candidate])
+
+
+def spec_changes(before: Mapping[str, JsonValue], after: Mapping[str, JsonValue]) -> tuple[FieldChange, ...]:
+    """Return the fields that differ between two specifications as written, in their order. A list is one value."""
+    ours, theirs = _fields(before), _fields(after)
+    paths = dict.fromkeys((*ours, *theirs))
+    return tuple(
+        FieldChange(path=path, before=ours.get(path), after=theirs.get(path))
+        for path in paths
+        if ours.get(path) != theirs.get(path) and not _has_parts(path, paths)
+    )
+
+
+def _has_parts(path: str, paths: Iterable[str]) -> bool:
+    """Whether an empty mapping of one specification is not empty in the other one."""
+    return any(other.startswith(f"{path}.") for other in paths)
+
+
+def _fields(spec: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return the values of a specification by their paths; an empty mapping is a value."""
+    workloads = spec.get(BY_NAME)
+    if is_named_list(workloads):
+        spec = {**spec, BY_NAME: {str(one["name"]): _without_name(one) for one in workloads}}
+    return {path: value for path, value in leaves(spec) if value is not None}
+
+
+def _without_name(workload: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    return {key: value for key, value in workload.items() if key != "name"}

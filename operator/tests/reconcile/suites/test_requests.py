@@ -17,12 +17,9 @@ from plimsoll.kube.errors import (
     UnauthorizedError,
 )
 from plimsoll.operator.suites import check_runs, create_run, delete_run, get_run
-from plimsoll.suite.children import turns_of
-from plimsoll.suite.digest import measured_digest
+from plimsoll.suite.children import measured_digest, turns_of
 from plimsoll.suite.rounds.actions import CreateRun, DeleteRun, DryRun, GetRun
-from plimsoll.suite.rounds.observed import Absent, Checked, Deleted, Found, Refusal, Suite
-from plimsoll.suite.rounds.specification import read_specification
-from plimsoll.suite.rounds.state import State
+from plimsoll.suite.rounds.observed import Absent, Checked, Deleted, Found, RunRefusal, State, Suite, read_specification
 from plimsoll.suite.rounds.turns import run_object
 from support.fake_kube import Document, FakeKube, failing
 from support.suite_documents import suite_document
@@ -68,7 +65,7 @@ def raising(error: ApiError, request: str, times: int = 10**6) -> FakeKube:
     return FakeKube(interfere=failing(answer, times=times, request=request))
 
 
-async def created(kube: FakeKube, run: Document) -> Found | Refusal:
+async def created(kube: FakeKube, run: Document) -> Found | RunRefusal:
     return await create_run(CreateRun(run=run), OURS, kube, now=lambda: NOW)
 
 
@@ -85,12 +82,12 @@ async def test_name_of_another_owner_is_taken() -> None:
     kube, run = FakeKube(), run_of_suite()
     kube.put({**run, "metadata": {**run["metadata"], "ownerReferences": []}})
     outcome = await created(kube, run)
-    assert isinstance(outcome, Refusal)
+    assert isinstance(outcome, RunRefusal)
     assert outcome.is_taken
     assert await got(kube, run) == outcome
 
 
-async def got(kube: FakeKube, run: Document, **expected: str) -> Found | Absent | Refusal:
+async def got(kube: FakeKube, run: Document, **expected: str) -> Found | Absent | RunRefusal:
     return await get_run(GetRun(name=run["metadata"]["name"], **expected), OURS, kube, now=lambda: NOW)
 
 
@@ -102,7 +99,7 @@ async def test_run_is_absent_only_if_there_is_none_of_its_name() -> None:
     assert isinstance(found, Found)
     assert (found.run.uid, found.run.is_finished) == (uid, False)
     refused = await got(kube, run, uid="another")
-    assert isinstance(refused, Refusal)
+    assert isinstance(refused, RunRefusal)
     assert (refused.is_taken, refused.message) == (True, "exists and is not of this suite")
 
 
@@ -116,7 +113,7 @@ async def test_run_that_measures_something_else_has_only_taken_the_name(changes:
     kube.put({**run, "spec": {**run["spec"], **changes}})
     expected = measured_digest(run["spec"])
     for outcome in (await created(kube, run), await got(kube, run, measures=expected, uid="another")):
-        assert isinstance(outcome, Refusal)
+        assert isinstance(outcome, RunRefusal)
         assert outcome.is_taken
         assert outcome.message.startswith("exists and does not measure what the suite asks for")
     assert isinstance(await got(kube, run), Found), "what it has to measure is unknown"
@@ -133,7 +130,7 @@ async def test_what_users_may_change_and_defaults_make_no_other_run() -> None:
 async def test_definite_refusal_is_an_outcome_with_its_time(error: ApiError) -> None:
     run = run_of_suite()
     refused = await created(raising(error, "create"), run)
-    assert refused == Refusal(name=run["metadata"]["name"], time=NOW, message=error.reason)
+    assert refused == RunRefusal(name=run["metadata"]["name"], time=NOW, message=error.reason)
     kube = raising(error, "dry run of")
     checked = await check_runs(DryRun(digest="d", runs={"small": run}), kube, now=lambda: NOW)
     assert checked == Checked(digest="d", time=NOW, variant="small", message=error.reason)

@@ -10,8 +10,7 @@ import yaml
 from plimsoll.kube.client import AioKube
 from plimsoll.kube.errors import ConflictError
 from plimsoll.kube.port import Kind
-from plimsoll.suite.children import turn_in_name
-from plimsoll.suite.digest import measured_digest
+from plimsoll.suite.children import measured_digest, turn_in_name
 from support.apiserver import ApiServer
 from support.played_suites import RUN, START, SUITE, KilledError, Mortal, PlayedSuite, end_run
 from support.suite_documents import suite_document

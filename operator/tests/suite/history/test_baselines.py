@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.measure.compare.values import Metric, RegressionRule
-from plimsoll.suite.history.baselines import baselines_of
-from plimsoll.suite.history.family import Against
+from plimsoll.suite.history.changes import Against, baselines_of
 from plimsoll.suite.history.rounds import MeasuredRound, Quantity
 from support.rounds import Losses, Rounds, drawn, everywhere, quantity_of
 

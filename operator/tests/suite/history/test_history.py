@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from plimsoll.measure.compare.tests import Conclusion
 from plimsoll.measure.compare.values import RegressionRule
-from plimsoll.suite.history.history import History
-from plimsoll.suite.history.judging import RoundJudgement, judge
+from plimsoll.suite.history.judging import History, RoundJudgement, judge
 from plimsoll.suite.history.rounds import MeasuredRound
 from support.rounds import Rounds, drawn, everywhere
 

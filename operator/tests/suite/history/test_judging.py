@@ -14,9 +14,8 @@ from pydantic import JsonValue
 from plimsoll.api.result import Fingerprint
 from plimsoll.measure.compare.tests import Conclusion, Series
 from plimsoll.measure.compare.values import Metric, RegressionRule, worsening
-from plimsoll.suite.history.family import Against
-from plimsoll.suite.history.history import History
-from plimsoll.suite.history.judging import RoundJudgement, judge
+from plimsoll.suite.history.changes import Against
+from plimsoll.suite.history.judging import History, RoundJudgement, judge
 from plimsoll.suite.history.rounds import Condition, MeasuredRound, Quantity
 from support.rounds import Rounds, drawn, everywhere, quantity_of
 

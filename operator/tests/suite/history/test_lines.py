@@ -9,12 +9,9 @@ from hypothesis import strategies as st
 from plimsoll.api.line import Ending, Line, ProbeOutcome
 from plimsoll.measure.compare.tests import Conclusion
 from plimsoll.measure.compare.values import Metric, RegressionRule
-from plimsoll.suite.history.history import JudgedRound
-from plimsoll.suite.history.judging import RoundJudgement, judge
+from plimsoll.suite.evaluation import outcomes_of_rounds, projected
+from plimsoll.suite.history.judging import JudgedRound, RoundJudgement, judge, trends_of
 from plimsoll.suite.history.rounds import MeasuredRound, measured_round
-from plimsoll.suite.history.trend import trends_of
-from plimsoll.suite.outcomes import outcomes_of_rounds
-from plimsoll.suite.projection import projected
 from support.line_results import above, below, line, probe, searched
 
 _BEFORE = ((12_000, 12_100), (11_950, 12_050), (12_100, 11_900), (12_050, 11_980))

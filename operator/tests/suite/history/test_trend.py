@@ -10,9 +10,8 @@ from pydantic import JsonValue
 
 from plimsoll.api.result import Fingerprint
 from plimsoll.measure.compare.values import Metric
-from plimsoll.suite.history.history import JudgedRound
+from plimsoll.suite.history.judging import JudgedRound, TrendRow, trends_of
 from plimsoll.suite.history.rounds import Condition, MeasuredRound
-from plimsoll.suite.history.trend import TrendRow, trends_of
 from support.rounds import Rounds, drawn, quantity_of
 
 QUANTITY = quantity_of()

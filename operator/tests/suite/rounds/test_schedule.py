@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.schedule import Schedule
-from plimsoll.suite.rounds.schedule import times_of
+from plimsoll.suite.rounds.observed import times_of
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

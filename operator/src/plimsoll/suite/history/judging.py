@@ -1,19 +1,34 @@
 """Whether a round is worse than the accepted rounds, or has drifted from the pinned ones, variant by variant."""
 
+import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from plimsoll.api.suite_status import PINNED_ROUNDS
 from plimsoll.measure.checks.check import first_few
 from plimsoll.measure.compare.comparison import overall
-from plimsoll.measure.compare.tests import Conclusion, grouped
+from plimsoll.measure.compare.tests import Conclusion, Series, grouped
 from plimsoll.measure.compare.values import RegressionRule
+from plimsoll.measure.statistics import CONFIDENCE, t_quantile
 from plimsoll.plan.fingerprint import Difference
-from plimsoll.suite.history.baselines import baselines_of, rounds_with
-from plimsoll.suite.history.family import Against, Found, judge_changes
-from plimsoll.suite.history.likeness import changes_since
-from plimsoll.suite.history.noise import MINIMUM_ROUNDS
-from plimsoll.suite.history.rounds import MeasuredRound
+from plimsoll.suite.history.changes import (
+    MINIMUM_ROUNDS,
+    Against,
+    Found,
+    baselines_of,
+    judge_changes,
+    noise_within,
+    rounds_with,
+)
+from plimsoll.suite.history.rounds import (
+    Condition,
+    MeasuredRound,
+    Quantity,
+    changes_since,
+    differences_between,
+    latest_conditions,
+)
 
 _OTHER_DIGEST = "the suite measures something else than in the rounds before; this round starts a new baseline"
 
@@ -165,3 +180,165 @@ def _lost(accepted: Sequence[MeasuredRound], measured: MeasuredRound, variant: s
     needed = min(MINIMUM_ROUNDS, len(accepted))
     if lost := [one.point for one, count in counts.items() if count >= needed and one not in measured.values]:
         yield f"numbers that accepted rounds have are missing at {first_few([*dict.fromkeys(lost)])}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedRound:
+    """A round of the history.
+
+    Attributes:
+        regressed: whether a comparison found a regression; such a round counts only if the user accepted it.
+        accepted: whether it is a part of the baseline.
+        pinned: whether drift is tested against it.
+
+    """
+
+    measured: MeasuredRound
+    regressed: bool = False
+    accepted: bool = False
+    pinned: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """The rounds of one suite, in their order."""
+
+    rounds: tuple[JudgedRound, ...] = ()
+
+    @property
+    def accepted(self) -> Sequence[MeasuredRound]:
+        """The accepted rounds."""
+        return [one.measured for one in self.rounds if one.accepted]
+
+    @property
+    def pinned(self) -> Sequence[MeasuredRound]:
+        """The pinned rounds."""
+        return [one.measured for one in self.rounds if one.pinned]
+
+    def extended(self, measured: MeasuredRound, judgements: Iterable[RoundJudgement]) -> "History":
+        """Return the history with one more round, as the comparisons of the suite judged it.
+
+        Without any comparison with accepted rounds, every complete round is accepted.
+        """
+        found = [*judgements]
+        regressed = any(one.conclusion is Conclusion.REGRESSION for one in found)
+        comparable = measured.is_complete and not any(measured.doubts.values()) and all(one.comparable for one in found)
+        added = JudgedRound(measured=measured, regressed=regressed, accepted=comparable and not regressed)
+        starts_anew = added.accepted and any(
+            one.measured.digest != measured.digest for one in self.rounds if one.accepted
+        )
+        earlier = map(_dismissed, self.rounds) if starts_anew else self.rounds
+        return History(rounds=_pinned((*earlier, added)))
+
+    def accept(self, minute: int) -> "History":
+        """Return the history whose baseline starts with the round of that minute, whatever it showed.
+
+        Raises:
+            ValueError: there is no such round, or it lacks runs.
+
+        """
+        index = next((index for index, one in enumerate(self.rounds) if one.measured.minute == minute), None)
+        if index is None:
+            known = ", ".join(str(one.measured.minute) for one in self.rounds) or "none"
+            raise ValueError(f"there is no round {minute}; the rounds are {known}")
+        if not self.rounds[index].measured.is_complete:
+            raise ValueError(f"round {minute} lacks runs; complete it first")
+        later = [replace(one, pinned=False) for one in self.rounds[index + 1 :]]
+        chosen = replace(self.rounds[index], accepted=True, pinned=False)
+        return History(rounds=_pinned((*map(_dismissed, self.rounds[:index]), chosen, *later)))
+
+
+def _dismissed(one: JudgedRound) -> JudgedRound:
+    return replace(one, accepted=False, pinned=False)
+
+
+def _pinned(rounds: tuple[JudgedRound, ...]) -> tuple[JudgedRound, ...]:
+    """Return the rounds with the first accepted ones pinned."""
+    accepted = [one.measured.minute for one in rounds if one.accepted][:PINNED_ROUNDS]
+    return tuple(replace(one, pinned=one.accepted and one.measured.minute in accepted) for one in rounds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrendRow:
+    """One round of a trend.
+
+    Attributes:
+        minute: of the round's start, since the epoch.
+        digest: of what the suite measured; rows of different digests are not to be compared.
+        estimate: geometric mean over the runs of the round, in the unit of the metric: operations or bytes per second,
+            or nanoseconds.
+        interval: the 95 % confidence interval of the estimate in the same unit, from the noise of runs within all
+            rounds of the trend; it does not contain noise between rounds. None if no round has two runs.
+        accepted: whether the round is a part of the baseline.
+        pinned: whether drift is tested against it.
+        regressed: whether a comparison found a regression in the round, maybe at another point.
+        changes: what changed since the round before that has this point: its identity, versions such as
+            `ceph.versions` and `kernel`, the hardware, and `nodes` (lists of names). Empty if nothing did.
+
+    """
+
+    minute: int
+    digest: str
+    estimate: float
+    interval: tuple[float, float] | None
+    accepted: bool
+    pinned: bool
+    regressed: bool
+    changes: Sequence[Difference]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trend:
+    """One quantity over the rounds that have numbers of it."""
+
+    quantity: Quantity
+    rows: Sequence[TrendRow]
+
+
+def trends_of(rounds: Sequence[JudgedRound]) -> list[Trend]:
+    """Return the trends of all quantities of rounds in the order of time, in the order of their first appearance."""
+    quantities = dict.fromkeys(quantity for one in rounds for quantity in one.measured.values)
+    changes = _changes(rounds)
+    return [Trend(quantity=quantity, rows=_rows(quantity, rounds, changes)) for quantity in quantities]
+
+
+_Changes = Mapping[tuple[str, str], Sequence[Difference]]
+"""Variant and point -> what changed since the round before that has them."""
+
+
+def _changes(rounds: Sequence[JudgedRound]) -> list[_Changes]:
+    """Return the changes of each round."""
+    found: list[_Changes] = []
+    before: dict[tuple[str, str], Condition] = {}
+    for one in rounds:
+        after = latest_conditions([one.measured])
+        found.append({key: differences_between(before[key], after[key]) for key in after if key in before})
+        before.update(after)
+    return found
+
+
+def _rows(quantity: Quantity, rounds: Sequence[JudgedRound], changes: Sequence[_Changes]) -> list[TrendRow]:
+    known = [
+        (one, series, changed.get((quantity.variant, quantity.point), ()))
+        for one, changed in zip(rounds, changes, strict=True)
+        if (series := one.measured.values.get(quantity))
+    ]
+    noise = noise_within([[*series.values()] for _, series, _ in known])
+    return [_row(one, series, changed, noise) for one, series, changed in known]
+
+
+def _row(one: JudgedRound, series: Series, changed: Sequence[Difference], noise: tuple[float, int]) -> TrendRow:
+    """Return the row of a round; `noise` is the variance of a run and its degrees of freedom."""
+    mean = math.fsum(series.values()) / len(series)
+    variance, freedom = noise
+    half = t_quantile((1 + CONFIDENCE) / 2, freedom) * math.sqrt(variance / len(series)) if freedom else None
+    return TrendRow(
+        minute=one.measured.minute,
+        digest=one.measured.digest,
+        estimate=math.exp(mean),
+        interval=None if half is None else (math.exp(mean - half), math.exp(mean + half)),
+        accepted=one.accepted,
+        pinned=one.pinned,
+        regressed=one.regressed,
+        changes=changed,
+    )

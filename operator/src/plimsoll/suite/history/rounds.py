@@ -1,8 +1,11 @@
 """A measured round of a suite: one value for each run, quantity, point and variant."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pydantic import JsonValue
+
+from plimsoll.api.environment import Environment, TextFact
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.result import BenchmarkResult, Fingerprint, ResultSpec, Trial
 from plimsoll.measure.checks.check import first_few
@@ -12,8 +15,43 @@ from plimsoll.measure.compare.noise import RepeatsDifferError, as_one_run
 from plimsoll.measure.compare.tests import Series, logarithm
 from plimsoll.measure.compare.values import DEFAULT_GATES, Metric, RegressionRule, gates_of, values_of
 from plimsoll.measure.summary import counted
-from plimsoll.plan.fingerprint import DROPPED_IN_PART, differences
-from plimsoll.suite.history.steadiness import changed_during
+from plimsoll.plan.fingerprint import DROPPED_IN_PART, Difference, differences
+
+
+def changed_during(results: Iterable[BenchmarkResult]) -> Iterator[str]:
+    """Yield what changed during a round, from the results of all its runs: sentences with remedies.
+
+    Runs on other nodes may have another kernel without any change, so only runs on the same nodes are compared.
+    """
+    environments = [result.status.environment for result in results]
+    versions = {version for one in environments for version in _ceph_versions(one)}
+    if len(versions) > 1:
+        yield (
+            f"Ceph had several versions during the round ({first_few(sorted(versions))}); measure again after the "
+            "upgrade"
+        )
+    kernels: dict[Sequence[str], set[str]] = {}
+    for one in environments:
+        if one.nodes and one.kernel:
+            kernels.setdefault(one.nodes, set()).add(_text(one.kernel))
+    changed = next((sorted(found) for found in kernels.values() if len(found) > 1), None)
+    if changed:
+        yield f"the kernel of a client changed during the round ({first_few(changed)}); measure again"
+
+
+def _ceph_versions(environment: Environment) -> Iterator[str]:
+    """Yield the versions of Ceph's daemons; several if they differ."""
+    found = environment.ceph.versions if environment.ceph else None
+    if isinstance(found, str):
+        yield found
+    elif found is not None:
+        for counts in found.values():
+            yield from counts
+
+
+def _text(fact: TextFact) -> str:
+    return fact if isinstance(fact, str) else ", ".join(fact)
+
 
 Group = tuple[str, str, Operation, Metric]
 """Variant, workload, operation and metric: what has a mean over points."""
@@ -223,3 +261,90 @@ def _condition(variant: str, combined: BenchmarkResult, results: Sequence[Benchm
         varying=frozenset(one.key for other in known[1:] for one in differences(known[0], other)),
         nodes=frozenset(node for result in results for node in (result.status.environment.nodes or ())),
     )
+
+
+_NAMED = ("ceph.", "kubernetes", "kernel", "plimsoll", "rook.", "volume", "cpu", "processors", "memoryBytes")
+"""Beginnings of keys of the context that are named if they differ; all others may differ from round to round."""
+
+_NODES = "nodes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """What changed from earlier rounds to a later one.
+
+    Attributes:
+        named: such as a new version of Ceph; no obstacle.
+        obstacles: sentences that say what makes the rounds incomparable.
+
+    """
+
+    named: Sequence[Difference] = ()
+    obstacles: Sequence[str] = ()
+
+
+def changes_since(earlier: Sequence[MeasuredRound], judged: MeasuredRound) -> Changes:
+    """Return what changed since earlier rounds of the same digest, in their order.
+
+    Each point is compared with the last of these rounds that has numbers of it.
+    """
+    before = latest_conditions(earlier)
+    pairs = [(before[one.variant, one.point], one) for one in judged.conditions if (one.variant, one.point) in before]
+    found: list[Difference] = []
+    for pair in pairs:
+        found += [one for one in differences_between(*pair) if one not in found]
+    return Changes(
+        named=[one for one in found if one.part == "context" and one.key != _NODES],
+        obstacles=[
+            *(_differs(one) for one in found if one.part == "identity"),
+            *_unknown([theirs.point for ours, theirs in pairs if not (ours.fingerprint and theirs.fingerprint)]),
+            *(_other_nodes(one) for one in found if one.key == _NODES),
+        ],
+    )
+
+
+def latest_conditions(rounds: Sequence[MeasuredRound]) -> Mapping[tuple[str, str], Condition]:
+    """Return the last known condition of each variant and point."""
+    return {(one.variant, one.point): one for measured in rounds for one in measured.conditions}
+
+
+def differences_between(before: Condition, after: Condition) -> list[Difference]:
+    """Return what changed at a point: its identity, versions, the hardware, and nodes (`nodes`, lists of names).
+
+    What already differs between the runs of one of the rounds is omitted, such as the name of a volume.
+    """
+    found: list[Difference] = []
+    if before.fingerprint and after.fingerprint:
+        found = [
+            one
+            for one in differences(before.fingerprint, after.fingerprint)
+            if one.part == "identity"
+            or (one.key.startswith(_NAMED) and one.key not in before.varying and one.key not in after.varying)
+        ]
+    if before.nodes != after.nodes:
+        ours, theirs = _names(before), _names(after)
+        found.append(Difference(part="context", key=_NODES, baseline=ours, candidate=theirs))
+    return found
+
+
+def _names(condition: Condition) -> JsonValue:
+    return [*sorted(condition.nodes)]
+
+
+def _differs(difference: Difference) -> str:
+    change = f"{difference.baseline} -> {difference.candidate}"
+    return f"{difference.key} differs from the accepted rounds ({change}); restore it, or accept this round"
+
+
+def _unknown(points: Sequence[str]) -> Iterator[str]:
+    if points:
+        yield f"without fingerprints, nothing shows that conditions are the same: {first_few([*dict.fromkeys(points)])}"
+
+
+def _other_nodes(difference: Difference) -> str:
+    before, after = (_listed(names) for names in (difference.baseline, difference.candidate))
+    return f"clients ran on other nodes ({before} -> {after}); select the same nodes, or accept this round"
+
+
+def _listed(names: JsonValue) -> str:
+    return first_few([str(name) for name in names]) or "unknown" if isinstance(names, list) else "unknown"

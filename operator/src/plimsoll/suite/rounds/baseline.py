@@ -6,9 +6,14 @@ until the new one is established; naming one of its rounds in the annotation bri
 
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from datetime import datetime
 
-from plimsoll.api.suite_status import PINNED_ROUNDS, RoundVerdict
-from plimsoll.suite.rounds.state import JUDGED, EndedRound, State
+from plimsoll.api.names import GROUP
+from plimsoll.api.reasons.entry import Severity
+from plimsoll.api.suite import BenchmarkSuite
+from plimsoll.api.suite_status import MAX_ANNOTATION_CHARACTERS, PINNED_ROUNDS, Cause, RoundVerdict
+from plimsoll.suite.rounds.actions import Emit
+from plimsoll.suite.rounds.observed import JUDGED, EndedRound, Observed, State
 
 _ESTABLISHED = 3
 """Accepted rounds with which a baseline is established. Fewer do not show how much rounds differ without a change."""
@@ -91,3 +96,69 @@ def _is_established(state: State) -> bool:
     newer = [one for one in state.ended if one.accepted and one.minute > state.since]
     has_older = any(one.accepted and one.minute <= state.since for one in state.ended)
     return len(newer) + has_older >= _ESTABLISHED
+
+
+REQUEST_ROUND = f"{GROUP}/request-round"
+"""Annotation: each new text requests a round."""
+
+_MAX_VERSION = 256
+"""Maximum length of a version in the API."""
+
+
+def cause_due(seen: Observed, suite: BenchmarkSuite, state: State, due: datetime | None) -> Cause | None:
+    """Return why a round is due, the first cause of several; None if none is. `due` is a schedule time."""
+    if seen.suite.specification.digest != state.digest:
+        return Cause.CHANGE
+    if text_of(seen, REQUEST_ROUND) not in {"", state.requested}:
+        return Cause.REQUESTED
+    if due is not None:
+        return Cause.SCHEDULED
+    if suite.spec.triggers.ceph_version and has_other_version(seen, state):
+        return Cause.CEPH_VERSION
+    return None
+
+
+def has_other_version(seen: Observed, state: State) -> bool:
+    """Whether the cluster has another version of Ceph than the last round found."""
+    version = version_of(seen)
+    return bool(version and state.ceph_version and version != state.ceph_version)
+
+
+def version_of(seen: Observed) -> str:
+    """Return the version of Ceph, as far as the status remembers it; empty if unknown."""
+    return seen.ceph_version[:_MAX_VERSION]
+
+
+def text_of(seen: Observed, annotation: str) -> str:
+    """Return the text of an annotation, as far as the status remembers it; empty if absent."""
+    return seen.suite.annotations.get(annotation, "")[:MAX_ANNOTATION_CHARACTERS]
+
+
+ACCEPT_ROUND = f"{GROUP}/accept-round"
+"""Annotation: the minute of a round. Earlier rounds are no longer a baseline; naming one of them brings them back."""
+
+
+def accepted(seen: Observed, state: State) -> tuple[State, tuple[Emit, ...]]:
+    """Return the state after handling the annotation, with an event if it cannot be followed.
+
+    An annotation that names the active round waits until the round has ended.
+    """
+    text = text_of(seen, ACCEPT_ROUND)
+    if text in {"", state.accepted} or (state.active is not None and text == str(state.active.minute)):
+        return state, ()
+    state = replace(state, accepted=text)
+    chosen = next((one for one in state.ended if str(one.minute) == text and one.is_acceptable), None)
+    if chosen is None:
+        return state, (_unknown(text, state),)
+    message = f"round {chosen.minute} is accepted: later rounds are compared with it and its successors"
+    return with_baseline(state, chosen), (Emit(severity=Severity.NORMAL, reason="RoundAccepted", message=message),)
+
+
+def _unknown(text: str, state: State) -> Emit:
+    rounds = ", ".join(str(one.minute) for one in state.ended if one.is_acceptable)
+    remedy = f"these can be accepted: {rounds}" if rounds else "no round can be accepted yet"
+    message = (
+        f"annotation {ACCEPT_ROUND}: {text!r} is not the minute of a round that was evaluated with all of its runs; "
+        f"{remedy}"
+    )
+    return Emit(severity=Severity.WARNING, reason="RoundUnknown", message=message)

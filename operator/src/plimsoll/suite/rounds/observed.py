@@ -1,17 +1,264 @@
 """What a decision about a suite depends on."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar
+from zoneinfo import ZoneInfo
 
+from cronsim import CronSim
+from pydantic import JsonValue
+
+from plimsoll.api.errors import Problem, SpecError
 from plimsoll.api.names import SuiteConditionType
+from plimsoll.api.schedule import Schedule
 from plimsoll.api.status import SuiteCondition
-from plimsoll.api.suite_status import ComparisonOutcome, HypothesisResult, RoundVerdict
+from plimsoll.api.suite import BenchmarkSuite, decode_suite
+from plimsoll.api.suite_status import (
+    MAX_OUTCOMES,
+    Cause,
+    ComparisonOutcome,
+    ComparisonVerdict,
+    HypothesisOutcome,
+    HypothesisResult,
+    RoundVerdict,
+)
+from plimsoll.plan.document import Plan
+from plimsoll.plan.estimate import estimate
+from plimsoll.suite.children import measured_digest, questions_digest, suite_digest, variant_plans
+from plimsoll.suite.merging import variant_spec
 from plimsoll.suite.rounds.actions import Judge
-from plimsoll.suite.rounds.specification import Specification
-from plimsoll.suite.rounds.state import State
+
+T = TypeVar("T")
+
+_COMPARISONS = (ComparisonVerdict.REGRESSION, ComparisonVerdict.INCONCLUSIVE, ComparisonVerdict.NO_REGRESSION)
+_HYPOTHESES = (HypothesisOutcome.REFUTED, HypothesisOutcome.UNDECIDED, HypothesisOutcome.HELD)
+"""From the worst one on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcomes(Generic[T]):
+    """The worst outcomes, in order.
+
+    Attributes:
+        left_out: number of further ones.
+
+    """
+
+    shown: tuple[T, ...] = ()
+    left_out: int = 0
+
+
+def worst_comparisons(found: Iterable[ComparisonOutcome]) -> Outcomes[ComparisonOutcome]:
+    """Return the outcomes by verdict, and of each verdict those with the largest loss first."""
+    return _cut(sorted(found, key=lambda one: (_COMPARISONS.index(one.verdict), one.estimate or 0.0)))
+
+
+def worst_hypotheses(found: Iterable[HypothesisResult]) -> Outcomes[HypothesisResult]:
+    """Return the results by verdict, otherwise in their order."""
+    return _cut(sorted(found, key=lambda one: _HYPOTHESES.index(one.verdict)))
+
+
+def _cut(ordered: list[T]) -> Outcomes[T]:
+    return Outcomes(shown=tuple(ordered[:MAX_OUTCOMES]), left_out=max(0, len(ordered) - MAX_OUTCOMES))
+
+
+JUDGED = frozenset({RoundVerdict.NO_REGRESSION, RoundVerdict.REGRESSED, RoundVerdict.INCONCLUSIVE})
+"""Verdicts of rounds whose results were evaluated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActiveRound:
+    """The round that is being measured.
+
+    Attributes:
+        minute: identity of the round: minutes since the epoch at its start, or more if another round had that minute.
+        done: number of turns that are over, because their run finished or was deleted.
+        total: number of turns.
+        current: name of the run of the next turn, created or not; empty after the last one.
+        uid: of that run once it has been seen; empty before.
+
+    """
+
+    minute: int
+    seed: int
+    cause: Cause
+    started: datetime
+    done: int = 0
+    total: int
+    current: str = ""
+    uid: str = ""
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether all turns are over."""
+        return self.done >= self.total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedRound:
+    """A former round.
+
+    Attributes:
+        complete: whether all of its runs have numbers, and were evaluated; no other round can be accepted.
+        accepted: whether later rounds may be compared with it.
+        pinned: whether it is kept to test for slow drift.
+        former: whether it was a part of the baseline until another one replaced it, which is not established yet.
+        digest: of what it measured.
+        environment: versions that it was measured with, by name.
+        counts: number of comparisons by verdict.
+
+    """
+
+    minute: int
+    cause: Cause
+    started: datetime
+    ended: datetime
+    verdict: RoundVerdict
+    digest: str
+    complete: bool = False
+    accepted: bool = False
+    pinned: bool = False
+    former: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def is_acceptable(self) -> bool:
+        """Whether a user may accept it."""
+        return self.complete and self.verdict in JUDGED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """The memory of a suite.
+
+    Attributes:
+        digest: of what the last round measures; empty before the first one, and after a superseded one.
+        requested: the last handled text of the annotation that requests a round.
+        requested_minute: of the round that answered it, whatever its cause; 0 if none did, or if it is unknown.
+        accepted: the last handled text of the annotation that accepts a round.
+        next_time: next schedule time; in the past while its round cannot start yet. None without a schedule.
+        last_time: last schedule time that a round answered.
+        ceph_version: the version that the last round found, or the first one seen; empty if unknown.
+        abandoned: name of a run of an abandoned round that may load the storage; empty if none may.
+        ended: former rounds, newest first.
+        first: minute of the round that a user accepted last; 0 if none was accepted.
+        since: minute of the newest round when the present baseline replaced another one; 0 for the first baseline.
+        dropped: minutes of rounds that are no longer kept, newest first; nothing else names runs to delete.
+        comparisons: outcomes of the last evaluated round, as many as the status has.
+        hypotheses: the same.
+
+    """
+
+    digest: str = ""
+    requested: str = ""
+    requested_minute: int = 0
+    accepted: str = ""
+    next_time: datetime | None = None
+    last_time: datetime | None = None
+    ceph_version: str = ""
+    active: ActiveRound | None = None
+    abandoned: str = ""
+    ended: tuple[EndedRound, ...] = ()
+    first: int = 0
+    since: int = 0
+    dropped: tuple[int, ...] = ()
+    comparisons: Outcomes[ComparisonOutcome] = field(default_factory=Outcomes)
+    hypotheses: Outcomes[HypothesisResult] = field(default_factory=Outcomes)
+
+
+_LARGEST_CLOCK_CHANGE = timedelta(hours=25)
+"""Source: time zone database; Samoa skipped a whole day in 2011."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Times:
+    """The times of a valid schedule."""
+
+    cron: str
+    zone: ZoneInfo
+
+    def first_after(self, moment: datetime) -> datetime:
+        """Return the first time after a moment, in UTC."""
+        return next(time for time in self._times(moment) if time > moment)
+
+    def last_until(self, moment: datetime) -> datetime:
+        """Return the last time that is not after a moment, in UTC."""
+        # CronSim calculates in local time: it starts behind a possible clock change, as it might skip a time otherwise.
+        start = moment + _LARGEST_CLOCK_CHANGE
+        return next(time for time in self._times(start, reverse=True) if time <= moment)
+
+    def _times(self, start: datetime, *, reverse: bool = False) -> Iterator[datetime]:
+        for time in CronSim(self.cron, start.astimezone(self.zone), reverse=reverse):
+            yield time.astimezone(UTC)
+
+
+def times_of(schedule: Schedule) -> Times:
+    """Return the times of a schedule, which its model has checked."""
+    return Times(cron=schedule.cron, zone=ZoneInfo(schedule.time_zone))
+
+
+MAX_TRIALS = 10_000
+"""Planned trials of a round: evaluating more could take more memory than the chart gives to the operator by default.
+
+On one machine there is no such limit.
+"""
+
+_ANY_SEED = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Specification:
+    """What a suite asks for.
+
+    Attributes:
+        suite: the decoded suite; None if it is invalid.
+        times: those of the schedule; None without one, and if the suite is invalid.
+        digest: of what it measures; empty if it is invalid.
+        questions: digest of what its results are to show; the same.
+        measures: digest of what the run of each variant measures, by the variant's name; empty if it is invalid.
+        problem: why it is invalid, one line for each field; empty if it is valid.
+
+    """
+
+    suite: BenchmarkSuite | None
+    times: Times | None = None
+    digest: str = ""
+    questions: str = ""
+    measures: Mapping[str, str] = field(default_factory=dict)
+    problem: str = ""
+
+
+def read_specification(document: JsonValue) -> Specification:
+    """Return the specification of a suite as stored, after planning every variant. It plans for tens of ms."""
+    try:
+        suite = decode_suite(document)
+        plans = variant_plans(suite, seed=_ANY_SEED)
+    except SpecError as error:
+        return Specification(suite=None, problem=str(error))
+    if problem := size_problem(suite.spec.repeat, plans.values()):
+        return Specification(suite=None, problem=str(Problem(field="spec", remedy=problem)))
+    times = times_of(suite.spec.schedule) if suite.spec.schedule else None
+    digest, questions = suite_digest(suite.spec), questions_digest(suite.spec)
+    measures = {one.name: measured_digest(variant_spec(suite.spec.run, one)) for one in suite.spec.variants}
+    return Specification(suite=suite, times=times, digest=digest, questions=questions, measures=measures)
+
+
+def size_problem(repeat: int, plans: Iterable[Plan]) -> str:
+    """Return why the operator cannot evaluate rounds of these variants, and the remedy; empty if it can."""
+    of_variants = [estimate(plan).trials for plan in plans]
+    trials = sum(of_variants) * repeat
+    if trials <= MAX_TRIALS:
+        return ""
+    variants = f"{len(of_variants)} variant{'s' * (len(of_variants) > 1)}"
+    return (
+        f"a round would have {trials:,} trials: {sum(of_variants):,} in {variants} (points times repetitions), times "
+        f"repeat {repeat}; the operator evaluates at most {MAX_TRIALS:,}: lower repeat or repetitions, measure fewer "
+        "points, or divide the suite"
+    )
+
 
 _LARGEST_CORRECTION = timedelta(days=1)
 """The minute of a round is later than the clock by at most this much, after the clock was set back."""
@@ -78,7 +325,7 @@ class OwnedRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class RunRefusal:
     """The API server refused to create a run, definitely (see `REFUSAL_CODES`), or another run has its name.
 
     Attributes:
@@ -168,7 +415,7 @@ class Unanswered:
     """
 
 
-Outcome = Found | Absent | Deleted | Refusal | Checked | Judgement | Unanswered
+Outcome = Found | Absent | Deleted | RunRefusal | Checked | Judgement | Unanswered
 
 REFUSAL_CODES = frozenset({400, 403, 404, 405, 413, 422})
 """HTTP status of definite refusals. A 409 of `CreateRun` needs `GetRun`'s answer: whose run has the name?"""
@@ -190,7 +437,7 @@ class Memory:
 
     judgement: Judgement | None = None
     checked: Checked | None = None
-    refusal: Refusal | None = None
+    refusal: RunRefusal | None = None
     found: Mapping[str, OwnedRun] = field(default_factory=dict)
     absent: frozenset[str] = frozenset()
     deleting: frozenset[str] = frozenset()
@@ -211,9 +458,9 @@ class Memory:
                 return self
         return self._with_answer(outcome)
 
-    def _with_answer(self, outcome: Refusal | Checked | Judgement) -> "Memory":
+    def _with_answer(self, outcome: RunRefusal | Checked | Judgement) -> "Memory":
         match outcome:
-            case Refusal():
+            case RunRefusal():
                 return replace(self, refusal=outcome)
             case Checked():
                 return replace(self, checked=outcome)

@@ -1,20 +1,235 @@
 """What has happened to a suite since its status was written."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
+from plimsoll.api.reasons.entry import Severity
+from plimsoll.api.status import format_time
 from plimsoll.api.suite import BenchmarkSuite
-from plimsoll.api.suite_status import Cause
-from plimsoll.suite.rounds.accepting import accepted
-from plimsoll.suite.rounds.actions import Emit
-from plimsoll.suite.rounds.causes import cause_due, version_of
-from plimsoll.suite.rounds.children import advanced
-from plimsoll.suite.rounds.ending import ended, superseded
-from plimsoll.suite.rounds.keeping import kept, lost_runs, without_abandoned
-from plimsoll.suite.rounds.observed import Observed
-from plimsoll.suite.rounds.opening import opened
-from plimsoll.suite.rounds.state import State
-from plimsoll.suite.rounds.timing import timing_of
-from plimsoll.suite.rounds.turns import members_of
+from plimsoll.api.suite_status import Cause, RoundVerdict
+from plimsoll.suite.children import child_name, turns_of
+from plimsoll.suite.rounds.actions import Emit, Judge, RoundRuns, RunVersion
+from plimsoll.suite.rounds.baseline import REQUEST_ROUND, accepted, cause_due, text_of, version_of
+from plimsoll.suite.rounds.observed import (
+    ActiveRound,
+    EndedRound,
+    Judgement,
+    Observed,
+    OwnedRun,
+    State,
+    Times,
+    worst_comparisons,
+    worst_hypotheses,
+)
+from plimsoll.suite.rounds.turns import Member, advanced, kept, lost_runs, members_of, without_abandoned
+
+_LARGEST_CORRECTION = timedelta(days=1)
+"""A clock that is set back by less does not repeat a round. After more, the later time was an error."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """The schedule now.
+
+    Attributes:
+        state: with the next schedule time.
+        due: the schedule time that a round has to answer; None if none is.
+        events: about a missed one.
+
+    """
+
+    state: State
+    due: datetime | None = None
+    events: tuple[Emit, ...] = ()
+
+
+def timing_of(seen: Observed, state: State) -> Timing:
+    """Return the schedule time that is due: of several, the last one, unless it is too old.
+
+    It was due when its time came, so a schedule that is added or changed never makes a former time due.
+    """
+    suite, times = seen.suite.specification.suite, seen.suite.specification.times
+    if suite is None or suite.spec.schedule is None or times is None:
+        return Timing(state=replace(state, next_time=None))
+    planned = replace(state, next_time=_next_time(times, state, seen.now))
+    if state.next_time is None or state.next_time > seen.now:
+        return Timing(state=planned)
+    last = times.last_until(seen.now)
+    if last < state.next_time:
+        return Timing(state=planned)
+    deadline = suite.spec.schedule.starting_deadline_seconds
+    if deadline is not None and seen.now - last > timedelta(seconds=deadline):
+        return Timing(state=planned, events=() if suite.spec.suspend else (_missed(last, deadline),))
+    return Timing(state=state, due=last)
+
+
+def answered(seen: Observed, state: State, due: datetime | None) -> State:
+    """Return the state after a round has answered the schedule time that was due."""
+    times = seen.suite.specification.times
+    if due is None or times is None:
+        return state
+    state = replace(state, last_time=due)
+    return replace(state, next_time=_next_time(times, state, seen.now))
+
+
+def _next_time(times: Times, state: State, now: datetime) -> datetime:
+    last = state.last_time
+    is_ahead = last is not None and now < last < now + _LARGEST_CORRECTION
+    return times.first_after(last if last is not None and is_ahead else now)
+
+
+def _missed(time: datetime, deadline: int) -> Emit:
+    message = (
+        f"no round started at {format_time(time)} or in the {deadline} s after it, because another one was active or "
+        "the operator was not running; raise spec.schedule.startingDeadlineSeconds to start late"
+    )
+    return Emit(severity=Severity.WARNING, reason="ScheduleMissed", message=message)
+
+
+_SECONDS_PER_MINUTE = 60
+
+_BECAUSE = {
+    Cause.CHANGE: "what the suite measures has changed",
+    Cause.REQUESTED: f"annotation {REQUEST_ROUND} requests it",
+    Cause.SCHEDULED: "its time has come",
+    Cause.CEPH_VERSION: "the version of Ceph has changed",
+}
+
+
+def next_minute(seen: Observed, state: State) -> int:
+    """Return the minute of a round that starts now: later than that of every known round, whatever the clock does."""
+    known = [one.minute for one in state.ended] + [run.minute for run in seen.runs if not run.is_ahead]
+    known += [state.active.minute] if state.active else []
+    return max(int(seen.now.timestamp()) // _SECONDS_PER_MINUTE, *(minute + 1 for minute in known), 0)
+
+
+def opened(
+    seen: Observed, suite: BenchmarkSuite, state: State, cause: Cause, due: datetime | None
+) -> tuple[State, Emit]:
+    """Return the state with a new round, which answers everything that is due, and the event about it."""
+    minute = next_minute(seen, state)
+    turns = turns_of(suite.spec, minute)
+    total, first = len(turns), child_name(suite, turns[0], minute, seen.suite.uid)
+    active = ActiveRound(minute=minute, seed=minute, cause=cause, started=seen.now, total=total, current=first)
+    is_requested = text_of(seen, REQUEST_ROUND) not in {"", state.requested}
+    state = replace(
+        answered(seen, state, due),
+        active=active,
+        digest=seen.suite.specification.digest,
+        requested=text_of(seen, REQUEST_ROUND) if is_requested else state.requested,
+        requested_minute=minute if is_requested else state.requested_minute,
+        ceph_version=version_of(seen) or state.ceph_version,
+    )
+    message = f"round {minute} of {total} run{'s' * (total > 1)} started, because {_BECAUSE[cause]}"
+    return state, Emit(severity=Severity.NORMAL, reason="RoundStarted", message=message)
+
+
+_HARMLESS = frozenset({RoundVerdict.NO_REGRESSION, RoundVerdict.SUPERSEDED})
+
+
+def runs_by_variant(members: Sequence[Member]) -> Mapping[str, tuple[RunVersion, ...]]:
+    """Return the runs with numbers, by the name of every variant."""
+    found: dict[str, tuple[RunVersion, ...]] = {member.turn.variant: () for member in members}
+    for member in members:
+        if member.run is not None and member.run.is_finished and member.run.succeeded:
+            found[member.turn.variant] += (_version(member.run),)
+    return found
+
+
+def judgement_request(seen: Observed, state: State, active: ActiveRound, members: Sequence[Member]) -> Judge:
+    """Return the request to evaluate the active round."""
+    return Judge(
+        round=RoundRuns(minute=active.minute, digest=state.digest, runs=runs_by_variant(members)),
+        baseline=tuple(_data(seen, one, members) for one in reversed(state.ended) if one.accepted),
+        pinned=tuple(one.minute for one in reversed(state.ended) if one.pinned),
+        questions=seen.suite.specification.questions,
+    )
+
+
+def _data(seen: Observed, earlier: EndedRound, members: Sequence[Member]) -> RoundRuns:
+    """Return the data of an earlier round. Users may make runs that are none of its turns; these do not count."""
+    runs: dict[str, tuple[RunVersion, ...]] = {member.turn.variant: () for member in members}
+    suite, uid = seen.suite.specification.suite, seen.suite.uid
+    turns = {child_name(suite, member.turn, earlier.minute, uid) for member in members} if suite else set()
+    for run in sorted(seen.runs, key=lambda one: one.name):
+        if run.name in turns and run.is_finished and run.succeeded:
+            runs[run.variant] = (*runs[run.variant], _version(run))
+    return RoundRuns(minute=earlier.minute, digest=earlier.digest, runs=runs)
+
+
+def _version(run: OwnedRun) -> RunVersion:
+    return RunVersion(name=run.name, uid=run.uid)
+
+
+def ended(seen: Observed, state: State, active: ActiveRound, members: Sequence[Member]) -> tuple[State, Emit] | None:
+    """Return the state after a measured round, and the event; None while the round has to be evaluated.
+
+    Without any numbers there is nothing to evaluate. A judgement counts if it is of the data that the round has now.
+    """
+    runs = runs_by_variant(members)
+    if not any(runs.values()):
+        return _closed(seen, state, active, RoundVerdict.FAILED, f"none of its {active.total} runs has numbers")
+    judged = seen.memory.judgement
+    if judged is None or judged.request != judgement_request(seen, state, active, members):
+        return None
+    missing = active.total - sum(map(len, runs.values()))
+    verdict = _verdict(judged.verdict, runs, missing)
+    comparisons, hypotheses = worst_comparisons(judged.comparisons), worst_hypotheses(judged.hypotheses)
+    state = replace(state, comparisons=comparisons, hypotheses=hypotheses)
+    message = f"{missing} of its {active.total} runs have no numbers; {judged.message}" if missing else judged.message
+    state, event = _closed(seen, state, active, verdict, message, judged)
+    return (state, event) if missing else (_completed(state, judged), event)
+
+
+def superseded(seen: Observed, state: State, active: ActiveRound) -> tuple[State, Emit]:
+    """Return the state after a round that a change made pointless, and the event.
+
+    Nothing counts as measured then: also a change back to what the round measured starts another one. Its current run
+    may load the storage, unless it could not be created because another one has its name.
+    """
+    message = f"what the suite measures changed after {active.done} of {active.total} runs"
+    state, event = _closed(seen, state, active, RoundVerdict.SUPERSEDED, message)
+    refusal = seen.memory.refusal
+    is_taken = refusal is not None and refusal.name == active.current and refusal.is_taken and not active.uid
+    return replace(state, abandoned="" if is_taken else active.current, digest=""), event
+
+
+def _verdict(judged: RoundVerdict, runs: Mapping[str, tuple[RunVersion, ...]], missing: int) -> RoundVerdict:
+    """Return the verdict of a round. Runs without numbers cannot hide a regression, nor prove that there is none."""
+    if judged is RoundVerdict.REGRESSED or not missing:
+        return judged
+    return RoundVerdict.INCONCLUSIVE if all(runs.values()) else RoundVerdict.FAILED
+
+
+def _completed(state: State, judged: Judgement) -> State:
+    """Return the state whose last round has all of its runs. It is accepted if it did not regress."""
+    last, *earlier = state.ended
+    is_accepted = judged.is_acceptable and judged.verdict is not RoundVerdict.REGRESSED
+    return replace(state, ended=(replace(last, complete=True, accepted=is_accepted), *earlier))
+
+
+def _closed(
+    seen: Observed,
+    state: State,
+    active: ActiveRound,
+    verdict: RoundVerdict,
+    message: str,
+    judged: Judgement | None = None,
+) -> tuple[State, Emit]:
+    record = EndedRound(
+        minute=active.minute,
+        cause=active.cause,
+        started=active.started,
+        ended=seen.now,
+        verdict=verdict,
+        digest=state.digest,
+        environment=judged.environment if judged else {},
+        counts=judged.counts if judged else {},
+    )
+    severity = Severity.NORMAL if verdict in _HARMLESS else Severity.WARNING
+    event = Emit(severity=severity, reason=f"Round{verdict}", message=f"round {active.minute}: {message}")
+    return replace(state, active=None, ended=(record, *state.ended)), event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

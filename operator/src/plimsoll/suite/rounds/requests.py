@@ -2,16 +2,29 @@
 
 from datetime import datetime, timedelta
 
+from plimsoll.api.names import SuiteConditionType
+from plimsoll.api.reasons.suites import SuiteReason
 from plimsoll.api.suite import BenchmarkSuite
 from plimsoll.suite.rounds.actions import CreateRun, DeleteRun, DryRun, GetRun, Request
-from plimsoll.suite.rounds.children import next_member, unconfirmed_name
-from plimsoll.suite.rounds.ending import judgement_request
-from plimsoll.suite.rounds.keeping import abandoned_run, lost_runs, obsolete_run
-from plimsoll.suite.rounds.observed import Checked, Observed, Refusal
-from plimsoll.suite.rounds.opening import next_minute
-from plimsoll.suite.rounds.progress import Progress, is_checked, is_loaded, measures_digest
-from plimsoll.suite.rounds.state import ActiveRound, State
-from plimsoll.suite.rounds.turns import members_of, run_object, variant_objects
+from plimsoll.suite.rounds.observed import ActiveRound, Checked, Observed, RunRefusal, State
+from plimsoll.suite.rounds.progress import (
+    Progress,
+    is_checked,
+    is_loaded,
+    judgement_request,
+    measures_digest,
+    next_minute,
+)
+from plimsoll.suite.rounds.turns import (
+    abandoned_run,
+    lost_runs,
+    members_of,
+    next_member,
+    obsolete_run,
+    run_object,
+    unconfirmed_name,
+    variant_objects,
+)
 
 _RECHECK = timedelta(minutes=5)
 """Pause between two dry runs of a refused variant: what refuses it may have been changed."""
@@ -51,7 +64,7 @@ def pause_seconds(seen: Observed, request: Request) -> float:
     return 0
 
 
-def refusal_of(seen: Observed, request: Request | None) -> Refusal | None:
+def refusal_of(seen: Observed, request: Request | None) -> RunRefusal | None:
     """Return the refusal of a request that was made before; None if it was not refused."""
     refusal = seen.memory.refusal
     is_same = isinstance(request, CreateRun | GetRun) and refusal is not None and refusal.name == request.name
@@ -94,3 +107,32 @@ def _remaining(seen: Observed, since: datetime, pause: timedelta) -> float:
     """Return the rest of a pause. A clock that was set back ends it."""
     passed = seen.now - since
     return (pause - passed).total_seconds() if timedelta() <= passed < pause else 0
+
+
+_PATIENCE = timedelta(minutes=10)
+"""A run that has not ended after so long may never end, so somebody has to look after it."""
+
+
+def blocking_run(seen: Observed, progress: Progress) -> str:
+    """Return the name of the run that the next run of a due or active round waits for; empty if it waits for none."""
+    suite, state = seen.suite.specification.suite, progress.state
+    if suite is None or suite.spec.suspend:
+        return ""
+    active = state.active
+    if active is None:
+        name = next((run.name for run in seen.unfinished), state.abandoned)
+        return name if progress.waiting is not None else ""
+    if active.is_measured or active.uid:
+        return ""
+    return next((run.name for run in seen.unfinished if run.name != active.current), "")
+
+
+def is_overdue(seen: Observed) -> bool:
+    """Whether the status has said for long enough that the suite waits for a run."""
+    before = seen.suite.conditions
+    stalled, reconciling = (before.get(kind) for kind in (SuiteConditionType.STALLED, SuiteConditionType.RECONCILING))
+    if stalled is not None and stalled.reason == SuiteReason.WAITING_FOR_RUN:
+        return True
+    if reconciling is None or reconciling.reason != SuiteReason.WAITING_FOR_RUN:
+        return False
+    return seen.now - datetime.fromisoformat(reconciling.last_transition_time) >= _PATIENCE

@@ -5,11 +5,10 @@ from collections.abc import Iterator, Mapping
 from plimsoll.api.names import SuiteConditionType
 from plimsoll.api.reasons.suites import SUITE_TABLE, SuiteReason
 from plimsoll.suite.rounds.actions import LONGEST_WAIT_SECONDS, Action, CreateRun, Decision, Emit, PatchStatus
-from plimsoll.suite.rounds.conditions import Fact, facts_of
 from plimsoll.suite.rounds.observed import Observed
 from plimsoll.suite.rounds.progress import Progress, progress_of
 from plimsoll.suite.rounds.requests import pause_seconds, request_of
-from plimsoll.suite.rounds.status import is_written, status_of
+from plimsoll.suite.rounds.status import Fact, facts_of, is_written, status_of
 
 
 def step(seen: Observed) -> Decision:

@@ -1,15 +1,17 @@
 """The turns of a round, and the runs that measure them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 
 from plimsoll.api.names import API_VERSION, GROUP, RUN_KIND, SUITE_KIND
 from plimsoll.api.suite import BenchmarkSuite
+from plimsoll.api.suite_status import MAX_DROPPED, PINNED_ROUNDS, UNUSABLE_ROUNDS, RoundVerdict
 from plimsoll.suite.children import Turn, child_name, turns_of
 from plimsoll.suite.merging import variant_spec
 from plimsoll.suite.rounds.actions import Object
-from plimsoll.suite.rounds.observed import Observed, OwnedRun, Suite
-from plimsoll.suite.rounds.state import ActiveRound
+from plimsoll.suite.rounds.baseline import decisive_round, settled
+from plimsoll.suite.rounds.observed import JUDGED, ActiveRound, Observed, OwnedRun, State, Suite
 
 LABEL_SUITE = f"{GROUP}/suite"
 LABEL_VARIANT = f"{GROUP}/variant"
@@ -80,3 +82,122 @@ def _owner_reference(owner: Suite) -> Object:
         "controller": True,
         "blockOwnerDeletion": True,
     }
+
+
+def advanced(seen: Observed, active: ActiveRound, members: Sequence[Member]) -> ActiveRound:
+    """Return the round after all turns that are over."""
+    while not active.is_measured:
+        member = members[active.done]
+        was_seen = active.current == member.name and bool(active.uid)
+        if member.run is None and not (was_seen and member.name in seen.memory.absent):
+            return active if was_seen else replace(active, current=member.name, uid="")
+        if member.run is not None and not member.run.is_finished:
+            return replace(active, current=member.name, uid=member.run.uid)
+        active = replace(active, done=active.done + 1, current="", uid="")
+    return active
+
+
+def next_member(seen: Observed, active: ActiveRound, members: Sequence[Member]) -> Member | None:
+    """Return the turn whose run is to be created; None while any other run of the suite may load the storage.
+
+    If another run has its name, the creation is refused, which names that run.
+    """
+    if active.is_measured or active.uid:
+        return None
+    member = members[active.done]
+    is_loaded = any(run.name != member.name for run in seen.unfinished)
+    return None if is_loaded or member.run is not None else member
+
+
+def unconfirmed_name(seen: Observed, active: ActiveRound, members: Sequence[Member]) -> str:
+    """Return the name of a run that was seen, and that the list lacks or shows as it was before; empty if none is.
+
+    Of a measured round every run is needed, or the certainty that it is gone.
+    """
+    if not active.is_measured:
+        return active.current if active.uid and members[active.done].run is None else ""
+    asked = seen.memory.absent | seen.memory.found.keys()
+    doubtful = (one.name for one in members if one.run is None or not one.run.is_finished)
+    return next((name for name in doubtful if name not in asked), "")
+
+
+def kept(seen: Observed, state: State, keep: int) -> State:
+    """Return the state with the rounds that are needed; all of them while a round is measured against them."""
+    state = settled(state)
+    if state.active is not None:
+        return state
+    needed = _needed(state, keep)
+    dropped = {one.minute for one in state.ended} - needed | {*state.dropped}
+    return replace(
+        state,
+        ended=tuple(one for one in state.ended if one.minute in needed),
+        dropped=_named(seen, dropped),
+    )
+
+
+def _named(seen: Observed, dropped: AbstractSet[int]) -> tuple[int, ...]:
+    """Return the dropped rounds that the status has, newest first.
+
+    Those with runs precede all others: without them it would seem that the status was lost.
+    """
+    having = {run.minute for run in seen.runs}
+    first = sorted(dropped, key=lambda minute: (minute in having, minute), reverse=True)
+    return tuple(sorted(first[:MAX_DROPPED], reverse=True))
+
+
+def _needed(state: State, keep: int) -> AbstractSet[int]:
+    """Return the minutes of the rounds to keep: those that a user, or a later verdict, may need."""
+    usable = [one.minute for one in state.ended if one.verdict in JUDGED]
+    unusable = [one.minute for one in state.ended if one.verdict not in JUDGED]
+    pinned = [one.minute for one in state.ended if one.pinned]
+    former = [one.minute for one in state.ended if one.former]
+    decisive = decisive_round(state)
+    needed = {*usable[:keep], *unusable[:UNUSABLE_ROUNDS], *pinned, *former[-PINNED_ROUNDS:]}
+    return needed | ({decisive.minute} if decisive else set())
+
+
+def lost_runs(seen: Observed, state: State) -> tuple[OwnedRun, ...]:
+    """Return the runs of rounds that are not in the status, those of the oldest first: it was lost, or set back."""
+    return tuple(run for run in _unknown(seen, state) if not run.is_ahead)
+
+
+def strange_runs(seen: Observed, state: State) -> tuple[OwnedRun, ...]:
+    """Return the runs that the suite cannot have created: somebody else named it as their owner."""
+    return tuple(run for run in _unknown(seen, state) if run.is_ahead)
+
+
+def _unknown(seen: Observed, state: State) -> list[OwnedRun]:
+    known = {one.minute for one in state.ended} | {*state.dropped}
+    known |= {state.active.minute} if state.active else set()
+    return sorted((run for run in seen.runs if run.minute not in known), key=_age)
+
+
+def without_abandoned(seen: Observed, state: State) -> State:
+    """Return the state after an abandoned round's run has finished, or the API server did not find it."""
+    is_over = state.abandoned in seen.memory.absent or any(
+        run.name == state.abandoned and run.is_finished for run in seen.runs
+    )
+    return replace(state, abandoned="") if is_over else state
+
+
+def abandoned_run(seen: Observed, state: State) -> OwnedRun | None:
+    """Return an unfinished run of an abandoned round; None if there is none that is not being deleted yet.
+
+    A run of any other round was finished when its round ended: a list that shows it unfinished is old.
+    """
+    abandoned = {one.minute for one in state.ended if one.verdict is RoundVerdict.SUPERSEDED}
+    return _first(run for run in seen.unfinished if run.minute in abandoned)
+
+
+def obsolete_run(seen: Observed, state: State) -> OwnedRun | None:
+    """Return a run of a round that was dropped; None if there is none that is not being deleted yet."""
+    return _first(run for run in seen.runs if run.minute in state.dropped)
+
+
+def _first(runs: Iterable[OwnedRun]) -> OwnedRun | None:
+    left = [run for run in runs if not run.is_deleting]
+    return min(left, key=_age, default=None)
+
+
+def _age(run: OwnedRun) -> tuple[int, str]:
+    return run.minute, run.name

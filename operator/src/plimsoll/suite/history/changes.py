@@ -1,0 +1,449 @@
+"""How the quantities of a round changed since the rounds before it, and which of these changes are significant."""
+
+import math
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from plimsoll.api.suite_status import PINNED_ROUNDS
+from plimsoll.measure.compare.tests import (
+    DOUBT,
+    Assessment,
+    Conclusion,
+    Judgement,
+    Level,
+    LogChange,
+    Prior,
+    Series,
+    by_level,
+    conclude,
+    confirmed,
+    deviations_of,
+    grouped,
+    moments,
+    prior_of,
+    shared_correlation,
+    weight_of_others,
+)
+from plimsoll.measure.compare.values import Metric, RegressionRule, worsening
+from plimsoll.measure.statistics import f_tail
+from plimsoll.suite.history.rounds import Group, MeasuredRound, Quantity
+
+MINIMUM_ROUNDS = 3
+"""Accepted rounds from which on the noise between rounds is known well enough to judge another one."""
+
+_NOT_DIFFERENT = 0.25
+"""From this probability on, differences between rounds are taken to be chance."""
+
+
+def change_between(rounds: Sequence[Sequence[float]], judged: Sequence[float]) -> LogChange:
+    """Return the change from the mean of earlier rounds to a new one, from the logarithms of all runs.
+
+    Its `variances` are those of a run that give the error of these means; `trials` counts runs.
+
+    Raises:
+        ValueError: there are fewer than two earlier rounds, or a round has no run.
+
+    """
+    return step_between(rounds, [judged])
+
+
+def step_between(before: Sequence[Sequence[float]], after: Sequence[Sequence[float]]) -> LogChange:
+    """Return the change from the mean of some rounds to that of others, likewise.
+
+    Raises:
+        ValueError: no side has two rounds, or a round has no run.
+
+    """
+    if max(len(before), len(after)) < 2 or not all(map(len, (before, after, *before, *after))):  # noqa: PLR2004
+        raise ValueError("the noise between rounds shows in at least two rounds on one side, each with a run")
+    ours, theirs = map(_side, (before, after))
+    freedom = len(before) + len(after) - 2
+    expected = math.fsum(side.inverse * (1 - 1 / len(side.means)) for side in (ours, theirs))
+    between = (ours.squares + theirs.squares) / expected, freedom
+    variance, freedom_of_both = _pooled(noise_within([*before, *after]), between)
+    return LogChange(
+        estimate=theirs.mean - ours.mean,
+        variances=(variance * ours.unevenness, variance * theirs.unevenness),
+        trials=(ours.runs, theirs.runs),
+        freedom=freedom_of_both,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Side:
+    """Rounds on one side of a change; all have the same weight, however many runs they have.
+
+    Attributes:
+        runs: their number in all rounds.
+        means: of the rounds.
+        inverse: sum of the inverse numbers of runs, to which the variance of the rounds' means is proportional.
+
+    """
+
+    runs: int
+    means: Sequence[float]
+    inverse: float
+
+    @property
+    def mean(self) -> float:
+        """The mean of the rounds."""
+        return math.fsum(self.means) / len(self.means)
+
+    @property
+    def squares(self) -> float:
+        """The sum of the squared deviations of the rounds' means."""
+        return math.fsum((mean - self.mean) ** 2 for mean in self.means)
+
+    @property
+    def unevenness(self) -> float:
+        """How much larger the squared error of the mean is than if all rounds had the same number of runs."""
+        return self.runs * self.inverse / len(self.means) ** 2
+
+
+def _side(rounds: Sequence[Sequence[float]]) -> _Side:
+    return _Side(
+        runs=sum(map(len, rounds)),
+        means=[math.fsum(runs) / len(runs) for runs in rounds],
+        inverse=math.fsum(1 / len(runs) for runs in rounds),
+    )
+
+
+def noise_within(rounds: Sequence[Sequence[float]]) -> tuple[float, int]:
+    """Return the variance of runs of the same round, and its degrees of freedom; both 0 if no round has two runs."""
+    several = [runs for runs in rounds if len(runs) > 1]
+    freedom = sum(len(runs) - 1 for runs in several)
+    squares = math.fsum(moments(runs)[1] * (len(runs) - 1) for runs in several)
+    return (squares / freedom if freedom else 0.0), freedom
+
+
+def _pooled(within: tuple[float, int], between: tuple[float, int]) -> tuple[float, float]:
+    """Return the variance of a run in a round of its own, and its degrees of freedom."""
+    (inner, inner_freedom), (outer, outer_freedom) = within, between
+    worth = inner_freedom * _agreement(within, between)
+    freedom = worth + outer_freedom
+    return (worth * inner + outer_freedom * outer) / freedom, freedom
+
+
+def _agreement(within: tuple[float, int], between: tuple[float, int]) -> float:
+    """Return how much the noise within rounds says about that between them: from 0 to 1."""
+    (inner, inner_freedom), (outer, outer_freedom) = within, between
+    if not inner_freedom or not inner:
+        return 0.0 if outer or not inner_freedom else 1.0
+    return min(1.0, f_tail(outer / inner, outer_freedom, inner_freedom) / _NOT_DIFFERENT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runs:
+    """The runs of one quantity, as logarithms: of each earlier round, by its minute, and of the judged round."""
+
+    earlier: Mapping[int, Series]
+    judged: Series
+
+    def change(self) -> LogChange:
+        """Return the change of the quantity."""
+        return change_between([[*one.values()] for one in self.earlier.values()], [*self.judged.values()])
+
+    def means(self) -> Series:
+        """Return the mean of each earlier round, by its minute."""
+        return {minute: math.fsum(one.values()) / len(one) for minute, one in self.earlier.items()}
+
+
+def mean_runs(points: Sequence[Runs]) -> Runs:
+    """Return the means over points of the runs that have all of them; the points have the same rounds."""
+    return Runs(
+        earlier={minute: mean_series([one.earlier[minute] for one in points]) for minute in points[0].earlier},
+        judged=mean_series([one.judged for one in points]),
+    )
+
+
+def mean_series(points: Sequence[Series]) -> Series:
+    """Return the mean over points of each run that has all of them."""
+    common = [repeat for repeat in points[0] if all(repeat in series for series in points)]
+    return {repeat: math.fsum(series[repeat] for series in points) / len(points) for repeat in common}
+
+
+def runs_apart(points: Sequence[Runs]) -> list[Runs]:
+    """Return the runs of each point without the part of the noise that the points of a run share."""
+    minutes = [*points[0].earlier]
+    rounds = [*([one.earlier[minute] for one in points] for minute in minutes), [one.judged for one in points]]
+    correlation = shared_correlation([[deviations_of(series) for series in one] for one in rounds])
+    weight = weight_of_others(correlation, len(points))
+    # Of each point: its series in all rounds, the judged one last.
+    apart = zip(*(_without_others(one, weight) for one in rounds), strict=True)
+    return [Runs(earlier=dict(zip(minutes, earlier, strict=True)), judged=judged) for *earlier, judged in apart]
+
+
+def shared_noise(runs: Sequence[Runs]) -> float:
+    """Return the part of the variance between rounds that these have in common, from 0 to 1; 1 if few rounds show it.
+
+    It is the square of the correlation of the means of rounds, less what few of them correlate by chance.
+    """
+    means = [one.means() for one in runs]
+    minutes = [minute for minute in means[0] if all(minute in one for one in means)]
+    if len(minutes) < MINIMUM_ROUNDS:
+        return 1.0
+    correlation = shared_correlation([[deviations_of({minute: one[minute] for minute in minutes}) for one in means]])
+    chance = 2 / ((len(minutes) - 1) * len(means) * (len(means) - 1))
+    return min(1.0, max(0.0, (correlation**2 - chance) / (1 - chance)))
+
+
+def _without_others(points: Sequence[Series], weight: float) -> list[Series]:
+    """Return the runs of each point less the mean of the other points in them, with that weight."""
+    means, number = mean_series(points), len(points)
+    return [
+        {
+            repeat: value - weight * (number * means[repeat] - value) / (number - 1)
+            for repeat, value in series.items()
+            if repeat in means
+        }
+        for series in points
+    ]
+
+
+ALONE = Level(rate=0.009, latency=0.001)
+"""Of the changes of workloads if none has several points."""
+
+MEANS = Level(rate=0.006, latency=0.0005)
+"""Of the mean changes of workloads, if one has several points."""
+
+POINTS = Level(rate=0.003, latency=0.0005)
+"""Of single points among several."""
+
+_USUAL_RUNS = 3
+
+
+class Against(StrEnum):
+    """The earlier rounds that a round is compared with."""
+
+    ACCEPTED = "Accepted"
+    PINNED = "Pinned"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A change of a workload's mean, or of one of its several points, and the judgement of it.
+
+    Attributes:
+        point: name of the point; empty for the mean of `points` points.
+        rounds: number of the earlier rounds.
+
+    """
+
+    against: Against
+    group: Group
+    point: str
+    points: int
+    rounds: int
+    change: LogChange
+    judgement: Judgement
+
+    @property
+    def metric(self) -> Metric:
+        """The metric that changed."""
+        return self.group[3]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Test:
+    """A change to be tested; `own` is it without what other points lend or explain."""
+
+    against: Against
+    group: Group
+    point: str
+    points: int
+    runs: Runs
+    own: LogChange
+
+    @property
+    def metric(self) -> Metric:
+        return self.group[3]
+
+
+def judge_changes(baselines: Mapping[Against, Mapping[Quantity, Runs]], rule: RegressionRule) -> list[Found]:
+    """Judge all changes of a round against these baselines, means first."""
+    groups = {
+        (against, group): {quantity: runs[quantity] for quantity in quantities}
+        for against, runs in baselines.items()
+        for group, quantities in grouped([*runs], lambda quantity: quantity.group).items()
+    }
+    several = {key: members for key, members in groups.items() if len(members) > 1}
+    means = [_mean(key, members) for key, members in groups.items()]
+    level = MEANS if several else ALONE
+    # Variants have runs of their own, but the same rounds; the workloads of a variant have the same runs, too.
+    kinds = [test.group[1:] for test in means]
+    changes = _moderated(means, [test.own for test in means], kinds, independent=False)
+    assessed = by_level([test.metric for test in means], changes, changes, level)
+    found = [_found(test, assessment, rule) for test, assessment in zip(means, assessed, strict=True)]
+    regressed = {(one.against, one.group) for one in found if one.judgement.conclusion is Conclusion.REGRESSION}
+    return [*found, *_points(several, regressed, rule)]
+
+
+_Key = tuple[Against, Group]
+
+
+def _points(
+    groups: Mapping[_Key, Mapping[Quantity, Runs]], regressed: Collection[_Key], rule: RegressionRule
+) -> Iterator[Found]:
+    """Yield single points, without the noise that they share, unless their mean regressed: it is no noise then."""
+    tests = [
+        _point(key, quantity, runs, len(members))
+        for key, members in groups.items()
+        for quantity, runs in members.items()
+    ]
+    if not tests:
+        return
+    kinds = [test.group[2:] for test in tests]
+    # Points share noise, which is subtracted here. `plain` only confirms what the rest and a point's own runs show.
+    plain = _moderated(tests, [test.own for test in tests], kinds, independent=True)
+    without = [runs.change() for members in groups.values() for runs in runs_apart([*members.values()])]
+    apart = _moderated(tests, without, kinds, independent=True)
+    tested = [
+        old if (test.against, test.group) in regressed else new
+        for test, old, new in zip(tests, plain, apart, strict=True)
+    ]
+    metrics = [test.metric for test in tests]
+    for test, assessment, doubt in zip(
+        tests, by_level(metrics, plain, tested, POINTS), by_level(metrics, plain, plain, DOUBT), strict=True
+    ):
+        yield _found(test, confirmed(test.metric, assessment, doubt, test.own), rule)
+
+
+def _mean(key: _Key, members: Mapping[Quantity, Runs]) -> _Test:
+    runs = mean_runs([*members.values()])
+    return _Test(against=key[0], group=key[1], point="", points=len(members), runs=runs, own=runs.change())
+
+
+def _point(key: _Key, quantity: Quantity, runs: Runs, points: int) -> _Test:
+    return _Test(against=key[0], group=key[1], point=quantity.point, points=points, runs=runs, own=runs.change())
+
+
+def _moderated(
+    tests: Sequence[_Test], changes: Sequence[LogChange], kinds: Sequence[Hashable], *, independent: bool
+) -> list[LogChange]:
+    """Return the changes with what those of the same kind know of each other's variances."""
+    found = [*changes]
+    for indices in grouped(range(len(tests)), lambda index: (tests[index].against, kinds[index])).values():
+        some = [changes[index] for index in indices]
+        prior = prior_of([change.variance for change in some], [change.own_freedom for change in some])
+        if prior is not None and not independent:
+            prior = _of_dependent(prior, [tests[index].runs for index in indices])
+        for index in indices:
+            found[index] = replace(changes[index], prior=prior)
+    return found
+
+
+def _of_dependent(prior: Prior, runs: Sequence[Runs]) -> Prior:
+    """Return what variances know that are the less independent the more noise between rounds they share."""
+    number = len(runs)
+    # Sample variances of normal variables correlate by the square of the variables' correlation. The mean of as many
+    # independent ones has the same error:
+    independent = number / (1 + (number - 1) * shared_noise(runs))
+    lent = prior.freedom * (independent - 1) / (number - 1)
+    return replace(prior, freedom=lent, most=prior.most * independent / number)
+
+
+def _found(test: _Test, assessment: Assessment, rule: RegressionRule) -> Found:
+    worse = assessment.worse and _exceeds_own_scatter(test)
+    values = ([value for one in test.runs.earlier.values() for value in one.values()], [*test.runs.judged.values()])
+    return Found(
+        against=test.against,
+        group=test.group,
+        point=test.point,
+        points=test.points,
+        rounds=len(test.runs.earlier),
+        change=assessment.change,
+        judgement=conclude(test.metric, replace(assessment, worse=worse), values, rule),
+    )
+
+
+def _exceeds_own_scatter(test: _Test) -> bool:
+    """Whether a round is worse by more than its own runs scatter: a single bad run is no regression.
+
+    The limit shrinks like the error of the mean, and is one standard deviation of three runs. One bad run of any number
+    stays below it.
+    """
+    judged = [*test.runs.judged.values()]
+    if len(judged) < 2:  # noqa: PLR2004 - one run has no scatter
+        return True
+    limit = math.sqrt(moments(judged)[1] * _USUAL_RUNS / len(judged))
+    return worsening(test.metric, test.own.estimate) > limit
+
+
+_IMPROVED = 0.001
+"""One-sided level of an improvement for each way to divide the rounds, of a workload's mean and points together."""
+
+_Rounds = Sequence[MeasuredRound]
+
+
+def baselines_of(
+    accepted: _Rounds, pinned: _Rounds, measured: MeasuredRound, variants: Sequence[str], rule: RegressionRule
+) -> Mapping[Against, Mapping[Quantity, Runs]]:
+    """Return the runs of what enough rounds have; of a workload, only rounds with all of its points.
+
+    A workload whose pinned rounds lack some of its points is compared with the first five accepted ones that do not.
+    Pinned rounds are left out if they are the accepted ones that count.
+    """
+    found: dict[Against, dict[Quantity, Runs]] = {against: {} for against in Against}
+    known = [one for one in measured.values if one.variant in variants and rounds_with([one], accepted)]
+    for quantities in grouped(known, lambda quantity: quantity.group).values():
+        used = rounds_with(quantities, accepted)
+        if not used:
+            continue
+        current = _since_improvement(quantities, used, rule)
+        first = _first(quantities, pinned, used)
+        found[Against.ACCEPTED] |= _runs(quantities, current, measured)
+        if {one.minute for one in first} != {one.minute for one in current}:
+            found[Against.PINNED] |= _runs(quantities, first, measured)
+    return found
+
+
+def rounds_with(quantities: Iterable[Quantity], rounds: _Rounds) -> _Rounds:
+    """Return the rounds that have all these quantities; none if they are too few."""
+    found = [one for one in rounds if one.values.keys() >= {*quantities}]
+    return found if len(found) >= MINIMUM_ROUNDS else []
+
+
+def _runs(quantities: Sequence[Quantity], rounds: _Rounds, measured: MeasuredRound) -> Mapping[Quantity, Runs]:
+    return {
+        one: Runs(earlier={earlier.minute: earlier.values[one] for earlier in rounds}, judged=measured.values[one])
+        for one in quantities
+    }
+
+
+def _first(quantities: Sequence[Quantity], pinned: _Rounds, accepted: _Rounds) -> _Rounds:
+    """Return the pinned rounds that have all these quantities, and the accepted ones after them if they are too few."""
+    own = [one for one in pinned if one.values.keys() >= {*quantities}]
+    minutes = {one.minute for one in own}
+    return [*own, *(one for one in accepted if one.minute not in minutes)][:PINNED_ROUNDS]
+
+
+def _since_improvement(quantities: Sequence[Quantity], rounds: _Rounds, rule: RegressionRule) -> _Rounds:
+    """Return the rounds since the last clear improvement of the mean over these points, or of one of them."""
+    metric = quantities[0].metric
+    points = [[one.values[quantity] for one in rounds] for quantity in quantities]
+    tested = [[mean_series(one) for one in zip(*points, strict=True)], *(points if len(points) > 1 else ())]
+    start = 0
+    while split := _last_step([[[*one.values()] for one in each[start:]] for each in tested], metric, rule):
+        start += split
+    return rounds[start:]
+
+
+def _last_step(tested: Sequence[Sequence[Sequence[float]]], metric: Metric, rule: RegressionRule) -> int:
+    """Return after how many rounds one of these became clearly better, most clearly of all; 0 if none did."""
+    p_values = [
+        (step_between(rounds[:split], rounds[split:]).p_value() / 2, split)
+        for rounds in tested
+        for split in _gains(rounds, metric, rule)
+    ]
+    p_value, split = min(p_values, default=(1.0, 0))
+    return split if p_value < _IMPROVED / len(tested) else 0
+
+
+def _gains(rounds: Sequence[Sequence[float]], metric: Metric, rule: RegressionRule) -> Iterator[int]:
+    """Yield after how many rounds the mean of the others is so much better that losing it again would matter."""
+    means = [math.fsum(runs) / len(runs) for runs in rounds]
+    for split in range(MINIMUM_ROUNDS, len(rounds) - MINIMUM_ROUNDS + 1):
+        change = math.fsum(means[split:]) / len(means[split:]) - math.fsum(means[:split]) / split
+        if -worsening(metric, change) > rule.log_threshold(metric):
+            yield split
