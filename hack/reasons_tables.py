@@ -5,8 +5,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from plimsoll.api.reasons.attempts import ATTEMPT_REASONS
-from plimsoll.api.reasons.entry import Explanation, ReasonEntry
+from plimsoll.api.reasons.reason import Explanation, ReasonEntry
+from plimsoll.api.reasons.runs import ATTEMPT_REASONS
 from plimsoll.api.reasons.suites import SUITE_REASONS
 from plimsoll.api.reasons.table import ENTRIES
 

@@ -17,7 +17,7 @@ from aiohttp import web
 from plimsoll.api.environment import Environment
 from plimsoll.api.names import Outcome, RunPhase
 from plimsoll.api.result import ResultStatus, Trial
-from plimsoll.api.state import RunState, TrialKey
+from plimsoll.api.status import RunState, TrialKey
 from plimsoll.conductor.size import fit
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import Members, claim_fact, job_fact, member, pod_fact, result_fact

@@ -8,7 +8,7 @@ from typing import Any
 
 from figures import heading, mebibytes, median_and_range, plain, table, whole_seconds
 from place import BENCH, fresh
-from plimsoll.api.state import TrialKey
+from plimsoll.api.status import TrialKey
 from plimsoll.protocol.messages import ResultPost
 from synthetic import BINS, document
 

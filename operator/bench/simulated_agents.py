@@ -19,7 +19,7 @@ from plimsoll.agent.host.readings import Host
 from plimsoll.agent.process import PreparationError, Progress
 from plimsoll.agent.worker import Armed
 from plimsoll.api.names import Operation
-from plimsoll.api.state import LiveRate
+from plimsoll.api.status import LiveRate
 from plimsoll.conductor.secret import client_directory
 from plimsoll.measure.sample import ClientDocument, Clock
 from plimsoll.protocol.caches import CacheDrop

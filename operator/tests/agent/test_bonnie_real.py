@@ -12,7 +12,7 @@ from plimsoll.agent.host.readings import Host
 from plimsoll.agent.volume import FileVolume, SharedVolume
 from plimsoll.agent.worker import Worker
 from plimsoll.api.names import LatencyKind
-from plimsoll.api.state import TrialKey
+from plimsoll.api.status import TrialKey
 from plimsoll.measure.sample import ClientDocument, Clock
 from plimsoll.protocol.messages import ArmOrder, PrepareOrder, StageOrder
 from support.progress import RecordedProgress

@@ -12,8 +12,8 @@ from plimsoll.agent.host.readings import Host
 from plimsoll.agent.process import PreparationError
 from plimsoll.agent.volume import ImageVolume, VolumeError
 from plimsoll.agent.worker import Worker
-from plimsoll.api.prepare import Precondition
-from plimsoll.api.state import TrialKey
+from plimsoll.api.status import TrialKey
+from plimsoll.api.storage import Precondition
 from plimsoll.protocol.messages import ArmOrder, PrepareOrder
 from plimsoll.tools.target import ImageTarget
 from support.progress import RecordedProgress

@@ -14,8 +14,8 @@ from plimsoll.agent.host.readings import Host
 from plimsoll.agent.volume import FileVolume
 from plimsoll.agent.worker import Armed, Worker
 from plimsoll.api.names import Operation
-from plimsoll.api.prepare import Prepare as Preparation
-from plimsoll.api.state import LiveRate, TrialKey
+from plimsoll.api.status import LiveRate, TrialKey
+from plimsoll.api.storage import Prepare as Preparation
 from plimsoll.conductor.main import EXIT_COMPLETE
 from plimsoll.conductor.sink import FilesSink, read_state
 from plimsoll.measure.sample import ClientDocument, Clock

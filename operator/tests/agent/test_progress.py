@@ -5,7 +5,7 @@ from typing import Any
 
 from plimsoll.agent.agent import Agent, AgentIdentity
 from plimsoll.agent.process import PreparationError
-from plimsoll.api.state import TrialKey
+from plimsoll.api.status import TrialKey
 from plimsoll.protocol.messages import AgentState, Ordered, PrepareOrder, Report, StageOrder, WaitOrder
 
 STAGE = StageOrder(

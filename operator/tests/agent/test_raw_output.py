@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 from plimsoll.agent.process import Archive, raw_digest
-from plimsoll.api.state import TrialKey
+from plimsoll.api.status import TrialKey
 from plimsoll.measure.sample import ClientDocument
 from support.documents import document, measure
 

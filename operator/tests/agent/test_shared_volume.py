@@ -16,7 +16,7 @@ from plimsoll.agent.host.readings import Host
 from plimsoll.agent.process import PreparationError
 from plimsoll.agent.volume import SharedVolume, VolumeError
 from plimsoll.agent.worker import Worker
-from plimsoll.api.state import TrialKey
+from plimsoll.api.status import TrialKey
 from plimsoll.measure.sample import Clock
 from plimsoll.protocol.messages import ArmOrder, PrepareOrder
 from plimsoll.tools.target import VolumeTarget

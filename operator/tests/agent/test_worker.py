@@ -11,8 +11,8 @@ from plimsoll.agent.host.readings import Host
 from plimsoll.agent.process import PreparationError
 from plimsoll.agent.volume import DeviceVolume, FileVolume
 from plimsoll.agent.worker import Worker
-from plimsoll.api.prepare import Precondition
-from plimsoll.api.state import TrialKey
+from plimsoll.api.status import TrialKey
+from plimsoll.api.storage import Precondition
 from plimsoll.measure.sample import ClientDocument, Clock
 from plimsoll.protocol.messages import ArmOrder, PrepareOrder, StageOrder
 from plimsoll.tools.base import Command

@@ -1,6 +1,6 @@
 import pytest
 
-from plimsoll.api.duration import format_duration
+from plimsoll.api.names import format_duration
 
 
 @pytest.mark.parametrize(

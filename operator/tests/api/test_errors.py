@@ -3,9 +3,8 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import Field, JsonValue, ValidationError, model_validator
 
-from plimsoll.api.errors import Problem, SpecError, field_path, problems_of
+from plimsoll.api.errors import Problem, SpecError, field_path, problems_of, shown
 from plimsoll.api.model import Flag, Integer, Model
-from plimsoll.api.wording import shown
 
 
 class Inner(Model):

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from plimsoll.api.names import AbortReason, ConditionType, FailureReason
-from plimsoll.api.reasons.attempts import ATTEMPT_REASONS
-from plimsoll.api.reasons.entry import Severity
-from plimsoll.api.reasons.reason import Reason, read_reason
+from plimsoll.api.reasons.reason import Reason, Severity, read_reason
+from plimsoll.api.reasons.runs import ATTEMPT_REASONS
 from plimsoll.api.reasons.table import (
     ENTRIES,
     LOAD_IS_GONE,

@@ -23,7 +23,7 @@ from plimsoll.api.result import (
     Trial,
     Window,
 )
-from plimsoll.api.state import CurrentTrial, Failure, Prefill, RunState, TrialKey
+from plimsoll.api.status import CurrentTrial, Failure, Prefill, RunState, TrialKey
 
 RATES = Rates(iops=100, bytes_per_second=409600)
 STATISTIC = Statistic(trials=2, mean=0.1, standard_deviation=1 / 3, coefficient_of_variation=None, low=-1.5, high=2.0)

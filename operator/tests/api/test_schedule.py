@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from plimsoll.api.errors import problems_of
-from plimsoll.api.schedule import Schedule
+from plimsoll.api.suite import Schedule
 
 FORM = 'write five fields such as "0 3 * * 0"'
 NUMBERS = st.integers(0, 70).map(str)

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from plimsoll.api.errors import SpecError
-from plimsoll.api.run import decode_run
-from plimsoll.api.servers import Servers
+from plimsoll.api.run import Servers, decode_run
 
 ROOK = {"cluster": {"namespace": "rook-ceph", "name": "rook-ceph"}, "pool": {"replicated": {"size": 3}}}
 

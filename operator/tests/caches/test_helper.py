@@ -11,8 +11,8 @@ import pytest
 
 from plimsoll.agent.caches import CacheDropper
 from plimsoll.agent.process import PreparationError
-from plimsoll.api.caches import NodeCaches
-from plimsoll.api.state import TrialKey
+from plimsoll.api.status import TrialKey
+from plimsoll.api.surroundings import NodeCaches
 from plimsoll.caches.helper import Abilities, Helper
 from plimsoll.caches.turns import Turns
 from plimsoll.conductor.ceph.commands import Commands

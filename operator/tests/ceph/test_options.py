@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from plimsoll.api.ceph_options import CephOption
+from plimsoll.api.environment import CephOption
 from plimsoll.ceph.options import (
     Change,
     Key,

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from plimsoll.api.names import RunPhase
 from plimsoll.api.run import load_run
-from plimsoll.api.state import CurrentTrial, Prefill, RunState, TrialKey
+from plimsoll.api.status import CurrentTrial, Prefill, RunState, TrialKey
 from plimsoll.cli.live_view import Lines, Screen
 from plimsoll.cli.run import LocalProgress, describe, done_share, remaining_seconds
 from plimsoll.conductor.sink import RESULTS_DIRECTORY, STATE_FILE, replace_file

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from plimsoll.api.state import RunState
+from plimsoll.api.status import RunState
 from support.apiserver import ApiServer, Document
 from support.benches import GROUP, SECONDS, Bench, line_with
 from support.watched import condition, measuring

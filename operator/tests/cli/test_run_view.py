@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from plimsoll.api.names import RunPhase
-from plimsoll.api.state import Prefill, RunState
+from plimsoll.api.status import Prefill, RunState
 from plimsoll.cli.live_view import Lines, Picture, Screen, view_on
 from plimsoll.cli.watched import WatchedRun, watched_run, watched_state
 from support.watched import UID, condition, config_map, ended, live, measuring, point, run, seen, unmeasured

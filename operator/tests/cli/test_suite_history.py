@@ -11,7 +11,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from plimsoll.api.names import RunPhase
-from plimsoll.api.state import RunState
+from plimsoll.api.status import RunState
 from plimsoll.cli import main
 from plimsoll.cli.options import read_suite
 from plimsoll.cli.suite_history import in_order

@@ -10,8 +10,8 @@ import pytest
 
 from plimsoll.agent.connection import Connection
 from plimsoll.api.names import AbortReason, Outcome, RunPhase
-from plimsoll.api.pools import ErasureCoded, Pool, Replicated
 from plimsoll.api.run import Gates
+from plimsoll.api.storage import ErasureCoded, Pool, Replicated
 from plimsoll.conductor.ceph.commands import CommandError, Commands, NotPermittedError
 from plimsoll.conductor.faults import ClusterView
 from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED

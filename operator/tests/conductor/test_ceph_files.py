@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.api.volume import Volume
+from plimsoll.api.storage import Volume
 from plimsoll.conductor.faults import ClusterView
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.plan.document import CephTarget, FileSystemTarget, Plan

@@ -5,7 +5,7 @@ import pytest
 from plimsoll.api.line import MOST_PROBES, Ending, Line, Probe, ProbeOutcome
 from plimsoll.api.names import Outcome, RunPhase, Verdict
 from plimsoll.api.result import Trial
-from plimsoll.api.state import TrialKey
+from plimsoll.api.status import TrialKey
 from plimsoll.conductor.ledger import Ledger
 from support.search_simulation import ROUGH_SEARCH, SearchSimulation, search_plan
 

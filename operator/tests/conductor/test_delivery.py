@@ -9,7 +9,7 @@ from plimsoll.agent.agent import Agent, AgentIdentity
 from plimsoll.agent.connection import Connection
 from plimsoll.agent.worker import Armed
 from plimsoll.api.names import AbortReason
-from plimsoll.api.state import TrialKey
+from plimsoll.api.status import TrialKey
 from plimsoll.conductor import server
 from plimsoll.conductor.main import EXIT_COMPLETE
 from plimsoll.conductor.sink import FilesSink

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.api.caches import MAX_LISTED
 from plimsoll.api.environment import CephDescription, Environment
 from plimsoll.api.names import AbortReason, Outcome
+from plimsoll.api.surroundings import MAX_LISTED
 from plimsoll.conductor import orders
 from plimsoll.conductor.phases import Arming, Dropping, Running, Timings
 from plimsoll.conductor.roster import Roster

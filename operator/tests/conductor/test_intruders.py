@@ -14,8 +14,7 @@ import pytest
 
 from plimsoll.agent.connection import Connection
 from plimsoll.api.names import Operation
-from plimsoll.api.run import MAX_CLIENTS
-from plimsoll.api.servers import MAX_SERVERS
+from plimsoll.api.run import MAX_CLIENTS, MAX_SERVERS
 from plimsoll.conductor import main, server
 from plimsoll.conductor.sink import FilesSink
 from plimsoll.protocol.messages import (

@@ -9,11 +9,10 @@ import pytest
 from plimsoll.api.environment import Environment
 from plimsoll.api.errors import SpecError
 from plimsoll.api.line import Ending, Line, LineSearch, Objective
-from plimsoll.api.matrix import Matrix
 from plimsoll.api.names import AbortReason, LatencyKind, Operation, Outcome, RunPhase, Verdict
 from plimsoll.api.operation import Latency, OperationSummary, Statistic
-from plimsoll.api.result import Abort, Finding, ResultStatus, Summary, Trial
-from plimsoll.api.state import RunState, TrialKey
+from plimsoll.api.result import Abort, Finding, Matrix, ResultStatus, Summary, Trial
+from plimsoll.api.status import RunState, TrialKey
 from plimsoll.conductor.kube_sink import CONFIG_MAP, RESULT, KubeSink
 from plimsoll.conductor.reporting import result_display
 from plimsoll.conductor.sink import result_of

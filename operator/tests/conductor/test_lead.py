@@ -3,7 +3,7 @@
 import pytest
 
 from plimsoll.api.names import AbortReason, Outcome, RunPhase
-from plimsoll.api.state import TrialKey
+from plimsoll.api.status import TrialKey
 from plimsoll.conductor.faults import Lead
 from plimsoll.conductor.phases import Arming, Attempt, Timings
 from plimsoll.conductor.roster import Roster

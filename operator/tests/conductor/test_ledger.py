@@ -9,7 +9,7 @@ from plimsoll.api.result import (
     ClientSummary,
     Trial,
 )
-from plimsoll.api.state import TrialKey
+from plimsoll.api.status import TrialKey
 from plimsoll.conductor.ledger import Ledger, is_settled
 from plimsoll.plan.fingerprint import fingerprint
 from support.simulated_plan import make_plan

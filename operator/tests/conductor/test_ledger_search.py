@@ -9,7 +9,7 @@ from plimsoll.api.line import Ending, Line, Probe, ProbeOutcome
 from plimsoll.api.names import AbortReason, Operation, Outcome, Verdict
 from plimsoll.api.operation import OperationResult
 from plimsoll.api.result import Abort, Trial
-from plimsoll.api.state import TrialKey
+from plimsoll.api.status import TrialKey
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.sink import PLAN_FILE, FilesSink
 from plimsoll.conductor.size import MAX_STATUS_BYTES

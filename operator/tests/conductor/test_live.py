@@ -9,7 +9,7 @@ import pytest
 
 from plimsoll.agent.agent import EXIT_DISMISSED
 from plimsoll.api.names import Operation, Outcome, RunPhase, Verdict
-from plimsoll.api.state import Live, LiveRate
+from plimsoll.api.status import Live, LiveRate
 from plimsoll.cli.launch import free_port
 from plimsoll.conductor.faults import ClusterView
 from plimsoll.conductor.main import EXIT_COMPLETE

@@ -12,7 +12,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from plimsoll.api.ceph_options import CephOption
+from plimsoll.api.environment import CephOption
 from plimsoll.api.run import Gates
 from plimsoll.api.storage import NamespacedName
 from plimsoll.conductor.ceph.commands import CommandError, Commands

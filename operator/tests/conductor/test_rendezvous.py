@@ -12,8 +12,8 @@ import pytest
 
 from plimsoll.agent.agent import EXIT_REFUSED, EXIT_SILENCE
 from plimsoll.agent.connection import Connection, UnreachableError
-from plimsoll.api.prepare import Prepare
-from plimsoll.api.state import TrialKey
+from plimsoll.api.status import TrialKey
+from plimsoll.api.storage import Prepare
 from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_OF_FAILURE
 from plimsoll.conductor.secret import make_secret, write_secret
 from plimsoll.conductor.sink import FilesSink

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from plimsoll.agent.worker import Armed
-from plimsoll.api.matrix import Matrix
 from plimsoll.api.names import AbortReason, Operation, Outcome, RunPhase, Verdict
-from plimsoll.api.result import ResultStatus, Trial
+from plimsoll.api.result import Matrix, ResultStatus, Trial
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.main import EXIT_COMPLETE
 from plimsoll.conductor.phases import Effect, RecordAttempt, Running

@@ -3,8 +3,8 @@
 import pytest
 
 from plimsoll.api.names import AbortReason, FailureReason, Outcome, RunPhase, Verdict
-from plimsoll.api.prepare import Precondition, Prepare
 from plimsoll.api.result import Stalls
+from plimsoll.api.storage import Precondition, Prepare
 from plimsoll.conductor.phases import Arming, Gathering, JudgeAttempt, Preparing, Recording, Running, Settling
 from plimsoll.conductor.roster import Client
 from plimsoll.protocol import messages

@@ -3,8 +3,8 @@
 import pytest
 
 from plimsoll.api.names import AbortReason, Outcome, RunPhase
-from plimsoll.api.prepare import Prepare
-from plimsoll.api.state import Prefill
+from plimsoll.api.status import Prefill
+from plimsoll.api.storage import Prepare
 from plimsoll.conductor import orders
 from plimsoll.conductor.phases import Arming, Gathering, Preparing, Running, Settling, unprepared_clients
 from plimsoll.protocol import messages

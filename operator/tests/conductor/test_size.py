@@ -2,11 +2,9 @@
 
 import pytest
 
-from plimsoll.api.matrix import Matrix, MatrixMember
 from plimsoll.api.names import LatencyKind, Operation, Outcome, Verdict
 from plimsoll.api.operation import Latency, OperationResult, Rates, Series
-from plimsoll.api.provenance import ToolUse
-from plimsoll.api.result import ClientSummary, ResultStatus, Summary, Trial
+from plimsoll.api.result import ClientSummary, Matrix, MatrixMember, ResultStatus, Summary, ToolUse, Trial
 from plimsoll.api.surroundings import ClusterSummary, HostSummary, OsdResult, Osds, Spread
 from plimsoll.conductor.size import MAX_STATUS_BYTES, fit, outcome_of
 

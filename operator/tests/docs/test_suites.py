@@ -10,10 +10,8 @@ from click.testing import CliRunner
 
 from plimsoll.api.hypothesis import Hypothesis
 from plimsoll.api.model import Model
-from plimsoll.api.pools import Pool
-from plimsoll.api.storage import RookStorage, Storage
-from plimsoll.api.suite import decode_suite
-from plimsoll.api.suite_comparison import SuiteComparison
+from plimsoll.api.storage import Pool, RookStorage, Storage
+from plimsoll.api.suite import SuiteComparison, decode_suite
 from plimsoll.cli import main
 from plimsoll.suite.children import variant_plans
 from plimsoll.suite.merging import merged_spec

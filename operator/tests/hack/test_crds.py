@@ -11,9 +11,8 @@ import pytest
 import yaml
 from pydantic import Field, JsonValue, create_model
 
-from plimsoll.api.model import Count, Flag, Integer, Model
+from plimsoll.api.model import Count, Flag, Integer, Model, Rule, ServerOnly
 from plimsoll.api.quantity import BlockSize, Size
-from plimsoll.api.schema import Rule, ServerOnly
 
 HACK = Path(__file__).parents[3] / "hack"
 

@@ -7,7 +7,7 @@ import kopf
 import pytest
 
 from plimsoll.api.names import FailureReason, RunPhase
-from plimsoll.api.state import Failure, Live, Prefill, RunState, TrialKey
+from plimsoll.api.status import Failure, Live, Prefill, RunState, TrialKey
 from plimsoll.metrics.runs import RunRecord
 from plimsoll.operator import watches
 from support.pretend_cluster import Document, PretendCluster

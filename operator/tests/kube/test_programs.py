@@ -16,7 +16,7 @@ from plimsoll.api.environment import Environment
 from plimsoll.api.names import AbortReason, Outcome, RunPhase, Verdict
 from plimsoll.api.result import ResultStatus, Trial
 from plimsoll.api.run import load_run
-from plimsoll.api.state import RunState
+from plimsoll.api.status import RunState
 from plimsoll.cli.launch import free_port
 from plimsoll.conductor.kube_sink import CONFIG_MAP, RESULT, KubeSink
 from plimsoll.conductor.secret import client_directory, write_session

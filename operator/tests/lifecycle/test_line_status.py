@@ -9,8 +9,7 @@ from plimsoll.api.names import Verdict
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.result import Finding, ResultStatus
 from plimsoll.api.run import decode_run
-from plimsoll.api.state import CurrentTrial, RunState, TrialKey
-from plimsoll.api.status import MAX_HEADLINES, BenchmarkRunStatus
+from plimsoll.api.status import MAX_HEADLINES, BenchmarkRunStatus, CurrentTrial, RunState, TrialKey
 from plimsoll.conductor.reporting import result_display
 from plimsoll.lifecycle.children import Measured, OperationFact, digest
 from plimsoll.lifecycle.decision import Situation, Stage

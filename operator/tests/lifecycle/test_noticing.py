@@ -3,7 +3,7 @@
 import pytest
 
 from plimsoll.api.names import Operation
-from plimsoll.api.state import Live, LiveRate, Prefill, RunState
+from plimsoll.api.status import Live, LiveRate, Prefill, RunState
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.observed import noticeable
 from plimsoll.lifecycle.render.common import STATE_FILE

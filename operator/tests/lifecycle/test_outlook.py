@@ -10,8 +10,7 @@ import pytest
 from plimsoll.api.line import MOST_PROBES, LineSearch, Objective
 from plimsoll.api.names import Outcome, RunPhase
 from plimsoll.api.run import decode_run
-from plimsoll.api.state import Prefill, RunState, TrialKey
-from plimsoll.api.status import format_time
+from plimsoll.api.status import Prefill, RunState, TrialKey, format_time
 from plimsoll.lifecycle.children import Child, Measured, PodFact, TrialFact
 from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.outlook import estimated_end, is_late

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from pydantic import ValidationError
 
-from plimsoll.api.matrix import Matrix
 from plimsoll.api.names import Verdict
+from plimsoll.api.result import Matrix
 from plimsoll.measure.matrix import MatrixCell, extended, matrix_of
 from plimsoll.measure.trial import combined
 from support.documents import document, measure

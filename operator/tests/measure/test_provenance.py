@@ -2,7 +2,7 @@ import subprocess
 from hashlib import sha256
 from pathlib import Path
 
-from plimsoll.api.provenance import ToolUse
+from plimsoll.api.result import ToolUse
 from plimsoll.measure.intake import MAX_ARGUMENT_CHARACTERS, MAX_ARGUMENTS
 from plimsoll.measure.trial import TrialNumbers
 from support.documents import document, measure

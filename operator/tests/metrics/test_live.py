@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from plimsoll.api.names import LatencyKind, Operation, Outcome, RunPhase, Verdict
 from plimsoll.api.operation import Latency, OperationResult, Rates
-from plimsoll.api.state import CurrentTrial, Live, LiveRate, Prefill, RunState, TrialKey
+from plimsoll.api.status import CurrentTrial, Live, LiveRate, Prefill, RunState, TrialKey
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.live import LastTrial, LiveTrial, LiveView, Scrape, samples_of
 from support.scrapes import check_against_catalogue, scraped, values

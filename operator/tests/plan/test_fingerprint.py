@@ -7,14 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from plimsoll.api.caches import OsdCaches
-from plimsoll.api.ceph_options import CephOption
-from plimsoll.api.environment import Environment, PlatformEnvironment
-from plimsoll.api.pools import Pool, Replicated
-from plimsoll.api.prepare import Precondition, Prepare
+from plimsoll.api.environment import CephOption, Environment, PlatformEnvironment
 from plimsoll.api.result import Fingerprint
 from plimsoll.api.run import Gates
-from plimsoll.api.volume import Volume
+from plimsoll.api.storage import Pool, Precondition, Prepare, Replicated, Volume
+from plimsoll.api.surroundings import OsdCaches
 from plimsoll.plan.ceph import base_name
 from plimsoll.plan.document import CephTarget, RunIdentity
 from plimsoll.plan.fingerprint import Difference, differences, digest, fingerprint

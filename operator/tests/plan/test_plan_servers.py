@@ -7,8 +7,7 @@ import pytest
 
 from plimsoll.api.environment import Environment
 from plimsoll.api.errors import SpecError
-from plimsoll.api.run import MAX_CLIENTS
-from plimsoll.api.servers import MAX_SERVERS, Servers
+from plimsoll.api.run import MAX_CLIENTS, MAX_SERVERS, Servers
 from plimsoll.plan.document import load_plan
 from plimsoll.plan.estimate import TRIAL_OVERHEAD_SECONDS, estimate, round_count
 from plimsoll.plan.fingerprint import fingerprint

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.api.pools import ExistingPool
-from plimsoll.api.storage import NamespacedName, RookStorage
+from plimsoll.api.storage import ExistingPool, NamespacedName, RookStorage
 from plimsoll.kube.errors import ForbiddenError
 from plimsoll.kube.port import Kind
 from plimsoll.lifecycle import naming

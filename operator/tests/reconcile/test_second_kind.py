@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.api.reasons.entry import Severity
-from plimsoll.api.reasons.reason import Reason
+from plimsoll.api.reasons.reason import Reason, Severity
 from plimsoll.kube.errors import ForbiddenError
 from plimsoll.kube.port import Kind, Object
 from plimsoll.lifecycle.decision import Action, Create, Decision, Delete, Event, Fact, Refusal, Removal

@@ -1,7 +1,7 @@
 """The caches that were dropped, in the table of the runs."""
 
-from plimsoll.api.caches import DroppedCaches, OsdCaches
 from plimsoll.api.result import Trial
+from plimsoll.api.surroundings import DroppedCaches, OsdCaches
 from plimsoll.report.overview import overview_section
 from support.repeated import measured, result, trial
 from support.reports import run_of, tables_of, texts

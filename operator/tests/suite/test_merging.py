@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from plimsoll.api.pools import Pool
 from plimsoll.api.run import GENERIC_WORKLOAD_FIELDS
-from plimsoll.api.storage import RookStorage, Storage
+from plimsoll.api.storage import Pool, RookStorage, Storage
 from plimsoll.api.suite import Variant
 from plimsoll.suite.merging import merged_spec, variant_spec
 from support.suite_strategies import SPECS, STORAGE, WORKLOADS

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from plimsoll.api.run import Gates, Timeouts
-from plimsoll.api.volume import Volume
+from plimsoll.api.storage import Volume
 from plimsoll.conductor.ceph.commands import Commands
 from plimsoll.conductor.ceph.watch import CephCluster
 from plimsoll.conductor.faults import ClusterView

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from plimsoll.api.state import RunState
+from plimsoll.api.status import RunState
 from support.accounts import account_config
 from support.apiserver import ApiServer, Document
 from support.repeated import result, steady, trials_of

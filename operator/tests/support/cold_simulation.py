@@ -1,7 +1,7 @@
 """A simulation whose agents drop the caches of their nodes, as far as the test lets them."""
 
-from plimsoll.api.caches import NodeCaches, OsdCaches
-from plimsoll.api.state import TrialKey
+from plimsoll.api.status import TrialKey
+from plimsoll.api.surroundings import NodeCaches, OsdCaches
 from plimsoll.conductor.phases import Effect, ReadToken, Timings
 from plimsoll.plan.document import Plan
 from plimsoll.protocol import messages

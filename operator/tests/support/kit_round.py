@@ -9,7 +9,7 @@ import yaml
 from plimsoll.api.environment import Environment
 from plimsoll.api.names import Operation, RunPhase, Verdict
 from plimsoll.api.result import BenchmarkResult, ResultStatus, Trial
-from plimsoll.api.state import RunState
+from plimsoll.api.status import RunState
 from plimsoll.api.suite import BenchmarkSuite, decode_suite
 from plimsoll.cli.suite_round import RoundStart
 from plimsoll.conductor.sink import result_of

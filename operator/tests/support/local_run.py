@@ -14,7 +14,7 @@ import yaml
 
 from plimsoll.api.names import Outcome, Verdict
 from plimsoll.api.result import BenchmarkResult, Trial
-from plimsoll.api.state import RunState
+from plimsoll.api.status import RunState
 from plimsoll.conductor.sink import read_results, read_state
 from plimsoll.measure.summary import counted
 

@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from plimsoll.api.matrix import Matrix
 from plimsoll.api.names import LatencyKind, Operation, Verdict
-from plimsoll.api.result import BenchmarkResult
+from plimsoll.api.result import BenchmarkResult, Matrix
 from plimsoll.measure.checks.links import judge_links
 from plimsoll.measure.matrix import MatrixCell, matrix_of
 from support.repeated import measured, result, trial

@@ -10,7 +10,7 @@ from typing import Any
 
 from plimsoll.api.names import RunPhase
 from plimsoll.api.result import ResultStatus
-from plimsoll.api.state import CurrentTrial, Live, RunState, TrialKey
+from plimsoll.api.status import CurrentTrial, Live, RunState, TrialKey
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render.common import PLAN_FILE, STATE_FILE
 from plimsoll.plan.document import Plan, load_plan

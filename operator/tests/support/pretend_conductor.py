@@ -9,7 +9,7 @@ from plimsoll.api.environment import Environment
 from plimsoll.api.line import Probe, ProbeOutcome
 from plimsoll.api.names import AbortReason, FailureReason, Outcome, RunPhase, Verdict
 from plimsoll.api.result import Abort, Finding, ResultStatus, Trial
-from plimsoll.api.state import CurrentTrial, Failure, RunState, TrialKey
+from plimsoll.api.status import CurrentTrial, Failure, RunState, TrialKey
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED, EXIT_OF_FAILURE
 from plimsoll.conductor.reporting import result_display, why_not_ready

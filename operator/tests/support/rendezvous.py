@@ -14,10 +14,10 @@ from plimsoll.agent.agent import Agent, AgentIdentity
 from plimsoll.agent.connection import Connection, UnreachableError
 from plimsoll.agent.process import PreparationError, Progress
 from plimsoll.agent.worker import Armed
-from plimsoll.api.caches import NodeCaches
 from plimsoll.api.names import Operation
-from plimsoll.api.prepare import Prepare as Preparation
-from plimsoll.api.state import LiveRate, TrialKey
+from plimsoll.api.status import LiveRate, TrialKey
+from plimsoll.api.storage import Prepare as Preparation
+from plimsoll.api.surroundings import NodeCaches
 from plimsoll.cli.launch import free_port
 from plimsoll.conductor.ceph.watch import CephCluster
 from plimsoll.conductor.main import Listen, conduct

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from plimsoll.api.matrix import Matrix
 from plimsoll.api.names import AbortReason, LatencyKind, Operation, Outcome, Verdict
 from plimsoll.api.operation import Latency, OperationResult, Rates
 from plimsoll.api.result import (
@@ -11,6 +10,7 @@ from plimsoll.api.result import (
     BenchmarkResult,
     Finding,
     Fingerprint,
+    Matrix,
     ResultMeta,
     ResultSpec,
     ResultStatus,

@@ -2,10 +2,8 @@
 
 from typing import Any
 
-from plimsoll.api.caches import DroppedCaches, NodeCaches, OsdCaches
 from plimsoll.api.environment import Environment
 from plimsoll.api.line import Ending, Line, LineSearch, Objective, Probe, ProbeOutcome, Vary
-from plimsoll.api.matrix import Matrix, MatrixMember
 from plimsoll.api.names import (
     AbortReason,
     ConditionStatus,
@@ -25,18 +23,20 @@ from plimsoll.api.operation import (
     Steadiness,
     SteadyState,
 )
-from plimsoll.api.provenance import ToolUse
 from plimsoll.api.result import (
     Abort,
     BenchmarkResult,
     ClientSummary,
     Finding,
     Fingerprint,
+    Matrix,
+    MatrixMember,
     ResultMeta,
     ResultSpec,
     ResultStatus,
     Stalls,
     Summary,
+    ToolUse,
     Trial,
     Window,
 )
@@ -52,7 +52,17 @@ from plimsoll.api.status import (
     Points,
     ResultDisplay,
 )
-from plimsoll.api.surroundings import ClusterSummary, Hosts, HostSummary, OsdResult, Osds, Spread
+from plimsoll.api.surroundings import (
+    ClusterSummary,
+    DroppedCaches,
+    Hosts,
+    HostSummary,
+    NodeCaches,
+    OsdCaches,
+    OsdResult,
+    Osds,
+    Spread,
+)
 from plimsoll.tools.fio.parameters import FioParameters
 
 NOW = "2026-01-31T12:00:00Z"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll.api.names import RunPhase
-from plimsoll.api.state import RunState
+from plimsoll.api.status import RunState
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render.common import STATE_FILE
 from support.accounts import account_config

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 from plimsoll.agent.worker import Worker
-from plimsoll.api.state import TrialKey
+from plimsoll.api.status import TrialKey
 from plimsoll.measure.sample import ClientDocument, Clock, Measurement
 from plimsoll.protocol.messages import ArmOrder, ServeOrder
 

@@ -1,9 +1,8 @@
 """A plan of simulated trials, and what its clients send."""
 
 from plimsoll.api.names import LatencyKind, Operation
-from plimsoll.api.prepare import Prepare
 from plimsoll.api.run import Gates, Timeouts
-from plimsoll.api.volume import Volume
+from plimsoll.api.storage import Prepare, Volume
 from plimsoll.measure.sample import Cells, ClientDocument, Clock, LatencySample, Measurement, OperationSample
 from plimsoll.plan.document import Plan, Point, RunIdentity
 from plimsoll.plan.order import shuffled

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from plimsoll.api.names import RunPhase
 from plimsoll.api.result import Trial
-from plimsoll.api.state import RunState, TrialKey
+from plimsoll.api.status import RunState, TrialKey
 from plimsoll.conductor.faults import ClusterView, Gate
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.phases import (

@@ -10,7 +10,7 @@ from plimsoll.agent import worker
 from plimsoll.agent.host.readings import Host
 from plimsoll.agent.volume import FileVolume
 from plimsoll.agent.worker import Worker
-from plimsoll.api.state import TrialKey
+from plimsoll.api.status import TrialKey
 from plimsoll.measure.sample import Measurement
 from plimsoll.protocol.messages import ArmOrder, StageOrder
 from plimsoll.tools.base import Command, Output, OutputError, StepContext, StepKind, ToolParameters

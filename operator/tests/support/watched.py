@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from plimsoll.api.names import Operation, RunPhase
-from plimsoll.api.state import CurrentTrial, Live, LiveRate, RunState, TrialKey
+from plimsoll.api.status import CurrentTrial, Live, LiveRate, RunState, TrialKey
 from plimsoll.cli.watched import WatchedPoint, WatchedRun, watched_run, watched_state
 
 Document = dict[str, Any]

@@ -9,7 +9,7 @@ import yaml
 from plimsoll.api.environment import Environment
 from plimsoll.api.names import RunPhase
 from plimsoll.api.result import Fingerprint
-from plimsoll.api.state import RunState
+from plimsoll.api.status import RunState
 from plimsoll.cli.options import read_suite
 from plimsoll.cli.suite_round import RoundStart
 from plimsoll.suite.children import children_of, suite_digest

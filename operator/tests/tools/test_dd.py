@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from plimsoll.api.names import LatencyKind, Operation
-from plimsoll.api.state import LiveRate
+from plimsoll.api.status import LiveRate
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import Command, Output, OutputError, StepContext, StepKind, Timing
 from plimsoll.tools.dd import DD, DdParameters

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from plimsoll.api.prepare import Precondition
+from plimsoll.api.storage import Precondition
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import Command, OutputError, StepContext, StepKind, Timing
 from plimsoll.tools.fio.parameters import FioParameters, Pattern

@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 import pytest
 
-from plimsoll.api.prepare import Precondition
+from plimsoll.api.storage import Precondition
 from plimsoll.tools.base import Output, OutputError
 from plimsoll.tools.fio.preparation import parse_precondition, precondition_command
 from plimsoll.tools.target import VolumeKind, VolumeTarget

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from plimsoll.api.prepare import Precondition
+from plimsoll.api.storage import Precondition
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import Command, Output, StepContext, StepKind, Timing
 from plimsoll.tools.fio.parameters import FioParameters

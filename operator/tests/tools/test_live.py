@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.names import Operation
-from plimsoll.api.state import LiveRate
+from plimsoll.api.status import LiveRate
 from plimsoll.tools.base import AnyTool, P, Tool, ToolParameters
 from plimsoll.tools.fio.output import live_rates
 from plimsoll.tools.fio.parameters import FioParameters

@@ -20,7 +20,7 @@ from plimsoll.api.errors import SpecError
 from plimsoll.api.model import Integer
 from plimsoll.api.names import AbortReason, LatencyKind, Layer, Operation, RunPhase, Verdict
 from plimsoll.api.run import decode_run
-from plimsoll.api.state import TrialKey
+from plimsoll.api.status import TrialKey
 from plimsoll.cli.layers import layers_of
 from plimsoll.conductor.main import EXIT_COMPLETE
 from plimsoll.conductor.phases import Running

@@ -16,7 +16,7 @@ from pydantic import JsonValue
 from plimsoll.agent.connection import RETRY_SECONDS, Connection, UnreachableError, until_answered
 from plimsoll.agent.process import PreparationError, Progress
 from plimsoll.agent.worker import Armed, Work
-from plimsoll.api.state import LiveRate
+from plimsoll.api.status import LiveRate
 from plimsoll.measure.sample import ClientDocument, Clock
 from plimsoll.protocol.caches import CacheDrop
 from plimsoll.protocol.messages import (

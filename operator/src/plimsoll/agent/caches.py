@@ -11,8 +11,8 @@ import aiohttp
 from pydantic import ValidationError
 
 from plimsoll.agent.process import PreparationError
-from plimsoll.api.caches import NodeCaches
 from plimsoll.api.status import format_time
+from plimsoll.api.surroundings import NodeCaches
 from plimsoll.protocol.assignment import CacheDropping
 from plimsoll.protocol.caches import MAX_ANSWER_BYTES, PATH, CacheDrop, DropRefusal, DropRequest
 from plimsoll.protocol.messages import DropCachesOrder

@@ -20,7 +20,7 @@ from plimsoll.agent.process import (
     written_bytes,
 )
 from plimsoll.agent.volume import LOOK_UP_SECONDS, ImageVolume, LocalVolume, VolumeError, discard_is_unsupported
-from plimsoll.api.prepare import Precondition
+from plimsoll.api.storage import Precondition
 from plimsoll.protocol.messages import PrepareOrder
 from plimsoll.tools.base import Command, Output
 from plimsoll.tools.fio.preparation import (

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from plimsoll.api.state import TrialKey
+from plimsoll.api.status import TrialKey
 from plimsoll.measure.intake import listing
 from plimsoll.measure.sample import ClientDocument
 from plimsoll.tools.base import DIE_WITH_PARENT, AnyTool, Command, Output

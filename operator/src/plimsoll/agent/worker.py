@@ -29,7 +29,7 @@ from plimsoll.agent.process import (
     report_elapsed,
 )
 from plimsoll.agent.volume import FileVolume, SharedVolume
-from plimsoll.api.state import LiveRate, TrialKey
+from plimsoll.api.status import LiveRate, TrialKey
 from plimsoll.measure.sample import MAX_TEXT, ClientDocument, Clock, Measurement
 from plimsoll.protocol.caches import CacheDrop
 from plimsoll.protocol.messages import ArmOrder, DropCachesOrder, PrepareOrder, ServeOrder, StageOrder, ToolOrder

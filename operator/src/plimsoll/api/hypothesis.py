@@ -10,13 +10,11 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, model_validator
 
-from plimsoll.api.errors import Problem, SpecError
-from plimsoll.api.model import Integer, Model
+from plimsoll.api.errors import Problem, SpecError, shown
+from plimsoll.api.model import Integer, Model, Rule, ServerOnly
 from plimsoll.api.names import DECIMAL_PATTERN, DNS_LABEL_PATTERN, PARAMETER_PATTERN, Operation
 from plimsoll.api.quantity import QUANTITY_PATTERN, parse_quantity
 from plimsoll.api.run import WorkloadName
-from plimsoll.api.schema import Rule, ServerOnly
-from plimsoll.api.wording import shown
 
 CLIENTS = "clients"
 """The key of the number of clients, in `where` and `over`; all other keys are parameters of the tool."""

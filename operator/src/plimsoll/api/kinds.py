@@ -6,11 +6,10 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from plimsoll.api.model import Model
+from plimsoll.api.model import Model, Rule
 from plimsoll.api.names import DNS_LABEL_PATTERN, GROUP, RESULT_KIND, RUN_KIND, SUITE_KIND
 from plimsoll.api.result import ResultSpec, ResultStatus
 from plimsoll.api.run import RunSpec
-from plimsoll.api.schema import Rule
 from plimsoll.api.status import BenchmarkRunStatus, ResultDisplay
 from plimsoll.api.suite import MAX_SUITE_NAME, SuiteSpec
 from plimsoll.api.suite_status import BenchmarkSuiteStatus

@@ -7,9 +7,8 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from plimsoll.api.errors import Problem, SpecError
-from plimsoll.api.model import Count, Integer, Model
+from plimsoll.api.model import Count, Integer, Model, Rule, ServerOnly
 from plimsoll.api.operation import Rate
-from plimsoll.api.schema import Rule, ServerOnly
 
 MOST_PROBES = 40
 

@@ -1,11 +1,72 @@
 """The base class of all document models: camelCase in JSON, closed, frozen."""
 
-from typing import Annotated, ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Strict
+from pydantic import BaseModel, ConfigDict, JsonValue, Strict
 from pydantic.alias_generators import to_camel
 
-from plimsoll.api.schema import Rule, ServerOnly
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A rule of the API server: in `rules` of a model, or in the annotation of a field.
+
+    The model checks the same in Python, for runs that are read from a file.
+
+    Attributes:
+        rule: condition in CEL; `self` is the object or value with the rule.
+        message: error and remedy, as a clause after the name of the field.
+        field_path: the field to change, within the object, such as `.volume.access`.
+        reason: Kubernetes' reason of the error, if it is not an invalid value.
+
+    """
+
+    rule: str
+    message: str
+    field_path: str = ""
+    reason: Literal["", "FieldValueForbidden", "FieldValueRequired"] = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerOnly:
+    """Constraints of a field that only the API server checks.
+
+    They are bounds of fields that only programs write, and constraints that Kubernetes checks anyway. With several
+    annotations, later ones override earlier ones.
+
+    Attributes:
+        minimum: smallest number.
+        above_minimum: whether the minimum itself is refused too.
+        max_length: maximum number of characters, or of entries of a list or mapping.
+        pattern: regular expression that the text must match.
+        format: OpenAPI format, such as `date-time`.
+        int_or_string: whether both a number and text are accepted.
+        list_type: how server-side apply merges a list; `set` also rejects duplicates. `atomic` if absent.
+        list_keys: fields that identify the entries of a list.
+        shape: type whose schema replaces the annotated one.
+        required: whether the field is required although the model has a default.
+        absent: whether the schema omits the field.
+        part: whether the value is a part of one of that shape, without defaults, rules and required fields, but for
+            the keys of lists.
+        part_without: fields that such a part cannot have.
+
+    """
+
+    minimum: int | None = None
+    above_minimum: bool = False
+    max_length: int | None = None
+    pattern: str | None = None
+    format: str | None = None
+    int_or_string: bool = False
+    list_type: Literal["set"] | None = None
+    list_keys: tuple[str, ...] = ()
+    shape: Any = None
+    required: bool = False
+    absent: bool = False
+    part: bool = False
+    part_without: tuple[str, ...] = ()
+
 
 Integer = Annotated[int, Strict(), ServerOnly(format="int32")]
 """A whole number written by a user; like the API server, it rejects `"2"`, `2.0` and `true`."""
@@ -41,3 +102,27 @@ class Model(BaseModel):
     def has_one_choice(self) -> bool:
         """Whether exactly one of the fields in `one_of` is set."""
         return sum(getattr(self, name) is not None for name in self.one_of) == 1
+
+
+Json = dict[str, JsonValue]
+
+
+def without_field(document: Mapping[str, JsonValue], path: str) -> Json | None:
+    """Return a document without the field at that path, or None if it has no such field. The input stays as it is."""
+    if path in document:
+        return {key: value for key, value in document.items() if key != path}
+    for key, value in document.items():
+        if path.startswith(f"{key}.") and (rest := _without(value, path.removeprefix(f"{key}."))) is not None:
+            return {**document, key: rest}
+    return None
+
+
+def _without(value: JsonValue, path: str) -> JsonValue:
+    """Return a mapping or a list of named mappings without the field at that path; None if it has no such field."""
+    if isinstance(value, dict):
+        return without_field(value, path)
+    if isinstance(value, list):
+        by_name = {str(entry["name"]): entry for entry in value if isinstance(entry, dict) and "name" in entry}
+        if len(by_name) == len(value) and (left := without_field(by_name, path)) is not None:
+            return list(left.values())
+    return None

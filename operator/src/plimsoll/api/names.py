@@ -1,6 +1,13 @@
 """Names and enumerations of the code, the CRDs, the docs and the metrics."""
 
+import re
+from collections.abc import Iterable
 from enum import StrEnum
+from typing import Annotated
+
+from pydantic import BeforeValidator, PlainSerializer
+
+from plimsoll.api.model import ServerOnly
 
 GROUP = "plimsoll.dev"
 VERSION = "v1alpha1"
@@ -172,3 +179,57 @@ class ConditionStatus(StrEnum):
     TRUE = "True"
     FALSE = "False"
     UNKNOWN = "Unknown"
+
+
+_RANGES = re.compile(r"(\d{1,6}(-\d{1,6})?(,\d{1,6}(-\d{1,6})?)*)?")
+
+
+def format_numbers(numbers: Iterable[int]) -> str:
+    """Return numbers as ascending ranges; an empty set is an empty text."""
+    ranges: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if ranges and number == ranges[-1][1] + 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
+
+
+def parse_numbers(value: object) -> object:
+    """Return the numbers of a text by `format_numbers`; other values are returned for the caller's validation.
+
+    Raises:
+        ValueError: if a text has another form.
+
+    """
+    if not isinstance(value, str):
+        return value
+    if _RANGES.fullmatch(value) is None:
+        message = "is not a set of numbers; write ascending numbers and ranges such as 0-7,12"
+        raise ValueError(message)
+    numbers: list[int] = []
+    for part in filter(None, value.split(",")):
+        first, _, last = part.partition("-")
+        numbers += range(int(first), int(last or first) + 1)
+    return tuple(numbers)
+
+
+_WRITTEN = ServerOnly(shape=str, max_length=8192, pattern=r"^([0-9]{1,6}(-[0-9]{1,6})?(,[0-9]{1,6}(-[0-9]{1,6})?)*)?$")
+
+ClientNumbers = Annotated[
+    tuple[int, ...], BeforeValidator(parse_numbers), PlainSerializer(format_numbers, return_type=str), _WRITTEN
+]
+
+
+_UNITS = (("s", 10**9), ("ms", 10**6), ("µs", 10**3))
+
+
+def format_duration(nanoseconds: float) -> str:
+    """Return a latency with three significant digits and a suitable unit: 1234567 -> `1.23 ms`."""
+    rounded = float(f"{nanoseconds:.2e}")  # before the unit is chosen: 999.9 µs is 1.00 ms
+    for unit, size in _UNITS:
+        if rounded >= size:
+            value = rounded / size
+            digits = 2 if value < 10 else 1 if value < 100 else 0  # noqa: PLR2004 - powers of ten
+            return f"{value:.{digits}f} {unit}"
+    return f"{nanoseconds:.0f} ns"

@@ -4,9 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from plimsoll.api.model import Count, Model
+from plimsoll.api.model import Count, Model, ServerOnly
 from plimsoll.api.names import LatencyKind, Operation
-from plimsoll.api.schema import ServerOnly
 
 _MAX_INTERVALS = 120
 _MAX_PERCENTILES = 16

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, PlainSerializer
 
-from plimsoll.api.schema import Rule, ServerOnly
+from plimsoll.api.model import Rule, ServerOnly
 
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60}
 _DECIMAL = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15, "E": 10**18}

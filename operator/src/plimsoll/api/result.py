@@ -4,61 +4,174 @@ Bytes per second are whole numbers, latencies whole nanoseconds. All fields are 
 below the size limit of the API server.
 """
 
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal, Self, TypeVar
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, model_validator
 
-from plimsoll.api.caches import DroppedCaches
 from plimsoll.api.environment import Environment
 from plimsoll.api.line import Line, LineSearch, Probe
-from plimsoll.api.matrix import Matrix
-from plimsoll.api.model import Count, Model
-from plimsoll.api.names import AbortReason, Operation, Outcome, Verdict
-from plimsoll.api.numbers import ClientNumbers
+from plimsoll.api.model import Count, Model, Rule, ServerOnly
+from plimsoll.api.names import AbortReason, ClientNumbers, Operation, Outcome, Verdict
 from plimsoll.api.operation import (
-    Latency,
     OperationResult,
     OperationSummary,
     Rate,
-    Rates,
-    Series,
-    Statistic,
-    Steadiness,
-    SteadyState,
 )
-from plimsoll.api.provenance import Sha256, ToolUse
-from plimsoll.api.schema import Rule, ServerOnly
-from plimsoll.api.surroundings import ClusterSummary, Hosts, HostSummary, Osds
+from plimsoll.api.surroundings import ClusterSummary, DroppedCaches, Hosts, HostSummary, Osds
 
-__all__ = [
-    "Abort",
-    "BenchmarkResult",
-    "ClientSummary",
-    "Finding",
-    "Fingerprint",
-    "HostSummary",
-    "Hosts",
-    "Latency",
-    "OperationResult",
-    "OperationSummary",
-    "Rates",
-    "ResultMeta",
-    "ResultSpec",
-    "ResultStatus",
-    "Series",
-    "Stalls",
-    "Statistic",
-    "Steadiness",
-    "SteadyState",
-    "Summary",
-    "Trial",
-    "Window",
-]
+Sha256 = Annotated[str, ServerOnly(max_length=64, pattern=r"^[0-9a-f]{64}$")]
+
+
+class ToolUse(Model):
+    """The tools of the clients, their commands and their output; for an audit.
+
+    Attributes:
+        versions: The tools with their versions. More than one is a finding.
+        argv: The command of one client. Empty for a replaced attempt, and if the result would be too large.
+        argv_client: Number of that client. The commands of other clients differ in paths, offsets and seeds.
+        raw_sha256: SHA-256 of the raw output of all clients' tools. Absent if a client does not report its digest.
+
+    """
+
+    versions: Annotated[
+        tuple[Annotated[str, Field(description="A tool and its version."), ServerOnly(max_length=256)], ...],
+        ServerOnly(max_length=8),
+    ] = ()
+    argv: Annotated[
+        tuple[Annotated[str, Field(description="One argument."), ServerOnly(max_length=512)], ...],
+        ServerOnly(max_length=128),
+    ] = ()
+    argv_client: Count
+    raw_sha256: Sha256 | None = None  # docs/trust.md describes how to verify it
+
+
+N = TypeVar("N", int, float)
+
+_MAX_CELLS = ServerOnly(max_length=4096)
+
+_Client = Annotated[Count, Field(description="Number of a client.")]
+_Bytes = Annotated[Count, Field(description="One cell.")]
+_Iops = Annotated[Rate, Field(description="One cell.")]
+_Retransmits = Annotated[Count, Field(description="One cell.")]
+_Outlier = Annotated[Count, Field(description="Position of a cell.")]
+
+
+class MatrixMember(Model):
+    """A client of the matrix with its node.
+
+    Attributes:
+        number: Number of the client.
+        node: Node of the client in the last trial that counts.
+
+    """
+
+    number: Count
+    node: Annotated[str, ServerOnly(max_length=253)]
+
+
+_Member = Annotated[MatrixMember, Field(description="One client.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """One cell over the trials.
+
+    Attributes:
+        iops: None if the tool does not count operations.
+        least_bytes_per_second: of the worst trial; None if it had no room in the result.
+        least_iops: likewise.
+        retransmits: mean over the trials; None if the tool does not report them.
+
+    """
+
+    client: int
+    peer: int
+    bytes_per_second: int
+    least_bytes_per_second: int | None
+    iops: float | None
+    least_iops: float | None
+    retransmits: int | None
+    is_outlier: bool
+
+
+class Matrix(Model):
+    """Rates between pairs of a client and one that served it, over the trials that count.
+
+    The lists with a value per cell have the same order.
+
+    Attributes:
+        trials: Number of trials that count.
+        members: The clients of all cells with their nodes.
+        clients: Client of each cell that generated the load.
+        peers: Client of each cell that served it.
+        bytes_per_second: Mean of each cell over the trials, in bytes per second.
+        least_bytes_per_second: The lowest of each cell over the trials, in bytes per second; absent if the result would
+            be too large.
+        iops: Mean of each cell over the trials, in operations per second; absent if the tool does not count operations.
+        least_iops: The lowest of each cell over the trials, in operations per second; likewise.
+        retransmits: TCP segments that were sent again, mean of each cell over the trials; absent if the tool does not
+            report them.
+        outliers: Positions, from 0, of the cells whose rate was far below those of comparable cells in at least one of
+            the trials; see the finding LinkOutlier.
+
+    """
+
+    trials: Count
+    members: Annotated[tuple[_Member, ...], ServerOnly(max_length=2048)]
+    clients: Annotated[tuple[_Client, ...], _MAX_CELLS]
+    peers: Annotated[tuple[_Client, ...], _MAX_CELLS]
+    bytes_per_second: Annotated[tuple[_Bytes, ...], _MAX_CELLS]
+    least_bytes_per_second: Annotated[tuple[_Bytes, ...], _MAX_CELLS] | None = None
+    iops: Annotated[tuple[_Iops, ...], _MAX_CELLS] | None = None
+    least_iops: Annotated[tuple[_Iops, ...], _MAX_CELLS] | None = None
+    retransmits: Annotated[tuple[_Retransmits, ...], _MAX_CELLS] | None = None
+    outliers: Annotated[tuple[_Outlier, ...], _MAX_CELLS] = ()
+
+    @model_validator(mode="after")
+    def _check_lengths(self) -> Self:
+        optional = (self.least_bytes_per_second, self.iops, self.least_iops, self.retransmits)
+        lengths = {len(one) for one in (self.peers, self.bytes_per_second, *optional) if one is not None}
+        if lengths != {len(self.clients)} or any(place >= len(self.clients) for place in self.outliers):
+            message = "must have one value for each cell in every list"
+            raise ValueError(message)
+        return self
+
+    @property
+    def nodes(self) -> dict[int, str]:
+        """Number of a client -> its node."""
+        return {member.number: member.node for member in self.members}
+
+    @property
+    def counts_bytes(self) -> bool:
+        """Whether cells are compared by bytes; otherwise by operations."""
+        return any(self.bytes_per_second) or self.iops is None
+
+    def pairs(self) -> Iterator[Pair]:
+        """Yield the cells in their order."""
+        outliers = set(self.outliers)
+        for place, (client, peer) in enumerate(zip(self.clients, self.peers, strict=True)):
+            yield Pair(
+                client=client,
+                peer=peer,
+                bytes_per_second=self.bytes_per_second[place],
+                least_bytes_per_second=_at(self.least_bytes_per_second, place),
+                iops=_at(self.iops, place),
+                least_iops=_at(self.least_iops, place),
+                retransmits=_at(self.retransmits, place),
+                is_outlier=place in outliers,
+            )
+
+
+def _at(values: Sequence[N] | None, place: int) -> N | None:
+    return None if values is None else values[place]
+
 
 _Name = Annotated[str, ServerOnly(max_length=64)]
 _Time = Annotated[str, ServerOnly(max_length=64)]
 _Message = Annotated[str, ServerOnly(max_length=4096)]
-_Client = Annotated[Count, Field(description="Number of a client.")]
+
 _Warning = Annotated[_Message, Field(description="One warning.")]
 _AnyValues = Annotated[dict[str, JsonValue], ServerOnly(max_length=64)]
 

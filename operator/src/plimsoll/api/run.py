@@ -9,19 +9,103 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
-from plimsoll.api.documents import decode_document, load_document
-from plimsoll.api.errors import Problem, SpecError, field_path
+from plimsoll.api.errors import Problem, SpecError, decode_document, did_you_mean, field_path, load_document, shown
 from plimsoll.api.line import LineSearch
-from plimsoll.api.model import Flag, Integer, Model
+from plimsoll.api.model import Flag, Integer, Model, Rule, ServerOnly
 from plimsoll.api.names import DNS_LABEL_PATTERN, HEALTH_CHECK_PATTERN, RUN_KIND
-from plimsoll.api.pods import ResourceRequirements, Toleration
-from plimsoll.api.pools import DnsLabel
-from plimsoll.api.prepare import Prepare
 from plimsoll.api.quantity import Size
-from plimsoll.api.schema import Rule, ServerOnly
-from plimsoll.api.servers import LabelValue, Servers
-from plimsoll.api.storage import SecretReference, Storage
-from plimsoll.api.wording import did_you_mean, shown
+from plimsoll.api.storage import DnsLabel, Prepare, SecretReference, Storage
+
+MAX_SERVERS = 64
+
+LabelValue = Annotated[str, Field(description="Value of the label."), ServerOnly(max_length=63)]
+
+_NEEDED = "must be set with placement Selected; write the labels of the nodes, or choose another placement"
+_IGNORED = "has no effect without placement Selected; remove it, or set placement to Selected"
+
+
+class Servers(Model):
+    """Pods that serve the clients of network tools such as iperf3, and never generate load themselves.
+
+    Without servers, the clients serve each other. Servers have the image, the resources, the tolerations and the
+    priority of clients, and no volumes.
+
+    Attributes:
+        placement: Nodes of the servers. StorageNodes runs them on nodes with OSDs of the Rook cluster in
+            storage.rook, ClientNodes on nodes with clients of the run, Selected on the nodes of nodeSelector. In each
+            case they are spread over these nodes.
+        node_selector: Labels that the nodes of servers must have. Required with placement Selected, and only allowed
+            with it.
+        count: Number of servers. The plan is made before nodes are known, so it cannot depend on their number.
+
+    """
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            rule="self.placement != 'Selected' || has(self.nodeSelector) && self.nodeSelector.size() > 0",
+            message=_NEEDED,
+            field_path=".nodeSelector",
+        ),
+        Rule(
+            rule="self.placement == 'Selected' || !has(self.nodeSelector) || self.nodeSelector.size() == 0",
+            message=_IGNORED,
+            field_path=".nodeSelector",
+        ),
+    )
+
+    placement: Literal["StorageNodes", "ClientNodes", "Selected"]
+    node_selector: Annotated[Mapping[str, LabelValue], ServerOnly(max_length=32)] = Field(default_factory=dict)
+    count: Annotated[Integer, Field(ge=1, le=MAX_SERVERS)]
+
+    @model_validator(mode="after")
+    def _check_node_selector(self) -> Self:
+        if (self.placement == "Selected") != bool(self.node_selector):
+            remedy = _IGNORED if self.node_selector else _NEEDED
+            raise SpecError([Problem(field="nodeSelector", remedy=remedy)])
+        return self
+
+
+ResourceQuantity = Annotated[
+    str,
+    Field(description="A quantity of a resource."),
+    ServerOnly(int_or_string=True, max_length=32, pattern=r"^[0-9]{1,18}(\.[0-9]{1,9})?([KMGTPE]i|[mkMGTPE])?$"),
+]
+_Resources = Annotated[Mapping[str, ResourceQuantity], ServerOnly(max_length=16)]
+
+_MAX_TOLERATION_SECONDS = 10 * 365 * 24 * 3600
+
+
+class ResourceRequirements(Model):
+    """Requests and limits of a container.
+
+    Attributes:
+        requests: Resources that a node must have available for a client.
+        limits: Maximum resources of a client.
+
+    """
+
+    requests: _Resources | None = None
+    limits: _Resources | None = None
+
+
+class Toleration(Model):
+    """A toleration, as in a pod.
+
+    Attributes:
+        key: Key of the taint; every key if absent, which requires the operator Exists.
+        operator: Exists for any value of the taint, Equal for the given one. Equal if absent.
+        value: Value of the taint, with the operator Equal.
+        effect: Effect of the taint; every effect if absent.
+        toleration_seconds: How long NoExecute is tolerated; forever if absent.
+
+    """
+
+    key: Annotated[str, Field(max_length=316)] | None = None
+    operator: Literal["Exists", "Equal"] | None = None
+    value: Annotated[str, Field(max_length=63)] | None = None
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
+    toleration_seconds: Annotated[int, Field(ge=0, le=_MAX_TOLERATION_SECONDS)] | None = None
+
 
 MAX_CLIENTS = 1000
 MAX_WORKLOADS = 32

@@ -1,17 +1,246 @@
 """The measured storage: a pool or file system of a Rook cluster, a pool of any Ceph cluster, or a StorageClass."""
 
-from typing import Annotated, ClassVar, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
-from plimsoll.api.ceph_options import SET_ONCE, CephOptions
+from plimsoll.api.environment import SET_ONCE, CephOptions
 from plimsoll.api.errors import Problem, SpecError
-from plimsoll.api.file_system import ExistingFileSystem, FileSystem
-from plimsoll.api.model import Model
-from plimsoll.api.names import DATA_KEY_PATTERN, MONITOR_PATTERN
-from plimsoll.api.pools import CephName, DnsLabel, ExistingPool, Pool
-from plimsoll.api.schema import Rule
-from plimsoll.api.volume import Volume
+from plimsoll.api.model import Flag, Integer, Model, Rule
+from plimsoll.api.names import CEPH_NAME_PATTERN, DATA_KEY_PATTERN, DNS_LABEL_PATTERN, MONITOR_PATTERN
+from plimsoll.api.quantity import BlockSize, Size
+
+_ONE_LAYOUT = "must have exactly one of replicated and erasureCoded"
+
+DnsLabel = Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=63)]
+CephName = Annotated[str, Field(pattern=CEPH_NAME_PATTERN, max_length=128)]
+
+
+class Replicated(Model):
+    """Replication: several complete copies of every object.
+
+    Attributes:
+        size: Number of copies of every object. 1 is not redundant and for measuring only.
+
+    """
+
+    size: Annotated[Integer, Field(ge=1, le=10)]
+
+
+class ErasureCoded(Model):
+    """Erasure coding: data chunks of every object, and coding chunks computed from them.
+
+    Attributes:
+        data_chunks: Number of data chunks per object (k).
+        coding_chunks: Number of coding chunks per object, so many chunks may be lost (m).
+
+    """
+
+    data_chunks: Annotated[Integer, Field(ge=2, le=32)]
+    coding_chunks: Annotated[Integer, Field(ge=1, le=32)]
+
+
+class Pool(Model):
+    """The Ceph pool that is created for a run.
+
+    Attributes:
+        failure_domain: Bucket type of the CRUSH map over which copies or chunks are spread, such as host, rack or osd.
+        device_class: CRUSH device class of the OSDs, such as ssd, hdd or nvme. All OSDs if absent.
+        crush_root: Root of the CRUSH map whose OSDs the pool uses. If absent, the root of the CephCluster, usually
+            default.
+        compression_mode: BlueStore's compression mode, with Ceph's names. The cluster's default if absent.
+        placement_groups: Number of placement groups. It is fixed, with the autoscaler off, because numbers are not
+            comparable while placement groups split. If absent, Plimsoll chooses about 100 replicas of placement groups
+            per OSD, rounded down to a power of two.
+
+    """
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            rule="has(self.replicated) != has(self.erasureCoded)",
+            message=_ONE_LAYOUT,
+        ),
+    )
+    one_of: ClassVar[tuple[str, ...]] = ("replicated", "erasure_coded")
+
+    replicated: Replicated | None = None
+    erasure_coded: ErasureCoded | None = None
+    failure_domain: DnsLabel = "host"
+    device_class: DnsLabel | None = None
+    crush_root: CephName | None = None
+    compression_mode: Literal["none", "passive", "aggressive", "force"] | None = None
+    placement_groups: Annotated[Integer, Field(ge=1, le=32768)] | None = None
+
+    @model_validator(mode="after")
+    def _one_layout(self) -> Self:
+        if not self.has_one_choice:
+            raise ValueError(_ONE_LAYOUT)
+        return self
+
+
+class ExistingPool(Model):
+    """An existing pool.
+
+    Attributes:
+        name: Name of the pool in Ceph.
+        data_pool: Pool of the images' data, if the pool itself has only their metadata, as with erasure coding.
+
+    """
+
+    name: CephName
+    data_pool: CephName | None = None
+
+
+_REPLICATED_METADATA = "must be replicated, because Ceph keeps no metadata in erasure-coded pools; set replicated"
+_REPLICATED_DEFAULT = (
+    "must have a replicated pool first, because the first one also keeps the location of every file; add one before "
+    "the erasure-coded pool"
+)
+_MAX_FILE_SYSTEM_NAME = 40
+
+
+class FileSystem(Model):
+    """The CephFS file system that is created for a run.
+
+    Attributes:
+        metadata_pool: The replicated pool for directories and the attributes of files.
+        data_pools: One or two pools, of which the last one contains the content of the files. The first one must be
+            replicated; of two, it keeps only the location of every file, and the second one may be erasure-coded.
+        metadata_servers: Number of active metadata servers.
+
+    """
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            rule="has(self.metadataPool.replicated)",
+            message=_REPLICATED_METADATA,
+            field_path=".metadataPool",
+        ),
+        Rule(
+            rule="has(self.dataPools[0].replicated)",
+            message=_REPLICATED_DEFAULT,
+            field_path=".dataPools",
+        ),
+    )
+
+    metadata_pool: Pool
+    data_pools: Annotated[tuple[Pool, ...], Field(min_length=1, max_length=2)]
+    metadata_servers: Annotated[Integer, Field(ge=1, le=16)] = 1
+
+    @model_validator(mode="after")
+    def _check_replicated(self) -> Self:
+        if self.metadata_pool.replicated is None:
+            raise SpecError([Problem(field="metadataPool", remedy=_REPLICATED_METADATA)])
+        if self.data_pools[0].replicated is None:
+            raise SpecError([Problem(field="dataPools", remedy=_REPLICATED_DEFAULT)])
+        return self
+
+
+class ExistingFileSystem(Model):
+    """An existing CephFS file system.
+
+    Attributes:
+        name: Name of the CephFilesystem.
+        metadata_pool: Name of its metadata pool in Ceph, "<name>-metadata" if absent.
+        data_pool: Name in Ceph of the data pool to measure, "<name>-data0" if absent.
+
+    """
+
+    name: Annotated[DnsLabel, Field(max_length=_MAX_FILE_SYSTEM_NAME)]
+    metadata_pool: CephName | None = None
+    data_pool: CephName | None = None
+
+
+_BLOCK_ONLY = "must be Block, because access is LibRBD, which does not support file systems; remove the field"
+_CACHE_OF_LIBRBD = "has no effect unless access is LibRBD; remove the field"
+_SHARED_FILES_ONLY = (
+    "must be Filesystem, because sharing is Shared, and clients can share only files; set it to Filesystem, or remove "
+    "sharing"
+)
+_SHARED_PVC_ONLY = (
+    "must be PerClient, because access is LibRBD, and only one client can open an image; remove the field, or use "
+    "access PVC"
+)
+_MIN_VOLUME_BYTES, _MAX_VOLUME_BYTES = 2**20, 2**50
+
+Mode = Literal["Block", "Filesystem"]
+Sharing = Literal["PerClient", "Shared"]
+
+
+def _default_mode(known: Mapping[str, Any]) -> Mode:
+    return "Filesystem" if known.get("sharing") == "Shared" else "Block"
+
+
+class Volume(Model):
+    """The volume of each client. Required for workloads that use a volume, such as fio and rbdBench.
+
+    Attributes:
+        size: Size of each client's volume, from 1Mi to 1Pi, a whole number of bytes. Choose it larger than the caches,
+            unless you want to measure them. With sharing Shared, each client's part of the one volume, which is as
+            large as all parts together.
+        sharing: PerClient for a volume of each client's own; Shared for one volume that all clients mount
+            (ReadWriteMany), as file systems such as CephFS and NFS allow. Shared needs mode Filesystem and access PVC.
+        mode: Block for a raw device, Filesystem for files in a mounted file system. If absent, Filesystem on a file
+            system of Rook and with sharing Shared, and Block otherwise.
+        access: PVC for a PersistentVolumeClaim that the node maps or mounts, LibRBD for an RBD image that the client
+            accesses in user space, without a driver of the node.
+        rbd_cache: Whether librbd caches writes in the client's memory. Only with access LibRBD. With true, the numbers
+            include the speed of that cache.
+
+    """
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            rule="self.access == 'PVC' || self.?mode.orValue('Block') == 'Block'",
+            message=_BLOCK_ONLY,
+            field_path=".mode",
+        ),
+        Rule(
+            rule="self.access == 'LibRBD' || !self.rbdCache",
+            message=_CACHE_OF_LIBRBD,
+            field_path=".rbdCache",
+        ),
+        Rule(
+            rule="self.sharing == 'PerClient' || self.access == 'PVC'",
+            message=_SHARED_PVC_ONLY,
+            field_path=".sharing",
+        ),
+        Rule(
+            rule="self.sharing == 'PerClient' || self.?mode.orValue('Filesystem') == 'Filesystem'",
+            message=_SHARED_FILES_ONLY,
+            field_path=".mode",
+        ),
+    )
+
+    size: Annotated[Size, Field(ge=_MIN_VOLUME_BYTES, le=_MAX_VOLUME_BYTES)]
+    # Before `mode`, whose default depends on it.
+    sharing: Sharing = "PerClient"
+    mode: Mode = Field(default_factory=_default_mode)
+    access: Literal["PVC", "LibRBD"] = "PVC"
+    rbd_cache: Flag = False
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether all clients mount the same volume."""
+        return self.sharing == "Shared"
+
+    def claimed_bytes(self, clients: int) -> int:
+        """Return the size of one PVC: that of a client's own volume, or of the one volume for all clients."""
+        return self.size * clients if self.is_shared else self.size
+
+    @model_validator(mode="after")
+    def _check_access(self) -> Self:
+        if self.is_shared and self.access != "PVC":
+            raise SpecError([Problem(field="sharing", value=self.sharing, remedy=_SHARED_PVC_ONLY)])
+        if self.is_shared and self.mode != "Filesystem":
+            raise SpecError([Problem(field="mode", value=self.mode, remedy=_SHARED_FILES_ONLY)])
+        if self.access == "LibRBD" and self.mode != "Block":
+            raise SpecError([Problem(field="mode", value=self.mode, remedy=_BLOCK_ONLY)])
+        if self.access == "PVC" and self.rbd_cache:
+            raise SpecError([Problem(field="rbdCache", value="true", remedy=_CACHE_OF_LIBRBD)])
+        return self
+
 
 _USER_TYPE = "client."
 _WITHOUT_TYPE = f"must not start with {_USER_TYPE}; write the name after it"
@@ -247,3 +476,81 @@ def _check_volume_of_rook(rook: RookStorage, volume: Volume) -> None:
         raise SpecError([Problem(field="volume.mode", value=volume.mode, remedy=_FILES_ONLY)])
     if not rook.has_file_system and volume.is_shared:
         raise SpecError([Problem(field="volume.sharing", value=volume.sharing, remedy=_NOT_SHARED)])
+
+
+Percent = Annotated[Integer, Field(ge=1, le=100)]
+
+
+class Precondition(Model):
+    """Random overwrites of the prefilled data set, so that the storage is measured in a used state.
+
+    Attributes:
+        block_size: Size of each write, from 512 to 64Mi, a multiple of 512. Write bytes, whole Ki (at most 9999Ki) or
+            whole Mi.
+        seconds: Duration of the overwriting by each client.
+
+    """
+
+    block_size: Annotated[BlockSize, Field(ge=512, le=64 * 2**20, multiple_of=512)] = 65536
+    seconds: Annotated[Integer, Field(ge=1, le=24 * 3600)] = 600
+
+
+_PREFILL_REQUIRED = (
+    "must be true, because precondition overwrites prefilled data; set it to true, or remove precondition"
+)
+_WRITTEN_OR_DISCARDED = (
+    "must be absent unless prefill or discard is true, because nothing else renews the data set; set one of them to "
+    "true, or remove perTrial"
+)
+
+
+class Prepare(Model):
+    """Preparation of every volume before the first trial, in this order: discard, prefill, precondition, settle.
+
+    Attributes:
+        prefill: Write the whole data set once, because storage answers reads of unwritten extents without any I/O.
+        precondition: Overwrite the data set at random after the prefill, so that the storage is measured in a used
+            state. Not done if absent.
+        discard: Discard the volume before it is written, if it supports that.
+        drop_caches: Drop the page caches, dentries and inodes of the clients' nodes before every trial. Requires the
+            administrator's permission; in local mode, root.
+        settle_seconds: Time to wait after that, until background work of the storage is done.
+        fill_percent: Part of a file system that the data set uses; the file system needs some space itself.
+        per_trial: With NewDataSet, every attempt begins with this whole preparation, so that no trial depends on what
+            earlier ones wrote. Requires prefill or discard; without prefill, the storage has to support discard. Done
+            once, before the first trial, if absent.
+
+    """
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            rule="self.prefill || !has(self.precondition)",
+            message=_PREFILL_REQUIRED,
+            field_path=".prefill",
+        ),
+        Rule(
+            rule="!has(self.perTrial) || self.prefill || self.discard",
+            message=_WRITTEN_OR_DISCARDED,
+            field_path=".perTrial",
+        ),
+    )
+
+    prefill: Flag = True
+    precondition: Precondition | None = None
+    discard: Flag = True
+    drop_caches: Flag = False
+    settle_seconds: Annotated[Integer, Field(ge=0, le=24 * 3600)] = 10
+    fill_percent: Percent = 80
+    per_trial: Literal["NewDataSet"] | None = None
+
+    @model_validator(mode="after")
+    def _check_precondition(self) -> Self:
+        if self.precondition is not None and not self.prefill:
+            raise SpecError([Problem(field="prefill", value="false", remedy=_PREFILL_REQUIRED)])
+        return self
+
+    @model_validator(mode="after")
+    def _check_per_trial(self) -> Self:
+        if self.per_trial and not (self.prefill or self.discard):
+            raise SpecError([Problem(field="perTrial", value=self.per_trial, remedy=_WRITTEN_OR_DISCARDED)])
+        return self

@@ -1,23 +1,196 @@
 """`BenchmarkSuite`: several variants of one run, measured in turn, and what their results are to show."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Literal, Self
+from zoneinfo import ZoneInfo
 
-from pydantic import Field, JsonValue, field_validator, model_validator
+from cronsim import CronSim, CronSimError
+from pydantic import AfterValidator, Field, JsonValue, field_validator, model_validator
 
-from plimsoll.api.documents import decode_document, load_document
-from plimsoll.api.dotted import without_field
-from plimsoll.api.errors import Problem, SpecError, field_path
-from plimsoll.api.hypothesis import MAX_HYPOTHESES, Hypothesis
-from plimsoll.api.model import Flag, Integer, Model
-from plimsoll.api.names import SUITE_KIND
-from plimsoll.api.pools import DnsLabel
+from plimsoll.api.errors import Problem, SpecError, decode_document, did_you_mean, field_path, load_document, shown
+from plimsoll.api.hypothesis import MAX_HYPOTHESES, MAX_VARIANT_CHARACTERS, Hypothesis
+from plimsoll.api.model import Flag, Integer, Model, Rule, ServerOnly, without_field
+from plimsoll.api.names import DNS_LABEL_PATTERN, SUITE_KIND
 from plimsoll.api.run import ObjectMeta, RunSpec
-from plimsoll.api.schedule import Schedule
-from plimsoll.api.schema import Rule, ServerOnly
-from plimsoll.api.suite_comparison import SuiteComparison, VariantName
+from plimsoll.api.storage import DnsLabel
 from plimsoll.api.suite_status import MAX_KEEP
-from plimsoll.api.wording import did_you_mean, shown
+
+MIN_DEADLINE_SECONDS = 10
+"""Source: Kubernetes, CronJob; its controller misses times with less."""
+
+_MAX_DEADLINE_SECONDS = 365 * 24 * 3600
+_FIELDS = 5
+_CRON_PATTERN = r"^\S+(\s+\S+){4}$"
+_TIME_ZONE_PATTERN = r"^[A-Za-z0-9+_-]+(/[A-Za-z0-9+_-]+)*$"
+_FORM = 'write five fields such as "0 3 * * 0": minute, hour, day of month, month, day of week'
+
+
+def _check_cron(expression: str) -> str:
+    if len(expression.split()) != _FIELDS:
+        message = f"is no cron expression; {_FORM}"
+        raise ValueError(message)
+    try:
+        # Any moment: an expression that has a time has one every few years, even on 29 February.
+        found = next(CronSim(expression, datetime(2000, 1, 1, tzinfo=UTC)), None)
+    except CronSimError as error:
+        message = f"is no cron expression ({error}); {_FORM}"
+        raise ValueError(message) from error
+    if found is None:
+        raise ValueError("never comes; choose a day that one of the months has")
+    return expression
+
+
+def _check_time_zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as error:
+        message = "is no known time zone; write a name of the time zone database, such as Europe/Berlin"
+        raise ValueError(message) from error
+    return name
+
+
+_Deadline = Annotated[Integer, Field(ge=MIN_DEADLINE_SECONDS, le=_MAX_DEADLINE_SECONDS)]
+
+
+class Schedule(Model):
+    """When rounds start.
+
+    Attributes:
+        cron: Cron expression with five fields, such as "0 3 * * 0" for Sundays at three: minute, hour, day of month,
+            month, day of week.
+        time_zone: Time zone of the cron expression, by its name in the time zone database, such as Europe/Berlin.
+        starting_deadline_seconds: How late a round may start, such as after an outage of the operator; at any time if
+            absent. Of several missed times, only the last one counts.
+
+    """
+
+    cron: Annotated[str, Field(max_length=256), AfterValidator(_check_cron), ServerOnly(pattern=_CRON_PATTERN)]
+    time_zone: Annotated[
+        str, Field(max_length=64), AfterValidator(_check_time_zone), ServerOnly(pattern=_TIME_ZONE_PATTERN)
+    ] = "Etc/UTC"
+    starting_deadline_seconds: _Deadline | None = None
+
+
+VariantName = Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=MAX_VARIANT_CHARACTERS)]
+
+_ONE_BASELINE = "must have exactly one of variant and rounds"
+_NO_CANDIDATE = "must have the variant to judge, because the baseline is a variant; add it, or compare with rounds"
+_NEEDLESS_CANDIDATE = (
+    "cannot be set with baseline.rounds, which compares every variant; remove it, or compare with a variant"
+)
+_SAME = "must be another variant than the baseline"
+
+
+class VariantReference(Model):
+    """A variant of the suite.
+
+    Attributes:
+        variant: Name of the variant.
+
+    """
+
+    variant: VariantName
+
+
+class Baseline(Model):
+    """What is compared with: another variant of the same round, or earlier rounds of the same variant.
+
+    Attributes:
+        variant: Name of a variant; candidate is compared with it within each round.
+        rounds: Accepted compares each variant with its earlier rounds that did not regress.
+
+    """
+
+    rules: ClassVar[tuple[Rule, ...]] = (Rule(rule="has(self.variant) != has(self.rounds)", message=_ONE_BASELINE),)
+    one_of: ClassVar[tuple[str, ...]] = ("variant", "rounds")
+
+    variant: VariantName | None = None
+    rounds: Literal["Accepted"] | None = None
+
+    @model_validator(mode="after")
+    def _one_baseline(self) -> Self:
+        if not self.has_one_choice:
+            raise ValueError(_ONE_BASELINE)
+        return self
+
+
+class Allowance(Model):
+    """Changes for the worse that do not matter.
+
+    Attributes:
+        rate_percent: Tolerated decrease of a rate, in percent of the baseline.
+        latency_percent: Tolerated increase of a latency, in percent of the baseline. A latency is known to 1.6 % at
+            best.
+
+    """
+
+    rate_percent: Annotated[Integer, Field(ge=1, le=90)] = 5
+    latency_percent: Annotated[Integer, Field(ge=2, le=1000)] = 10
+
+
+class SuiteComparison(Model):
+    """A comparison: whether one variant is worse than another, or each variant worse than in earlier rounds.
+
+    Attributes:
+        name: Unique name of the comparison.
+        baseline: What is compared with.
+        candidate: The variant to judge; only with baseline.variant.
+        allow: Changes for the worse that do not matter.
+
+    """
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            rule="!has(self.baseline.variant) || has(self.candidate)",
+            message=_NO_CANDIDATE,
+            field_path=".candidate",
+            reason="FieldValueRequired",
+        ),
+        Rule(
+            rule="!has(self.baseline.rounds) || !has(self.candidate)",
+            message=_NEEDLESS_CANDIDATE,
+            field_path=".candidate",
+            reason="FieldValueForbidden",
+        ),
+        Rule(
+            rule=(
+                "!has(self.baseline.variant) || !has(self.candidate) || self.baseline.variant != self.candidate.variant"
+            ),
+            message=_SAME,
+            field_path=".candidate.variant",
+        ),
+    )
+
+    name: DnsLabel
+    baseline: Baseline
+    candidate: VariantReference | None = None
+    allow: Allowance = Allowance()
+
+    @model_validator(mode="after")
+    def _check_candidate(self) -> Self:
+        if problems := list(_candidate_problems(self)):
+            raise SpecError(problems)
+        return self
+
+    @property
+    def variants(self) -> tuple[str, str] | None:
+        """The names of baseline and candidate; None if earlier rounds are the baseline."""
+        if self.baseline.variant is None or self.candidate is None:
+            return None
+        return self.baseline.variant, self.candidate.variant
+
+
+def _candidate_problems(comparison: SuiteComparison) -> Iterator[Problem]:
+    baseline, candidate = comparison.baseline.variant, comparison.candidate
+    if baseline is not None and candidate is None:
+        yield Problem(field="candidate", remedy=_NO_CANDIDATE)
+    elif candidate is not None and baseline is None:
+        yield Problem(field="candidate", remedy=_NEEDLESS_CANDIDATE)
+    elif candidate is not None and candidate.variant == baseline:
+        remedy = "is the baseline as well; compare two different variants"
+        yield Problem(field="candidate.variant", value=shown(candidate.variant), remedy=remedy)
+
 
 MAX_VARIANTS = 16
 MAX_COMPARISONS = 32

@@ -10,9 +10,8 @@ from typing import Annotated
 from pydantic import Field
 
 from plimsoll.api.hypothesis import MAX_VARIANT_CHARACTERS
-from plimsoll.api.model import Count, Model
+from plimsoll.api.model import Count, Model, ServerOnly
 from plimsoll.api.names import SuiteConditionType
-from plimsoll.api.schema import ServerOnly
 from plimsoll.api.status import SuiteCondition
 
 MAX_KEEP = 50

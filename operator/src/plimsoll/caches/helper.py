@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from aiohttp import web
 from pydantic import ValidationError
 
-from plimsoll.api.caches import NodeCaches
 from plimsoll.api.errors import problems_of
 from plimsoll.api.model import Model
+from plimsoll.api.surroundings import NodeCaches
 from plimsoll.caches.authority import bearer_token, refusal
 from plimsoll.caches.osds import OsdsError, drop_osd_caches
 from plimsoll.caches.turns import Turns

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from plimsoll.api.caches import MAX_LISTED, OsdCaches
+from plimsoll.api.surroundings import MAX_LISTED, OsdCaches
 from plimsoll.conductor.ceph.commands import CommandError, Commands
 
 _ANSWER_SECONDS = 30.0

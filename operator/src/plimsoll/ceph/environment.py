@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Literal, TypeVar
 
-from plimsoll.api.ceph_options import CephOption, by_osds
 from plimsoll.api.environment import (
     CapacityDescription,
     CephDescription,
+    CephOption,
     Counts,
     Environment,
     FileSystemDescription,
@@ -24,6 +24,7 @@ from plimsoll.api.environment import (
     PoolDescription,
     PoolLayout,
     Quantiles,
+    by_osds,
 )
 from plimsoll.ceph.document import Node
 from plimsoll.ceph.file_systems import parse_file_system

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from plimsoll.api.ceph_options import CephOption
+from plimsoll.api.environment import CephOption
 from plimsoll.api.model import Model
 from plimsoll.ceph.document import Node
 from plimsoll.ceph.watch import OptionDifference, OptionReading

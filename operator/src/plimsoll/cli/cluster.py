@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 import yaml
 
-from plimsoll.api.wording import did_you_mean
+from plimsoll.api.errors import did_you_mean
 from plimsoll.cli import PLUGIN
 from plimsoll.kube.errors import ApiError, ForbiddenError, TransientError, UnauthorizedError, UnknownKindError
 from plimsoll.report.view import first_few

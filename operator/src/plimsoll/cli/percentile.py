@@ -6,8 +6,7 @@ from dataclasses import asdict, dataclass, fields
 
 import click
 
-from plimsoll.api.duration import format_duration
-from plimsoll.api.names import LatencyKind, Operation
+from plimsoll.api.names import LatencyKind, Operation, format_duration
 from plimsoll.api.operation import Latency
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.cli.cluster import cluster_options, program

@@ -14,10 +14,9 @@ from rich.text import Text
 from plimsoll.api.errors import SpecError
 from plimsoll.api.line import LineSearch, Vary
 from plimsoll.api.names import LatencyKind
-from plimsoll.api.pools import Pool
 from plimsoll.api.quantity import format_quantity
-from plimsoll.api.run import MAX_REPETITIONS, decode_run
-from plimsoll.api.servers import Servers
+from plimsoll.api.run import MAX_REPETITIONS, Servers, decode_run
+from plimsoll.api.storage import Pool
 from plimsoll.cli.cluster import ask, cluster_options
 from plimsoll.cli.options import JSON, TABLE, YAML, freeze, output_option, read_run, write_document
 from plimsoll.cli.source import CONFIG_MAP, RUN, RunInCluster, find, no_such_object

@@ -19,7 +19,7 @@ from plimsoll.api.errors import SpecError
 from plimsoll.api.names import Outcome, RunPhase, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.run import BenchmarkRun
-from plimsoll.api.state import RunState, TrialKey
+from plimsoll.api.status import RunState, TrialKey
 from plimsoll.cli.launch import Launch, Launcher, LaunchError, free_port
 from plimsoll.cli.live_view import Lines, Screen, activity_text, probe_text, trial_text, view_on
 from plimsoll.cli.local_storage import (

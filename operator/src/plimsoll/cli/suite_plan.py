@@ -12,8 +12,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from plimsoll.api.suite import BY_NAME, BenchmarkSuite
-from plimsoll.api.suite_comparison import SuiteComparison
+from plimsoll.api.suite import BY_NAME, BenchmarkSuite, SuiteComparison
 from plimsoll.cli.options import (
     JSON,
     TABLE,

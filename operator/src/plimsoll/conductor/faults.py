@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from plimsoll.api.names import AbortReason
 from plimsoll.api.run import Timeouts
-from plimsoll.api.state import RunState
+from plimsoll.api.status import RunState
 from plimsoll.conductor import orders, reporting
 from plimsoll.conductor.phases import (
     Attempt,

@@ -12,10 +12,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from plimsoll.api.errors import SpecError, problems_of
 from plimsoll.api.line import Line
-from plimsoll.api.matrix import Matrix
 from plimsoll.api.names import API_VERSION, RESULT_KIND, RunPhase
-from plimsoll.api.result import ResultStatus, Summary, Trial
-from plimsoll.api.state import RunState, TrialKey
+from plimsoll.api.result import Matrix, ResultStatus, Summary, Trial
+from plimsoll.api.status import RunState, TrialKey
 from plimsoll.conductor.reporting import result_display
 from plimsoll.conductor.sink import STATE_FILE
 from plimsoll.kube.errors import NotFoundError, persist

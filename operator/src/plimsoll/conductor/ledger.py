@@ -8,10 +8,9 @@ from itertools import groupby
 
 from plimsoll.api.environment import Environment
 from plimsoll.api.line import Line, LineSearch
-from plimsoll.api.matrix import Matrix
 from plimsoll.api.names import AbortReason, Outcome, Verdict
-from plimsoll.api.result import Finding, Fingerprint, ResultStatus, Summary, Trial
-from plimsoll.api.state import TrialKey
+from plimsoll.api.result import Finding, Fingerprint, Matrix, ResultStatus, Summary, Trial
+from plimsoll.api.status import TrialKey
 from plimsoll.conductor.size import bare_outcome_of, fit, outcome_of, without_distributions, without_histograms
 from plimsoll.measure.intake import Offer
 from plimsoll.measure.line.model import Progress, Settings, arrived_load, tried_loads

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from plimsoll.api.names import FailureReason, RunPhase
-from plimsoll.api.state import RunState
+from plimsoll.api.status import RunState
 from plimsoll.conductor.faults import ClusterView, Gate
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.phases import BeginAttempt, Ended, JudgeAttempt, ReadToken, RecordAttempt, Timings

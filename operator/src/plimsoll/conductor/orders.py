@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from plimsoll.api.caches import MAX_LISTED, DroppedCaches, NodeCaches, OsdCaches
 from plimsoll.api.names import AbortReason
+from plimsoll.api.surroundings import MAX_LISTED, DroppedCaches, NodeCaches, OsdCaches
 from plimsoll.conductor import reporting
 from plimsoll.conductor.phases import Attempt, Dropping, Fault, Moment, Timings, needs_staging
 from plimsoll.conductor.roster import Client, Roster

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from plimsoll.api.caches import DroppedCaches
 from plimsoll.api.names import AbortReason, Layer, Outcome, RunPhase, Verdict
 from plimsoll.api.result import Abort, ResultStatus, Trial
-from plimsoll.api.state import Failure, TrialKey
+from plimsoll.api.status import Failure, TrialKey
+from plimsoll.api.surroundings import DroppedCaches
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.reporting import timestamp
 from plimsoll.conductor.roster import Client, Roster

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from plimsoll.api.names import Operation, RunPhase
-from plimsoll.api.state import CurrentTrial, Live, LiveRate, Prefill, RunState
+from plimsoll.api.status import CurrentTrial, Live, LiveRate, Prefill, RunState
 from plimsoll.conductor.orders import undropped_nodes
 from plimsoll.conductor.phases import (
     Attempt,

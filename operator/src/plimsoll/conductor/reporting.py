@@ -5,10 +5,9 @@ from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
-from plimsoll.api.duration import format_duration
 from plimsoll.api.environment import Environment, Extremes
 from plimsoll.api.line import NOTHING_TRIED, LineSearch
-from plimsoll.api.names import FailureReason, Operation
+from plimsoll.api.names import FailureReason, Operation, format_duration
 from plimsoll.api.operation import OperationSummary
 from plimsoll.api.result import ResultStatus
 from plimsoll.api.status import ResultDisplay

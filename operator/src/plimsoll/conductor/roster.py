@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from plimsoll.api.state import LiveRate
+from plimsoll.api.status import LiveRate
 from plimsoll.measure.sample import Clock
 from plimsoll.protocol.caches import CacheDrop
 from plimsoll.protocol.messages import (

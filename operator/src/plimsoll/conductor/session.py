@@ -8,7 +8,7 @@ at a time. An attempt is measured only after its effect `BeginAttempt` is durabl
 
 from plimsoll.api.names import AbortReason, FailureReason, RunPhase
 from plimsoll.api.result import Trial
-from plimsoll.api.state import Failure, RunState, TrialKey
+from plimsoll.api.status import Failure, RunState, TrialKey
 from plimsoll.conductor import faults, orders, phases, reporting
 from plimsoll.conductor import orders as dropping
 from plimsoll.conductor.faults import ClusterView, Gate, Lead, Start

@@ -9,9 +9,8 @@ from typing import Protocol, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from plimsoll.api.errors import SpecError, problems_of
-from plimsoll.api.matrix import Matrix
-from plimsoll.api.result import BenchmarkResult, ResultMeta, ResultSpec, ResultStatus, Trial
-from plimsoll.api.state import RunState
+from plimsoll.api.result import BenchmarkResult, Matrix, ResultMeta, ResultSpec, ResultStatus, Trial
+from plimsoll.api.status import RunState
 from plimsoll.plan.document import Plan, Point, load_plan
 from plimsoll.plan.estimate import most_trials
 

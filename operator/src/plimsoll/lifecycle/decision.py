@@ -6,8 +6,7 @@ from enum import StrEnum
 from typing import Any, Generic, Self, TypeVar
 
 from plimsoll.api.names import ConditionStatus, ConditionType
-from plimsoll.api.reasons.entry import Severity
-from plimsoll.api.reasons.reason import Reason, UnknownReason
+from plimsoll.api.reasons.reason import Reason, Severity, UnknownReason
 from plimsoll.api.reasons.table import REFUSALS, event_name, remedy_of, severity_of
 from plimsoll.api.status import Condition
 from plimsoll.lifecycle.children import Child

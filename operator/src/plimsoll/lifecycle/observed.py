@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from plimsoll.api.errors import SpecError
 from plimsoll.api.names import RESULT_KIND, RunPhase
 from plimsoll.api.reasons.reason import Reason
-from plimsoll.api.state import RunState
+from plimsoll.api.status import RunState
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import (
     Child,

@@ -8,7 +8,7 @@ from math import ceil
 from statistics import fmean, median
 
 from plimsoll.api.names import ConditionType, Outcome, RunPhase
-from plimsoll.api.state import RunState
+from plimsoll.api.status import RunState
 from plimsoll.lifecycle.children import TrialFact
 from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.run import Run

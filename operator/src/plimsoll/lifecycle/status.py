@@ -7,9 +7,8 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from plimsoll.api.duration import format_duration
 from plimsoll.api.line import Line, LineSearch
-from plimsoll.api.names import ConditionStatus, ConditionType, Verdict
+from plimsoll.api.names import ConditionStatus, ConditionType, Verdict, format_duration
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.status import (
     MAX_HEADLINES,

@@ -12,7 +12,7 @@ from hashlib import sha256
 
 from plimsoll.api.line import LineSearch
 from plimsoll.api.names import Operation
-from plimsoll.api.provenance import ToolUse
+from plimsoll.api.result import ToolUse
 from plimsoll.ceph.watch import ClusterWatch
 from plimsoll.measure.checks.check import quote
 from plimsoll.measure.rates import ALL_QUANTITIES, Quantities

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from plimsoll.api.matrix import Matrix, MatrixMember
+from plimsoll.api.result import Matrix, MatrixMember
 from plimsoll.measure.intake import ClientMeasurement
 from plimsoll.measure.timeline import rounded_iops
 

@@ -9,10 +9,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from plimsoll.api.matrix import Matrix
 from plimsoll.api.names import AbortReason, Operation, Outcome, Verdict
 from plimsoll.api.operation import OperationResult, OperationSummary, Statistic
-from plimsoll.api.result import Finding, Summary, Trial
+from plimsoll.api.result import Finding, Matrix, Summary, Trial
 from plimsoll.measure.checks import registry
 from plimsoll.measure.checks.check import CheckedValue, by_reason, evaluate, passes_text, quote, verdict_of, worst_of
 from plimsoll.measure.histogram import PERCENTILES, merge_latencies

@@ -8,8 +8,7 @@ from statistics import fmean, median
 from plimsoll.api.line import Probe
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.operation import OperationResult, Rates
-from plimsoll.api.provenance import ToolUse
-from plimsoll.api.result import ClientSummary, Finding, Stalls, Window
+from plimsoll.api.result import ClientSummary, Finding, Stalls, ToolUse, Window
 from plimsoll.api.surroundings import ClusterSummary, Hosts, HostSummary, Osds, Spread
 from plimsoll.measure.checks.check import by_reason, clients_text, quote, verdict_of, worst_of
 from plimsoll.measure.checks.evidence import Evidence

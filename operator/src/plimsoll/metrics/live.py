@@ -8,7 +8,7 @@ from prometheus_client.registry import Collector
 
 from plimsoll.api.names import Outcome, RunPhase, Verdict
 from plimsoll.api.operation import OperationResult
-from plimsoll.api.state import RunState, TrialKey
+from plimsoll.api.status import RunState, TrialKey
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.families import families
 from plimsoll.metrics.family import MetricFamily

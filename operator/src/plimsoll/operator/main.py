@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar
 import kopf
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
-from plimsoll.api.ceph_options import OPTION_NAME_PATTERN
+from plimsoll.api.environment import OPTION_NAME_PATTERN
 from plimsoll.api.model import Model
 from plimsoll.api.names import GROUP
 from plimsoll.api.quantity import Size

@@ -2,9 +2,8 @@
 
 from hashlib import sha256
 
-from plimsoll.api.file_system import ExistingFileSystem, FileSystem
 from plimsoll.api.run import BenchmarkRun
-from plimsoll.api.storage import CephStorage, RookStorage
+from plimsoll.api.storage import CephStorage, ExistingFileSystem, FileSystem, RookStorage
 from plimsoll.plan.document import CephTarget, FileSystemTarget
 
 _PREFIX = "plimsoll"

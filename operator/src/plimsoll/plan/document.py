@@ -5,18 +5,12 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue, ValidationError, model_validator
 
-from plimsoll.api.ceph_options import CephOption
-from plimsoll.api.environment import PlatformEnvironment
+from plimsoll.api.environment import CephOption, PlatformEnvironment
 from plimsoll.api.errors import Problem, SpecError, problems_of
-from plimsoll.api.file_system import FileSystem
 from plimsoll.api.line import LineSearch
 from plimsoll.api.model import Model
-from plimsoll.api.pools import Pool
-from plimsoll.api.prepare import Prepare
-from plimsoll.api.run import Gates, Timeouts
-from plimsoll.api.servers import Servers
-from plimsoll.api.storage import KeyringReference, NamespacedName
-from plimsoll.api.volume import Volume
+from plimsoll.api.run import Gates, Servers, Timeouts
+from plimsoll.api.storage import FileSystem, KeyringReference, NamespacedName, Pool, Prepare, Volume
 
 MAX_POINTS = 512
 

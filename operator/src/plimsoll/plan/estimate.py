@@ -6,7 +6,7 @@ from math import ceil
 
 from plimsoll.api.errors import Problem, SpecError
 from plimsoll.api.line import MOST_PROBES
-from plimsoll.api.pools import Pool
+from plimsoll.api.storage import Pool
 from plimsoll.plan.document import Plan, Point
 from plimsoll.tools.base import StepKind, Timing
 from plimsoll.tools.registry import TOOLS

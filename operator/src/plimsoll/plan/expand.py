@@ -8,8 +8,8 @@ from pydantic import JsonValue
 from plimsoll.api.environment import PlatformEnvironment
 from plimsoll.api.errors import Problem, SpecError
 from plimsoll.api.line import LineSearch
-from plimsoll.api.prepare import Prepare
 from plimsoll.api.run import BenchmarkRun
+from plimsoll.api.storage import Prepare
 from plimsoll.plan.ceph import ceph_target
 from plimsoll.plan.document import MAX_POINTS, Plan, Point, RunIdentity
 from plimsoll.plan.order import shuffled

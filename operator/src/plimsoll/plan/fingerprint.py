@@ -14,12 +14,11 @@ from typing import Literal
 from pydantic import JsonValue
 
 from plimsoll import __version__
-from plimsoll.api.caches import OsdCaches
-from plimsoll.api.ceph_options import by_osds
-from plimsoll.api.environment import Environment, StorageClassDescription
+from plimsoll.api.environment import Environment, StorageClassDescription, by_osds
 from plimsoll.api.model import Model
 from plimsoll.api.result import Fingerprint
-from plimsoll.api.volume import Volume
+from plimsoll.api.storage import Volume
+from plimsoll.api.surroundings import OsdCaches
 from plimsoll.plan.ceph import base_name, file_system_name
 from plimsoll.plan.document import Plan, Point
 from plimsoll.tools.registry import TOOLS

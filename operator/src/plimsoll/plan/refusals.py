@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from plimsoll.api.errors import Problem, field_path
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import RunSpec, Workload
-from plimsoll.api.storage import KeyringReference, Storage
-from plimsoll.api.volume import Volume
+from plimsoll.api.storage import KeyringReference, Storage, Volume
 from plimsoll.plan.rules import NO_USE_OF_SERVERS
 from plimsoll.plan.searches import impossible_searches, with_a_load
 from plimsoll.plan.sweep import Sweep

@@ -6,7 +6,7 @@ Rules about a tool's needs follow from its target; other rules of a tool are dec
 from collections.abc import Iterator, Mapping, Sequence
 
 from plimsoll.api.line import Vary
-from plimsoll.api.schema import Rule
+from plimsoll.api.model import Rule
 from plimsoll.tools.base import AnyTool
 from plimsoll.tools.target import TargetKind
 

@@ -7,9 +7,8 @@ from math import prod
 
 from pydantic import JsonValue, ValidationError
 
-from plimsoll.api.errors import Problem, SpecError, field_path, problems_of
+from plimsoll.api.errors import Problem, SpecError, did_you_mean, field_path, problems_of, shown
 from plimsoll.api.run import MAX_AXIS_VALUES, RunSpec, Workload
-from plimsoll.api.wording import did_you_mean, shown
 from plimsoll.tools.base import AnyTool, ToolParameters
 from plimsoll.tools.registry import TOOLS
 

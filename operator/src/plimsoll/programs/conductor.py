@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from plimsoll.api.errors import SpecError
-from plimsoll.api.matrix import Matrix
-from plimsoll.api.result import ResultStatus, Trial
-from plimsoll.api.state import RunState
+from plimsoll.api.result import Matrix, ResultStatus, Trial
+from plimsoll.api.status import RunState
 from plimsoll.conductor.kube_sink import KubeSink
 from plimsoll.conductor.main import Listen, conduct
 from plimsoll.conductor.phases import Timings

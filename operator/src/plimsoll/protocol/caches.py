@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from plimsoll.api.caches import NodeCaches, OsdCaches
 from plimsoll.api.model import Model
+from plimsoll.api.surroundings import NodeCaches, OsdCaches
 
 AUDIENCE = "plimsoll-caches"
 """The audience of the conductor's token: neither the API server nor another program accepts it."""

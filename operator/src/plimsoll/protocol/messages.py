@@ -12,10 +12,9 @@ from pydantic import AfterValidator, Field, JsonValue
 
 from plimsoll.api.model import Model
 from plimsoll.api.names import Operation
-from plimsoll.api.prepare import Precondition
-from plimsoll.api.run import MAX_CLIENTS
-from plimsoll.api.servers import MAX_SERVERS
-from plimsoll.api.state import LiveRate, TrialKey
+from plimsoll.api.run import MAX_CLIENTS, MAX_SERVERS
+from plimsoll.api.status import LiveRate, TrialKey
+from plimsoll.api.storage import Precondition
 from plimsoll.measure.sample import ClientDocument, Clock
 from plimsoll.protocol.caches import MAX_TOKEN_CHARACTERS, CacheDrop
 from plimsoll.tools.cast import MAX_ROUNDS

@@ -8,9 +8,8 @@ from typing import TypeVar
 
 from pydantic import JsonValue, ValidationError
 
-from plimsoll.api.duration import format_duration
 from plimsoll.api.line import NOTHING_TRIED, Line, LineSearch, Objective, ProbeOutcome
-from plimsoll.api.names import Operation, Verdict
+from plimsoll.api.names import Operation, Verdict, format_duration
 from plimsoll.api.operation import OperationSummary, Statistic
 from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.result import BenchmarkResult, Trial

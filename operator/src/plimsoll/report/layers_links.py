@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
 
-from plimsoll.api.matrix import Matrix, Pair
 from plimsoll.api.names import Verdict
-from plimsoll.api.result import BenchmarkResult
+from plimsoll.api.result import BenchmarkResult, Matrix, Pair
 from plimsoll.measure.checks.check import number_text, percent_text
 from plimsoll.measure.limits import TOO_HIGH, Best, LayerRow
 from plimsoll.measure.rates import rate_text

@@ -7,11 +7,10 @@ from statistics import median
 
 from pydantic import JsonValue
 
-from plimsoll.api.caches import OsdCaches
 from plimsoll.api.environment import Description, Environment, OsdsDescription
-from plimsoll.api.numbers import format_numbers
+from plimsoll.api.names import format_numbers
 from plimsoll.api.result import BenchmarkResult, Trial
-from plimsoll.api.surroundings import Hosts, Spread
+from plimsoll.api.surroundings import Hosts, OsdCaches, Spread
 from plimsoll.measure.summary import counted
 from plimsoll.plan.fingerprint import leaves
 from plimsoll.report.figure import is_search, line_of

@@ -4,8 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from plimsoll.api.duration import format_duration
-from plimsoll.api.names import Layer
+from plimsoll.api.names import Layer, format_duration
 from plimsoll.measure.compare.values import Metric
 from plimsoll.measure.limits import Best, LayerRow
 from plimsoll.measure.rates import rate_text

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from plimsoll.api.result import BenchmarkResult, Fingerprint
-from plimsoll.api.suite import SuiteSpec
-from plimsoll.api.suite_comparison import Allowance, SuiteComparison
+from plimsoll.api.suite import Allowance, SuiteComparison, SuiteSpec
 from plimsoll.api.suite_status import (
     MAX_OUTCOME_CHARACTERS,
     ComparisonOutcome,

@@ -13,9 +13,8 @@ from typing import TypeGuard, cast
 
 from pydantic import JsonValue
 
-from plimsoll.api.dotted import without_field
 from plimsoll.api.errors import field_path, models_in
-from plimsoll.api.model import Model
+from plimsoll.api.model import Model, without_field
 from plimsoll.api.run import GENERIC_WORKLOAD_FIELDS, RunSpec, Workload
 from plimsoll.api.suite import BY_NAME, SuiteSpec, Variant
 from plimsoll.plan.fingerprint import leaves

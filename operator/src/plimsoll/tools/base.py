@@ -15,11 +15,10 @@ from typing import Annotated, Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 from pydantic import Field
 
 from plimsoll.api.line import Vary
-from plimsoll.api.model import Integer, Model
+from plimsoll.api.model import Integer, Model, Rule
 from plimsoll.api.names import Layer, Operation
 from plimsoll.api.quantity import BlockSize
-from plimsoll.api.schema import Rule
-from plimsoll.api.state import LiveRate
+from plimsoll.api.status import LiveRate
 from plimsoll.api.storage import KeyringReference
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement

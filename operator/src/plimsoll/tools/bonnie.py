@@ -9,10 +9,9 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, model_validator
 
 from plimsoll.api.errors import Problem, SpecError
-from plimsoll.api.model import Flag, Integer
+from plimsoll.api.model import Flag, Integer, Rule, ServerOnly
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.quantity import BlockSize, Size, format_quantity, parse_quantity
-from plimsoll.api.schema import Rule, ServerOnly
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import LatencySample, Measurement, OperationSample
 from plimsoll.tools.base import Command, Output, OutputError, StepContext, StepKind, Tool, ToolParameters

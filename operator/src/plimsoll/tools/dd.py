@@ -9,11 +9,10 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from plimsoll.api.model import Flag, Integer
+from plimsoll.api.model import Flag, Integer, Rule
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.quantity import format_quantity
-from plimsoll.api.schema import Rule
-from plimsoll.api.state import LiveRate
+from plimsoll.api.status import LiveRate
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import MAX_GAPS, Gaps, LatencySample, Measurement, OperationSample
 from plimsoll.tools.base import (

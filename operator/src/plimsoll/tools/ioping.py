@@ -12,11 +12,10 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from plimsoll.api.model import Flag, Integer
+from plimsoll.api.model import Flag, Integer, Rule
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.quantity import format_quantity
-from plimsoll.api.schema import Rule
-from plimsoll.api.state import LiveRate
+from plimsoll.api.status import LiveRate
 from plimsoll.measure.histogram import Histogram, bin_index, sample_of
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import MAX_GAPS, Cells, Gaps, LatencySlices, Measurement, OperationSample

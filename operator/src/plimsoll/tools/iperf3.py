@@ -11,10 +11,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from plimsoll.api.model import Integer
+from plimsoll.api.model import Integer, Rule, ServerOnly
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.quantity import BlockSize, Size, format_quantity
-from plimsoll.api.schema import Rule, ServerOnly
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Cells, LatencySample, Measurement, OperationSample, PeerRate
 from plimsoll.tools.base import (

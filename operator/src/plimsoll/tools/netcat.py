@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import ClassVar
 
 from plimsoll.api.names import LatencyKind, Layer, Operation
-from plimsoll.api.state import LiveRate
+from plimsoll.api.status import LiveRate
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Cells, LatencySample, Measurement, OperationSample, PeerRate
 from plimsoll.tools.base import (

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from plimsoll.api.model import Integer
 from plimsoll.api.names import LatencyKind, Layer, Operation
-from plimsoll.api.state import LiveRate
+from plimsoll.api.status import LiveRate
 from plimsoll.measure.histogram import sample_of
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Cells, Measurement, OperationSample, PeerRate

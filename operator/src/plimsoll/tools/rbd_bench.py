@@ -7,10 +7,10 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import ClassVar
 
+from plimsoll.api.model import Rule
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.quantity import format_quantity
-from plimsoll.api.schema import Rule
-from plimsoll.api.state import LiveRate
+from plimsoll.api.status import LiveRate
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Cells, LatencySample, Measurement, OperationSample
 from plimsoll.tools.base import (

@@ -7,7 +7,7 @@ import pytest
 
 from plimsoll.agent.caches import SWITCH, CacheDropper, cached_bytes, drop_caches, may_drop_caches
 from plimsoll.agent.process import PreparationError
-from plimsoll.api.state import TrialKey
+from plimsoll.api.status import TrialKey
 from plimsoll.protocol.messages import DropCachesOrder
 
 MEMINFO = """MemTotal:       24676864 kB

@@ -6,8 +6,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from plimsoll.api.file_system import FileSystem
-from plimsoll.api.pools import Pool
+from plimsoll.api.storage import FileSystem, Pool
 from plimsoll.lifecycle.ceph.rook_survey import Osd, fitting_file_system, fitting_placement_groups, why_over_budget
 
 

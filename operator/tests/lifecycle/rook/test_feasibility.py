@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from plimsoll.api.pools import Pool
+from plimsoll.api.storage import Pool
 from plimsoll.lifecycle.ceph.rook_survey import (
     fitting_placement_groups,
     operator_namespace,

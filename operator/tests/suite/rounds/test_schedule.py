@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.api.schedule import Schedule
+from plimsoll.api.suite import Schedule
 from plimsoll.suite.rounds.observed import times_of
 
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from plimsoll.api.reasons.entry import Explanation, Severity
+from plimsoll.api.reasons.reason import Explanation, Severity
 
 
 class SuiteReason(StrEnum):

@@ -2,13 +2,9 @@
 
 from collections.abc import Mapping
 
-from plimsoll.api.reasons.clients import CLIENT_REASONS
-from plimsoll.api.reasons.endings import ENDING_REASONS
-from plimsoll.api.reasons.entry import ReasonEntry, Severity
-from plimsoll.api.reasons.reason import Reason
-from plimsoll.api.reasons.removal import REMOVAL_REASONS
-from plimsoll.api.reasons.storage import STORAGE_REASONS
-from plimsoll.api.reasons.waiting import WAITING_REASONS
+from plimsoll.api.reasons.reason import Reason, ReasonEntry, Severity
+from plimsoll.api.reasons.runs import CLIENT_REASONS, ENDING_REASONS, WAITING_REASONS
+from plimsoll.api.reasons.storage import REMOVAL_REASONS, STORAGE_REASONS
 
 ENTRIES: tuple[ReasonEntry, ...] = (
     *WAITING_REASONS,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from plimsoll.api.ceph_options import CephOption
+from plimsoll.api.environment import CephOption
 from plimsoll.ceph.document import Node
 from plimsoll.ceph.options import (
     Change,

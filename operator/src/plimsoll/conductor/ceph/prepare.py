@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from plimsoll.api.ceph_options import CephOption
-from plimsoll.api.pools import Pool
+from plimsoll.api.environment import CephOption
 from plimsoll.api.quantity import format_quantity
-from plimsoll.api.volume import Volume
+from plimsoll.api.storage import Pool, Volume
 from plimsoll.ceph.document import Node
 from plimsoll.ceph.environment import Outputs
 from plimsoll.ceph.file_systems import parse_file_system, wrong_pools

@@ -6,8 +6,7 @@ import time
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 
-from plimsoll.api.ceph_options import CephOption
-from plimsoll.api.environment import Environment
+from plimsoll.api.environment import CephOption, Environment
 from plimsoll.ceph.environment import Outputs, ceph_environment, osd_classes
 from plimsoll.ceph.gate import gate_problems
 from plimsoll.ceph.options import differing_options, reading_problems

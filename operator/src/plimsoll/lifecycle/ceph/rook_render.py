@@ -6,10 +6,7 @@ Rook rewrites a pool's specification when it first reconciles it; an update woul
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
-from plimsoll.api.file_system import FileSystem
-from plimsoll.api.pools import Pool
-from plimsoll.api.storage import NamespacedName
-from plimsoll.api.volume import Volume
+from plimsoll.api.storage import FileSystem, NamespacedName, Pool, Volume
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import Object
 from plimsoll.lifecycle.render.common import Json, foreign_metadata, manifest

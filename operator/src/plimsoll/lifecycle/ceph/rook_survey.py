@@ -3,11 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from plimsoll.api.file_system import FileSystem
-from plimsoll.api.pools import Pool
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.run import Gates
-from plimsoll.api.storage import RookStorage
+from plimsoll.api.storage import FileSystem, Pool, RookStorage
 from plimsoll.lifecycle.ceph.rook_facts import cluster_fact, why_not_existing, why_unusable
 from plimsoll.lifecycle.ceph.rook_render import (
     FILE_SYSTEM,

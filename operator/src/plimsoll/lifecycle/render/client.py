@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import Clients
-from plimsoll.api.volume import Volume
+from plimsoll.api.storage import Volume
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render import ceph, common, helpers
 from plimsoll.lifecycle.render.agent_options import agent_options

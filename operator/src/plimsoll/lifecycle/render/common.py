@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from plimsoll.api.names import API_VERSION, RESULT_KIND
-from plimsoll.api.run import Clients
-from plimsoll.api.servers import Servers
-from plimsoll.api.state import RunState
+from plimsoll.api.run import Clients, Servers
+from plimsoll.api.status import RunState
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.run import Run
 from plimsoll.plan.document import CephTarget, Plan, Point

@@ -7,12 +7,12 @@ from typing import Generic, Literal, Protocol, TypeVar
 
 from pydantic import JsonValue
 
+from plimsoll.api.errors import did_you_mean
 from plimsoll.api.hypothesis import CLIENTS, Hypothesis, Quantity, Selector
 from plimsoll.api.names import LatencyKind, Operation, Verdict
 from plimsoll.api.operation import OperationResult
 from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.result import BenchmarkResult, Trial
-from plimsoll.api.wording import did_you_mean
 from plimsoll.measure.checks.check import first_few
 from plimsoll.measure.compare.lines import Position, line_problem, position_of
 from plimsoll.measure.histogram import MINIMUM_BEYOND

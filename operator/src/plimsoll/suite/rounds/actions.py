@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from plimsoll.api.reasons.entry import Severity
+from plimsoll.api.reasons.reason import Severity
 
 Object = Mapping[str, Any]
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from plimsoll.api.names import GROUP
-from plimsoll.api.reasons.entry import Severity
+from plimsoll.api.reasons.reason import Severity
 from plimsoll.api.suite import BenchmarkSuite
 from plimsoll.api.suite_status import MAX_ANNOTATION_CHARACTERS, PINNED_ROUNDS, Cause, RoundVerdict
 from plimsoll.suite.rounds.actions import Emit

@@ -12,9 +12,8 @@ from pydantic import JsonValue
 
 from plimsoll.api.errors import Problem, SpecError
 from plimsoll.api.names import SuiteConditionType
-from plimsoll.api.schedule import Schedule
 from plimsoll.api.status import SuiteCondition
-from plimsoll.api.suite import BenchmarkSuite, decode_suite
+from plimsoll.api.suite import BenchmarkSuite, Schedule, decode_suite
 from plimsoll.api.suite_status import (
     MAX_OUTCOMES,
     Cause,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from plimsoll.api.reasons.entry import Severity
+from plimsoll.api.reasons.reason import Severity
 from plimsoll.api.status import format_time
 from plimsoll.api.suite import BenchmarkSuite
 from plimsoll.api.suite_status import Cause, RoundVerdict

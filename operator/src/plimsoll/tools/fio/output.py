@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from errno import errorcode
 
 from plimsoll.api.names import Operation
-from plimsoll.api.state import LiveRate
+from plimsoll.api.status import LiveRate
 from plimsoll.measure.histogram import merge_samples
 from plimsoll.measure.sample import MAX_NAME, LatencySample, Measurement, OperationSample
 from plimsoll.tools.base import Output, OutputError

@@ -12,10 +12,9 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import Field, ValidationInfo, field_validator
 
 from plimsoll.api.line import Vary
-from plimsoll.api.model import Flag, Integer
+from plimsoll.api.model import Flag, Integer, Rule
 from plimsoll.api.names import Operation
 from plimsoll.api.quantity import format_quantity
-from plimsoll.api.schema import Rule
 from plimsoll.tools.base import MAX_DEPTH, BlockBytes, Depth, Timing, ToolParameters
 from plimsoll.tools.fio.rules import (
     DEPTH_OF_SEARCH,

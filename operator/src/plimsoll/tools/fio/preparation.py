@@ -7,8 +7,8 @@ blocks, so that the storage is measured in use and not fresh. A discard releases
 from collections.abc import Iterator
 
 from plimsoll.api.names import Operation
-from plimsoll.api.prepare import Precondition
 from plimsoll.api.quantity import format_quantity
+from plimsoll.api.storage import Precondition
 from plimsoll.tools.base import Command, Output, OutputError
 from plimsoll.tools.fio.command import cache_environment, offset_of, output_arguments, seed_arguments, target_arguments
 from plimsoll.tools.fio.output import complaints, jobs_named, read_output

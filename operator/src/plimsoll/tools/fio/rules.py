@@ -1,6 +1,6 @@
 """CEL rules for fio's parameters and for runs with them; `parameters` and `target` check the same in local mode."""
 
-from plimsoll.api.schema import Rule
+from plimsoll.api.model import Rule
 from plimsoll.tools.target import IS_BLOCK, NO_VOLUME
 
 READS_WHEN = "w.fio.pattern in ['read', 'randread', 'readwrite', 'randrw']"

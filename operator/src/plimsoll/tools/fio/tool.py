@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from plimsoll.api.names import LatencyKind, Layer
-from plimsoll.api.state import LiveRate
+from plimsoll.api.status import LiveRate
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import Command, Output, StepContext, StepKind, Tool

@@ -8,9 +8,8 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, model_validator
 
 from plimsoll.api.errors import Problem, SpecError
-from plimsoll.api.model import Flag, Integer, Model
+from plimsoll.api.model import Flag, Integer, Model, Rule
 from plimsoll.api.quantity import Size, format_quantity
-from plimsoll.api.schema import Rule
 from plimsoll.tools.base import ToolParameters
 
 MAX_OBJECTS = 5000

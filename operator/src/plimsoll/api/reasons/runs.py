@@ -1,0 +1,521 @@
+"""Reasons about clients, the conductor, and requests that the API server refuses."""
+
+from collections.abc import Mapping
+
+from plimsoll.api.names import AbortReason, ConditionType
+from plimsoll.api.reasons.reason import Explanation, Reason, ReasonEntry, Severity
+
+_CLIENTS = (ConditionType.CLIENTS_READY, ConditionType.SUCCEEDED, ConditionType.RECONCILING)
+_REQUESTS = (ConditionType.SUCCEEDED, ConditionType.RECONCILING, ConditionType.CLIENTS_READY)
+_CLIENTS_TIMED_OUT = Explanation("clients were not running within `provisionSeconds`", "as above")
+_REFUSED_TOO_LONG = Explanation("an object could not be created within `provisionSeconds`", "as above")
+
+CLIENT_REASONS = (
+    ReasonEntry(
+        Reason.STARTING,
+        conditions=_CLIENTS,
+        under_way=Explanation("pods are being created, and no problem is known"),
+        severity=Severity.NORMAL,
+        event="ClientsStarting",
+    ),
+    ReasonEntry(
+        Reason.CONDUCTOR_STARTING,
+        conditions=_CLIENTS,
+        under_way=Explanation(
+            "the conductor, or its replacement, is not active yet; the message has the state of its pod",
+            "nothing; if it persists, check the events of its Job and pod, and its log",
+        ),
+        remedy="check the events of the conductor's Job and pod, and its log",
+        severity=Severity.NORMAL,
+    ),
+    ReasonEntry(
+        Reason.REGISTERED,
+        conditions=(ConditionType.CLIENTS_READY,),
+        under_way=Explanation("all clients have registered"),
+        severity=Severity.NORMAL,
+    ),
+    ReasonEntry(
+        Reason.CLIENTS_MISSING,
+        conditions=_CLIENTS,
+        under_way=Explanation(
+            "a client has no pod, or its running pod has not contacted the conductor",
+            "check the client's log; a NetworkPolicy of yours or the cluster's DNS may block it",
+        ),
+        ended=_CLIENTS_TIMED_OUT,
+        remedy="check the pods of the run",
+    ),
+    ReasonEntry(
+        Reason.UNSCHEDULABLE,
+        conditions=_CLIENTS,
+        under_way=Explanation(
+            "the scheduler finds no node for a client or the conductor",
+            "free or add nodes, lower `clients.count` or `clients.resources`, set `clients.spread: Preferred`, or "
+            "change `servers.placement`",
+        ),
+        ended=_CLIENTS_TIMED_OUT,
+        remedy=(
+            "free or add nodes, lower clients.count or clients.resources, set clients.spread: Preferred, or change "
+            "servers.placement"
+        ),
+    ),
+    ReasonEntry(
+        Reason.IMAGE_PULL_FAILED,
+        conditions=_CLIENTS,
+        under_way=Explanation(
+            "the runner image cannot be pulled",
+            "check the image's name, `clients.imagePullSecrets` and the registry",
+        ),
+        ended=_CLIENTS_TIMED_OUT,
+        remedy="check the runner image and imagePullSecrets",
+    ),
+    ReasonEntry(
+        Reason.CONTAINER_FAILED,
+        conditions=_CLIENTS,
+        under_way=Explanation("the container cannot be created or started", "check the pod's events"),
+        ended=_CLIENTS_TIMED_OUT,
+        remedy="check the pod's events",
+    ),
+    ReasonEntry(
+        Reason.CLIENT_FAILED,
+        conditions=_CLIENTS,
+        under_way=Explanation(
+            "an agent exited; the message has its exit code and termination message",
+            "see [exit codes](#exit-codes); it is replaced up to five times",
+        ),
+        ended=_CLIENTS_TIMED_OUT,
+        remedy="check the client's exit code and termination message",
+    ),
+    ReasonEntry(
+        Reason.QUOTA_EXCEEDED,
+        conditions=_REQUESTS,
+        under_way=Explanation(
+            "a ResourceQuota blocks the creation of an object, or of a Job's pod; the message quotes the API server or "
+            "the Job controller",
+            "raise the quota, or lower `clients.count`, `clients.resources` or `volume.size`",
+        ),
+        ended=_REFUSED_TOO_LONG,
+        remedy="raise the namespace's ResourceQuota, or lower clients.count, clients.resources or volume.size",
+        is_refusal=True,
+    ),
+    ReasonEntry(
+        Reason.API_REFUSED,
+        conditions=(*_REQUESTS, ConditionType.CLEANED_UP),
+        under_way=Explanation(
+            "the API server refuses a request of the operator: an admission policy, a LimitRange, Pod Security, "
+            "missing permissions. The operator retries every 5 s",
+            "change the run or what refuses it; [who may do what](architecture.md#who-may-do-what) lists the "
+            "operator's permissions. A run does not end because the operator cannot observe it",
+        ),
+        ended=_REFUSED_TOO_LONG,
+        remedy=(
+            "change the run, or what refuses it: an admission policy, LimitRange, Pod Security, the operator's "
+            "ClusterRole"
+        ),
+        is_refusal=True,
+    ),
+    ReasonEntry(
+        Reason.NAMESPACE_TERMINATING,
+        conditions=_REQUESTS,
+        under_way=Explanation(
+            "the namespace is being deleted and accepts no new objects. The operator creates nothing more for the run",
+            "nothing: the run is deleted with its namespace",
+        ),
+        ended=_REFUSED_TOO_LONG,
+        remedy=(
+            "a namespace that is being deleted accepts no new objects; its runs are deleted with it, so nothing has "
+            "to be done"
+        ),
+        severity=Severity.NORMAL,
+        is_refusal=True,
+    ),
+    ReasonEntry(
+        Reason.API_UNAVAILABLE,
+        conditions=(ConditionType.SUCCEEDED, ConditionType.RECONCILING, ConditionType.CLEANED_UP),
+        under_way=Explanation(
+            "the request did not succeed within 20 s of retries",
+            "check the API server and its admission webhooks",
+        ),
+        ended=_REFUSED_TOO_LONG,
+        remedy="check the API server and its admission webhooks",
+        is_refusal=True,
+    ),
+)
+
+
+_SUMMARY = (ConditionType.SUCCEEDED, ConditionType.RECONCILING)
+_USE_NEWER_OPERATOR = "use that version of the operator, or a later one"
+_SEE_SUCCEEDED = "see the reason of `Succeeded`"
+
+WAITING_REASONS = (
+    ReasonEntry(
+        Reason.PLANNING,
+        conditions=_SUMMARY,
+        under_way=Explanation("the plan is being stored"),
+        severity=Severity.NORMAL,
+    ),
+    ReasonEntry(
+        Reason.WAITING_FOR_TURN,
+        conditions=(*_SUMMARY, ConditionType.ADMITTED),
+        under_way=Explanation(
+            "another run on the same target comes first; the message names it",
+            "wait; a run that is suspended, or has ended and is not cleaned up, loses its place after "
+            "`PLIMSOLL_HOLD_SECONDS`",
+        ),
+        severity=Severity.NORMAL,
+    ),
+    ReasonEntry(
+        Reason.SUSPENDED_TOO_LONG,
+        conditions=(ConditionType.ADMITTED, ConditionType.RECONCILING),
+        under_way=Explanation(
+            "all suspensions of the run together exceed `PLIMSOLL_HOLD_SECONDS` without a measured trial in between; "
+            "other runs on its target go first, as soon as its pods have stopped. Its volumes are kept",
+            "resume it: it waits at the end of the queue",
+        ),
+        severity=Severity.NORMAL,
+    ),
+    ReasonEntry(
+        Reason.WAITING_FOR_EARLIER_RUN,
+        conditions=_SUMMARY,
+        under_way=Explanation(
+            "an object of an earlier run with this name, or one that is being deleted, still exists; the message names "
+            "it. The operator checks every 15 s; a run that is not admitted yet is overtaken in the queue meanwhile, "
+            "and ends after `provisionSeconds`",
+            "nothing; if it persists, check that object's finalizers",
+        ),
+        remedy="nothing has to be done; if it persists, check that object's finalizers",
+        is_passed_by=True,
+        is_refusal=True,
+    ),
+    ReasonEntry(
+        Reason.SPEC_UNREADABLE,
+        conditions=_SUMMARY,
+        under_way=Explanation(
+            "a version of the operator that can read the run's specification started it, and this one cannot. Its pods "
+            "continue and may finish; the operator creates nothing more",
+            _USE_NEWER_OPERATOR,
+        ),
+        is_passed_by=True,
+    ),
+    ReasonEntry(
+        Reason.RESULTS_UNREADABLE,
+        conditions=_SUMMARY,
+        under_way=Explanation(
+            "the conductor finished, and this version cannot read the status of the results that the message names",
+            _USE_NEWER_OPERATOR,
+        ),
+    ),
+    ReasonEntry(
+        Reason.ADMITTED,
+        conditions=(ConditionType.ADMITTED,),
+        under_way=Explanation("it is this run's turn"),
+        severity=Severity.NORMAL,
+    ),
+    ReasonEntry(
+        Reason.MEASURING,
+        conditions=_SUMMARY,
+        under_way=Explanation("all clients have registered; the message shows what is being measured"),
+        severity=Severity.NORMAL,
+    ),
+    ReasonEntry(
+        Reason.SUSPENDED,
+        conditions=(ConditionType.SUCCEEDED, ConditionType.SUSPENDED, ConditionType.CLIENTS_READY),
+        under_way=Explanation("`spec.suspend` is true, and the clients are deleted", "set it to false to resume"),
+        severity=Severity.NORMAL,
+    ),
+    ReasonEntry(
+        Reason.STOPPING,
+        conditions=(ConditionType.RECONCILING,),
+        under_way=Explanation("the pods of a suspended run are stopping"),
+        severity=Severity.NORMAL,
+    ),
+    ReasonEntry(
+        Reason.NOT_SUSPENDED,
+        conditions=(ConditionType.SUSPENDED,),
+        under_way=Explanation("the run is not suspended"),
+        severity=Severity.NORMAL,
+        event="Resumed",
+    ),
+    ReasonEntry(
+        Reason.ENDED,
+        conditions=(ConditionType.SUSPENDED, ConditionType.STORAGE_READY, ConditionType.CLIENTS_READY),
+        under_way=Explanation("the condition was True until the run ended", _SEE_SUCCEEDED),
+        severity=Severity.NORMAL,
+    ),
+    ReasonEntry(
+        Reason.ALL_FINAL,
+        conditions=(ConditionType.MEASURED,),
+        under_way=Explanation("all points have all their trials"),
+        severity=Severity.NORMAL,
+    ),
+    ReasonEntry(
+        Reason.INCOMPLETE,
+        conditions=(ConditionType.MEASURED,),
+        under_way=Explanation("the run ended before all points had all their trials", _SEE_SUCCEEDED),
+    ),
+)
+
+
+ENDING_REASONS = (
+    ReasonEntry(
+        Reason.VALID,
+        ended=Explanation("all points are Valid"),
+        succeeded=True,
+        severity=Severity.NORMAL,
+    ),
+    ReasonEntry(
+        Reason.SUSPECT,
+        ended=Explanation("some points are Suspect, the rest Valid", "read the findings in the results"),
+        succeeded=True,
+        severity=Severity.NORMAL,
+    ),
+    ReasonEntry(
+        Reason.INVALID_RESULTS,
+        ended=Explanation(
+            "measured, but points are Invalid",
+            "read the findings of the Invalid points ([trust.md](trust.md#checks))",
+        ),
+    ),
+    ReasonEntry(
+        Reason.INVALID_SPEC,
+        ended=Explanation(
+            "the specification is invalid, has too many points or does not fit its deadline",
+            "the message names the field and the remedy; `plimsoll plan` reports the same beforehand",
+        ),
+    ),
+    ReasonEntry(
+        Reason.STORAGE_CLASS_NOT_FOUND,
+        ended=Explanation(
+            "the StorageClass in `storage.storageClass.name` does not exist; the message lists those that do. Static "
+            "volumes need one too (`provisioner: kubernetes.io/no-provisioner`)",
+            "create it, or name another, in a new run",
+        ),
+    ),
+    ReasonEntry(
+        Reason.POD_SECURITY_TOO_STRICT,
+        ended=Explanation(
+            "clients of a Block volume run as root, and the namespace enforces `restricted`",
+            "use a Filesystem volume or, on Ceph, `access: LibRBD`, or a namespace that enforces `baseline`",
+        ),
+    ),
+    ReasonEntry(
+        Reason.ROOK_CLUSTER_NOT_ALLOWED,
+        ended=Explanation(
+            "runs in this namespace may not use that Rook cluster",
+            "ask an administrator to allow it in `PLIMSOLL_ROOK_CLUSTERS`",
+        ),
+    ),
+    ReasonEntry(
+        Reason.OSD_BENCH_NOT_ALLOWED,
+        ended=Explanation(
+            "the administrator has not allowed `osdBench`",
+            "remove it, or ask for `PLIMSOLL_OSD_BENCH=true`",
+        ),
+    ),
+    ReasonEntry(
+        Reason.POOL_NOT_FEASIBLE,
+        ended=Explanation(
+            "Ceph could not place the pool on the existing OSDs: too few failure domains, none of that device class, "
+            "or more placement groups than Ceph allows per OSD. The pool is not created, because deleting such a pool "
+            "would block Rook's pool controller for all pools",
+            "change `storage.rook.pool` or the pools of `storage.rook.fileSystem`, or add OSDs",
+        ),
+    ),
+    ReasonEntry(
+        Reason.POOL_NOT_FOUND,
+        ended=Explanation(
+            "the CephBlockPool in `existingPool` does not exist in that namespace; the message lists those that do",
+            "name one of them",
+        ),
+    ),
+    ReasonEntry(
+        Reason.POOL_NOT_ALLOWED,
+        ended=Explanation(
+            'the CephBlockPool has no annotation `plimsoll.dev/allow-benchmarks: "true"`',
+            "ask its owner to set it",
+        ),
+    ),
+    ReasonEntry(
+        Reason.FILE_SYSTEM_NOT_FOUND,
+        ended=Explanation(
+            "the CephFilesystem in `existingFileSystem` does not exist in that namespace, or has no pools of these "
+            "names; the message lists those that do",
+            "name one of them",
+        ),
+    ),
+    ReasonEntry(
+        Reason.FILE_SYSTEM_NOT_ALLOWED,
+        ended=Explanation(
+            'the CephFilesystem has no annotation `plimsoll.dev/allow-benchmarks: "true"`',
+            "ask its owner to set it",
+        ),
+    ),
+    ReasonEntry(
+        Reason.CLUSTER_NOT_READY,
+        ended=Explanation(
+            "the Ceph cluster did not pass the gates before a trial within `readySeconds`, or the pool does not match "
+            "the specification; the message has the details",
+            "repair the cluster, wait for its recovery, or relax `gates`",
+        ),
+    ),
+    ReasonEntry(
+        Reason.CEPH_OPTION_NOT_ALLOWED,
+        ended=Explanation(
+            "`storage.rook.config` names an option that the administrator has not allowed for that Rook cluster",
+            "remove it, or ask the administrator to add it to the chart's `rook.options`",
+        ),
+    ),
+    ReasonEntry(
+        Reason.CEPH_OPTION_REFUSED,
+        ended=Explanation(
+            "Ceph does not know an option of `storage.rook.config`, does not accept its value, or applies it only "
+            "after a restart of the OSDs; the message says which",
+            "correct `storage.rook.config` in a new run",
+        ),
+    ),
+    ReasonEntry(
+        Reason.CACHE_DROPPING_NOT_ALLOWED,
+        ended=Explanation(
+            "`prepare.dropCaches: true`, but the administrator has not enabled the helpers that drop caches, or not "
+            "for runs in this namespace",
+            "ask the administrator to set the chart's `caches.enabled` and to add the namespace to "
+            "`caches.namespaces`, or set it to false and use volumes larger than the memory of the nodes",
+        ),
+    ),
+    ReasonEntry(
+        Reason.KUBE_BURNER_NOT_ALLOWED,
+        ended=Explanation(
+            "the administrator has not enabled `kubeBurner`, or not for runs in this namespace, or allows fewer "
+            "objects, requests per second or bytes of a PVC than the workload has; the message says which",
+            "ask the administrator to set the chart's `kubeBurner.enabled`, to add the namespace to "
+            "`kubeBurner.namespaces`, or to raise `kubeBurner.maxObjects`, `kubeBurner.maxQps` or "
+            "`kubeBurner.maxVolumeSize`; or lower the numbers",
+        ),
+    ),
+    ReasonEntry(
+        Reason.VOLUMES_RETAINED,
+        ended=Explanation(
+            "`kubeBurner` would leave the volume of each PVC behind, because the StorageClass has the reclaim policy "
+            "`Retain`",
+            "name a StorageClass with `reclaimPolicy: Delete`",
+        ),
+    ),
+    ReasonEntry(
+        Reason.RESULTS_EXIST,
+        ended=Explanation(
+            "the namespace has results that an earlier run with this name left, or that were not deleted with it "
+            "within `provisionSeconds`",
+            "delete them and the run, or rename the run",
+        ),
+    ),
+    ReasonEntry(
+        Reason.NAME_TAKEN,
+        ended=Explanation(
+            "an object that does not belong to this run occupies a name that the run needs; the message names it. The "
+            "operator neither uses nor changes it",
+            "delete it and the run, or rename the run",
+        ),
+        remedy="delete that object and the run, or rename the run",
+        is_refusal=True,
+    ),
+    ReasonEntry(
+        Reason.PLAN_MISSING,
+        ended=Explanation("the plan's ConfigMap was deleted", "create the run again"),
+    ),
+    ReasonEntry(
+        Reason.PLAN_DAMAGED,
+        ended=Explanation(
+            "the plan cannot be read (another version), or is not the one that the operator created: not immutable, of "
+            "another run, or with a digest other than `status.planSha256`",
+            "create the run again; if nothing was upgraded, find out who changed the plan",
+        ),
+    ),
+    ReasonEntry(
+        Reason.CLIENTS_FAILED,
+        ended=Explanation(
+            "one client was lost six times",
+            "the message has its exit code and termination message",
+        ),
+    ),
+    ReasonEntry(
+        Reason.CONDUCTOR_NOT_READY,
+        ended=Explanation(
+            "no conductor was active for `readySeconds`: at the start, after one died or lost its node, or after the "
+            "run was resumed",
+            "the message has the state of its pod or Job: image, free nodes, quota, a lost node",
+        ),
+    ),
+    ReasonEntry(
+        Reason.CONDUCTOR_FAILED,
+        ended=Explanation(
+            "the conductor's Job failed: too many restarts, or its deadline",
+            "the message has its termination message; check its log",
+        ),
+    ),
+    ReasonEntry(
+        Reason.RESULTS_INCOMPLETE,
+        ended=Explanation(
+            "the conductor finished, but results are not final",
+            "a result may have been deleted or changed; create the run again",
+        ),
+    ),
+    ReasonEntry(
+        Reason.CLIENTS_NOT_READY,
+        ended=Explanation(
+            "clients did not register, or were lost and did not return, within `readySeconds`; or were not running "
+            "within `provisionSeconds` for no known reason",
+            "the message combines the conductor's report with the state of the pods; check the events of these Jobs "
+            "and pods",
+        ),
+        remedy="check the events of these Jobs and pods",
+    ),
+    ReasonEntry(
+        Reason.PREPARATION_FAILED,
+        ended=Explanation(
+            "a client could not discard, write or verify its volume; the message quotes fio",
+            "check the volume: full, read-only, compressing, gone",
+        ),
+    ),
+    ReasonEntry(
+        Reason.DEADLINE_EXCEEDED,
+        ended=Explanation(
+            "not measured within `totalSeconds`",
+            "raise it, or plan fewer trials; recorded trials stay in the results",
+        ),
+    ),
+)
+
+
+ATTEMPT_REASONS: Mapping[AbortReason, Explanation] = {
+    AbortReason.CLIENT_LOST: Explanation(
+        "a client of the trial died, was replaced, or sent nothing for 20 s",
+        "check its pod and node: memory, eviction, network",
+    ),
+    AbortReason.CLIENT_NOT_STAGED: Explanation(
+        "a client could not write the data that the trial reads, or not in time",
+        "check the pool and the client's termination message",
+    ),
+    AbortReason.CACHES_NOT_DROPPED: Explanation(
+        "the caches of a client's node, or of the OSDs, were not dropped before the trial; the message names the node "
+        "and the cause",
+        "check the helper's pod on that node: `kubectl -n plimsoll-caches logs`",
+    ),
+    AbortReason.CLIENT_NOT_ARMED: Explanation(
+        "a client did not report in time that it is armed, or could not build the command; no client did any I/O",
+        "check the load and the network of its node; the message names an impossible parameter",
+    ),
+    AbortReason.LATE_CLIENT: Explanation(
+        "a client did not start at T0",
+        "check for other load on its node; give the clients more CPU",
+    ),
+    AbortReason.TOOL_OVERRAN: Explanation("no result 45 s after the planned end", "check whether the storage hangs"),
+    AbortReason.RESULT_REFUSED: Explanation(
+        "the conductor rejected a client's document: larger than 16 MiB, or not of its version",
+        "the message names the cause; report a bug",
+    ),
+    AbortReason.CONDUCTOR_RESTARTED: Explanation(
+        "the conductor died during the attempt",
+        "check the log of the conductor's earlier pod: memory, eviction",
+    ),
+    AbortReason.INTERRUPTED: Explanation("the run was suspended, or the conductor was asked to stop"),
+    AbortReason.DEADLINE_EXCEEDED: Explanation("`totalSeconds` elapsed", "raise it, or plan fewer trials"),
+}
