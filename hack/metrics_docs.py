@@ -10,13 +10,10 @@ from prometheus_client import Metric as Family
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
-from plimsoll.metrics.catalogue import METRICS
-from plimsoll.metrics.families import families
-from plimsoll.metrics.family import MetricFamily, MetricType, Source
+from plimsoll.metrics.catalogue import METRICS, MetricFamily, MetricType, Sample, Source
+from plimsoll.metrics.exposition import families
 from plimsoll.metrics.results import MAX_RESULTS, record_of, samples_of
-from plimsoll.metrics.runs import MAX_RUNS
-from plimsoll.metrics.sample import Sample
-from plimsoll.metrics.suites import MAX_SUITES
+from plimsoll.metrics.statuses import MAX_RUNS, MAX_SUITES
 
 ROOT = Path(__file__).parent.parent
 DOCUMENT = ROOT / "docs" / "metrics.md"

@@ -21,7 +21,7 @@ from plimsoll.cli.launch import free_port
 from plimsoll.conductor.secret import client_directory
 from plimsoll.measure.statistics import describe
 from plimsoll.plan.document import Plan
-from plimsoll.plan.order import client_seed
+from plimsoll.plan.sweep import client_seed
 from plimsoll.protocol.assignment import Assignment, DataFile
 from runs import Shape, usable, write_plan
 

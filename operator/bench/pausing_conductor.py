@@ -10,7 +10,7 @@ from plimsoll.conductor.main import Listen, conduct
 from plimsoll.conductor.phases import Timings
 from plimsoll.conductor.secret import server_context
 from plimsoll.conductor.sink import FilesSink
-from plimsoll.protocol.secret import TOKEN_KEY_FILE
+from plimsoll.protocol.assignment import TOKEN_KEY_FILE
 
 _PATIENCE_SECONDS = 600.0
 """While all is stopped for a bare run nobody is heard of, and nobody is lost."""

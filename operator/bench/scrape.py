@@ -9,11 +9,9 @@ from pathlib import Path
 import aiohttp
 
 from figures import heading, mebibytes, median_and_range, milliseconds, table
-from plimsoll.metrics import runs
-from plimsoll.metrics.exposition import OperatorScrape
-from plimsoll.metrics.instruments import Instruments
+from plimsoll.metrics import statuses
+from plimsoll.metrics.exposition import Instruments, OperatorScrape, serving
 from plimsoll.metrics.results import MAX_RESULTS, ResultRecord, record_of
-from plimsoll.metrics.server import serving
 
 _GOLDEN = Path(__file__).parents[1] / "tests" / "golden" / "metrics"
 _POINTS = 6
@@ -75,7 +73,7 @@ def _results() -> list[ResultRecord]:
     ]
 
 
-def _runs() -> list[runs.RunRecord]:
+def _runs() -> list[statuses.RunRecord]:
     found = json.loads((_GOLDEN / "run-demo-ceph.json").read_text())
-    record = runs.record_of(found)
+    record = statuses.run_record_of(found)
     return [dataclasses.replace(record, name=f"run-{number}") for number in range(MAX_RESULTS // _POINTS)]

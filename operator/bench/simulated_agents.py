@@ -22,7 +22,7 @@ from plimsoll.api.names import Operation
 from plimsoll.api.status import LiveRate
 from plimsoll.conductor.secret import client_directory
 from plimsoll.measure.sample import ClientDocument, Clock
-from plimsoll.protocol.caches import CacheDrop
+from plimsoll.protocol.helpers import CacheDrop
 from plimsoll.protocol.messages import (
     AgentState,
     ArmOrder,

@@ -11,7 +11,7 @@ import pytest
 from plimsoll.kube.errors import TransientError
 from plimsoll.programs import burn
 from plimsoll.programs.burn import _HelperError, _ordered
-from plimsoll.protocol.burning import LABEL_HELPER, PATH, BurnOutcome
+from plimsoll.protocol.helpers import BURN_PATH, LABEL_HELPER, BurnOutcome
 from support.burning import GOLDEN, HELPER, VOLUME, World, order, post, put_class, serving, until
 
 
@@ -200,7 +200,7 @@ async def test_client_that_does_not_read_its_answer_does_not_block_the_next(
     (world.directory / "files" / "large.json").write_text("x" * 20 * 2**20)
     body = order().model_dump_json()
     reader, writer = await asyncio.open_connection("127.0.0.1", int(world.url.rpartition(":")[2]), limit=1024)
-    head = f"POST {PATH} HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer ours\r\nContent-Length: {len(body)}\r\n\r\n"
+    head = f"POST {BURN_PATH} HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer ours\r\nContent-Length: {len(body)}\r\n\r\n"
     writer.write(f"{head}{body}".encode())
     await world.runs()
     world.may_end()
@@ -219,7 +219,9 @@ async def test_connections_of_one_namespace_do_not_displace_those_of_another(wor
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(connector=connector) as session:
         headers = {"Authorization": "Bearer ours"}
-        asked = [session.post(f"{world.url}{PATH}", data=order().model_dump_json(), headers=headers) for _ in range(12)]
+        asked = [
+            session.post(f"{world.url}{BURN_PATH}", data=order().model_dump_json(), headers=headers) for _ in range(12)
+        ]
         answers = await asyncio.gather(*asked, return_exceptions=True)
         assert any(not isinstance(one, BaseException) and one.status == 429 for one in answers)
     world.may_end()

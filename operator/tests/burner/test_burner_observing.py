@@ -11,7 +11,7 @@ import pytest
 
 from plimsoll.kube.errors import TransientError
 from plimsoll.programs.burn import _ordered
-from plimsoll.protocol.burning import LABEL_HELPER, LABEL_RUN_NAMESPACE, LABEL_RUN_UID, BurnOutcome
+from plimsoll.protocol.helpers import LABEL_HELPER, LABEL_RUN_NAMESPACE, LABEL_RUN_UID, BurnOutcome
 from plimsoll.tools.base import Output
 from plimsoll.tools.kube_burner.tool import Log
 from support.burning import HELPER, World, order, serving

@@ -9,7 +9,7 @@ import pytest
 
 from plimsoll.burner.namespaces import Namespaces
 from plimsoll.kube.client import AioKube
-from plimsoll.protocol.burning import LABEL_HELPER
+from plimsoll.protocol.helpers import LABEL_HELPER
 from support.apiserver import ApiServer
 
 pytestmark = pytest.mark.crd

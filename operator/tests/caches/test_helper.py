@@ -20,7 +20,7 @@ from plimsoll.kube.errors import TransientError
 from plimsoll.net.listener import Listener, ListenerLimits
 from plimsoll.net.serving import serving_requests
 from plimsoll.protocol.assignment import CacheDropping
-from plimsoll.protocol.caches import PATH
+from plimsoll.protocol.helpers import DROP_PATH
 from plimsoll.protocol.messages import DropCachesOrder
 from support.ceph_commands import pretend_ceph
 
@@ -73,7 +73,7 @@ async def serving(node: Node, *, pause: float = 0.0, commands: Commands | None =
 
 
 async def post(
-    url: str, token: str | None = OURS, *, body: str = "{}", path: str = PATH
+    url: str, token: str | None = OURS, *, body: str = "{}", path: str = DROP_PATH
 ) -> tuple[int, str, str | None]:
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     async with (
@@ -111,11 +111,11 @@ async def test_strangers_are_refused_and_nothing_is_dropped(
 @pytest.mark.parametrize(
     ("body", "path", "status"),
     [
-        ("[]", PATH, 400),
-        ("{", PATH, 400),
-        ('{"command": "reboot"}', PATH, 400),
-        ('{"fsid": "' + "x" * 65 + '"}', PATH, 400),
-        ("{" + " " * 2000 + "}", PATH, 413),
+        ("[]", DROP_PATH, 400),
+        ("{", DROP_PATH, 400),
+        ('{"command": "reboot"}', DROP_PATH, 400),
+        ('{"fsid": "' + "x" * 65 + '"}', DROP_PATH, 400),
+        ("{" + " " * 2000 + "}", DROP_PATH, 413),
         ("{}", "/", 404),
         ("{}", "/drop/", 404),
     ],
@@ -123,7 +123,7 @@ async def test_strangers_are_refused_and_nothing_is_dropped(
 async def test_it_accepts_one_order_and_no_other(node: Node, body: str, path: str, status: int) -> None:
     async with serving(node) as url:
         assert (await post(url, body=body, path=path))[0] == status
-        async with aiohttp.ClientSession() as session, session.get(f"{url}{PATH}") as response:
+        async with aiohttp.ClientSession() as session, session.get(f"{url}{DROP_PATH}") as response:
             assert response.status == 405
     assert node.dropped == 0
 

@@ -9,7 +9,7 @@ from http.client import HTTPConnection
 import pytest
 
 from plimsoll.cli.launch import free_port
-from plimsoll.protocol.caches import AUDIENCE, PATH
+from plimsoll.protocol.helpers import CACHES_AUDIENCE, DROP_PATH
 from support.apiserver import ApiServer, wait_until
 from support.tokens import token_of
 
@@ -26,7 +26,7 @@ def test_the_program_refuses_strangers_until_it_is_terminated(
     program = subprocess.Popen([sys.executable, "-m", "plimsoll", "caches", *options])
     try:
         wait_until(lambda: _listens(port) or program.poll() is not None, "the helper listens")
-        tokens = ("", token_of(apiserver, namespace), token_of(apiserver, namespace, AUDIENCE))
+        tokens = ("", token_of(apiserver, namespace), token_of(apiserver, namespace, CACHES_AUDIENCE))
         assert [posted(port, token) for token in tokens] == [401, 401, 403]
         program.send_signal(signal.SIGTERM)
         assert program.wait(10) == 0
@@ -40,7 +40,7 @@ def posted(port: int, token: str) -> int:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     connection = HTTPConnection("127.0.0.1", port, timeout=30)
     with closing(connection):
-        connection.request("POST", PATH, body="{}", headers=headers)
+        connection.request("POST", DROP_PATH, body="{}", headers=headers)
         return connection.getresponse().status
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from plimsoll.caches.review import TokenReviews
-from plimsoll.protocol.caches import AUDIENCE
+from plimsoll.protocol.helpers import CACHES_AUDIENCE
 from support.apiserver import ApiServer
 from support.tokens import token_of
 
@@ -14,7 +14,7 @@ async def test_only_a_token_for_the_helpers_names_its_service_account(
     apiserver: ApiServer, namespace: str, kubeconfig: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", kubeconfig)
-    ours, general = token_of(apiserver, namespace, AUDIENCE), token_of(apiserver, namespace)
+    ours, general = token_of(apiserver, namespace, CACHES_AUDIENCE), token_of(apiserver, namespace)
     async with TokenReviews() as reviews:
         assert await reviews.username(ours) == f"system:serviceaccount:{namespace}:demo-conductor"
         assert await reviews.username(general) is None, "a token for the API server"

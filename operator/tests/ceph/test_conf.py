@@ -5,7 +5,7 @@ from configparser import ConfigParser
 import hypothesis.strategies as st
 from hypothesis import given
 
-from plimsoll.ceph.conf import ceph_conf, keyring, monitors_of
+from plimsoll.ceph.document import ceph_conf, keyring, monitors_of
 
 MONITORS = st.lists(st.from_regex(r"192\.0\.2\.[0-9]{1,3}:6789", fullmatch=True), min_size=1, unique=True)
 

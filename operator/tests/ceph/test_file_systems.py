@@ -6,11 +6,17 @@ from typing import Any
 
 import pytest
 
-from plimsoll.ceph.file_systems import has_servers, parse_file_system, server_problems, servers_of, wrong_pools
 from plimsoll.ceph.gate import gate_problems
-from plimsoll.ceph.pools import PoolDetail, parse_pools
-from plimsoll.ceph.status import parse_status
-from plimsoll.ceph.watch import FileSystemDetail
+from plimsoll.ceph.pools import (
+    PoolDetail,
+    has_servers,
+    parse_file_system,
+    parse_pools,
+    server_problems,
+    servers_of,
+    wrong_pools,
+)
+from plimsoll.ceph.watch import FileSystemDetail, parse_status
 from support.ceph_goldens import ceph, rook
 
 FOUND = FileSystemDetail(number=1, name="bench-fs", servers=1, metadata_pool=20, data_pools=(21, 22))

@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from plimsoll.ceph.status import parse_status
+from plimsoll.ceph.watch import parse_status
 from support.ceph_goldens import ceph, rook
 
 

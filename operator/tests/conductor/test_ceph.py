@@ -17,7 +17,7 @@ from plimsoll.conductor.faults import ClusterView
 from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED
 from plimsoll.conductor.sink import FilesSink
 from plimsoll.measure.intake import TrialFacts
-from plimsoll.plan.ceph import image_name
+from plimsoll.plan.document import image_name
 from support.attended_ceph import (
     BOTH,
     EXIT_CLUSTER_NOT_READY,

@@ -16,7 +16,7 @@ from plimsoll.conductor.main import EXIT_COMPLETE
 from plimsoll.conductor.phases import Arming, Ended, Judging, Running, Staging, Timings
 from plimsoll.conductor.server import view_of
 from plimsoll.metrics import catalogue
-from plimsoll.metrics.family import MetricFamily
+from plimsoll.metrics.catalogue import MetricFamily
 from plimsoll.metrics.live import Scrape, samples_of
 from plimsoll.protocol.messages import AgentState, Report
 from support.rendezvous import PretendedWork, Setting

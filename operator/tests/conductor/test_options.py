@@ -20,7 +20,7 @@ from plimsoll.conductor.ceph.options import RecordError, restore_options, set_op
 from plimsoll.conductor.ceph.teardown import TeardownTarget, tear_down
 from plimsoll.conductor.faults import Gate
 from plimsoll.measure.intake import TrialFacts
-from plimsoll.plan.ceph import options_key
+from plimsoll.plan.document import options_key
 from support.attended_ceph import BOTH, NOTE, TARGET, attend_until, cluster_of, is_prepared, mentions, plan_of
 from support.ceph_commands import pretend_ceph, run_ceph
 from support.ceph_programs import ProgramError, State, answer

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from plimsoll.ceph.file_systems import EXIT_PURGING
+from plimsoll.ceph.pools import EXIT_PURGING
 from plimsoll.cli import main
 from plimsoll.conductor.ceph.commands import Commands
 from plimsoll.conductor.ceph.teardown import Remains, TeardownTarget, tear_down
 from plimsoll.lifecycle.render.teardown import FILE_SYSTEM_VARIABLE
-from plimsoll.plan.ceph import rados_namespace
+from plimsoll.plan.document import rados_namespace
 from support.ceph_commands import pretend_ceph
 from support.pretended_ceph import PretendedCeph
 

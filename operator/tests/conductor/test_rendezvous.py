@@ -18,13 +18,13 @@ from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_OF_FAILURE
 from plimsoll.conductor.secret import make_secret, write_secret
 from plimsoll.conductor.sink import FilesSink
 from plimsoll.measure.summary import counted
+from plimsoll.protocol.assignment import CERTIFICATE_FILE, TOKEN_FILE
 from plimsoll.protocol.messages import (
     PROTOCOL_VERSION,
     SERVER_NAME,
     RefusedError,
     ResultPost,
 )
-from plimsoll.protocol.secret import CERTIFICATE_FILE, TOKEN_FILE
 from support.rendezvous import REGISTRATION, PretendedWork, Setting, running
 from support.simulated_plan import make_document, make_plan
 

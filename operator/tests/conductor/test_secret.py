@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.conductor.secret import make_secret
-from plimsoll.protocol.secret import TOKEN_FILE, TOKEN_KEY_FILE, client_of, client_token, token_name
+from plimsoll.protocol.assignment import TOKEN_FILE, TOKEN_KEY_FILE, client_of, client_token, token_name
 
 KEY = b"key"
 

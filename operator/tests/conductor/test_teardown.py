@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from plimsoll.cli import main
 from plimsoll.conductor.ceph.commands import Commands
 from plimsoll.conductor.ceph.teardown import TeardownTarget, tear_down
-from plimsoll.plan.ceph import flags_object, image_name, rados_namespace
+from plimsoll.plan.document import flags_object, image_name, rados_namespace
 from support.ceph_commands import pretend_ceph, run_ceph
 from support.ceph_programs import State
 from support.pretended_ceph import PretendedCeph

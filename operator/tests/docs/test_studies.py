@@ -9,7 +9,7 @@ import pytest
 from plimsoll.api.suite import BenchmarkSuite
 from plimsoll.measure.hypotheses.judge import MINIMUM_REPLICATES
 from plimsoll.plan.document import Plan
-from plimsoll.plan.estimate import estimate
+from plimsoll.plan.expand import estimate
 from plimsoll.studies.library import load_studies
 from plimsoll.studies.model import Experiment, Study, Unavailable
 from plimsoll.suite.children import variant_plans, variant_runs

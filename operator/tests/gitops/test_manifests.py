@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from plimsoll.api.suite import load_suite
-from plimsoll.plan.estimate import estimate
+from plimsoll.plan.expand import estimate
 from plimsoll.suite.children import variant_plans
 
 ROOT = Path(__file__).parents[3]

@@ -8,7 +8,7 @@ import pytest
 
 from plimsoll.api.names import FailureReason, RunPhase
 from plimsoll.api.status import Failure, Live, Prefill, RunState, TrialKey
-from plimsoll.metrics.runs import RunRecord
+from plimsoll.metrics.statuses import RunRecord
 from plimsoll.operator import watches
 from support.pretend_cluster import Document, PretendCluster
 from support.pretend_operator import context_of

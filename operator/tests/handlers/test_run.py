@@ -13,7 +13,7 @@ from plimsoll.kube import errors
 from plimsoll.kube.errors import ApiError, ForbiddenError, TransientError
 from plimsoll.lifecycle.naming import LABEL_RUN_UID
 from plimsoll.lifecycle.queue import entry_of
-from plimsoll.metrics.instruments import STEP_ERRORS, UNEXPECTED
+from plimsoll.metrics.exposition import STEP_ERRORS, UNEXPECTED
 from plimsoll.operator import loop, watches
 from plimsoll.operator import runs as steps
 from plimsoll.operator import watches as handlers

@@ -17,7 +17,7 @@ from plimsoll.cli.launch import free_port
 from plimsoll.kube.client import AioKube
 from plimsoll.kube.errors import TransientError
 from plimsoll.kube.port import Kind
-from plimsoll.metrics.instruments import STEP_ERRORS
+from plimsoll.metrics.exposition import STEP_ERRORS
 from support.apiserver import ApiServer, wait_until
 from support.operator_process import operator_process
 from support.run_documents import document

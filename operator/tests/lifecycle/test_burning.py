@@ -20,7 +20,7 @@ from plimsoll.lifecycle.settings import Burning, Settings
 from plimsoll.lifecycle.storage.claims import creates_claims
 from plimsoll.plan.document import ControlPlane, Plan
 from plimsoll.plan.expand import make_plan
-from plimsoll.protocol.burning import namespace_base
+from plimsoll.protocol.helpers import namespace_base
 from support import pretend_operator
 from support.pretend_cluster import Document, client_of, is_going, label
 from support.pretend_world import CrashError, PretendWorld

@@ -16,8 +16,7 @@ from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.outlook import estimated_end, is_late
 from plimsoll.lifecycle.run import Run, run_of
 from plimsoll.plan.document import Plan
-from plimsoll.plan.estimate import ASSUMED_PREFILL_BYTES_PER_SECOND, TRIAL_OVERHEAD_SECONDS, estimate
-from plimsoll.plan.expand import make_plan
+from plimsoll.plan.expand import ASSUMED_PREFILL_BYTES_PER_SECOND, TRIAL_OVERHEAD_SECONDS, estimate, make_plan
 from support.pretend_world import PretendWorld, make_run
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)

@@ -19,7 +19,7 @@ from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.storage import registry
 from plimsoll.lifecycle.storage.claims import Claims
 from plimsoll.lifecycle.storage.seam import Look, Provider, Query, Resource, StorageSpec, View
-from plimsoll.plan.ceph import base_name
+from plimsoll.plan.document import base_name
 from support.fake_kube import Traits
 from support.on_rook import outside
 from support.pretend_cluster import is_going

@@ -4,10 +4,8 @@ import re
 
 import pytest
 
-from plimsoll.metrics.catalogue import METRICS
-from plimsoll.metrics.families import families
-from plimsoll.metrics.family import MetricFamily, MetricType, Source
-from plimsoll.metrics.sample import Sample
+from plimsoll.metrics.catalogue import METRICS, MetricFamily, MetricType, Sample, Source
+from plimsoll.metrics.exposition import families
 
 UNITS = ("seconds", "bytes", "ratio", "per_second", "info", "total")
 

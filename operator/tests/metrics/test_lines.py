@@ -11,8 +11,8 @@ from plimsoll.api.line import Ending, Line, LineSearch, Objective, Vary
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.metrics import catalogue
+from plimsoll.metrics.catalogue import Sample
 from plimsoll.metrics.results import record_of, samples_of
-from plimsoll.metrics.sample import Sample
 from support.line_results import SEARCH, probe, searched
 from support.offered import OBJECTIVE, linear
 from support.scrapes import values

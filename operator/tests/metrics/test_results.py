@@ -9,9 +9,8 @@ from plimsoll.api.names import Verdict
 from plimsoll.api.result import Trial
 from plimsoll.measure.summary import counted
 from plimsoll.metrics import catalogue
-from plimsoll.metrics.document import UnreadableError
-from plimsoll.metrics.results import ResultRecord, record_of, samples_of
-from plimsoll.metrics.sample import Sample
+from plimsoll.metrics.catalogue import Sample
+from plimsoll.metrics.results import ResultRecord, UnreadableError, record_of, samples_of
 from support.results import FULL_RESULT
 from support.scrapes import RESULTS, values
 

@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from plimsoll.metrics import catalogue
-from plimsoll.metrics.runs import RunRecord, record_of, samples_of
-from plimsoll.metrics.sample import Sample
+from plimsoll.metrics.catalogue import Sample
+from plimsoll.metrics.statuses import RunRecord, run_record_of, run_samples_of
 from support.results import FULL_STATUS
 from support.scrapes import RUN, values
 
@@ -21,7 +21,7 @@ def real(**status: Any) -> dict[str, Any]:
 
 
 def exposed(*documents: dict[str, Any]) -> list[Sample]:
-    return list(samples_of([record_of(document) for document in documents]))
+    return list(run_samples_of([run_record_of(document) for document in documents]))
 
 
 def test_a_finished_run_is_exposed_as_kubectl_shows_it() -> None:
@@ -83,7 +83,7 @@ def test_of_two_runs_with_one_name_the_later_is_exposed() -> None:
 def test_of_too_many_runs_unfinished_ones_come_first_and_all_are_counted() -> None:
     ended = [RunRecord(namespace="n", name=f"ended-{i}", status="Valid", completion=float(i)) for i in range(3)]
     going = [RunRecord(namespace="n", name="going", status="Measuring", start=1.0)]
-    samples = list(samples_of([*ended, *going], limit=2))
+    samples = list(run_samples_of([*ended, *going], limit=2))
     assert {labels[1] for labels in values(samples, catalogue.RUN_INFO)} == {"going", "ended-2"}
     assert values(samples, catalogue.RUNS_OMITTED) == {(): 2}
     assert values(samples, catalogue.OPERATOR_RUNS) == {("Valid",): 3, ("Measuring",): 1}

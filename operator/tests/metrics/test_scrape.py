@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.exposition import generate_latest
 
-from plimsoll.metrics import results, runs, suites
-from plimsoll.metrics.document import UnreadableError
-from plimsoll.metrics.exposition import OperatorScrape
-from plimsoll.metrics.instruments import Instruments
+from plimsoll.metrics import results, statuses
+from plimsoll.metrics.exposition import Instruments, OperatorScrape
+from plimsoll.metrics.results import UnreadableError
 from support.scrapes import RESULTS, RUN, SUITE, check_against_catalogue, scraped
 
 Json = Any
@@ -39,7 +38,9 @@ def used() -> Instruments:
 
 
 def snapshot() -> OperatorScrape:
-    return OperatorScrape(map(results.record_of, RESULTS), [runs.record_of(RUN)], used(), [suites.record_of(SUITE)])
+    return OperatorScrape(
+        map(results.record_of, RESULTS), [statuses.run_record_of(RUN)], used(), [statuses.suite_record_of(SUITE)]
+    )
 
 
 def test_a_scrape_of_a_real_run_is_in_the_catalogue() -> None:
@@ -97,8 +98,8 @@ def test_whatever_results_runs_and_suites_say_a_scrape_can_be_read(
             records.append(results.record_of(identified(document)))
         except UnreadableError:
             records.append(None)
-    suite_records = [suites.record_of(identified(suite))]
-    families = scraped(OperatorScrape(records, [runs.record_of(identified(run))], used(), suite_records))
+    suite_records = [statuses.suite_record_of(identified(suite))]
+    families = scraped(OperatorScrape(records, [statuses.run_record_of(identified(run))], used(), suite_records))
     check_against_catalogue(families)
     unreadable = next(family for family in families if family.name == "plimsoll_results_unreadable")
     # A result without a verdict is no record of an index either; here it is None as well.

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from plimsoll.metrics import runs, suites
-from plimsoll.metrics.shown import UNREADABLE
+from plimsoll.metrics import statuses
+from plimsoll.metrics.statuses import UNREADABLE
 
-Reader = Callable[[Mapping[str, Any]], runs.RunRecord | suites.SuiteRecord]
-READERS = pytest.mark.parametrize("record_of", [runs.record_of, suites.record_of], ids=["run", "suite"])
+Reader = Callable[[Mapping[str, Any]], statuses.RunRecord | statuses.SuiteRecord]
+READERS = pytest.mark.parametrize("record_of", [statuses.run_record_of, statuses.suite_record_of], ids=["run", "suite"])
 
 NAMES = {"name": "one", "namespace": "bench", "creationTimestamp": "1970-01-01T00:01:00Z"}
 CONDITIONS = [

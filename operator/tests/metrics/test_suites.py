@@ -5,8 +5,8 @@ from typing import Any
 
 from plimsoll.api.suite_status import RoundVerdict
 from plimsoll.metrics import catalogue
-from plimsoll.metrics.sample import Sample
-from plimsoll.metrics.suites import RoundRecord, SuiteRecord, record_of, samples_of
+from plimsoll.metrics.catalogue import Sample
+from plimsoll.metrics.statuses import RoundRecord, SuiteRecord, suite_record_of, suite_samples_of
 from support.scrapes import SUITE, values
 
 NAMES = ("default", "layouts")
@@ -22,7 +22,7 @@ def suite(**status: Any) -> dict[str, Any]:
 
 
 def exposed(*documents: dict[str, Any]) -> list[Sample]:
-    return list(samples_of([record_of(document) for document in documents]))
+    return list(suite_samples_of([suite_record_of(document) for document in documents]))
 
 
 def of_rounds(*verdicts: RoundVerdict) -> list[Sample]:
@@ -31,7 +31,7 @@ def of_rounds(*verdicts: RoundVerdict) -> list[Sample]:
         RoundRecord(verdict=verdict, completion=float(len(verdicts) - place), accepted=False)
         for place, verdict in enumerate(verdicts)
     )
-    return list(samples_of([SuiteRecord(namespace="n", name="s", rounds=rounds)]))
+    return list(suite_samples_of([SuiteRecord(namespace="n", name="s", rounds=rounds)]))
 
 
 def test_a_suite_is_exposed_as_kubectl_shows_it() -> None:
@@ -132,7 +132,7 @@ def test_of_two_suites_with_one_name_the_later_is_exposed() -> None:
 
 def test_of_too_many_suites_the_oldest_are_exposed_and_all_are_counted() -> None:
     records = [SuiteRecord(namespace="n", name=f"s{age}", created=float(age), status="Idle") for age in range(3)]
-    samples = list(samples_of(records, limit=2))
+    samples = list(suite_samples_of(records, limit=2))
     assert {labels[1] for labels in values(samples, catalogue.SUITE_INFO)} == {"s0", "s1"}
     assert values(samples, catalogue.SUITES_OMITTED) == {(): 1}
     assert values(samples, catalogue.OPERATOR_SUITES) == {("Idle",): 3}

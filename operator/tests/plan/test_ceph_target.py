@@ -12,7 +12,8 @@ from pydantic import JsonValue
 from plimsoll.api.names import CEPH_NAME_PATTERN, DNS_LABEL_PATTERN
 from plimsoll.api.run import BenchmarkRun, decode_run
 from plimsoll.api.storage import KeyringReference, NamespacedName
-from plimsoll.plan.ceph import (
+from plimsoll.plan.document import (
+    CephTarget,
     base_name,
     ceph_target,
     flags_object,
@@ -20,7 +21,6 @@ from plimsoll.plan.ceph import (
     image_prefix,
     rados_namespace,
 )
-from plimsoll.plan.document import CephTarget
 from plimsoll.plan.expand import make_plan
 
 MakeRun = Callable[..., BenchmarkRun]

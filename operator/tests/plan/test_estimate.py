@@ -5,14 +5,14 @@ import pytest
 
 from plimsoll.api.errors import SpecError
 from plimsoll.api.run import BenchmarkRun
-from plimsoll.plan.estimate import (
+from plimsoll.plan.expand import (
     ASSUMED_PREFILL_BYTES_PER_SECOND,
     TRIAL_OVERHEAD_SECONDS,
     Estimate,
     check_fits_deadline,
     estimate,
+    make_plan,
 )
-from plimsoll.plan.expand import make_plan
 
 MakeRun = Callable[..., BenchmarkRun]
 

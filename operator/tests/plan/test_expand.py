@@ -14,8 +14,7 @@ from plimsoll.api.errors import SpecError
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import BenchmarkRun, decode_run, load_run
 from plimsoll.plan.document import MAX_POINTS
-from plimsoll.plan.estimate import check_fits_deadline
-from plimsoll.plan.expand import expand, make_plan
+from plimsoll.plan.expand import check_fits_deadline, expand, make_plan
 from plimsoll.tools.registry import TOOLS
 
 MakeRun = Callable[..., BenchmarkRun]

@@ -12,8 +12,7 @@ from plimsoll.api.result import Fingerprint
 from plimsoll.api.run import Gates
 from plimsoll.api.storage import Pool, Precondition, Prepare, Replicated, Volume
 from plimsoll.api.surroundings import OsdCaches
-from plimsoll.plan.ceph import base_name
-from plimsoll.plan.document import CephTarget, RunIdentity
+from plimsoll.plan.document import CephTarget, RunIdentity, base_name
 from plimsoll.plan.fingerprint import Difference, differences, digest, fingerprint
 from support.simulated_plan import make_plan
 

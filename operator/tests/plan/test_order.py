@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.plan.order import client_seed, shuffled
+from plimsoll.plan.sweep import client_seed, shuffled
 
 SEEDS = st.integers(0, 2**63 - 1)
 

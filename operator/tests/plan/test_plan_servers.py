@@ -9,11 +9,11 @@ from plimsoll.api.environment import Environment
 from plimsoll.api.errors import SpecError
 from plimsoll.api.run import MAX_CLIENTS, MAX_SERVERS, Servers
 from plimsoll.plan.document import load_plan
-from plimsoll.plan.estimate import TRIAL_OVERHEAD_SECONDS, estimate, round_count
+from plimsoll.plan.expand import TRIAL_OVERHEAD_SECONDS, estimate, round_count
 from plimsoll.plan.fingerprint import fingerprint
 from plimsoll.plan.rules import run_rules
+from plimsoll.protocol.assignment import client_of, client_token
 from plimsoll.protocol.messages import PROTOCOL_VERSION, Registration
-from plimsoll.protocol.secret import client_of, client_token
 from plimsoll.tools.base import AnyTool
 from plimsoll.tools.fio.tool import FIO
 from plimsoll.tools.rados_bench import RADOS_BENCH

@@ -11,10 +11,9 @@ from plimsoll.api.environment import Environment
 from plimsoll.api.errors import SpecError
 from plimsoll.api.line import MOST_PROBES, LineSearch
 from plimsoll.api.run import BenchmarkRun
-from plimsoll.plan.estimate import TRIAL_OVERHEAD_SECONDS, check_fits_deadline, estimate
-from plimsoll.plan.expand import expand, make_plan
+from plimsoll.plan.expand import TRIAL_OVERHEAD_SECONDS, check_fits_deadline, estimate, expand, make_plan
 from plimsoll.plan.fingerprint import differences, fingerprint
-from plimsoll.plan.line import at_load, search_settings
+from plimsoll.plan.refusals import at_load, search_settings
 from plimsoll.tools.fio.parameters import FioParameters
 
 from .conftest import _run

@@ -11,8 +11,7 @@ from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.ceph.common import ExternalObjects, look_at_ceph
 from plimsoll.lifecycle.ceph.rook import Scope, look_at_rook, survey_rook
 from plimsoll.operator.gather import answer_look, gather
-from plimsoll.plan.ceph import base_name
-from plimsoll.plan.document import RunIdentity
+from plimsoll.plan.document import RunIdentity, base_name
 from support.fake_kube import FakeKube
 
 RUN = RunIdentity(name="r", namespace="default", uid="u")

@@ -12,7 +12,7 @@ from plimsoll.api.reasons.reason import Reason, Severity
 from plimsoll.kube.errors import ForbiddenError
 from plimsoll.kube.port import Kind, Object
 from plimsoll.lifecycle.decision import Action, Create, Decision, Delete, Event, Fact, Refusal, Removal
-from plimsoll.metrics.instruments import Instruments
+from plimsoll.metrics.exposition import Instruments
 from plimsoll.operator.execute import execute
 from plimsoll.operator.loop import Record, Records, RemovalSteps, RemovingReconciler
 from support.fake_kube import FakeKube, Traits, failing

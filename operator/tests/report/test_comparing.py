@@ -7,8 +7,7 @@ from plimsoll.measure.compare.comparison import compare
 from plimsoll.measure.compare.values import RegressionRule, match_points
 from plimsoll.measure.limits import layers
 from plimsoll.measure.rates import rate_text
-from plimsoll.plan.fingerprint import Difference
-from plimsoll.plan.likeness import Likeness
+from plimsoll.plan.fingerprint import Difference, Likeness
 from plimsoll.report.comparing import comparison_section
 from plimsoll.report.inputs import Compared, ReportedRun
 from plimsoll.report.layers_links import layers_section

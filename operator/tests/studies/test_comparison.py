@@ -7,8 +7,8 @@ import pytest
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli.layers import layers_of
-from plimsoll.studies.comparison import OwnShare, compare_with_study
 from plimsoll.studies.library import load_study
+from plimsoll.studies.model import OwnShare, compare_with_study
 from support.layers import READ, WRITE, osds, result
 
 READS = "RADOS reads of the limit of the network"

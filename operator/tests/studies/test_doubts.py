@@ -10,7 +10,7 @@ from plimsoll.measure.checks.links import judge_links
 from plimsoll.measure.checks.registry import CACHE_SIZED, FASTER_THAN_NETWORK
 from plimsoll.measure.matrix import MatrixCell
 from plimsoll.studies.library import load_study
-from plimsoll.studies.published import Published, Unit
+from plimsoll.studies.shares import Published, Unit
 
 GUIDE = (Path(__file__).parents[3] / "docs" / "studies.md").read_text()
 MIB = {Unit.KIBIBYTES_PER_SECOND: 1 / 2**10, Unit.MEBIBYTES_PER_SECOND: 1}

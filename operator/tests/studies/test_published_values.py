@@ -11,7 +11,7 @@ import pytest
 from plimsoll.api.errors import SpecError
 from plimsoll.studies.library import load_studies, load_study
 from plimsoll.studies.model import Study, parse_study
-from plimsoll.studies.published import Published, Unit
+from plimsoll.studies.shares import Published, Unit
 
 STUDIES = load_studies()
 VALUES = [value for study in STUDIES for value in study.values]

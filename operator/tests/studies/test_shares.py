@@ -14,13 +14,22 @@ from plimsoll.cli.suite_history import load_rounds
 from plimsoll.cli.suite_report import reported
 from plimsoll.measure.hypotheses.select import VariantRun, impossible
 from plimsoll.plan.document import Plan
-from plimsoll.plan.estimate import estimate
+from plimsoll.plan.expand import estimate
 from plimsoll.report.page import make_suite_page
 from plimsoll.report.view import ReportPage, Section
 from plimsoll.studies.library import load_studies, load_study
 from plimsoll.studies.model import Study
-from plimsoll.studies.published import Origin, Published, Unit
-from plimsoll.studies.shares import Form, PublishedRange, PublishedShare, Share, ValuesOf, published_range
+from plimsoll.studies.shares import (
+    Form,
+    Origin,
+    Published,
+    PublishedRange,
+    PublishedShare,
+    Share,
+    Unit,
+    ValuesOf,
+    published_range,
+)
 from plimsoll.suite.children import variant_plans
 from plimsoll.tools.registry import LAYERS
 from support.kit_round import demo_suite, kit_round

@@ -8,8 +8,7 @@ from plimsoll.api.storage import Volume
 from plimsoll.conductor.ceph.commands import Commands
 from plimsoll.conductor.ceph.watch import CephCluster
 from plimsoll.conductor.faults import ClusterView
-from plimsoll.plan.ceph import flags_object
-from plimsoll.plan.document import CephTarget, Plan
+from plimsoll.plan.document import CephTarget, Plan, flags_object
 from support.simulated_plan import make_plan
 
 EXIT_CLUSTER_NOT_READY = 13

@@ -17,7 +17,7 @@ from plimsoll.kube.errors import TransientError
 from plimsoll.kube.port import Kind
 from plimsoll.net.listener import Listener, ListenerLimits
 from plimsoll.net.serving import serving_requests
-from plimsoll.protocol.burning import LABEL_HELPER, PATH, BurnOrder
+from plimsoll.protocol.helpers import BURN_PATH, LABEL_HELPER, BurnOrder
 from plimsoll.tools.kube_burner.job import KubeBurnerParameters
 from support.fake_kube import NAMESPACE, FakeKube
 
@@ -124,7 +124,7 @@ def order(**parameters: Any) -> BurnOrder:
     return BurnOrder(parameters=KubeBurnerParameters.model_validate(parameters), storage_class="fast", run_uid="u")
 
 
-async def post(world: World, token: str | None, body: str, path: str = PATH) -> tuple[int, str]:
+async def post(world: World, token: str | None, body: str, path: str = BURN_PATH) -> tuple[int, str]:
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     async with (
         aiohttp.ClientSession() as session,

@@ -5,7 +5,7 @@ from plimsoll.api.surroundings import NodeCaches, OsdCaches
 from plimsoll.conductor.phases import Effect, ReadToken, Timings
 from plimsoll.plan.document import Plan
 from plimsoll.protocol import messages
-from plimsoll.protocol.caches import CacheDrop
+from plimsoll.protocol.helpers import CacheDrop
 from plimsoll.protocol.messages import AgentState
 from support.simulation import SimulatedAgent, Simulation
 

@@ -10,16 +10,12 @@ from plimsoll.api.line import Vary
 from plimsoll.api.names import Verdict
 from plimsoll.api.suite_status import Cause, RoundVerdict
 from plimsoll.metrics import catalogue
-from plimsoll.metrics.catalogue import METRICS
-from plimsoll.metrics.family import MetricFamily, MetricType, Source
-from plimsoll.metrics.lines import LineRecord
-from plimsoll.metrics.results import Numbers, OperationRecord, ResultRecord
+from plimsoll.metrics.catalogue import METRICS, MetricFamily, MetricType, Sample, Source
+from plimsoll.metrics.results import LineRecord, Numbers, OperationRecord, ResultRecord
 from plimsoll.metrics.results import samples_of as samples_of_results
-from plimsoll.metrics.runs import RunRecord
-from plimsoll.metrics.runs import samples_of as samples_of_runs
-from plimsoll.metrics.sample import Sample
-from plimsoll.metrics.suites import ActiveRecord, OutcomeRecord, RoundRecord, SuiteRecord
-from plimsoll.metrics.suites import samples_of as samples_of_suites
+from plimsoll.metrics.statuses import ActiveRecord, OutcomeRecord, RoundRecord, RunRecord, SuiteRecord
+from plimsoll.metrics.statuses import run_samples_of as samples_of_runs
+from plimsoll.metrics.statuses import suite_samples_of as samples_of_suites
 
 NAMESPACE, BASELINE, RUN, LIVE = "bench", "before", "after", "under-way"
 WEEKLY, IDLE = "weekly", "layouts"

@@ -9,7 +9,7 @@ from typing import Any
 from plimsoll.api.names import API_VERSION
 from plimsoll.kube.port import Kind, Kube, Object
 from plimsoll.lifecycle.settings import Settings
-from plimsoll.metrics.instruments import Instruments
+from plimsoll.metrics.exposition import Instruments
 from plimsoll.operator.suites import SuiteReconciler, SuiteSteps
 from plimsoll.plan.fingerprint import digest
 from support.repeated import result, steady, trials_of

@@ -20,7 +20,7 @@ from plimsoll.measure.intake import TrialFacts
 from plimsoll.measure.line.observe import probe_of
 from plimsoll.measure.trial import TrialNumbers, measure_trial
 from plimsoll.plan.document import Plan, load_plan
-from plimsoll.plan.estimate import most_trials
+from plimsoll.plan.expand import most_trials
 from support.pretend_cluster import KUBELET, Document, PretendCluster, client_of, is_going, label, phase
 from support.simulated_plan import EPOCH, make_document
 

@@ -15,10 +15,10 @@ from plimsoll.lifecycle.queue import Entry, entry_of
 from plimsoll.lifecycle.run import needs_attention
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.step import step
-from plimsoll.metrics.instruments import Instruments
+from plimsoll.metrics.exposition import Instruments
 from plimsoll.operator.runs import RunReconciler, RunSteps
 from plimsoll.operator.watches import Context, post, suite_reconciler
-from plimsoll.protocol.secret import TOKEN_FILE, token_name
+from plimsoll.protocol.assignment import TOKEN_FILE, token_name
 from support.pretend_cluster import Document, PretendCluster, is_going
 
 FINALIZER = "plimsoll.dev/teardown"

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll.api.status import format_time
-from plimsoll.ceph.file_systems import EXIT_PURGING
+from plimsoll.ceph.pools import EXIT_PURGING
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render.teardown import FILE_SYSTEM_VARIABLE
-from plimsoll.plan.ceph import image_prefix
+from plimsoll.plan.document import image_prefix
 from support.copies import copy_of
 from support.pretend_cluster import KUBELET, Document, PretendCluster, is_going, label, phase
 from support.yaml_documents import read_yaml

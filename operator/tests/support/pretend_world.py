@@ -17,7 +17,7 @@ from plimsoll.kube.port import Kind
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.decision import Action, Create, CreateSecret, DecisionOf
 from plimsoll.lifecycle.run import needs_attention
-from plimsoll.plan.ceph import image_prefix
+from plimsoll.plan.document import image_prefix
 from support.pretend_cluster import NAMESPACE, Document, PretendCluster, client_of, is_going, label, phase
 from support.pretend_conductor import PretendConductors
 from support.pretend_operator import PretendOperator

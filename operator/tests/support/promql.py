@@ -3,8 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from plimsoll.metrics.catalogue import METRICS
-from plimsoll.metrics.family import MetricType
+from plimsoll.metrics.catalogue import METRICS, MetricType
 
 FOREIGN = {
     "ALERTS": {"alertname", "alertstate", "severity", "namespace", "run", "suite"},

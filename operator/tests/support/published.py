@@ -14,7 +14,7 @@ from plimsoll.api.hypothesis import CLIENTS, Hypothesis, Quantity
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.measure.hypotheses.decide import Decision, decide
 from plimsoll.studies.library import load_study
-from plimsoll.studies.published import Unit
+from plimsoll.studies.shares import Unit
 from support.hypotheses import point, run
 from support.studies import small_suites, suites_in
 

@@ -26,7 +26,8 @@ from plimsoll.conductor.secret import client_directory, server_context, write_se
 from plimsoll.conductor.sink import PLAN_FILE, FilesSink
 from plimsoll.measure.sample import Cells, ClientDocument, Clock
 from plimsoll.plan.document import Plan
-from plimsoll.protocol.caches import CacheDrop
+from plimsoll.protocol.assignment import CERTIFICATE_FILE, TOKEN_FILE, TOKEN_KEY_FILE
+from plimsoll.protocol.helpers import CacheDrop
 from plimsoll.protocol.messages import (
     PROTOCOL_VERSION,
     SERVER_NAME,
@@ -38,7 +39,6 @@ from plimsoll.protocol.messages import (
     ServeOrder,
     StageOrder,
 )
-from plimsoll.protocol.secret import CERTIFICATE_FILE, TOKEN_FILE, TOKEN_KEY_FILE
 from support.simulated_plan import make_document, make_plan
 
 REGISTRATION = Registration(protocol=PROTOCOL_VERSION, client=0, instance="i", node="n")

@@ -12,9 +12,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 from prometheus_client.registry import Collector
 
-from plimsoll.metrics.catalogue import METRICS
-from plimsoll.metrics.family import MetricFamily, MetricType
-from plimsoll.metrics.sample import Sample
+from plimsoll.metrics.catalogue import METRICS, MetricFamily, MetricType, Sample
 from support.suites import FULL_SUITE, FULL_SUITE_STATUS
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "metrics"

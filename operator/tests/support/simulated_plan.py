@@ -5,7 +5,7 @@ from plimsoll.api.run import Gates, Timeouts
 from plimsoll.api.storage import Prepare, Volume
 from plimsoll.measure.sample import Cells, ClientDocument, Clock, LatencySample, Measurement, OperationSample
 from plimsoll.plan.document import Plan, Point, RunIdentity
-from plimsoll.plan.order import shuffled
+from plimsoll.plan.sweep import shuffled
 from support.hosts import quiet_host
 
 SECOND = 10**9

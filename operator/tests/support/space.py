@@ -3,7 +3,7 @@
 from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.plan.document import Plan, Point
-from plimsoll.plan.estimate import estimate
+from plimsoll.plan.expand import estimate
 from plimsoll.tools.base import Timing
 from plimsoll.tools.dd import DdParameters
 from plimsoll.tools.fio.parameters import FioParameters

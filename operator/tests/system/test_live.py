@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from plimsoll.api.names import Outcome
 from plimsoll.cli.launch import free_port
 from plimsoll.metrics import catalogue
-from plimsoll.metrics.family import MetricFamily
+from plimsoll.metrics.catalogue import MetricFamily
 from support.local_run import LocalRun, make_spec
 
 pytestmark = [pytest.mark.system, pytest.mark.fio, pytest.mark.usefixtures("own_disk")]

@@ -23,8 +23,7 @@ from plimsoll.conductor.main import EXIT_INTERRUPTED
 from plimsoll.conductor.sink import read_plan
 from plimsoll.measure.sample import ClientDocument
 from plimsoll.measure.summary import counted
-from plimsoll.protocol.assignment import Assignment
-from plimsoll.protocol.secret import TOKEN_FILE
+from plimsoll.protocol.assignment import TOKEN_FILE, Assignment
 from support.local_run import LocalRun, command_line, invalid_for_load, make_spec, processes_naming
 
 pytestmark = [pytest.mark.system, pytest.mark.fio, pytest.mark.usefixtures("own_disk")]

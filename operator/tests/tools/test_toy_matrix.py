@@ -39,8 +39,7 @@ from plimsoll.measure.sample import (
 )
 from plimsoll.measure.trial import TrialNumbers, combined, measure_trial
 from plimsoll.plan.document import Plan
-from plimsoll.plan.estimate import TRIAL_OVERHEAD_SECONDS, trial_seconds
-from plimsoll.plan.expand import make_plan
+from plimsoll.plan.expand import TRIAL_OVERHEAD_SECONDS, make_plan, trial_seconds
 from plimsoll.protocol.messages import AgentState, ArmOrder, ServeOrder
 from plimsoll.report.view import layer_sentences
 from plimsoll.tools.base import Command, Output, StepContext, StepKind, Timing, Tool, ToolParameters

@@ -18,7 +18,7 @@ from plimsoll.agent.process import PreparationError, Progress
 from plimsoll.agent.worker import Armed, Work
 from plimsoll.api.status import LiveRate
 from plimsoll.measure.sample import ClientDocument, Clock
-from plimsoll.protocol.caches import CacheDrop
+from plimsoll.protocol.helpers import CacheDrop
 from plimsoll.protocol.messages import (
     MAX_REPORT_CHARACTERS,
     PROTOCOL_VERSION,

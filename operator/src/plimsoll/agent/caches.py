@@ -14,7 +14,7 @@ from plimsoll.agent.process import PreparationError
 from plimsoll.api.status import format_time
 from plimsoll.api.surroundings import NodeCaches
 from plimsoll.protocol.assignment import CacheDropping
-from plimsoll.protocol.caches import MAX_ANSWER_BYTES, PATH, CacheDrop, DropRefusal, DropRequest
+from plimsoll.protocol.helpers import DROP_PATH, MAX_ANSWER_BYTES, CacheDrop, DropRefusal, DropRequest
 from plimsoll.protocol.messages import DropCachesOrder
 
 PROC = Path("/proc")
@@ -126,7 +126,7 @@ class _Request:
         headers = {"Authorization": f"Bearer {self._order.token}", "Content-Type": "application/json"}
         timeout = aiohttp.ClientTimeout(total=max(_RETRY_SECONDS, self._deadline - time.monotonic()))
         try:
-            async with self._session.post(PATH, data=body, headers=headers, timeout=timeout) as response:
+            async with self._session.post(DROP_PATH, data=body, headers=headers, timeout=timeout) as response:
                 text = (await response.content.read(MAX_ANSWER_BYTES)).decode(errors="replace")
                 again = response.status in _TRANSIENT
                 retry = _retry_seconds(response.headers.get("Retry-After", "")) if again else 0.0

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from plimsoll.api.model import Model
 from plimsoll.measure.sample import Clock
+from plimsoll.protocol.assignment import CERTIFICATE_FILE, TOKEN_FILE
 from plimsoll.protocol.messages import (
     SERVER_NAME,
     Acknowledged,
@@ -25,7 +26,6 @@ from plimsoll.protocol.messages import (
     Report,
     ResultPost,
 )
-from plimsoll.protocol.secret import CERTIFICATE_FILE, TOKEN_FILE
 
 RETRY_SECONDS = 0.25
 

@@ -31,7 +31,7 @@ from plimsoll.agent.process import (
 from plimsoll.agent.volume import FileVolume, SharedVolume
 from plimsoll.api.status import LiveRate, TrialKey
 from plimsoll.measure.sample import MAX_TEXT, ClientDocument, Clock, Measurement
-from plimsoll.protocol.caches import CacheDrop
+from plimsoll.protocol.helpers import CacheDrop
 from plimsoll.protocol.messages import ArmOrder, DropCachesOrder, PrepareOrder, ServeOrder, StageOrder, ToolOrder
 from plimsoll.tools.base import AnyTool, Command, Output, OutputError, StepContext, StepKind, Timing, ToolParameters
 from plimsoll.tools.registry import TOOLS

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from plimsoll.caches.authority import ANY_NAMESPACE, namespace_of
-from plimsoll.protocol.burning import LABEL_RUN_NAMESPACE, LABEL_RUN_UID, BurnOrder, excess_of
+from plimsoll.protocol.helpers import LABEL_RUN_NAMESPACE, LABEL_RUN_UID, BurnOrder, excess_of
 from plimsoll.tools.kube_burner.job import KubeBurnerParameters
 
 

@@ -26,14 +26,14 @@ from plimsoll.caches.authority import bearer_token, namespace_of
 from plimsoll.kube.errors import ApiError
 from plimsoll.kube.port import Kind
 from plimsoll.net.listener import Listener
-from plimsoll.protocol.burning import (
+from plimsoll.protocol.helpers import (
     BEAT_SECONDS,
+    BURN_PATH,
     LABEL_HELPER,
     LABEL_RUN_NAMESPACE,
     LABEL_RUN_UID,
-    MAX_REQUEST_BYTES,
+    MAX_BURN_REQUEST_BYTES,
     MAX_TOKEN_CHARACTERS,
-    PATH,
     RETRY_SECONDS,
     SILENCE_SECONDS,
     BurnOrder,
@@ -108,8 +108,8 @@ class Helper:
 
     def application(self) -> web.Application:
         """Return the application with its one route."""
-        application = web.Application(client_max_size=MAX_REQUEST_BYTES)
-        application.router.add_post(PATH, self._answer)
+        application = web.Application(client_max_size=MAX_BURN_REQUEST_BYTES)
+        application.router.add_post(BURN_PATH, self._answer)
         return application
 
     async def clean(self) -> list[str]:

@@ -18,10 +18,10 @@ from plimsoll.caches.osds import OsdsError, drop_osd_caches
 from plimsoll.caches.turns import Turns
 from plimsoll.conductor.ceph.commands import Commands
 from plimsoll.kube.errors import ApiError
-from plimsoll.protocol.caches import (
-    MAX_REQUEST_BYTES,
+from plimsoll.protocol.helpers import (
+    DROP_PATH,
+    MAX_DROP_REQUEST_BYTES,
     MAX_TOKEN_CHARACTERS,
-    PATH,
     CacheDrop,
     DropRefusal,
     DropRequest,
@@ -75,8 +75,8 @@ class Helper:
 
     def application(self) -> web.Application:
         """Return the application with its one route."""
-        application = web.Application(client_max_size=MAX_REQUEST_BYTES)
-        application.router.add_post(PATH, self._answer)
+        application = web.Application(client_max_size=MAX_DROP_REQUEST_BYTES)
+        application.router.add_post(DROP_PATH, self._answer)
         return application
 
     async def _answer(self, request: web.Request) -> web.Response:

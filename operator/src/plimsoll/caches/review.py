@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from plimsoll.kube.client import AioKube
-from plimsoll.protocol.caches import AUDIENCE
+from plimsoll.protocol.helpers import CACHES_AUDIENCE
 
 _PATH = "/apis/authentication.k8s.io/v1/tokenreviews"
 _AT_ONCE = 4
@@ -13,7 +13,7 @@ _AT_ONCE = 4
 class TokenReviews(AioKube):
     """A connection that reviews tokens, a few at a time: anybody who reaches the helper can send some."""
 
-    def __init__(self, audience: str = AUDIENCE) -> None:
+    def __init__(self, audience: str = CACHES_AUDIENCE) -> None:
         """Use the pod's credentials."""
         super().__init__()
         self._audience = audience
@@ -31,7 +31,7 @@ class TokenReviews(AioKube):
         return reviewed_user(answer, self._audience)
 
 
-def reviewed_user(review: dict[str, Any], audience: str = AUDIENCE) -> str | None:
+def reviewed_user(review: dict[str, Any], audience: str = CACHES_AUDIENCE) -> str | None:
     """Return the user of a TokenReview that confirms the audience; None if it does not.
 
     An API server whose authenticator does not know audiences confirms none.

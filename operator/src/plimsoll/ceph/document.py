@@ -5,8 +5,10 @@ It changes with every release, so unknown fields are ignored. A required field t
 """
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Self
 
 _QUOTED = 40
@@ -102,3 +104,77 @@ class Node:
         value = str(self.value)[:_QUOTED]
         place = f"field {self.path} of Ceph's answer" if self.path else "Ceph's answer"
         return ValueError(f"{place} is not {wanted}: {value!r}")
+
+
+MOUNT = "/etc/plimsoll/ceph"
+CONF_FILE = "ceph.conf"
+KEYRING_FILE = "keyring"
+CONF_PATH = f"{MOUNT}/{CONF_FILE}"
+
+OSD_BENCH_MOUNT = "/etc/plimsoll/osd-bench"
+"""Directory of the administrator's keyring for `osdBench`, which is also a file `keyring`."""
+
+
+def ceph_conf(monitors: Iterable[str]) -> str:
+    """Return `ceph.conf` for these addresses; their order does not matter.
+
+    librbd's cache is off; only `volume.rbdCache` turns it on, for a command. A client breaks the lock of a dead
+    predecessor without blocklisting it: an image belongs to one client of one run, and the run's users must not be able
+    to blocklist others.
+    """
+    return (
+        "[global]\n"
+        f"mon_host = {','.join(sorted(monitors))}\n"
+        f"keyring = {MOUNT}/{KEYRING_FILE}\n"
+        "\n"
+        "[client]\n"
+        "rbd_cache = false\n"
+        "rbd_blocklist_on_break_lock = false\n"
+    )
+
+
+def keyring(user: str, key: str) -> str:
+    """Return a keyring file. `user` is without `client.`."""
+    return f"[client.{user}]\nkey = {key}\n"
+
+
+def monitors_of(endpoints: str) -> tuple[str, ...]:
+    """Return the sorted addresses in the field `data` of Rook's ConfigMap `rook-ceph-mon-endpoints`.
+
+    The field contains `c=10.0.0.12:6789,a=10.0.0.11:6789`, in changing order.
+    """
+    entries = (entry.strip() for entry in endpoints.split(","))
+    return tuple(sorted(entry.partition("=")[2] for entry in entries if "=" in entry))
+
+
+_PROTOCOL = re.compile(r"^\[?(?:v1|v2|any):")
+_DEFAULT_PORTS = frozenset({"", "3300", "6789"})
+
+
+def monitor_keys(monitors: Iterable[str]) -> frozenset[str]:
+    """Return the monitors' addresses in canonical form, whichever forms `mon_host` uses.
+
+    Protocol, nonce and default ports do not identify a monitor: `10.0.0.1`, `10.0.0.1:6789` and `[v2:10.0.0.1:3300/0]`
+    are the same one. Another port can be a monitor of another cluster on that host.
+    """
+    return frozenset(filter(None, (_monitor_key(part.strip()) for one in monitors for part in one.split(","))))
+
+
+def _monitor_key(text: str) -> str:
+    address = _PROTOCOL.sub("", text).partition("/")[0]
+    if address.startswith("["):
+        host, _, port = address[1:].partition("]")
+    elif address.count(":") == 1:
+        host, _, port = address.partition(":")
+    else:
+        host, port = address, ""
+    host, port = _canonical(host.rstrip("]")), port.strip(":]")
+    return host if port in _DEFAULT_PORTS else f"[{host}]:{port}"
+
+
+def _canonical(host: str) -> str:
+    """Return an IP address in its shortest form, or a name without its final dot, in lower case."""
+    try:
+        return str(ip_address(host))
+    except ValueError:
+        return host.lower().rstrip(".")

@@ -27,7 +27,6 @@ from plimsoll.api.environment import (
     by_osds,
 )
 from plimsoll.ceph.document import Node
-from plimsoll.ceph.file_systems import parse_file_system
 from plimsoll.ceph.osds import (
     Osd,
     OsdSettings,
@@ -44,6 +43,7 @@ from plimsoll.ceph.pools import (
     ErasureCodeProfile,
     PoolDetail,
     parse_crush_rules,
+    parse_file_system,
     parse_pools,
     parse_profile,
 )

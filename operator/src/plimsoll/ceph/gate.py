@@ -6,7 +6,7 @@ close it: a large cluster always has some, and a run would wait forever. They ma
 
 from collections.abc import Iterator, Mapping
 
-from plimsoll.ceph.file_systems import server_problems
+from plimsoll.ceph.pools import server_problems
 from plimsoll.ceph.watch import ClusterStatus, FileSystemDetail
 
 HEALTH_OK = "HEALTH_OK"

@@ -32,7 +32,7 @@ from plimsoll.measure.compare.comparison import (
 from plimsoll.measure.compare.sides import Change, Comparison, MeanComparison, MetricComparison
 from plimsoll.measure.compare.tests import MINIMUM_RUNS, Conclusion, Floor
 from plimsoll.measure.compare.values import Matching, Metric, match_points, operation_text
-from plimsoll.plan.likeness import Likeness, likeness_of
+from plimsoll.plan.fingerprint import Likeness, likeness_of
 from plimsoll.report.view import count_text, first_few, metric_text
 
 _COLOUR = {Conclusion.REGRESSION: "red", Conclusion.NO_REGRESSION: "green", Conclusion.INCONCLUSIVE: "yellow"}

@@ -15,7 +15,7 @@ from plimsoll.measure.compare.comparison import quantity_text
 from plimsoll.measure.compare.noise import MetricNoise, noise_of
 from plimsoll.measure.compare.tests import MINIMUM_TRIALS
 from plimsoll.measure.compare.values import RegressionRule, match_points, operation_text
-from plimsoll.plan.likeness import likeness_of
+from plimsoll.plan.fingerprint import likeness_of
 from plimsoll.report.view import count_text, metric_text, ratio_text
 
 _MOST_TRIALS = 1000

@@ -17,8 +17,7 @@ from plimsoll.api.run import BenchmarkRun, load_run
 from plimsoll.api.suite import BenchmarkSuite, load_suite
 from plimsoll.measure.compare.values import DEFAULT_GATES, OF_TRIALS, Metric, RegressionRule
 from plimsoll.plan.document import Plan
-from plimsoll.plan.estimate import check_fits_deadline
-from plimsoll.plan.expand import make_plan
+from plimsoll.plan.expand import check_fits_deadline, make_plan
 from plimsoll.suite.children import variant_plans
 
 _DEFAULT = RegressionRule()

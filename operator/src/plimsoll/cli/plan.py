@@ -29,7 +29,7 @@ from plimsoll.measure.compare.noise import Assumptions, Chance, PlannedWorkload,
 from plimsoll.measure.compare.tests import MOST_TRIALS
 from plimsoll.measure.line.model import Settings
 from plimsoll.plan.document import CephTarget, FileSystemTarget, Plan, Point, load_plan
-from plimsoll.plan.estimate import (
+from plimsoll.plan.expand import (
     ASSUMED_PREFILL_BYTES_PER_SECOND,
     Estimate,
     estimate,
@@ -37,7 +37,7 @@ from plimsoll.plan.estimate import (
     most_trials,
     round_count,
 )
-from plimsoll.plan.line import search_settings
+from plimsoll.plan.refusals import search_settings
 from plimsoll.report.view import first_few
 from plimsoll.tools.registry import TOOLS
 

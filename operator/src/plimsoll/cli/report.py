@@ -12,7 +12,7 @@ from plimsoll.cli.layers import layers_of, write_amplification
 from plimsoll.cli.source import load_results
 from plimsoll.measure.compare.comparison import compare
 from plimsoll.measure.compare.values import RegressionRule, match_points
-from plimsoll.plan.likeness import likeness_of
+from plimsoll.plan.fingerprint import likeness_of
 from plimsoll.report.inputs import Compared, ReportedRun, runs_of
 from plimsoll.report.page import make_page
 from plimsoll.report.view import ReportPage, count_text

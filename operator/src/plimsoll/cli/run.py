@@ -42,7 +42,7 @@ from plimsoll.conductor.secret import write_session
 from plimsoll.conductor.sink import PLAN_FILE, read_plan, read_results, read_state, replace_file
 from plimsoll.lifecycle.render.ceph import tools_of
 from plimsoll.plan.document import Plan, Point
-from plimsoll.plan.estimate import TRIAL_OVERHEAD_SECONDS, most_trials, renewal_seconds
+from plimsoll.plan.expand import TRIAL_OVERHEAD_SECONDS, most_trials, renewal_seconds
 from plimsoll.tools.registry import DATA_SET_TOOL, TOOLS
 
 

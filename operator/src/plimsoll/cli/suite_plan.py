@@ -26,7 +26,7 @@ from plimsoll.cli.options import (
 from plimsoll.cli.tables import FittedColumn, FittedTable, stdout_console, text_of
 from plimsoll.measure.hypotheses.decide import expectation
 from plimsoll.plan.document import Plan
-from plimsoll.plan.estimate import Estimate, estimate
+from plimsoll.plan.expand import Estimate, estimate
 from plimsoll.report.view import NONE, count_text
 from plimsoll.suite.children import Turn, suite_digest, turns_of
 from plimsoll.suite.merging import FieldChange, is_named_list, variant_changes

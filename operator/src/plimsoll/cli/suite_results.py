@@ -31,8 +31,8 @@ from plimsoll.report.suite import (
     study_text,
 )
 from plimsoll.report.view import count_text
-from plimsoll.studies.comparison import ComparedShare, StudyComparison
-from plimsoll.studies.published import Origin
+from plimsoll.studies.model import ComparedShare, StudyComparison
+from plimsoll.studies.shares import Origin
 from plimsoll.suite.evaluation import VariantComparison
 
 _COLOUR = {HypothesisVerdict.HELD: "green", HypothesisVerdict.REFUTED: "red", HypothesisVerdict.UNDECIDED: "yellow"}

@@ -20,8 +20,8 @@ from plimsoll.conductor.sink import read_results, read_state, replace_file
 from plimsoll.measure.hypotheses.decide import Decision, decide_all
 from plimsoll.measure.hypotheses.select import MeasuredRun, measured_run
 from plimsoll.measure.limits import LayerRow
-from plimsoll.studies.comparison import StudyComparison, compare_with_study
 from plimsoll.studies.library import STUDY_NAMES, load_study
+from plimsoll.studies.model import StudyComparison, compare_with_study
 from plimsoll.suite.children import Child, Turn, children_of, suite_digest
 from plimsoll.suite.evaluation import VariantComparison, comparisons_of
 from plimsoll.suite.history.rounds import MeasuredRound, measured_round

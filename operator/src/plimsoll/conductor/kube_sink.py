@@ -21,7 +21,7 @@ from plimsoll.kube.errors import NotFoundError, persist
 from plimsoll.kube.port import Kind, Kube, Object
 from plimsoll.lifecycle import naming
 from plimsoll.plan.document import Plan
-from plimsoll.plan.estimate import most_trials
+from plimsoll.plan.expand import most_trials
 from plimsoll.tools.registry import TOOLS
 
 RESULT = Kind(api_version=API_VERSION, kind=RESULT_KIND)

@@ -20,7 +20,7 @@ from plimsoll.measure.matrix import MatrixCell, extended, matrix_of
 from plimsoll.measure.summary import summarise
 from plimsoll.plan.document import Plan, Point
 from plimsoll.plan.fingerprint import fingerprint
-from plimsoll.plan.line import offer_at, search_settings
+from plimsoll.plan.refusals import offer_at, search_settings
 
 MAX_ATTEMPTS = 3
 """An aborted or invalid trial is repeated at most twice."""

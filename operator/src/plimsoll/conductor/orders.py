@@ -9,8 +9,8 @@ from plimsoll.conductor import reporting
 from plimsoll.conductor.phases import Attempt, Dropping, Fault, Moment, Timings, needs_staging
 from plimsoll.conductor.roster import Client, Roster
 from plimsoll.plan.document import Plan
-from plimsoll.plan.order import client_seed
-from plimsoll.protocol.caches import CacheDrop
+from plimsoll.plan.sweep import client_seed
+from plimsoll.protocol.helpers import CacheDrop
 from plimsoll.protocol.messages import (
     AgentState,
     ArmOrder,

@@ -15,7 +15,7 @@ from plimsoll.measure.matrix import MatrixCell
 from plimsoll.measure.sample import ClientDocument
 from plimsoll.measure.trial import TrialNumbers
 from plimsoll.plan.document import Plan, Point
-from plimsoll.plan.line import at_load
+from plimsoll.plan.refusals import at_load
 from plimsoll.protocol.messages import AgentState, RefusedError, ResultPost
 from plimsoll.tools.base import StepKind, Timing, ToolParameters
 from plimsoll.tools.cast import Cast, Round

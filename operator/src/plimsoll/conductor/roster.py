@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from plimsoll.api.status import LiveRate
 from plimsoll.measure.sample import Clock
-from plimsoll.protocol.caches import CacheDrop
+from plimsoll.protocol.helpers import CacheDrop
 from plimsoll.protocol.messages import (
     AgentState,
     GoOrder,

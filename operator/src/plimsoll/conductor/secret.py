@@ -5,7 +5,7 @@ import ssl
 from collections.abc import Mapping
 from pathlib import Path
 
-from plimsoll.protocol.secret import (
+from plimsoll.protocol.assignment import (
     CERTIFICATE_FILE,
     KEY_FILE,
     TOKEN_FILE,

@@ -15,8 +15,9 @@ from plimsoll.conductor.phases import Arming, Moment, Running, Staging
 from plimsoll.conductor.published import run_state
 from plimsoll.conductor.roster import Client
 from plimsoll.conductor.session import Session
+from plimsoll.metrics.exposition import AddressError, serving
 from plimsoll.metrics.live import LastTrial, LiveTrial, LiveView, Scrape
-from plimsoll.metrics.server import AddressError, serving
+from plimsoll.protocol.assignment import client_of
 from plimsoll.protocol.messages import (
     MAX_DOCUMENT_BYTES,
     MAX_MESSAGE_BYTES,
@@ -33,7 +34,6 @@ from plimsoll.protocol.messages import (
     Report,
     ResultPost,
 )
-from plimsoll.protocol.secret import client_of
 
 _BODY_SECONDS = 10.0
 """Time limit of a small body."""

@@ -12,7 +12,7 @@ from plimsoll.api.errors import SpecError, problems_of
 from plimsoll.api.result import BenchmarkResult, Matrix, ResultMeta, ResultSpec, ResultStatus, Trial
 from plimsoll.api.status import RunState
 from plimsoll.plan.document import Plan, Point, load_plan
-from plimsoll.plan.estimate import most_trials
+from plimsoll.plan.expand import most_trials
 
 PLAN_FILE = "plan.json"
 STATE_FILE = "state.json"

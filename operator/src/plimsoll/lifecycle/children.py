@@ -13,7 +13,7 @@ from plimsoll.api.operation import OperationSummary
 from plimsoll.api.result import ResultStatus, Trial
 from plimsoll.lifecycle import naming
 from plimsoll.measure.checks.judge import reasons_of
-from plimsoll.plan.ceph import base_name, file_system_name
+from plimsoll.plan.document import base_name, file_system_name
 
 Object = Mapping[str, Any]
 

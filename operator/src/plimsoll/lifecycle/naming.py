@@ -3,7 +3,7 @@
 from hashlib import sha256
 
 from plimsoll.api.names import GROUP
-from plimsoll.plan.ceph import base_name
+from plimsoll.plan.document import base_name
 
 MANAGED_BY = "plimsoll"
 

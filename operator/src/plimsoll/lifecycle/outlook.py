@@ -13,7 +13,7 @@ from plimsoll.lifecycle.children import TrialFact
 from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.run import Run
 from plimsoll.plan.document import Plan, Point
-from plimsoll.plan.estimate import estimate, most_trials, renewal_seconds, trial_seconds
+from plimsoll.plan.expand import estimate, most_trials, renewal_seconds, trial_seconds
 
 _TOLERATED_SECONDS = 10.0
 """How wrong an estimate may be before it is replaced."""

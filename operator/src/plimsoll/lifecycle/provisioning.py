@@ -21,10 +21,9 @@ from plimsoll.lifecycle.storage.registry import provider_of
 from plimsoll.lifecycle.storage.seam import Storage
 from plimsoll.lifecycle.waiting import all_pods_are_scheduled, all_pods_run
 from plimsoll.plan.document import ControlPlane, Plan
-from plimsoll.plan.estimate import check_fits_deadline
-from plimsoll.plan.expand import make_plan
-from plimsoll.plan.order import run_seed
-from plimsoll.protocol.burning import excess_of
+from plimsoll.plan.expand import check_fits_deadline, make_plan
+from plimsoll.plan.sweep import run_seed
+from plimsoll.protocol.helpers import excess_of
 from plimsoll.tools.registry import TOOLS
 from plimsoll.tools.target import TargetKind
 

@@ -1,19 +1,117 @@
 """One scrape of the operator: its current results, runs and suites, and its own instruments."""
 
-from collections.abc import Iterable, Iterator
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
 from itertools import chain
+from typing import Literal, get_args
+from urllib.parse import urlsplit
 
 import prometheus_client
+from aiohttp import hdrs, web
+from prometheus_client import CollectorRegistry, Counter, Histogram, PlatformCollector, ProcessCollector
+from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from plimsoll import __version__
-from plimsoll.metrics import catalogue, results, runs, suites
-from plimsoll.metrics.families import families
-from plimsoll.metrics.instruments import Instruments
+from plimsoll.metrics import catalogue, results, statuses
+from plimsoll.metrics.catalogue import MetricFamily, Sample
 from plimsoll.metrics.results import ResultRecord
-from plimsoll.metrics.runs import RunRecord
-from plimsoll.metrics.sample import Sample
-from plimsoll.metrics.suites import SuiteRecord
+from plimsoll.metrics.statuses import RunRecord, SuiteRecord
+from plimsoll.net.listener import Listener, ListenerLimits
+from plimsoll.net.serving import serving_requests
+
+
+def families(samples: Iterable[Sample]) -> Iterator[prometheus_client.Metric]:
+    """Yield a family for every metric that has samples, in the order of their first ones."""
+    found: dict[str, prometheus_client.Metric] = {}
+    for sample in samples:
+        metric = sample.metric
+        family = found.get(metric.name)
+        if family is None:
+            family = prometheus_client.Metric(metric.name.removesuffix("_total"), metric.help, metric.kind.value)
+            found[metric.name] = family
+        family.add_sample(metric.name, dict(zip(metric.labels, sample.labels, strict=True)), sample.value)
+    yield from found.values()
+
+
+StepName = Literal["observe", "decide", "say", "act", "remove"]
+
+UNEXPECTED = "Unexpected"
+"""The reason of a failure that the API did not cause."""
+
+STEP_ERRORS = (
+    "Api",
+    "Conflict",
+    "Credentials",
+    "Forbidden",
+    "Invalid",
+    "Keyring",
+    "KeyringRefused",
+    "NotFound",
+    "Taken",
+    "Terminating",
+    "Transient",
+    "Unauthorized",
+    "UnknownKind",
+    UNEXPECTED,
+)
+"""Why a step may fail: the errors of `plimsoll.kube.errors` and `plimsoll.reconcile.refusals`, without their suffix."""
+
+_LAG_SECONDS = 1.0
+
+
+class Instruments:
+    """Counters and histograms in a separate registry, with the library's process metrics."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        PlatformCollector(registry=self.registry)
+        self._steps = self._histogram(catalogue.OPERATOR_STEP)
+        self._step_errors = self._counter(catalogue.OPERATOR_STEP_ERRORS)
+        self._requests = self._histogram(catalogue.OPERATOR_REQUESTS)
+        self._request_errors = self._counter(catalogue.OPERATOR_REQUEST_ERRORS)
+        self._ended = self._counter(catalogue.OPERATOR_ENDED)
+        self._lag = self._histogram(catalogue.OPERATOR_LAG)
+        # `increase` misses the first event of a series that only appears with it.
+        for step in get_args(StepName):
+            self._steps.labels(step)
+        for reason in STEP_ERRORS:
+            self._step_errors.labels(reason)
+
+    def step(self, name: StepName) -> AbstractContextManager[object]:
+        """Return a context manager that measures a step, even if it fails."""
+        return self._steps.labels(name).time()
+
+    def step_failed(self, reason: str) -> None:
+        """Count a failed step."""
+        self._step_errors.labels(reason).inc()
+
+    def answered(self, verb: str, seconds: float, refusal: str | None) -> None:
+        """Count a request to the API server; see `plimsoll.kube.client.Observer`."""
+        self._requests.labels(verb).observe(seconds)
+        if refusal is not None:
+            self._request_errors.labels(verb, refusal).inc()
+
+    def ended(self, reason: str) -> None:
+        """Count a finished run."""
+        self._ended.labels(reason).inc()
+
+    async def watch_loop(self, pause: float = _LAG_SECONDS) -> None:
+        """Measure forever how much later than `pause` seconds the event loop wakes up."""
+        loop = asyncio.get_running_loop()
+        while True:
+            wanted = loop.time() + pause
+            await asyncio.sleep(pause)
+            # The loop's clock is coarser than its timers.
+            self._lag.observe(max(0.0, loop.time() - wanted))
+
+    def _histogram(self, metric: MetricFamily) -> Histogram:
+        return Histogram(metric.name, metric.help, metric.labels, buckets=metric.buckets, registry=self.registry)
+
+    def _counter(self, metric: MetricFamily) -> Counter:
+        return Counter(metric.name, metric.help, metric.labels, registry=self.registry)
 
 
 class OperatorScrape(Collector):
@@ -35,7 +133,11 @@ class OperatorScrape(Collector):
     def collect(self) -> Iterator[prometheus_client.Metric]:
         """Yield all families."""
         own = Sample(catalogue.OPERATOR_INFO, (__version__,), 1)
-        samples = (results.samples_of(self._results), runs.samples_of(self._runs), suites.samples_of(self._suites))
+        samples = (
+            results.samples_of(self._results),
+            statuses.run_samples_of(self._runs),
+            statuses.suite_samples_of(self._suites),
+        )
         yield from families(chain(*samples, [own]))
         yield from map(_without_created, self._instruments.registry.collect())
 
@@ -44,3 +146,73 @@ def _without_created(family: prometheus_client.Metric) -> prometheus_client.Metr
     """Remove the creation times of counters, which would double the number of their series."""
     family.samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
     return family
+
+
+_COMPRESS_IN_THREAD_BYTES = 4096
+
+_LIMITS = ListenerLimits(strangers=64, stranger_seconds=60.0)
+"""Clients are not authenticated: a connection serves one scrape and ends, whether or not the client reads it."""
+
+_IDLE_SECONDS = 5.0
+
+
+class AddressError(Exception):
+    """The address cannot be served; the message has the reason."""
+
+
+@asynccontextmanager
+async def serving(address: str, snapshot: Callable[[], Collector]) -> AsyncIterator[int]:
+    """Serve at an address such as `http://0.0.0.0:8081/metrics`, and yield the port: with port 0 a free one.
+
+    `http://:8081/metrics` means all addresses, of IPv4 and of IPv6.
+
+    `snapshot` is called in the event loop and must be quick. A thread collects and writes its result, since thousands
+    of results would block the loop, so the result must not change meanwhile.
+
+    Raises:
+        AddressError: the address is invalid or in use.
+
+    """
+    host, port, path = _parts(address)
+    application = web.Application()
+    application.router.add_get(path, _Handler(snapshot).answer)
+    async with AsyncExitStack() as stack:
+        try:
+            server = serving_requests(application, Listener(_LIMITS), host, port, idle_seconds=_IDLE_SECONDS)
+            taken = await stack.enter_async_context(server)
+        except OSError as error:
+            raise AddressError(
+                f"{address}: cannot listen ({error.strerror or error}); choose another address"
+            ) from error
+        yield taken
+
+
+class _Handler:
+    """One scrape at a time: two at once need more memory and are no faster."""
+
+    def __init__(self, snapshot: Callable[[], Collector]) -> None:
+        self._snapshot = snapshot
+        self._turn = asyncio.Lock()
+
+    async def answer(self, request: web.Request) -> web.Response:
+        """Return all metrics, in the requested format."""
+        write, content_type = choose_encoder(",".join(request.headers.getall(hdrs.ACCEPT, [])))
+        async with self._turn:
+            body = await asyncio.to_thread(write, self._snapshot())
+        response = web.Response(
+            body=body, headers={hdrs.CONTENT_TYPE: content_type}, zlib_executor_size=_COMPRESS_IN_THREAD_BYTES
+        )
+        response.enable_compression()
+        response.force_close()
+        return response
+
+
+def _parts(address: str) -> tuple[str | None, int, str]:
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError as error:
+        raise AddressError(f"{address}: {error}; write it as http://0.0.0.0:8081/metrics") from error
+    if parts.scheme != "http" or port is None or not parts.path.startswith("/"):
+        raise AddressError(f"{address} is not a valid metrics address; write it as http://0.0.0.0:8081/metrics")
+    return parts.hostname, port, parts.path

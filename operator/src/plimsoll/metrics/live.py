@@ -10,9 +10,8 @@ from plimsoll.api.names import Outcome, RunPhase, Verdict
 from plimsoll.api.operation import OperationResult
 from plimsoll.api.status import RunState, TrialKey
 from plimsoll.metrics import catalogue
-from plimsoll.metrics.families import families
-from plimsoll.metrics.family import MetricFamily
-from plimsoll.metrics.sample import Sample
+from plimsoll.metrics.catalogue import MetricFamily, Sample
+from plimsoll.metrics.exposition import families
 
 _OUTCOMES = (*((Outcome.MEASURED, verdict) for verdict in Verdict), (Outcome.ABORTED, Verdict.INVALID))
 """How attempts end. Each exists from the start: `increase` misses the first event of a series that appears with it."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 
-from plimsoll.ceph.conf import KEYRING_FILE, keyring
+from plimsoll.ceph.document import KEYRING_FILE, keyring
 from plimsoll.kube.errors import ConflictError, ForbiddenError, persist
 from plimsoll.kube.port import Kind, Kube, Object
 from plimsoll.lifecycle.children import belongs_to_same_run, is_departing, label

@@ -23,7 +23,7 @@ from plimsoll.kube.errors import (
 )
 from plimsoll.kube.port import Kind, Kube
 from plimsoll.lifecycle.decision import Action, DecisionOf, Event, Fact, Refusal, Removal, reason_of_words
-from plimsoll.metrics.instruments import UNEXPECTED, Instruments
+from plimsoll.metrics.exposition import UNEXPECTED, Instruments
 
 M = TypeVar("M")
 

@@ -19,9 +19,7 @@ from plimsoll.api.storage import NamespacedName
 from plimsoll.kube.client import AioKube
 from plimsoll.lifecycle.naming import LABEL_MANAGED_BY, MANAGED_BY
 from plimsoll.lifecycle.settings import Burning, Settings
-from plimsoll.metrics.exposition import OperatorScrape
-from plimsoll.metrics.instruments import Instruments
-from plimsoll.metrics.server import AddressError, serving
+from plimsoll.metrics.exposition import AddressError, Instruments, OperatorScrape, serving
 from plimsoll.operator.results import KnownResults
 from plimsoll.operator.watches import Context, run_reconciler, suite_reconciler
 

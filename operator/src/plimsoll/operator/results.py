@@ -10,8 +10,7 @@ from typing import NoReturn
 
 from plimsoll.kube.errors import ApiError
 from plimsoll.kube.port import Kube, Object
-from plimsoll.metrics.document import UnreadableError
-from plimsoll.metrics.results import ResultRecord, record_of
+from plimsoll.metrics.results import ResultRecord, UnreadableError, record_of
 from plimsoll.operator.gather import RESULT, RESULTS_PAGE_SIZE, Digests
 
 _PAUSE_SECONDS = 1.0

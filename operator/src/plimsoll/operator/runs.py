@@ -16,7 +16,7 @@ from plimsoll.lifecycle.run import Platform, Run, run_of
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.step import needs_platform, step, step_deletion, step_deletion_unseen, step_unseen
 from plimsoll.lifecycle.storage.registry import look_of, survey_of
-from plimsoll.metrics.instruments import Instruments
+from plimsoll.metrics.exposition import Instruments
 from plimsoll.operator.execute import MakeSecret, execute
 from plimsoll.operator.gather import Known, gather, gather_platform
 from plimsoll.operator.loop import Body, Record, Records, RemovalSteps, RemovingReconciler, refusal_of

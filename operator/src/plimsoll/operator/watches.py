@@ -16,11 +16,10 @@ from plimsoll.lifecycle.observed import noticeable
 from plimsoll.lifecycle.queue import Entry, entry_of
 from plimsoll.lifecycle.run import needs_attention
 from plimsoll.lifecycle.settings import Settings
-from plimsoll.metrics import runs as run_metrics
-from plimsoll.metrics import suites as suite_metrics
-from plimsoll.metrics.instruments import Instruments
-from plimsoll.metrics.runs import RunRecord
-from plimsoll.metrics.suites import SuiteRecord
+from plimsoll.metrics import statuses as run_metrics
+from plimsoll.metrics import statuses as suite_metrics
+from plimsoll.metrics.exposition import Instruments
+from plimsoll.metrics.statuses import RunRecord, SuiteRecord
 from plimsoll.operator.loop import Body
 from plimsoll.operator.results import KnownResults
 from plimsoll.operator.runs import RunReconciler, RunSteps
@@ -57,13 +56,13 @@ async def queue(body: kopf.Body, uid: str, **_: Any) -> dict[str, Entry]:  # noq
 @kopf.index(GROUP, VERSION, "benchmarkruns", id="runs")
 async def runs(body: kopf.Body, uid: str, **_: Any) -> dict[str, RunRecord]:  # noqa: ANN401 - kopf's
     """Index every run's metrics by UID."""
-    return {uid: run_metrics.record_of(body)}
+    return {uid: run_metrics.run_record_of(body)}
 
 
 @kopf.index(GROUP, VERSION, "benchmarksuites", id="suites")
 async def suites(body: kopf.Body, uid: str, **_: Any) -> dict[str, SuiteRecord]:  # noqa: ANN401 - kopf's
     """Index every suite's metrics by UID."""
-    return {uid: suite_metrics.record_of(body)}
+    return {uid: suite_metrics.suite_record_of(body)}
 
 
 @kopf.on.event(GROUP, VERSION, "benchmarkruns")

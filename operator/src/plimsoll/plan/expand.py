@@ -1,21 +1,22 @@
 """Sweep expansion: a workload becomes one point per combination of axis values."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from itertools import product
+from math import ceil
 
 from pydantic import JsonValue
 
 from plimsoll.api.environment import PlatformEnvironment
 from plimsoll.api.errors import Problem, SpecError
-from plimsoll.api.line import LineSearch
+from plimsoll.api.line import MOST_PROBES, LineSearch
 from plimsoll.api.run import BenchmarkRun
-from plimsoll.api.storage import Prepare
-from plimsoll.plan.ceph import ceph_target
-from plimsoll.plan.document import MAX_POINTS, Plan, Point, RunIdentity
-from plimsoll.plan.order import shuffled
+from plimsoll.api.storage import Pool, Prepare
+from plimsoll.plan.document import MAX_POINTS, Plan, Point, RunIdentity, ceph_target
 from plimsoll.plan.refusals import contradictions, missing_storage
-from plimsoll.plan.sweep import Sweep, combinations, parse_sweep
-from plimsoll.tools.base import ToolParameters
+from plimsoll.plan.sweep import Sweep, combinations, parse_sweep, shuffled
+from plimsoll.tools.base import StepKind, Timing, ToolParameters
 from plimsoll.tools.registry import TOOLS
 
 
@@ -117,3 +118,159 @@ def _preparation(prepare: Prepare, points: Sequence[Point]) -> Prepare:
 
 def _needs_volume(point: Point) -> bool:
     return TOOLS[point.tool].target.is_data_set
+
+
+TRIAL_OVERHEAD_SECONDS = 3
+"""Barrier, start of the tool, collection and recording; `make bench` measures it."""
+
+ASSUMED_PREFILL_BYTES_PER_SECOND = 100 * 2**20
+"""A guess for one client; the real rate is unknown before the run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """The cost of a plan.
+
+    Attributes:
+        points: number of points.
+        trials: the most trials of all points, without repeated attempts.
+        searches: the points among these that are searches for the line, which often need fewer trials.
+        measuring_seconds: warm-ups, runtimes, `prepare` steps and overhead of all trials. Certain, except for repeated
+            attempts and searches.
+        preparations: how often the data sets are prepared: once, or before each trial. Without replaced clients.
+        prefill_seconds: of one preparation, at `ASSUMED_PREFILL_BYTES_PER_SECOND` per client. A guess.
+        precondition_seconds: of one preparation: overwriting after the prefill. Certain.
+        settle_seconds: of one preparation: the pause after that.
+        data_bytes: maximum size of all clients' data sets together, without objects.
+        stored_bytes: the same with the replicas or coding chunks of a pool that is created for the run; None for
+            existing storage, whose layout is unknown.
+
+    """
+
+    points: int
+    trials: int
+    searches: int
+    measuring_seconds: int
+    preparations: int
+    prefill_seconds: int
+    precondition_seconds: int
+    settle_seconds: int
+    data_bytes: int
+    stored_bytes: int | None
+
+    @property
+    def total_seconds(self) -> int:
+        """Seconds from the first prefill to the last result."""
+        return self.measuring_seconds + self.preparations * self.preparation_seconds
+
+    @property
+    def preparation_seconds(self) -> int:
+        """Seconds of one preparation."""
+        return self.prefill_seconds + self.precondition_seconds + self.settle_seconds
+
+    @property
+    def certain_seconds(self) -> int:
+        """The same as `total_seconds`, without prefill; searches make as many probes as they may."""
+        return self.total_seconds - self.preparations * self.prefill_seconds
+
+
+def estimate(plan: Plan) -> Estimate:
+    """Return the cost of a plan."""
+    volume_bytes = plan.volume.size if plan.volume else 0
+    filled = volume_bytes * plan.prepare.fill_percent // 100 if _is_filesystem(plan) else volume_bytes
+    prefilled = filled if plan.prepare.prefill else 0
+    precondition = plan.prepare.precondition
+    made = plan.ceph.made if plan.ceph else None
+    trials = sum(most_trials(plan, point) for point in plan.points)
+    return Estimate(
+        points=len(plan.points),
+        trials=trials,
+        searches=sum(point.line is not None for point in plan.points),
+        measuring_seconds=sum(most_seconds(plan, point) for point in plan.points),
+        preparations=trials if plan.renews_data_sets else 1,
+        prefill_seconds=-(-prefilled // ASSUMED_PREFILL_BYTES_PER_SECOND),
+        precondition_seconds=precondition.seconds if precondition and plan.volume else 0,
+        settle_seconds=plan.prepare.settle_seconds,
+        data_bytes=plan.clients * filled,
+        stored_bytes=ceil(plan.clients * filled * _copies(made)) if made else None,
+    )
+
+
+def most_trials(plan: Plan, point: Point) -> int:
+    """Return the trials of a point without repeated attempts: one in each pass, or the most probes of a search."""
+    return plan.repetitions if point.line is None else MOST_PROBES
+
+
+def most_seconds(plan: Plan, point: Point) -> int:
+    """Return the seconds of these trials, without preparations."""
+    return most_trials(plan, point) * trial_seconds(point, plan.server_count)
+
+
+def renewal_seconds(plan: Plan) -> int:
+    """Return the seconds of the preparation before each trial; 0 if there is only one, before the first trial."""
+    return estimate(plan).preparation_seconds if plan.renews_data_sets else 0
+
+
+def round_count(point: Point, servers: int) -> int:
+    """Return the number of rounds of one trial of a point in a run with that number of servers."""
+    tool = TOOLS[point.tool]
+    return tool.rounds(tool.parameters.model_validate(point.parameters), point.clients, servers)
+
+
+def trial_seconds(point: Point, servers: int = 0) -> int:
+    """Return the seconds from the start of one trial of a point to the start of the next trial.
+
+    `servers` is the number of the run's servers.
+    """
+    tool = TOOLS[point.tool]
+    parameters = tool.parameters.model_validate(point.parameters)
+    timing = Timing(ramp_seconds=point.ramp_seconds, runtime_seconds=point.runtime_seconds)
+    preparation = parameters.preparation_seconds(timing) if StepKind.PREPARE in tool.steps(parameters) else 0
+    seconds = preparation + point.ramp_seconds + point.runtime_seconds + TRIAL_OVERHEAD_SECONDS
+    return round_count(point, servers) * seconds
+
+
+def check_fits_deadline(plan: Plan) -> None:
+    """Check that the certain part of the estimate fits into the run's deadline.
+
+    A search must be able to make as many probes as it may: one that is cut off has no answer.
+
+    Raises:
+        SpecError: with the least possible `timeouts.totalSeconds`.
+
+    """
+    cost = estimate(plan)
+    needed = cost.certain_seconds
+    if needed > plan.timeouts.total_seconds:
+        overwriting = cost.preparations * cost.precondition_seconds
+        remedy = (
+            f"is less than the {needed} s that {_work_text(cost.trials, overwriting, plan)} take without prefill; "
+            f"raise it, shorten runtimeSeconds or an axis, or {_fewer(cost)}"
+        )
+        problem = Problem(field="spec.timeouts.totalSeconds", value=str(plan.timeouts.total_seconds), remedy=remedy)
+        raise SpecError([problem])
+
+
+def _fewer(cost: Estimate) -> str:
+    """Return how a run has fewer trials."""
+    if cost.searches == cost.points:
+        return "move workloads to another run"
+    return "lower repetitions, or move workloads with line to another run" if cost.searches else "lower repetitions"
+
+
+def _work_text(trials: int, overwriting_seconds: int, plan: Plan) -> str:
+    overwriting = f" and {overwriting_seconds} s of preconditioning" if overwriting_seconds else ""
+    renewed = ", each on a new data set," if plan.renews_data_sets else ""
+    most = "at most " if any(point.line for point in plan.points) else ""
+    return f"{most}{trials} trials{renewed}{overwriting}"
+
+
+def _is_filesystem(plan: Plan) -> bool:
+    return plan.volume is not None and plan.volume.mode == "Filesystem"
+
+
+def _copies(pool: Pool) -> Fraction:
+    if pool.erasure_coded is not None:
+        chunks = pool.erasure_coded
+        return Fraction(chunks.data_chunks + chunks.coding_chunks, chunks.data_chunks)
+    return Fraction(pool.replicated.size if pool.replicated else 1)

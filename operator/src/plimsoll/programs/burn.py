@@ -8,9 +8,9 @@ import aiohttp
 import click
 from pydantic import ValidationError
 
-from plimsoll.protocol.burning import (
+from plimsoll.protocol.helpers import (
+    BURN_PATH,
     MAX_OUTCOME_BYTES,
-    PATH,
     RETRY_SECONDS,
     SILENCE_SECONDS,
     BurnOrder,
@@ -61,7 +61,7 @@ async def _ordered(url: str, token: Path, order: BurnOrder) -> BurnOutcome:
         async with asyncio.timeout(_PATIENCE_SECONDS) as patience, _session(url) as session:
             while True:
                 try:
-                    response = await session.post(PATH, data=order.model_dump_json(), headers=_headers(token))
+                    response = await session.post(BURN_PATH, data=order.model_dump_json(), headers=_headers(token))
                 except aiohttp.ClientError as error:
                     # Its pod may be starting, be replaced, or have too many connections; nothing has been run.
                     problem = f"{str(error) or type(error).__name__}; check its pod"

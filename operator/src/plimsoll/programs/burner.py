@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from plimsoll.api.quantity import parse_quantity
-from plimsoll.protocol.burning import AUDIENCE, PORT
+from plimsoll.protocol.helpers import BURNER_AUDIENCE, PORT
 
 if TYPE_CHECKING:
     from plimsoll.burner.authority import Limits
@@ -59,7 +59,7 @@ def command(
     from plimsoll.caches.review import TokenReviews  # noqa: PLC0415
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    api = TokenReviews(AUDIENCE)
+    api = TokenReviews(BURNER_AUDIENCE)
     means = Means(
         namespace=namespace, program=program, pod_image=pod_image, directory=work, username=api.username, api=api
     )

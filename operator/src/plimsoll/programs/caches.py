@@ -8,7 +8,7 @@ from functools import partial
 import click
 
 from plimsoll.agent.caches import SWITCH, drop_caches, may_drop_caches
-from plimsoll.protocol.caches import PORT
+from plimsoll.protocol.helpers import PORT
 
 _LIMITED_CONNECTIONS = 64
 _STRANGER_SECONDS = 15.0

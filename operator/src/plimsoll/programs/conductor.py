@@ -21,7 +21,7 @@ from plimsoll.conductor.sink import FilesSink, Sink
 from plimsoll.kube.errors import ApiError
 from plimsoll.plan.document import Plan, load_plan
 from plimsoll.programs.teardown import write_termination_message
-from plimsoll.protocol.secret import TOKEN_KEY_FILE
+from plimsoll.protocol.assignment import TOKEN_KEY_FILE
 
 if TYPE_CHECKING:
     from plimsoll.conductor.ceph.watch import CephCluster

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from plimsoll.ceph.file_systems import EXIT_PURGING
+from plimsoll.ceph.pools import EXIT_PURGING
 from plimsoll.conductor.ceph.commands import Commands
 from plimsoll.conductor.ceph.teardown import Remains, TeardownTarget, tear_down
 

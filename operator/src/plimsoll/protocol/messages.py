@@ -16,7 +16,7 @@ from plimsoll.api.run import MAX_CLIENTS, MAX_SERVERS
 from plimsoll.api.status import LiveRate, TrialKey
 from plimsoll.api.storage import Precondition
 from plimsoll.measure.sample import ClientDocument, Clock
-from plimsoll.protocol.caches import MAX_TOKEN_CHARACTERS, CacheDrop
+from plimsoll.protocol.helpers import MAX_TOKEN_CHARACTERS, CacheDrop
 from plimsoll.tools.cast import MAX_ROUNDS
 
 PROTOCOL_VERSION = 3

@@ -9,8 +9,8 @@ from plimsoll.measure.compare.sides import Comparison
 from plimsoll.measure.compare.tests import Conclusion
 from plimsoll.measure.hypotheses.decide import Decision
 from plimsoll.measure.limits import LayerRow
-from plimsoll.plan.likeness import Likeness
-from plimsoll.studies.comparison import StudyComparison
+from plimsoll.plan.fingerprint import Likeness
+from plimsoll.studies.model import StudyComparison
 from plimsoll.suite.history.judging import JudgedRound, RoundJudgement
 
 _SHORT_UID = 8

@@ -29,8 +29,8 @@ from plimsoll.report.view import (
     count_text,
     ratio_text,
 )
-from plimsoll.studies.comparison import ComparedShare, OwnShare, StudyComparison
-from plimsoll.studies.published import Origin
+from plimsoll.studies.model import ComparedShare, OwnShare, StudyComparison
+from plimsoll.studies.shares import Origin
 from plimsoll.suite.history.changes import Found
 from plimsoll.suite.history.judging import JudgedRound, RoundJudgement
 

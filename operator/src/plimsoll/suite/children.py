@@ -16,10 +16,9 @@ from plimsoll.api.run import GENERIC_WORKLOAD_FIELDS, BenchmarkRun, decode_run
 from plimsoll.api.suite import BY_NAME, BenchmarkSuite, SuiteSpec, Variant
 from plimsoll.measure.hypotheses.select import VariantRun, impossible
 from plimsoll.plan.document import Plan
-from plimsoll.plan.estimate import check_fits_deadline
-from plimsoll.plan.expand import expand, make_plan
+from plimsoll.plan.expand import check_fits_deadline, expand, make_plan
 from plimsoll.plan.fingerprint import Difference, digest
-from plimsoll.plan.order import child_seed, shuffled
+from plimsoll.plan.sweep import child_seed, shuffled
 from plimsoll.suite.merging import FieldChange, Sources, variant_spec
 
 

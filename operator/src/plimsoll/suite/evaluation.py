@@ -31,8 +31,7 @@ from plimsoll.measure.compare.tests import MINIMUM_TRIALS, Conclusion
 from plimsoll.measure.compare.values import Metric, Pair, RegressionRule, match_points
 from plimsoll.measure.hypotheses.decide import Decision, decide_all
 from plimsoll.measure.hypotheses.select import measured_run
-from plimsoll.plan.fingerprint import Difference, leaves
-from plimsoll.plan.likeness import Likeness, likeness_of
+from plimsoll.plan.fingerprint import Difference, Likeness, leaves, likeness_of
 from plimsoll.suite.children import unexplained
 from plimsoll.suite.history.changes import Against, Found
 from plimsoll.suite.history.judging import History, RoundJudgement, VariantJudgement, judge

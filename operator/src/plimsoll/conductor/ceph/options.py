@@ -30,7 +30,7 @@ from plimsoll.ceph.osds import Osd, parse_config_show, parse_osd_tree
 from plimsoll.ceph.watch import OptionReading
 from plimsoll.conductor.ceph.commands import CommandError, Commands
 from plimsoll.conductor.ceph.monitor_program import FORCE
-from plimsoll.plan.ceph import owner_of_options
+from plimsoll.plan.document import owner_of_options
 
 _READING_SECONDS = 12.0
 """The limit of each command: a conductor has 30 s to end after SIGTERM."""

@@ -12,16 +12,13 @@ from plimsoll.api.quantity import format_quantity
 from plimsoll.api.storage import Pool, Volume
 from plimsoll.ceph.document import Node
 from plimsoll.ceph.environment import Outputs
-from plimsoll.ceph.file_systems import parse_file_system, wrong_pools
 from plimsoll.ceph.gate import gate_problems, unclean_states
 from plimsoll.ceph.options import reading_problems
-from plimsoll.ceph.pools import PoolDetail, parse_pools
-from plimsoll.ceph.status import parse_status
-from plimsoll.ceph.watch import FileSystemDetail
+from plimsoll.ceph.pools import PoolDetail, parse_file_system, parse_pools, wrong_pools
+from plimsoll.ceph.watch import FileSystemDetail, parse_status
 from plimsoll.conductor.ceph.commands import CommandError, Commands, UnresponsiveError
 from plimsoll.conductor.ceph.options import OptionsSet, options_of_others, read_options, set_options
-from plimsoll.plan.ceph import flags_object, image_name, options_key
-from plimsoll.plan.document import CephTarget, Plan
+from plimsoll.plan.document import CephTarget, Plan, flags_object, image_name, options_key
 
 _FEATURES = "layering,exclusive-lock"
 """The features that librbd needs to write. Others, such as object-map, cost additional operations."""

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from tempfile import NamedTemporaryFile
 
 from plimsoll.ceph.document import Node
-from plimsoll.ceph.file_systems import has_servers
-from plimsoll.ceph.pools import PoolDetail, parse_pools
+from plimsoll.ceph.pools import PoolDetail, has_servers, parse_pools
 from plimsoll.conductor.ceph.commands import CommandError, Commands, NotPermittedError, UnresponsiveError
 from plimsoll.conductor.ceph.options import RecordError, restore_options
 from plimsoll.conductor.ceph.prepare import restore_scrubs
-from plimsoll.plan.ceph import flags_object, image_prefix, options_key, rados_namespace
+from plimsoll.plan.document import flags_object, image_prefix, options_key, rados_namespace
 
 _log = logging.getLogger(__name__)
 

@@ -11,15 +11,13 @@ from plimsoll.ceph.environment import Outputs, ceph_environment, osd_classes
 from plimsoll.ceph.gate import gate_problems
 from plimsoll.ceph.options import differing_options, reading_problems
 from plimsoll.ceph.pools import parse_counters, parse_pools
-from plimsoll.ceph.status import parse_status
-from plimsoll.ceph.watch import ClusterSample, ClusterWatch, FileSystemDetail, OptionReading
+from plimsoll.ceph.watch import ClusterSample, ClusterWatch, FileSystemDetail, OptionReading, parse_status
 from plimsoll.conductor.ceph.commands import CommandError, Commands
 from plimsoll.conductor.ceph.options import read_options, restore_options
 from plimsoll.conductor.ceph.prepare import ask, has_images, prepare, restore_scrubs
 from plimsoll.conductor.faults import ClusterView
 from plimsoll.measure.intake import TrialFacts
-from plimsoll.plan.ceph import flags_object, options_key
-from plimsoll.plan.document import CephTarget, Plan
+from plimsoll.plan.document import CephTarget, Plan, flags_object, options_key
 
 _PAUSE_SECONDS = 3.0
 _PERIOD_SECONDS = 5.0

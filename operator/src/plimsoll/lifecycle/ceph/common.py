@@ -8,8 +8,8 @@ from typing import ClassVar
 from plimsoll.api.errors import SpecError
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.status import format_time
-from plimsoll.ceph.conf import monitors_of
-from plimsoll.ceph.file_systems import EXIT_PURGING
+from plimsoll.ceph.document import monitors_of
+from plimsoll.ceph.pools import EXIT_PURGING
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.ceph.rook_facts import (
     POOL_KINDS,
@@ -40,8 +40,7 @@ from plimsoll.lifecycle.render import teardown as render_teardown
 from plimsoll.lifecycle.render.common import Json
 from plimsoll.lifecycle.render.teardown import TeardownRecord, awaits_purge, keyring_secret, read_record
 from plimsoll.lifecycle.storage.seam import Look, Query, Resource, View
-from plimsoll.plan.ceph import ceph_target
-from plimsoll.plan.document import CephTarget, Plan, RunIdentity
+from plimsoll.plan.document import CephTarget, Plan, RunIdentity, ceph_target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from plimsoll.api.reasons.reason import Reason
-from plimsoll.ceph.conf import monitor_keys
+from plimsoll.ceph.document import monitor_keys
 from plimsoll.lifecycle.ceph.common import (
     Access,
     CephResource,

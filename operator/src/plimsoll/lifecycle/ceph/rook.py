@@ -60,8 +60,7 @@ from plimsoll.lifecycle.run import MAX_DESCRIPTION_CHARACTERS, Platform, Run, ar
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.storage.claims import Claims
 from plimsoll.lifecycle.storage.seam import Look, Provider, Query, Resource, StorageSpec, UnansweredError, View
-from plimsoll.plan.ceph import ceph_target
-from plimsoll.plan.document import Plan, RunIdentity
+from plimsoll.plan.document import Plan, RunIdentity, ceph_target
 
 _LONG_SECONDS = 180.0
 """Rook deletes a pool in 3 to 30 s, restarts within 90 s, and queries Ceph once a minute."""

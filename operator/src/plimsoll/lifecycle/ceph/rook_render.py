@@ -11,8 +11,7 @@ from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import Object
 from plimsoll.lifecycle.render.common import Json, foreign_metadata, manifest
 from plimsoll.lifecycle.run import Run
-from plimsoll.plan.ceph import options_key
-from plimsoll.plan.document import CephTarget, Plan
+from plimsoll.plan.document import CephTarget, Plan, options_key
 
 
 def pool_spec(pool: Pool, layout: Json | None = None) -> Json:

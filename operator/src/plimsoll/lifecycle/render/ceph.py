@@ -3,12 +3,11 @@
 from collections.abc import Iterable
 
 from plimsoll.api.storage import KeyringReference
-from plimsoll.ceph.conf import CONF_FILE, CONF_PATH, KEYRING_FILE, MOUNT, OSD_BENCH_MOUNT, ceph_conf
+from plimsoll.ceph.document import CONF_FILE, CONF_PATH, KEYRING_FILE, MOUNT, OSD_BENCH_MOUNT, ceph_conf
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render.common import READABLE, Json, empty_secret, manifest, metadata
 from plimsoll.lifecycle.run import Run
-from plimsoll.plan.ceph import image_name, rados_namespace
-from plimsoll.plan.document import CephTarget, Plan
+from plimsoll.plan.document import CephTarget, Plan, image_name, rados_namespace
 from plimsoll.protocol.assignment import RadosNamespace, RbdImage
 from plimsoll.tools.base import ToolParameters
 from plimsoll.tools.cast import ACTOR_CLIENT

@@ -27,8 +27,15 @@ from plimsoll.lifecycle.render.common import (
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.document import Plan
-from plimsoll.protocol.assignment import Assignment, BlockDevice, DirectoryVolume, SharedDirectory
-from plimsoll.protocol.secret import CERTIFICATE_FILE, TOKEN_FILE, token_name
+from plimsoll.protocol.assignment import (
+    CERTIFICATE_FILE,
+    TOKEN_FILE,
+    Assignment,
+    BlockDevice,
+    DirectoryVolume,
+    SharedDirectory,
+    token_name,
+)
 from plimsoll.tools.cast import ACTOR_CLIENT
 from plimsoll.tools.registry import TOOLS
 

@@ -9,7 +9,7 @@ from plimsoll.api.status import RunState
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.run import Run
 from plimsoll.plan.document import CephTarget, Plan, Point
-from plimsoll.plan.estimate import most_trials
+from plimsoll.plan.expand import most_trials
 
 PLAN_FILE = "plan.json"
 STATE_FILE = "state.json"

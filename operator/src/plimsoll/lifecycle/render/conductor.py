@@ -23,7 +23,7 @@ from plimsoll.lifecycle.render.common import (
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.document import Plan
-from plimsoll.protocol.secret import CERTIFICATE_FILE, KEY_FILE, TOKEN_FILE, TOKEN_KEY_FILE
+from plimsoll.protocol.assignment import CERTIFICATE_FILE, KEY_FILE, TOKEN_FILE, TOKEN_KEY_FILE
 
 _DEADLINE_SLACK_SECONDS = 3600
 _PERMANENT_EXIT_CODES = [10, 11, 12, 13, 14]

@@ -5,7 +5,7 @@ Agents may reach their conductor, and Ceph, helpers and each other as needed; th
 
 from collections.abc import Iterable, Iterator
 
-from plimsoll.ceph.conf import monitor_keys
+from plimsoll.ceph.document import monitor_keys
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render import ceph, helpers
 from plimsoll.lifecycle.render.common import Json, manifest, metadata

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from plimsoll.api.errors import SpecError, problems_of
 from plimsoll.api.model import Model
-from plimsoll.ceph.conf import CONF_FILE, KEYRING_FILE, ceph_conf
+from plimsoll.ceph.document import CONF_FILE, KEYRING_FILE, ceph_conf
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import Object
 from plimsoll.lifecycle.render import ceph, network

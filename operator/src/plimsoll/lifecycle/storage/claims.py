@@ -13,7 +13,7 @@ from plimsoll.lifecycle.render import client as render
 from plimsoll.lifecycle.run import Run, counted, listed
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.storage.seam import Look, Query, Resource, View
-from plimsoll.protocol.burning import namespace_base
+from plimsoll.protocol.helpers import namespace_base
 from plimsoll.tools.registry import TOOLS
 
 _KEPT_KIND = "ConfigMap"

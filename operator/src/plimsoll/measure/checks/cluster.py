@@ -13,9 +13,9 @@ from statistics import median
 
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.result import Finding
-from plimsoll.ceph.file_systems import inactive_servers, servers_of
 from plimsoll.ceph.gate import checks_text, standing_checks, states_text, unclean_states, upkeep_states
 from plimsoll.ceph.options import difference_text
+from plimsoll.ceph.pools import inactive_servers, servers_of
 from plimsoll.ceph.watch import ClusterSample, ClusterStatus, ClusterWatch
 from plimsoll.measure.checks import registry as checks
 from plimsoll.measure.checks.check import (

@@ -24,7 +24,7 @@ from plimsoll.api.suite_status import (
     RoundVerdict,
 )
 from plimsoll.plan.document import Plan
-from plimsoll.plan.estimate import estimate
+from plimsoll.plan.expand import estimate
 from plimsoll.suite.children import measured_digest, questions_digest, suite_digest, variant_plans
 from plimsoll.suite.merging import variant_spec
 from plimsoll.suite.rounds.actions import Judge

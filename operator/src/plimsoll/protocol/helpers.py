@@ -13,13 +13,14 @@ from pydantic import Field
 from plimsoll.api.model import Model
 from plimsoll.api.names import DNS_LABEL_PATTERN, GROUP
 from plimsoll.api.quantity import format_quantity
+from plimsoll.api.surroundings import NodeCaches, OsdCaches
 from plimsoll.tools.kube_burner.job import KubeBurnerParameters
 
-AUDIENCE = "plimsoll-kube-burner"
+BURNER_AUDIENCE = "plimsoll-kube-burner"
 """The audience of the client's token: neither the API server nor another program accepts it."""
 
 PORT = 8080
-PATH = "/burn"
+BURN_PATH = "/burn"
 
 BEAT_SECONDS = 2.0
 SILENCE_SECONDS = 30.0
@@ -28,7 +29,7 @@ SILENCE_SECONDS = 30.0
 RETRY_SECONDS = 5.0
 """After this time the client asks again whether it is its turn. Namespaces that do so take turns."""
 
-MAX_REQUEST_BYTES = 4096
+MAX_BURN_REQUEST_BYTES = 4096
 MAX_OUTCOME_BYTES = 64 * 2**20
 MAX_TOKEN_CHARACTERS = 4096
 
@@ -101,6 +102,53 @@ def _text(name: str, value: int) -> str:
     return format_quantity(value) if name == "volumeSize" else str(value)
 
 
-def helper_url(service: str, namespace: str) -> str:
+def burner_url(service: str, namespace: str) -> str:
     """Return the URL of the helper's Service."""
+    return f"http://{service}.{namespace}.svc:{PORT}"
+
+
+CACHES_AUDIENCE = "plimsoll-caches"
+"""The audience of the conductor's token: neither the API server nor another program accepts it."""
+
+
+DROP_PATH = "/drop"
+
+MAX_DROP_REQUEST_BYTES = 1024
+MAX_ANSWER_BYTES = 64 * 2**10
+
+
+_MAX_FSID = 64
+
+
+class DropRequest(Model):
+    """The one order that a helper accepts: drop the caches of the node.
+
+    Attributes:
+        fsid: identity of the Ceph cluster whose OSDs also drop their caches; absent to leave the OSDs alone.
+
+    """
+
+    fsid: Annotated[str, Field(max_length=_MAX_FSID)] | None = None
+
+
+class CacheDrop(Model):
+    """The answer: what was dropped.
+
+    Attributes:
+        osds: absent if the request contains no cluster.
+
+    """
+
+    node: NodeCaches
+    osds: OsdCaches | None = None
+
+
+class DropRefusal(Model):
+    """Why a helper did not drop the caches."""
+
+    message: str
+
+
+def caches_url(service: str, namespace: str) -> str:
+    """Return the URL of the helper's Service, which passes a request to the helper on the sender's node."""
     return f"http://{service}.{namespace}.svc:{PORT}"

@@ -1,4 +1,4 @@
-"""The metrics of a `BenchmarkSuite`: its status, without the numbers of its runs."""
+"""The metrics of a `BenchmarkRun`: its status, without its numbers."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,12 +8,162 @@ from typing import Any
 
 from pydantic import AwareDatetime
 
+from plimsoll.api.names import ConditionStatus
 from plimsoll.api.suite_status import Cause, ComparisonVerdict, HypothesisOutcome, RoundVerdict
 from plimsoll.metrics import catalogue
-from plimsoll.metrics.document import Part, UnreadableError, read
-from plimsoll.metrics.family import MetricFamily
-from plimsoll.metrics.sample import Sample
-from plimsoll.metrics.shown import UNREADABLE, Condition, Display, Stored, unix_seconds, values_of
+from plimsoll.metrics.catalogue import MetricFamily, Sample
+from plimsoll.metrics.results import Names, Part, UnreadableError, read
+
+UNREADABLE = "Unreadable"
+"""The status of an object that this version cannot read."""
+
+_VALUES = {ConditionStatus.TRUE: 1, ConditionStatus.FALSE: 0, ConditionStatus.UNKNOWN: -1}
+
+
+class Condition(Part):
+    """A condition."""
+
+    type: str
+    status: ConditionStatus
+    reason: str
+
+
+class Display(Part):
+    """What `kubectl get` shows."""
+
+    status: str | None = None
+    verdict: str | None = None
+
+
+class DatedNames(Names):
+    """An object's metadata, with its creation."""
+
+    creation_timestamp: AwareDatetime
+
+
+class Stored(Part):
+    """An object, without its status."""
+
+    metadata: DatedNames
+
+
+def values_of(conditions: Sequence[Condition]) -> tuple[tuple[str, str, int], ...]:
+    """Return type, reason and value of each condition; of two of one type the last one."""
+    by_type = {condition.type: condition for condition in conditions}
+    return tuple((kind, entry.reason, _VALUES[entry.status]) for kind, entry in by_type.items())
+
+
+def unix_seconds(moment: AwareDatetime | None) -> float | None:
+    """Return a time in Unix seconds."""
+    return None if moment is None else moment.timestamp()
+
+
+MAX_RUNS = 2000
+"""The most runs to expose, unfinished ones first: about 16 series each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """One run. Times are Unix seconds, None if absent.
+
+    Attributes:
+        created: of two runs with one name, the older one was deleted.
+        status: as `kubectl get brun` shows it; empty before the operator has seen the run.
+        verdict: likewise; empty before there is one.
+        conditions: type, reason and value of each.
+        points: state and number.
+
+    """
+
+    namespace: str
+    name: str
+    created: float = 0.0
+    status: str = ""
+    verdict: str = ""
+    conditions: tuple[tuple[str, str, int], ...] = ()
+    points: tuple[tuple[str, int], ...] = ()
+    start: float | None = None
+    completion: float | None = None
+    estimate: float | None = None
+
+
+def run_record_of(body: Mapping[str, Any]) -> RunRecord:
+    """Read a run as the API server stores it; an unreadable status raises no error."""
+    names = read(Stored, body).metadata
+    created = names.creation_timestamp.timestamp()
+    try:
+        status = read(_Run, body).status
+    except UnreadableError:
+        return RunRecord(namespace=names.namespace, name=names.name, created=created, status=UNREADABLE)
+    points = status.points
+    counts = () if points is None else (points.total, points.completed, points.invalid)
+    return RunRecord(
+        namespace=names.namespace,
+        name=names.name,
+        created=created,
+        status=status.display.status or "",
+        verdict=status.display.verdict or "",
+        conditions=values_of(status.conditions),
+        points=tuple(zip(("planned", "completed", "invalid"), counts, strict=False)),
+        start=unix_seconds(status.start_time),
+        completion=unix_seconds(status.completion_time),
+        estimate=unix_seconds(status.estimated_completion_time),
+    )
+
+
+def run_samples_of(records: Sequence[RunRecord], limit: int = MAX_RUNS) -> Iterator[Sample]:
+    """Yield the samples of runs, and their number by status.
+
+    A recreated run may appear beside its deleted namesake: two values of one series would invalidate the whole scrape.
+    """
+    by_name = {(record.namespace, record.name): record for record in sorted(records, key=lambda record: record.created)}
+    shown = sorted(by_name.values(), key=_rank)[:limit]
+    for record in shown:
+        yield from _samples(record)
+    yield Sample(catalogue.RUNS_OMITTED, (), len(records) - len(shown))
+    for status, count in sorted(Counter(record.status for record in records).items()):
+        yield Sample(catalogue.OPERATOR_RUNS, (status,), count)
+
+
+def _rank(record: RunRecord) -> tuple[bool, float, str, str]:
+    """Sort unfinished runs first, then finished ones from the newest on."""
+    return record.completion is not None, -(record.completion or 0.0), record.namespace, record.name
+
+
+def _samples(record: RunRecord) -> Iterator[Sample]:
+    labels = (record.namespace, record.name)
+    yield Sample(catalogue.RUN_INFO, (*labels, record.status, record.verdict), 1)
+    for kind, reason, value in record.conditions:
+        yield Sample(catalogue.RUN_CONDITION, (*labels, kind, reason), value)
+    for state, count in record.points:
+        yield Sample(catalogue.RUN_POINTS, (*labels, state), count)
+    for metric, seconds in (
+        (catalogue.RUN_START, record.start),
+        (catalogue.RUN_COMPLETION, record.completion),
+        (catalogue.RUN_ESTIMATE, record.estimate),
+    ):
+        if seconds is not None:
+            yield Sample(metric, labels, seconds)
+
+
+class _Points(Part):
+    total: int
+    completed: int
+    invalid: int
+
+
+class _Status(Part):
+    conditions: tuple[Condition, ...] = ()
+    points: _Points | None = None
+    start_time: AwareDatetime | None = None
+    completion_time: AwareDatetime | None = None
+    estimated_completion_time: AwareDatetime | None = None
+    display: Display = Display()
+
+
+class _Run(Part):
+    status: _Status = _Status()
+
 
 MAX_SUITES = 200
 """The most suites to expose: about 25 series each, and 6 for each comparison and hypothesis."""
@@ -93,7 +243,7 @@ class SuiteRecord:
         return (self.namespace, self.name)
 
 
-def record_of(body: Mapping[str, Any]) -> SuiteRecord:
+def suite_record_of(body: Mapping[str, Any]) -> SuiteRecord:
     """Read a suite as the API server stores it; an unreadable status raises no error."""
     names = read(Stored, body).metadata
     created = names.creation_timestamp.timestamp()
@@ -117,7 +267,7 @@ def record_of(body: Mapping[str, Any]) -> SuiteRecord:
     )
 
 
-def samples_of(records: Sequence[SuiteRecord], limit: int = MAX_SUITES) -> Iterator[Sample]:
+def suite_samples_of(records: Sequence[SuiteRecord], limit: int = MAX_SUITES) -> Iterator[Sample]:
     """Yield the samples of suites, the oldest ones first, and their number by status.
 
     Many new suites hide no regression of an older one.
@@ -129,13 +279,13 @@ def samples_of(records: Sequence[SuiteRecord], limit: int = MAX_SUITES) -> Itera
     by_name = {record.labels: record for record in by_age}
     shown = sorted(by_name.values(), key=lambda record: (record.created, record.labels))[:limit]
     for record in shown:
-        yield from _samples(record)
+        yield from _suites_samples(record)
     yield Sample(catalogue.SUITES_OMITTED, (), len(records) - len(shown))
     for status, count in sorted(Counter(record.status for record in records).items()):
         yield Sample(catalogue.OPERATOR_SUITES, (status,), count)
 
 
-def _samples(record: SuiteRecord) -> Iterator[Sample]:
+def _suites_samples(record: SuiteRecord) -> Iterator[Sample]:
     labels = record.labels
     yield Sample(catalogue.SUITE_INFO, (*labels, record.status, record.verdict), 1)
     for kind, reason, value in record.conditions:
@@ -265,7 +415,7 @@ class _Outcome(Part):
     high: float | None = None
 
 
-class _Status(Part):
+class _SuitesStatus(Part):
     conditions: tuple[Condition, ...] = ()
     next_schedule_time: AwareDatetime | None = None
     last_schedule_time: AwareDatetime | None = None
@@ -277,4 +427,4 @@ class _Status(Part):
 
 
 class _Suite(Part):
-    status: _Status = _Status()
+    status: _SuitesStatus = _SuitesStatus()
