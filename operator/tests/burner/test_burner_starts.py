@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.burner.namespaces import Namespaces
+from plimsoll.helpers.burner import Namespaces
 from plimsoll.kube.client import AioKube
 from plimsoll.protocol.helpers import LABEL_HELPER
 from support.apiserver import ApiServer

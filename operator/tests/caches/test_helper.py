@@ -13,12 +13,11 @@ from plimsoll.agent.caches import CacheDropper
 from plimsoll.agent.process import PreparationError
 from plimsoll.api.status import TrialKey
 from plimsoll.api.surroundings import NodeCaches
-from plimsoll.caches.helper import Abilities, Helper
-from plimsoll.caches.turns import Turns
 from plimsoll.conductor.ceph.commands import Commands
+from plimsoll.helpers.authority import Turns
+from plimsoll.helpers.caches import Abilities, Helper
 from plimsoll.kube.errors import TransientError
-from plimsoll.net.listener import Listener, ListenerLimits
-from plimsoll.net.serving import serving_requests
+from plimsoll.net.listener import Listener, ListenerLimits, serving_requests
 from plimsoll.protocol.assignment import CacheDropping
 from plimsoll.protocol.helpers import DROP_PATH
 from plimsoll.protocol.messages import DropCachesOrder
@@ -224,7 +223,7 @@ async def test_an_osd_that_refuses_is_asked_again_and_then_reported(
 async def test_a_file_system_that_does_not_answer_is_reported_and_blocks_nothing_else(
     node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("plimsoll.caches.helper._STALLED_SECONDS", 0.2)
+    monkeypatch.setattr("plimsoll.helpers.caches._STALLED_SECONDS", 0.2)
     node.may_finish.clear()
     async with serving(node) as url:
         for _ in range(2):

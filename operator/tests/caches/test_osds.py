@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.caches.osds import osds_up
+from plimsoll.helpers.caches import osds_up
 
 DUMP = json.loads((Path(__file__).parents[1] / "golden" / "ceph-18.2" / "osd-dump.json").read_text())
 

@@ -14,8 +14,7 @@ import pytest
 from aiohttp import web
 
 from plimsoll.conductor.secret import server_context, write_session
-from plimsoll.net.listener import Listener, ListenerLimits
-from plimsoll.net.serving import serving_requests
+from plimsoll.net.listener import Listener, ListenerLimits, serving_requests
 
 LONG = 600.0
 WAIT_SECONDS = 60.0

@@ -11,12 +11,11 @@ from typing import Any
 import aiohttp
 import pytest
 
-from plimsoll.burner.authority import Limits
-from plimsoll.burner.helper import Helper, Means, knower
+from plimsoll.helpers.authority import Limits
+from plimsoll.helpers.burner import Helper, Means, knower
 from plimsoll.kube.errors import TransientError
 from plimsoll.kube.port import Kind
-from plimsoll.net.listener import Listener, ListenerLimits
-from plimsoll.net.serving import serving_requests
+from plimsoll.net.listener import Listener, ListenerLimits, serving_requests
 from plimsoll.protocol.helpers import BURN_PATH, LABEL_HELPER, BurnOrder
 from plimsoll.tools.kube_burner.job import KubeBurnerParameters
 from support.fake_kube import NAMESPACE, FakeKube

@@ -21,8 +21,7 @@ from plimsoll.conductor.server import Rendezvous, exposing, moment
 from plimsoll.conductor.session import Session
 from plimsoll.conductor.sink import Sink
 from plimsoll.measure.trial import measure_trial
-from plimsoll.net.listener import Listener, ListenerLimits
-from plimsoll.net.serving import serving_requests
+from plimsoll.net.listener import Listener, ListenerLimits, serving_requests
 from plimsoll.plan.document import Plan
 
 if TYPE_CHECKING:

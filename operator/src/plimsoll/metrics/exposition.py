@@ -18,8 +18,7 @@ from plimsoll.metrics import catalogue, results, statuses
 from plimsoll.metrics.catalogue import MetricFamily, Sample
 from plimsoll.metrics.results import ResultRecord
 from plimsoll.metrics.statuses import RunRecord, SuiteRecord
-from plimsoll.net.listener import Listener, ListenerLimits
-from plimsoll.net.serving import serving_requests
+from plimsoll.net.listener import Listener, ListenerLimits, serving_requests
 
 
 def families(samples: Iterable[Sample]) -> Iterator[prometheus_client.Metric]:

@@ -12,8 +12,8 @@ from plimsoll.api.quantity import parse_quantity
 from plimsoll.protocol.helpers import BURNER_AUDIENCE, PORT
 
 if TYPE_CHECKING:
-    from plimsoll.burner.authority import Limits
-    from plimsoll.burner.helper import Means
+    from plimsoll.helpers.authority import Limits
+    from plimsoll.helpers.burner import Means
 
 
 _LIMITED_CONNECTIONS = 64
@@ -54,9 +54,9 @@ def command(
 ) -> None:
     """Run kube-burner on request, and remove everything that it creates."""
     # Imported here because they take longer than everything else.
-    from plimsoll.burner.authority import Limits  # noqa: PLC0415
-    from plimsoll.burner.helper import Means  # noqa: PLC0415
-    from plimsoll.caches.review import TokenReviews  # noqa: PLC0415
+    from plimsoll.helpers.authority import Limits  # noqa: PLC0415
+    from plimsoll.helpers.burner import Means  # noqa: PLC0415
+    from plimsoll.helpers.caches import TokenReviews  # noqa: PLC0415
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     api = TokenReviews(BURNER_AUDIENCE)
@@ -74,9 +74,12 @@ def command(
 
 async def _serve(means: "Means", limits: "Limits", host: str, port: int) -> None:
     """Remove what an earlier process left, then serve until SIGTERM."""
-    from plimsoll.burner.helper import Helper, knower  # noqa: PLC0415
-    from plimsoll.net.listener import Listener, ListenerLimits  # noqa: PLC0415
-    from plimsoll.net.serving import serving_requests  # noqa: PLC0415
+    from plimsoll.helpers.burner import Helper, knower  # noqa: PLC0415
+    from plimsoll.net.listener import (  # noqa: PLC0415
+        Listener,
+        ListenerLimits,
+        serving_requests,
+    )
 
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -33,11 +33,17 @@ def command(*, node: str, allow: tuple[str, ...], ceph_user: str | None, host: s
 async def _serve(node: str, allow: tuple[str, ...], ceph_user: str | None, host: str, port: int) -> None:
     """Serve until SIGTERM."""
     # Imported here because they take longer than everything else.
-    from plimsoll.caches.helper import Abilities, Helper  # noqa: PLC0415
-    from plimsoll.caches.review import TokenReviews  # noqa: PLC0415
     from plimsoll.conductor.ceph.commands import Commands  # noqa: PLC0415
-    from plimsoll.net.listener import Listener, ListenerLimits  # noqa: PLC0415
-    from plimsoll.net.serving import serving_requests  # noqa: PLC0415
+    from plimsoll.helpers.caches import (  # noqa: PLC0415
+        Abilities,
+        Helper,
+        TokenReviews,
+    )
+    from plimsoll.net.listener import (  # noqa: PLC0415
+        Listener,
+        ListenerLimits,
+        serving_requests,
+    )
 
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

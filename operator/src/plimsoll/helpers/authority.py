@@ -4,9 +4,40 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from plimsoll.caches.authority import ANY_NAMESPACE, namespace_of
 from plimsoll.protocol.helpers import LABEL_RUN_NAMESPACE, LABEL_RUN_UID, BurnOrder, excess_of
 from plimsoll.tools.kube_burner.job import KubeBurnerParameters
+
+ANY_NAMESPACE = "*"
+
+_PREFIX = "system:serviceaccount"
+_PARTS = 4
+
+
+def namespace_of(username: str) -> str | None:
+    """Return the namespace of a ServiceAccount, `system:serviceaccount:NAMESPACE:NAME`; None for another user."""
+    parts = username.split(":")
+    if len(parts) != _PARTS or ":".join(parts[:2]) != _PREFIX or not all(parts):
+        return None
+    return parts[2]
+
+
+def drop_refusal(username: str, allowed: Collection[str]) -> str:
+    """Return why a user may not have caches dropped, and the remedy; empty if the user may."""
+    namespace = namespace_of(username)
+    if namespace is None:
+        return f"{username} is not a ServiceAccount; use the token of a run's conductor"
+    if namespace in allowed or ANY_NAMESPACE in allowed:
+        return ""
+    return (
+        f"runs in namespace {namespace} may not drop caches; ask the administrator to add it to the chart's "
+        "caches.namespaces"
+    )
+
+
+def bearer_token(header: str) -> str:
+    """Return the token of an Authorization header; empty if there is none."""
+    scheme, _, token = header.partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +58,7 @@ class Limits:
     max_volume_size: int
 
 
-def refusal(username: str, limits: Limits) -> str:
+def burn_refusal(username: str, limits: Limits) -> str:
     """Return why a user may not order anything, and the remedy; empty if the user may."""
     namespace = namespace_of(username)
     if namespace is None:
@@ -65,3 +96,31 @@ def class_refusal(found: Mapping[str, Any] | None, order: BurnOrder, namespace: 
     if owner != (order.run_uid, namespace):
         return f"{name} belongs to another BenchmarkRun; name another one"
     return ""
+
+
+MIN_SECONDS = 2.0
+"""Time from the end of one drop to the beginning of the next."""
+
+
+class Turns:
+    """At most one drop at a time, and a pause between two."""
+
+    def __init__(self, min_seconds: float = MIN_SECONDS) -> None:
+        """Start with a free turn."""
+        self._min_seconds = min_seconds
+        self._is_taken = False
+        self._ended = float("-inf")
+
+    def take(self, now: float) -> float:
+        """Take a turn and return 0, or return how long to wait before the next attempt."""
+        if self._is_taken:
+            return self._min_seconds
+        wait = self._ended + self._min_seconds - now
+        if wait > 0:
+            return wait
+        self._is_taken = True
+        return 0.0
+
+    def end(self, now: float) -> None:
+        """End the turn."""
+        self._is_taken, self._ended = False, now

@@ -1,24 +1,26 @@
 """The helper's one request: `POST /drop` with the token of a run's conductor."""
 
 import asyncio
+import json
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from aiohttp import web
 from pydantic import ValidationError
 
 from plimsoll.api.errors import problems_of
 from plimsoll.api.model import Model
-from plimsoll.api.surroundings import NodeCaches
-from plimsoll.caches.authority import bearer_token, refusal
-from plimsoll.caches.osds import OsdsError, drop_osd_caches
-from plimsoll.caches.turns import Turns
-from plimsoll.conductor.ceph.commands import Commands
+from plimsoll.api.surroundings import MAX_LISTED, NodeCaches, OsdCaches
+from plimsoll.conductor.ceph.commands import CommandError, Commands
+from plimsoll.helpers.authority import Turns, bearer_token, drop_refusal
+from plimsoll.kube.client import AioKube
 from plimsoll.kube.errors import ApiError
 from plimsoll.protocol.helpers import (
+    CACHES_AUDIENCE,
     DROP_PATH,
     MAX_DROP_REQUEST_BYTES,
     MAX_TOKEN_CHARACTERS,
@@ -26,6 +28,57 @@ from plimsoll.protocol.helpers import (
     DropRefusal,
     DropRequest,
 )
+
+_ANSWER_SECONDS = 30.0
+"""An OSD writes dirty metadata before it drops its caches."""
+
+
+class OsdsError(Exception):
+    """An OSD did not drop its caches, or the cluster did not answer; the message has the reason."""
+
+
+async def drop_osd_caches(commands: Commands | None, fsid: str) -> OsdCaches:
+    """Have every OSD that is up drop its caches; without a key for that cluster, return why not.
+
+    Raises:
+        OsdsError: Ceph did not answer, or an OSD failed.
+
+    """
+    if commands is None:
+        return OsdCaches(count=0, reason="the helper has no key of a Ceph administrator (caches.ceph of the chart)")
+    try:
+        dump = _parsed(await commands.ceph("osd", "dump"))
+        if dump.get("fsid") != fsid:
+            return OsdCaches(count=0, reason="the helper's key is for another Ceph cluster")
+        numbers = osds_up(dump)
+        for number in numbers:
+            await commands.ceph("tell", f"osd.{number}", "cache", "drop", limit_seconds=_ANSWER_SECONDS)
+    except (CommandError, ValueError) as error:
+        message = f"the OSDs did not drop their caches: {error}"
+        raise OsdsError(message) from error
+    finally:
+        await commands.close()
+    return OsdCaches(count=len(numbers), osds=numbers[:MAX_LISTED])
+
+
+def osds_up(dump: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return the numbers of the OSDs that are up in the output of `ceph osd dump`; ValueError if it has none."""
+    try:
+        numbers = tuple(sorted(int(osd["osd"]) for osd in dump["osds"] if osd["up"]))
+    except (LookupError, TypeError) as error:
+        message = f"`ceph osd dump` has an unknown format: {error!r}"
+        raise ValueError(message) from error
+    if not numbers:
+        raise ValueError("no OSD is up")
+    return numbers
+
+
+def _parsed(text: str) -> Mapping[str, Any]:
+    document = json.loads(text)
+    if not isinstance(document, dict):
+        raise ValueError("`ceph osd dump` printed no JSON object")  # noqa: TRY004 - of the data, not of the caller
+    return document
+
 
 _BODY_SECONDS = 5.0
 _STALLED_SECONDS = 240.0
@@ -139,7 +192,7 @@ class Helper:
             raise _RefusedError(503, f"the token could not be reviewed: {error}") from error
         if user is None:
             raise _RefusedError(401, "the token is not valid, or not for the helpers that drop caches")
-        if problem := refusal(user, self._abilities.allowed):
+        if problem := drop_refusal(user, self._abilities.allowed):
             raise _RefusedError(403, problem)
         return user
 
@@ -156,3 +209,39 @@ async def _body(request: web.Request) -> DropRequest:
 
 def _response(status: int, model: Model) -> web.Response:
     return web.Response(status=status, text=model.model_dump_json(exclude_none=True), content_type="application/json")
+
+
+_PATH = "/apis/authentication.k8s.io/v1/tokenreviews"
+_AT_ONCE = 4
+
+
+class TokenReviews(AioKube):
+    """A connection that reviews tokens, a few at a time: anybody who reaches the helper can send some."""
+
+    def __init__(self, audience: str = CACHES_AUDIENCE) -> None:
+        """Use the pod's credentials."""
+        super().__init__()
+        self._audience = audience
+        self._turns = asyncio.Semaphore(_AT_ONCE)
+
+    async def username(self, token: str) -> str | None:
+        """Return the user that a token for that audience belongs to; None if it is not valid. Raises ApiError."""
+        review = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenReview",
+            "spec": {"token": token, "audiences": [self._audience]},
+        }
+        async with self._turns:
+            answer = await self._ask("post", _PATH, None, "create TokenReview", body=review)
+        return reviewed_user(answer, self._audience)
+
+
+def reviewed_user(review: dict[str, Any], audience: str = CACHES_AUDIENCE) -> str | None:
+    """Return the user of a TokenReview that confirms the audience; None if it does not.
+
+    An API server whose authenticator does not know audiences confirms none.
+    """
+    status = review.get("status") or {}
+    if not status.get("authenticated") or audience not in (status.get("audiences") or ()):
+        return None
+    return str((status.get("user") or {}).get("username") or "") or None

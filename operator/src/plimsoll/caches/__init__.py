@@ -1,1 +1,0 @@
-"""The helper of a node: drops the caches of the node for runs that an administrator allows to."""
