@@ -22,7 +22,7 @@ from plimsoll.api.reasons.table import (
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
 
 SOURCE = Path(__file__).parents[2] / "src" / "plimsoll"
-DECIDING = ("lifecycle", "handlers", "reconcile", "conductor", "kube")
+DECIDING = ("lifecycle", "operator", "conductor", "kube")
 
 
 def test_every_reason_has_one_entry_and_every_entry_an_explanation() -> None:

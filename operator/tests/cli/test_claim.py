@@ -19,7 +19,7 @@ QUICKSTART = Path(__file__).parents[1] / "golden" / "plan-v1-quickstart.yaml"
 HOLD = """
 import signal, sys
 from pathlib import Path
-from plimsoll.cli.claim import claimed_directory
+from plimsoll.cli.local_storage import claimed_directory
 
 with claimed_directory(Path(sys.argv[1]), "first"):
     print("held", flush=True)

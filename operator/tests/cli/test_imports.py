@@ -31,7 +31,7 @@ def test_a_program_in_a_pod_imports_only_what_it_needs_to_start(program: str) ->
 
 def test_an_agent_does_not_import_the_checks_the_plan_and_the_operator() -> None:
     modules = imported("plimsoll.programs.agent")
-    others = ("checking", "compare")
+    others = ("checks", "compare")
     unwanted = [
         "plimsoll.plan",
         "plimsoll.lifecycle",

@@ -22,7 +22,7 @@ from plimsoll.cli.launch import free_port
 from plimsoll.conductor.main import EXIT_OF_FAILURE
 from plimsoll.conductor.secret import client_directory, write_session
 from plimsoll.conductor.sink import PLAN_FILE
-from plimsoll.programs.teardown import MAX_BYTES, write_termination_message
+from plimsoll.programs.termination import MAX_BYTES, write_termination_message
 from plimsoll.tools.target import OsdsTarget, PoolTarget
 from support.simulated_plan import make_plan
 

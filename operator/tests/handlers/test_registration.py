@@ -5,7 +5,7 @@ from typing import Any
 
 import kopf
 
-from plimsoll import handlers
+import plimsoll.operator.main  # noqa: F401 - registers the handlers
 
 WATCHERS = {"queue_changed", "child_changed", "suite_changed", "suite_run_changed"}
 HANDLERS = WATCHERS | {
@@ -23,8 +23,7 @@ HANDLERS = WATCHERS | {
 
 
 def registered() -> list[Any]:
-    """Return all handlers of kopf's default registry, which importing `plimsoll.handlers` fills."""
-    assert handlers.__all__
+    """Return all handlers of kopf's default registry, which importing `plimsoll.operator.main` fills."""
     registry: Any = kopf.get_default_registry()
     parts = (registry._activities, registry._indexing, registry._watching, registry._spawning, registry._changing)
     return [handler for part in parts for handler in part._handlers]

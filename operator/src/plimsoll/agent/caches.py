@@ -1,61 +1,17 @@
 """Drops the caches of this node before a trial: through the node's helper, or in local mode as root."""
 
 import asyncio
-import os
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from pathlib import Path
 
 import aiohttp
 from pydantic import ValidationError
 
+from plimsoll.agent.page_cache import SWITCH, drop_caches
 from plimsoll.agent.process import PreparationError
-from plimsoll.api.status import format_time
-from plimsoll.api.surroundings import NodeCaches
 from plimsoll.protocol.assignment import CacheDropping
 from plimsoll.protocol.helpers import DROP_PATH, MAX_ANSWER_BYTES, CacheDrop, DropRefusal, DropRequest
 from plimsoll.protocol.messages import DropCachesOrder
-
-PROC = Path("/proc")
-SWITCH = "sys/vm/drop_caches"
-_CACHES_AND_INODES = "3\n"
-_DROPPED_FIELDS = frozenset({"Buffers", "Cached", "SReclaimable"})
-_KIBIBYTE = 1024
-
-
-def drop_caches(node: str, proc: Path = PROC) -> NodeCaches:
-    """Write all dirty data, drop the caches, and return their sizes; OSError if this process is not allowed to.
-
-    Takes as long as the storage needs for the dirty data, which cannot be dropped.
-    """
-    os.sync()
-    before = cached_bytes((proc / "meminfo").read_text())
-    (proc / SWITCH).write_text(_CACHES_AND_INODES)
-    after = cached_bytes((proc / "meminfo").read_text())
-    now = format_time(datetime.now(UTC))
-    return NodeCaches(node=node, dropped_at=now, before_bytes=before, after_bytes=after)
-
-
-def may_drop_caches(proc: Path = PROC) -> bool:
-    """Whether this process may drop the caches of its machine."""
-    return os.access(proc / SWITCH, os.W_OK)
-
-
-def cached_bytes(meminfo: str) -> int:
-    """Return the bytes of page cache, buffers and reclaimable kernel memory in `/proc/meminfo`.
-
-    Raises:
-        ValueError: a field is missing or is not a number.
-
-    """
-    fields = dict(line.split(":", 1) for line in meminfo.splitlines() if ":" in line)
-    missing = sorted(_DROPPED_FIELDS - fields.keys())
-    if missing:
-        message = f"/proc/meminfo has no {', '.join(missing)}"
-        raise ValueError(message)
-    return sum(int(fields[name].removesuffix("kB")) for name in _DROPPED_FIELDS) * _KIBIBYTE
-
 
 _OK = 200
 _TOO_MANY_REQUESTS = 429

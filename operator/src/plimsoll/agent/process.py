@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from plimsoll.api.status import TrialKey
-from plimsoll.measure.intake import listing
-from plimsoll.measure.sample import ClientDocument
+from plimsoll.measure.sample import ClientDocument, listing
 from plimsoll.tools.base import DIE_WITH_PARENT, AnyTool, Command, Output
 
 STDOUT_FILE = "stdout"

@@ -15,7 +15,7 @@ from typing import Literal
 
 import click
 
-from plimsoll.agent.caches import SWITCH, may_drop_caches
+from plimsoll.agent.page_cache import SWITCH, may_drop_caches
 from plimsoll.agent.volume import device_size, file_name
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.storage import Storage, StorageClassStorage

@@ -252,11 +252,6 @@ def clients_by_version(measured: Iterable[ClientMeasurement]) -> Mapping[str, li
     return found
 
 
-def listing(digests: Mapping[str, str]) -> str:
-    """Return the output of `sha256sum` for files with those digests, by name."""
-    return "".join(f"{digests[name]}  {name}\n" for name in sorted(digests))
-
-
 def _digest_of_all(answers: Iterable[ClientAnswer]) -> str | None:
     """Return the digest over all clients; None if one of them sent none."""
     lines = list(_lines(answers))

@@ -5,7 +5,7 @@ checks the numbers, so that an impossible one costs no more than its trial.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, NamedTuple
 
 from pydantic import Field
@@ -447,3 +447,8 @@ def _wrong_gaps(gaps: Gaps | None) -> str:
             return f"a gap of {str(length)[:40]} ms begins {str(start)[:40]} ms after the start"
         end = start + length
     return ""
+
+
+def listing(digests: Mapping[str, str]) -> str:
+    """Return the output of `sha256sum` for files with those digests, by name."""
+    return "".join(f"{digests[name]}  {name}\n" for name in sorted(digests))

@@ -25,7 +25,7 @@ from plimsoll.kube.errors import (
 )
 from plimsoll.kube.port import Kind, Kube, Object
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.decision import DecisionOf, Event
+from plimsoll.lifecycle.decision import DecisionOf, Event, Refusal
 from plimsoll.lifecycle.run import is_over
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.storage.registry import versions_of
@@ -437,7 +437,7 @@ class SuiteSteps(Steps[SuiteName, Observed | None, SuiteMemory, Request]):
                 outcome = await self._outcome(action, memory.decided.suite, memory)
                 memory.outcomes, memory.has_outcome = memory.outcomes.after(outcome), True
 
-    def decide_unseen(self, subject: SuiteName, refusal: RunRefusal) -> DecisionOf[Request] | None:
+    def decide_unseen(self, subject: SuiteName, refusal: Refusal) -> DecisionOf[Request] | None:
         """Change nothing: what cannot be observed is logged."""
         return None
 

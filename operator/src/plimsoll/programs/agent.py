@@ -19,7 +19,7 @@ from plimsoll.agent.process import Archive
 from plimsoll.agent.volume import OWN_TABLE, DeviceVolume, FileVolume, ImageVolume, SharedVolume
 from plimsoll.agent.worker import Worker
 from plimsoll.api.errors import problems_of
-from plimsoll.programs.teardown import LastError, write_termination_message
+from plimsoll.programs.termination import LastError, write_termination_message
 from plimsoll.protocol.assignment import (
     AssignedVolume,
     Assignment,

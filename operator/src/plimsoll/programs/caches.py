@@ -7,7 +7,7 @@ from functools import partial
 
 import click
 
-from plimsoll.agent.caches import SWITCH, drop_caches, may_drop_caches
+from plimsoll.agent.page_cache import SWITCH, drop_caches, may_drop_caches
 from plimsoll.protocol.helpers import PORT
 
 _LIMITED_CONNECTIONS = 64

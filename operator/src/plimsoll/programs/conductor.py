@@ -20,7 +20,7 @@ from plimsoll.conductor.secret import server_context
 from plimsoll.conductor.sink import FilesSink, Sink
 from plimsoll.kube.errors import ApiError
 from plimsoll.plan.document import Plan, load_plan
-from plimsoll.programs.teardown import write_termination_message
+from plimsoll.programs.termination import write_termination_message
 from plimsoll.protocol.assignment import TOKEN_KEY_FILE
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.agent.caches import SWITCH, CacheDropper, cached_bytes, drop_caches, may_drop_caches
+from plimsoll.agent.caches import CacheDropper
+from plimsoll.agent.page_cache import SWITCH, cached_bytes, drop_caches, may_drop_caches
 from plimsoll.agent.process import PreparationError
 from plimsoll.api.status import TrialKey
 from plimsoll.protocol.messages import DropCachesOrder

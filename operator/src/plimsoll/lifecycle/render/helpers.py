@@ -5,7 +5,7 @@ from plimsoll.lifecycle.render.common import READABLE, Json
 from plimsoll.lifecycle.run import Run
 from plimsoll.plan.document import Plan
 from plimsoll.protocol.assignment import CacheDropping
-from plimsoll.protocol.helpers import CACHES_AUDIENCE, PORT, caches_url
+from plimsoll.protocol.helpers import BURNER_AUDIENCE, CACHES_AUDIENCE, PORT, burner_url, caches_url
 from plimsoll.tools.cast import ACTOR_CLIENT
 
 _BURNER_VOLUME = "burner-token"
@@ -23,7 +23,7 @@ def burner_volumes(plan: Plan, client: int) -> list[Json]:
     """Return the volume with a token that only the helper accepts; none for the other clients."""
     if plan.control_plane is None or client != ACTOR_CLIENT:
         return []
-    source = {"audience": CACHES_AUDIENCE, "expirationSeconds": _TOKEN_SECONDS, "path": _FILE}
+    source = {"audience": BURNER_AUDIENCE, "expirationSeconds": _TOKEN_SECONDS, "path": _FILE}
     projected = {"defaultMode": READABLE, "sources": [{"serviceAccountToken": source}]}
     return [{"name": _BURNER_VOLUME, "projected": projected}]
 
@@ -42,7 +42,7 @@ def burner_environment(run: Run, plan: Plan, client: int) -> dict[str, str]:
         return {}
     helper = plan.control_plane.helper
     return {
-        "PLIMSOLL_BURN_HELPER": caches_url(helper.name, helper.namespace),
+        "PLIMSOLL_BURN_HELPER": burner_url(helper.name, helper.namespace),
         "PLIMSOLL_BURN_TOKEN": f"{_BURNER_MOUNT}/{_FILE}",
         "PLIMSOLL_BURN_STORAGE_CLASS": plan.control_plane.storage_class,
         "PLIMSOLL_BURN_RUN_UID": run.uid,
