@@ -134,20 +134,20 @@ def _trial(live: Page) -> None:
 
 
 def _load(live: Page) -> None:
-    said = "What the tools of all clients say while they run, added up; nothing between trials. To watch, not to quote."
-    iops = dressed(lines(), "Operations", said, "iops", nothing="no trial")
+    said = "What fio or rados bench of all clients prints while it runs, added up; not between trials. Do not quote it."
+    iops = dressed(lines(), "Operations", said, "iops", nothing="no rates")
     rate = range_query(f"sum by (operation) ({_of('plimsoll_live_operations_per_second')})", "{{operation}}")
     live.add(iops.with_target(rate), 12, 9)
 
     rate = range_query(f"sum by (operation) ({_of('plimsoll_live_bytes_per_second')})", "{{operation}}")
-    live.add(dressed(lines(), "Throughput", said, "binBps", nothing="no trial").with_target(rate), 12, 9)
+    live.add(dressed(lines(), "Throughput", said, "binBps", nothing="no rates").with_target(rate), 12, 9)
 
     about = "Of the last trial that was measured, clients merged: tools tell latencies only when they end. Logarithmic."
     latency = dressed(lines(log=True), "Latency of the last trial", about, "s", nothing="no trial was measured yet")
     quantiles = f"max by (operation, quantile) ({_of('plimsoll_live_latency_seconds')})"
     live.add(latency.with_target(range_query(quantiles, "{{operation}}, quantile {{quantile}}")), 12, 9)
 
-    about = "Clients whose tool runs, and those of them whose rates are in the sums above. They should be the same."
+    about = "Clients whose tool runs, and those of them whose rates are in the sums above. The same with fio."
     clients = dressed(lines(), "Clients that measure and report", about, "none", nothing="no trial").decimals(0)
     queries = [
         range_query(f"max({_of('plimsoll_live_clients', state='measuring')})", "measuring", "A"),

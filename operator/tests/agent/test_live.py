@@ -47,14 +47,6 @@ def test_output_of_a_silent_tool_is_stale(tmp_path: Path) -> None:
     assert process.recent_output(tmp_path) == ""
 
 
-def test_standard_error_of_a_tool_that_prints_nothing_else_is_read(tmp_path: Path) -> None:
-    (tmp_path / "stdout").write_text("")
-    (tmp_path / "stderr").write_text("\r10 bytes copied\r20 bytes copied")
-    assert process.recent_output(tmp_path) == "\r10 bytes copied\r20 bytes copied"
-    (tmp_path / "stdout").write_text("output\n")
-    assert process.recent_output(tmp_path) == "output\n"
-
-
 async def test_of_overwritten_lines_only_the_last_text_is_kept(tmp_path: Path) -> None:
     script = r"printf 'first\n10 %%\r20 %%\r30 %%\rdone\nends like Windows\r\nlast \r'"
     finished = await process.run(("sh", "-c", script), directory=tmp_path)

@@ -1,4 +1,4 @@
-"""Response curves and heat maps."""
+"""Response curves."""
 
 from itertools import product
 
@@ -7,7 +7,6 @@ import pytest
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.report.figure import MOST_FIGURES, MOST_SERIES, sweeps_of
-from plimsoll.report.heat import heat_section
 from plimsoll.report.sweeps import curves_section
 from plimsoll.report.view import MEBIBYTE, Chart
 from support.repeated import BLOCK, result, steady, trials_of
@@ -91,25 +90,3 @@ def test_more_series_than_colours_use_further_figures_and_the_rest_is_counted() 
     section = curves_section(sweeps_of([run_of(many)]))
     assert len(charts_of(section)) == 2 * MOST_FIGURES
     assert "40 more figures omitted" in words_of(section)
-
-
-def test_a_heat_map_has_sizes_across_and_depths_upwards() -> None:
-    points = [
-        point(number, depth=depth, size=size, rate=100 * (number + 1))
-        for number, (size, depth) in enumerate(product(("64Ki", "4Ki"), (1, 8)))
-    ]
-    (chart,) = charts_of(heat_section(sweeps_of([run_of(points[:3])])))
-    (trace,) = chart.data
-    assert (trace["x"], trace["y"]) == (["4Ki", "64Ki"], ["depth 1", "depth 8"])
-    assert trace["z"][0][0] == pytest.approx(300 * BLOCK / MEBIBYTE, rel=0.01)
-    assert trace["z"][1] == [None, pytest.approx(200 * BLOCK / MEBIBYTE, rel=0.01)]
-
-
-def test_one_size_has_no_heat_map() -> None:
-    assert heat_section(sweeps_of([run_of([point(0), point(1, depth=2)])])) is None
-
-
-def test_a_heat_map_marks_what_is_suspect() -> None:
-    doubtful = point(1, size="8Ki", verdict=Verdict.SUSPECT)
-    (chart,) = charts_of(heat_section(sweeps_of([run_of([point(0), doubtful])])))
-    assert [text.endswith(" *") for text in chart.data[0]["text"][0]] == [False, True]

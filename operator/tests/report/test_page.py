@@ -66,7 +66,7 @@ def evil() -> BenchmarkResult:
 def test_verdicts_come_before_all_numbers(page: ReportPage) -> None:
     keys = [section.key for section in page.sections]
     assert keys == [
-        *("what", "verdicts", "results", "curves", "sizes", "latency", "time", "trials", "hosts", "provenance"),
+        *("what", "verdicts", "results", "curves", "latency", "time", "trials", "hosts", "provenance"),
     ]
 
 

@@ -6,7 +6,6 @@ from plimsoll.api.names import Verdict
 from plimsoll.api.operation import Series
 from plimsoll.api.result import BenchmarkResult, Finding, Stalls, Trial, Window
 from plimsoll.report.figure import MOST_FIGURES
-from plimsoll.report.positions import positions_section
 from plimsoll.report.trials import MOST_PANELS, timeline_section, trials_section
 from support.repeated import aborted, measured, result, steady, trial, trials_of
 from support.reports import SWEEP, charts_of, golden, run_of, tables_of, texts, words_of
@@ -80,36 +79,13 @@ def test_trial_without_a_series_is_named_and_in_the_table() -> None:
     assert [row[0] for row in texts(chart.table)] == ["pass 0", "pass 1"]
 
 
-def whole(trials: list[Trial], **parameters: Any) -> BenchmarkResult:
-    """Return a point of which both clients read their data sets once."""
-    parameters = {"pattern": "read", "blockSize": 4096, "until": "DataSetDone"} | parameters
-    return result(trials, parameters=parameters)
-
-
-def test_throughput_over_the_data_set_has_the_place_that_a_client_has_reached() -> None:
-    rates = [256 * 1024.0, 512 * 1024.0, 256 * 1024.0]
-    (chart,) = charts_of(positions_section([run_of([whole([over_time(0, rates)])])]))
-    (trace,) = chart.data
-    assert trace["y"] == [1024, 2048, 1024, 1024]
-    assert trace["x"] == [0, 0.5, 1.5, 2.25], "GiB: half of the bytes each, and the last interval has 1.5 s"
-    assert chart.layout["xaxis"]["title"]["text"] == "GiB of the data set done by each client"
-    (small,) = charts_of(positions_section([run_of([whole([over_time(0, [256, 512])])])]))
-    assert small.data[0]["x"] == [0, 0.5, 2]
-    assert "up to 2 MiB per client" in small.description
-
-
 def test_of_a_whole_data_set_the_bytes_are_drawn_over_time() -> None:
-    (chart,) = charts_of(timeline_section([run_of([whole([over_time(0, [256, 512])])])]))
+    parameters = {"pattern": "read", "blockSize": 4096, "until": "DataSetDone"}
+    (chart,) = charts_of(timeline_section([run_of([result([over_time(0, [256, 512])], parameters=parameters)])]))
     assert chart.data[0]["y"] == [1, 2, 2]
     assert chart.data[0]["customdata"] == [256, 512, 512]
     assert chart.layout["yaxis"]["title"]["text"] == "MiB per second"
     assert chart.description.startswith("MiB per second of")
-
-
-def test_only_points_that_do_their_data_sets_once_have_positions() -> None:
-    for parameters in ({"until": None}, {"until": "ofAnotherVersion"}):
-        assert positions_section([run_of([whole([over_time(0, [1, 1])], **parameters)])]) is None
-    assert positions_section([run_of([whole([trial(0, measured(100))])])]) is None
 
 
 def test_without_any_series_there_is_nothing_over_time() -> None:

@@ -10,10 +10,7 @@ from typing import Any
 import pytest
 
 from plimsoll.api.names import AbortReason, RunPhase
-from plimsoll.report.inputs import runs_of
-from plimsoll.report.positions import positions_section
 from support.local_run import LocalRun, make_spec
-from support.reports import charts_of
 
 pytestmark = [pytest.mark.system, pytest.mark.fio, pytest.mark.usefixtures("own_disk")]
 
@@ -72,8 +69,7 @@ def test_a_whole_device_is_discarded_before_each_trial(
     assert all(trial.new_data_set for trial in run.trials())
     assert prepared(run, 0) == len(run.trials())
     assert "settling for 2 s after the preparation" in settling.message
-    (chart,) = charts_of(positions_section(runs_of(run.found())))
-    assert [trace["x"][-1] for trace in chart.data] == pytest.approx([DEVICE_BYTES / MEBIBYTE] * 2, rel=0.05)
+    assert [trial.operations[0].bytes for trial in run.counted()] == pytest.approx([DEVICE_BYTES] * 2, rel=0.05)
     assert {finding.reason for trial in run.counted() for finding in trial.findings} & {"NotPrefilled"} == set()
 
 

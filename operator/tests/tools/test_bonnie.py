@@ -261,7 +261,7 @@ def test_what_the_device_said_is_in_the_error() -> None:
         (r"128M,,16000,5", "128M,,16000,2", "seek_processes is 2"),
         (r",5,\d+,", ",5,0,", "putc is 0"),
         (r",5,\d+,", ",5,-1,", "putc is not a rate"),
-        (r",5,\d+,\d+,", ",5,,,", "putc has no rate, but other columns"),
+        (r",5,\d+,\d+,", ",5,,,", "putc is missing"),
         (r",5,\d+,\d+,", ",5,+++++,10,", "putc was too fast to be timed, but not its CPU time"),
         (r",5,(\d+),\d+,", r",5,\1,+++,", "putc_cpu is not a whole number"),
         (r",5,\d+,", ",5,1,", "by their rates, the phases took"),

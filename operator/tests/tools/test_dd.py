@@ -1,6 +1,5 @@
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +8,6 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from plimsoll.api.names import LatencyKind, Operation
-from plimsoll.api.status import LiveRate
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import Command, Output, OutputError, StepContext, StepKind, Timing
 from plimsoll.tools.dd import DD, DdParameters
@@ -291,8 +289,7 @@ def test_unknown_line_is_a_warning() -> None:
     ("pattern", "by", "message"),
     [
         (r"128\+0 records out\n", "", "no complete summary"),
-        (r"128\+0 records out", "127+0 records out", "but wrote 127"),
-        (r"128\+0 records in\n128\+0 records out", "127+0 records in\n127+0 records out", "are not 127 blocks"),
+        (r"128\+0 records out", "127+0 records out", "are not 127 blocks"),
         (r"8388608 bytes", "8388607 bytes", "are not 128 blocks"),
         (r"copied, [\d.]+ s", "copied, 99 s", "contradicts bytes and seconds"),
         (r"copied, [\d.]+ s", "copied, 0 s", "contradicts bytes and seconds"),
@@ -318,24 +315,3 @@ def test_any_summary_is_read_exactly(blocks: int, microseconds: int) -> None:
     measurement = DD.parse(parameters_of(), context(), output)
     assert measurement.runtime == pytest.approx(seconds * SECOND, rel=1e-5, abs=1)
     assert measurement.operations[0].bytes == size
-
-
-# -- rates while it runs
-
-
-def test_live_rate_is_that_of_the_newest_seconds() -> None:
-    text = (Path(__file__).parents[1] / "golden" / "dd-9.1-slow-read.stderr").read_bytes().decode()
-    rates = [DD.live(parameters_of(blockSize=512), text[:end]) for end in range(len(text))]
-    known = [rate for rate in rates if rate]
-    assert len({rate for (rate,) in known}) > 5
-    assert all(5e6 < rate.bytes_per_second < 12e6 for (rate,) in known)
-    assert rates[0] == ()
-
-
-def test_live_rates_of_a_copy_are_equal() -> None:
-    text = "\r0 bytes (0 B) copied, 1 s, 0.0 kB/s\r655360 bytes (655 kB, 640 KiB) copied, 2 s, 328 kB/s\r"
-    rates = DD.live(parameters_of(operation="Copy"), text)
-    assert rates == tuple(
-        LiveRate(operation=operation, iops=10.0, bytes_per_second=655360)
-        for operation in (Operation.READ, Operation.WRITE)
-    )

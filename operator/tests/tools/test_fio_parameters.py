@@ -154,8 +154,3 @@ def test_depth_is_exactly_that_of_all_jobs(jobs: int, depth: int) -> None:
 def test_load_beyond_the_greatest_depth_is_an_error() -> None:
     with pytest.raises(ValidationError, match="1024"):
         FioParameters().at_load(Vary.DEPTH, 1025)
-
-
-def test_rate_has_no_serial_latency_only_if_several_are_in_flight() -> None:
-    assert parameters(rateIops=100, arrivals="Poisson").serial_size == parameters(rateIops=100).serial_size == 4096
-    assert parameters(rateIops=100, arrivals="Poisson", ioDepth=2).serial_size is None

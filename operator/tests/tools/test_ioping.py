@@ -311,20 +311,3 @@ def test_no_request_ends_within_a_gap(requests: list[tuple[int, int]], ramp: int
         first, last = begin + start * MILLISECOND, begin + (start + length) * MILLISECOND
         assert not any(first < end < last for end in ends)
         assert last <= begin + measurement.runtime
-
-
-# -- rates while it runs
-
-
-def test_live_rate_is_that_of_the_last_requests() -> None:
-    text = volume_golden("ioping-1.3-read").stdout
-    (rate,) = IOPING.live(parameters_of(intervalMilliseconds=2), text[10_000:14_096])
-    assert 200 < rate.iops <= 550
-    assert rate.bytes_per_second == pytest.approx(rate.iops * 4096, abs=1)
-
-
-def test_live_rates_never_fail_wherever_the_text_is_cut() -> None:
-    text = volume_golden("ioping-1.3-read").stdout[:3000]
-    for end in range(len(text)):
-        IOPING.live(parameters_of(), text[end // 2 : end])
-    assert IOPING.live(parameters_of(), "") == ()

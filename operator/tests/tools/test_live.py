@@ -14,9 +14,7 @@ from plimsoll.tools.base import AnyTool, P, Tool, ToolParameters
 from plimsoll.tools.fio.output import live_rates
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.tool import FIO
-from plimsoll.tools.osd_bench import OSD_BENCH
 from plimsoll.tools.rados_bench import RADOS_BENCH
-from plimsoll.tools.rbd_bench import RBD_BENCH
 from plimsoll.tools.registry import TOOLS
 
 from .conftest import text_golden
@@ -26,8 +24,6 @@ READ, WRITE, TRIM = Operation.READ, Operation.WRITE, Operation.TRIM
 
 MIXED = FioParameters.model_validate({"pattern": "randrw", "readPercent": 70, "blockSize": 8192, "jobs": 2})
 RADOS = {"operation": "write", "objectSize": 65536, "concurrency": 2}
-OSD = {"blockSize": 4 * 2**20, "keyringSecret": {"name": "k", "key": "k"}}
-RBD = {"operation": "read", "blockSize": 4096, "concurrency": 4}
 
 
 def fio_output(version: str, case: str) -> str:
@@ -113,7 +109,7 @@ def test_a_rate_needs_two_whole_lines_of_the_measurement(text: str, iops: float 
     assert [rate.iops for rate in found] == ([] if iops is None else [iops])
 
 
-# -- the others
+# -- rados bench
 
 
 @pytest.mark.parametrize("operation", ["write", "rand"])
@@ -136,14 +132,8 @@ def test_rados_bench_counts_from_two_seconds_before() -> None:
     assert rate.iops == pytest.approx((520 - 131) / (36.674845 - 34.672031))
 
 
-def test_rbd_bench_counts_from_two_seconds_before() -> None:
-    lines = text_golden("rbd-bench-timed-read-rand").stdout.splitlines(keepends=True)
-    (rate,) = RBD_BENCH.live(parameters_of(RBD_BENCH, **RBD), "".join(lines[:5]))
-    assert rate == LiveRate(operation=READ, iops=(9760 - 3092) / 2, bytes_per_second=(9760 - 3092) // 2 * 4096)
-
-
-def test_osd_bench_has_no_live_rates() -> None:
-    assert OSD_BENCH.live(parameters_of(OSD_BENCH, **OSD), text_golden("osds-bench").stdout) == ()
+def test_only_fio_and_rados_bench_have_live_rates() -> None:
+    assert {key for key, tool in TOOLS.items() if type(tool).live is not Tool.live} == {"fio", "radosBench"}
 
 
 # -- any text
@@ -151,12 +141,11 @@ def test_osd_bench_has_no_live_rates() -> None:
 TEXTS = [
     fio_output("3.39", "mixed-jobs2-ramp"),
     text_golden("rados-bench-timed-write").stdout,
-    text_golden("rbd-bench-timed-read-rand").stdout,
 ]
 
 
 @given(
-    st.sampled_from([FIO.key, RADOS_BENCH.key, RBD_BENCH.key, OSD_BENCH.key]),
+    st.sampled_from([FIO, RADOS_BENCH]),
     st.one_of(
         st.text(),
         st.lists(st.sampled_from([RUNNING, "\r", "\n", "9" * 400, "[", "=", "e+99", " "])).map("".join),
@@ -165,8 +154,6 @@ TEXTS = [
         ),
     ),
 )
-def test_any_text_yields_rates_or_nothing(key: str, text: str) -> None:
-    tool = TOOLS[key]
-    parameters = parameters_of(tool, **(OSD if tool is OSD_BENCH else {}))
-    for rate in tool.live(parameters, text):
+def test_any_text_yields_rates_or_nothing(tool: AnyTool, text: str) -> None:
+    for rate in tool.live(tool.parameters(), text):
         assert LiveRate.model_validate_json(rate.model_dump_json()) == rate

@@ -114,9 +114,3 @@ def test_two_servers_are_two_peers() -> None:
     assert sample.bytes == 2 * measurement.peers[0].bytes
     with pytest.raises(OutputError, match="2 netcats ended for 1 peers"):
         NETCAT.parse(NetcatParameters(), WHOLE.context(), both)
-
-
-def test_live_rate_is_that_of_the_newest_lines() -> None:
-    (rate,) = NETCAT.live(NetcatParameters(), f"345\n{lines((0, 0), (1, 100), (2, 300), (3, 700))}17")
-    assert (rate.operation, rate.iops, rate.bytes_per_second) == (Operation.READ, 0, 300)
-    assert NETCAT.live(NetcatParameters(), "") == ()

@@ -88,10 +88,17 @@ async def run(
 def recent_output(directory: Path, number: int = 0) -> str:
     """Return the last 4 KiB that a command in a directory has printed so far, from within a line on.
 
-    Of a command that prints nothing on standard output, such as dd, that is its standard error. Empty if it has printed
-    nothing in the last 5 s: older output does not describe the present.
+    Empty if it has printed nothing in the last 5 s: older output does not describe the present.
     """
-    return _recent(_output(directory, STDOUT_FILE, number)) or _recent(_output(directory, STDERR_FILE, number))
+    try:
+        with _output(directory, STDOUT_FILE, number).open("rb") as file:
+            status = os.fstat(file.fileno())
+            if time.time() - status.st_mtime > _STALE_SECONDS:
+                return ""
+            file.seek(max(0, status.st_size - _TAIL_BYTES))
+            return file.read(_TAIL_BYTES).decode(errors="replace")
+    except OSError:
+        return ""
 
 
 def written_bytes(pid: int) -> int:
@@ -126,18 +133,6 @@ class _Meter:
             self._lines.flush()
         if time.monotonic() >= self._end:
             raise _MeteredEndError
-
-
-def _recent(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            status = os.fstat(file.fileno())
-            if time.time() - status.st_mtime > _STALE_SECONDS:
-                return ""
-            file.seek(max(0, status.st_size - _TAIL_BYTES))
-            return file.read(_TAIL_BYTES).decode(errors="replace")
-    except OSError:
-        return ""
 
 
 async def _start(

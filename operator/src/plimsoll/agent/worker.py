@@ -234,9 +234,8 @@ class Worker:
         )
 
     def live(self, armed: Armed) -> tuple[LiveRate, ...]:
-        """Return the tool's current rates; empty if it prints none, does not run, or runs several times at once."""
-        # The rates of the first command alone would be taken for those of the client.
-        if not self._measuring or armed.command.beside:
+        """Return the tool's current rates; empty if it prints none, or does not run."""
+        if not self._measuring:
             return ()
         recent = process.recent_output(Path(armed.context.work_directory))
         return _tool(armed.order.tool).live(armed.parameters, recent)

@@ -425,8 +425,7 @@ LIVE_IOPS = gauge(
     "live_operations_per_second",
     (*_OPERATION,),
     "Sum of the rates that the tools of all clients report while they run: to watch, not to quote. Absent between "
-    "trials, and while no tool reports rates: fio does not during the ramp, and osdBench, bonnie, iperf3 and "
-    "kubeBurner never do.",
+    "trials, and while no tool reports rates: only fio and radosBench do, and fio not during the ramp.",
 )
 LIVE_BYTES = gauge(Source.CONDUCTOR, "live_bytes_per_second", (*_OPERATION,), "The same rate in bytes.")
 LIVE_REPORTING = gauge(

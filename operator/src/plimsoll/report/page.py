@@ -4,12 +4,10 @@ from collections.abc import Sequence
 
 from plimsoll.report.comparing import comparison_section
 from plimsoll.report.figure import searches_of, sweeps_of
-from plimsoll.report.heat import heat_section
 from plimsoll.report.inputs import Compared, ReportedRun, ReportedSuite
 from plimsoll.report.layers_links import layers_section, links_section
 from plimsoll.report.line import lines_section
 from plimsoll.report.overview import hosts_section, overview_section, provenance_section
-from plimsoll.report.positions import positions_section
 from plimsoll.report.suite import hypotheses_section, judgements_section, published_section, rounds_section
 from plimsoll.report.summary import results_section, verdicts_section
 from plimsoll.report.sweeps import curves_section, distribution_section
@@ -30,10 +28,8 @@ def make_page(runs: Sequence[ReportedRun], compared: Sequence[Compared] = ()) ->
         lines_section(searched),
         results_section(runs),
         curves_section(sweeps),
-        heat_section(sweeps),
         distribution_section(sweeps),
         timeline_section(runs),
-        positions_section(runs),
         trials_section(runs),
         links_section(runs),
         hosts_section(runs),

@@ -30,7 +30,6 @@ from plimsoll.report.figure import (
     part_text,
     symbol,
 )
-from plimsoll.report.side_by_side import side_by_side
 from plimsoll.report.view import MEBIBYTE, NONE, Cell, Chart, Json, Section, Table, bytes_rate_text, duration_text
 from plimsoll.tools.registry import DEPTH_AXES
 
@@ -177,13 +176,12 @@ def _trace(number: int, label: str, points: Sequence[PlottedPoint], axis: str, q
         "error_y": quantity.errors(points),
         "line": {"color": colour(number), "dash": dash(number), "width": 2},
         "marker": {"color": colour(number), "size": 9, "symbol": [symbol(number, one.verdict) for one in points]},
-        "text": [hover_text(one, axis) for one in points],
+        "text": [_hover_text(one, axis) for one in points],
         "hovertemplate": "%{text}<extra></extra>",
     }
 
 
-def hover_text(one: PlottedPoint, axis: str) -> str:
-    """Return the numbers of a point in a few lines."""
+def _hover_text(one: PlottedPoint, axis: str) -> str:
     operation = one.operation
     p99 = operation.percentiles.get(_P99)
     iops = rate_text(operation.iops.mean, operation.iops.half_width)
@@ -217,9 +215,6 @@ def distribution_section(sweeps: Sequence[PlottedSweep]) -> Section | None:
     blocks = limited(
         _DISTRIBUTION_WORDS, charts, MOST_FIGURES, "`plimsoll percentile` prints any percentile of any point"
     )
-    compared = side_by_side(sweeps)
-    if compared is not None:
-        blocks.append(compared)
     return Section(key="latency", title="Latency", blocks=blocks)
 
 

@@ -43,7 +43,7 @@ def timeline_section(runs: Sequence[ReportedRun]) -> Section | None:
 
     With many points, those with the longest stalls are shown first, then those that are not Valid, then the others.
     """
-    found = [(run, result) for run in runs for result in run.results if [*series_of(result)]]
+    found = [(run, result) for run in runs for result in run.results if [*_series_of(result)]]
     if not found:
         return None
     # Sorting is stable.
@@ -63,7 +63,7 @@ def timeline_section(runs: Sequence[ReportedRun]) -> Section | None:
     return Section(key="time", title="Throughput over time", blocks=blocks)
 
 
-def series_of(result: BenchmarkResult) -> Iterator[tuple[Trial, OperationResult]]:
+def _series_of(result: BenchmarkResult) -> Iterator[tuple[Trial, OperationResult]]:
     """Yield the series of the trials of a point that count."""
     for trial in counted(result.status.trials) if drawable(result) else ():
         yield from ((trial, one) for one in trial.operations if one.series and one.series.iops)
@@ -74,7 +74,7 @@ def _stall(result: BenchmarkResult) -> float:
 
 
 def _chart(number: int, run: ReportedRun, result: BenchmarkResult, *, several: bool) -> Chart:
-    drawn = [*series_of(result)]
+    drawn = [*_series_of(result)]
     trials = counted(result.status.trials)
     with_series = {trial.pass_number for trial, _ in drawn}
     missing = [trial for trial in trials if trial.pass_number not in with_series]
@@ -107,48 +107,33 @@ def _absent(trials: Sequence[Trial]) -> str:
 
 
 def _trace(trial: Trial, one: OperationResult, *, in_bytes: bool) -> Json:
+    """Return the line of a trial; it holds each rate to the end of its interval."""
     series = one.series
     if series is None:
         return {}
-    ios, volumes = [*series.iops, series.iops[-1]], mebibytes_of(series)
+    mark = "" if trial.verdict is Verdict.VALID else f" ({trial.verdict})"
+    name = f"{one.operation}, pass {trial.pass_number}{mark}"
+    ios = [*series.iops, series.iops[-1]]
+    volumes = [rate / MEBIBYTE for rate in (*series.bytes_per_second, series.bytes_per_second[-1])]
     hover = ("customdata:,.0f", "y:,.1f") if in_bytes else ("y:,.0f", "customdata:,.1f")
-    return {
-        **line(trial, one),
-        "x": edges(trial, series),
-        "y": volumes if in_bytes else ios,
-        "customdata": ios if in_bytes else volumes,
-        "hovertemplate": "%{{{}}} IOPS, %{{{}}} MiB/s<extra>".format(*hover) + f"{line_name(trial, one)}</extra>",
-    }
-
-
-def line(trial: Trial, one: OperationResult) -> Json:
-    """Return the line of a trial without its places; it holds each rate to the end of its interval."""
     return {
         "type": "scatter",
         "mode": "lines",
-        "name": line_name(trial, one),
+        "name": name,
         "line": {
             "color": colour(_OPERATIONS.index(one.operation)),
             "dash": dash(trial.pass_number),
             "width": 1.8,
             "shape": "hv",
         },
+        "x": _edges(trial, series),
+        "y": volumes if in_bytes else ios,
+        "customdata": ios if in_bytes else volumes,
+        "hovertemplate": "%{{{}}} IOPS, %{{{}}} MiB/s<extra>".format(*hover) + f"{name}</extra>",
     }
 
 
-def line_name(trial: Trial, one: OperationResult) -> str:
-    """Return operation and pass, and the verdict unless the trial is Valid."""
-    mark = "" if trial.verdict is Verdict.VALID else f" ({trial.verdict})"
-    return f"{one.operation}, pass {trial.pass_number}{mark}"
-
-
-def mebibytes_of(series: Series) -> list[float]:
-    """Return MiB per second at each of the `edges`, from there on."""
-    rates = [rate / MEBIBYTE for rate in series.bytes_per_second]
-    return [*rates, rates[-1]]
-
-
-def edges(trial: Trial, series: Series) -> list[float]:
+def _edges(trial: Trial, series: Series) -> list[float]:
     """Return the start of each interval and the end of the last one, in seconds of the common window."""
     starts = [0.0, *accumulate([float(series.interval_seconds)] * (len(series.iops) - 1))]
     end = trial.window.seconds if trial.window else starts[-1] + series.interval_seconds

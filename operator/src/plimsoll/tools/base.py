@@ -165,14 +165,6 @@ class ToolParameters(Model):
         return False
 
     @property
-    def serial_size(self) -> int | None:
-        """Bytes of each operation, if one follows another at random places without a cache; None otherwise.
-
-        Tools then do the same, so that their latencies are compared.
-        """
-        return None
-
-    @property
     def administrator_keyring(self) -> KeyringReference | None:
         """The Secret with the administrator's key, if the measurement needs one."""
         return None

@@ -236,8 +236,8 @@ class BonnieReport:
 
 
 _SETTINGS = {
-    3: "name", 4: "concurrency", 5: "seed", 7: "chunk_size", 8: "seeks", 9: "seek_processes",
-    22: "num_files", 23: "max_size", 24: "min_size", 25: "file_chunk_size", 26: "num_dirs",
+    3: "name", 4: "concurrency", 5: "seed", 8: "seeks", 9: "seek_processes",
+    22: "num_files", 23: "max_size", 24: "min_size", 26: "num_dirs",
 }  # fmt: skip
 
 
@@ -288,8 +288,6 @@ def _phases(columns: Sequence[str]) -> Iterator[tuple[Operation, Phase]]:
         rate, percent, longest = columns[column - 1], columns[column], columns[latency - 1]
         if rate:
             yield operation, _phase(name, rate, percent, longest)
-        elif percent or longest:
-            raise OutputError(f"{name} has no rate, but other columns")
 
 
 def _phase(name: str, rate: str, percent: str, longest: str) -> Phase:
@@ -409,13 +407,11 @@ def _requested(parameters: BonnieParameters, context: StepContext) -> dict[str, 
         "name": machine_name(context),
         "concurrency": "1",
         "seed": str(seed_of(context)),
-        "chunk_size": "",
         "seeks": str(parameters.seeks),
         "seek_processes": str(parameters.seek_processes),
         "num_files": str(parameters.files) if has_files else "",
         "max_size": str(parameters.max_file_size or ""),
         "min_size": str(parameters.min_file_size or ""),
-        "file_chunk_size": "",
         "num_dirs": str(parameters.directories) if has_files and parameters.directories > 1 else "",
     }
 

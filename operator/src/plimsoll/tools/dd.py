@@ -12,7 +12,6 @@ from pydantic import Field, ValidationInfo, field_validator
 from plimsoll.api.model import Flag, Integer, Rule
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.quantity import format_quantity
-from plimsoll.api.status import LiveRate
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import MAX_GAPS, Gaps, LatencySample, Measurement, OperationSample
 from plimsoll.tools.base import (
@@ -28,7 +27,7 @@ from plimsoll.tools.base import (
     kernel_volume,
     needs_kernel_volume,
 )
-from plimsoll.tools.reading import MAX_COUNT, bounded, complete_lines, failure, live_rate, printable
+from plimsoll.tools.reading import MAX_COUNT, bounded, complete_lines, failure, printable
 from plimsoll.tools.target import TargetKind, VolumeTarget
 
 _NOT_WRITTEN = "applies only to Write and Copy, because Read writes nothing; remove it, or Read from operation"
@@ -226,9 +225,7 @@ def read_report(block_size: int, output: Output) -> DdReport:
     problem = failure(replace(output, stderr="\n".join(remarks)))
     if not _ORDER.fullmatch("".join(kind for kind, _ in known)):
         raise OutputError(f"dd printed no complete summary, {problem}")
-    (_, read), (_, written), (_, copied) = known[-3:]
-    if output.exit_code == 0 and read[0].split(" ", 1)[0] != written[0].split(" ", 1)[0]:
-        raise OutputError(f"dd read {printable(read[0])}, but wrote {printable(written[0])}")
+    (_, written), (_, copied) = known[-2:]
     whole, partial, size = int(written["whole"]), int(written["partial"]), int(copied["bytes"])
     if not size:
         raise OutputError(f"dd copied nothing, {problem}")
@@ -242,12 +239,6 @@ def read_report(block_size: int, output: Output) -> DdReport:
         progress=tuple(_progress(known)),
         remarks=tuple(remarks),
     )
-
-
-def progress_of(printed: str) -> list[tuple[float, int]]:
-    """Return (seconds, bytes until then) of the lines of progress in a text that may be cut at both ends."""
-    matches = (_COPIED.fullmatch(line.rstrip()) for line in re.split(r"[\r\n]", printed)[1:-1])
-    return [(float(match["seconds"]), int(match["bytes"])) for match in matches if match]
 
 
 def _progress(known: Sequence[tuple[str, re.Match[str]]]) -> Iterator[float]:
@@ -371,15 +362,6 @@ class Dd(Tool[DdParameters]):
     def ends_when_done(self, parameters: DdParameters) -> bool:  # noqa: ARG002 - always
         """Return True: it ends when its blocks are done."""
         return True
-
-    def live(self, parameters: DdParameters, printed: str) -> tuple[LiveRate, ...]:
-        """Return the rate of the newest seconds, the same for both operations of a copy."""
-        counts = [(seconds, done // parameters.block_size) for seconds, done in progress_of(printed)]
-        return tuple(
-            rate
-            for operation in parameters.operation.operations
-            for rate in live_rate(operation, parameters.block_size, counts)
-        )
 
     def parse(self, parameters: DdParameters, context: StepContext, output: Output) -> Measurement:
         """Read the output of the measuring step."""

@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import ClassVar
 
 from plimsoll.api.names import LatencyKind, Layer, Operation
-from plimsoll.api.status import LiveRate
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Cells, LatencySample, Measurement, OperationSample, PeerRate
 from plimsoll.tools.base import (
@@ -32,8 +31,6 @@ from plimsoll.tools.reading import (
     complete_lines,
     excerpt,
     failure,
-    lines_so_far,
-    live_rate,
     printable,
 )
 from plimsoll.tools.target import PeerTarget, TargetKind
@@ -109,13 +106,6 @@ def parse_measurement(target: PeerTarget, timing: Timing, output: Output) -> Mea
         errors=bounded([message for part in parts for message in _early_end(part, timing)]),
         warnings=bounded([line for one in output.all for line in excerpt(one.stderr)]),
     )
-
-
-def live_rates(printed: str) -> tuple[LiveRate, ...]:
-    """Return the rate of the newest lines of a text that may begin anywhere."""
-    matches = [match for line in lines_so_far(printed) if (match := _LINE.fullmatch(line))]
-    counts = [(int(match["moment"]) / SECOND, int(match["bytes"])) for match in matches]
-    return tuple(rate.model_copy(update={"iops": 0.0}) for rate in live_rate(Operation.READ, 1, counts))
 
 
 def _marks(text: str) -> tuple[Mark, ...]:
@@ -215,10 +205,6 @@ class Netcat(Tool[NetcatParameters]):
     def is_serving(self, parameters: NetcatParameters, printed: str) -> bool:  # noqa: ARG002 - the tool's signature
         """Whether a server listens, and only to its client."""
         return "accepting only " in printed
-
-    def live(self, parameters: NetcatParameters, printed: str) -> tuple[LiveRate, ...]:  # noqa: ARG002 - as above
-        """Return the rate of the newest seconds."""
-        return live_rates(printed)
 
     def parse(self, parameters: NetcatParameters, context: StepContext, output: Output) -> Measurement:  # noqa: ARG002
         """Read the output of the measuring step."""

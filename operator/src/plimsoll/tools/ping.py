@@ -11,7 +11,6 @@ from pydantic import Field
 
 from plimsoll.api.model import Integer
 from plimsoll.api.names import LatencyKind, Layer, Operation
-from plimsoll.api.status import LiveRate
 from plimsoll.measure.histogram import sample_of
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Cells, Measurement, OperationSample, PeerRate
@@ -27,7 +26,7 @@ from plimsoll.tools.base import (
     together,
 )
 from plimsoll.tools.cast import Cast, Pairing, RosterMember, paired, round_count
-from plimsoll.tools.reading import bounded, complete_lines, excerpt, failure, lines_so_far, live_rate, printable
+from plimsoll.tools.reading import bounded, complete_lines, excerpt, failure, printable
 from plimsoll.tools.target import PeerTarget, TargetKind
 
 TAIL_SECONDS = 1
@@ -74,14 +73,13 @@ _REPLY = re.compile(
     r"time=(?P<time>\d{1,9}(?:\.\d{1,3})?) ms(?P<again> \(DUP!\))?",
     re.ASCII,
 )
-_HEADER = re.compile(r"PING \S+ ?\(\S+\) .*bytes.*|--- \S+ ping statistics ---", re.ASCII)
+_OTHER = re.compile(r"PING \S+ ?\(\S+\) .*bytes.*|--- \S+ ping statistics ---|rtt min/avg/max/mdev = .*", re.ASCII)
 _COUNTS = re.compile(
     r"(?P<sent>\d{1,12}) packets transmitted, (?P<received>\d{1,12}) received,(?: \+(?P<again>\d{1,12}) duplicates,)?"
     r"(?: \+\d+ corrupted,)?(?: \+\d+ errors,)? [\d.e+-]+% packet loss, "
     r"time (?P<milliseconds>\d{1,12})ms",
     re.ASCII,
 )
-_TIMES = re.compile(r"rtt min/avg/max/mdev = [\d.]+/[\d.]+/[\d.]+/[\d.]+ ms(?:, pipe \d+)?.*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,8 +135,6 @@ def read_report(output: Output) -> PingReport:
     if not lines.replies or output.exit_code:
         got = f"{counts['sent']} requests got {len(lines.replies)} replies"
         raise OutputError(f"{got}, {failure(output, *lines.unknown)}")
-    if not lines.has_times:
-        raise OutputError("ping printed no round-trip times at its end")
     first = [match for match in lines.replies if not match["again"]]
     if len(first) != int(counts["received"]):
         raise OutputError(f"{counts['received']} replies were received, but {len(first)} were printed")
@@ -155,20 +151,12 @@ def read_report(output: Output) -> PingReport:
     )
 
 
-def live_rates(printed: str) -> tuple[LiveRate, ...]:
-    """Return the rate of the replies in a text that may begin anywhere."""
-    matches = [match for line in lines_so_far(printed) if (match := _REPLY.fullmatch(line))]
-    counts = [(_received_at(match) / SECOND, number) for number, match in enumerate(matches)]
-    return live_rate(Operation.ROUND_TRIP, 0, [counts[0], counts[-1]] if counts else [])
-
-
 @dataclass(slots=True, kw_only=True)
 class _Lines:
     """The lines by kind."""
 
     replies: list[re.Match[str]] = field(default_factory=list)
     counts: re.Match[str] | None = None
-    has_times: bool = False
     unknown: list[str] = field(default_factory=list)
 
 
@@ -179,9 +167,7 @@ def _parse_lines(text: str) -> _Lines:
             found.replies.append(reply)
         elif counts := _COUNTS.fullmatch(line):
             found.counts = counts
-        elif _TIMES.fullmatch(line):
-            found.has_times = True
-        elif not _HEADER.fullmatch(line):
+        elif not _OTHER.fullmatch(line):
             found.unknown.append(f"unknown line: {printable(line)}")
     return found
 
@@ -196,13 +182,9 @@ def _replies(matches: Sequence[re.Match[str]]) -> tuple[Reply, ...]:
         if number in found:
             raise OutputError(f"request {number} was answered twice")
         nanoseconds = round(float(match["time"]) * _MILLISECOND)
-        received_at = _received_at(match)
+        received_at = int(match["seconds"]) * SECOND + int(match["micros"]) * 1000
         found[number] = Reply(number=number, sent_at=received_at - nanoseconds, nanoseconds=nanoseconds)
     return tuple(found[number] for number in sorted(found))
-
-
-def _received_at(match: re.Match[str]) -> int:
-    return int(match["seconds"]) * SECOND + int(match["micros"]) * 1000
 
 
 def _unwrapped(number: int, newest: int) -> int:
@@ -349,10 +331,6 @@ class Ping(Tool[PingParameters]):
         )
         addresses = context.target_of(PeerTarget).addresses.values()
         return together(Command(argv=("ping", *options, address)) for address in addresses)
-
-    def live(self, parameters: PingParameters, printed: str) -> tuple[LiveRate, ...]:  # noqa: ARG002 - no size needed
-        """Return the rate of the newest replies."""
-        return live_rates(printed)
 
     def parse(self, parameters: PingParameters, context: StepContext, output: Output) -> Measurement:
         """Read the output of the measuring step."""

@@ -10,7 +10,6 @@ from typing import ClassVar
 from plimsoll.api.model import Rule
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.quantity import format_quantity
-from plimsoll.api.status import LiveRate
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Cells, LatencySample, Measurement, OperationSample
 from plimsoll.tools.base import (
@@ -24,17 +23,7 @@ from plimsoll.tools.base import (
     Tool,
     ToolParameters,
 )
-from plimsoll.tools.reading import (
-    MAX_COUNT,
-    bounded,
-    complete_lines,
-    excerpt,
-    failure,
-    lines_so_far,
-    live_rate,
-    nanoseconds_of,
-    printable,
-)
+from plimsoll.tools.reading import MAX_COUNT, bounded, complete_lines, excerpt, failure, nanoseconds_of, printable
 from plimsoll.tools.target import ImageTarget, TargetKind
 
 
@@ -172,12 +161,6 @@ def read_report(parameters: RbdBenchParameters, output: Output) -> RbdReport:
     if done and (max(done) > seconds or max(done.values()) > count):
         raise OutputError(f"the line of second {max(done)} exceeds the totals")
     return RbdReport(done=done, total=count, seconds=seconds, warnings=(*unknown, *_gaps(done, seconds)))
-
-
-def live_counts(printed: str) -> list[tuple[float, int]]:
-    """Return (second, operations until then) of the lines in a text that may begin anywhere."""
-    matches = (_ROW.fullmatch(line) for line in lines_so_far(printed))
-    return [(float(match["second"]), int(match["done"])) for match in matches if match]
 
 
 def _add(done: dict[int, int], second: int, count: int) -> None:
@@ -330,10 +313,6 @@ class RbdBench(Tool[RbdBenchParameters]):
                 f"--image={image.image}",
             )
         )
-
-    def live(self, parameters: RbdBenchParameters, printed: str) -> tuple[LiveRate, ...]:
-        """Return the rate of the newest seconds."""
-        return live_rate(parameters.operation.operation, parameters.block_size, live_counts(printed))
 
     def parse(self, parameters: RbdBenchParameters, context: StepContext, output: Output) -> Measurement:
         """Read the output of the measuring step."""

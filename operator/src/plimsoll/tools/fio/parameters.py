@@ -412,12 +412,6 @@ class FioParameters(ToolParameters):
         """The depth of all jobs together."""
         return self.io_depth * self.jobs
 
-    @property
-    def serial_size(self) -> int | None:
-        """Bytes of each operation of a random pattern at a depth of 1, without syncs and without the page cache."""
-        is_serial = self.io_depth * self.jobs == 1 and not self.fsync_every and self.direct_io
-        return self.block_size if is_serial and self.pattern.is_random and not self.pattern.is_mixed else None
-
     def load_step(self, vary: Vary) -> int:
         """Return the least depth that jobs share evenly, or the lowest rate that `rateIops` can have.
 
