@@ -182,7 +182,7 @@ bench-line: setup ## Measure how well the line is found and compared: tables of 
 	cd operator && PYTHONPATH=tests $(BIN)/python bench/compared_lines.py $(SEARCHES)
 
 .PHONY: bench-line-device
-bench-line-device: setup ## Search for the line of a really throttled device, where theory knows it: tables of docs/line.md; needs root; takes 6 minutes
+bench-line-device: setup ## Search for the line of a really throttled device, where theory knows it: a table of docs/line.md; needs root
 	fio=$$(hack/fio.sh) && cd operator && PLIMSOLL_FIO=$$fio PYTHONPATH=tests $(BIN)/python bench/line_device.py $(LINES)
 
 .PHONY: bench-cluster

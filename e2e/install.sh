@@ -44,8 +44,6 @@ install_chart() {
         kubectl create namespace "$namespace" > /dev/null
         kubectl label namespace "$namespace" plimsoll.dev/e2e=place pod-security.kubernetes.io/enforce=privileged > /dev/null
     done
-    # A Deployment older than the chart has another selector, which is immutable.
-    kubectl delete deployment --namespace plimsoll-system --selector '!app.kubernetes.io/managed-by' > /dev/null
     # Take over objects that e2e/rook or others have applied before.
     "$helm" upgrade --install plimsoll "$root/charts/plimsoll" --namespace plimsoll-system --create-namespace \
         --take-ownership "${values[@]}" --set-string "podAnnotations.plimsoll\.dev/build=$(revision operator)" \

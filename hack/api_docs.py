@@ -38,8 +38,8 @@ def main() -> int:
 
 
 def definitions() -> list[Path]:
-    """Return the definitions of the kinds that the operator handles, first those of objects that users write."""
-    return [ROOT / "crds" / kind.file_name for kind in KINDS if kind.is_handled]
+    """Return the definitions of all kinds, first those of objects that users write."""
+    return [ROOT / "crds" / kind.file_name for kind in KINDS]
 
 
 def document(crds: list[Schema]) -> str:

@@ -70,7 +70,7 @@ def main() -> int:
 
 def files() -> Iterator[tuple[Path, str]]:
     """Yield every generated file with its content."""
-    for name in sorted(kind.file_name for kind in KINDS if kind.is_handled):
+    for name in sorted(kind.file_name for kind in KINDS):
         yield CHART / "templates" / "crds" / name, definition((ROOT / "crds" / name).read_text())
     readme = CHART / "README.md"
     yield readme, document(readme.read_text(), (CHART / "values.yaml").read_text())

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.errors import SpecError
-from plimsoll.api.manifest import MAX_DEPTH, MAX_TEXT_BYTES, read_manifest
+from plimsoll.api.manifest import MAX_TEXT_BYTES, read_manifest
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["C"]), max_size=8)
 VALUES = st.recursive(
@@ -133,32 +133,9 @@ def test_size_is_bounded() -> None:
     assert refusal("a: " + "x" * MAX_TEXT_BYTES) == "is larger than 256 KiB; is it the right file?"
 
 
-def test_depth_is_bounded() -> None:
-    deepest = MAX_DEPTH - 1
-    assert read_manifest("[" * deepest + "1" + "]" * deepest)
-    for text in ("[" * 100_000, "- " * 100_000, "{a: " * 10_000):
-        assert f"is nested more than {MAX_DEPTH} levels deep" in refusal(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a0: &a0 [1]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30)),
-        "a0: &a0 {x: 1}\n" + "".join(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}\n" for n in range(1, 30)),
-        "a: &a [*a]",
-        "a: &a {<<: *a}",
-        "a: &a {b: *a}",
-        "[" + "1, " * 21_000 + "1]",
-    ],
-    ids=["laughs", "merged laughs", "list in itself", "merged into itself", "mapping in itself", "long"],
-)
-def test_number_of_values_is_bounded(text: str) -> None:
-    assert "has more than 20000 values" in refusal(text)
-
-
-def test_a_chain_of_aliases_is_bounded() -> None:
-    text = "a0: &a0 [1]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 5000))
-    assert "has more than 20000 values" in refusal(text)
+@pytest.mark.parametrize("text", ["[" * 100_000, "- " * 100_000, "{a: " * 10_000])
+def test_endless_nesting_is_refused(text: str) -> None:
+    assert refusal(text) == "is nested too deeply; is it the right file?"
 
 
 @given(st.text(max_size=40))

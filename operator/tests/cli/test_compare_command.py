@@ -210,14 +210,6 @@ def test_different_runs_are_refused_with_their_differences() -> None:
     assert text.splitlines()[-1] == "NoRegression"
 
 
-def test_unlike_still_works_with_a_warning_and_is_not_in_the_help() -> None:
-    save("other", [run("other", 1000, identity={"clients": 9})])
-    text = compare("baseline", "other", "--unlike")
-    assert "DeprecationWarning: The option 'unlike' is deprecated" in text
-    assert "use --allow-different" in text
-    assert "--unlike" not in invoke("compare", "--help", code=0)
-
-
 def test_runs_of_unknown_likeness_are_refused() -> None:
     save("old", [without_fingerprint(run("old", 1000))])
     assert "No fingerprint was recorded at w-000" in compare("baseline", "old", code=1)

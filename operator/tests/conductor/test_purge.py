@@ -10,7 +10,6 @@ from plimsoll.ceph.pools import EXIT_PURGING
 from plimsoll.cli import main
 from plimsoll.conductor.ceph.commands import Commands
 from plimsoll.conductor.ceph.teardown import Remains, TeardownTarget, tear_down
-from plimsoll.lifecycle.render.teardown import FILE_SYSTEM_VARIABLE
 from plimsoll.plan.document import rados_namespace
 from support.ceph_commands import pretend_ceph
 from support.pretended_ceph import PretendedCeph
@@ -141,7 +140,7 @@ async def test_a_user_who_may_not_ask_about_the_purge_is_told_at_once(ceph: Pret
     assert "EACCES" in left.problems[0]
 
 
-def test_the_variable_of_the_job_names_the_file_system_to_the_program(
+def test_the_program_waits_for_the_purge_of_the_file_system_it_is_given(
     ceph: PretendedCeph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put_file_system(ceph, purging=1000)
@@ -149,13 +148,13 @@ def test_the_variable_of_the_job_names_the_file_system_to_the_program(
     assert defaults is not None
     monkeypatch.setitem(defaults, "purge_seconds", 0.0)
     log = tmp_path / "termination-log"
-    arguments = [*ARGUMENTS, f"--termination-log={log}"]
-    result = CliRunner().invoke(main, arguments, env={FILE_SYSTEM_VARIABLE: "files"})
+    arguments = [*ARGUMENTS, "--file-system=files", f"--termination-log={log}"]
+    result = CliRunner().invoke(main, arguments)
     assert result.exit_code == EXIT_PURGING
     assert log.read_text() == "Ceph has yet to purge 1000 deleted volumes of file system files"
 
 
-def test_the_program_asks_about_no_purge_without_the_variable(ceph: PretendedCeph) -> None:
+def test_the_program_asks_about_no_purge_without_a_file_system(ceph: PretendedCeph) -> None:
     put_file_system(ceph, purging=1000)
     result = CliRunner().invoke(main, ARGUMENTS)
     assert result.exit_code == 0, result.output

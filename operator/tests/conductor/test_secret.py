@@ -34,7 +34,3 @@ def test_a_secret_has_a_token_for_each_client_and_none_for_all() -> None:
     assert TOKEN_FILE not in secret
     assert len(set(secret.values())) == len(secret)
     assert sum(map(len, make_secret(1000).values())) < 2**19
-
-
-def test_the_secret_of_a_run_of_an_earlier_version_has_one_token() -> None:
-    assert make_secret(None).keys() == {"tls.crt", "tls.key", "token"}

@@ -117,9 +117,3 @@ def plannable(part: Any) -> bool:
     except SpecError:
         return False
     return True
-
-
-def test_the_operator_does_not_handle_suites_yet() -> None:
-    names = [path.name for path in (HACK.parent / "charts" / "plimsoll" / "templates" / "crds").glob("*.yaml")]
-    assert RUN.file_name in names
-    assert (SUITE.file_name in names) == SUITE.is_handled

@@ -14,8 +14,9 @@ from plimsoll.kube.errors import ApiError, ForbiddenError, TransientError
 from plimsoll.lifecycle.naming import LABEL_RUN_UID
 from plimsoll.lifecycle.queue import entry_of
 from plimsoll.metrics.exposition import STEP_ERRORS, UNEXPECTED
-from plimsoll.operator import loop, watches
+from plimsoll.operator import loop as reconciler
 from plimsoll.operator import runs as steps
+from plimsoll.operator import watches
 from plimsoll.operator import watches as handlers
 from plimsoll.operator.loop import TakenError
 from support.fake_kube import failing
@@ -69,6 +70,11 @@ class Daemon:
         """Return a sample of the operator's instruments; 0 if there is none."""
         registry = self.context.instruments.registry
         return registry.get_sample_value(f"plimsoll_operator_{name}", labels) or 0.0
+
+    @property
+    def looks(self) -> float:
+        """How often the daemon has looked at the run."""
+        return self.counted("step_duration_seconds_count", step="observe")
 
     def drive(self) -> asyncio.Task[None]:
         return asyncio.create_task(drive(**self.arguments, stopped=self.stopped))
@@ -161,7 +167,7 @@ async def test_looks_that_fail_are_counted_by_reason(daemon: Daemon, monkeypatch
 
 def test_every_error_of_the_api_has_a_series_from_the_start() -> None:
     public = {error for error in _descendants(ApiError) if not error.__name__.startswith("_")}
-    assert {loop._class_of(error("asked", "why")) for error in public - {TakenError}} == {
+    assert {reconciler._class_of(error("asked", "why")) for error in public - {TakenError}} == {
         reason for reason in STEP_ERRORS if reason not in {UNEXPECTED, "Taken"}
     }
 
@@ -236,6 +242,40 @@ async def test_what_the_api_refuses_is_said_and_told_until_it_is_done(daemon: Da
     await task
 
 
+async def test_events_after_a_look_without_actions_lead_to_one_look(daemon: Daemon) -> None:
+    daemon.cluster.faults.no_volumes = True
+    task = daemon.drive()
+    await daemon.turn(10)
+    daemon.context.runs.rest_seconds = 0.2
+    loop, looks = asyncio.get_running_loop(), daemon.looks
+    began = loop.time()
+    while daemon.looks < looks + 2:
+        daemon.records.wake(daemon.uid)
+        await asyncio.sleep(0.001)
+    assert loop.time() - began > 0.19
+    daemon.stopped.stop()
+    await task
+
+
+async def test_a_look_that_acted_is_followed_at_once(daemon: Daemon) -> None:
+    daemon.context.runs.rest_seconds = 60.0
+    task = daemon.drive()
+    await daemon.turn(6)
+    assert daemon.cluster.kube.objects("Pod")
+    daemon.stopped.stop()
+    await task
+
+
+async def test_a_look_that_acted_and_changed_the_status_is_verified_without_an_event(daemon: Daemon) -> None:
+    daemon.context.runs.verify_seconds = 0.001
+    task = daemon.drive()
+    while not daemon.cluster.kube.objects("Job"):
+        await asyncio.sleep(0.001)
+        daemon.cluster.step()
+    daemon.stopped.stop()
+    await task
+
+
 async def test_changes_wake_the_daemon(daemon: Daemon) -> None:
     wake = daemon.records[daemon.uid].wakeup
     await child_changed(**pod_of(daemon.uid), memo=daemon.memo)
@@ -296,6 +336,17 @@ async def test_a_deletion_returns_when_all_is_gone_that_costs_anything(
     }
     assert left == {"BenchmarkResult", "ConfigMap", "Secret"}
     assert not made.records
+
+
+async def test_a_deletion_waits_for_the_look_under_way(made: Daemon, working: list[asyncio.Task[None]]) -> None:
+    requests = list(made.cluster.kube.requests)
+    async with made.records[made.uid].lock:
+        deletion = asyncio.create_task(remove(**made.arguments))
+        await asyncio.sleep(0.02)
+        assert made.cluster.kube.requests == requests
+    work(made, working)
+    await deletion
+    assert made.cluster.kube.requests != requests
 
 
 async def test_a_deletion_that_is_not_done_in_time_says_what_it_waits_for_and_goes_on(made: Daemon) -> None:

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.render.teardown import FILE_SYSTEM_VARIABLE
 from support.on_rook import FILE_SYSTEM, SHARED, create, outside
 from support.pretend_cluster import Document
 from support.pretend_world import PretendWorld
@@ -31,15 +30,14 @@ def until_volumes_are_left(world: PretendWorld) -> str:
     return uid
 
 
-def put_job(world: PretendWorld, uid: str, *, complete: bool, waits: bool = False) -> Document:
-    """Create a teardown Job that has ended, by default as a version did that does not wait for the purge."""
+def put_job(world: PretendWorld, uid: str, *, complete: bool) -> Document:
+    """Create a teardown Job that has ended."""
     record = world.cluster.find("ConfigMap", naming.teardown(uid))
     assert record is not None
     metadata = {name: record["metadata"][name] for name in ("name", "namespace", "labels")}
-    environment = [{"name": FILE_SYSTEM_VARIABLE, "value": "f"}] if waits else []
     template = {
         "metadata": {"labels": metadata["labels"]},
-        "spec": {"containers": [{"name": "teardown", "args": ["teardown", f"--uid={uid}"], "env": environment}]},
+        "spec": {"containers": [{"name": "teardown", "args": ["teardown", f"--uid={uid}"]}]},
     }
     ended = {"type": "Complete" if complete else "Failed", "status": "True"}
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": template}}
@@ -109,13 +107,11 @@ def test_a_job_at_work_for_long_may_be_waiting_for_the_purge(world: PretendWorld
     assert "check whether Ceph is still purging deleted volumes" in cleaned_up(world, uid)["message"]
 
 
-@pytest.mark.parametrize(("complete", "waits"), [(True, False), (False, False), (True, True)])
-def test_a_job_from_before_the_volumes_were_deleted_is_repeated(
-    world: PretendWorld, *, complete: bool, waits: bool
-) -> None:
+@pytest.mark.parametrize("complete", [True, False])
+def test_a_job_from_before_the_volumes_were_deleted_is_repeated(world: PretendWorld, *, complete: bool) -> None:
     """Others may have got a volume of the run's StorageClass after the Job was complete."""
     uid = until_volumes_are_left(world)
-    earlier = put_job(world, uid, complete=complete, waits=waits)
+    earlier = put_job(world, uid, complete=complete)
     world.until(lambda: job_of(world, uid) is None)
     assert "PersistentVolume" in cleaned_up(world, uid)["message"]
     world.rook.knobs.slow_volumes = False
@@ -127,21 +123,7 @@ def test_a_job_from_before_the_volumes_were_deleted_is_repeated(
     assert outside(world, uid) == set()
 
 
-def test_a_job_that_does_not_wait_is_repeated_even_if_the_volumes_are_gone(world: PretendWorld) -> None:
-    """They may go while the operator is being replaced."""
-    uid = until_volumes_are_left(world)
-    earlier = put_job(world, uid, complete=True)
-    world.rook.knobs.slow_volumes = False
-    world.rook.step()
-    assert not world.cluster.kube.objects("PersistentVolume")
-    world.until(
-        lambda: (job := job_of(world, uid)) is not None and job["metadata"]["uid"] != earlier["metadata"]["uid"]
-    )
-    world.until_settled(uid)
-    assert outside(world, uid) == set()
-
-
-def test_a_job_that_waits_is_not_repeated(world: PretendWorld) -> None:
+def test_a_job_is_not_repeated(world: PretendWorld) -> None:
     uid = create(world, rook=FILE_SYSTEM, volume=SHARED)
     world.until_settled(uid)
     asked = [one for one in world.cluster.kube.requests if one.startswith("create Job") and naming.teardown(uid) in one]
@@ -195,11 +177,10 @@ def test_a_strangers_claim_does_not_end_with_talk_of_a_pool(world: PretendWorld)
     assert outside(world, uid) == set()
 
 
-def test_the_job_names_the_file_system_by_a_variable_that_earlier_images_ignore(world: PretendWorld) -> None:
+def test_the_job_names_the_file_system(world: PretendWorld) -> None:
     uid = create(world, rook=FILE_SYSTEM, volume=SHARED)
     world.until(lambda: job_of(world, uid) is not None)
     job, (found,) = job_of(world, uid), world.cluster.of_run("CephFilesystem", uid)
     assert job is not None
     (container,) = job["spec"]["template"]["spec"]["containers"]
-    assert {"name": FILE_SYSTEM_VARIABLE, "value": found["metadata"]["name"]} in container["env"]
-    assert not [text for text in container["args"] if "file-system" in text]
+    assert f"--file-system={found['metadata']['name']}" in container["args"]

@@ -83,7 +83,6 @@ def run_named(name: str) -> tuple[Run, Plan]:
     run = run_of(document)
     assert run.document is not None
     plan = make_plan(run.document, seed=1, runner_image=SETTINGS.runner_image)
-    plan = plan.model_copy(update={"client_tokens": True, "agent_assignments": True, "early_conductor": True})
     return run, plan
 
 
@@ -168,15 +167,6 @@ def test_every_process_of_a_client_has_the_token_of_its_number() -> None:
         return str(session["items"][1]["key"])
 
     assert [token(0, 0), token(0, 3), token(2, 0)] == ["token-0", "token-0", "token-2"]
-
-
-def test_pods_of_a_run_that_an_earlier_version_began_find_what_is_in_its_secret() -> None:
-    run, plan = run_named("filesystem")
-    earlier = plan.model_copy(update={"client_tokens": False})
-    for job in (client.job(run, earlier, SETTINGS, client=1, attempt=2), conductor.job(run, earlier, SETTINGS)):
-        (session,) = [one["secret"] for one in job["spec"]["template"]["spec"]["volumes"] if "secret" in one]
-        assert {item["key"] for item in session["items"]} <= make_secret(None).keys()
-        assert "token" in {item["path"] for item in session["items"]}
 
 
 def test_all_that_pods_mount_of_the_session_secret_is_in_it() -> None:

@@ -1,12 +1,6 @@
 """Runs that another version of the operator began: what this one cannot read does not end them."""
 
-from typing import Any
-
-import pytest
-
-from plimsoll.lifecycle import naming, provisioning
-from plimsoll.lifecycle.provisioning import freeze
-from plimsoll.plan.document import Plan
+from plimsoll.lifecycle import naming
 from support.pretend_cluster import Document
 from support.pretend_world import PretendWorld
 
@@ -71,63 +65,6 @@ def test_results_that_cannot_be_read_are_waited_for(world: PretendWorld) -> None
     assert world.conditions(uid)["Succeeded"]["status"] == "Unknown"
     world.cluster.set_status(result, verdict=known)
     assert world.until_ended(uid)["status"] == "True"
-
-
-def test_a_run_that_was_planned_when_there_was_one_token_for_all_clients_gets_and_mounts_that(
-    world: PretendWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def earlier(*arguments: Any) -> Any:
-        plan = freeze(*arguments)
-        return plan.model_copy(update={"client_tokens": False}) if isinstance(plan, Plan) else plan
-
-    with monkeypatch.context() as patched:
-        patched.setattr(provisioning, "freeze", earlier)
-        world.create("a")
-        world.until(lambda: world.cluster.find("ConfigMap", "a-plan"))
-    assert mounted_tokens(world) == {"token"}
-
-
-def test_agents_of_a_run_that_was_planned_before_the_assignment_document_get_options(
-    world: PretendWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def earlier(*arguments: Any) -> Any:
-        plan = freeze(*arguments)
-        return plan.model_copy(update={"agent_assignments": False}) if isinstance(plan, Plan) else plan
-
-    with monkeypatch.context() as patched:
-        patched.setattr(provisioning, "freeze", earlier)
-        world.create("a")
-        world.until(lambda: world.cluster.find("ConfigMap", "a-plan"))
-    for number, arguments in enumerate(agents_arguments(world)):
-        assert f"--client={number}" in arguments
-        assert not any("assignment" in argument for argument in arguments)
-
-
-def test_the_conductor_of_a_run_that_an_earlier_version_planned_starts_after_its_clients(
-    world: PretendWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def earlier(*arguments: Any) -> Any:
-        plan = freeze(*arguments)
-        return plan.model_copy(update={"early_conductor": False}) if isinstance(plan, Plan) else plan
-
-    with monkeypatch.context() as patched:
-        patched.setattr(provisioning, "freeze", earlier)
-        uid = world.create("a")
-        world.until(lambda: world.cluster.find("ConfigMap", "a-plan"))
-    world.cluster.faults.silent = {1}
-    for _ in range(5):
-        world.round()
-    assert world.cluster.find("Job", "a-conductor") is None
-    world.cluster.faults.silent = set()
-    assert world.until_ended(uid)["status"] == "True"
-
-
-def test_an_earlier_conductor_can_read_the_state_that_the_operator_creates(world: PretendWorld) -> None:
-    world.create("a")
-    world.until(lambda: world.cluster.find("ConfigMap", "a-state"))
-    state = world.cluster.find("ConfigMap", "a-state")
-    assert state is not None
-    assert "gathered" not in state["data"]["state.json"]
 
 
 def test_agents_get_an_assignment_document(world: PretendWorld) -> None:

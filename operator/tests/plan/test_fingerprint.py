@@ -103,7 +103,7 @@ def test_preconditioning_is_identity() -> None:
     ]
 
 
-def test_a_new_data_set_for_each_trial_is_identity_and_none_leaves_the_digest_as_it_was() -> None:
+def test_a_new_data_set_for_each_trial_is_identity() -> None:
     other = taken(prepare=Prepare(settle_seconds=2, per_trial="NewDataSet"))
     assert [(found.key, found.baseline, found.candidate) for found in differences(BASE, other)] == [
         ("prepare.perTrial", None, "NewDataSet")

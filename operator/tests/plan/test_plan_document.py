@@ -9,9 +9,8 @@ import pytest
 
 from plimsoll.api.errors import SpecError
 from plimsoll.api.run import MAX_REPETITIONS, BenchmarkRun, load_run
-from plimsoll.plan.document import MAX_POINTS, Plan, Point, load_plan
+from plimsoll.plan.document import MAX_POINTS, Plan, load_plan
 from plimsoll.plan.expand import make_plan
-from plimsoll.tools.fio.parameters import FioParameters
 
 MakeRun = Callable[..., BenchmarkRun]
 
@@ -34,27 +33,6 @@ def test_plan_of_the_quickstart_is_unchanged() -> None:
 
 def test_frozen_plan_is_read() -> None:
     assert load_plan(GOLDEN.read_text()) == quickstart()
-
-
-def test_plan_from_before_a_field_was_added_is_read() -> None:
-    later = ("networkBytesPerSecond", "environment", "ceph", "clientTokens", "agentAssignments", "earlyConductor")
-    older = changed(**dict.fromkeys(later, ...))
-    assert load_plan(older) == quickstart()
-    document = json.loads(GOLDEN.read_text())
-    del document["volume"]["rbdCache"], document["volume"]["sharing"], document["gates"]["acceptedHealthChecks"]
-    del document["prepare"]["perTrial"]
-    for point in document["points"]:
-        del point["sharesFile"], point["readsNextClient"], point["line"]
-    assert load_plan(json.dumps(document)) == quickstart()
-    for point in document["points"]:
-        del point["parameters"]["until"], point["parameters"]["files"], point["parameters"]["readBack"]
-        del point["parameters"]["arrivals"]
-    older_points = load_plan(json.dumps(document)).points
-    assert [read(point) for point in older_points] == [read(point) for point in quickstart().points]
-
-
-def read(point: Point) -> FioParameters:
-    return FioParameters.model_validate(point.parameters)
 
 
 def test_largest_plan_round_trips_and_fits_into_a_config_map(make_run: MakeRun) -> None:

@@ -41,13 +41,6 @@ def test_servers_are_numbered_after_the_clients_and_have_no_volume() -> None:
     assert load_plan(plan.model_dump_json()) == plan
 
 
-def test_a_plan_of_an_earlier_version_has_no_servers() -> None:
-    document = pairs_plan(servers=None).model_dump(mode="json")
-    del document["servers"]
-    plan = load_plan(pairs_plan(servers=None).model_validate(document).model_dump_json())
-    assert (plan.servers, plan.members) == (None, 2)
-
-
 @pytest.mark.parametrize(
     ("pairing", "servers", "rounds"),
     [("EachPair", 2, 6), ("EachPair", 0, 6), ("OneToAll", 2, 3), ("AllAtOnce", 2, 1)],

@@ -226,5 +226,5 @@ def test_the_order_of_objectives_does_not_matter() -> None:
     assert first.identity_sha256 == identity_and_context({**RATE, "objectives": both[::-1]}).identity_sha256
 
 
-def test_a_point_without_a_search_is_identified_as_before() -> None:
+def test_a_point_without_a_search_is_identified_without_one() -> None:
     assert not {"line", "search"} & {*identity_and_context(None).identity, *identity_and_context(None).context}

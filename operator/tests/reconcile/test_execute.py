@@ -26,7 +26,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(errors, "_FIRST_PAUSE_SECONDS", 0.001)
 
 
-def make_secret(clients: int | None) -> Mapping[str, bytes]:
+def make_secret(clients: int) -> Mapping[str, bytes]:
     return {"token": f"secret of {clients}".encode()}
 
 

@@ -99,7 +99,6 @@ def ceph_run(name: str, *workloads: Mapping[str, Any]) -> CephRun:
     run = run_of({"apiVersion": "plimsoll.dev/v1alpha1", "kind": "BenchmarkRun", "metadata": metadata, "spec": spec})
     assert run.document is not None, run.spec_problem
     plan = make_plan(run.document, seed=1, runner_image=SETTINGS.runner_image)
-    plan = plan.model_copy(update={"client_tokens": True, "agent_assignments": True, "early_conductor": True})
     assert plan.ceph is not None
     return CephRun(run=run, plan=plan, target=plan.ceph)
 

@@ -186,12 +186,12 @@ class _Desk:
             self._begin(ledger, key)
 
     def _gathering_seconds(self) -> int:
-        timeouts, waits_for_pods = self.plan.timeouts, self.plan.early_conductor and not self._gathered()
-        return timeouts.ready_seconds + (timeouts.provision_seconds if waits_for_pods else 0)
+        timeouts = self.plan.timeouts
+        return timeouts.ready_seconds + (0 if self._gathered() else timeouts.provision_seconds)
 
     def _gathered(self) -> str:
         """Return the Job whose clients have all registered, or register now; empty if some have not."""
-        job = str(self._pod["metadata"]["ownerReferences"][0]["uid"]) if self.plan.early_conductor else ""
+        job = str(self._pod["metadata"]["ownerReferences"][0]["uid"])
         return job if self.state.gathered == job or not self._missing() else ""
 
     def _begin(self, ledger: Ledger, key: TrialKey) -> None:

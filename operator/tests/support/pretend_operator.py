@@ -18,7 +18,7 @@ from plimsoll.lifecycle.step import step
 from plimsoll.metrics.exposition import Instruments
 from plimsoll.operator.runs import RunReconciler, RunSteps
 from plimsoll.operator.watches import Context, post, suite_reconciler
-from plimsoll.protocol.assignment import TOKEN_FILE, token_name
+from plimsoll.protocol.assignment import token_name
 from support.pretend_cluster import Document, PretendCluster, is_going
 
 FINALIZER = "plimsoll.dev/teardown"
@@ -46,10 +46,9 @@ class Stopper:
         self._event.set()
 
 
-def no_secret(clients: int | None) -> Mapping[str, bytes]:
+def no_secret(clients: int) -> Mapping[str, bytes]:
     """Return the tokens of a session secret that cost nothing to make."""
-    names = [TOKEN_FILE] if clients is None else [token_name(client) for client in range(clients)]
-    return dict.fromkeys(names, b"t")
+    return dict.fromkeys(map(token_name, range(clients)), b"t")
 
 
 def context_of(cluster: PretendCluster, queue: Callable[[], Iterable[Entry]] = tuple, **pace: float) -> Context:

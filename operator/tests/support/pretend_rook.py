@@ -17,7 +17,6 @@ from typing import Any
 from plimsoll.api.status import format_time
 from plimsoll.ceph.pools import EXIT_PURGING
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.render.teardown import FILE_SYSTEM_VARIABLE
 from plimsoll.plan.document import image_prefix
 from support.copies import copy_of
 from support.pretend_cluster import KUBELET, Document, PretendCluster, is_going, label, phase
@@ -295,8 +294,7 @@ class PretendRook:
         assert uid == label(pod, naming.LABEL_RUN_UID)
         self.notes[pool].discard(uid)
         self.images[pool] = {image for image in self.images[pool] if not image.startswith(image_prefix(uid))}
-        variables = {one["name"]: one["value"] for one in pod["spec"]["containers"][0]["env"]}
-        if name := variables.get(FILE_SYSTEM_VARIABLE):
+        if name := arguments.get("--file-system"):
             if self.knobs.purging:
                 self.cluster.end(pod, EXIT_PURGING, self.knobs.purging)
                 return

@@ -11,7 +11,6 @@ Source: Linux 6.18, block/blk-throttle.c (`tg_within_iops_limit`; `throtl_trim_s
 change of February 2025). Kernels without that change keep nothing, and some have slices of 20 ms for SSDs.
 """
 
-import math
 import random
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -71,16 +70,6 @@ class Throttle:
             middle = (low + high) / 2
             low, high = (middle, high) if self.share_met(middle, trials) > 1 / 2 else (low, middle)
         return middle
-
-    def percentiles(self, load: float, percent: float, trials: int = 100) -> Sequence[float]:
-        """Return a percentile of the wait in simulated trials at a load, in seconds: the 5th, 50th and 95th of 100."""
-        found = sorted(self._percentile(load, percent, _chance(number)) for number in range(trials))
-        return [found[round(part * (trials - 1))] for part in (0.05, 0.5, 0.95)]
-
-    def _percentile(self, load: float, percent: float, chance: random.Random) -> float:
-        arrivals = poisson(load, self.ramp + self.runtime, chance)
-        waits = sorted(self.waits(arrivals)[bisect_right(arrivals, self.ramp) :])
-        return waits[math.ceil(len(waits) * percent / 100) - 1]
 
     def waits(self, arrivals: Sequence[float]) -> list[float]:
         """Return how many seconds each operation waits; arrivals are seconds after the first slice began."""

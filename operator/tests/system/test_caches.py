@@ -4,7 +4,6 @@ The run measures a file system in an image, whose file is on a disk of its own. 
 before it measures; the page cache of the image is below that, where only `prepare.dropCaches` reaches it.
 """
 
-import json
 import os
 import subprocess
 from collections.abc import Iterator
@@ -15,7 +14,6 @@ import pytest
 
 from plimsoll.api.names import Outcome
 from plimsoll.api.result import Trial
-from plimsoll.conductor.sink import RESULTS_DIRECTORY
 from plimsoll.measure.summary import counted
 from support.local_run import LocalRun, make_spec
 from support.own_disk import mounted_disk, mounted_image
@@ -84,17 +82,3 @@ def test_a_run_that_drops_caches_reads_its_data_from_the_disk_in_every_trial(
         (node,) = trial.caches.nodes
         assert node.node == os.uname().nodename
         assert node.before_bytes - node.after_bytes > cold.data_set_bytes, "the data set is among what was dropped"
-    assert_refused_after_warm_trials(tmp_path, fio)
-
-
-def assert_refused_after_warm_trials(directory: Path, fio: str) -> None:
-    """Check that a run of a version that ignored `dropCaches` is not continued."""
-    for file in (directory / "results" / RESULTS_DIRECTORY).glob("*.json"):
-        document = json.loads(file.read_text())
-        for trial in document["status"]["trials"]:
-            trial.pop("caches", None)
-        file.write_text(json.dumps(document))
-    with LocalRun(directory, fio, None, "--resume") as resumed:
-        code, _, err = resumed.finish()
-    assert code == 1
-    assert "measured with warm caches" in err

@@ -48,8 +48,6 @@ class CustomResource:
         initial_status: default of a new object's status.
         columns: columns in order.
         rules: rules for the whole object.
-        is_handled: whether the operator handles such objects. The definition of a kind that it does not handle is
-            neither installed nor documented: nothing would happen to its objects.
 
     """
 
@@ -61,7 +59,6 @@ class CustomResource:
     initial_status: Mapping[str, JsonValue] = field(default_factory=dict)
     columns: tuple[PrinterColumn, ...]
     rules: tuple[Rule, ...]
-    is_handled: bool = True
 
     @property
     def plural(self) -> str:

@@ -1,7 +1,7 @@
 """Reads YAML text as plain JSON values, without YAML's surprises.
 
 Mistakes that YAML silently accepts are errors with their line: a duplicate key, `010` for eight, a key that is not
-text. The size, the depth and the expansion of aliases are limited.
+text.
 """
 
 import re
@@ -17,9 +17,6 @@ from plimsoll.api.errors import Problem, SpecError
 
 MAX_TEXT_BYTES = 256 * 2**10
 """Far above any real manifest; a larger one takes seconds to read."""
-MAX_DEPTH = 32
-MAX_VALUES = 20_000
-"""Scalars, lists and mappings together, with expanded aliases."""
 
 _WHOLE = re.compile(r"[-+]?(0|[1-9][0-9]{0,18})")
 _FRACTION = re.compile(r"[-+]?[0-9]{0,19}\.[0-9]{0,19}([eE][-+][0-9]{1,2})?")
@@ -40,21 +37,12 @@ class _Mark(Protocol):
 class _Loader(yaml.SafeLoader):
     """Accepts only values that JSON can represent."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self._depth = 0
-
     def compose_node(self, parent: Node | None, index: int) -> Node | None:
         event: Event = self.peek_event()  # type: ignore[no-untyped-call] # not in the stubs
         tag = getattr(event, "tag", None)
         if tag not in _NO_TAG:
             raise _error(f"tag {tag} is not supported; remove it", event.start_mark)
-        if self._depth == MAX_DEPTH:
-            raise _error(f"is nested more than {MAX_DEPTH} levels deep", event.start_mark)
-        self._depth += 1
-        node: Node | None = super().compose_node(parent, index)
-        self._depth -= 1
-        return node
+        return super().compose_node(parent, index)
 
     def compose_mapping_node(self, anchor: dict[str, Node]) -> MappingNode:
         """Check the keys before merge keys (`<<`), which may be overridden, are resolved."""
@@ -120,6 +108,8 @@ def read_manifest(text: str) -> JsonValue:
     except yaml.YAMLError as error:
         reason = str(error).partition("\n")[0]
         raise _error(f"is not YAML: {reason}") from error
+    except RecursionError:
+        raise _error("is nested too deeply; is it the right file?") from None
 
 
 def _read(text: str) -> JsonValue:
@@ -130,8 +120,6 @@ def _read(text: str) -> JsonValue:
             raise _error("is a second document; write each document to its own file", nodes[1].start_mark)
         if not nodes:
             return None
-        if _values(nodes[0], {}) > MAX_VALUES:
-            raise _error(f"has more than {MAX_VALUES} values with expanded aliases; is it the right file?")
         document: JsonValue = loader.construct_document(nodes[0])
         return document
     finally:
@@ -143,17 +131,6 @@ def _documents(loader: _Loader) -> Iterator[Node]:
         node = loader.get_node()
         if node is not None:
             yield node
-
-
-def _values(node: Node, known: dict[int, int]) -> int:
-    """Return the number of values that a node expands to; each node is visited once."""
-    if isinstance(node, ScalarNode):
-        return 1
-    if id(node) not in known:
-        known[id(node)] = MAX_VALUES + 1  # for a node that contains itself
-        parts = [part for pair in node.value for part in pair] if isinstance(node, MappingNode) else node.value
-        known[id(node)] = 1 + sum(_values(part, known) for part in parts)
-    return known[id(node)]
 
 
 def _error(remedy: str, mark: _Mark | None = None) -> SpecError:

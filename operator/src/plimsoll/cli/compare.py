@@ -211,7 +211,6 @@ EXIT_OF = {Conclusion.NO_REGRESSION: 0, Conclusion.REGRESSION: 3, Conclusion.INC
     is_flag=True,
     help="Compare runs with different specifications, and match points by name even if their parameters differ.",
 )
-@click.option("--unlike", is_flag=True, hidden=True, deprecated="use --allow-different")
 @output_option(TABLE, JSON, YAML, CSV)
 @cluster_options
 def command(
@@ -223,7 +222,6 @@ def command(
     gates: tuple[str, ...],
     same: tuple[str, ...],
     allow_different: bool,
-    unlike: bool,
     output: str,
 ) -> None:
     """Compare two runs: whether CANDIDATE is worse than BASELINE, and how certain that is.
@@ -235,7 +233,6 @@ def command(
     Exits with 0 if no gating metric is worse by more than its threshold, 3 if one is (a regression), 4 if there is not
     enough evidence (inconclusive), 1 if the runs cannot be compared, 2 for a usage error.
     """
-    allow_different = allow_different or unlike
     rule = rule_of(threshold_rate, threshold_latency, gates)
     ours, theirs = _one_run(baseline), _one_run(candidate)
     if runs_of(ours) == runs_of(theirs):

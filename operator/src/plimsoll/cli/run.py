@@ -16,7 +16,7 @@ import click
 from rich.console import Console
 
 from plimsoll.api.errors import SpecError
-from plimsoll.api.names import Outcome, RunPhase, Verdict
+from plimsoll.api.names import RunPhase, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.status import RunState, TrialKey
@@ -266,40 +266,10 @@ def resumed_plan(file: Path, run: BenchmarkRun, results: Path) -> Plan:
         message = f"{results} contains no run to resume: {error}"
         raise click.ClickException(message) from error
     now = freeze(file, run, plan.seed).model_copy(update={"run": plan.run, "runner_image": plan.runner_image})
-    if not _is_same(now, plan):
+    if now != plan:
         message = f"{file} has changed since the run in {results} started; restore it, or choose another --output"
         raise click.ClickException(message)
-    if plan.prepare.drop_caches and _has_warm_trials(results):
-        message = (
-            f"the trials in {results} were measured with warm caches, by a version that ignored prepare.dropCaches; "
-            "choose another --output"
-        )
-        raise click.ClickException(message)
     return plan
-
-
-def _has_warm_trials(results: Path) -> bool:
-    trials = (trial for result in read_results(results) for trial in result.status.trials)
-    return any(trial.outcome is Outcome.MEASURED and trial.caches is None for trial in trials)
-
-
-def _is_same(now: Plan, plan: Plan) -> bool:
-    try:
-        return _with_all_parameters(now) == _with_all_parameters(plan)
-    except (KeyError, ValueError):
-        # A tool or a parameter of another version.
-        return False
-
-
-def _with_all_parameters(plan: Plan) -> Plan:
-    """Return a plan with the defaults of parameters that its version did not have yet."""
-    points = tuple(
-        point.model_copy(
-            update={"parameters": TOOLS[point.tool].parameters.model_validate(point.parameters).model_dump(mode="json")}
-        )
-        for point in plan.points
-    )
-    return plan.model_copy(update={"points": points})
 
 
 @click.command()

@@ -17,19 +17,18 @@ from plimsoll.protocol.assignment import (
 _TOKEN_BYTES = 32
 
 
-def make_secret(clients: int | None) -> Mapping[str, bytes]:
-    """Return a new session secret: contents by file name, with a token for each client.
-
-    Without a number of clients, one token serves all, as programs of earlier versions expect.
-    """
+def make_secret(clients: int) -> Mapping[str, bytes]:
+    """Return a new session secret: contents by file name, with a token for each client."""
     # Imported here because a conductor, whose secret already exists, does not need its library.
     from plimsoll.conductor.certificate import new_certificate  # noqa: PLC0415
 
     certificate, key = new_certificate()
+    token_key = secrets.token_urlsafe(_TOKEN_BYTES).encode()
     return {
         CERTIFICATE_FILE: certificate,
         KEY_FILE: key,
-        **_tokens(secrets.token_urlsafe(_TOKEN_BYTES).encode(), clients),
+        TOKEN_KEY_FILE: token_key,
+        **{token_name(client): client_token(token_key, client).encode() for client in range(clients)},
     }
 
 
@@ -62,9 +61,3 @@ def server_context(directory: Path) -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.load_cert_chain(directory / CERTIFICATE_FILE, directory / KEY_FILE)
     return context
-
-
-def _tokens(key: bytes, clients: int | None) -> Mapping[str, bytes]:
-    if clients is None:
-        return {TOKEN_FILE: key}
-    return {TOKEN_KEY_FILE: key, **{token_name(n): client_token(key, n).encode() for n in range(clients)}}

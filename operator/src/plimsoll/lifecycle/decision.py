@@ -27,12 +27,12 @@ class CreateSecret:
     """Create the session secret with new keys and the metadata of `obj`; keep one that exists.
 
     Attributes:
-        clients: how many clients get their own token; None for one token for all.
+        clients: how many clients get a token.
 
     """
 
     obj: Object
-    clients: int | None
+    clients: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

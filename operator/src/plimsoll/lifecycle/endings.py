@@ -114,7 +114,7 @@ def _conductor_timeout(run: Run, plan: Plan, seen: Observed, now: datetime) -> E
         return Ending.failure(Reason.CONDUCTOR_FAILED, f"{job.failure} {exits}".strip())
     fact, limit = waiting.conductor_fact(seen), plan.timeouts.ready_seconds
     absent = min(age_seconds(waiting.conductor_absent_since(run, seen), now), waiting.waited_seconds(run, now))
-    if waiting.is_gathering(plan, seen):
+    if waiting.is_gathering(seen):
         # It was created beside the clients' pods, and has nothing to do before they run.
         absent = min(absent, age_seconds(waiting.pods_run_since(plan, seen), now))
     if fact is None or absent <= limit:
@@ -136,7 +136,7 @@ def _clients_lost(plan: Plan, seen: Observed, settings: Settings) -> Ending | No
 def _registration_timeout(plan: Plan, seen: Observed, now: datetime) -> Ending | None:
     """Return the end of a run whose clients run but do not register: the conductor does not know when they started."""
     since, limit = waiting.pods_run_since(plan, seen), plan.timeouts.ready_seconds
-    if since is None or seen.state is None or not (waiting.is_gathering(plan, seen) and seen.conductor_in_charge):
+    if since is None or seen.state is None or not (waiting.is_gathering(seen) and seen.conductor_in_charge):
         return None
     missing, conductor = seen.state.missing, [pod.changed for pod in seen.conductor_pods if pod.changed]
     if not missing or age_seconds(max([since, *conductor]), now) <= limit:

@@ -332,6 +332,5 @@ def _plan_damage(run: Run, seen: Observed) -> str:
 
 
 def is_own_plan(run: Run, seen: Observed) -> bool:
-    """Whether the operator created the plan. It records the digest first; older versions recorded none."""
-    recorded = run.status.get("planSha256")
-    return recorded == seen.plan_sha256 if recorded else run.start_time is not None
+    """Whether the operator created the plan, whose digest it records first."""
+    return run.status.get("planSha256") == seen.plan_sha256

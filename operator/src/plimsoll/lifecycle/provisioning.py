@@ -19,7 +19,7 @@ from plimsoll.lifecycle.run import Platform, Run
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.storage.registry import provider_of
 from plimsoll.lifecycle.storage.seam import Storage
-from plimsoll.lifecycle.waiting import all_pods_are_scheduled, all_pods_run
+from plimsoll.lifecycle.waiting import all_pods_are_scheduled
 from plimsoll.plan.document import ControlPlane, Plan
 from plimsoll.plan.expand import check_fits_deadline, make_plan
 from plimsoll.plan.sweep import run_seed
@@ -43,12 +43,10 @@ def missing_objects(run: Run, plan: Plan, seen: Observed, settings: Settings, st
         return
     # The operator may not list Secrets. This one is created before the first Job, so a Job proves that it exists.
     if not seen.jobs:
-        tokens = plan.members if plan.client_tokens else None
-        yield CreateSecret(obj=common.session_secret(run), clients=tokens)
+        yield CreateSecret(obj=common.session_secret(run), clients=plan.members)
     yield from _clients(run, plan, seen, settings)
     # The conductor starts while the clients' containers are being prepared, but takes no client's place on a node.
-    may_start = all_pods_are_scheduled(plan, seen) if plan.early_conductor else all_pods_run(plan, seen)
-    if may_start and naming.conductor(run.name) in seen.names("RoleBinding"):
+    if all_pods_are_scheduled(plan, seen) and naming.conductor(run.name) in seen.names("RoleBinding"):
         yield from _conductor(run, plan, seen, settings)
 
 
@@ -157,13 +155,12 @@ def freeze(run: Run, document: BenchmarkRun, platform: Platform, settings: Setti
     control_plane = _control_plane(run, plan, platform, settings)
     if isinstance(control_plane, Ending):
         return control_plane
-    # The runner image frozen with the plan supports all of these; plans of earlier versions mention none.
-    supported: dict[str, object] = {"client_tokens": True, "agent_assignments": True, "early_conductor": True}
+    helpers: dict[str, object] = {}
     if document.spec.prepare.drop_caches:
-        supported |= {"cache_helper": settings.cache_helper}
+        helpers |= {"cache_helper": settings.cache_helper}
     if control_plane is not None:
-        supported |= {"control_plane": control_plane}
-    return provider.complete_plan(plan.model_copy(update=supported), platform)
+        helpers |= {"control_plane": control_plane}
+    return provider.complete_plan(plan.model_copy(update=helpers), platform)
 
 
 def _creates_claims(tool: str) -> bool:

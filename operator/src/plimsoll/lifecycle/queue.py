@@ -120,8 +120,7 @@ def hold_of(run: Run, seen: Observed, now: datetime) -> Hold | None:
     measured = _measured_trials(seen)
     before = _recorded(run)
     if before is None or measured > before.measured_trials:
-        since = format_time(_suspended_since(run, now))
-        return Hold(seconds=0, since=since, measured_trials=measured) if run.is_suspended else None
+        return Hold(seconds=0, since=format_time(now), measured_trials=measured) if run.is_suspended else None
     if run.is_suspended and before.since is None:
         return before.model_copy(update={"since": format_time(now)})
     if run.is_suspended or not _is_back(seen):
@@ -183,13 +182,6 @@ def _recorded(run: Run) -> Hold | None:
 def _measured_trials(seen: Observed) -> int:
     """Return the number of measured trials according to the results, which users cannot write."""
     return sum(trial.outcome is Outcome.MEASURED for result in seen.results.values() for trial in result.trials)
-
-
-def _suspended_since(run: Run, now: datetime) -> datetime:
-    """Return when a run was suspended: before now if an older operator did it, which did not count the time."""
-    if not run.holds(ConditionType.SUSPENDED):
-        return now
-    return datetime.fromisoformat(run.conditions[ConditionType.SUSPENDED].last_transition_time)
 
 
 def _held_seconds(hold: Hold, now: datetime) -> int:

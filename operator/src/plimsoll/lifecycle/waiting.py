@@ -30,12 +30,12 @@ def is_provisioning(plan: Plan, seen: Observed) -> bool:
     """Whether the run still waits for volumes and pods, which may take `provisionSeconds`."""
     if seen.conductor_job is None:
         return True
-    return is_gathering(plan, seen) and not all_pods_run(plan, seen)
+    return is_gathering(seen) and not all_pods_run(plan, seen)
 
 
-def is_gathering(plan: Plan, seen: Observed) -> bool:
+def is_gathering(seen: Observed) -> bool:
     """Whether the conductor's Job exists, but not all clients have registered with a conductor of it."""
-    return plan.early_conductor and seen.conductor_job is not None and not seen.has_gathered
+    return seen.conductor_job is not None and not seen.has_gathered
 
 
 def pods_run_since(plan: Plan, seen: Observed) -> datetime | None:

@@ -88,8 +88,8 @@ CONCURRENCY = 8
 
 _RETRY_SECONDS = 20.0
 
-MakeSecret = Callable[[int | None], Mapping[str, bytes]]
-"""Return a new session secret, key -> content, with tokens for that many clients or one for all."""
+MakeSecret = Callable[[int], Mapping[str, bytes]]
+"""Return a new session secret, key -> content, with tokens for that many clients."""
 
 
 async def execute(

@@ -161,11 +161,8 @@ class Plan(Model):
         volume: the volume of each client; None if no workload uses one.
         ceph: None if the storage is not known to be Ceph.
         network_bytes_per_second: from the specification; None if absent.
-        client_tokens: whether each client has its own token; runs of earlier versions have one for all.
-        agent_assignments: whether agents receive an assignment document; those of earlier versions have only options.
         cache_helper: Service of the helpers that drop the caches of nodes; None if agents drop them, if at all.
         control_plane: None if no tool creates PVCs itself.
-        early_conductor: whether the conductor starts once all client pods have nodes; earlier versions: once they run.
         environment: known facts of the platform before the run: the cluster's version, the StorageClass.
 
     """
@@ -182,9 +179,6 @@ class Plan(Model):
     volume: Volume | None
     ceph: CephTarget | None = None
     network_bytes_per_second: int | None = None
-    client_tokens: bool = False
-    agent_assignments: bool = False
-    early_conductor: bool = False
     cache_helper: NamespacedName | None = None
     control_plane: ControlPlane | None = None
     environment: PlatformEnvironment = PlatformEnvironment()

@@ -17,7 +17,6 @@ from plimsoll import __version__
 from plimsoll.api.environment import Environment, StorageClassDescription, by_osds
 from plimsoll.api.model import Model
 from plimsoll.api.result import Fingerprint
-from plimsoll.api.storage import Volume
 from plimsoll.api.surroundings import OsdCaches
 from plimsoll.measure.compare.values import Pair
 from plimsoll.plan.document import Plan, Point, base_name, file_system_name
@@ -109,7 +108,7 @@ def _identity(plan: Plan, point: Point, environment: Environment) -> Json:
         "servers": _servers(plan, point),
         "runtimeSeconds": point.runtime_seconds,
         "rampSeconds": point.ramp_seconds,
-        "volume": _volume(plan.volume) if plan.volume else None,
+        "volume": _dumped(plan.volume) if plan.volume else None,
         "prepare": _dumped(plan.prepare, include=_PREPARE_IDENTITY),
         "dataSetBytes": environment.data_set_bytes.document() if environment.data_set_bytes else None,
         "storageClass": _nameless(plan, _storage_class(environment, identity=True)),
@@ -148,16 +147,10 @@ def _file_system(environment: Environment) -> JsonValue:
 
 
 def _servers(plan: Plan, point: Point) -> JsonValue:
-    """Return the servers of a tool that uses them; None without any, as in results of earlier versions."""
+    """Return the servers of a tool that uses them; None without any."""
     if plan.servers is None or TOOLS[point.tool].target is not TargetKind.PEER:
         return None
     return {name: value for name, value in plan.servers.model_dump(mode="json").items() if value}
-
-
-def _volume(volume: Volume) -> JsonValue:
-    """Return a volume as results of versions without shared volumes describe it, unless it is one."""
-    document: Json = volume.model_dump(mode="json", exclude=None if volume.is_shared else {"sharing"})
-    return document
 
 
 def _measured(point: Point) -> JsonValue:

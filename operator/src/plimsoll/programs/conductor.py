@@ -44,7 +44,7 @@ Conduct = Callable[[Plan, Sink, "CephCluster | None"], Coroutine[Any, Any, int]]
 @click.option("--lost-after", type=float, default=_DEFAULTS.lost_after, show_default=True, help="Seconds.")
 @click.option("--silence", type=float, default=_DEFAULTS.silence, show_default=True, help="Seconds.")
 @click.option("--epoch", help="Identity of this process; random by default.")
-@click.option("--job", default="", help="UID of its Job, if that was created beside the clients' Jobs.")
+@click.option("--job", default="", help="UID of its Job in a cluster.")
 @click.option(
     "--caches-token", type=click.Path(path_type=Path), help="File with the token for the helpers that drop caches."
 )

@@ -38,7 +38,7 @@ from plimsoll.lifecycle.observed import age_seconds, is_own_plan
 from plimsoll.lifecycle.render import ceph as render_ceph
 from plimsoll.lifecycle.render import teardown as render_teardown
 from plimsoll.lifecycle.render.common import Json
-from plimsoll.lifecycle.render.teardown import TeardownRecord, awaits_purge, keyring_secret, read_record
+from plimsoll.lifecycle.render.teardown import TeardownRecord, keyring_secret, read_record
 from plimsoll.lifecycle.storage.seam import Look, Query, Resource, View
 from plimsoll.plan.document import CephTarget, Plan, RunIdentity, ceph_target
 
@@ -66,8 +66,6 @@ class ExternalObjects:
         keyring: Secret of the teardown Job; None if it does not exist.
         network_policy: of the teardown Job; None if it does not exist.
         jobs: teardown Jobs.
-        purge_awaited: whether they wait until Ceph has purged the volumes of the run's own file system, as those of
-            earlier versions do not.
         pods: of these Jobs.
         warnings: UID of such a Job -> the newest warning about it.
 
@@ -89,7 +87,6 @@ class ExternalObjects:
     keyring: Child | None = None
     network_policy: Child | None = None
     jobs: tuple[JobFact, ...] = ()
-    purge_awaited: bool = True
     pods: tuple[PodFact, ...] = ()
     warnings: Mapping[str, str] = field(default_factory=dict)
 
@@ -147,7 +144,6 @@ def external_objects_of(
         keyring=_child(own, "Secret", naming.teardown(run.uid)),
         network_policy=_child(own, "NetworkPolicy", naming.teardown(run.uid)),
         jobs=tuple(map(job_fact, jobs)),
-        purge_awaited=all(map(awaits_purge, jobs)),
         pods=tuple(map(pod_fact, pods)),
         warnings=warnings,
     )

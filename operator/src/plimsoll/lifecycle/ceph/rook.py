@@ -281,18 +281,14 @@ class FileSystemLeftovers(Leftovers):
     def remove(self) -> Teardown | None:
         """Return the progress of deleting the volumes, and of what they leave.
 
-        A Job that did not wait for the purge, or that did before the last volume was deleted, is repeated.
+        A Job from before the last volume was deleted is repeated.
         """
         there, volumes = self.there, _volumes_fact(self.there)
+        if volumes is None:
+            return super().remove()
         # Without the copied key, another one could only fail.
-        is_outdated = there.keyring is not None and (volumes is not None or not there.purge_awaited)
-        jobs = [job.child for job in there.jobs if not job.child.deleting] if is_outdated else []
-        actions = tuple(deletion(job, foreground=True) for job in jobs)
-        if volumes is not None:
-            return Teardown(actions=actions, fact=volumes)
-        if actions:
-            return removal_step("deleting the teardown Job of an earlier version, which does not wait", *actions)
-        return super().remove()
+        jobs = [job.child for job in there.jobs if not job.child.deleting] if there.keyring is not None else []
+        return Teardown(actions=tuple(deletion(job, foreground=True) for job in jobs), fact=volumes)
 
 
 def _volumes_fact(there: ExternalObjects) -> Fact | None:

@@ -1,13 +1,12 @@
 """A client: its PVC and the Job of its agent. A server is a client without PVC, with a placement of its own."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import Clients
 from plimsoll.api.storage import Volume
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render import ceph, common, helpers
-from plimsoll.lifecycle.render.agent_options import agent_options
 from plimsoll.lifecycle.render.common import (
     NOT_EVICTED,
     RUN_AS_USER,
@@ -86,7 +85,7 @@ def job(run: Run, plan: Plan, settings: Settings, *, client: int, attempt: int) 
     labels = {**run_labels(run), naming.LABEL_COMPONENT: naming.CLIENT, **identity}
     assigned = assignment(run, plan, settings, client=client, attempt=attempt)
     template = {
-        "metadata": {"labels": labels, "annotations": _annotations(plan, assigned)},
+        "metadata": {"labels": labels, "annotations": _annotations(assigned)},
         "spec": _pod(run, plan, settings, assigned),
     }
     name = naming.client_job(run.name, client, attempt)
@@ -116,9 +115,7 @@ def assignment(run: Run, plan: Plan, settings: Settings, *, client: int, attempt
     )
 
 
-def _annotations(plan: Plan, assigned: Assignment) -> Json:
-    if not plan.agent_assignments:
-        return dict(NOT_EVICTED)
+def _annotations(assigned: Assignment) -> Json:
     return {**NOT_EVICTED, naming.ANNOTATION_ASSIGNMENT: assigned.model_dump_json(exclude_none=True)}
 
 
@@ -151,13 +148,13 @@ def _container(run: Run, plan: Plan, settings: Settings, assigned: Assignment, *
         "name": naming.CLIENT,
         "image": plan.runner_image,
         "imagePullPolicy": settings.image_pull_policy,
-        "args": ["agent", *_arguments(plan, assigned)],
+        "args": ["agent", f"--assignment={ASSIGNMENT_MOUNT}/{ASSIGNMENT_FILE}"],
         "env": environment(_variables(run, plan, assigned.client), {"PLIMSOLL_NODE": "spec.nodeName"}),
         "resources": _resources(run),
         "securityContext": container_security(user=user),
         "volumeMounts": [
             SESSION_MOUNT,
-            *_assignment_mounts(plan),
+            {"name": "assignment", "mountPath": ASSIGNMENT_MOUNT, "readOnly": True},
             {"name": "scratch", "mountPath": SCRATCH_MOUNT},
             TMP_MOUNT,
             *ceph.client_mounts(plan, assigned.client),
@@ -227,10 +224,9 @@ def _claimed_volume(plan: Plan, client: int) -> DirectoryVolume | SharedDirector
 
 def _volumes(run: Run, plan: Plan, client: int) -> list[Json]:
     """Return the pod's volumes. An agent gets the certificate and only its own client's token."""
-    token = token_name(client) if plan.client_tokens else TOKEN_FILE
     volumes: list[Json] = [
-        session_volume(run, {CERTIFICATE_FILE: CERTIFICATE_FILE, token: TOKEN_FILE}),
-        *_assignment_volumes(plan),
+        session_volume(run, {CERTIFICATE_FILE: CERTIFICATE_FILE, token_name(client): TOKEN_FILE}),
+        _assignment_volume(),
         {"name": "scratch", "emptyDir": {"sizeLimit": "1Gi"}},
         {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}},
         *ceph.client_volumes(run, plan, client),
@@ -242,19 +238,10 @@ def _volumes(run: Run, plan: Plan, client: int) -> list[Json]:
     return volumes
 
 
-def _arguments(plan: Plan, assigned: Assignment) -> Iterable[str]:
-    return [f"--assignment={ASSIGNMENT_MOUNT}/{ASSIGNMENT_FILE}"] if plan.agent_assignments else agent_options(assigned)
-
-
-def _assignment_mounts(plan: Plan) -> list[Json]:
-    mount: Json = {"name": "assignment", "mountPath": ASSIGNMENT_MOUNT, "readOnly": True}
-    return [mount] if plan.agent_assignments else []
-
-
-def _assignment_volumes(plan: Plan) -> list[Json]:
+def _assignment_volume() -> Json:
     field = {"fieldPath": f"metadata.annotations['{naming.ANNOTATION_ASSIGNMENT}']"}
     item = {"path": ASSIGNMENT_FILE, "fieldRef": field}
-    return [{"name": "assignment", "downwardAPI": {"items": [item]}}] if plan.agent_assignments else []
+    return {"name": "assignment", "downwardAPI": {"items": [item]}}
 
 
 def _node_gone_tolerations() -> list[Json]:

@@ -145,9 +145,7 @@ def plan_config_map(run: Run, plan: Plan) -> Json:
 def state_config_map(run: Run) -> Json:
     """Return the ConfigMap for the conductor's state."""
     state = metadata(run, naming.state_config_map(run.name), component="state")
-    # A conductor of an earlier version, frozen in the plan, rejects unknown fields.
-    text = RunState().model_dump_json(exclude={"gathered"})
-    return manifest("ConfigMap", state, data={STATE_FILE: text})
+    return manifest("ConfigMap", state, data={STATE_FILE: RunState().model_dump_json()})
 
 
 def session_secret(run: Run) -> Json:

@@ -23,7 +23,7 @@ from plimsoll.lifecycle.render.common import (
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.document import Plan
-from plimsoll.protocol.assignment import CERTIFICATE_FILE, KEY_FILE, TOKEN_FILE, TOKEN_KEY_FILE
+from plimsoll.protocol.assignment import CERTIFICATE_FILE, KEY_FILE, TOKEN_KEY_FILE
 
 _DEADLINE_SLACK_SECONDS = 3600
 _PERMANENT_EXIT_CODES = [10, 11, 12, 13, 14]
@@ -108,7 +108,7 @@ def _metadata(run: Run) -> Json:
 def _deadline_seconds(plan: Plan) -> int:
     """Return how long the Job may take: before its clients have registered, the run's own time does not count."""
     timeouts = plan.timeouts
-    starting = timeouts.provision_seconds + timeouts.ready_seconds if plan.early_conductor else 0
+    starting = timeouts.provision_seconds + timeouts.ready_seconds
     return starting + timeouts.total_seconds + _DEADLINE_SLACK_SECONDS
 
 
@@ -122,7 +122,6 @@ def _on_exit(action: str, codes: list[int]) -> Json:
 def _pod(run: Run, plan: Plan, settings: Settings) -> Json:
     """Return the conductor's pod. `clients.nodeSelector` does not apply to it: those nodes are for the load."""
     clients = run.document.spec.clients if run.document else Clients()
-    token_file = TOKEN_KEY_FILE if plan.client_tokens else TOKEN_FILE
     spec = pod_spec(
         grace_seconds=30,
         token=True,
@@ -132,7 +131,7 @@ def _pod(run: Run, plan: Plan, settings: Settings) -> Json:
         containers=[_container(run, plan, settings)],
         volumes=[
             {"name": "plan", "configMap": {"name": naming.plan_config_map(run.name)}},
-            session_volume(run, {name: name for name in (CERTIFICATE_FILE, KEY_FILE, token_file)}),
+            session_volume(run, {name: name for name in (CERTIFICATE_FILE, KEY_FILE, TOKEN_KEY_FILE)}),
             {"name": "tmp", "emptyDir": {}},
             *(ceph.volumes(run, plan.ceph, naming.CONDUCTOR) if plan.ceph else ()),
             *helpers.caches_volumes(plan),
@@ -158,13 +157,12 @@ def _container(run: Run, plan: Plan, settings: Settings) -> Json:
             "--termination-log=/dev/termination-log",
         ],
         "env": environment(
-            # Not an argument: an older image, frozen in the plan, would reject it.
             {
                 "PLIMSOLL_METRICS_PORT": str(settings.metrics_port),
                 **(ceph.ENVIRONMENT if plan.ceph else {}),
                 **helpers.caches_environment(plan),
             },
-            {"PLIMSOLL_EPOCH": "metadata.uid", **({"PLIMSOLL_JOB": _JOB_UID} if plan.early_conductor else {})},
+            {"PLIMSOLL_EPOCH": "metadata.uid", "PLIMSOLL_JOB": _JOB_UID},
         ),
         "ports": [
             {"name": "rendezvous", "containerPort": settings.port},

@@ -30,9 +30,6 @@ from plimsoll.plan.document import CephTarget, Plan, RunIdentity
 
 RECORD_FILE = "record.json"
 
-FILE_SYSTEM_VARIABLE = "PLIMSOLL_FILE_SYSTEM"
-"""Names the file system to `plimsoll teardown`, as its option does, which images of earlier versions would refuse."""
-
 _RESTARTS = 60
 """With pauses of up to six minutes, enough for a cluster that is down for hours."""
 
@@ -93,12 +90,6 @@ def job(run: Run, record: TeardownRecord, settings: Settings) -> Json:
     )
 
 
-def awaits_purge(job: Object) -> bool:
-    """Whether a teardown Job gets the name of the run's file system; those of earlier versions are not."""
-    containers = job.get("spec", {}).get("template", {}).get("spec", {}).get("containers") or ()
-    return any(one["name"] == FILE_SYSTEM_VARIABLE for container in containers for one in container.get("env") or ())
-
-
 def _metadata(run: Run, settings: Settings) -> Json:
     return foreign_metadata(run, naming.teardown(run.uid), namespace=settings.namespace, component=naming.TEARDOWN)
 
@@ -114,7 +105,7 @@ def _pod(record: TeardownRecord, settings: Settings) -> Json:
         "image": record.runner_image,
         "imagePullPolicy": settings.image_pull_policy,
         "args": _arguments(record),
-        "env": environment({**ceph.ENVIRONMENT, **_file_system(record.ceph)}, {}),
+        "env": environment(ceph.ENVIRONMENT, {}),
         "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "512Mi"}},
         "securityContext": container_security(),
         "volumeMounts": [*ceph.mounts(), TMP_MOUNT],
@@ -130,16 +121,10 @@ def _pools(target: CephTarget) -> list[str]:
     if target.file_system is not None:
         # The note is in the first pool. There are no images.
         others = [f"--other-pool={pool}" for pool in target.pools_by_note[1:]]
-        return [f"--pool={target.note_pool}", *others, "--no-images"]
+        own = [f"--file-system={target.file_system.name}"] if target.file_system.made else []
+        return [f"--pool={target.note_pool}", *others, "--no-images", *own]
     data_pool = [f"--data-pool={target.data_pool}"] if target.data_pool is not None else []
     return [f"--pool={target.pool}", *data_pool]
-
-
-def _file_system(target: CephTarget) -> dict[str, str]:
-    """Return the variable with the run's own file system; none if it has none."""
-    if target.file_system is None or target.file_system.made is None:
-        return {}
-    return {FILE_SYSTEM_VARIABLE: target.file_system.name}
 
 
 def _arguments(record: TeardownRecord) -> list[str]:

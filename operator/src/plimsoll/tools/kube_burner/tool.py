@@ -145,7 +145,7 @@ def is_ready(pod: Mapping[str, Any]) -> bool:
 
 
 def started_pods(output: Output) -> list[StartedPod]:
-    """Read PODS_FILE; there is none from a helper of an earlier version.
+    """Read PODS_FILE, which is missing if no pod was ready.
 
     Raises:
         OutputError: the file is malformed.
