@@ -185,7 +185,7 @@ def test_rows_of_csv_begin_with_the_means() -> None:
 
 def test_a_suspected_point_is_marked() -> None:
     save("ab", sweep("ab"))
-    save("abc", sweep("abc", (0.91, 1, 1, 1)))
+    save("abc", sweep("abc", (0.87, 1, 1, 1)))
     text = compare("ab", "abc", code=4)
     assert text.count("Inconclusive, suspected") == 1
     assert "- a regression is suspected in 1 of 8 gating metrics of single points" in text

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures(saved_runs.__name__)
 def test_noise_of_a_run() -> None:
     text = invoke("noise", "baseline", code=0)
     (iops,) = [line for line in text.splitlines() if " iops " in line]
-    assert iops.split()[-10:] == ["998", "5", "0.8", "%", "-", "1.8", "%", "5.0", "%", "gates"]
+    assert iops.split()[-10:] == ["998", "5", "0.8", "%", "-", "2.0", "%", "5.0", "%", "gates"]
 
 
 def test_noise_beyond_the_threshold_is_ungateable() -> None:

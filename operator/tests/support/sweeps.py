@@ -7,17 +7,8 @@ from dataclasses import dataclass, field
 
 from plimsoll.api.names import Operation
 from plimsoll.measure.compare.comparison import overall
-from plimsoll.measure.compare.tests import (
-    Assessment,
-    Conclusion,
-    Judgement,
-    Sample,
-    Series,
-    Trials,
-    assess_means,
-    assess_points,
-    conclude,
-)
+from plimsoll.measure.compare.sides import means_of
+from plimsoll.measure.compare.tests import Conclusion, Sample, Series, Trials, assess, conclude, point_members
 from plimsoll.measure.compare.values import Metric, RegressionRule
 
 RULE = RegressionRule()
@@ -84,24 +75,20 @@ class Sweep:
 
 
 def conclusion_of(samples: Sequence[Sample], rule: RegressionRule = RULE) -> Conclusion:
-    """Return the conclusion of a comparison of these samples."""
-    means = assess_means(samples, {})
-    of_means = [conclude(mean.group[2], mean.assessment, mean.values, rule).conclusion for mean in means]
-    regressed = {mean.group for mean, found in zip(means, of_means, strict=True) if found is Conclusion.REGRESSION}
+    """Return the conclusion of a comparison of these samples, all of which gate."""
+    means = means_of(samples, {})
+    members = [*(mean.member for mean in means), *point_members(samples)]
     judged = [
-        judgement_of(sample, assessment, rule)
-        for sample, assessment in zip(samples, assess_points(samples, regressed), strict=True)
+        conclude(member.metric, assessment, rule) for member, assessment in zip(members, assess(members), strict=True)
     ]
+    of_means, of_points = judged[: len(means)], judged[len(means) :]
     included = {mean.group for mean in means}
-    alone = [one.conclusion for sample, one in zip(samples, judged, strict=True) if sample.group not in included]
-    doubted = any(one.suspected for one in judged)
-    return overall([*of_means, *alone], [one.conclusion for one in judged], doubted=doubted)
-
-
-def judgement_of(sample: Sample, assessment: Assessment, rule: RegressionRule = RULE) -> Judgement:
-    """Return the judgement of one metric at one point."""
-    baseline, candidate = ([*side.values()] for side in sample.trials.sides)
-    return conclude(sample.metric, assessment, (baseline, candidate), rule)
+    alone = [one for sample, one in zip(samples, of_points, strict=True) if sample.group not in included]
+    return overall(
+        [one.conclusion for one in (*of_means, *alone)],
+        [one.conclusion for one in of_points],
+        doubted=any(one.suspected for one in of_points),
+    )
 
 
 def sample_of(
