@@ -18,8 +18,8 @@ from plimsoll.measure.compare.comparison import compare
 from plimsoll.measure.compare.tests import Conclusion
 from plimsoll.measure.compare.values import Matching, Pair, RegressionRule
 from plimsoll.measure.line.model import Settings
-from support.line_results import SEARCH, searched
-from support.offered import HockeyStick, Storage, cliff, drawn, linear, search
+from support.results import SEARCH, searched
+from support.simulated_storage import HockeyStick, Storage, cliff, drawn, linear, search
 
 _SEARCHES = 100
 _NOISES = (0.02, 0.05)

@@ -12,7 +12,7 @@ from plimsoll.api.manifest import MAX_TEXT_BYTES
 from plimsoll.cli import main
 from plimsoll.kube.errors import ForbiddenError
 from plimsoll.plan.document import load_plan
-from support.clusters import ConnectedKube
+from support.command_line import ConnectedKube
 
 QUICKSTART = Path(__file__).parents[1] / "golden" / "plan-v1-quickstart.yaml"
 

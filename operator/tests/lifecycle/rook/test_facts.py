@@ -11,7 +11,7 @@ from plimsoll.lifecycle.ceph.rook import removal_fact
 from plimsoll.lifecycle.ceph.rook_facts import RookFact, readiness_fact, rook_fact, why_not_existing
 from plimsoll.lifecycle.children import warnings_on
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
-from support.ceph_runs import ceph_run, made_in_rook
+from support.specs import ceph_run, made_in_rook
 
 ROOK = Path(__file__).parents[2] / "golden" / "rook-1.18.11"
 

@@ -16,7 +16,7 @@ from plimsoll.measure.compare.tests import (
     conclude,
     point_members,
 )
-from support.sweeps import RULE, sample_of
+from support.simulated_comparisons import RULE, sample_of
 
 TRIALS = 5
 WITHIN = 0.01

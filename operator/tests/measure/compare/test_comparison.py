@@ -10,7 +10,7 @@ from plimsoll.measure.compare.comparison import compare
 from plimsoll.measure.compare.sides import Comparison, MetricComparison
 from plimsoll.measure.compare.tests import Conclusion, Floor
 from plimsoll.measure.compare.values import Metric, RegressionRule, match_points
-from support.repeated import MILLISECOND, aborted, measured, result, steady, trial, trials_of
+from support.results import MILLISECOND, aborted, measured, result, steady, trial, trials_of
 
 RULE = RegressionRule()
 

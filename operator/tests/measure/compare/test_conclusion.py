@@ -7,7 +7,7 @@ import pytest
 
 from plimsoll.measure.compare.tests import LEVEL, Conclusion, Judgement, assess, conclude, point_members
 from plimsoll.measure.compare.values import Metric
-from support.sweeps import RULE, sample_of
+from support.simulated_comparisons import RULE, sample_of
 
 SIMULATED = 300
 """Of each cell; its standard error is at most 2.9 %, so that 9 % is more than three of them."""

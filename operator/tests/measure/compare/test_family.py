@@ -21,7 +21,7 @@ from plimsoll.measure.compare.tests import (
     weights,
 )
 from plimsoll.measure.compare.values import Metric
-from support.sweeps import Sweep, sample_of
+from support.simulated_comparisons import Sweep, sample_of
 
 QUIET = (0.99, 1.0, 1.01, 1.0, 1.0)
 

@@ -16,8 +16,7 @@ from plimsoll.measure.compare.noise import as_one_run, noise_of
 from plimsoll.measure.compare.sides import Comparison, MetricComparison
 from plimsoll.measure.compare.tests import Conclusion, Floor
 from plimsoll.measure.compare.values import Metric, RegressionRule, match_points
-from support.line_results import SEARCH, above, below, line, probe, searched
-from support.repeated import result, steady, trials_of
+from support.results import SEARCH, above, below, line, probe, result, searched, steady, trials_of
 
 _RULE = RegressionRule()
 

@@ -7,7 +7,7 @@ from plimsoll.measure.compare.noise import MetricNoise, noise_of
 from plimsoll.measure.compare.sides import UNGATEABLE_MARGIN
 from plimsoll.measure.compare.tests import LEVEL, detectable_change
 from plimsoll.measure.compare.values import Metric, RegressionRule
-from support.repeated import BLOCK, aborted, result, trials_of
+from support.results import BLOCK, aborted, result, trials_of
 
 RULE = RegressionRule()
 QUIET, NOISY = [990, 1000, 1010], [950, 1000, 1050]

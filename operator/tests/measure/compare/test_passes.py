@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from plimsoll.api.names import Operation
 from plimsoll.measure.compare.tests import Series, Trials, mean_change, mean_over, series_of
 from plimsoll.measure.compare.values import Metric
-from support.repeated import measured, trial
+from support.results import measured, trial
 
 finite = st.floats(-10, 10)
 sides = st.integers(2, 5).flatmap(

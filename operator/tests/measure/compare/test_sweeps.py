@@ -5,7 +5,7 @@ import random
 import pytest
 
 from plimsoll.measure.compare.tests import Conclusion
-from support.sweeps import Sweep
+from support.simulated_comparisons import Sweep
 
 
 def share(sweep: Sweep, comparisons: int, conclusion: Conclusion, change: float = 0, losing: int = 0) -> float:

@@ -17,7 +17,7 @@ from plimsoll.measure.compare.values import Metric, RegressionRule, worsening
 from plimsoll.suite.history.changes import Against
 from plimsoll.suite.history.judging import History, RoundJudgement, judge
 from plimsoll.suite.history.rounds import Condition, MeasuredRound, Quantity
-from support.rounds import Rounds, drawn, everywhere, quantity_of
+from support.simulated_comparisons import Rounds, drawn, everywhere, quantity_of
 
 RULE = RegressionRule()
 SUITES = st.builds(

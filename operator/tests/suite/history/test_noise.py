@@ -6,7 +6,7 @@ import pytest
 
 from plimsoll.measure.statistics import f_tail
 from plimsoll.suite.history.changes import change_between, step_between
-from support.rounds import drawn
+from support.simulated_comparisons import drawn
 
 
 def test_the_tail_of_f_is_that_of_tables() -> None:
