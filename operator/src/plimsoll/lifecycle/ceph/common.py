@@ -1,4 +1,7 @@
-"""How a run's pods reach Ceph: keys and the monitors' addresses."""
+"""What every run on a Ceph cluster has, with Rook or without: its objects outside its namespace, and their resources.
+
+Resources, in order: the teardown record, access to Ceph (keys and `ceph.conf`), and what the run leaves in Ceph.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -38,9 +41,17 @@ from plimsoll.lifecycle.observed import age_seconds, is_own_plan
 from plimsoll.lifecycle.render import ceph as render_ceph
 from plimsoll.lifecycle.render import teardown as render_teardown
 from plimsoll.lifecycle.render.common import Json
-from plimsoll.lifecycle.render.teardown import TeardownRecord, keyring_secret, read_record
+from plimsoll.lifecycle.render.teardown import TeardownRecord
 from plimsoll.lifecycle.storage.seam import Look, Query, Resource, View
 from plimsoll.plan.document import CephTarget, Plan, RunIdentity, ceph_target
+
+JOB = "Job"
+
+_MAX_CHARACTERS = 500
+"""Maximum length of a Job's own words in a message."""
+
+_LONG_SECONDS = 120.0
+"""A teardown Job takes a few seconds, and half a minute longer if a client of an image died."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +135,12 @@ def external_objects_of(
     jobs = [obj for obj in own if obj["kind"] == "Job"]
     warnings = warnings_on(own, events)
     storage_class = naming.storage_class(run.name, run.uid)
-    volumes = [obj for obj in everything if _is_deleted_with_claim(obj, storage_class)]
+    volumes = [
+        obj
+        for obj in everything
+        if obj["kind"] == "PersistentVolume" and obj.get("spec", {}).get("storageClassName") == storage_class
+        if obj["spec"].get("persistentVolumeReclaimPolicy") != "Retain"
+    ]
     records = [obj for obj in own if obj["kind"] == "ConfigMap"]
     deployments = [obj for obj in everything if obj["kind"] == "Deployment"]
     return ExternalObjects(
@@ -136,9 +152,9 @@ def external_objects_of(
         users=tuple(rook_fact(obj, warnings) for obj in own if obj["kind"] == CEPH_CLIENT),
         all_users=tuple(obj for obj in everything if obj["kind"] == CEPH_CLIENT),
         storage_class=_child(own, "StorageClass", storage_class),
-        volumes=tuple(map(_named, volumes)),
+        volumes=tuple(map(_name_with_claim, volumes)),
         volume_warning=next(iter(warnings_on(volumes, events).values()), ""),
-        claimed_by_others=tuple(_named(obj) for obj in volumes if _is_claimed_by_others(obj, run)),
+        claimed_by_others=tuple(_name_with_claim(obj) for obj in volumes if _is_claimed_by_others(obj, run)),
         record=next(map(child_of, records), None),
         recorded=_recorded(records, run),
         keyring=_child(own, "Secret", naming.teardown(run.uid)),
@@ -149,45 +165,42 @@ def external_objects_of(
     )
 
 
-def _recorded(records: Sequence[Object], run: RunIdentity) -> TeardownRecord | None:
-    for config_map in records:
-        with suppress(SpecError):
-            record = read_record(config_map)
-            if record.run == run:
-                return record
-    return None
+def look_at_ceph(namespace: str, run: RunIdentity) -> Look[ExternalObjects]:
+    """Find the objects outside its namespace of a run on a Ceph cluster without Rook."""
+    objects = yield from look_at_teardown(namespace, run.uid)
+    events = yield from look_for_events(namespace, objects, (JOB,))
+    return external_objects_of(objects, run=run, events=events)
 
 
-def _child(own: Iterable[Object], kind: str, name: str) -> Child | None:
-    found = (obj for obj in own if obj["kind"] == kind and obj["metadata"]["name"] == name)
-    return next(map(child_of, found), None)
+def look_at_teardown(namespace: str, uid: str) -> Look[Sequence[Object]]:
+    """Find the record, the keyring, and the teardown Jobs with their pods and their NetworkPolicy."""
+    own, name = {naming.LABEL_RUN_UID: uid}, naming.teardown(uid)
+    # Jobs first: a pod that is read after its Job is at least as new.
+    (jobs,) = yield [Query(api_version="batch/v1", kind=JOB, namespace=namespace, labels=own)]
+    rest = yield [
+        Query(api_version="v1", kind="Pod", namespace=namespace, labels=own),
+        Query(api_version="v1", kind="ConfigMap", namespace=namespace, name=name),
+        Query(api_version="v1", kind="Secret", namespace=namespace, name=name),
+        Query(api_version="networking.k8s.io/v1", kind="NetworkPolicy", namespace=namespace, name=name),
+    ]
+    return [*jobs, *(obj for found in rest for obj in found)]
 
 
-def _is_deleted_with_claim(obj: Object, storage_class: str) -> bool:
-    """Whether an object is a PersistentVolume of that StorageClass and is deleted with its PVC."""
-    spec = obj.get("spec", {})
-    of_class = obj["kind"] == "PersistentVolume" and spec.get("storageClassName") == storage_class
-    return bool(of_class and spec.get("persistentVolumeReclaimPolicy") != "Retain")
-
-
-def _is_claimed_by_others(volume: Object, run: RunIdentity) -> bool:
-    """Whether a PersistentVolume is bound to a PVC that is, by its name, not one of the run's."""
-    claim = volume.get("spec", {}).get("claimRef") or {}
-    if volume.get("status", {}).get("phase") != "Bound" or not claim:
-        return False
-    name = str(claim.get("name", ""))
-    client = name.rpartition("-")[2]
-    own = name == naming.shared_claim(run.name) or (
-        client.isdecimal() and name == naming.client_claim(run.name, int(client))
-    )
-    return not (own and claim.get("namespace") == run.namespace)
-
-
-def _named(volume: Object) -> str:
-    """Return the name of a PersistentVolume, and the PVC it is bound to; one whose PVC is gone is no longer bound."""
-    name, claim = str(volume["metadata"]["name"]), volume.get("spec", {}).get("claimRef") or {}
-    bound = volume.get("status", {}).get("phase") == "Bound"
-    return f"{name} (claimed by {claim.get('namespace')}/{claim.get('name')})" if bound and claim else name
+def look_for_events(namespace: str, objects: Sequence[Object], kinds: Iterable[str]) -> Look[Sequence[Object]]:
+    """Find the events about objects of these kinds, if one of them waits for something."""
+    waiting = {
+        obj["kind"]
+        for obj in objects
+        if obj.get("status", {}).get("phase") != "Ready" or "deletionTimestamp" in obj["metadata"]
+    }
+    if not waiting.intersection(kinds):
+        return ()
+    events = yield [
+        Query(api_version="v1", kind="Event", namespace=namespace, fields={"involvedObject.kind": kind})
+        for kind in kinds
+        if kind in waiting
+    ]
+    return [event for found in events for event in found]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,24 +212,14 @@ class CephResource(Resource):
 
     @property
     def plan(self) -> Plan:
-        """Return the frozen plan.
-
-        Raises:
-            ValueError: there is none.
-
-        """
+        """Return the frozen plan; raises ValueError if there is none."""
         if self.view.plan is None:
             raise ValueError(f"run {self.view.run.name} has no plan")
         return self.view.plan
 
     @property
     def target(self) -> CephTarget:
-        """Return the run's part of the Ceph cluster.
-
-        Raises:
-            ValueError: the frozen plan names no Ceph cluster.
-
-        """
+        """Return the run's part of the Ceph cluster; raises ValueError if the plan names none."""
         if self.plan.ceph is None:
             raise ValueError(f"the plan of run {self.view.run.name} names no Ceph cluster")
         return self.plan.ceph
@@ -259,16 +262,6 @@ class Record(CephResource):
         return removal_step("deleting the teardown record", *jobs, *deletions(records))
 
 
-def hidden_fact(*, holds: bool) -> Fact:
-    """Return whether a resource is ready, as a fact that no status shows."""
-    return Fact.true(Reason.READY) if holds else Fact.false(Reason.IN_PROGRESS)
-
-
-def removal_step(message: str, *actions: Action, reason: Reason = Reason.IN_PROGRESS) -> Teardown:
-    """Return an unfinished step of a removal."""
-    return Teardown(actions=actions, fact=Fact.false(reason, message))
-
-
 class Access(CephResource):
     """A copy of the key for the teardown Job, and `ceph.conf`. Pods mount the keyring Secret that the run names.
 
@@ -279,10 +272,11 @@ class Access(CephResource):
         """Yield the copies of keys, and then the `ceph.conf` that is used with them."""
         run = self.view.run
         if self.there.keyring is None:
-            yield self.copy(keyring_secret(run, self.view.settings), self.target.conductor_user)
+            yield self.copy(render_teardown.keyring_secret(run, self.view.settings), self.target.conductor_user)
         if not self.view.in_use:
             yield from self.pod_keyrings()
-            yield from self._administrator_key_check()
+            if administrator := render_ceph.administrator_keyring(self.plan):
+                yield CheckSecret(namespace=run.namespace, secret=administrator.name)
         if not self._is_configured():
             yield Create(obj=render_ceph.config_map(run, self.monitors))
 
@@ -303,12 +297,7 @@ class Access(CephResource):
         return ()
 
     def copy(self, obj: Json, user: str) -> CopyKeyring:
-        """Return the copy of a user's key: from the keyring that the run names.
-
-        Raises:
-            ValueError: the run names none.
-
-        """
+        """Return the copy of a user's key from the keyring that the run names; raises ValueError if it names none."""
         source = self.target.keyring
         if source is None:
             raise ValueError(f"run {self.view.run.name} names no keyring")
@@ -323,59 +312,6 @@ class Access(CephResource):
 
     def _is_configured(self) -> bool:
         return naming.ceph_config_map(self.view.run.name) in self.view.seen.names("ConfigMap")
-
-    def _administrator_key_check(self) -> Iterator[CheckSecret]:
-        """Yield the check that the run may use the keyring that it names for the OSDs."""
-        keyring = render_ceph.administrator_keyring(self.plan)
-        if keyring is not None:
-            yield CheckSecret(namespace=self.view.run.namespace, secret=keyring.name)
-
-
-JOB = "Job"
-
-
-def look_at_ceph(namespace: str, run: RunIdentity) -> Look[ExternalObjects]:
-    """Find the objects outside its namespace of a run on a Ceph cluster without Rook."""
-    objects = yield from look_at_teardown(namespace, run.uid)
-    events = yield from look_for_events(namespace, objects, (JOB,))
-    return external_objects_of(objects, run=run, events=events)
-
-
-def look_at_teardown(namespace: str, uid: str) -> Look[Sequence[Object]]:
-    """Find the record, the keyring, and the teardown Jobs with their pods and their NetworkPolicy."""
-    own, name = {naming.LABEL_RUN_UID: uid}, naming.teardown(uid)
-    # Jobs first: a pod that is read after its Job is at least as new.
-    (jobs,) = yield [Query(api_version="batch/v1", kind=JOB, namespace=namespace, labels=own)]
-    rest = yield [
-        Query(api_version="v1", kind="Pod", namespace=namespace, labels=own),
-        Query(api_version="v1", kind="ConfigMap", namespace=namespace, name=name),
-        Query(api_version="v1", kind="Secret", namespace=namespace, name=name),
-        Query(api_version="networking.k8s.io/v1", kind="NetworkPolicy", namespace=namespace, name=name),
-    ]
-    return [*jobs, *(obj for found in rest for obj in found)]
-
-
-def look_for_events(namespace: str, objects: Sequence[Object], kinds: Iterable[str]) -> Look[Sequence[Object]]:
-    """Find the events about objects of these kinds, if one of them waits for something."""
-    waiting = [kind for kind in kinds if any(obj["kind"] == kind and not _is_at_rest(obj) for obj in objects)]
-    if not waiting:
-        return ()
-    events = yield [
-        Query(api_version="v1", kind="Event", namespace=namespace, fields={"involvedObject.kind": kind})
-        for kind in waiting
-    ]
-    return [event for found in events for event in found]
-
-
-def _is_at_rest(obj: Object) -> bool:
-    ready = obj.get("status", {}).get("phase") == "Ready"
-    return ready and "deletionTimestamp" not in obj["metadata"]
-
-
-_MAX_CHARACTERS = 500
-
-_LONG_SECONDS = 120.0
-"""A teardown Job takes a few seconds, and half a minute longer if a client of an image died."""
 
 
 class Leftovers(CephResource):
@@ -421,26 +357,21 @@ class Leftovers(CephResource):
         creation = Create(obj=render_teardown.record_config_map(run, record, monitors, self.view.settings))
         return removal_step("the teardown record was deleted and is being recreated", creation)
 
-    def _record(self) -> render_teardown.TeardownRecord | None:
+    def _record(self) -> TeardownRecord | None:
         """Return what has to be undone, from the operator's own plan or from the specification; None if unknown."""
-        run, plan = self.view.run, self.view.plan
+        run, plan, document = self.view.run, self.view.plan, self.view.run.document
         if plan is not None and is_own_plan(run, self.view.seen):
             return render_teardown.record_of(plan)
-        if run.document is None:
+        if document is None:
             return None
-        document = run.document
         metadata = document.metadata.model_copy(update={"uid": run.uid})
         target = ceph_target(document.model_copy(update={"metadata": metadata}))
         if target is None:
             return None
-        return render_teardown.TeardownRecord(
-            run=run.identity,
-            runner_image=self.view.settings.runner_image,
-            clients=document.spec.clients.count,
-            ceph=target,
-        )
+        image, clients = self.view.settings.runner_image, document.spec.clients.count
+        return TeardownRecord(run=run.identity, runner_image=image, clients=clients, ceph=target)
 
-    def _in_ceph(self, record: render_teardown.TeardownRecord) -> Teardown | None:
+    def _in_ceph(self, record: TeardownRecord) -> Teardown | None:
         """Return the progress of the teardown Job, which is replaced if it failed; None if it is complete."""
         job = self.there.jobs[0] if self.there.jobs else None
         if job is None:
@@ -461,18 +392,16 @@ class Leftovers(CephResource):
         if last is not None and not last.problem and last.exit_code == EXIT_PURGING:
             return self._waiting(job, last.exit_message.partition(": ")[2][:_MAX_CHARACTERS])
         problem = (last and (last.problem or last.exit_message)) or job.failure or there.warnings.get(job.child.uid)
-        return self._failing(job, problem) if problem else self._waiting(job)
-
-    def _failing(self, job: JobFact, problem: str) -> Teardown:
+        if not problem:
+            return self._waiting(job)
         message = (
             f"Job {_place(job.child)} failed to remove what the run left in Ceph, and retries: "
             f"{problem[:_MAX_CHARACTERS]}; if the monitors have moved, delete ConfigMap "
             f"{self.view.settings.namespace}/{job.child.name}, which the operator recreates; if the Ceph cluster is "
             "gone for good, delete the Secret of that name"
         )
-        if inactive := inactive_groups(self.there.cluster_fact):
-            message = f"{inactive}, so {message}"
-        return removal_step(message, reason=Reason.TEARDOWN_FAILING)
+        inactive = inactive_groups(there.cluster_fact)
+        return removal_step(f"{inactive}, so {message}" if inactive else message, reason=Reason.TEARDOWN_FAILING)
 
     def _waiting(self, job: JobFact, purge: str = "") -> Teardown:
         """Return that the Job is at work; `purge`: what was left to be purged when one of its pods last said so."""
@@ -488,6 +417,55 @@ class Leftovers(CephResource):
             log = f"kubectl --namespace {job.child.namespace} logs job/{job.child.name}"
             message = f"{message} since {format_time(job.created)}; {self.delay}, and see `{log}`"
         return removal_step(message)
+
+
+def hidden_fact(*, holds: bool) -> Fact:
+    """Return whether a resource is ready, as a fact that no status shows."""
+    return Fact.true(Reason.READY) if holds else Fact.false(Reason.IN_PROGRESS)
+
+
+def removal_step(message: str, *actions: Action, reason: Reason = Reason.IN_PROGRESS) -> Teardown:
+    """Return an unfinished step of a removal."""
+    return Teardown(actions=actions, fact=Fact.false(reason, message))
+
+
+def _recorded(records: Sequence[Object], run: RunIdentity) -> TeardownRecord | None:
+    for config_map in records:
+        with suppress(SpecError):
+            record = render_teardown.read_record(config_map)
+            if record.run == run:
+                return record
+    return None
+
+
+def _child(own: Iterable[Object], kind: str, name: str) -> Child | None:
+    return next((child_of(obj) for obj in own if (obj["kind"], obj["metadata"]["name"]) == (kind, name)), None)
+
+
+def _is_claimed_by_others(volume: Object, run: RunIdentity) -> bool:
+    """Whether a PersistentVolume is bound to a PVC that is, by its name, not one of the run's."""
+    claim = _bound_claim(volume)
+    if not claim:
+        return False
+    name = str(claim.get("name", ""))
+    client = name.rpartition("-")[2]
+    own_names = {
+        naming.shared_claim(run.name),
+        *([naming.client_claim(run.name, int(client))] if client.isdecimal() else ()),
+    }
+    return name not in own_names or claim.get("namespace") != run.namespace
+
+
+def _name_with_claim(volume: Object) -> str:
+    """Return the name of a PersistentVolume, and the PVC it is bound to."""
+    name, claim = str(volume["metadata"]["name"]), _bound_claim(volume)
+    return f"{name} (claimed by {claim.get('namespace')}/{claim.get('name')})" if claim else name
+
+
+def _bound_claim(volume: Object) -> Object:
+    """Return the reference to the PVC that a PersistentVolume is bound to; empty if it is not, or its PVC is gone."""
+    is_bound = volume.get("status", {}).get("phase") == "Bound"
+    return (volume.get("spec", {}).get("claimRef") or {}) if is_bound else {}
 
 
 def _place(child: Child) -> str:
