@@ -60,10 +60,14 @@ class Run:
         return _time(self.status.get("startTime"))
 
     @property
+    def completion_time(self) -> datetime | None:
+        """Return when the run ended according to its status; None before that."""
+        return _time(self.status.get("completionTime"))
+
+    @property
     def end_time(self) -> datetime | None:
         """Return when the run ended or was deleted, whichever was later; None while it is active."""
-        times = [time for time in (self.deleted, _time(self.status.get("completionTime"))) if time is not None]
-        return max(times, default=None)
+        return max((time for time in (self.deleted, self.completion_time) if time is not None), default=None)
 
     @property
     def owner_reference(self) -> dict[str, Any]:
