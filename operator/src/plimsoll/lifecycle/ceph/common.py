@@ -13,7 +13,7 @@ from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.status import format_time
 from plimsoll.ceph.document import monitors_of
 from plimsoll.ceph.pools import EXIT_PURGING
-from plimsoll.lifecycle import naming
+from plimsoll.lifecycle import children, naming
 from plimsoll.lifecycle.ceph.rook_facts import (
     POOL_KINDS,
     ClusterFact,
@@ -24,18 +24,7 @@ from plimsoll.lifecycle.ceph.rook_facts import (
 )
 from plimsoll.lifecycle.ceph.rook_render import CEPH_CLIENT
 from plimsoll.lifecycle.ceph.rook_survey import operator_namespace
-from plimsoll.lifecycle.children import (
-    Child,
-    JobFact,
-    Object,
-    PodFact,
-    child_of,
-    is_external_object_of,
-    is_of_run,
-    job_fact,
-    pod_fact,
-    warnings_on,
-)
+from plimsoll.lifecycle.children import Child, JobFact, Object, PodFact
 from plimsoll.lifecycle.decision import Action, CheckSecret, CopyKeyring, Create, Fact, Teardown, deletion, deletions
 from plimsoll.lifecycle.observed import age_seconds, is_own_plan
 from plimsoll.lifecycle.render import ceph as render_ceph
@@ -130,10 +119,10 @@ def external_objects_of(
 ) -> ExternalObjects:
     """Return the facts about the run's objects among objects of any kind and owner."""
     everything = list(objects)
-    own = [obj for obj in everything if is_external_object_of(obj, run.name, run.uid)]
-    pods = [obj for obj in everything if obj["kind"] == "Pod" and is_of_run(obj, run.uid)]
+    own = [obj for obj in everything if children.is_external_object_of(obj, run.name, run.uid)]
+    pods = [obj for obj in everything if obj["kind"] == "Pod" and children.is_of_run(obj, run.uid)]
     jobs = [obj for obj in own if obj["kind"] == "Job"]
-    warnings = warnings_on(own, events)
+    warnings = children.warnings_on(own, events)
     storage_class = naming.storage_class(run.name, run.uid)
     volumes = [
         obj
@@ -153,14 +142,14 @@ def external_objects_of(
         all_users=tuple(obj for obj in everything if obj["kind"] == CEPH_CLIENT),
         storage_class=_child(own, "StorageClass", storage_class),
         volumes=tuple(map(_name_with_claim, volumes)),
-        volume_warning=next(iter(warnings_on(volumes, events).values()), ""),
+        volume_warning=next(iter(children.warnings_on(volumes, events).values()), ""),
         claimed_by_others=tuple(_name_with_claim(obj) for obj in volumes if _is_claimed_by_others(obj, run)),
-        record=next(map(child_of, records), None),
+        record=next(map(children.child_of, records), None),
         recorded=_recorded(records, run),
         keyring=_child(own, "Secret", naming.teardown(run.uid)),
         network_policy=_child(own, "NetworkPolicy", naming.teardown(run.uid)),
-        jobs=tuple(map(job_fact, jobs)),
-        pods=tuple(map(pod_fact, pods)),
+        jobs=tuple(map(children.job_fact, jobs)),
+        pods=tuple(map(children.pod_fact, pods)),
         warnings=warnings,
     )
 
@@ -439,7 +428,7 @@ def _recorded(records: Sequence[Object], run: RunIdentity) -> TeardownRecord | N
 
 
 def _child(own: Iterable[Object], kind: str, name: str) -> Child | None:
-    return next((child_of(obj) for obj in own if (obj["kind"], obj["metadata"]["name"]) == (kind, name)), None)
+    return next((children.child_of(obj) for obj in own if (obj["kind"], obj["metadata"]["name"]) == (kind, name)), None)
 
 
 def _is_claimed_by_others(volume: Object, run: RunIdentity) -> bool:

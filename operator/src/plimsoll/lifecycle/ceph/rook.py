@@ -15,31 +15,9 @@ from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.status import format_time
 from plimsoll.api.storage import NamespacedName, RookStorage
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.ceph import rook_render, rook_survey
-from plimsoll.lifecycle.ceph.common import (
-    JOB,
-    Access,
-    CephResource,
-    ExternalObjects,
-    Leftovers,
-    Record,
-    Unseen,
-    external_objects_of,
-    hidden_fact,
-    look_at_teardown,
-    look_for_events,
-    removal_step,
-)
-from plimsoll.lifecycle.ceph.rook_facts import (
-    MAX_WARNING_CHARACTERS,
-    POOL_KINDS,
-    ClusterFact,
-    RookFact,
-    cluster_fact,
-    inactive_groups,
-    own_objects,
-    readiness_fact,
-)
+from plimsoll.lifecycle.ceph import common, rook_facts, rook_render, rook_survey
+from plimsoll.lifecycle.ceph.common import ExternalObjects
+from plimsoll.lifecycle.ceph.rook_facts import ClusterFact, RookFact, inactive_groups
 from plimsoll.lifecycle.ceph.rook_render import API_VERSION, BLOCK_POOL, CEPH_CLIENT, CEPH_CLUSTER, FILE_SYSTEM
 from plimsoll.lifecycle.ceph.rook_survey import RookPlatform, cluster_name
 from plimsoll.lifecycle.children import Object, is_external_object_of
@@ -118,17 +96,17 @@ class RookProvider(Provider):
         there, has_class = view.seen.external, view.plan is not None and rook_render.needs_storage_class(view.plan)
         claims = Claims(view=view, storage_class=self.claims_class(view.run) if has_class else "")
         if not isinstance(there, ExternalObjects):
-            return [Unseen(), claims]
+            return [common.Unseen(), claims]
         makes_file_system = bool(view.run.written["storage"]["rook"].get("fileSystem"))
         return [
             Cluster(view=view, there=there),
-            Record(view=view, there=there),
+            common.Record(view=view, there=there),
             Pools(view=view, there=there),
             Users(view=view, there=there),
             RookAccess(view=view, there=there),
             *([FileSystemLeftovers(view=view, there=there)] if makes_file_system else []),
             claims,
-            *([] if makes_file_system else [Leftovers(view=view, there=there)]),
+            *([] if makes_file_system else [common.Leftovers(view=view, there=there)]),
         ]
 
     def kept(self, view: View) -> Sequence[str]:
@@ -183,7 +161,8 @@ class RookProvider(Provider):
         environment, surveyed = environment_of(platform, None), _surveyed(platform)
         if surveyed is None or surveyed.cluster is None:
             return environment
-        rook = RookDescription(ceph_version=cluster_fact(surveyed.cluster).version[:MAX_DESCRIPTION_CHARACTERS])
+        version = rook_facts.cluster_fact(surveyed.cluster).version
+        rook = RookDescription(ceph_version=version[:MAX_DESCRIPTION_CHARACTERS])
         return environment.model_copy(update={"rook": rook})
 
     def complete_plan(self, plan: Plan, platform: Platform) -> Plan:
@@ -214,14 +193,14 @@ class RookProvider(Provider):
         return rook_render.needs_storage_class(plan)
 
 
-class Cluster(CephResource):
+class Cluster(common.CephResource):
     """The existing CephCluster."""
 
     def ready(self) -> Fact:
         """Return whether objects can be created in it, and why not."""
         rook, there = self.target.rook, self.there
         if rook is None:
-            return hidden_fact(holds=True)
+            return common.hidden_fact(holds=True)
         name = f"CephCluster {rook.namespace}/{rook.name}"
         if there.kinds_problem or there.cluster is None:
             why = f": {there.kinds_problem}" if there.kinds_problem else ""
@@ -229,15 +208,15 @@ class Cluster(CephResource):
         if not self.monitors:
             message = f"Rook has not published the monitors of {name} yet (ConfigMap rook-ceph-mon-endpoints)"
             return Fact.false(Reason.CEPH_CLUSTER_NOT_READY, message)
-        return hidden_fact(holds=True)
+        return common.hidden_fact(holds=True)
 
 
-class RookResource(CephResource):
+class RookResource(common.CephResource):
     """Objects that Rook reconciles."""
 
     def unless_in_use(self, fact: Fact) -> Fact:
         """Return the fact, or that objects in use are ready, whatever a restarted Rook reports about them."""
-        objects, expected = (*self.there.pools, *self.there.users), [*own_objects(self.target)]
+        objects, expected = (*self.there.pools, *self.there.users), [*rook_facts.own_objects(self.target)]
         is_complete = len(objects) == len(expected) and not any(obj.child.deleting for obj in objects)
         if fact.holds or not self.view.in_use or not is_complete:
             return fact
@@ -254,7 +233,7 @@ class Pools(RookResource):
 
     def ready(self) -> Fact:
         """Return whether they are ready."""
-        return self.unless_in_use(readiness_fact(self.target, self.there.pools, kinds=POOL_KINDS))
+        return self.unless_in_use(rook_facts.readiness_fact(self.target, self.there.pools, kinds=rook_facts.POOL_KINDS))
 
     def remove(self) -> Teardown | None:
         """Return the progress of deleting pools: first the one with the images' headers, then `<its name>-data`."""
@@ -281,7 +260,7 @@ class Users(RookResource):
 
     def ready(self) -> Fact:
         """Return whether pools and users are ready."""
-        fact = self.unless_in_use(readiness_fact(self.target, (*self.there.pools, *self.there.users)))
+        fact = self.unless_in_use(rook_facts.readiness_fact(self.target, (*self.there.pools, *self.there.users)))
         if fact.reason is not Reason.USER_NOT_READY or rook_render.key_secrets(self.target, self.there.all_users):
             return fact
         names = f"{rook_render.KEY_SECRETS[0]} to {rook_render.KEY_SECRETS[-1]}"
@@ -297,7 +276,7 @@ class Users(RookResource):
         return Teardown(actions=deletions(user.child for user in users), fact=removal_fact(users, self.view.now))
 
 
-class RookAccess(Access):
+class RookAccess(common.Access):
     """Access as without Rook, but with keys from Rook's namespace, and with the StorageClass of the run's PVCs."""
 
     def desired(self) -> Iterator[Action]:
@@ -309,7 +288,7 @@ class RookAccess(Access):
     def ready(self) -> Fact:
         """Return whether pods have what they need, and PVCs their StorageClass."""
         has_class = self.there.storage_class is not None or not rook_render.needs_storage_class(self.plan)
-        return hidden_fact(holds=bool(super().ready().holds) and has_class)
+        return common.hidden_fact(holds=bool(super().ready().holds) and has_class)
 
     def remove(self) -> Teardown | None:
         """Return the progress of deleting the key, PersistentVolumes and their StorageClass."""
@@ -319,7 +298,7 @@ class RookAccess(Access):
             return Teardown(actions=(), fact=volumes)
         if self.there.storage_class is None:
             return None
-        return removal_step("deleting the StorageClass", *deletions([self.there.storage_class]))
+        return common.removal_step("deleting the StorageClass", *deletions([self.there.storage_class]))
 
     def pod_keyrings(self) -> Iterator[Action]:
         """Yield the copies of the keys that the run's pods need."""
@@ -335,7 +314,7 @@ class RookAccess(Access):
         return CopyKeyring(obj=obj, user=user, namespace=fact.child.namespace, secret=fact.secret, field=user)
 
 
-class FileSystemLeftovers(Leftovers):
+class FileSystemLeftovers(common.Leftovers):
     """Those of a run with its own file system: removed after its volumes, which Ceph purges when they are deleted."""
 
     delay: ClassVar[str] = "check whether Ceph is still purging deleted volumes, and that it responds"
@@ -403,7 +382,7 @@ def removal_fact(left: Sequence[RookFact], now: datetime, inactive: str = "") ->
         )
         return Fact.false(_BLOCKED[child.kind], message)
     names = ", ".join(f"{fact.child.kind} {fact.child.name}" for fact in left)
-    warning = next((f" ({fact.warning[:MAX_WARNING_CHARACTERS]})" for fact in left if fact.warning), "")
+    warning = next((f" ({fact.warning[: rook_facts.MAX_WARNING_CHARACTERS]})" for fact in left if fact.warning), "")
     message = f"Rook is deleting {names}{warning}"
     if inactive:
         message = f"{message}, and waits because {inactive}; {_BRING_BACK}"
@@ -420,7 +399,7 @@ def look_at_rook(scope: Scope, run: RunIdentity, *, has_claims: bool, has_ended:
     `has_claims`: as long as the run has PVCs, the PersistentVolumes, which may be many, do not matter.
     `has_ended`: whether the run has ended or is being deleted.
     """
-    teardown = yield from look_at_teardown(scope.operator_namespace, run.uid)
+    teardown = yield from common.look_at_teardown(scope.operator_namespace, run.uid)
     own = {naming.LABEL_RUN_UID: run.uid}
     (classes,) = yield [Query(api_version="storage.k8s.io/v1", kind="StorageClass", labels=own)]
     here = [*teardown, *classes]
@@ -433,7 +412,7 @@ def look_at_rook(scope: Scope, run: RunIdentity, *, has_claims: bool, has_ended:
         # Whatever permissions the operator lost there, it has to stop the run's load here.
         problem = _missing_permission(error, scope.rook_namespace) if error.is_forbidden else error.reason
         remedy = "" if error.is_forbidden else "; reinstall Rook's CRDs"
-        return external_objects_of(here, run=run, kinds_problem=f"{problem}{remedy}")
+        return common.external_objects_of(here, run=run, kinds_problem=f"{problem}{remedy}")
     volumes: Sequence[Object] = ()
     volume_events: Sequence[Object] = ()
     # Somebody may have deleted the StorageClass. Without the users there are no volumes any more.
@@ -446,14 +425,14 @@ def look_at_rook(scope: Scope, run: RunIdentity, *, has_claims: bool, has_ended:
         volumes = [volume for volume in volumes if volume.get("spec", {}).get("storageClassName") == name]
     # An operator that watches only some namespaces may not list these events.
     with suppress(UnansweredError):
-        volume_events = yield from look_for_events(CLUSTER_SCOPED_EVENTS, volumes, (VOLUME,))
+        volume_events = yield from common.look_for_events(CLUSTER_SCOPED_EVENTS, volumes, (VOLUME,))
     events = [
         *volume_events,
-        *(yield from look_for_events(scope.rook_namespace, in_rook, (*POOL_KINDS, CEPH_CLIENT))),
-        *(yield from look_for_events(scope.operator_namespace, teardown, (JOB,))),
+        *(yield from common.look_for_events(scope.rook_namespace, in_rook, (*rook_facts.POOL_KINDS, CEPH_CLIENT))),
+        *(yield from common.look_for_events(scope.operator_namespace, teardown, (common.JOB,))),
     ]
     everything = [*here, *volumes, *in_rook]
-    return external_objects_of(everything, run=run, cluster=cluster, monitors=monitors, events=events)
+    return common.external_objects_of(everything, run=run, cluster=cluster, monitors=monitors, events=events)
 
 
 def survey_rook(rook: RookStorage) -> Look[RookPlatform]:
@@ -483,7 +462,7 @@ def version_of_rook(namespace: str, name: str) -> Look[str]:
         (clusters,) = yield [_cluster(namespace, name)]
     except UnansweredError:
         return ""
-    cluster = next(map(cluster_fact, clusters), None)
+    cluster = next(map(rook_facts.cluster_fact, clusters), None)
     return cluster.version if cluster is not None and len(cluster.versions) == 1 else ""
 
 
@@ -499,7 +478,7 @@ def _volumes_fact(there: ExternalObjects) -> Fact | None:
     if volumes := there.volumes:
         left = counted(len(volumes), "PersistentVolume")
         message = f"waiting for the provisioner to delete {left}: {listed(volumes)}"
-        why = f" ({warning[:MAX_WARNING_CHARACTERS]})" if (warning := there.volume_warning) else ""
+        why = f" ({warning[: rook_facts.MAX_WARNING_CHARACTERS]})" if (warning := there.volume_warning) else ""
         return Fact.false(Reason.IN_PROGRESS, f"{message}{why}")
     return None
 

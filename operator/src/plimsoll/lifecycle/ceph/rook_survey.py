@@ -284,7 +284,23 @@ def width(pool: Pool) -> int:
 
 def osds_of(deployments: Iterable[Object], root: str = DEFAULT_ROOT) -> tuple[Osd, ...]:
     """Return the OSDs of these Deployments; `root` is that of pools that name none."""
-    return tuple(_osd(deployment, root) for deployment in deployments)
+    osds = []
+    for deployment in deployments:
+        labels = deployment["metadata"].get("labels") or {}
+        number = str(labels.get("ceph-osd-id", deployment["metadata"]["name"]))
+        locations = [key for key in labels if key.startswith(_LOCATION)]
+        buckets = {key.removeprefix(_LOCATION): str(labels[key]) for key in locations}
+        own_root = buckets.pop(_ROOT, "")
+        osd = Osd(
+            number=number,
+            device_class=str(labels.get("device-class", "")),
+            buckets={**buckets, "osd": number},
+            root=own_root,
+            by_default=own_root in {"", root},
+            available=(deployment.get("status") or {}).get("availableReplicas", 0) > 0,
+        )
+        osds.append(osd)
+    return tuple(osds)
 
 
 def root_of_pools(cluster: Object) -> str:
@@ -377,21 +393,6 @@ def _is_in_root(osd: Osd, pool: Pool) -> bool:
 
 def _listed(names: Iterable[str]) -> str:
     return listed(sorted(names), most=_MAX_NAMES) or "none"
-
-
-def _osd(deployment: Object, root_of_pools: str) -> Osd:
-    labels = deployment["metadata"].get("labels") or {}
-    number = str(labels.get("ceph-osd-id", deployment["metadata"]["name"]))
-    buckets = {key.removeprefix(_LOCATION): str(value) for key, value in labels.items() if key.startswith(_LOCATION)}
-    root = buckets.pop(_ROOT, "")
-    return Osd(
-        number=number,
-        device_class=str(labels.get("device-class", "")),
-        buckets={**buckets, "osd": number},
-        root=root,
-        by_default=root in {"", root_of_pools},
-        available=(deployment.get("status") or {}).get("availableReplicas", 0) > 0,
-    )
 
 
 def _fitting(pool: Pool, osds: Sequence[Osd], per_osd: float, *, headers: bool) -> int:

@@ -55,7 +55,6 @@ class UnansweredError(Exception):
     """
 
     def __init__(self, reason: str, *, is_forbidden: bool) -> None:
-        """Record why."""
         self.reason = reason
         self.is_forbidden = is_forbidden
         super().__init__(reason)
@@ -154,8 +153,7 @@ class Storage:
 
     def removal(self) -> Teardown | None:
         """Walk backwards: return the next step of the removal; None if nothing is left."""
-        steps = (resource.remove() for resource in reversed(self.resources))
-        return next((step for step in steps if step is not None), None)
+        return next((step for resource in reversed(self.resources) if (step := resource.remove()) is not None), None)
 
 
 class Provider(ABC):
