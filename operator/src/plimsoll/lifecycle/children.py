@@ -19,11 +19,9 @@ Object = Mapping[str, Any]
 
 F = TypeVar("F")
 
-_STARTED = {"running", "terminated"}
 _WAITS = frozenset({"ExternalProvisioning"})
 """Reasons of Normal events: a missing CSI driver causes no warning. Source: Kubernetes' volume controller."""
 
-_NOT_A_PROBLEM = {"ContainerCreating", "PodInitializing"}
 _SHOWN_PERCENTILES = ("50", "99")
 
 
@@ -37,6 +35,11 @@ class Child:
     name: str
     uid: str
     deleting: bool
+
+    @property
+    def place(self) -> str:
+        """Return its name in its namespace: `bench/demo`."""
+        return f"{self.namespace}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,7 +246,7 @@ def job_fact(obj: Object) -> JobFact:
     return JobFact(
         child=child_of(obj),
         created=datetime.fromisoformat(obj["metadata"]["creationTimestamp"]),
-        deleted=_time(obj["metadata"].get("deletionTimestamp")),
+        deleted=time_of(obj["metadata"].get("deletionTimestamp")),
         client=_number(obj, naming.LABEL_CLIENT),
         attempt=_number(obj, naming.LABEL_ATTEMPT) or 0,
         complete="Complete" in conditions,
@@ -257,7 +260,7 @@ def pod_fact(obj: Object) -> PodFact:
     states = [container.get("state", {}) for container in status.get("containerStatuses", [])]
     managed = [entry for entry in metadata.get("managedFields") or () if entry.get("subresource") == "status"]
     written = [datetime.fromisoformat(entry["time"]) for entry in managed if entry.get("time")]
-    has_started = any(state.keys() & _STARTED for state in states)
+    has_started = any(state.keys() & {"running", "terminated"} for state in states)
     failed = next((end for state in states if (end := state.get("terminated")) and end.get("exitCode")), None)
     exit_message = str(status.get("reason", ""))
     if failed:
@@ -271,7 +274,7 @@ def pod_fact(obj: Object) -> PodFact:
         phase=status.get("phase", "Pending"),
         created=datetime.fromisoformat(metadata["creationTimestamp"]),
         changed=max(written, default=None) if has_started else None,
-        gone_by=_time(metadata.get("deletionTimestamp")),
+        gone_by=time_of(metadata.get("deletionTimestamp")),
         problem=_problem(status),
         exit_message=exit_message,
         exit_code=int(failed["exitCode"]) if failed else 0,
@@ -292,6 +295,11 @@ def claim_fact(obj: Object) -> ClaimFact:
 def label(obj: Object, name: str) -> str:
     """Return the value of a label; empty if it is missing."""
     return str((obj["metadata"].get("labels") or {}).get(name, ""))
+
+
+def time_of(text: str | None) -> datetime | None:
+    """Return the time of a text as the API server writes it; None without one."""
+    return datetime.fromisoformat(text) if text else None
 
 
 def warnings_on(objects: Iterable[Object], events: Iterable[Object]) -> dict[str, str]:
@@ -382,13 +390,8 @@ def result_fact(obj: Object) -> ResultFact:
 
 
 def digest(status: ResultStatus) -> Measured:
-    """Return what decisions need from a status.
-
-    Raises:
-        ValueError: if a time is invalid.
-
-    """
-    operations = [
+    """Return what decisions need from a status; raises ValueError if a time is invalid."""
+    operations = (
         OperationFact(
             operation=summary.operation,
             iops=summary.iops.mean,
@@ -398,8 +401,8 @@ def digest(status: ResultStatus) -> Measured:
             },
         )
         for summary in (status.summary.operations if status.summary else ())
-    ]
-    trials = [
+    )
+    trials = (
         TrialFact(
             epoch=trial.epoch,
             outcome=trial.outcome,
@@ -407,7 +410,7 @@ def digest(status: ResultStatus) -> Measured:
             finished=datetime.fromisoformat(trial.finished_at),
         )
         for trial in status.trials
-    ]
+    )
     return Measured(
         final=status.final,
         verdict=status.verdict,
@@ -424,17 +427,13 @@ def _number(obj: Object, name: str) -> int | None:
     return int(text) if text.isdecimal() else None
 
 
-def _time(text: str | None) -> datetime | None:
-    return datetime.fromisoformat(text) if text else None
-
-
 def _problem(status: Object) -> str:
     for condition in status.get("conditions", []):
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
             return f"{condition.get('reason', 'Unschedulable')}: {condition.get('message', '')}"
     for container in status.get("containerStatuses", []):
         waiting = container.get("state", {}).get("waiting")
-        if waiting and waiting.get("reason") not in _NOT_A_PROBLEM:
+        if waiting and waiting.get("reason") not in {"ContainerCreating", "PodInitializing"}:
             return f"{waiting.get('reason', 'Waiting')}: {waiting.get('message', '')}"
     return ""
 

@@ -108,21 +108,20 @@ class Event:
 Action = Create | CreateSecret | CopyKeyring | CheckSecret | Delete
 
 
-def deletion(child: Child, *, foreground: bool = False) -> Delete:
-    """Return the deletion of an object."""
-    return Delete(
-        api_version=child.api_version,
-        kind=child.kind,
-        namespace=child.namespace,
-        name=child.name,
-        uid=child.uid,
-        foreground=foreground,
-    )
-
-
-def deletions(children: Iterable[Child]) -> tuple[Delete, ...]:
+def deletions(children: Iterable[Child], *, foreground: bool = False) -> tuple[Delete, ...]:
     """Return the deletions of the objects that are not being deleted yet."""
-    return tuple(deletion(child) for child in children if not child.deleting)
+    return tuple(
+        Delete(
+            api_version=child.api_version,
+            kind=child.kind,
+            namespace=child.namespace,
+            name=child.name,
+            uid=child.uid,
+            foreground=foreground,
+        )
+        for child in children
+        if not child.deleting
+    )
 
 
 class Stage(StrEnum):

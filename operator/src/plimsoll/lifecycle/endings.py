@@ -6,7 +6,6 @@ from plimsoll.api.names import ConditionStatus, ConditionType, Verdict
 from plimsoll.api.reasons.reason import Reason, read_reason
 from plimsoll.api.reasons.table import remedy_of
 from plimsoll.lifecycle import provisioning, waiting
-from plimsoll.lifecycle.children import JobFact
 from plimsoll.lifecycle.decision import Ending, Fact, Refusal
 from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.run import Run, are, counted, listed
@@ -67,7 +66,6 @@ def not_ready_too_long(fact: Fact, limit: int) -> Ending:
 
 
 def _conductor_failure(seen: Observed) -> Ending | None:
-    """Return the failure that the conductor reported, with what is known about the clients it misses."""
     if seen.state is None or seen.state.failure is None:
         return None
     failure, missing = seen.state.failure, seen.state.missing
@@ -128,7 +126,8 @@ def _conductor_timeout(run: Run, plan: Plan, seen: Observed, now: datetime) -> E
 
 def _clients_lost(plan: Plan, seen: Observed, settings: Settings) -> Ending | None:
     for client in range(plan.members):
-        if provisioning.is_out_of_restarts(client, seen, settings):
+        jobs = seen.client_jobs(client)
+        if len(jobs) > settings.max_client_restarts and provisioning.is_lost(jobs[-1], seen):
             problem = waiting.client_problem(client, seen) or f"client {client} was lost"
             times = settings.max_client_restarts + 1
             message = f"{problem}; it was lost {times} times, the limit; {remedy_of(Reason.CLIENT_FAILED)}"
@@ -170,18 +169,15 @@ def _is_coming_back(run: Run, plan: Plan, seen: Observed, now: datetime) -> bool
     """Whether a run that was complete a moment ago replaces a lost client, or a conductor's Job that was deleted."""
     if seen.conductor_job is None:
         return run.holds(ConditionType.CLIENTS_READY)
-    newest = [jobs[-1] for client in range(plan.members) if (jobs := seen.client_jobs(client))]
-    times = [since for job in newest if (since := _replaced_since(job, seen))]
-    return bool(times) and age_seconds(max(times), now) <= plan.timeouts.ready_seconds
-
-
-def _replaced_since(job: JobFact, seen: Observed) -> datetime | None:
-    """Return when the newest Job of a client failed, or replaced one that did; None if the client was never lost."""
-    pods = [pod for pod in seen.client_pods(job.client) if pod.attempt == job.attempt]
-    if provisioning.is_lost(job, seen) or any(pod.phase == "Failed" for pod in pods):
-        times = [job.deleted, *(pod.gone_by or pod.changed for pod in pods)]
-        return max((time for time in times if time), default=job.created)
-    return job.created if job.attempt else None
+    replaced = []
+    for job in (jobs[-1] for client in range(plan.members) if (jobs := seen.client_jobs(client))):
+        pods = [pod for pod in seen.client_pods(job.client) if pod.attempt == job.attempt]
+        if provisioning.is_lost(job, seen) or any(pod.phase == "Failed" for pod in pods):
+            times = [job.deleted, *(pod.gone_by or pod.changed for pod in pods)]
+            replaced.append(max((time for time in times if time), default=job.created))
+        elif job.attempt:
+            replaced.append(job.created)
+    return bool(replaced) and age_seconds(max(replaced), now) <= plan.timeouts.ready_seconds
 
 
 def _not_ready(limit: int) -> str:

@@ -138,8 +138,8 @@ class Observed:
     @cached_property
     def _names_by_kind(self) -> dict[str, set[str]]:
         names: dict[str, set[str]] = {}
-        facts = (*self.jobs, *self.pods, *self.claims)
-        for child in (*(fact.child for fact in facts), *self.others):
+        processes = (*(job.child for job in self.jobs), *(pod.child for pod in self.pods))
+        for child in (*processes, *(claim.child for claim in self.claims), *self.others):
             names.setdefault(child.kind, set()).add(child.name)
         return names
 
@@ -284,7 +284,6 @@ def _name(obj: Object) -> str:
 
 
 def _plan(config_map: Object | None, run: RunIdentity) -> tuple[Plan | None, str]:
-    """Return the plan, or why it is unusable."""
     if config_map is None:
         return None, ""
     if config_map.get("immutable") is not True:

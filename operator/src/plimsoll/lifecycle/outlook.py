@@ -9,7 +9,7 @@ from statistics import fmean, median
 
 from plimsoll.api.names import ConditionType, Outcome, RunPhase
 from plimsoll.api.status import RunState
-from plimsoll.lifecycle.children import TrialFact
+from plimsoll.lifecycle.children import TrialFact, time_of
 from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.run import Run
 from plimsoll.plan.document import Plan, Point
@@ -59,8 +59,7 @@ def estimated_end(run: Run, seen: Observed, now: datetime) -> datetime | None:
     plan, state = seen.plan, seen.state
     if plan is None or state is None or run.is_suspended:
         return None
-    text = run.status.get("estimatedCompletionTime")
-    before = datetime.fromisoformat(text) if text else None
+    before = time_of(run.status.get("estimatedCompletionTime"))
     if not seen.all_registered or not 0 <= state.trials_done < state.trials_total:
         return before
     pace = _pace(plan, seen)
@@ -88,7 +87,6 @@ def is_late(end: datetime | None, now: datetime) -> bool:
 
 
 def _pace(plan: Plan, seen: Observed) -> _Pace:
-    """Return the pace of the measured trials; the planned one if there are none."""
     took = {
         point.name: [
             max(0.0, (trial.finished - trial.started).total_seconds())
@@ -127,9 +125,8 @@ def _end_from_trial(plan: Plan, state: RunState, pace: _Pace) -> datetime | None
     number, point = plan.pairs[state.trials_done]
     if trial is None or trial.point != point.name or (point.line is None and trial.pass_number != number):
         return None
-    started = datetime.fromtimestamp(state.current.starts_at, tz=UTC) if state.current else None
-    if state.in_flight_since:
-        started = datetime.fromisoformat(state.in_flight_since)
+    current = datetime.fromtimestamp(state.current.starts_at, tz=UTC) if state.current else None
+    started = time_of(state.in_flight_since) or current
     return _after(started, _left_seconds(plan, state, pace)) if started else None
 
 
@@ -147,7 +144,7 @@ def _left_seconds(plan: Plan, state: RunState, pace: _Pace) -> float:
 def _prefill_seconds(run: Run, state: RunState, guess: int, now: datetime) -> float:
     """Return how long the rest of the prefill takes at its rate since the clients registered."""
     ready = run.conditions.get(ConditionType.CLIENTS_READY)
-    since = datetime.fromisoformat(ready.last_transition_time) if ready and ready.last_transition_time else now
+    since = (time_of(ready.last_transition_time) if ready else None) or now
     done, total = state.prefill.done_bytes, state.prefill.total_bytes
     passed = age_seconds(since, now)
     if not done or passed < _TOLERATED_SECONDS:

@@ -19,7 +19,6 @@ from plimsoll.lifecycle.run import Platform, Run
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.storage.registry import provider_of
 from plimsoll.lifecycle.storage.seam import Storage
-from plimsoll.lifecycle.waiting import all_pods_are_scheduled
 from plimsoll.plan.document import ControlPlane, Plan
 from plimsoll.plan.expand import check_fits_deadline, make_plan
 from plimsoll.plan.sweep import run_seed
@@ -53,11 +52,19 @@ def missing_objects(run: Run, plan: Plan, seen: Observed, settings: Settings, st
     # The operator may not list Secrets. This one is created before the first Job, so a Job proves that it exists.
     if not seen.jobs:
         yield CreateSecret(obj=common.session_secret(run), clients=plan.members)
-    yield from _clients(run, plan, seen, settings)
+    for client in range(plan.members):
+        jobs = seen.client_jobs(client)
+        if not jobs:
+            yield Create(obj=render_client.job(run, plan, settings, client=client, attempt=0))
+        elif is_lost(jobs[-1], seen) and len(jobs) <= settings.max_client_restarts:
+            attempt = jobs[-1].attempt + 1
+            yield Create(obj=render_client.job(run, plan, settings, client=client, attempt=attempt))
     # The conductor starts while the clients' containers are being prepared, but takes no client's place on a node. A
     # new Job is created once one that a suspension deletes is gone.
+    pods = [seen.client_pod(client) for client in range(plan.members)]
+    are_scheduled = all(pod is not None and pod.node for pod in pods)
     is_permitted = naming.conductor(run.name) in seen.names("RoleBinding")
-    if all_pods_are_scheduled(plan, seen) and is_permitted and seen.conductor_job is None:
+    if are_scheduled and is_permitted and seen.conductor_job is None:
         yield Create(obj=render_conductor.job(run, plan, settings))
 
 
@@ -72,12 +79,6 @@ def is_lost(job: JobFact, seen: Observed) -> bool:
     if job.complete:
         return seen.state is None or seen.state.phase not in {RunPhase.COMPLETE, RunPhase.FAILED}
     return any(pod.child.deleting for pod in seen.client_pods(job.client) if pod.attempt == job.attempt)
-
-
-def is_out_of_restarts(client: int, seen: Observed, settings: Settings) -> bool:
-    """Whether a client has lost as many processes as it may."""
-    jobs = seen.client_jobs(client)
-    return len(jobs) > settings.max_client_restarts and bool(jobs) and is_lost(jobs[-1], seen)
 
 
 def refusal(run: Run, settings: Settings) -> Ending | None:
@@ -134,23 +135,11 @@ def _absent(seen: Observed, objects: Iterable[dict[str, Any]]) -> list[Create]:
     return [Create(obj=obj) for obj in objects if obj["metadata"]["name"] not in seen.names(obj["kind"])]
 
 
-def _clients(run: Run, plan: Plan, seen: Observed, settings: Settings) -> Iterator[Action]:
-    """Yield a Job for every client without a working process."""
-    for client in range(plan.members):
-        jobs = seen.client_jobs(client)
-        if not jobs:
-            yield Create(obj=render_client.job(run, plan, settings, client=client, attempt=0))
-        elif is_lost(jobs[-1], seen) and len(jobs) <= settings.max_client_restarts:
-            attempt = jobs[-1].attempt + 1
-            yield Create(obj=render_client.job(run, plan, settings, client=client, attempt=attempt))
-
-
 def _creates_claims(tool: str) -> bool:
     return tool in TOOLS and TOOLS[tool].creates_claims
 
 
 def _control_plane(run: Run, plan: Plan, platform: Platform, settings: Settings) -> ControlPlane | Ending | None:
-    """Return how a run loads the control plane, if it does, or why it may not."""
     points = [point for point in plan.points if _creates_claims(point.tool)]
     burning = settings.burning
     if not points or burning is None:

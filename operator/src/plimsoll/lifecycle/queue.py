@@ -13,6 +13,7 @@ from plimsoll.api.names import ConditionType, Outcome
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.reasons.table import LOAD_IS_GONE, PASSED_BY
 from plimsoll.api.status import Hold, format_time
+from plimsoll.lifecycle.children import time_of
 from plimsoll.lifecycle.decision import Fact
 from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.run import Run
@@ -94,7 +95,13 @@ def ahead_of(uid: str, entries: Iterable[Entry], *, now: datetime, hold_seconds:
     # Compared as text: the API server's format sorts by time, and an invalid time does not raise.
     since = format_time(now - timedelta(seconds=hold_seconds))
     before = [entry for entry in rivals if _turn(entry) < _turn(this) and not "" < entry.ended < since]
-    return tuple(_description(entry, hold_seconds) for entry in sorted(before, key=_turn))
+    names = []
+    for entry in sorted(before, key=_turn):
+        remark = f" (being cleaned up: {entry.removal})" if entry.removal else ""
+        if entry.suspended:
+            remark = f" (suspended; keeps its place for at most {hold_seconds:.0f} s)"
+        names.append(f"{entry.namespace}/{entry.name}{remark}")
+    return tuple(names)
 
 
 def hold_of(run: Run, seen: Observed, now: datetime) -> Hold | None:
@@ -116,8 +123,8 @@ def hold_of(run: Run, seen: Observed, now: datetime) -> Hold | None:
     if not seen.all_registered or conductor is None or conductor.child.deleting:
         return before
     # Rounded up: otherwise suspensions shorter than a second would cost nothing.
-    running = ceil(max(0.0, age_seconds(datetime.fromisoformat(before.since), now))) if before.since else 0
-    return before.model_copy(update={"seconds": before.seconds + running, "since": None})
+    seconds = before.seconds + ceil(max(0.0, age_seconds(time_of(before.since), now)))
+    return before.model_copy(update={"seconds": seconds, "since": None})
 
 
 def place_lost(run: Run, seen: Observed, settings: Settings, now: datetime) -> Fact | None:
@@ -151,15 +158,7 @@ def keeps_until(run: Run, seen: Observed, settings: Settings, now: datetime) -> 
     hold = hold_of(run, seen, now)
     if hold is None:
         return None
-    since = datetime.fromisoformat(hold.since) if hold.since else now
-    return since + timedelta(seconds=settings.hold_seconds - hold.seconds)
-
-
-def _description(entry: Entry, hold_seconds: float) -> str:
-    name = f"{entry.namespace}/{entry.name}"
-    if entry.suspended:
-        return f"{name} (suspended; keeps its place for at most {hold_seconds:.0f} s)"
-    return f"{name} (being cleaned up: {entry.removal})" if entry.removal else name
+    return (time_of(hold.since) or now) + timedelta(seconds=settings.hold_seconds - hold.seconds)
 
 
 def _turn(entry: Entry) -> tuple[bool, str, str]:

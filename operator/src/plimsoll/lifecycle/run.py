@@ -14,7 +14,7 @@ from plimsoll.api.names import API_VERSION, RUN_KIND, ConditionStatus, Condition
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.run import BenchmarkRun, decode_run
 from plimsoll.api.status import Condition
-from plimsoll.lifecycle.children import Object, label
+from plimsoll.lifecycle.children import Object, label, time_of
 from plimsoll.plan.document import RunIdentity
 
 _MAX_PARAMETERS = 32
@@ -61,12 +61,12 @@ class Run:
     @property
     def start_time(self) -> datetime | None:
         """Return when the run was first admitted; None before that."""
-        return _time(self.status.get("startTime"))
+        return time_of(self.status.get("startTime"))
 
     @property
     def completion_time(self) -> datetime | None:
         """Return when the run ended according to its status; None before that."""
-        return _time(self.status.get("completionTime"))
+        return time_of(self.status.get("completionTime"))
 
     @property
     def end_time(self) -> datetime | None:
@@ -132,7 +132,7 @@ def run_of(body: Mapping[str, Any]) -> Run:
         uid=metadata["uid"],
         generation=metadata.get("generation", 1),
         created=datetime.fromisoformat(metadata["creationTimestamp"]),
-        deleted=_time(metadata.get("deletionTimestamp")),
+        deleted=time_of(metadata.get("deletionTimestamp")),
         document=document,
         written=body.get("spec") or {},
         spec_problem=problem,
@@ -207,7 +207,3 @@ def listed(items: Sequence[str], *, most: int = 3, separator: str = ", ") -> str
     if len(items) <= most:
         return shown
     return f"{shown}{separator.rstrip(', ')} and {len(items) - most} more"
-
-
-def _time(text: str | None) -> datetime | None:
-    return datetime.fromisoformat(text) if text else None

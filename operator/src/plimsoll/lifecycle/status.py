@@ -7,7 +7,6 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from plimsoll.api.line import Line, LineSearch
 from plimsoll.api.names import ConditionStatus, ConditionType, Verdict, format_duration
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.status import (
@@ -28,7 +27,6 @@ from plimsoll.lifecycle.outlook import estimated_end, is_late
 from plimsoll.lifecycle.queue import hold_of
 from plimsoll.lifecycle.run import Run
 from plimsoll.measure.line.summary import headline_text, short_text
-from plimsoll.plan.document import Point
 from plimsoll.tools.registry import TOOLS
 
 _MAX_MESSAGE = 2000
@@ -159,37 +157,35 @@ def _headlines(seen: Observed) -> Iterator[Headline]:
         result = seen.results.get(point.name)
         if result is None or result.verdict in {None, Verdict.INVALID}:
             continue
+        label, verdict = point.label[:_MAX_TEXT], result.verdict or Verdict.INVALID
         if point.line is not None and result.line is not None:
-            yield _line_headline(point, point.line, result.line, result.verdict or Verdict.INVALID)
+            line = result.line
+            yield Headline(
+                workload=point.workload,
+                point=point.name,
+                label=label,
+                line=HeadlineLine(
+                    text=headline_text(line, point.line)[:_MAX_TEXT],
+                    vary=point.line.vary,
+                    ending=line.ending,
+                    estimate=line.estimate,
+                    low=line.low,
+                    high=line.high,
+                ),
+                verdict=verdict,
+            )
         for operation in result.operations:
             latencies = {f"p{percentile}": round(mean) for percentile, mean in operation.percentiles.items()}
             yield Headline(
                 workload=point.workload,
                 point=point.name,
-                label=point.label[:_MAX_TEXT],
+                label=label,
                 operation=operation.operation,
                 iops=round(operation.iops),
                 bytes_per_second=round(operation.bytes_per_second),
                 latency_nanoseconds=HeadlineLatency.model_validate(latencies) if latencies else None,
-                verdict=result.verdict or Verdict.INVALID,
+                verdict=verdict,
             )
-
-
-def _line_headline(point: Point, search: LineSearch, line: Line, verdict: Verdict) -> Headline:
-    return Headline(
-        workload=point.workload,
-        point=point.name,
-        label=point.label[:_MAX_TEXT],
-        line=HeadlineLine(
-            text=headline_text(line, search)[:_MAX_TEXT],
-            vary=search.vary,
-            ending=line.ending,
-            estimate=line.estimate,
-            low=line.low,
-            high=line.high,
-        ),
-        verdict=verdict,
-    )
 
 
 def _environment(seen: Observed) -> Iterator[tuple[str, str]]:

@@ -12,7 +12,6 @@ from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.status import format_time
 from plimsoll.lifecycle import provisioning, queue, status, teardown, waiting
 from plimsoll.lifecycle.decision import (
-    Action,
     Create,
     Decision,
     Delete,
@@ -113,20 +112,20 @@ def _assess(run: Run, seen: Observed, settings: Settings, now: datetime) -> Situ
 
 
 def _continue(run: Run, seen: Observed, plan: Plan, settings: Settings, now: datetime) -> Situation:
-    """Suspend, wait or proceed, depending on the user and the queue."""
     if run.is_suspended or queue.is_losing_place(run):
         return _suspend(run, seen, settings, now)
     storage = storage_of(run, seen, settings, now)
     if blocker := version_blocker(run, seen):
-        return _leave_alone(run, seen, plan, storage, blocker)
+        stage, clients = Stage.MEASURING if seen.jobs else Stage.WAITING, waiting.clients_fact(run, plan, seen)
+        return _situation(stage, blocker.reason, blocker.message, StorageReady=storage.fact(), ClientsReady=clients)
     if seen.ahead and (not seen.jobs or queue.has_lost_place(run)):
         message = f"position {len(seen.ahead)} in the queue, behind {seen.ahead[-1]}; runs on one target take turns"
-        return _wait(Reason.WAITING_FOR_TURN, message, Admitted=Fact.false(Reason.WAITING_FOR_TURN, message))
+        turn = Fact.false(Reason.WAITING_FOR_TURN, message)
+        return _situation(Stage.WAITING, turn.reason, message, Admitted=turn)
     return _proceed(run, seen, plan, settings, storage)
 
 
 def _before_plan(run: Run, document: BenchmarkRun, seen: Observed, settings: Settings, now: datetime) -> Situation:
-    """Freeze the plan, or wait until that is possible."""
     limit, ending = document.spec.timeouts.provision_seconds, None
     late = waiting.waited_seconds(run, now) > limit
     if late and seen.departing:
@@ -137,57 +136,30 @@ def _before_plan(run: Run, document: BenchmarkRun, seen: Observed, settings: Set
         return _finish(run, seen, settings, ending, now, stage=Stage.REFUSED)
     if seen.departing:
         message = f"an earlier run with this name is being deleted; remaining: {listed(seen.departing, most=1)}"
-        return _wait(Reason.WAITING_FOR_EARLIER_RUN, message)
+        return _situation(Stage.WAITING, Reason.WAITING_FOR_EARLIER_RUN, message)
     if seen.platform is None:
-        return _refused(_planning("inspecting the cluster"), seen)
+        message = "inspecting the cluster"
+        return _refused(_situation(Stage.PROVISIONING, Reason.PLANNING, message, seconds=_SOON_SECONDS), seen)
     plan = provisioning.freeze(run, document, seen.platform, settings)
     if isinstance(plan, Fact):
         if not late:
-            return _wait(plan.reason, plan.message, seconds=_CLUSTER_SECONDS, StorageReady=plan)
+            return _situation(Stage.WAITING, plan.reason, plan.message, seconds=_CLUSTER_SECONDS, StorageReady=plan)
         plan = not_ready_too_long(plan, limit)
     if isinstance(plan, Ending):
         return _finish(run, seen, settings, plan, now, stage=Stage.REFUSED)
     message = f"{counted(len(plan.points), 'point')}, {plan.repetitions} pass{'' if plan.repetitions == 1 else 'es'}"
     config_map = plan_config_map(run, plan)
     digest = sha256(config_map["data"][PLAN_FILE].encode()).hexdigest()
-    return replace(_refused(_planning(message, Create(obj=config_map)), seen), plan_sha256=digest)
+    situation = _situation(Stage.PROVISIONING, Reason.PLANNING, message, seconds=_SOON_SECONDS)
+    return replace(_refused(situation, seen), actions=(Create(obj=config_map),), plan_sha256=digest)
 
 
-def _planning(message: str, *actions: Action) -> Situation:
-    return Situation(
-        stage=Stage.PROVISIONING,
-        reason=Reason.PLANNING,
-        message=message,
-        actions=actions,
-        facts={"Suspended": _NOT_SUSPENDED},
-        requeue_seconds=_SOON_SECONDS,
-    )
-
-
-def _wait(
-    reason: Reason | UnknownReason, message: str, *, seconds: float = _LOOK_AGAIN_SECONDS, **facts: Fact
+def _situation(
+    stage: Stage, reason: Reason | UnknownReason, message: str, *, seconds: float = _LOOK_AGAIN_SECONDS, **facts: Fact
 ) -> Situation:
-    return Situation(
-        stage=Stage.WAITING,
-        reason=reason,
-        message=message,
-        facts={"Suspended": _NOT_SUSPENDED, **facts},
-        requeue_seconds=seconds,
-    )
-
-
-def _leave_alone(run: Run, seen: Observed, plan: Plan, storage: Storage, blocker: Fact) -> Situation:
-    return Situation(
-        stage=Stage.MEASURING if seen.jobs else Stage.WAITING,
-        reason=blocker.reason,
-        message=blocker.message,
-        facts={
-            "Suspended": _NOT_SUSPENDED,
-            "StorageReady": storage.fact(),
-            "ClientsReady": waiting.clients_fact(run, plan, seen),
-        },
-        requeue_seconds=_LOOK_AGAIN_SECONDS,
-    )
+    """Return the situation of a run that is neither suspended nor over."""
+    facts = {"Suspended": _NOT_SUSPENDED, **facts}
+    return Situation(stage=stage, reason=reason, message=message, facts=facts, requeue_seconds=seconds)
 
 
 def _suspend(run: Run, seen: Observed, settings: Settings, now: datetime) -> Situation:
@@ -223,25 +195,23 @@ def _suspend(run: Run, seen: Observed, settings: Settings, now: datetime) -> Sit
 
 
 def _proceed(run: Run, seen: Observed, plan: Plan, settings: Settings, storage: Storage) -> Situation:
-    """Create what is missing, and report the progress."""
-    measuring = seen.all_registered
     provider, storage_fact, clients = provider_of(run), storage.fact(), waiting.clients_fact(run, plan, seen)
-    waiting_fact = waiting.waiting_fact(storage_fact, clients, seen)
-    state_message = seen.state.message if seen.state else ""
-    situation = Situation(
-        stage=Stage.MEASURING if measuring else Stage.PROVISIONING,
-        reason=Reason.MEASURING if measuring else waiting_fact.reason,
-        message=(status.progress_message(seen) or state_message) if measuring else waiting_fact.message,
-        actions=tuple(provisioning.missing_objects(run, plan, seen, settings, storage)),
-        facts={
-            "Admitted": Fact.true(Reason.ADMITTED, f"it is this run's turn{provider.limitation(plan)}"),
-            "Suspended": _NOT_SUSPENDED,
-            "StorageReady": storage_fact,
-            "ClientsReady": clients,
-        },
-        requeue_seconds=_SOON_SECONDS if provider.is_polled and not storage_fact.holds else _LOOK_AGAIN_SECONDS,
+    fact = waiting.waiting_fact(storage_fact, clients, seen)
+    stage, reason, message = Stage.PROVISIONING, fact.reason, fact.message
+    if seen.all_registered:
+        stage, reason = Stage.MEASURING, Reason.MEASURING
+        message = status.progress_message(seen) or (seen.state.message if seen.state else "")
+    situation = _situation(
+        stage,
+        reason,
+        message,
+        seconds=_SOON_SECONDS if provider.is_polled and not storage_fact.holds else _LOOK_AGAIN_SECONDS,
+        Admitted=Fact.true(Reason.ADMITTED, f"it is this run's turn{provider.limitation(plan)}"),
+        StorageReady=storage_fact,
+        ClientsReady=clients,
     )
-    return situation if measuring else _refused(situation, seen)
+    situation = replace(situation, actions=tuple(provisioning.missing_objects(run, plan, seen, settings, storage)))
+    return situation if seen.all_registered else _refused(situation, seen)
 
 
 def _refused(situation: Situation, seen: Observed) -> Situation:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from plimsoll.api.reasons.reason import Reason
-from plimsoll.lifecycle.decision import Action, Ending, Fact, Teardown, deletion, deletions
+from plimsoll.lifecycle.decision import Action, Ending, Fact, Teardown, deletions
 from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.run import Run, counted, listed
 from plimsoll.lifecycle.settings import Settings
@@ -33,7 +33,7 @@ def teardown(run: Run, seen: Observed, settings: Settings, *, keep_volumes: bool
 def stop_load(seen: Observed) -> tuple[Action, ...]:
     """Return the deletions that stop the load: every Job with its pods, and pods that have lost their Job."""
     if seen.jobs:
-        return tuple(deletion(job.child, foreground=True) for job in seen.jobs if not job.child.deleting)
+        return deletions((job.child for job in seen.jobs), foreground=True)
     return deletions(pod.child for pod in seen.pods)
 
 

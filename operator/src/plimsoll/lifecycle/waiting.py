@@ -14,12 +14,6 @@ from plimsoll.lifecycle.storage.registry import provider_of
 from plimsoll.plan.document import Plan
 
 
-def all_pods_are_scheduled(plan: Plan, seen: Observed) -> bool:
-    """Whether the newest pod of every client has a node."""
-    pods = [seen.client_pod(client) for client in range(plan.members)]
-    return all(pod is not None and pod.node for pod in pods)
-
-
 def is_provisioning(plan: Plan, seen: Observed) -> bool:
     """Whether the run still waits for volumes and pods, which may take `provisionSeconds`."""
     return seen.conductor_job is None or (is_gathering(seen) and pods_run_since(plan, seen) is None)

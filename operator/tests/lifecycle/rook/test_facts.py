@@ -178,9 +178,7 @@ def test_an_existing_pool_has_to_be_there_given_and_ready() -> None:
     assert "kubectl annotate cephblockpool shared plimsoll.dev/allow-benchmarks" in private
     assert "is not annotated" in words(unusable_pools(target, shared(**{ALLOW_BENCHMARKS: "yes"})))
     missing = words(unusable_pools(target, [thing(name="rbd")]))
-    assert missing == (
-        "spec.storage.rook.existingPool: CephBlockPool shared does not exist; name an existing one: rbd"
-    )
+    assert missing == ("spec.storage.rook.existingPool: CephBlockPool shared does not exist; name an existing one: rbd")
     assert "shared-data does not exist" in words(unusable_pools(target, shared(**given)[:1]))
     going = [thing(name=name, annotations=given, phase="Progressing") for name in ("shared", "shared-data")]
     assert "shared is Progressing" in words(unusable_pools(target, going))

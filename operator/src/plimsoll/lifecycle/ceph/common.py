@@ -25,7 +25,7 @@ from plimsoll.lifecycle.ceph.rook_facts import (
 from plimsoll.lifecycle.ceph.rook_render import CEPH_CLIENT
 from plimsoll.lifecycle.ceph.rook_survey import operator_namespace
 from plimsoll.lifecycle.children import Child, JobFact, Object, PodFact
-from plimsoll.lifecycle.decision import Action, CheckSecret, CopyKeyring, Create, Fact, Teardown, deletion, deletions
+from plimsoll.lifecycle.decision import Action, CheckSecret, CopyKeyring, Create, Fact, Teardown, deletions
 from plimsoll.lifecycle.observed import age_seconds, is_own_plan
 from plimsoll.lifecycle.render import ceph as render_ceph
 from plimsoll.lifecycle.render import teardown as render_teardown
@@ -45,7 +45,7 @@ _LONG_SECONDS = 120.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExternalObjects:
-    """The objects, and what Rook reports about its cluster.
+    """What a run has outside its namespace, and what Rook reports about its cluster.
 
     Attributes:
         kinds_problem: why Rook's objects cannot be read, with the remedy: unknown kinds, or missing permissions; empty
@@ -131,12 +131,11 @@ def external_objects_of(
         if obj["spec"].get("persistentVolumeReclaimPolicy") != "Retain"
     ]
     records = [obj for obj in own if obj["kind"] == "ConfigMap"]
-    deployments = [obj for obj in everything if obj["kind"] == "Deployment"]
     return ExternalObjects(
         kinds_problem=kinds_problem,
         cluster=cluster,
         monitors=monitors,
-        rook_operator=operator_namespace(deployments, "") if deployments else "",
+        rook_operator=operator_namespace((obj for obj in everything if obj["kind"] == "Deployment"), ""),
         pools=tuple(rook_fact(obj, warnings) for obj in own if obj["kind"] in POOL_KINDS),
         users=tuple(rook_fact(obj, warnings) for obj in own if obj["kind"] == CEPH_CLIENT),
         all_users=tuple(obj for obj in everything if obj["kind"] == CEPH_CLIENT),
@@ -246,9 +245,9 @@ class Record(CephResource):
         there = self.there
         if there.is_empty:
             return None
-        records = [child for child in (there.record, there.network_policy) if child is not None]
-        jobs = [deletion(job.child, foreground=True) for job in there.jobs if not job.child.deleting]
-        return removal_step("deleting the teardown record", *jobs, *deletions(records))
+        records = deletions(child for child in (there.record, there.network_policy) if child is not None)
+        jobs = deletions((job.child for job in there.jobs), foreground=True)
+        return removal_step("deleting the teardown record", *jobs, *records)
 
 
 class Access(CephResource):
@@ -290,14 +289,8 @@ class Access(CephResource):
         source = self.target.keyring
         if source is None:
             raise ValueError(f"run {self.view.run.name} names no keyring")
-        return CopyKeyring(
-            obj=obj,
-            user=user,
-            namespace=self.view.run.namespace,
-            secret=source.name,
-            field=source.key,
-            is_keyring=True,
-        )
+        namespace, secret, field = self.view.run.namespace, source.name, source.key
+        return CopyKeyring(obj=obj, user=user, namespace=namespace, secret=secret, field=field, is_keyring=True)
 
     def _is_configured(self) -> bool:
         return naming.ceph_config_map(self.view.run.name) in self.view.seen.names("ConfigMap")
@@ -331,10 +324,9 @@ class Leftovers(CephResource):
         return self._in_ceph(there.recorded)
 
     def _restore_record(self) -> Teardown:
-        """Return the creation of a record that was deleted, or cannot be read."""
         run, there = self.view.run, self.there
         if there.record is not None:
-            message = f"cannot read the teardown record {_place(there.record)}; use the operator version that wrote it"
+            message = f"cannot read the teardown record {there.record.place}; use the operator version that wrote it"
             can_be_written = self.view.plan is not None and is_own_plan(run, self.view.seen)
             obsolete = deletions([there.record] if can_be_written else [])
             return removal_step(message, *obsolete, reason=Reason.TEARDOWN_FAILING)
@@ -362,41 +354,40 @@ class Leftovers(CephResource):
 
     def _in_ceph(self, record: TeardownRecord) -> Teardown | None:
         """Return the progress of the teardown Job, which is replaced if it failed; None if it is complete."""
-        job = self.there.jobs[0] if self.there.jobs else None
+        there, settings = self.there, self.view.settings
+        job = there.jobs[0] if there.jobs else None
         if job is None:
             # The policy first: without it a pod could reach any address.
-            manifest = render_teardown.job if self.there.network_policy else render_teardown.network_policy
-            creation = Create(obj=manifest(self.view.run, record, self.view.settings))
+            manifest = render_teardown.job if there.network_policy else render_teardown.network_policy
+            creation = Create(obj=manifest(self.view.run, record, settings))
             return removal_step("about to remove what the run left in Ceph", creation)
         if job.complete and not job.child.deleting:
             return None
-        again = (deletion(job.child, foreground=True),) if job.failure and not job.child.deleting else ()
-        return replace(self._progress(job), actions=again)
-
-    def _progress(self, job: JobFact) -> Teardown:
-        there = self.there
         # A pod can have succeeded shortly before its Job is complete.
         trying = sorted((pod for pod in there.pods if pod.phase != "Succeeded"), key=lambda pod: pod.created)
         last = next((pod for pod in reversed(trying) if pod.problem or pod.exit_message), None)
-        if last is not None and not last.problem and last.exit_code == EXIT_PURGING:
-            return self._waiting(job, last.exit_message.partition(": ")[2][:_MAX_CHARACTERS])
         problem = (last and (last.problem or last.exit_message)) or job.failure or there.warnings.get(job.child.uid)
-        if not problem:
-            return self._waiting(job)
-        message = (
-            f"Job {_place(job.child)} failed to remove what the run left in Ceph, and retries: "
-            f"{problem[:_MAX_CHARACTERS]}; if the monitors have moved, delete ConfigMap "
-            f"{self.view.settings.namespace}/{job.child.name}, which the operator recreates; if the Ceph cluster is "
-            "gone for good, delete the Secret of that name"
-        )
-        inactive = inactive_groups(there.cluster_fact)
-        return removal_step(f"{inactive}, so {message}" if inactive else message, reason=Reason.TEARDOWN_FAILING)
+        if last is not None and not last.problem and last.exit_code == EXIT_PURGING:
+            step = self._waiting(job, last.exit_message.partition(": ")[2][:_MAX_CHARACTERS])
+        elif not problem:
+            step = self._waiting(job)
+        else:
+            inactive = inactive_groups(there.cluster_fact)
+            message = (
+                f"Job {job.child.place} failed to remove what the run left in Ceph, and retries: "
+                f"{problem[:_MAX_CHARACTERS]}; if the monitors have moved, delete ConfigMap "
+                f"{settings.namespace}/{job.child.name}, which the operator recreates; if the Ceph cluster is gone for "
+                "good, delete the Secret of that name"
+            )
+            message = f"{inactive}, so {message}" if inactive else message
+            step = removal_step(message, reason=Reason.TEARDOWN_FAILING)
+        return replace(step, actions=deletions([job.child] if job.failure else [], foreground=True))
 
     def _waiting(self, job: JobFact, purge: str = "") -> Teardown:
         """Return that the Job is at work; `purge`: what was left to be purged when one of its pods last said so."""
         doing = "is removing what the run left in Ceph"
         waiting = "has removed what the run left in Ceph, and waits until Ceph has purged the deleted volumes"
-        message = f"Job {_place(job.child)} {waiting if purge else doing}"
+        message = f"Job {job.child.place} {waiting if purge else doing}"
         if inactive := inactive_groups(self.there.cluster_fact):
             message = f"{message}, and waits because {inactive}; it continues when they are active"
             return removal_step(message, reason=Reason.PLACEMENT_GROUPS_INACTIVE)
@@ -446,7 +437,6 @@ def _is_claimed_by_others(volume: Object, run: RunIdentity) -> bool:
 
 
 def _name_with_claim(volume: Object) -> str:
-    """Return the name of a PersistentVolume, and the PVC it is bound to."""
     name, claim = str(volume["metadata"]["name"]), _bound_claim(volume)
     return f"{name} (claimed by {claim.get('namespace')}/{claim.get('name')})" if claim else name
 
@@ -455,7 +445,3 @@ def _bound_claim(volume: Object) -> Object:
     """Return the reference to the PVC that a PersistentVolume is bound to; empty if it is not, or its PVC is gone."""
     is_bound = volume.get("status", {}).get("phase") == "Bound"
     return (volume.get("spec", {}).get("claimRef") or {}) if is_bound else {}
-
-
-def _place(child: Child) -> str:
-    return f"{child.namespace}/{child.name}"

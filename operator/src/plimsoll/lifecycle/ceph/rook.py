@@ -21,7 +21,7 @@ from plimsoll.lifecycle.ceph.rook_facts import ClusterFact, RookFact, inactive_g
 from plimsoll.lifecycle.ceph.rook_render import API_VERSION, BLOCK_POOL, CEPH_CLIENT, CEPH_CLUSTER, FILE_SYSTEM
 from plimsoll.lifecycle.ceph.rook_survey import RookPlatform, cluster_name
 from plimsoll.lifecycle.children import Object, is_external_object_of
-from plimsoll.lifecycle.decision import Action, CopyKeyring, Create, Ending, Fact, Teardown, deletion, deletions
+from plimsoll.lifecycle.decision import Action, CopyKeyring, Create, Ending, Fact, Teardown, deletions
 from plimsoll.lifecycle.render import ceph as render_ceph
 from plimsoll.lifecycle.render.common import Json
 from plimsoll.lifecycle.run import MAX_DESCRIPTION_CHARACTERS, Platform, Run, are, counted, environment_of, listed
@@ -168,8 +168,7 @@ class RookProvider(Provider):
     def complete_plan(self, plan: Plan, platform: Platform) -> Plan:
         """Return the plan with a fixed number of placement groups, and with all pools of an existing file system."""
         surveyed = _surveyed(platform)
-        plan = rook_survey.with_placement_groups(plan, surveyed)
-        return rook_survey.with_all_pools(plan, surveyed.file_systems if surveyed else ())
+        return plan if surveyed is None else rook_survey.complete_plan(plan, surveyed)
 
     def look(self, view: View) -> Look[ExternalObjects] | None:
         """Return the look at Rook's namespace and the operator's; None before the run is admitted."""
@@ -328,8 +327,8 @@ class FileSystemLeftovers(common.Leftovers):
         if volumes is None:
             return super().remove()
         # Without the copied key, another one could only fail.
-        jobs = [job.child for job in there.jobs if not job.child.deleting] if there.keyring is not None else []
-        return Teardown(actions=tuple(deletion(job, foreground=True) for job in jobs), fact=volumes)
+        jobs = [job.child for job in there.jobs] if there.keyring is not None else []
+        return Teardown(actions=deletions(jobs, foreground=True), fact=volumes)
 
 
 def deletion_blocker(
@@ -347,8 +346,7 @@ def deletion_blocker(
     """
     if cluster is None:
         return None
-    kind = pool.child.kind
-    name = f"{kind} {pool.child.namespace}/{pool.child.name}"
+    kind, name = pool.child.kind, f"{pool.child.kind} {pool.child.place}"
     if inactive := inactive_groups(cluster):
         message = (
             f"{name} is not deleted while {inactive}: that would block Rook's {_WORKERS[kind]}. The removal continues "
@@ -377,7 +375,7 @@ def removal_fact(left: Sequence[RookFact], now: datetime, inactive: str = "") ->
     if blocked is not None:
         child = blocked.child
         message = (
-            f"Rook does not delete {child.kind} {child.namespace}/{child.name}: {blocked.blocked}; list its content, "
+            f"Rook does not delete {child.kind} {child.place}: {blocked.blocked}; list its content, "
             f"for example with `{_LISTING[child.kind].format(name=child.name)}`, and remove what is not needed"
         )
         return Fact.false(_BLOCKED[child.kind], message)
@@ -400,17 +398,27 @@ def look_at_rook(scope: Scope, run: RunIdentity, *, has_claims: bool, has_ended:
     `has_ended`: whether the run has ended or is being deleted.
     """
     teardown = yield from common.look_at_teardown(scope.operator_namespace, run.uid)
-    own = {naming.LABEL_RUN_UID: run.uid}
+    own, namespace = {naming.LABEL_RUN_UID: run.uid}, scope.rook_namespace
     (classes,) = yield [Query(api_version="storage.k8s.io/v1", kind="StorageClass", labels=own)]
     here = [*teardown, *classes]
     try:
-        in_rook, cluster, monitors = yield from _look_at_cluster(scope, own)
+        pools, users, clusters, config_maps = yield [
+            Query(api_version=API_VERSION, kind=BLOCK_POOL, namespace=namespace, labels=own),
+            # All of them, because the Secrets of other CephClients are taken.
+            Query(api_version=API_VERSION, kind=CEPH_CLIENT, namespace=namespace),
+            _cluster(namespace, scope.rook_cluster),
+            Query(api_version="v1", kind="ConfigMap", namespace=namespace, name=MONITORS),
+        ]
+        in_rook = [*pools, *users]
+        if scope.has_file_system:
+            (file_systems,) = yield [_file_systems(namespace, own)]
+            in_rook = [*pools, *file_systems, *users]
         if scope.by_claims and not classes:
-            (osds,) = yield [_osds(scope.rook_namespace)]
-            in_rook = [*in_rook, *osds]
+            (osds,) = yield [_osds(namespace)]
+            in_rook += osds
     except UnansweredError as error:
         # Whatever permissions the operator lost there, it has to stop the run's load here.
-        problem = _missing_permission(error, scope.rook_namespace) if error.is_forbidden else error.reason
+        problem = _missing_permission(error, namespace) if error.is_forbidden else error.reason
         remedy = "" if error.is_forbidden else "; reinstall Rook's CRDs"
         return common.external_objects_of(here, run=run, kinds_problem=f"{problem}{remedy}")
     volumes: Sequence[Object] = ()
@@ -428,9 +436,11 @@ def look_at_rook(scope: Scope, run: RunIdentity, *, has_claims: bool, has_ended:
         volume_events = yield from common.look_for_events(CLUSTER_SCOPED_EVENTS, volumes, (VOLUME,))
     events = [
         *volume_events,
-        *(yield from common.look_for_events(scope.rook_namespace, in_rook, (*rook_facts.POOL_KINDS, CEPH_CLIENT))),
+        *(yield from common.look_for_events(namespace, in_rook, (*rook_facts.POOL_KINDS, CEPH_CLIENT))),
         *(yield from common.look_for_events(scope.operator_namespace, teardown, (common.JOB,))),
     ]
+    cluster = next(iter(clusters), None)
+    monitors = next((str(config_map.get("data", {}).get("data", "")) for config_map in config_maps), "")
     everything = [*here, *volumes, *in_rook]
     return common.external_objects_of(everything, run=run, cluster=cluster, monitors=monitors, events=events)
 
@@ -488,22 +498,6 @@ def _absent(wanted: Iterable[Json], existing: Iterable[RookFact]) -> Iterator[Cr
     return (Create(obj=obj) for obj in wanted if obj["metadata"]["name"] not in names)
 
 
-def _look_at_cluster(scope: Scope, own: Mapping[str, str]) -> Look[tuple[Sequence[Object], Object | None, str]]:
-    namespace = scope.rook_namespace
-    pools, users, clusters, monitors = yield [
-        Query(api_version=API_VERSION, kind=BLOCK_POOL, namespace=namespace, labels=own),
-        # All of them, because the Secrets of other CephClients are taken.
-        Query(api_version=API_VERSION, kind=CEPH_CLIENT, namespace=namespace),
-        _cluster(namespace, scope.rook_cluster),
-        Query(api_version="v1", kind="ConfigMap", namespace=namespace, name=MONITORS),
-    ]
-    file_systems: Sequence[Object] = ()
-    if scope.has_file_system:
-        (file_systems,) = yield [_file_systems(namespace, own)]
-    endpoints = next((str(config_map.get("data", {}).get("data", "")) for config_map in monitors), "")
-    return [*pools, *file_systems, *users], next(iter(clusters), None), endpoints
-
-
 def _cluster(namespace: str, name: str) -> Query:
     return Query(api_version=API_VERSION, kind=CEPH_CLUSTER, namespace=namespace, name=name)
 
@@ -517,7 +511,6 @@ def _osds(namespace: str) -> Query:
 
 
 def _missing_permission(error: UnansweredError, namespace: str) -> str:
-    """Return the refusal, and which permission to grant."""
     return (
         f"{error.reason}; bind the Role of manifests/rook to the operator's ServiceAccount in namespace {namespace}, "
         "or name the cluster in the chart's value rook.clusters"

@@ -8,7 +8,7 @@ from datetime import datetime
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.run import Gates
 from plimsoll.lifecycle.ceph.rook_render import BLOCK_POOL, CEPH_CLIENT, FILE_SYSTEM
-from plimsoll.lifecycle.children import Child, Object, child_of
+from plimsoll.lifecycle.children import Child, Object, child_of, time_of
 from plimsoll.lifecycle.decision import Fact
 from plimsoll.plan.document import CephTarget
 
@@ -94,7 +94,7 @@ class ClusterFact:
 def rook_fact(obj: Object, warnings: Mapping[str, str]) -> RookFact:
     """Read one of these objects. `warnings` are by UID, so those about an earlier object do not count."""
     metadata, status = obj["metadata"], obj.get("status") or {}
-    deleted = metadata.get("deletionTimestamp")
+    deleted = time_of(metadata.get("deletionTimestamp"))
     is_current = status.get("observedGeneration") == metadata.get("generation")
     # Conditions DeletionIsBlocked and PoolDeletionIsBlocked.
     blocking = [
@@ -109,7 +109,7 @@ def rook_fact(obj: Object, warnings: Mapping[str, str]) -> RookFact:
         warning=warnings.get(metadata["uid"], ""),
         blocked="; ".join(blocking),
         secret=str((status.get("info") or {}).get("secretName", "")),
-        deleted=datetime.fromisoformat(deleted) if deleted else None,
+        deleted=deleted,
     )
 
 
@@ -146,6 +146,9 @@ def cluster_fact(obj: Object) -> ClusterFact:
     status = obj.get("status") or {}
     ceph = status.get("ceph") or {}
     checks = (ceph.get("details") or {}).items()
+    checked = None
+    with suppress(ValueError):
+        checked = datetime.fromisoformat(str(ceph.get("lastChecked")))
     conditions = {(condition.get("type"), condition.get("status")) for condition in status.get("conditions") or ()}
     return ClusterFact(
         namespace=obj["metadata"]["namespace"],
@@ -156,7 +159,7 @@ def cluster_fact(obj: Object) -> ClusterFact:
         versions=tuple(sorted((ceph.get("versions") or {}).get("overall") or ())),
         version=str((status.get("version") or {}).get("version", "")),
         message=str(status.get("message", "")),
-        checked=_time(ceph.get("lastChecked")),
+        checked=checked if checked and checked.tzinfo else None,
     )
 
 
@@ -189,7 +192,7 @@ def why_unusable(cluster: ClusterFact, gates: Gates) -> str:
 
 
 def _waiting_message(fact: RookFact) -> str:
-    what = f"{fact.child.kind} {fact.child.namespace}/{fact.child.name}"
+    what = f"{fact.child.kind} {fact.child.place}"
     if fact.child.deleting:
         return f"{what} is being deleted by another user; delete the run and create it again"
     because = f": {fact.warning[:MAX_WARNING_CHARACTERS]}" if fact.warning else ""
@@ -203,13 +206,6 @@ def _waiting_message(fact: RookFact) -> str:
     if fact.phase == READY:
         return f"{what}: Rook has not applied its current specification yet"
     return f"{what} is {fact.phase}{because}"
-
-
-def _time(text: object) -> datetime | None:
-    with suppress(ValueError):
-        time = datetime.fromisoformat(str(text))
-        return time if time.tzinfo else None
-    return None
 
 
 def _because(checks: Mapping[str, str]) -> str:

@@ -142,11 +142,9 @@ def needs_storage_class(plan: Plan) -> bool:
 
 
 def storage_class(run: Run, plan: Plan, operator_namespace: str) -> Json:
-    """Return the run's StorageClass. The CSI driver is named after the namespace of Rook's operator.
+    """Return the run's StorageClass, whose CSI driver is named after the namespace of Rook's operator.
 
-    Raises:
-        ValueError: the run has no PVCs in Rook's cluster.
-
+    Raises ValueError if the run has no PVCs in Rook's cluster.
     """
     target = plan.ceph
     if target is None or target.rook is None or not needs_storage_class(plan):
@@ -212,15 +210,12 @@ def _conductor_caps(run: Run, target: CephTarget) -> dict[str, str]:
         for pool in target.pools
         for flag in ("noscrub", "nodeep-scrub")
     ]
-    return {"mon": ", ".join(("allow r", _LIST_KEYS, *flags, *_option_caps(run, target))), "mgr": "allow r", "osd": osd}
-
-
-def _option_caps(run: Run, target: CephTarget) -> Iterator[str]:
-    """Yield the capabilities to set exactly the run's options, and to record their previous values."""
-    if not target.options:
-        return
-    for command in ("set", "get", "rm"):
-        yield f'allow command "config-key {command}" with key="{options_key(run.uid)}"'
-    for option in target.options:
-        for command in ("set", "rm"):
-            yield f'allow command "config {command}" with who="{option.who}" name="{option.name}"'
+    # To set exactly the run's options, and to record their previous values.
+    key, commands = options_key(run.uid), ("set", "get", "rm") if target.options else ()
+    keys = [f'allow command "config-key {command}" with key="{key}"' for command in commands]
+    options = [
+        f'allow command "config {command}" with who="{option.who}" name="{option.name}"'
+        for option in target.options
+        for command in ("set", "rm")
+    ]
+    return {"mon": ", ".join(("allow r", _LIST_KEYS, *flags, *keys, *options)), "mgr": "allow r", "osd": osd}

@@ -27,7 +27,6 @@ MAX_PLACEMENT_GROUPS = 1 << _MAX_PLACEMENT_GROUPS_LOG2
 DEFAULT_ROOT = "default"
 """The root that Rook uses if neither the pool nor the CephCluster names one."""
 
-_OPERATOR_NAMESPACE = "rook.io/operator-namespace"
 _LOCATION = "topology-location-"
 _ROOT = "root"
 """The type of bucket that contains all others, over which nothing can be spread."""
@@ -119,30 +118,24 @@ def why_not_usable(
     return _infeasible(rook, target, osds, platform)
 
 
-def with_placement_groups(plan: Plan, platform: RookPlatform | None) -> Plan:
-    """Return the plan with a fixed number of placement groups, if the run has its own pool."""
-    if plan.ceph is None or plan.ceph.made is None or platform is None or platform.cluster is None:
+def complete_plan(plan: Plan, platform: RookPlatform) -> Plan:
+    """Return the plan with a fixed number of placement groups, or with all pools of an existing file system."""
+    target, cluster = plan.ceph, platform.cluster
+    if target is None or cluster is None:
         return plan
-    osds = osds_of(platform.osds, root_of_pools(platform.cluster))
-    others, file_system = platform.pool_specifications, plan.ceph.file_system
-    if file_system is None or file_system.made is None:
-        made = fitting_placement_groups(plan.ceph.made, osds, others, platform.cluster)
-        return plan.model_copy(update={"ceph": plan.ceph.model_copy(update={"made": made})})
-    fitted = fitting_file_system(file_system.made, osds, others, platform.cluster)
-    changed = {"made": fitted.data_pools[-1], "file_system": file_system.model_copy(update={"made": fitted})}
-    return plan.model_copy(update={"ceph": plan.ceph.model_copy(update=changed)})
-
-
-def with_all_pools(plan: Plan, file_systems: Sequence[Object]) -> Plan:
-    """Return the plan with the default data pool of an existing file system, if the run measures another one."""
-    target = plan.ceph
-    if target is None or target.file_system is None or target.file_system.made is not None:
-        return plan
-    obj = _named(target, file_systems)
-    _, *data = pools_of(obj) if obj is not None else ("",)
-    if not data or data[0] == target.data_pool:
-        return plan
-    return plan.model_copy(update={"ceph": target.model_copy(update={"default_data_pool": data[0]})})
+    osds, others = osds_of(platform.osds, root_of_pools(cluster)), platform.pool_specifications
+    changed: dict[str, object] = {}
+    if target.file_system is not None and target.file_system.made is not None:
+        fitted = fitting_file_system(target.file_system.made, osds, others, cluster)
+        file_system = target.file_system.model_copy(update={"made": fitted})
+        changed = {"made": fitted.data_pools[-1], "file_system": file_system}
+    elif target.made is not None:
+        changed = {"made": fitting_placement_groups(target.made, osds, others, cluster)}
+    elif (obj := _named(target, platform.file_systems)) is not None:
+        _, *data_pools = pools_of(obj)
+        if data_pools and data_pools[0] != target.data_pool:
+            changed = {"default_data_pool": data_pools[0]}
+    return plan.model_copy(update={"ceph": target.model_copy(update=changed)})
 
 
 def unusable_pools(target: CephTarget, pools: Iterable[Object]) -> Ending | Fact | None:
@@ -207,7 +200,25 @@ def why_infeasible(pool: Pool, osds: Sequence[Osd], namespace: str) -> str:
     domains = {domain for osd in inside for domain in osd.buckets}
     if pool.failure_domain not in domains:
         return f"no OSD{of_root} is in a {pool.failure_domain}; use an existing failure domain: {_listed(domains)}"
-    return _too_few(pool, inside, root)
+    domain, needed, chunks = pool.failure_domain, width(pool), pool.erasure_coded
+    fitting = [osd for osd in inside if domain in osd.buckets and _has_class(osd, pool)]
+    usable = {osd.buckets[domain] for osd in fitting if osd.available}
+    if len(usable) >= needed:
+        return ""
+    purpose, remedy = "one for each copy", f"set size to at most {max(len(usable), 1)}"
+    if chunks is not None:
+        purpose = f"one for each of {chunks.data_chunks} data and {chunks.coding_chunks} coding chunks"
+        remedy = "use fewer chunks"
+    of_class = f" of device class {pool.device_class}" if pool.device_class else ""
+    in_root = f" in CRUSH root {root}" if root else ""
+    names = f" ({_listed(usable)})" if usable else ""
+    down = {osd.buckets[domain] for osd in fitting} - usable
+    remark = f"; no OSD is available in {_listed(down)}" if down else ""
+    return (
+        f"the pool needs {needed} failure domains of type {domain} with an available OSD{of_class}{in_root}, "
+        f"{purpose}, but there {are(len(usable))} {len(usable)}{names}{remark}; {remedy}, choose another "
+        "failureDomain, or add OSDs"
+    )
 
 
 def why_over_budget(
@@ -311,7 +322,7 @@ def root_of_pools(cluster: Object) -> str:
 
 def operator_namespace(deployments: Iterable[Object], cluster_namespace: str) -> str:
     """Return the namespace of the Rook operator that created these Deployments; the cluster's if they have no label."""
-    labels = (label(deployment, _OPERATOR_NAMESPACE) for deployment in deployments)
+    labels = (label(deployment, "rook.io/operator-namespace") for deployment in deployments)
     return next(filter(None, labels), cluster_namespace)
 
 
@@ -359,28 +370,6 @@ def _why_not_ready(obj: Object) -> str:
     phase = (obj.get("status") or {}).get("phase")
     is_ready = phase == READY and "deletionTimestamp" not in obj["metadata"]
     return "" if is_ready else f"is {phase or 'not reconciled by Rook yet'}; wait until it is Ready"
-
-
-def _too_few(pool: Pool, osds: Sequence[Osd], root: str) -> str:
-    domain, needed, chunks = pool.failure_domain, width(pool), pool.erasure_coded
-    fitting = [osd for osd in osds if domain in osd.buckets and _has_class(osd, pool)]
-    usable = {osd.buckets[domain] for osd in fitting if osd.available}
-    if len(usable) >= needed:
-        return ""
-    purpose, remedy = "one for each copy", f"set size to at most {max(len(usable), 1)}"
-    if chunks is not None:
-        purpose = f"one for each of {chunks.data_chunks} data and {chunks.coding_chunks} coding chunks"
-        remedy = "use fewer chunks"
-    of_class = f" of device class {pool.device_class}" if pool.device_class else ""
-    in_root = f" in CRUSH root {root}" if root else ""
-    names = f" ({_listed(usable)})" if usable else ""
-    down = {osd.buckets[domain] for osd in fitting} - usable
-    remark = f"; no OSD is available in {_listed(down)}" if down else ""
-    return (
-        f"the pool needs {needed} failure domains of type {domain} with an available OSD{of_class}{in_root}, "
-        f"{purpose}, but there {are(len(usable))} {len(usable)}{names}{remark}; {remedy}, choose another "
-        "failureDomain, or add OSDs"
-    )
 
 
 def _has_class(osd: Osd, pool: Pool) -> bool:

@@ -118,7 +118,6 @@ def administrator_keyring(plan: Plan) -> KeyringReference | None:
 
 
 def _keyring_of(plan: Plan, client: int) -> KeyringReference | None:
-    """Return that Secret for the client that loads the OSDs; None for all others."""
     return administrator_keyring(plan) if client == ACTOR_CLIENT else None
 
 

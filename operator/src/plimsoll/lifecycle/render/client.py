@@ -40,15 +40,14 @@ def claims(run: Run, plan: Plan, storage_class: str) -> Iterator[Json]:
     volume = plan.volume
     if volume is None or not has_claim(plan):
         return
-    mode = "ReadWriteMany" if volume.is_shared else "ReadWriteOnce"
     spec = {
         "storageClassName": storage_class,
-        "accessModes": [mode],
+        "accessModes": ["ReadWriteMany" if volume.is_shared else "ReadWriteOnce"],
         "volumeMode": volume.mode,
         "resources": {"requests": {"storage": format_quantity(volume.claimed_bytes(plan.clients))}},
     }
-    for client in (None,) if volume.is_shared else range(plan.clients):
-        labels = {} if client is None else {naming.LABEL_CLIENT: str(client)}
+    for client in (0,) if volume.is_shared else range(plan.clients):
+        labels = {} if volume.is_shared else {naming.LABEL_CLIENT: str(client)}
         described = metadata(run, _claim_name(run, volume, client), component=naming.CLIENT, labels=labels)
         yield manifest("PersistentVolumeClaim", described, spec=spec)
 
@@ -71,16 +70,10 @@ def job(run: Run, plan: Plan, settings: Settings, *, client: int, attempt: int) 
     labels = {**common.run_labels(run), naming.LABEL_COMPONENT: naming.CLIENT, **identity}
     assigned = assignment(run, plan, settings, client=client, attempt=attempt)
     annotations = {**common.NOT_EVICTED, naming.ANNOTATION_ASSIGNMENT: assigned.model_dump_json(exclude_none=True)}
-    template = {
-        "metadata": {"labels": labels, "annotations": annotations},
-        "spec": _pod(run, plan, settings, assigned),
-    }
+    template = {"metadata": {"labels": labels, "annotations": annotations}, "spec": _pod(run, plan, settings, assigned)}
     name = naming.client_job(run.name, client, attempt)
-    return manifest(
-        "Job",
-        metadata(run, name, component=naming.CLIENT, labels=identity),
-        spec={"backoffLimit": 0, "template": template},
-    )
+    described = metadata(run, name, component=naming.CLIENT, labels=identity)
+    return manifest("Job", described, spec={"backoffLimit": 0, "template": template})
 
 
 def assignment(run: Run, plan: Plan, settings: Settings, *, client: int, attempt: int) -> Assignment:
@@ -102,10 +95,8 @@ def assignment(run: Run, plan: Plan, settings: Settings, *, client: int, attempt
     )
 
 
-def _claim_name(run: Run, volume: Volume, client: int | None) -> str:
-    if client is None or volume.is_shared:
-        return naming.shared_claim(run.name)
-    return naming.client_claim(run.name, client)
+def _claim_name(run: Run, volume: Volume, client: int) -> str:
+    return naming.shared_claim(run.name) if volume.is_shared else naming.client_claim(run.name, client)
 
 
 def _pod(run: Run, plan: Plan, settings: Settings, assigned: Assignment) -> Json:
@@ -137,10 +128,8 @@ def _pod(run: Run, plan: Plan, settings: Settings, assigned: Assignment) -> Json
 
 def _container(run: Run, plan: Plan, settings: Settings, assigned: Assignment, *, user: int) -> Json:
     client = assigned.client
-    variables = {
-        **(ceph.ENVIRONMENT if ceph.uses_ceph(plan, client) else {}),
-        **helpers.burner_environment(run, plan, client),
-    }
+    variables = dict(ceph.ENVIRONMENT) if ceph.uses_ceph(plan, client) else {}
+    variables |= helpers.burner_environment(run, plan, client)
     resources: Json = dict(run.document.spec.clients.resources) if run.document else {}
     requests = resources.get("requests", {})
     if "cpu" not in {*requests, *resources.get("limits", {})}:
@@ -199,6 +188,6 @@ def _volumes(run: Run, plan: Plan, client: int) -> list[Json]:
         *helpers.burner_volumes(plan, client),
     ]
     if _mounts_claim(plan, client) and plan.volume is not None:
-        claim_name = _claim_name(run, plan.volume, client)
-        volumes.append({"name": "data", "persistentVolumeClaim": {"claimName": claim_name}})
+        claim = {"claimName": _claim_name(run, plan.volume, client)}
+        volumes.append({"name": "data", "persistentVolumeClaim": claim})
     return volumes

@@ -69,17 +69,15 @@ def job(run: Run, plan: Plan, settings: Settings) -> Json:
         {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]},
         {"action": "Ignore", "onExitCodes": {**exits, "values": [_INTERRUPTED_EXIT_CODE]}},
     ]
-    # Before its clients have registered, the run's own time does not count.
+    metadata = {"labels": labels, "annotations": dict(common.NOT_EVICTED)}
+    # Before its clients have registered, the run's own time does not count; and an hour of slack.
     starting_seconds = plan.timeouts.provision_seconds + plan.timeouts.ready_seconds
     spec = {
         "backoffLimit": settings.conductor_restarts,
         "podReplacementPolicy": "Failed",
         "activeDeadlineSeconds": starting_seconds + plan.timeouts.total_seconds + 3600,
         "podFailurePolicy": {"rules": rules},
-        "template": {
-            "metadata": {"labels": labels, "annotations": dict(common.NOT_EVICTED)},
-            "spec": _pod(run, plan, settings),
-        },
+        "template": {"metadata": metadata, "spec": _pod(run, plan, settings)},
     }
     return manifest("Job", _metadata(run), spec=spec)
 

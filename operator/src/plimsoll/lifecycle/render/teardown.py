@@ -42,12 +42,7 @@ def record_of(plan: Plan) -> TeardownRecord | None:
 
 
 def read_record(config_map: Object) -> TeardownRecord:
-    """Read the record out of its ConfigMap.
-
-    Raises:
-        SpecError: if it is damaged or of another version.
-
-    """
+    """Read the record out of its ConfigMap; raises SpecError if it is damaged or of another version."""
     try:
         return TeardownRecord.model_validate_json((config_map.get("data") or {}).get(RECORD_FILE, ""))
     except ValidationError as error:

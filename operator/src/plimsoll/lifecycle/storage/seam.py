@@ -141,8 +141,7 @@ class Storage:
 
     def is_provided(self) -> bool:
         """Whether clients can be created. While clients run, only resources that wait for clients count."""
-        wanted = [resource for resource in self.resources if resource.waits_for_clients or not self.in_use]
-        return all(map(_is_usable, wanted))
+        return all(_is_usable(resource) for resource in self.resources if resource.waits_for_clients or not self.in_use)
 
     def fact(self) -> Fact:
         """Return whether the storage is ready: the fact of the first resource that is not."""
@@ -237,5 +236,4 @@ class Provider(ABC):
 
 
 def _is_usable(resource: Resource) -> bool:
-    """Whether the resources after this one can be created."""
     return not [*resource.desired()] if resource.waits_for_clients else bool(resource.ready().holds)
