@@ -132,7 +132,7 @@ class Member(Generic[F]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Members:
-    """All of them, as observed by one look."""
+    """A run's Jobs, pods and PVCs, as observed by one look."""
 
     jobs: Sequence[Member[JobFact]] = ()
     pods: Sequence[Member[PodFact]] = ()

@@ -14,7 +14,6 @@ from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.render import client as render_client
 from plimsoll.lifecycle.render import common, network
 from plimsoll.lifecycle.render import conductor as render_conductor
-from plimsoll.lifecycle.render.client import has_device
 from plimsoll.lifecycle.run import Platform, Run
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.storage.registry import provider_of
@@ -116,7 +115,7 @@ def freeze(run: Run, document: BenchmarkRun, platform: Platform, settings: Setti
         check_fits_deadline(plan)
     except SpecError as error:
         return Ending.failure(Reason.INVALID_SPEC, str(error))
-    if has_device(plan, 0) and platform.pod_security == _RESTRICTED:
+    if render_client.has_device(plan, 0) and platform.pod_security == _RESTRICTED:
         message = (
             f"spec.storage.volume.mode: clients of a Block volume run as root, which Pod Security in namespace "
             f"{run.namespace} forbids (pod-security.kubernetes.io/enforce: {_RESTRICTED}); set volume.mode to "

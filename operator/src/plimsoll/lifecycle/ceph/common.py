@@ -6,6 +6,7 @@ Resources, in order: the teardown record, access to Ceph (keys and `ceph.conf`),
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import ClassVar
 
 from plimsoll.api.errors import SpecError
@@ -14,14 +15,8 @@ from plimsoll.api.status import format_time
 from plimsoll.ceph.document import monitors_of
 from plimsoll.ceph.pools import EXIT_PURGING
 from plimsoll.lifecycle import children, naming
-from plimsoll.lifecycle.ceph.rook_facts import (
-    POOL_KINDS,
-    ClusterFact,
-    RookFact,
-    cluster_fact,
-    inactive_groups,
-    rook_fact,
-)
+from plimsoll.lifecycle.ceph import rook_facts
+from plimsoll.lifecycle.ceph.rook_facts import ClusterFact, RookFact
 from plimsoll.lifecycle.ceph.rook_render import CEPH_CLIENT
 from plimsoll.lifecycle.ceph.rook_survey import operator_namespace
 from plimsoll.lifecycle.children import Child, JobFact, Object, PodFact
@@ -30,7 +25,6 @@ from plimsoll.lifecycle.observed import age_seconds, is_own_plan
 from plimsoll.lifecycle.render import ceph as render_ceph
 from plimsoll.lifecycle.render import teardown as render_teardown
 from plimsoll.lifecycle.render.common import Json
-from plimsoll.lifecycle.render.teardown import TeardownRecord
 from plimsoll.lifecycle.storage.seam import Look, Query, Resource, View
 from plimsoll.plan.document import CephTarget, Plan, RunIdentity, ceph_target
 
@@ -83,7 +77,7 @@ class ExternalObjects:
     volume_warning: str = ""
     claimed_by_others: tuple[str, ...] = ()
     record: Child | None = None
-    recorded: TeardownRecord | None = None
+    recorded: render_teardown.TeardownRecord | None = None
     keyring: Child | None = None
     network_policy: Child | None = None
     jobs: tuple[JobFact, ...] = ()
@@ -98,7 +92,7 @@ class ExternalObjects:
     @property
     def cluster_fact(self) -> ClusterFact | None:
         """Return the facts about the CephCluster; None if it does not exist, or without Rook."""
-        return None if self.cluster is None else cluster_fact(self.cluster)
+        return None if self.cluster is None else rook_facts.cluster_fact(self.cluster)
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -136,8 +130,8 @@ def external_objects_of(
         cluster=cluster,
         monitors=monitors,
         rook_operator=operator_namespace((obj for obj in everything if obj["kind"] == "Deployment"), ""),
-        pools=tuple(rook_fact(obj, warnings) for obj in own if obj["kind"] in POOL_KINDS),
-        users=tuple(rook_fact(obj, warnings) for obj in own if obj["kind"] == CEPH_CLIENT),
+        pools=tuple(rook_facts.rook_fact(obj, warnings) for obj in own if obj["kind"] in rook_facts.POOL_KINDS),
+        users=tuple(rook_facts.rook_fact(obj, warnings) for obj in own if obj["kind"] == CEPH_CLIENT),
         all_users=tuple(obj for obj in everything if obj["kind"] == CEPH_CLIENT),
         storage_class=_child(own, "StorageClass", storage_class),
         volumes=tuple(map(_name_with_claim, volumes)),
@@ -162,16 +156,16 @@ def look_at_ceph(namespace: str, run: RunIdentity) -> Look[ExternalObjects]:
 
 def look_at_teardown(namespace: str, uid: str) -> Look[Sequence[Object]]:
     """Find the record, the keyring, and the teardown Jobs with their pods and their NetworkPolicy."""
-    own, name = {naming.LABEL_RUN_UID: uid}, naming.teardown(uid)
+    labels, name = {naming.LABEL_RUN_UID: uid}, naming.teardown(uid)
     # Jobs first: a pod that is read after its Job is at least as new.
-    (jobs,) = yield [Query(api_version="batch/v1", kind=JOB, namespace=namespace, labels=own)]
+    (jobs,) = yield [Query(api_version="batch/v1", kind=JOB, namespace=namespace, labels=labels)]
     rest = yield [
-        Query(api_version="v1", kind="Pod", namespace=namespace, labels=own),
+        Query(api_version="v1", kind="Pod", namespace=namespace, labels=labels),
         Query(api_version="v1", kind="ConfigMap", namespace=namespace, name=name),
         Query(api_version="v1", kind="Secret", namespace=namespace, name=name),
         Query(api_version="networking.k8s.io/v1", kind="NetworkPolicy", namespace=namespace, name=name),
     ]
-    return [*jobs, *(obj for found in rest for obj in found)]
+    return [*jobs, *chain.from_iterable(rest)]
 
 
 def look_for_events(namespace: str, objects: Sequence[Object], kinds: Iterable[str]) -> Look[Sequence[Object]]:
@@ -188,7 +182,7 @@ def look_for_events(namespace: str, objects: Sequence[Object], kinds: Iterable[s
         for kind in kinds
         if kind in waiting
     ]
-    return [event for found in events for event in found]
+    return [*chain.from_iterable(events)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -338,7 +332,7 @@ class Leftovers(CephResource):
         creation = Create(obj=render_teardown.record_config_map(run, record, monitors, self.view.settings))
         return removal_step("the teardown record was deleted and is being recreated", creation)
 
-    def _record(self) -> TeardownRecord | None:
+    def _record(self) -> render_teardown.TeardownRecord | None:
         """Return what has to be undone, from the operator's own plan or from the specification; None if unknown."""
         run, plan, document = self.view.run, self.view.plan, self.view.run.document
         if plan is not None and is_own_plan(run, self.view.seen):
@@ -350,9 +344,9 @@ class Leftovers(CephResource):
         if target is None:
             return None
         image, clients = self.view.settings.runner_image, document.spec.clients.count
-        return TeardownRecord(run=run.identity, runner_image=image, clients=clients, ceph=target)
+        return render_teardown.TeardownRecord(run=run.identity, runner_image=image, clients=clients, ceph=target)
 
-    def _in_ceph(self, record: TeardownRecord) -> Teardown | None:
+    def _in_ceph(self, record: render_teardown.TeardownRecord) -> Teardown | None:
         """Return the progress of the teardown Job, which is replaced if it failed; None if it is complete."""
         there, settings = self.there, self.view.settings
         job = there.jobs[0] if there.jobs else None
@@ -372,7 +366,7 @@ class Leftovers(CephResource):
         elif not problem:
             step = self._waiting(job)
         else:
-            inactive = inactive_groups(there.cluster_fact)
+            inactive = rook_facts.inactive_groups(there.cluster_fact)
             message = (
                 f"Job {job.child.place} failed to remove what the run left in Ceph, and retries: "
                 f"{problem[:_MAX_CHARACTERS]}; if the monitors have moved, delete ConfigMap "
@@ -388,7 +382,7 @@ class Leftovers(CephResource):
         doing = "is removing what the run left in Ceph"
         waiting = "has removed what the run left in Ceph, and waits until Ceph has purged the deleted volumes"
         message = f"Job {job.child.place} {waiting if purge else doing}"
-        if inactive := inactive_groups(self.there.cluster_fact):
+        if inactive := rook_facts.inactive_groups(self.there.cluster_fact):
             message = f"{message}, and waits because {inactive}; it continues when they are active"
             return removal_step(message, reason=Reason.PLACEMENT_GROUPS_INACTIVE)
         if purge:
@@ -409,7 +403,7 @@ def removal_step(message: str, *actions: Action, reason: Reason = Reason.IN_PROG
     return Teardown(actions=actions, fact=Fact.false(reason, message))
 
 
-def _recorded(records: Sequence[Object], run: RunIdentity) -> TeardownRecord | None:
+def _recorded(records: Sequence[Object], run: RunIdentity) -> render_teardown.TeardownRecord | None:
     for config_map in records:
         with suppress(SpecError):
             record = render_teardown.read_record(config_map)
@@ -418,8 +412,10 @@ def _recorded(records: Sequence[Object], run: RunIdentity) -> TeardownRecord | N
     return None
 
 
-def _child(own: Iterable[Object], kind: str, name: str) -> Child | None:
-    return next((children.child_of(obj) for obj in own if (obj["kind"], obj["metadata"]["name"]) == (kind, name)), None)
+def _child(objects: Iterable[Object], kind: str, name: str) -> Child | None:
+    return next(
+        (children.child_of(obj) for obj in objects if (obj["kind"], obj["metadata"]["name"]) == (kind, name)), None
+    )
 
 
 def _is_claimed_by_others(volume: Object, run: RunIdentity) -> bool:

@@ -398,12 +398,12 @@ def look_at_rook(scope: Scope, run: RunIdentity, *, has_claims: bool, has_ended:
     `has_ended`: whether the run has ended or is being deleted.
     """
     teardown = yield from common.look_at_teardown(scope.operator_namespace, run.uid)
-    own, namespace = {naming.LABEL_RUN_UID: run.uid}, scope.rook_namespace
-    (classes,) = yield [Query(api_version="storage.k8s.io/v1", kind="StorageClass", labels=own)]
+    labels, namespace = {naming.LABEL_RUN_UID: run.uid}, scope.rook_namespace
+    (classes,) = yield [Query(api_version="storage.k8s.io/v1", kind="StorageClass", labels=labels)]
     here = [*teardown, *classes]
     try:
         pools, users, clusters, config_maps = yield [
-            Query(api_version=API_VERSION, kind=BLOCK_POOL, namespace=namespace, labels=own),
+            Query(api_version=API_VERSION, kind=BLOCK_POOL, namespace=namespace, labels=labels),
             # All of them, because the Secrets of other CephClients are taken.
             Query(api_version=API_VERSION, kind=CEPH_CLIENT, namespace=namespace),
             _cluster(namespace, scope.rook_cluster),
@@ -411,7 +411,7 @@ def look_at_rook(scope: Scope, run: RunIdentity, *, has_claims: bool, has_ended:
         ]
         in_rook = [*pools, *users]
         if scope.has_file_system:
-            (file_systems,) = yield [_file_systems(namespace, own)]
+            (file_systems,) = yield [_file_systems(namespace, labels)]
             in_rook = [*pools, *file_systems, *users]
         if scope.by_claims and not classes:
             (osds,) = yield [_osds(namespace)]

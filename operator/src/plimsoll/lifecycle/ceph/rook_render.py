@@ -112,12 +112,12 @@ def users(run: Run, target: CephTarget, secrets: tuple[str, str]) -> Iterator[Js
         yield _rook_object(run, CEPH_CLIENT, target.rook.namespace, name, {"caps": caps, "secretName": secret})
 
 
-def key_secrets(target: CephTarget, found: Iterable[Object]) -> tuple[str, str] | None:
+def key_secrets(target: CephTarget, ceph_clients: Iterable[Object]) -> tuple[str, str] | None:
     """Return the Secrets for the keys of conductor and agents, given all CephClients in Rook's namespace.
 
     These are the run's Secrets, or else the first free ones; None if too few are free.
     """
-    taken = {obj["metadata"]["name"]: str(obj.get("spec", {}).get("secretName", "")) for obj in found}
+    taken = {obj["metadata"]["name"]: str(obj.get("spec", {}).get("secretName", "")) for obj in ceph_clients}
     free = (name for name in KEY_SECRETS if name not in taken.values())
     conductor = taken.get(target.conductor_user) or next(free, None)
     agent = taken.get(target.agent_user) or next(free, None)
