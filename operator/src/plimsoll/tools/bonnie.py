@@ -15,18 +15,12 @@ from plimsoll.api.quantity import BlockSize, Size, format_quantity, parse_quanti
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import LatencySample, Measurement, OperationSample
 from plimsoll.tools.base import Command, Output, OutputError, StepContext, StepKind, Tool, ToolParameters
-from plimsoll.tools.reading import bounded, complete_lines, excerpt, failure, printable
+from plimsoll.tools.reading import SECOND, bounded, complete_lines, excerpt, failure, printable
 from plimsoll.tools.target import IS_BLOCK, NO_VOLUME, TargetKind, VolumeKind, VolumeTarget
 
 MEBIBYTE = 2**20
-FILES_UNIT = 1024
-"""bonnie++ counts files in multiples of this."""
-
-_MAX_BYTES = 2**44
 _CHARACTERS_BYTES = 3 * MEBIBYTE
 """The default of bonnie++ 2.00a, as observed; its manual says 20 MB."""
-
-_SIZE_PATTERN = r"^([1-9][0-9]{0,3}(Mi|Gi)|([1-9]|1[0-6])Ti)$"
 
 _NO_DIRECT_CHARACTERS = (
     "must be false with directIo, because direct I/O cannot transfer single bytes; set characters to false"
@@ -34,7 +28,7 @@ _NO_DIRECT_CHARACTERS = (
 _NEEDS_FILES = "has no effect with files 0; remove it, or raise files"
 _NEEDS_MAX = "must be absent without maxFileSize; remove it, or set maxFileSize too"
 
-ON_FILES = (
+_ON_FILES = (
     "must be Filesystem, because bonnie works on files and directories; set it to Filesystem, with access PVC, or "
     "leave out the workloads with bonnie"
 )
@@ -92,21 +86,13 @@ class BonnieParameters(ToolParameters):
     size_axis: ClassVar[str] = "chunkSize"
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(rule="!self.directIo || !self.characters", message=_NO_DIRECT_CHARACTERS, field_path=".characters"),
-        Rule(
-            rule="self.files > 0 || !has(self.maxFileSize)",
-            message=_NEEDS_FILES,
-            field_path=".maxFileSize",
-        ),
-        Rule(
-            rule="has(self.maxFileSize) || !has(self.minFileSize)",
-            message=_NEEDS_MAX,
-            field_path=".minFileSize",
-        ),
+        Rule(rule="self.files > 0 || !has(self.maxFileSize)", message=_NEEDS_FILES, field_path=".maxFileSize"),
+        Rule(rule="has(self.maxFileSize) || !has(self.minFileSize)", message=_NEEDS_MAX, field_path=".minFileSize"),
     )
     run_rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             rule=f"{NO_VOLUME} || !{IS_BLOCK} || !self.workloads.exists(w, has(w.bonnie))",
-            message=ON_FILES,
+            message=_ON_FILES,
             field_path=".storage.volume.mode",
         ),
     )
@@ -116,11 +102,11 @@ class BonnieParameters(ToolParameters):
             Size,
             Field(
                 ge=MEBIBYTE,
-                le=_MAX_BYTES,
+                le=2**44,
                 multiple_of=MEBIBYTE,
                 description="A number of bytes such as 1048576, or a quantity such as 64Mi or 32Gi.",
             ),
-            ServerOnly(pattern=_SIZE_PATTERN),
+            ServerOnly(pattern=r"^([1-9][0-9]{0,3}(Mi|Gi)|([1-9]|1[0-6])Ti)$"),
         ]
         | None
     ) = None
@@ -141,16 +127,11 @@ class BonnieParameters(ToolParameters):
             raise SpecError([Problem(field="characters", value="true", remedy=_NO_DIRECT_CHARACTERS)])
         if self.max_file_size is not None and not self.files:
             raise SpecError([Problem(field="maxFileSize", remedy=_NEEDS_FILES)])
-        if self.min_file_size is not None:
-            self._check_least(self.min_file_size)
-        return self
-
-    def _check_least(self, least: int) -> None:
-        if self.max_file_size is None:
-            raise SpecError([Problem(field="minFileSize", value=format_quantity(least), remedy=_NEEDS_MAX)])
-        if least > self.max_file_size:
-            remedy = f"exceeds maxFileSize {format_quantity(self.max_file_size)}; lower it"
+        least, most = self.min_file_size, self.max_file_size
+        if least is not None and (most is None or least > most):
+            remedy = _NEEDS_MAX if most is None else f"exceeds maxFileSize {format_quantity(most)}; lower it"
             raise SpecError([Problem(field="minFileSize", value=format_quantity(least), remedy=remedy)])
+        return self
 
     def character_bytes(self, size: int) -> int:
         """Return how many bytes of a large file are also transferred one at a time."""
@@ -158,8 +139,8 @@ class BonnieParameters(ToolParameters):
 
     @property
     def file_count(self) -> int:
-        """The number of small files."""
-        return self.files * FILES_UNIT
+        """The number of small files, which bonnie++ counts in multiples of 1024."""
+        return self.files * 1024
 
     def label(self) -> str:
         """Return a short description: `bonnie++ 32Gi by 8Ki, 16384 files`."""
@@ -169,7 +150,6 @@ class BonnieParameters(ToolParameters):
 
 
 FORMAT = "1.98"
-_COLUMNS = 50
 
 PHASES: dict[Operation, tuple[str, int, int]] = {
     Operation.WRITE_CHARACTERS: ("putc", 10, 39),
@@ -188,8 +168,13 @@ PHASES: dict[Operation, tuple[str, int, int]] = {
 """Operation -> bonnie++'s name of the phase, the column of its rate, which that of its CPU time follows, and the column
 of its longest operation, counted from 1."""
 
-_TOO_FAST = "+++++"
-_TOO_FAST_CPU = "+++"
+_PHASES_OF_FILES = tuple(PHASES)[6:]
+_COLUMNS = 50
+_SETTINGS = {
+    3: "name", 4: "concurrency", 5: "seed", 8: "seeks", 9: "seek_processes",
+    22: "num_files", 23: "max_size", 24: "min_size", 26: "num_dirs",
+}  # fmt: skip
+_TOO_FAST, _TOO_FAST_CPU = "+++++", "+++"
 _LINE = re.compile(r"\d+\.\d+,.*", re.ASCII)
 _VERSION = re.compile(r"[0-9][0-9A-Za-z.]{0,15}", re.ASCII)
 _RATE = re.compile(r"\d{1,15}(?:\.\d)?", re.ASCII)
@@ -198,6 +183,16 @@ _LATENCY = re.compile(r"(?P<number>\d{1,9})(?P<unit>us|ms|s)", re.ASCII)
 _NANOSECONDS = {"us": 10**3, "ms": 10**6, "s": 10**9}
 _SIZE = re.compile(r"(?P<number>\d{1,9})(?P<unit>[MG])", re.ASCII)
 _MEBIBYTES = {"M": 1, "G": 1024}
+_VERSION_LINE = re.compile(r"^Version: (\S+)$", re.MULTILINE)
+# The program's tables on standard error; the name in front of a row is cut where the numbers need its place.
+_TABLE = re.compile(
+    r"Version .*|Latency .*|.*/sec %CP.*|.*-Per Chr-.*|.*-Create--.*|[client-]{0,7}[-0-9:/+kmgMG. ]*", re.ASCII
+)
+_MAX_SEED = 2**31
+_MAX_CHUNKS = 2**31 - 1
+# The phases may take this much longer than the whole run, because their rates are rounded.
+_SLACK = 1.02
+_SLACK_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,97 +230,8 @@ class BonnieReport:
     warnings: tuple[str, ...]
 
 
-_SETTINGS = {
-    3: "name", 4: "concurrency", 5: "seed", 8: "seeks", 9: "seek_processes",
-    22: "num_files", 23: "max_size", 24: "min_size", 26: "num_dirs",
-}  # fmt: skip
-
-
-def read_report(output: Output) -> BonnieReport:
-    """Read the output of a run.
-
-    Raises:
-        OutputError: it failed, its format is another, or a column is missing or malformed.
-
-    """
-    if output.exit_code:
-        raise OutputError(f"bonnie++ failed with {failure(output)}")
-    lines = complete_lines(output.stdout)
-    results = [line for line in lines if _LINE.fullmatch(line)]
-    if len(results) != 1:
-        raise OutputError(f"the output has {len(results)} lines of results instead of one")
-    columns = results[0].split(",")
-    if columns[0] != FORMAT:
-        raise OutputError(f"the format is {printable(columns[0])}, but only {FORMAT} of bonnie++ 2.00 is supported")
-    if len(columns) != _COLUMNS:
-        raise OutputError(f"the line has {len(columns)} columns instead of {_COLUMNS}")
-    return BonnieReport(
-        version=_version(columns[1]),
-        settings={name: columns[number - 1] for number, name in _SETTINGS.items()},
-        mebibytes=_mebibytes(columns[5]),
-        phases=dict(_phases(columns)),
-        warnings=tuple(f"unknown line: {printable(line)}" for line in lines if line not in results),
-    )
-
-
-def _version(text: str) -> str:
-    if not _VERSION.fullmatch(text):
-        raise OutputError(f"bonnie_version is not a version: {printable(text)}")
-    return text
-
-
-def _mebibytes(text: str) -> int:
-    if not text:
-        return 0
-    match = _SIZE.fullmatch(text)
-    if match is None:
-        raise OutputError(f"file_size is not a size in M or G: {printable(text)}")
-    return int(match["number"]) * _MEBIBYTES[match["unit"]]
-
-
-def _phases(columns: Sequence[str]) -> Iterator[tuple[Operation, Phase]]:
-    for operation, (name, column, latency) in PHASES.items():
-        rate, percent, longest = columns[column - 1], columns[column], columns[latency - 1]
-        if rate:
-            yield operation, _phase(name, rate, percent, longest)
-
-
-def _phase(name: str, rate: str, percent: str, longest: str) -> Phase:
-    nanoseconds = _longest(name, longest)
-    if rate == _TOO_FAST:
-        if percent != _TOO_FAST_CPU:
-            raise OutputError(f"{name} was too fast to be timed, but not its CPU time: {printable(percent)}")
-        return Phase(rate=None, percent=None, longest=nanoseconds)
-    if not _RATE.fullmatch(rate):
-        raise OutputError(f"{name} is not a rate: {printable(rate)}")
-    if not float(rate):
-        raise OutputError(f"{name} is 0: bonnie++ rounds rates below 1 per second down")
-    if not _PERCENT.fullmatch(percent):
-        raise OutputError(f"{name}_cpu is not a whole number: {printable(percent)}")
-    return Phase(rate=float(rate), percent=int(percent), longest=nanoseconds)
-
-
-def _longest(name: str, text: str) -> int:
-    match = _LATENCY.fullmatch(text)
-    if match is None:
-        raise OutputError(f"{name}_latency is not a time in us, ms or s: {printable(text)}")
-    return int(match["number"]) * _NANOSECONDS[match["unit"]]
-
-
-MAX_SEED = 2**31
-_SECOND = 10**9
-_KIBIBYTE = 1024
-_SLACK = 1.02
-_SLACK_SECONDS = 1.0
-_PHASES_OF_FILES = tuple(PHASES)[6:]
-# The program's tables on standard error; the name in front of a row is cut where the numbers need its place.
-_TABLE = re.compile(
-    r"Version .*|Latency .*|.*/sec %CP.*|.*-Per Chr-.*|.*-Create--.*|[client-]{0,7}[-0-9:/+kmgMG. ]*", re.ASCII
-)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class _Work:
     """What a phase does.
 
     Attributes:
@@ -338,133 +244,6 @@ class Work:
     units: float
     ios: int
     bytes: int
-
-
-def planned_work(parameters: BonnieParameters, size: int) -> dict[Operation, Work]:
-    """Return the phases of a run with a large file of that size."""
-    chunk = parameters.chunk_size.bytes
-    large = Work(units=size / _KIBIBYTE, ios=size // chunk, bytes=size)
-    characters = parameters.character_bytes(size)
-    single = Work(units=characters / _KIBIBYTE, ios=characters, bytes=characters)
-    files = Work(units=parameters.file_count, ios=parameters.file_count, bytes=0)
-    return {
-        **(dict.fromkeys((Operation.WRITE_CHARACTERS, Operation.READ_CHARACTERS), single) if characters else {}),
-        **dict.fromkeys((Operation.WRITE, Operation.REWRITE, Operation.READ), large),
-        Operation.SEEK: Work(units=parameters.seeks, ios=parameters.seeks, bytes=parameters.seeks * chunk),
-        **(dict.fromkeys(_PHASES_OF_FILES, files) if parameters.files else {}),
-    }
-
-
-def large_file_bytes(parameters: BonnieParameters, target: VolumeTarget) -> int:
-    """Return the size of the large file: by default that of the data set, in whose space it is."""
-    return target.size if parameters.size is None else parameters.size
-
-
-def seed_of(context: StepContext) -> int:
-    """Return a seed that bonnie++ accepts; it reads a larger one as another."""
-    return context.seed % MAX_SEED
-
-
-def machine_name(context: StepContext) -> str:
-    """Return the name that bonnie++ repeats in its output."""
-    return f"client-{context.client}"
-
-
-def parse_measurement(parameters: BonnieParameters, context: StepContext, output: Output) -> Measurement:
-    """Read the output of a measurement.
-
-    Raises:
-        OutputError: it failed, a column is missing or malformed, or it contradicts what was requested.
-
-    """
-    report = read_report(output)
-    size = large_file_bytes(parameters, context.target_of(VolumeTarget))
-    work = planned_work(parameters, size)
-    _check_settings(report, _requested(parameters, context), size)
-    _check_phases(report.phases, work)
-    _check_time(report.phases, work, output)
-    timed = {operation: phase for operation, phase in report.phases.items() if phase.rate}
-    untimed = {operation: phase for operation, phase in report.phases.items() if phase.rate is None}
-    return Measurement(
-        tool="bonnie",
-        tool_version=report.version,
-        started_at=output.launched_at,
-        runtime=output.finished_at - output.launched_at,
-        operations=tuple(_sample(operation, phase, work[operation]) for operation, phase in timed.items()),
-        data_bytes=size,
-        # With -D, only the first writing of the file is direct.
-        bypasses_cache=False,
-        flushes=True,
-        untimed=tuple(untimed),
-        warnings=bounded([*report.warnings, *_untimed(untimed), *_remarks(output)]),
-    )
-
-
-def _requested(parameters: BonnieParameters, context: StepContext) -> dict[str, str]:
-    """Return the columns that repeat what was requested."""
-    has_files = bool(parameters.files)
-    return {
-        "name": machine_name(context),
-        "concurrency": "1",
-        "seed": str(seed_of(context)),
-        "seeks": str(parameters.seeks),
-        "seek_processes": str(parameters.seek_processes),
-        "num_files": str(parameters.files) if has_files else "",
-        "max_size": str(parameters.max_file_size or ""),
-        "min_size": str(parameters.min_file_size or ""),
-        "num_dirs": str(parameters.directories) if has_files and parameters.directories > 1 else "",
-    }
-
-
-def _check_settings(report: BonnieReport, requested: Mapping[str, str], size: int) -> None:
-    if report.mebibytes * MEBIBYTE != size:
-        raise OutputError(f"file_size is {report.mebibytes} MiB instead of {size // MEBIBYTE}")
-    for name, expected in requested.items():
-        if report.settings[name] != expected:
-            found = printable(report.settings[name]) or "empty"
-            raise OutputError(f"{name} is {found} instead of {expected or 'empty'}")
-
-
-def _check_phases(phases: Mapping[Operation, Phase], work: Mapping[Operation, Work]) -> None:
-    for operation, (name, _, _) in PHASES.items():
-        if operation in work and operation not in phases:
-            raise OutputError(f"{name} is missing")
-        if operation in phases and operation not in work:
-            raise OutputError(f"{name} was not requested")
-
-
-def _check_time(phases: Mapping[Operation, Phase], work: Mapping[Operation, Work], output: Output) -> None:
-    """Refuse phases that took longer than the whole run; rates are rounded down to a whole number."""
-    known = [(work[operation].units, phase.rate) for operation, phase in phases.items() if phase.rate]
-    seconds = sum(units / (rate + 1) for units, rate in known)
-    ran = (output.finished_at - output.launched_at) / _SECOND
-    if seconds > _SLACK * ran + _SLACK_SECONDS:
-        raise OutputError(f"by their rates, the phases took {seconds:.1f} s, but bonnie++ ran for {ran:.1f} s")
-
-
-def _sample(operation: Operation, phase: Phase, work: Work) -> OperationSample:
-    return OperationSample(
-        operation=operation,
-        ios=work.ios,
-        bytes=work.bytes,
-        runtime=max(1, round(work.units / (phase.rate or 1) * _SECOND)),
-        processor_percent=phase.percent,
-        latency=LatencySample(kind=LatencyKind.MAX_ONLY, count=work.ios, max_nanoseconds=phase.longest),
-    )
-
-
-def _untimed(phases: Mapping[Operation, Phase]) -> Iterator[str]:
-    for operation, phase in phases.items():
-        yield f"{operation} was too fast to be timed; its longest operation took {phase.longest // 1000} us"
-
-
-def _remarks(output: Output) -> Iterator[str]:
-    """Yield what bonnie++ printed besides its tables, such as blocks that it could not read."""
-    return (line for line in excerpt(output.stderr) if not _TABLE.fullmatch(line))
-
-
-_MAX_CHUNKS = 2**31 - 1
-_VERSION_LINE = re.compile(r"^Version: (\S+)$", re.MULTILINE)
 
 
 class Bonnie(Tool[BonnieParameters]):
@@ -505,19 +284,177 @@ class Bonnie(Tool[BonnieParameters]):
         return Command(argv=argv)
 
     def parse(self, parameters: BonnieParameters, context: StepContext, output: Output) -> Measurement:
-        """Read the output of the measuring step."""
-        return parse_measurement(parameters, context, output)
+        """Read the output of the measuring step, and refuse one that contradicts what was requested."""
+        report = read_report(output)
+        size = _large_file_bytes(parameters, context.target_of(VolumeTarget))
+        work = _planned_work(parameters, size)
+        _check_settings(report, parameters, context, size)
+        _check_phases(report.phases, work, output)
+        rates = {operation: phase.rate for operation, phase in report.phases.items() if phase.rate}
+        untimed = {operation: phase for operation, phase in report.phases.items() if phase.rate is None}
+        return Measurement(
+            tool="bonnie",
+            tool_version=report.version,
+            started_at=output.launched_at,
+            runtime=output.finished_at - output.launched_at,
+            operations=tuple(
+                OperationSample(
+                    operation=operation,
+                    ios=work[operation].ios,
+                    bytes=work[operation].bytes,
+                    runtime=max(1, round(work[operation].units / rate * SECOND)),
+                    processor_percent=report.phases[operation].percent,
+                    latency=LatencySample(
+                        kind=LatencyKind.MAX_ONLY,
+                        count=work[operation].ios,
+                        max_nanoseconds=report.phases[operation].longest,
+                    ),
+                )
+                for operation, rate in rates.items()
+            ),
+            data_bytes=size,
+            # With -D, only the first writing of the file is direct.
+            bypasses_cache=False,
+            flushes=True,
+            untimed=tuple(untimed),
+            warnings=bounded(
+                [
+                    *report.warnings,
+                    *(
+                        f"{operation} was too fast to be timed; its longest operation took {phase.longest // 1000} us"
+                        for operation, phase in untimed.items()
+                    ),
+                    # Such as blocks that it could not read.
+                    *(line for line in excerpt(output.stderr) if not _TABLE.fullmatch(line)),
+                ]
+            ),
+        )
 
 
 BONNIE = Bonnie()
+
+
+def read_report(output: Output) -> BonnieReport:
+    """Read the output of a run.
+
+    Raises:
+        OutputError: it failed, its format is another, or a column is missing or malformed.
+
+    """
+    if output.exit_code:
+        raise OutputError(f"bonnie++ failed with {failure(output)}")
+    lines = complete_lines(output.stdout)
+    results = [line for line in lines if _LINE.fullmatch(line)]
+    if len(results) != 1:
+        raise OutputError(f"the output has {len(results)} lines of results instead of one")
+    columns = results[0].split(",")
+    if columns[0] != FORMAT:
+        raise OutputError(f"the format is {printable(columns[0])}, but only {FORMAT} of bonnie++ 2.00 is supported")
+    if len(columns) != _COLUMNS:
+        raise OutputError(f"the line has {len(columns)} columns instead of {_COLUMNS}")
+    if not _VERSION.fullmatch(columns[1]):
+        raise OutputError(f"bonnie_version is not a version: {printable(columns[1])}")
+    size = _SIZE.fullmatch(columns[5])
+    if columns[5] and size is None:
+        raise OutputError(f"file_size is not a size in M or G: {printable(columns[5])}")
+    return BonnieReport(
+        version=columns[1],
+        settings={name: columns[number - 1] for number, name in _SETTINGS.items()},
+        mebibytes=int(size["number"]) * _MEBIBYTES[size["unit"]] if size else 0,
+        phases={
+            operation: _phase(name, rate, percent=columns[column], longest=columns[latency - 1])
+            for operation, (name, column, latency) in PHASES.items()
+            if (rate := columns[column - 1])
+        },
+        warnings=tuple(f"unknown line: {printable(line)}" for line in lines if line not in results),
+    )
+
+
+def _phase(name: str, rate: str, *, percent: str, longest: str) -> Phase:
+    latency = _LATENCY.fullmatch(longest)
+    if latency is None:
+        raise OutputError(f"{name}_latency is not a time in us, ms or s: {printable(longest)}")
+    nanoseconds = int(latency["number"]) * _NANOSECONDS[latency["unit"]]
+    if rate == _TOO_FAST:
+        if percent != _TOO_FAST_CPU:
+            raise OutputError(f"{name} was too fast to be timed, but not its CPU time: {printable(percent)}")
+        return Phase(rate=None, percent=None, longest=nanoseconds)
+    if not _RATE.fullmatch(rate):
+        raise OutputError(f"{name} is not a rate: {printable(rate)}")
+    if not float(rate):
+        raise OutputError(f"{name} is 0: bonnie++ rounds rates below 1 per second down")
+    if not _PERCENT.fullmatch(percent):
+        raise OutputError(f"{name}_cpu is not a whole number: {printable(percent)}")
+    return Phase(rate=float(rate), percent=int(percent), longest=nanoseconds)
+
+
+def _planned_work(parameters: BonnieParameters, size: int) -> dict[Operation, _Work]:
+    """Return the phases of a run with a large file of that size."""
+    chunk = parameters.chunk_size.bytes
+    large = _Work(units=size / 1024, ios=size // chunk, bytes=size)
+    characters = parameters.character_bytes(size)
+    single = _Work(units=characters / 1024, ios=characters, bytes=characters)
+    files = _Work(units=parameters.file_count, ios=parameters.file_count, bytes=0)
+    return {
+        **(dict.fromkeys((Operation.WRITE_CHARACTERS, Operation.READ_CHARACTERS), single) if characters else {}),
+        **dict.fromkeys((Operation.WRITE, Operation.REWRITE, Operation.READ), large),
+        Operation.SEEK: _Work(units=parameters.seeks, ios=parameters.seeks, bytes=parameters.seeks * chunk),
+        **(dict.fromkeys(_PHASES_OF_FILES, files) if parameters.files else {}),
+    }
+
+
+def _large_file_bytes(parameters: BonnieParameters, target: VolumeTarget) -> int:
+    """Return the size of the large file: by default that of the data set, in whose space it is."""
+    return target.size if parameters.size is None else parameters.size
+
+
+def _seed(context: StepContext) -> str:
+    """Return a seed that bonnie++ accepts; it reads a larger one as another."""
+    return str(context.seed % _MAX_SEED)
+
+
+def _check_settings(report: BonnieReport, parameters: BonnieParameters, context: StepContext, size: int) -> None:
+    """Refuse columns that do not repeat what was requested."""
+    if report.mebibytes * MEBIBYTE != size:
+        raise OutputError(f"file_size is {report.mebibytes} MiB instead of {size // MEBIBYTE}")
+    has_files = bool(parameters.files)
+    requested = {
+        "name": f"client-{context.client}",
+        "concurrency": "1",
+        "seed": _seed(context),
+        "seeks": str(parameters.seeks),
+        "seek_processes": str(parameters.seek_processes),
+        "num_files": str(parameters.files) if has_files else "",
+        "max_size": str(parameters.max_file_size or ""),
+        "min_size": str(parameters.min_file_size or ""),
+        "num_dirs": str(parameters.directories) if has_files and parameters.directories > 1 else "",
+    }
+    for name, expected in requested.items():
+        if report.settings[name] != expected:
+            actual = printable(report.settings[name]) or "empty"
+            raise OutputError(f"{name} is {actual} instead of {expected or 'empty'}")
+
+
+def _check_phases(phases: Mapping[Operation, Phase], work: Mapping[Operation, _Work], output: Output) -> None:
+    """Refuse other phases than planned, and phases that took longer than the whole run."""
+    for operation, (name, _, _) in PHASES.items():
+        if operation in work and operation not in phases:
+            raise OutputError(f"{name} is missing")
+        if operation in phases and operation not in work:
+            raise OutputError(f"{name} was not requested")
+    # Rates are rounded down to a whole number.
+    seconds = sum(work[operation].units / (phase.rate + 1) for operation, phase in phases.items() if phase.rate)
+    ran = (output.finished_at - output.launched_at) / SECOND
+    if seconds > _SLACK * ran + _SLACK_SECONDS:
+        raise OutputError(f"by their rates, the phases took {seconds:.1f} s, but bonnie++ ran for {ran:.1f} s")
 
 
 def _checked_size(parameters: BonnieParameters, context: StepContext) -> int:
     """Return the size of the large file; ValueError if the target does not fit."""
     target = context.target
     if not isinstance(target, VolumeTarget) or target.kind is not VolumeKind.FILE:
-        raise ValueError(f"spec.storage.volume.mode {ON_FILES}")
-    size = large_file_bytes(parameters, target)
+        raise ValueError(f"spec.storage.volume.mode {_ON_FILES}")
+    size = _large_file_bytes(parameters, target)
     if size > target.size:
         raise ValueError(
             f"size {format_quantity(size)} exceeds the data set of {format_quantity(target.size)}; lower size, or "
@@ -533,10 +470,11 @@ def _checked_size(parameters: BonnieParameters, context: StepContext) -> int:
 
 def _options(parameters: BonnieParameters, context: StepContext, size: int) -> Iterator[str]:
     chunk = parameters.chunk_size.bytes
-    yield from ("-q", "-d", context.own_directory, "-m", machine_name(context), "-z", str(seed_of(context)))
+    yield from ("-q", "-d", context.own_directory, "-m", f"client-{context.client}", "-z", _seed(context))
     # Without a memory size of 0, bonnie++ compares with that of the node; Plimsoll knows the client's.
     yield from ("-r", "0", "-s", f"{size // MEBIBYTE}:{chunk}:{parameters.seeks}:{parameters.seek_processes}")
-    yield from ("-n", _files(parameters))
+    least, most = parameters.min_file_size or 0, parameters.max_file_size or 0
+    yield from ("-n", f"{parameters.files}:{most}:{least}:{parameters.directories}" if parameters.files else "0")
     # Without a number, -f leaves out the phases of single bytes.
     characters = parameters.character_bytes(size) // MEBIBYTE
     yield f"-f{characters}" if characters else "-f"
@@ -546,8 +484,3 @@ def _options(parameters: BonnieParameters, context: StepContext, size: int) -> I
         yield "-D"
     if context.as_root:
         yield from ("-u", "0:0")
-
-
-def _files(parameters: BonnieParameters) -> str:
-    least, most = parameters.min_file_size or 0, parameters.max_file_size or 0
-    return f"{parameters.files}:{most}:{least}:{parameters.directories}" if parameters.files else "0"

@@ -17,7 +17,7 @@ from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.measure.histogram import Histogram, bin_index, sample_of
 from plimsoll.measure.rates import Quantities
-from plimsoll.measure.sample import MAX_GAPS, Cells, Gaps, LatencySlices, Measurement, OperationSample
+from plimsoll.measure.sample import Cells, LatencySlices, Measurement, OperationSample
 from plimsoll.tools.base import (
     BlockBytes,
     Command,
@@ -30,8 +30,8 @@ from plimsoll.tools.base import (
     kernel_volume,
     needs_kernel_volume,
 )
-from plimsoll.tools.reading import bounded, excerpt, failure, printable
-from plimsoll.tools.target import TargetKind, VolumeTarget
+from plimsoll.tools.reading import SECOND, bounded, excerpt, failure, longest_gaps, printable
+from plimsoll.tools.target import TargetKind
 
 
 class IopingOperation(StrEnum):
@@ -89,69 +89,9 @@ class IopingParameters(ToolParameters):
 
 MAX_REQUESTS = 900_000
 """Requests of a trial; each prints a line of at most 74 bytes, and the agent keeps 64 MiB."""
-TAIL_SECONDS = 1
+_TAIL_SECONDS = 1
 """Additional time, because the measured time may begin after the ramp; and ioping ends between two requests."""
-
 _MAX_SEED = 2**31 - 1
-
-
-def measure_command(parameters: IopingParameters, volume: VolumeTarget, context: StepContext) -> Command:
-    """Return the command of a measurement.
-
-    Raises:
-        ValueError: the data set is smaller than one request, or there would be too many of them.
-
-    """
-    timing, interval = context.timing, parameters.interval_milliseconds
-    if parameters.size > volume.size:
-        size = format_quantity(volume.size)
-        raise ValueError(f"the data set has {size}, less than one request: use a larger volume or a smaller size")
-    if interval and total_seconds(timing) * 1000 > MAX_REQUESTS * interval:
-        raise ValueError(
-            f"more than {MAX_REQUESTS} requests in {total_seconds(timing)} s: raise intervalMilliseconds, or shorten "
-            "rampSeconds and runtimeSeconds"
-        )
-    return Command(
-        argv=(
-            "ioping",
-            *_report(),
-            f"-w{total_seconds(timing) + -(-interval // 1000)}s",
-            f"-c{MAX_REQUESTS + 1}",
-            f"-i{interval}ms",
-            *_requests(parameters, volume),
-            # 0 would be a random seed.
-            f"-e{1 + context.seed % _MAX_SEED}",
-            volume.path,
-        ),
-        environment={"LC_ALL": "C"},
-    )
-
-
-def total_seconds(timing: Timing) -> int:
-    """Return how long ioping runs."""
-    return timing.ramp_seconds + timing.runtime_seconds + TAIL_SECONDS
-
-
-def _report() -> Iterator[str]:
-    """Yield what makes it print a line of numbers for each request but the first, and one for all."""
-    yield "-q"
-    yield "-B"
-    yield "-p1"
-    yield "-a1"
-
-
-def _requests(parameters: IopingParameters, volume: VolumeTarget) -> Iterator[str]:
-    yield f"-s{parameters.size}"
-    yield f"-S{volume.size // parameters.size * parameters.size}"
-    yield f"-o{volume.offset}"
-    # Without it, ioping drops each block from the page cache, and syncs after each write.
-    yield "-C"
-    if parameters.direct:
-        yield "-D"
-    if parameters.operation is IopingOperation.WRITE:
-        # Three times, for files and devices that exist.
-        yield "-WWW"
-
 
 _TIME = r"(\d{1,15})"
 _FIRST = re.compile(rf"1 {_TIME} \d+ \d+ \1 \1 \1 0 2 {_TIME}", re.ASCII)
@@ -160,9 +100,18 @@ _TOTAL = re.compile(
     rf"(?P<count>\d{{1,15}}) (?P<sum>\d{{1,18}}) \d+ \d+(?: {_TIME}){{4}} \d{{1,15}} (?P<time>\d{{1,15}})", re.ASCII
 )
 
+_MILLISECOND = 10**6
+_LEAST_GAP_MILLISECONDS = 40
+"""Freezes count from 100 ms; their beginning and end are in shorter gaps."""
+_UNSURE = 250 * _MILLISECOND
+"""Unknown time between launch and end in which the start need not be called an estimate."""
+_PER_CELL = 10
+"""Requests in a cell of a series at the least, where an interval is requested."""
+_SLICES = 20
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IopingReport:
+class _Report:
     """The requests after the warm-up, in their order.
 
     Attributes:
@@ -177,7 +126,117 @@ class IopingReport:
     total: int
 
 
-def read_report(output: Output) -> IopingReport:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """The measured part: its edges in nanoseconds after ioping's start, and the requests that ended in it."""
+
+    start: int
+    end: int
+    times: Sequence[int]
+    ends: Sequence[int]
+
+    @property
+    def length(self) -> int:
+        return self.end - self.start
+
+
+class Ioping(Tool[IopingParameters]):
+    """One ioping per client, on its own data set. The prefill writes the data for reads."""
+
+    key: ClassVar[str] = "ioping"
+    program: ClassVar[str] = "ioping"
+    version_argument: ClassVar[str] = "-v"
+    parameters = IopingParameters
+    layer: ClassVar[Layer] = Layer.RBD
+    quantities: ClassVar[Quantities] = Quantities(latency=LatencyKind.FULL)
+    target: ClassVar[TargetKind] = TargetKind.VOLUME
+    least_runtime_seconds: ClassVar[int] = 3
+
+    def command(self, parameters: IopingParameters, context: StepContext) -> Command:
+        """Return the command of a measurement.
+
+        Raises:
+            ValueError: the data set is smaller than one request, or there would be too many of them.
+
+        """
+        volume, interval = kernel_volume(self.key, context), parameters.interval_milliseconds
+        if parameters.size > volume.size:
+            size = format_quantity(volume.size)
+            raise ValueError(f"the data set has {size}, less than one request: use a larger volume or a smaller size")
+        seconds = context.timing.ramp_seconds + context.timing.runtime_seconds + _TAIL_SECONDS
+        if interval and seconds * 1000 > MAX_REQUESTS * interval:
+            raise ValueError(
+                f"more than {MAX_REQUESTS} requests in {seconds} s: raise intervalMilliseconds, or shorten "
+                "rampSeconds and runtimeSeconds"
+            )
+        return Command(
+            argv=(
+                "ioping",
+                # A line of numbers for each request but the first, and one for all.
+                *("-q", "-B", "-p1", "-a1"),
+                f"-w{seconds + -(-interval // 1000)}s",
+                f"-c{MAX_REQUESTS + 1}",
+                f"-i{interval}ms",
+                f"-s{parameters.size}",
+                f"-S{volume.size // parameters.size * parameters.size}",
+                f"-o{volume.offset}",
+                # Without it, ioping drops each block from the page cache, and syncs after each write.
+                "-C",
+                *(["-D"] if parameters.direct else []),
+                # Three times, for files and devices that exist.
+                *(["-WWW"] if parameters.operation is IopingOperation.WRITE else []),
+                # 0 would be a random seed.
+                f"-e{1 + context.seed % _MAX_SEED}",
+                volume.path,
+            ),
+            environment={"LC_ALL": "C"},
+        )
+
+    def parse(self, parameters: IopingParameters, context: StepContext, output: Output) -> Measurement:
+        """Read the output of the measuring step."""
+        kernel_volume(self.key, context)
+        report, timing = _read_report(output), context.timing
+        part = _measured_part(report, timing)
+        sample = OperationSample(
+            operation=parameters.operation.operation,
+            ios=len(part.times),
+            bytes=len(part.times) * parameters.size,
+            latency=sample_of(part.times),
+            cells=_cells(parameters, part),
+            slices=_slices(part, max(1, timing.runtime_seconds // _SLICES) * SECOND),
+        )
+        waits = (
+            (-(-start // _MILLISECOND), end // _MILLISECOND)
+            for start, end in _waits(report, part, parameters.interval_milliseconds * _MILLISECOND)
+        )
+        gaps = [(start, end - start) for start, end in waits if end - start >= _LEAST_GAP_MILLISECONDS]
+        errors: list[str] = []
+        if len(report.times) >= MAX_REQUESTS:
+            errors.append(
+                f"ioping made the {MAX_REQUESTS} requests that it may make in {report.total / SECOND:.1f} s; shorten "
+                f"rampSeconds and runtimeSeconds, {timing.ramp_seconds + timing.runtime_seconds} s, or set "
+                "intervalMilliseconds"
+            )
+        between = output.finished_at - output.launched_at - report.total
+        return Measurement(
+            tool="ioping",
+            tool_version="",
+            started_at=output.launched_at + max(0, between) // 2 + part.start,
+            start_is_estimated=not 0 <= between <= _UNSURE,
+            runtime=part.length,
+            operations=(sample,),
+            in_flight=None if parameters.interval_milliseconds else 1,
+            bypasses_cache=parameters.direct,
+            gaps=longest_gaps(gaps, _MILLISECOND),
+            errors=bounded(errors),
+            warnings=bounded(excerpt(output.stderr)),
+        )
+
+
+IOPING = Ioping()
+
+
+def _read_report(output: Output) -> _Report:
     """Read the output of an ioping.
 
     Raises:
@@ -195,105 +254,33 @@ def read_report(output: Output) -> IopingReport:
             raise OutputError(f"line {number} is not that of one request: {printable(line)}")
         times.append(int(match[1]))
         since.append(int(match[2]))
-    _check(times, sum(since), total)
-    return IopingReport(times=times, ends=array("q", accumulate(since)), total=int(total["time"]))
-
-
-def _check(times: Sequence[int], until_last: int, total: re.Match[str]) -> None:
-    """Refuse lines that do not add up to the last one."""
     if not times:
         raise OutputError("no request was timed: ioping ended after its warm-up, or all its lines are missing")
     for name, value in (("count", len(times)), ("sum", sum(times))):
         if int(total[name]) != value:
             raise OutputError(f"the lines of the requests give {value} as {name}, but the last line {total[name]}")
+    until_last = sum(since)
     if not sum(times) <= until_last <= int(total["time"]):
         raise OutputError(f"the requests ended after {until_last} ns, but the last line has {total['time']} ns")
+    return _Report(times=times, ends=array("q", accumulate(since)), total=int(total["time"]))
 
 
-LEAST_GAP_MILLISECONDS = 40
-"""Freezes count from 100 ms; their beginning and end are in shorter gaps."""
-
-_SECOND = 10**9
-_MILLISECOND = 10**6
-_UNSURE = 250 * _MILLISECOND
-"""Unknown time between launch and end in which the start need not be called an estimate."""
-_PER_CELL = 10
-"""Requests in a cell of a series at the least, where an interval is requested."""
-_SLICES = 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
-    """The measured part: its edges in nanoseconds after ioping's start, and the requests that ended in it."""
-
-    start: int
-    end: int
-    times: Sequence[int]
-    ends: Sequence[int]
-
-    @property
-    def length(self) -> int:
-        return self.end - self.start
-
-
-def parse_measurement(parameters: IopingParameters, timing: Timing, output: Output) -> Measurement:
-    """Read the output of a measurement.
-
-    Raises:
-        OutputError: a request failed, ioping was killed, lines are missing or contradict each other, or it ended before
-            the end of its warm-up.
-
-    """
-    report = read_report(output)
-    part = _measured(report, timing)
-    between = output.finished_at - output.launched_at - report.total
-    return Measurement(
-        tool="ioping",
-        tool_version="",
-        started_at=output.launched_at + max(0, between) // 2 + part.start,
-        start_is_estimated=not 0 <= between <= _UNSURE,
-        runtime=part.length,
-        operations=(_sample(parameters, part, timing),),
-        in_flight=None if parameters.interval_milliseconds else 1,
-        bypasses_cache=parameters.direct,
-        gaps=_gaps(report, part, parameters.interval_milliseconds * _MILLISECOND),
-        errors=bounded([*_errors(report, timing)]),
-        warnings=bounded(excerpt(output.stderr)),
-    )
-
-
-def _measured(report: IopingReport, timing: Timing) -> _Part:
+def _measured_part(report: _Report, timing: Timing) -> _Part:
     warm = report.ends[0] - report.times[0]
-    start = max(timing.ramp_seconds * _SECOND, warm)
-    end = min(start + timing.runtime_seconds * _SECOND, report.total)
+    start = max(timing.ramp_seconds * SECOND, warm)
+    end = min(start + timing.runtime_seconds * SECOND, report.total)
     if end <= start:
         raise OutputError(
-            f"ioping ended after {report.total / _SECOND:.1f} s, before the end of its warm-up of "
-            f"{start / _SECOND:.1f} s"
+            f"ioping ended after {report.total / SECOND:.1f} s, before the end of its warm-up of {start / SECOND:.1f} s"
         )
     # A request that ends with the ramp is part of it.
     first, last = bisect_right(report.ends, start), bisect_right(report.ends, end)
     return _Part(start=start, end=end, times=report.times[first:last], ends=report.ends[first:last])
 
 
-def _sample(parameters: IopingParameters, part: _Part, timing: Timing) -> OperationSample:
-    return OperationSample(
-        operation=parameters.operation.operation,
-        ios=len(part.times),
-        bytes=len(part.times) * parameters.size,
-        latency=sample_of(part.times),
-        cells=_cells(parameters, part),
-        slices=_slices(part, max(1, timing.runtime_seconds // _SLICES) * _SECOND),
-    )
-
-
-def _histogram(times: Sequence[int]) -> Histogram:
-    return Histogram(counts=Counter(map(bin_index, times)))
-
-
 def _cells(parameters: IopingParameters, part: _Part) -> Cells:
     """Count the requests of each second, or of more seconds where only few requests are made."""
-    width = max(1, -(-_PER_CELL * parameters.interval_milliseconds // 1000)) * _SECOND
+    width = max(1, -(-_PER_CELL * parameters.interval_milliseconds // 1000)) * SECOND
     counts = Counter((end - part.start - 1) // width for end in part.ends)
     ios = [counts[index] for index in range(-(-part.length // width))]
     return Cells(width_nanoseconds=width, ios=tuple(ios), bytes=tuple(count * parameters.size for count in ios))
@@ -301,23 +288,12 @@ def _cells(parameters: IopingParameters, part: _Part) -> Cells:
 
 def _slices(part: _Part, width: int) -> LatencySlices:
     edges = [bisect_right(part.ends, part.start + index * width) for index in range(part.length // width + 1)]
-    slices = (_histogram(part.times[first:last]).encode() for first, last in pairwise(edges))
-    return LatencySlices(width_nanoseconds=width, histograms=tuple(slices))
+    counts = (Counter(map(bin_index, part.times[first:last])) for first, last in pairwise(edges))
+    slices = tuple(Histogram(counts=each).encode() for each in counts)
+    return LatencySlices(width_nanoseconds=width, histograms=slices)
 
 
-def _gaps(report: IopingReport, part: _Part, interval: int) -> Gaps:
-    """Return the longest waits for a request that was due, each between two completions."""
-    found = ((-(-start // _MILLISECOND), end // _MILLISECOND) for start, end in _waits(report, part, interval))
-    gaps = [(start, end - start) for start, end in found if end - start >= LEAST_GAP_MILLISECONDS]
-    kept = sorted(sorted(gaps, key=lambda gap: (-gap[1], gap[0]))[:MAX_GAPS])
-    return Gaps(
-        width_nanoseconds=_MILLISECOND,
-        starts=tuple(start for start, _ in kept),
-        lengths=tuple(length for _, length in kept),
-    )
-
-
-def _waits(report: IopingReport, part: _Part, interval: int) -> Iterator[tuple[int, int]]:
+def _waits(report: _Report, part: _Part, interval: int) -> Iterator[tuple[int, int]]:
     """Yield when each request was due, and when it ended, in nanoseconds after the start of the measured part.
 
     A request is due when the one before has ended, and not before the interval since that one's start is over. After
@@ -329,37 +305,3 @@ def _waits(report: IopingReport, part: _Part, interval: int) -> Iterator[tuple[i
         if stop > start:
             yield start - part.start, stop - part.start
         due = max(end, end - time + interval)
-
-
-def _errors(report: IopingReport, timing: Timing) -> Iterator[str]:
-    if len(report.times) >= MAX_REQUESTS:
-        yield (
-            f"ioping made the {MAX_REQUESTS} requests that it may make in {report.total / _SECOND:.1f} s; shorten "
-            f"rampSeconds and runtimeSeconds, {timing.ramp_seconds + timing.runtime_seconds} s, or set "
-            "intervalMilliseconds"
-        )
-
-
-class Ioping(Tool[IopingParameters]):
-    """One ioping per client, on its own data set. The prefill writes the data for reads."""
-
-    key: ClassVar[str] = "ioping"
-    program: ClassVar[str] = "ioping"
-    version_argument: ClassVar[str] = "-v"
-    parameters = IopingParameters
-    layer: ClassVar[Layer] = Layer.RBD
-    quantities: ClassVar[Quantities] = Quantities(latency=LatencyKind.FULL)
-    target: ClassVar[TargetKind] = TargetKind.VOLUME
-    least_runtime_seconds: ClassVar[int] = 3
-
-    def command(self, parameters: IopingParameters, context: StepContext) -> Command:
-        """Return the command of the measuring step."""
-        return measure_command(parameters, kernel_volume(self.key, context), context)
-
-    def parse(self, parameters: IopingParameters, context: StepContext, output: Output) -> Measurement:
-        """Read the output of the measuring step."""
-        kernel_volume(self.key, context)
-        return parse_measurement(parameters, context.timing, output)
-
-
-IOPING = Ioping()

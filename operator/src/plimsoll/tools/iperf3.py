@@ -15,29 +15,18 @@ from plimsoll.api.model import Integer, Rule, ServerOnly
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.quantity import BlockSize, Size, format_quantity
 from plimsoll.measure.rates import Quantities
-from plimsoll.measure.sample import Cells, LatencySample, Measurement, OperationSample, PeerRate
-from plimsoll.tools.base import (
-    Command,
-    Output,
-    OutputError,
-    StepContext,
-    StepKind,
-    Timing,
-    Tool,
-    ToolParameters,
-    together,
-)
+from plimsoll.measure.sample import Measurement, PeerRate
+from plimsoll.tools.base import Command, Output, OutputError, StepContext, StepKind, Tool, ToolParameters, together
 from plimsoll.tools.cast import SERVING_PORTS, Cast, Pairing, RosterMember, paired, round_count, serving_port
-from plimsoll.tools.reading import JsonObject, Mark, bounded, byte_cells, excerpt, failure, printable
+from plimsoll.tools.reading import SECOND, JsonObject, Mark, bounded, byte_sample, excerpt, failure, printable
 from plimsoll.tools.target import PeerTarget, TargetKind
 
-MAX_OMIT_SECONDS = 60
+_MAX_OMIT_SECONDS = 60
 """The limit of `--omit` up to iperf3 3.12."""
 
 _NEEDS_BITRATE = "must be set for UDP, which does not find its rate itself; set the bits per second of a stream"
 _NO_DATAGRAMS = "applies only to UDP; remove it, or use protocol UDP"
 _NO_BITRATE = "applies only to UDP, because TCP finds its rate itself; remove it, or use protocol UDP"
-_BITRATE_PATTERN = r"^([1-9][0-9]{1,8}k|[1-9][0-9]{0,5}M|[1-9][0-9]{0,2}G)$"
 _USES_UDP = "self.protocol.exists(protocol, protocol == 'UDP')"
 
 
@@ -89,8 +78,8 @@ class Iperf3Parameters(ToolParameters):
     )
     workload_rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            rule=f"!has(self.iperf3) || self.rampSeconds <= {MAX_OMIT_SECONDS}",
-            message=f"must be at most {MAX_OMIT_SECONDS} with iperf3, which omits no more; lower it",
+            rule=f"!has(self.iperf3) || self.rampSeconds <= {_MAX_OMIT_SECONDS}",
+            message=f"must be at most {_MAX_OMIT_SECONDS} with iperf3, which omits no more; lower it",
             field_path=".rampSeconds",
         ),
     )
@@ -101,9 +90,14 @@ class Iperf3Parameters(ToolParameters):
     )
     direction: Annotated[Direction, Field(description="Send or Receive.")] = Direction.SEND
     protocol: Annotated[Protocol, Field(description="TCP or UDP.")] = Protocol.TCP
-    bitrate: Annotated[Size, Field(ge=10_000, le=999 * 10**9), ServerOnly(pattern=_BITRATE_PATTERN)] | None = Field(
-        default=None, validate_default=True
-    )
+    bitrate: (
+        Annotated[
+            Size,
+            Field(ge=10_000, le=999 * 10**9),
+            ServerOnly(pattern=r"^([1-9][0-9]{1,8}k|[1-9][0-9]{0,5}M|[1-9][0-9]{0,2}G)$"),
+        ]
+        | None
+    ) = Field(default=None, validate_default=True)
     datagram_bytes: Annotated[Integer, Field(ge=16, le=65_507)] | None = None
     pairing: Pairing = Pairing.EACH_PAIR
 
@@ -121,9 +115,10 @@ class Iperf3Parameters(ToolParameters):
         return f"iperf3 {self.direction} {self.protocol} x{self.streams}{window}{rate}"
 
 
-SECOND = 10**9
 _THREADED = (3, 16)
 """From this version on, every stream has a thread of its own."""
+_CONNECT_MILLISECONDS = 5000
+"""Within this time a connection succeeds, or the measurement fails."""
 
 _VERSION = re.compile(r"iperf (\d{1,4})\.(\d{1,4})")
 _TOP = frozenset({"start", "intervals", "end", "error", "title", "extra_data"})
@@ -147,9 +142,13 @@ _UNDER_WAY = 0.05
 _FEW_DATAGRAMS = 4
 """What may be under way when UDP ends: a part of all bytes, or datagrams of each stream."""
 
+_UNCERTAIN = SECOND // 2
+_CLOCK_STEP = SECOND // 20
+_LEAST_OF_BITRATE = 0.9
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Interval:
+class _Interval:
     """One line of the client's report; nanoseconds since the start of the part that it belongs to."""
 
     start: int
@@ -158,7 +157,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class _Report:
     """The output of one client.
 
     Attributes:
@@ -177,283 +176,13 @@ class Report:
     error: str = ""
     connected: int = 0
     omitted: int = 0
-    intervals: tuple[Interval, ...] = ()
+    intervals: tuple[_Interval, ...] = ()
     received: int = 0
     seconds: float = 0.0
     retransmits: int | None = None
     lost_percent: float | None = None
-    thread_percent: float | None = None
+    thread_percent: float = 0.0
     warnings: tuple[str, ...] = ()
-
-
-def read_report(parameters: Iperf3Parameters, output: Output) -> Report:
-    """Read the output of one client.
-
-    Raises:
-        OutputError: there is no complete document, or a field is missing, malformed, or contradicts others.
-
-    """
-    root, warnings = _read_document(output)
-    start = root.child("start")
-    version = start.text("version")
-    if "error" in root.fields:
-        # iperf3 3.12 exits with 0 nevertheless.
-        return Report(version=version, error=root.text("error") or "an error without a message")
-    _check_test(parameters, start.child("test_start"))
-    end = root.child("end")
-    intervals = _read_intervals(root)
-    total = end.child("sum" if parameters.protocol is Protocol.UDP else "sum_sent")
-    # Up to 3.9, UDP has only one sum.
-    is_alone = parameters.protocol is Protocol.UDP and "sum_received" not in end.fields
-    received = total if is_alone else end.child("sum_received")
-    lost = _lost_percent(total) if parameters.protocol is Protocol.UDP else None
-    got = received.count("bytes")
-    if is_alone and lost is not None:
-        got = round(got * (1 - lost / 100))
-    elif lost is not None:
-        lost = _with_unseen(parameters, lost, end.child("sum_sent"), got)
-    _check_totals(parameters, intervals, end, got)
-    return Report(
-        version=version,
-        connected=start.child("timestamp").count("timesecs", at_most=_MAX_UNIX_SECONDS),
-        omitted=start.child("test_start").count("omit", at_most=_MAX_SECONDS) * SECOND,
-        intervals=intervals,
-        received=got,
-        seconds=_seconds(received),
-        retransmits=total.count("retransmits") if "retransmits" in total.fields else None,
-        lost_percent=lost,
-        thread_percent=_thread_percent(version, parameters.streams, end.child("cpu_utilization_percent")),
-        warnings=(*warnings, *_unknown(root, end)),
-    )
-
-
-def _read_document(output: Output) -> tuple[JsonObject, tuple[str, ...]]:
-    repeated: list[str] = []
-
-    def build(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        counts = Counter(name for name, _ in pairs)
-        repeated.extend(printable(name) for name, count in counts.items() if count > 1)
-        return dict(pairs)
-
-    if output.exit_code and not output.stdout.strip():
-        raise OutputError(f"iperf3 failed with {failure(output)}")
-    try:
-        fields = json.loads(output.stdout, object_pairs_hook=build)
-    except (ValueError, RecursionError) as error:
-        words = f"{type(error).__name__}: {printable(str(error))}"
-        raise OutputError(f"the JSON document is not complete: {words}, {failure(output)}") from error
-    if not isinstance(fields, dict):
-        raise OutputError("the output is not a JSON object")
-    if again := sorted({*repeated} - _REPEATED):
-        raise OutputError(f"fields occur twice in one object: {', '.join(again[:10])}")
-    return JsonObject(path="", fields=fields), tuple(excerpt(output.stderr))
-
-
-def _check_test(parameters: Iperf3Parameters, test: JsonObject) -> None:
-    """Refuse the output of a test with other parameters."""
-    reverse = int(parameters.direction is Direction.RECEIVE)
-    found = (test.text("protocol"), test.count("num_streams"), test.count("reverse"))
-    if found != (parameters.protocol, parameters.streams, reverse):
-        raise OutputError(f"test_start has protocol, streams and reverse {found}, which were not requested")
-
-
-def _read_intervals(root: JsonObject) -> tuple[Interval, ...]:
-    """Return the intervals after the ramp."""
-    sums = [one.child("sum") for one in root.children("intervals")]
-    flags = [_flag(one, "omitted") for one in sums]
-    first = flags.index(False) if False in flags else len(flags)
-    if first == len(flags):
-        raise OutputError("intervals has none after the ramp")
-    if any(flags[first:]):
-        raise OutputError("intervals has omitted ones after the ramp")
-    intervals = tuple(_interval(one, is_first=not number) for number, one in enumerate(sums[first:]))
-    for before, after in pairwise([Interval(start=0, end=0, bytes=0), *intervals]):
-        if abs(after.start - before.end) > _LARGEST_GAP:
-            raise OutputError(f"intervals has nothing from {before.end / SECOND:.1f} to {after.start / SECOND:.1f} s")
-    return intervals
-
-
-def _interval(fields: JsonObject, *, is_first: bool) -> Interval:
-    """Read an interval. The first one may have a start from before the clock was reset at the end of the ramp."""
-    start, end = (round(_bounded(fields, name) * SECOND) for name in ("start", "end"))
-    if is_first and start > end - _LARGEST_GAP:
-        start = 0
-    if end <= start:
-        raise OutputError(f"{fields.path} ends at {end / SECOND} s, before its start")
-    return Interval(start=start, end=end, bytes=fields.count("bytes"))
-
-
-def _flag(fields: JsonObject, name: str) -> bool:
-    value = fields.fields.get(name)
-    if not isinstance(value, bool):
-        raise OutputError(f"{fields.path}.{name} is missing or not a boolean")
-    return value
-
-
-def _bounded(fields: JsonObject, name: str) -> float:
-    value = fields.number(name)
-    if value > _MAX_SECONDS:
-        raise OutputError(f"{fields.path}.{name} is more than {_MAX_SECONDS} s")
-    return value
-
-
-def _check_totals(parameters: Iperf3Parameters, intervals: Sequence[Interval], end: JsonObject, got: int) -> None:
-    """Refuse intervals that do not add up to the client's own total."""
-    is_sender = parameters.direction is Direction.SEND
-    own = got
-    if is_sender:
-        own = end.child("sum_sent" if parameters.protocol is Protocol.TCP else "sum").count("bytes")
-    added = sum(interval.bytes for interval in intervals)
-    if abs(added - own) > max(own / 20, _LEAST_DIFFERENCE * parameters.streams):
-        raise OutputError(f"the intervals have {added} bytes, but the total is {own}")
-
-
-def _seconds(total: JsonObject) -> float:
-    seconds = _bounded(total, "seconds")
-    if seconds <= 0:
-        raise OutputError(f"{total.path}.seconds is 0")
-    return seconds
-
-
-def _lost_percent(total: JsonObject) -> float:
-    lost, packets = total.count("lost_packets"), total.count("packets")
-    if lost > packets:
-        raise OutputError(f"{total.path} has {lost} lost packets of {packets}")
-    return 100 * lost / packets if packets else 0.0
-
-
-def _with_unseen(parameters: Iperf3Parameters, lost: float, sent: JsonObject, got: int) -> float:
-    """Return the lost part, with what the receiver cannot know: it counts the gaps before the datagrams that arrive.
-
-    If none arrives from some time on, only the number of bytes shows it, beyond what may be under way at the end.
-    """
-    bytes_sent, packets = sent.count("bytes"), sent.count("packets")
-    if not bytes_sent or not packets:
-        return lost
-    missing = bytes_sent - got
-    few = _FEW_DATAGRAMS * parameters.streams * bytes_sent / packets
-    is_explained = missing <= bytes_sent * lost / 100 + max(bytes_sent * _UNDER_WAY, few)
-    return lost if is_explained else 100 * missing / bytes_sent
-
-
-def _thread_percent(version: str, streams: int, cpu: JsonObject) -> float:
-    match = _VERSION.match(version)
-    if match is None:
-        raise OutputError(f"start.version is unknown: {version}")
-    threads = streams if (int(match[1]), int(match[2])) >= _THREADED else 1
-    return max(cpu.number("host_total"), cpu.number("remote_total")) / threads
-
-
-def _unknown(root: JsonObject, end: JsonObject) -> Iterator[str]:
-    for path in (*root.unknown(_TOP), *end.unknown(_END)):
-        yield f"{path} is an unknown field and was ignored"
-
-
-_UNCERTAIN = SECOND // 2
-_CLOCK_STEP = SECOND // 20
-_LEAST_OF_BITRATE = 0.9
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Placed:
-    """One client's report, and the bytes that it moved until moments in Unix nanoseconds."""
-
-    report: Report
-    marks: tuple[Mark, ...]
-    is_uncertain: bool
-
-
-def parse_measurement(parameters: Iperf3Parameters, target: PeerTarget, timing: Timing, output: Output) -> Measurement:
-    """Read the outputs of a measurement.
-
-    Raises:
-        OutputError: a document is incomplete, or a field is missing, malformed, or contradicts others.
-
-    """
-    reports = [(read_report(parameters, one), one) for one in output.all]
-    errors = [report.error for report, _ in reports if report.error]
-    if errors:
-        return Measurement(
-            tool="iperf3",
-            tool_version=reports[0][0].version,
-            started_at=output.launched_at,
-            runtime=0,
-            operations=(),
-            errors=bounded(errors),
-        )
-    if len(reports) != len(target.addresses):
-        raise OutputError(f"{len(reports)} clients of iperf3 ended for {len(target.addresses)} peers")
-    placed = [_place(report, one) for report, one in reports]
-    start = min(one.marks[0].moment for one in placed)
-    end = max(one.marks[-1].moment for one in placed)
-    return Measurement(
-        tool="iperf3",
-        tool_version=reports[0][0].version,
-        started_at=start,
-        start_is_estimated=any(one.is_uncertain for one in placed),
-        runtime=end - start,
-        operations=(_sample(parameters, placed, start, end),),
-        submitters=parameters.streams * len(placed),
-        thread_percent=max(one.report.thread_percent or 0.0 for one in placed),
-        peers=tuple(_rate(peer, one.report) for peer, one in zip(target.addresses, placed, strict=True)),
-        errors=bounded([f"exit code {one.exit_code}" for _, one in reports if one.exit_code]),
-        warnings=bounded([line for one in placed for line in (*one.report.warnings, *_slow(parameters, timing, one))]),
-    )
-
-
-def _place(report: Report, output: Output) -> _Placed:
-    """Find the time of a report; OutputError if the clock was set meanwhile."""
-    length = report.omitted + report.intervals[-1].end
-    earliest = max(output.launched_at, report.connected * SECOND)
-    latest = output.finished_at - length
-    if latest < earliest - _CLOCK_STEP:
-        missing = f"{(earliest - latest) / SECOND:.1f} s"
-        raise OutputError(
-            f"iperf3 reports {missing} more than passed between its start and its end: was the clock set?"
-        )
-    began = (earliest + latest) // 2 + report.omitted
-    marks = [Mark(moment=began, bytes=0)]
-    for interval in report.intervals:
-        marks.append(Mark(moment=began + interval.end, bytes=marks[-1].bytes + interval.bytes))
-    return _Placed(report=report, marks=tuple(marks), is_uncertain=latest - earliest > _UNCERTAIN)
-
-
-def _sample(parameters: Iperf3Parameters, placed: list[_Placed], start: int, end: int) -> OperationSample:
-    series = [byte_cells(one.marks, start, end, total=one.report.received).bytes for one in placed]
-    cells = tuple(sum(values) for values in zip(*series, strict=True))
-    return OperationSample(
-        operation=parameters.direction.operation,
-        ios=0,
-        bytes=sum(one.report.received for one in placed),
-        latency=LatencySample(kind=LatencyKind.NONE),
-        cells=Cells(width_nanoseconds=SECOND, ios=(0.0,) * len(cells), bytes=cells),
-    )
-
-
-def _rate(peer: int, report: Report) -> PeerRate:
-    return PeerRate(
-        peer=peer,
-        bytes=report.received,
-        seconds=report.seconds,
-        retransmits=report.retransmits,
-        lost_percent=report.lost_percent,
-    )
-
-
-def _slow(parameters: Iperf3Parameters, timing: Timing, placed: _Placed) -> list[str]:
-    """Return a warning if UDP was sent more slowly than requested."""
-    if parameters.protocol is not Protocol.UDP or parameters.bitrate is None:
-        return []
-    requested = parameters.bitrate * parameters.streams * timing.runtime_seconds / 8
-    kept = 1 - (placed.report.lost_percent or 0.0) / 100
-    sent = placed.report.received / kept if kept else requested
-    if sent >= _LEAST_OF_BITRATE * requested:
-        return []
-    return [f"UDP sent {100 * sent / requested:.0f} % of the requested bitrate: the sender could not send faster"]
-
-
-CONNECT_MILLISECONDS = 5000
-"""Within this time a connection succeeds, or the measurement fails."""
 
 
 class Iperf3(Tool[Iperf3Parameters]):
@@ -486,17 +215,10 @@ class Iperf3(Tool[Iperf3Parameters]):
         peers = context.target_of(PeerTarget).addresses.items()
         if context.step is StepKind.SERVE:
             return together(_server(context.client, number, address) for number, address in peers)
-        if context.timing.ramp_seconds > MAX_OMIT_SECONDS:
-            raise ValueError(f"iperf3 omits a ramp of at most {MAX_OMIT_SECONDS} s; lower rampSeconds")
+        if context.timing.ramp_seconds > _MAX_OMIT_SECONDS:
+            raise ValueError(f"iperf3 omits a ramp of at most {_MAX_OMIT_SECONDS} s; lower rampSeconds")
         return together(
-            Command(
-                argv=(
-                    "iperf3",
-                    f"--client={address}",
-                    f"--port={serving_port(number, context.client)}",
-                    *_options(parameters, context.timing),
-                )
-            )
+            Command(argv=tuple(_client(parameters, context, serving_port(number, context.client), address)))
             for number, address in peers
         )
 
@@ -505,8 +227,47 @@ class Iperf3(Tool[Iperf3Parameters]):
         return "accepting only " in printed and "Server listening on " in printed
 
     def parse(self, parameters: Iperf3Parameters, context: StepContext, output: Output) -> Measurement:
-        """Read the output of the measuring step."""
-        return parse_measurement(parameters, context.target_of(PeerTarget), context.timing, output)
+        """Read the outputs of all connections."""
+        peers = context.target_of(PeerTarget).addresses
+        reports = [_read_report(parameters, each) for each in output.all]
+        if errors := [report.error for report in reports if report.error]:
+            return Measurement(
+                tool="iperf3",
+                tool_version=reports[0].version,
+                started_at=output.launched_at,
+                runtime=0,
+                operations=(),
+                errors=bounded(errors),
+            )
+        if len(reports) != len(peers):
+            raise OutputError(f"{len(reports)} clients of iperf3 ended for {len(peers)} peers")
+        placed = [_place(report, each) for report, each in zip(reports, output.all, strict=True)]
+        start = min(marks[0].moment for marks, _ in placed)
+        end = max(marks[-1].moment for marks, _ in placed)
+        connections = [(marks, report.received) for report, (marks, _) in zip(reports, placed, strict=True)]
+        requested = (parameters.bitrate or 0) * parameters.streams * context.timing.runtime_seconds / 8
+        return Measurement(
+            tool="iperf3",
+            tool_version=reports[0].version,
+            started_at=start,
+            start_is_estimated=any(is_uncertain for _, is_uncertain in placed),
+            runtime=end - start,
+            operations=(byte_sample(parameters.direction.operation, connections, start, end),),
+            submitters=parameters.streams * len(reports),
+            thread_percent=max(report.thread_percent for report in reports),
+            peers=tuple(
+                PeerRate(
+                    peer=peer,
+                    bytes=report.received,
+                    seconds=report.seconds,
+                    retransmits=report.retransmits,
+                    lost_percent=report.lost_percent,
+                )
+                for peer, report in zip(peers, reports, strict=True)
+            ),
+            errors=bounded([f"exit code {each.exit_code}" for each in output.all if each.exit_code]),
+            warnings=bounded([line for report in reports for line in (*report.warnings, *_slow(report, requested))]),
+        )
 
 
 IPERF3 = Iperf3()
@@ -517,9 +278,11 @@ def _server(server: int, client: int, address: str) -> Command:
     return Command(argv=argv, accepts_only=address)
 
 
-def _options(parameters: Iperf3Parameters, timing: Timing) -> Iterator[str]:
+def _client(parameters: Iperf3Parameters, context: StepContext, port: int, address: str) -> Iterator[str]:
+    timing = context.timing
+    yield from ("iperf3", f"--client={address}", f"--port={port}")
     yield from ("--json", "--interval=1", f"--time={timing.runtime_seconds}", f"--omit={timing.ramp_seconds}")
-    yield f"--connect-timeout={CONNECT_MILLISECONDS}"
+    yield f"--connect-timeout={_CONNECT_MILLISECONDS}"
     yield f"--parallel={parameters.streams}"
     if parameters.window is not None:
         yield f"--window={parameters.window}"
@@ -529,3 +292,182 @@ def _options(parameters: Iperf3Parameters, timing: Timing) -> Iterator[str]:
         yield from ("--udp", f"--bitrate={parameters.bitrate}")
         if parameters.datagram_bytes is not None:
             yield f"--length={parameters.datagram_bytes}"
+
+
+def _read_report(parameters: Iperf3Parameters, output: Output) -> _Report:
+    """Read the output of one client.
+
+    Raises:
+        OutputError: there is no complete document, or a field is missing, malformed, or contradicts others.
+
+    """
+    root = _read_document(output)
+    start = root.child("start")
+    version = start.text("version")
+    if "error" in root.fields:
+        # iperf3 3.12 exits with 0 nevertheless.
+        return _Report(version=version, error=root.text("error") or "an error without a message")
+    test = start.child("test_start")
+    actual = (test.text("protocol"), test.count("num_streams"), test.count("reverse"))
+    if actual != (parameters.protocol, parameters.streams, int(parameters.direction is Direction.RECEIVE)):
+        raise OutputError(f"test_start has protocol, streams and reverse {actual}, which were not requested")
+    end = root.child("end")
+    intervals = _read_intervals(root)
+    is_udp = parameters.protocol is Protocol.UDP
+    total = end.child("sum" if is_udp else "sum_sent")
+    # Up to 3.9, UDP has only one sum.
+    is_alone = is_udp and "sum_received" not in end.fields
+    received = total if is_alone else end.child("sum_received")
+    lost = _lost_percent(total) if is_udp else None
+    got = received.count("bytes")
+    if is_alone and lost is not None:
+        got = round(got * (1 - lost / 100))
+    elif lost is not None:
+        lost = _with_unseen(parameters, lost, end.child("sum_sent"), got)
+    # The intervals have to add up to the client's own total.
+    client_total = total.count("bytes") if parameters.direction is Direction.SEND else got
+    added = sum(interval.bytes for interval in intervals)
+    if abs(added - client_total) > max(client_total / 20, _LEAST_DIFFERENCE * parameters.streams):
+        raise OutputError(f"the intervals have {added} bytes, but the total is {client_total}")
+    connected = start.child("timestamp").count("timesecs", at_most=_MAX_UNIX_SECONDS)
+    omitted = test.count("omit", at_most=_MAX_SECONDS) * SECOND
+    seconds = _bounded(received, "seconds")
+    if seconds <= 0:
+        raise OutputError(f"{received.path}.seconds is 0")
+    return _Report(
+        version=version,
+        connected=connected,
+        omitted=omitted,
+        intervals=intervals,
+        received=got,
+        seconds=seconds,
+        retransmits=total.count("retransmits") if "retransmits" in total.fields else None,
+        lost_percent=lost,
+        thread_percent=_thread_percent(version, parameters.streams, end.child("cpu_utilization_percent")),
+        warnings=(
+            *excerpt(output.stderr),
+            *(f"{path} is an unknown field and was ignored" for path in (*root.unknown(_TOP), *end.unknown(_END))),
+        ),
+    )
+
+
+def _read_document(output: Output) -> JsonObject:
+    repeated: set[str] = set()
+
+    def build(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        repeated.update(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        return dict(pairs)
+
+    if output.exit_code and not output.stdout.strip():
+        raise OutputError(f"iperf3 failed with {failure(output)}")
+    try:
+        fields = json.loads(output.stdout, object_pairs_hook=build)
+    except (ValueError, RecursionError) as error:
+        words = f"{type(error).__name__}: {printable(str(error))}"
+        raise OutputError(f"the JSON document is not complete: {words}, {failure(output)}") from error
+    if not isinstance(fields, dict):
+        raise OutputError("the output is not a JSON object")
+    if again := sorted({printable(name) for name in repeated} - _REPEATED):
+        raise OutputError(f"fields occur twice in one object: {', '.join(again[:10])}")
+    return JsonObject(path="", fields=fields)
+
+
+def _read_intervals(root: JsonObject) -> tuple[_Interval, ...]:
+    """Return the intervals after the ramp."""
+    sums = [interval.child("sum") for interval in root.children("intervals")]
+    flags = [_flag(fields, "omitted") for fields in sums]
+    if False not in flags:
+        raise OutputError("intervals has none after the ramp")
+    first = flags.index(False)
+    if any(flags[first:]):
+        raise OutputError("intervals has omitted ones after the ramp")
+    intervals = tuple(_interval(fields, is_first=not number) for number, fields in enumerate(sums[first:]))
+    for before, after in pairwise([_Interval(start=0, end=0, bytes=0), *intervals]):
+        if abs(after.start - before.end) > _LARGEST_GAP:
+            raise OutputError(f"intervals has nothing from {before.end / SECOND:.1f} to {after.start / SECOND:.1f} s")
+    return intervals
+
+
+def _interval(fields: JsonObject, *, is_first: bool) -> _Interval:
+    """Read an interval. The first one may have a start from before the clock was reset at the end of the ramp."""
+    start, end = (round(_bounded(fields, name) * SECOND) for name in ("start", "end"))
+    if is_first and start > end - _LARGEST_GAP:
+        start = 0
+    if end <= start:
+        raise OutputError(f"{fields.path} ends at {end / SECOND} s, before its start")
+    return _Interval(start=start, end=end, bytes=fields.count("bytes"))
+
+
+def _flag(fields: JsonObject, name: str) -> bool:
+    value = fields.fields.get(name)
+    if not isinstance(value, bool):
+        raise OutputError(f"{fields.path}.{name} is missing or not a boolean")
+    return value
+
+
+def _bounded(fields: JsonObject, name: str) -> float:
+    value = fields.number(name)
+    if value > _MAX_SECONDS:
+        raise OutputError(f"{fields.path}.{name} is more than {_MAX_SECONDS} s")
+    return value
+
+
+def _lost_percent(total: JsonObject) -> float:
+    lost, packets = total.count("lost_packets"), total.count("packets")
+    if lost > packets:
+        raise OutputError(f"{total.path} has {lost} lost packets of {packets}")
+    return 100 * lost / packets if packets else 0.0
+
+
+def _with_unseen(parameters: Iperf3Parameters, lost: float, sent: JsonObject, got: int) -> float:
+    """Return the lost part, with what the receiver cannot know: it counts the gaps before the datagrams that arrive.
+
+    If none arrives from some time on, only the number of bytes shows it, beyond what may be under way at the end.
+    """
+    bytes_sent, packets = sent.count("bytes"), sent.count("packets")
+    if not bytes_sent or not packets:
+        return lost
+    missing = bytes_sent - got
+    few = _FEW_DATAGRAMS * parameters.streams * bytes_sent / packets
+    is_explained = missing <= bytes_sent * lost / 100 + max(bytes_sent * _UNDER_WAY, few)
+    return lost if is_explained else 100 * missing / bytes_sent
+
+
+def _thread_percent(version: str, streams: int, cpu: JsonObject) -> float:
+    match = _VERSION.match(version)
+    if match is None:
+        raise OutputError(f"start.version is unknown: {version}")
+    threads = streams if (int(match[1]), int(match[2])) >= _THREADED else 1
+    return max(cpu.number("host_total"), cpu.number("remote_total")) / threads
+
+
+def _place(report: _Report, output: Output) -> tuple[list[Mark], bool]:
+    """Return the bytes moved until moments in Unix nanoseconds, and whether these are uncertain.
+
+    Raises:
+        OutputError: the clock was set meanwhile.
+
+    """
+    earliest = max(output.launched_at, report.connected * SECOND)
+    latest = output.finished_at - report.omitted - report.intervals[-1].end
+    if latest < earliest - _CLOCK_STEP:
+        missing = f"{(earliest - latest) / SECOND:.1f} s"
+        raise OutputError(
+            f"iperf3 reports {missing} more than passed between its start and its end: was the clock set?"
+        )
+    began = (earliest + latest) // 2 + report.omitted
+    marks = [Mark(moment=began, bytes=0)]
+    for interval in report.intervals:
+        marks.append(Mark(moment=began + interval.end, bytes=marks[-1].bytes + interval.bytes))
+    return marks, latest - earliest > _UNCERTAIN
+
+
+def _slow(report: _Report, requested: float) -> list[str]:
+    """Return a warning if UDP sent fewer bytes than requested."""
+    if report.lost_percent is None:
+        return []
+    kept = 1 - report.lost_percent / 100
+    sent = report.received / kept if kept else requested
+    if sent >= _LEAST_OF_BITRATE * requested:
+        return []
+    return [f"UDP sent {100 * sent / requested:.0f} % of the requested bitrate: the sender could not send faster"]

@@ -2,31 +2,20 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 from itertools import pairwise
 from typing import ClassVar
 
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.measure.rates import Quantities
-from plimsoll.measure.sample import Cells, LatencySample, Measurement, OperationSample, PeerRate
-from plimsoll.tools.base import (
-    Command,
-    Output,
-    OutputError,
-    StepContext,
-    StepKind,
-    Timing,
-    Tool,
-    ToolParameters,
-    together,
-)
+from plimsoll.measure.sample import Measurement, PeerRate
+from plimsoll.tools.base import Command, Output, OutputError, StepContext, StepKind, Tool, ToolParameters, together
 from plimsoll.tools.cast import SERVING_PORTS, Cast, Pairing, RosterMember, paired, round_count, serving_port
 from plimsoll.tools.reading import (
     SECOND,
     Mark,
     bounded,
-    byte_cells,
+    byte_sample,
     closest,
     complete_lines,
     excerpt,
@@ -59,111 +48,7 @@ class NetcatParameters(ToolParameters):
 
 _LINE = re.compile(r"(?P<moment>\d{1,19}) (?P<bytes>\d{1,18})", re.ASCII)
 _LARGEST_GAP = 5 * SECOND
-_HALF_SECOND = SECOND // 2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
-    """The measured part of one connection."""
-
-    marks: tuple[Mark, ...]
-    start: Mark
-    end: Mark
-
-    @property
-    def bytes(self) -> int:
-        return self.end.bytes - self.start.bytes
-
-    @property
-    def nanoseconds(self) -> int:
-        return self.end.moment - self.start.moment
-
-
-def parse_measurement(target: PeerTarget, timing: Timing, output: Output) -> Measurement:
-    """Read the meters of all connections.
-
-    Raises:
-        OutputError: netcat failed, a line is missing or malformed, or it ended before the end of its warm-up.
-
-    """
-    if output.exit_code:
-        raise OutputError(f"netcat failed with {failure(output)}")
-    if len(output.all) != len(target.addresses):
-        raise OutputError(f"{len(output.all)} netcats ended for {len(target.addresses)} peers")
-    parts = [_measured_part(_marks(one.stdout), timing) for one in output.all]
-    start, end = min(part.start.moment for part in parts), max(part.end.moment for part in parts)
-    return Measurement(
-        tool="netcat",
-        tool_version="",
-        started_at=start,
-        runtime=end - start,
-        operations=(_sample(parts, start, end),),
-        submitters=len(parts),
-        peers=tuple(
-            PeerRate(peer=peer, bytes=part.bytes, seconds=part.nanoseconds / SECOND)
-            for peer, part in zip(target.addresses, parts, strict=True)
-        ),
-        errors=bounded([message for part in parts for message in _early_end(part, timing)]),
-        warnings=bounded([line for one in output.all for line in excerpt(one.stderr)]),
-    )
-
-
-def _marks(text: str) -> tuple[Mark, ...]:
-    lines = complete_lines(text)
-    marks = tuple(_mark(line) for line in lines)
-    if not marks:
-        raise OutputError("the output has no line of a second")
-    for before, after in pairwise(marks):
-        if after.moment <= before.moment or after.bytes < before.bytes:
-            raise OutputError(f"the line {after.moment} {after.bytes} goes back in time or bytes: was the clock set?")
-        if after.moment - before.moment > _LARGEST_GAP:
-            raise OutputError(f"there is no line for {(after.moment - before.moment) / SECOND:.1f} s")
-    return marks
-
-
-def _mark(line: str) -> Mark:
-    match = _LINE.fullmatch(line)
-    if match is None:
-        raise OutputError(f"unknown line: {printable(line)}")
-    return Mark(moment=int(match["moment"]), bytes=int(match["bytes"]))
-
-
-def _measured_part(marks: Sequence[Mark], timing: Timing) -> _Part:
-    start = closest(marks, marks[0].moment + timing.ramp_seconds * SECOND)
-    end = closest(marks, start.moment + timing.runtime_seconds * SECOND)
-    if end.moment <= start.moment:
-        ended = (marks[-1].moment - marks[0].moment) / SECOND
-        raise OutputError(
-            f"the connection ended after {ended:.1f} s, before the end of its warm-up of {timing.ramp_seconds} s"
-        )
-    return _Part(marks=tuple(marks), start=start, end=end)
-
-
-def _early_end(part: _Part, timing: Timing) -> list[str]:
-    """Return an error if the server closed the connection, on which netcat ends without one."""
-    if part.nanoseconds >= timing.runtime_seconds * SECOND - _HALF_SECOND:
-        return []
-    return [f"the connection ended after {part.nanoseconds / SECOND:.1f} s of {timing.runtime_seconds} s"]
-
-
-def _sample(parts: Sequence[_Part], start: int, end: int) -> OperationSample:
-    series = [_cells(part, start, end) for part in parts]
-    cells = tuple(sum(values) for values in zip(*series, strict=True))
-    return OperationSample(
-        operation=Operation.READ,
-        ios=0,
-        bytes=sum(part.bytes for part in parts),
-        latency=LatencySample(kind=LatencyKind.NONE),
-        cells=Cells(width_nanoseconds=SECOND, ios=(0.0,) * len(cells), bytes=cells),
-    )
-
-
-def _cells(part: _Part, start: int, end: int) -> Sequence[float]:
-    inside = [mark for mark in part.marks if part.start.moment <= mark.moment <= part.end.moment]
-    return byte_cells(inside, start, end, total=part.bytes).bytes
-
-
-CONNECT_SECONDS = 5
+_CONNECT_SECONDS = 5
 
 
 class Netcat(Tool[NetcatParameters]):
@@ -207,8 +92,37 @@ class Netcat(Tool[NetcatParameters]):
         return "accepting only " in printed
 
     def parse(self, parameters: NetcatParameters, context: StepContext, output: Output) -> Measurement:  # noqa: ARG002
-        """Read the output of the measuring step."""
-        return parse_measurement(context.target_of(PeerTarget), context.timing, output)
+        """Read the meters of all connections."""
+        peers, timing = context.target_of(PeerTarget).addresses, context.timing
+        if output.exit_code:
+            raise OutputError(f"netcat failed with {failure(output)}")
+        if len(output.all) != len(peers):
+            raise OutputError(f"{len(output.all)} netcats ended for {len(peers)} peers")
+        parts = [_measured_marks(_marks(each.stdout), context) for each in output.all]
+        start, end = min(marks[0].moment for marks in parts), max(marks[-1].moment for marks in parts)
+        received = [marks[-1].bytes - marks[0].bytes for marks in parts]
+        seconds = [(marks[-1].moment - marks[0].moment) / SECOND for marks in parts]
+        return Measurement(
+            tool="netcat",
+            tool_version="",
+            started_at=start,
+            runtime=end - start,
+            operations=(byte_sample(Operation.READ, list(zip(parts, received, strict=True)), start, end),),
+            submitters=len(parts),
+            peers=tuple(
+                PeerRate(peer=peer, bytes=total, seconds=length)
+                for peer, total, length in zip(peers, received, seconds, strict=True)
+            ),
+            # If the server closes the connection, netcat ends without an error.
+            errors=bounded(
+                [
+                    f"the connection ended after {length:.1f} s of {timing.runtime_seconds} s"
+                    for length in seconds
+                    if length < timing.runtime_seconds - 0.5
+                ]
+            ),
+            warnings=bounded([line for each in output.all for line in excerpt(each.stderr)]),
+        )
 
 
 NETCAT = Netcat()
@@ -229,5 +143,34 @@ def _server(context: StepContext, client: int, address: str) -> Command:
 def _client(context: StepContext, server: int, address: str) -> Command:
     port = str(serving_port(server, context.client))
     seconds = context.timing.ramp_seconds + context.timing.runtime_seconds
-    argv = ("nc.traditional", "-n", "-w", str(CONNECT_SECONDS), address, port)
+    argv = ("nc.traditional", "-n", "-w", str(_CONNECT_SECONDS), address, port)
     return Command(argv=argv, metered_seconds=seconds)
+
+
+def _marks(text: str) -> list[Mark]:
+    marks = []
+    for line in complete_lines(text):
+        match = _LINE.fullmatch(line)
+        if match is None:
+            raise OutputError(f"unknown line: {printable(line)}")
+        marks.append(Mark(moment=int(match["moment"]), bytes=int(match["bytes"])))
+    if not marks:
+        raise OutputError("the output has no line of a second")
+    for before, after in pairwise(marks):
+        if after.moment <= before.moment or after.bytes < before.bytes:
+            raise OutputError(f"the line {after.moment} {after.bytes} goes back in time or bytes: was the clock set?")
+        if after.moment - before.moment > _LARGEST_GAP:
+            raise OutputError(f"there is no line for {(after.moment - before.moment) / SECOND:.1f} s")
+    return marks
+
+
+def _measured_marks(marks: Sequence[Mark], context: StepContext) -> Sequence[Mark]:
+    timing = context.timing
+    start = closest(marks, marks[0].moment + timing.ramp_seconds * SECOND)
+    end = closest(marks, start.moment + timing.runtime_seconds * SECOND)
+    if end.moment <= start.moment:
+        ended = (marks[-1].moment - marks[0].moment) / SECOND
+        raise OutputError(
+            f"the connection ended after {ended:.1f} s, before the end of its warm-up of {timing.ramp_seconds} s"
+        )
+    return marks[marks.index(start) : marks.index(end) + 1]

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, ClassVar
 
@@ -14,25 +14,12 @@ from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.measure.histogram import sample_of
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Cells, Measurement, OperationSample, PeerRate
-from plimsoll.tools.base import (
-    Command,
-    Output,
-    OutputError,
-    StepContext,
-    StepKind,
-    Timing,
-    Tool,
-    ToolParameters,
-    together,
-)
+from plimsoll.tools.base import Command, Output, OutputError, StepContext, StepKind, Tool, ToolParameters, together
 from plimsoll.tools.cast import Cast, Pairing, RosterMember, paired, round_count
-from plimsoll.tools.reading import bounded, complete_lines, excerpt, failure, printable
+from plimsoll.tools.reading import SECOND, bounded, complete_lines, excerpt, failure, printable
 from plimsoll.tools.target import PeerTarget, TargetKind
 
-TAIL_SECONDS = 1
-"""Additional time, so that the last measured requests can be answered."""
-
-LEAST_TIMED_BYTES = 16
+_LEAST_TIMED_BYTES = 16
 """ping stores the time of a request in its data, in this many bytes."""
 
 
@@ -53,7 +40,7 @@ class PingParameters(ToolParameters):
     axes: ClassVar[frozenset[str]] = frozenset({"size"})
     size_axis: ClassVar[str] = "size"
 
-    size: Annotated[Integer, Field(ge=LEAST_TIMED_BYTES, le=65_507, description="Bytes of data in a request.")] = 56
+    size: Annotated[Integer, Field(ge=_LEAST_TIMED_BYTES, le=65_507, description="Bytes of data in a request.")] = 56
     interval_milliseconds: Annotated[Integer, Field(ge=10, le=1000)] = 10
     pairing: Pairing = Pairing.EACH_PAIR
 
@@ -62,8 +49,11 @@ class PingParameters(ToolParameters):
         return f"ping {self.size} bytes every {self.interval_milliseconds} ms"
 
 
-SECOND = 10**9
-SEQUENCE = 2**16
+_TAIL_SECONDS = 1
+"""Additional time, so that the last measured requests can be answered."""
+_MAX_REQUESTS = 800_000
+"""Their replies fit into the output that the agent reads."""
+_SEQUENCE = 2**16
 """ICMP counts requests in 16 bits."""
 
 _MILLISECOND = 10**6
@@ -83,7 +73,7 @@ _COUNTS = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class _Reply:
     """The answer to one request.
 
     Attributes:
@@ -97,14 +87,9 @@ class Reply:
     sent_at: int
     nanoseconds: int
 
-    @property
-    def received_at(self) -> int:
-        """Unix nanoseconds."""
-        return self.sent_at + self.nanoseconds
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PingReport:
+class _Report:
     """The output of one ping.
 
     Attributes:
@@ -115,84 +100,10 @@ class PingReport:
 
     """
 
-    replies: tuple[Reply, ...]
+    replies: tuple[_Reply, ...]
     sent: int
     lasted: int
     warnings: tuple[str, ...]
-
-
-def read_report(output: Output) -> PingReport:
-    """Read the output of one ping.
-
-    Raises:
-        OutputError: it failed, got no reply, or a line is missing or contradicts others.
-
-    """
-    lines = _parse_lines(output.stdout)
-    counts = lines.counts
-    if counts is None:
-        raise OutputError(f"ping printed no number of packets, {failure(output, *lines.unknown)}")
-    if not lines.replies or output.exit_code:
-        got = f"{counts['sent']} requests got {len(lines.replies)} replies"
-        raise OutputError(f"{got}, {failure(output, *lines.unknown)}")
-    first = [match for match in lines.replies if not match["again"]]
-    if len(first) != int(counts["received"]):
-        raise OutputError(f"{counts['received']} replies were received, but {len(first)} were printed")
-    replies = _replies(first)
-    if replies[-1].number > int(counts["sent"]):
-        raise OutputError(f"{counts['sent']} requests were sent, but number {replies[-1].number} was answered")
-    again = len(lines.replies) - len(first)
-    doubled = [f"{again} replies arrived twice"] if again else []
-    return PingReport(
-        replies=replies,
-        sent=int(counts["sent"]),
-        lasted=int(counts["milliseconds"]) * _MILLISECOND,
-        warnings=(*lines.unknown, *doubled),
-    )
-
-
-@dataclass(slots=True, kw_only=True)
-class _Lines:
-    """The lines by kind."""
-
-    replies: list[re.Match[str]] = field(default_factory=list)
-    counts: re.Match[str] | None = None
-    unknown: list[str] = field(default_factory=list)
-
-
-def _parse_lines(text: str) -> _Lines:
-    found = _Lines()
-    for line in complete_lines(text):
-        if reply := _REPLY.fullmatch(line):
-            found.replies.append(reply)
-        elif counts := _COUNTS.fullmatch(line):
-            found.counts = counts
-        elif not _OTHER.fullmatch(line):
-            found.unknown.append(f"unknown line: {printable(line)}")
-    return found
-
-
-def _replies(matches: Sequence[re.Match[str]]) -> tuple[Reply, ...]:
-    """Return the replies in order; OutputError if a request was answered twice."""
-    found: dict[int, Reply] = {}
-    newest = 0
-    for match in matches:
-        number = _unwrapped(int(match["number"]), newest)
-        newest = max(newest, number)
-        if number in found:
-            raise OutputError(f"request {number} was answered twice")
-        nanoseconds = round(float(match["time"]) * _MILLISECOND)
-        received_at = int(match["seconds"]) * SECOND + int(match["micros"]) * 1000
-        found[number] = Reply(number=number, sent_at=received_at - nanoseconds, nanoseconds=nanoseconds)
-    return tuple(found[number] for number in sorted(found))
-
-
-def _unwrapped(number: int, newest: int) -> int:
-    """Return the number of a request whose 16 bits are `number`: the one closest to the newest answered one."""
-    return max(0, number + SEQUENCE * round((newest - number) / SEQUENCE))
-
-
-_LARGEST_STEP = SECOND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,91 +112,8 @@ class _Part:
 
     start: int
     end: int
-    replies: tuple[Reply, ...]
+    replies: tuple[_Reply, ...]
     lost: int
-
-
-def parse_measurement(parameters: PingParameters, target: PeerTarget, timing: Timing, output: Output) -> Measurement:
-    """Read the outputs of a measurement.
-
-    Raises:
-        OutputError: a ping failed, a line is missing or malformed, or it ended before its measured part.
-
-    """
-    reports = [read_report(one) for one in output.all]
-    if len(reports) != len(target.addresses):
-        raise OutputError(f"{len(reports)} pings ended for {len(target.addresses)} peers")
-    parts = [_measured_part(report, parameters, timing) for report in reports]
-    start, end = min(part.start for part in parts), max(part.end for part in parts)
-    return Measurement(
-        tool="ping",
-        tool_version="",
-        started_at=start,
-        runtime=end - start,
-        operations=(_sample(parts, start, end),),
-        submitters=len(parts),
-        peers=tuple(
-            PeerRate(peer=peer, ios=len(part.replies), bytes=0, seconds=(part.end - part.start) / SECOND)
-            for peer, part in zip(target.addresses, parts, strict=True)
-        ),
-        warnings=bounded(
-            [line for one, report in zip(output.all, reports, strict=True) for line in _remarks(one, report)]
-        ),
-    )
-
-
-def _remarks(output: Output, report: PingReport) -> Iterator[str]:
-    yield from excerpt(output.stderr)
-    yield from report.warnings
-
-
-def _measured_part(report: PingReport, parameters: PingParameters, timing: Timing) -> _Part:
-    first = report.replies[0]
-    began = first.sent_at - (first.number - 1) * parameters.interval_milliseconds * _MILLISECOND
-    ended = began + report.lasted
-    start = began + timing.ramp_seconds * SECOND
-    end = start + timing.runtime_seconds * SECOND
-    if ended < end - _LARGEST_STEP:
-        raise OutputError(f"ping ended {(end - ended) / SECOND:.1f} s before the end of its runtime")
-    inside = tuple(reply for reply in report.replies if start <= reply.sent_at < end)
-    if not inside:
-        raise OutputError(f"no reply to a request after the ramp of {timing.ramp_seconds} s")
-    longest = max(reply.nanoseconds for reply in report.replies)
-    lost = sum(start <= moment < min(end, ended - longest) for moment in _lost_at(report, ended))
-    return _Part(start=start, end=end, replies=inside, lost=lost)
-
-
-def _lost_at(report: PingReport, ended: int) -> Iterator[int]:
-    """Yield when the requests without a reply were sent: evenly between those with one, or until the end."""
-    last = Reply(number=report.sent + 1, sent_at=ended, nanoseconds=0)
-    for before, after in pairwise([*report.replies, last]):
-        for number in range(before.number + 1, after.number):
-            part = (number - before.number) / (after.number - before.number)
-            yield before.sent_at + round(part * (after.sent_at - before.sent_at))
-
-
-def _sample(parts: Sequence[_Part], start: int, end: int) -> OperationSample:
-    replies = [reply for part in parts for reply in part.replies]
-    return OperationSample(
-        operation=Operation.ROUND_TRIP,
-        ios=len(replies),
-        bytes=0,
-        lost_ios=sum(part.lost for part in parts),
-        latency=sample_of([reply.nanoseconds for reply in replies]),
-        cells=_cells([reply.received_at for reply in replies], start, end),
-    )
-
-
-def _cells(moments: Sequence[int], start: int, end: int) -> Cells:
-    """Return the replies per second; the last second also has those that came after it."""
-    number = -(-(end - start) // SECOND)
-    counts = Counter(min(number - 1, max(0, (moment - start) // SECOND)) for moment in moments)
-    ios = tuple(float(counts[index]) for index in range(number))
-    return Cells(width_nanoseconds=SECOND, ios=ios, bytes=(0.0,) * number)
-
-
-MAX_REQUESTS = 800_000
-"""Their replies fit into the output that the agent reads."""
 
 
 class Ping(Tool[PingParameters]):
@@ -319,22 +147,137 @@ class Ping(Tool[PingParameters]):
         """
         if context.step is StepKind.SERVE:
             raise ValueError("ping has no server")
-        seconds = context.timing.ramp_seconds + context.timing.runtime_seconds + TAIL_SECONDS
-        if seconds * 1000 > MAX_REQUESTS * parameters.interval_milliseconds:
-            raise ValueError(f"takes more than {MAX_REQUESTS} requests in {seconds} s; raise intervalMilliseconds")
-        options = (
-            "-D",
-            "-n",
-            f"-i{parameters.interval_milliseconds / 1000:.3f}",
-            f"-s{parameters.size}",
-            f"-w{seconds}",
-        )
+        seconds = context.timing.ramp_seconds + context.timing.runtime_seconds + _TAIL_SECONDS
+        interval = parameters.interval_milliseconds
+        if seconds * 1000 > _MAX_REQUESTS * interval:
+            raise ValueError(f"takes more than {_MAX_REQUESTS} requests in {seconds} s; raise intervalMilliseconds")
+        options = ("-D", "-n", f"-i{interval / 1000:.3f}", f"-s{parameters.size}", f"-w{seconds}")
         addresses = context.target_of(PeerTarget).addresses.values()
         return together(Command(argv=("ping", *options, address)) for address in addresses)
 
     def parse(self, parameters: PingParameters, context: StepContext, output: Output) -> Measurement:
-        """Read the output of the measuring step."""
-        return parse_measurement(parameters, context.target_of(PeerTarget), context.timing, output)
+        """Read the outputs of all pings."""
+        peers = context.target_of(PeerTarget).addresses
+        reports = [_read_report(each) for each in output.all]
+        if len(reports) != len(peers):
+            raise OutputError(f"{len(reports)} pings ended for {len(peers)} peers")
+        parts = [_measured_part(report, parameters, context) for report in reports]
+        start, end = min(part.start for part in parts), max(part.end for part in parts)
+        replies = [reply for part in parts for reply in part.replies]
+        sample = OperationSample(
+            operation=Operation.ROUND_TRIP,
+            ios=len(replies),
+            bytes=0,
+            lost_ios=sum(part.lost for part in parts),
+            latency=sample_of([reply.nanoseconds for reply in replies]),
+            cells=_cells([reply.sent_at + reply.nanoseconds for reply in replies], start, end),
+        )
+        return Measurement(
+            tool="ping",
+            tool_version="",
+            started_at=start,
+            runtime=end - start,
+            operations=(sample,),
+            submitters=len(parts),
+            peers=tuple(
+                PeerRate(peer=peer, ios=len(part.replies), bytes=0, seconds=(part.end - part.start) / SECOND)
+                for peer, part in zip(peers, parts, strict=True)
+            ),
+            warnings=bounded(
+                [
+                    line
+                    for each, report in zip(output.all, reports, strict=True)
+                    for line in (*excerpt(each.stderr), *report.warnings)
+                ]
+            ),
+        )
 
 
 PING = Ping()
+
+
+def _read_report(output: Output) -> _Report:
+    """Read the output of one ping.
+
+    Raises:
+        OutputError: it failed, got no reply, or a line is missing or contradicts others.
+
+    """
+    answers: list[re.Match[str]] = []
+    counts: re.Match[str] | None = None
+    unknown: list[str] = []
+    for line in complete_lines(output.stdout):
+        if match := _REPLY.fullmatch(line):
+            answers.append(match)
+        elif match := _COUNTS.fullmatch(line):
+            counts = match
+        elif not _OTHER.fullmatch(line):
+            unknown.append(f"unknown line: {printable(line)}")
+    if counts is None:
+        raise OutputError(f"ping printed no number of packets, {failure(output, *unknown)}")
+    sent = int(counts["sent"])
+    if not answers or output.exit_code:
+        raise OutputError(f"{counts['sent']} requests got {len(answers)} replies, {failure(output, *unknown)}")
+    first = [match for match in answers if not match["again"]]
+    if len(first) != int(counts["received"]):
+        raise OutputError(f"{counts['received']} replies were received, but {len(first)} were printed")
+    replies = _replies(first)
+    if replies[-1].number > sent:
+        raise OutputError(f"{counts['sent']} requests were sent, but number {replies[-1].number} was answered")
+    again = len(answers) - len(first)
+    return _Report(
+        replies=replies,
+        sent=sent,
+        lasted=int(counts["milliseconds"]) * _MILLISECOND,
+        warnings=(*unknown, *([f"{again} replies arrived twice"] if again else [])),
+    )
+
+
+def _replies(matches: Sequence[re.Match[str]]) -> tuple[_Reply, ...]:
+    """Return the replies in order; OutputError if a request was answered twice."""
+    replies: dict[int, _Reply] = {}
+    newest = 0
+    for match in matches:
+        # The closest number to the newest answered one whose 16 bits are those of the reply.
+        low_bits = int(match["number"])
+        number = max(0, low_bits + _SEQUENCE * round((newest - low_bits) / _SEQUENCE))
+        newest = max(newest, number)
+        if number in replies:
+            raise OutputError(f"request {number} was answered twice")
+        nanoseconds = round(float(match["time"]) * _MILLISECOND)
+        received_at = int(match["seconds"]) * SECOND + int(match["micros"]) * 1000
+        replies[number] = _Reply(number=number, sent_at=received_at - nanoseconds, nanoseconds=nanoseconds)
+    return tuple(replies[number] for number in sorted(replies))
+
+
+def _measured_part(report: _Report, parameters: PingParameters, context: StepContext) -> _Part:
+    first, timing = report.replies[0], context.timing
+    began = first.sent_at - (first.number - 1) * parameters.interval_milliseconds * _MILLISECOND
+    ended = began + report.lasted
+    start = began + timing.ramp_seconds * SECOND
+    end = start + timing.runtime_seconds * SECOND
+    if ended < end - SECOND:
+        raise OutputError(f"ping ended {(end - ended) / SECOND:.1f} s before the end of its runtime")
+    inside = tuple(reply for reply in report.replies if start <= reply.sent_at < end)
+    if not inside:
+        raise OutputError(f"no reply to a request after the ramp of {timing.ramp_seconds} s")
+    longest = max(reply.nanoseconds for reply in report.replies)
+    lost = sum(start <= moment < min(end, ended - longest) for moment in _lost_at(report, ended))
+    return _Part(start=start, end=end, replies=inside, lost=lost)
+
+
+def _lost_at(report: _Report, ended: int) -> Iterator[int]:
+    """Yield when the requests without a reply were sent: evenly between those with one, or until the end."""
+    last = _Reply(number=report.sent + 1, sent_at=ended, nanoseconds=0)
+    for before, after in pairwise([*report.replies, last]):
+        for number in range(before.number + 1, after.number):
+            part = (number - before.number) / (after.number - before.number)
+            yield before.sent_at + round(part * (after.sent_at - before.sent_at))
+
+
+def _cells(moments: Sequence[int], start: int, end: int) -> Cells:
+    """Return the replies per second; the last second also has those that came after it."""
+    number = -(-(end - start) // SECOND)
+    counts = Counter(min(number - 1, max(0, (moment - start) // SECOND)) for moment in moments)
+    ios = tuple(float(counts[index]) for index in range(number))
+    return Cells(width_nanoseconds=SECOND, ios=ios, bytes=(0.0,) * number)

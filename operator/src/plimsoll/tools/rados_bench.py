@@ -19,22 +19,18 @@ from plimsoll.measure.sample import Cells, LatencySample, Measurement, Operation
 from plimsoll.tools.base import Command, Depth, Output, OutputError, StepContext, StepKind, Timing, Tool, ToolParameters
 from plimsoll.tools.reading import (
     MAX_COUNT,
+    SECOND,
     bounded,
     complete_lines,
     excerpt,
     failure,
-    lines_so_far,
-    live_rate,
     nanoseconds_of,
     printable,
 )
 from plimsoll.tools.target import PoolTarget, TargetKind
 
-MIN_OBJECT_BYTES = 512
-MAX_OBJECT_BYTES = 64 * 2**20
+_MAX_OBJECT_BYTES = 64 * 2**20
 """An OSD refuses single writes beyond 90 MiB (`osd_max_write_size`)."""
-
-_SEQUENTIAL_READS = 3
 
 
 class RadosOperation(StrEnum):
@@ -82,8 +78,8 @@ class RadosBenchParameters(ToolParameters):
     object_size: Annotated[
         BlockSize,
         Field(
-            ge=MIN_OBJECT_BYTES,
-            le=MAX_OBJECT_BYTES,
+            ge=512,
+            le=_MAX_OBJECT_BYTES,
             description="A number of bytes such as 4096, or a quantity such as 64Ki or 4Mi.",
         ),
     ] = 4 * 2**20
@@ -106,7 +102,7 @@ class RadosBenchParameters(ToolParameters):
         """Return how long objects are written before they are read."""
         if self.write_seconds is not None:
             return self.write_seconds
-        times = _SEQUENTIAL_READS if self.operation is RadosOperation.SEQ else 1
+        times = 3 if self.operation is RadosOperation.SEQ else 1
         return times * (timing.ramp_seconds + timing.runtime_seconds)
 
     def label(self) -> str:
@@ -137,12 +133,19 @@ _KNOWN = frozenset(
         "Average IOPS", "Stddev IOPS", "Max IOPS", "Min IOPS", "Stddev Latency(s)",
     }
 )  # fmt: skip
-_SECOND = 10**9
 _MEBIBYTE = 2**20
 # Maximum time from the last line to the end: a line is printed every second, however long the last operations take.
-_LATE = 3 * _SECOND // 2
+_LATE = 3 * SECOND // 2
 # Six digits are printed.
 _ROUNDING = 1e-4
+# A live rate covers the last two seconds: a line is printed every second.
+_RATE_LINES = 3
+
+TAIL_SECONDS = 1
+"""Additional time, so that waiting for the last operations is not measured."""
+
+_PREPARING_CONCURRENCY = 16
+"""Minimum concurrency of the `prepare` step: with less, writing objects is slower than reading them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,18 +158,16 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RadosReport:
+class _Report:
     """The output of a measurement.
 
     Attributes:
-        reads: whether objects were read.
         started_at: Unix nanoseconds.
         progress: in chronological order; the last one is the end, when no operation was in flight.
         warnings: unknown lines and fields.
 
     """
 
-    reads: bool
     started_at: int
     object_size: int
     progress: tuple[Progress, ...]
@@ -204,237 +205,6 @@ class _Totals(dict[str, str]):
         return int(number)
 
 
-def read_report(output: Output, *, reads: bool) -> RadosReport:
-    """Read the output of a measurement.
-
-    Raises:
-        OutputError: it failed before it began, or a line or number is missing or malformed.
-
-    """
-    rows, totals, warnings = _parse_lines(output.stdout)
-    if _TIME not in totals and output.exit_code:
-        raise OutputError(f"rados bench failed with {failure(output)}")
-    if not rows:
-        raise OutputError("the output has no line of a second")
-    operation = "read" if reads else "write"
-    size = totals.count(f"{operation.capitalize()} size")
-    end = Progress(
-        nanoseconds=round(totals.number(_TIME) * _SECOND),
-        finished=totals.count(f"Total {operation}s made"),
-        mean=totals.number(_MEAN) * _SECOND,
-    )
-    _check(rows, end, totals.number(_BANDWIDTH), size)
-    started_at = _start(rows, size)
-    return RadosReport(
-        reads=reads,
-        started_at=started_at,
-        object_size=totals.count("Object size"),
-        progress=(*_progress(rows, started_at, end), end),
-        min_nanoseconds=round(totals.number(_LEAST) * _SECOND),
-        max_nanoseconds=round(totals.number(_GREATEST) * _SECOND),
-        warnings=tuple(warnings),
-    )
-
-
-def live_counts(printed: str) -> list[tuple[float, int]]:
-    """Return (Unix seconds, operations until then) of the lines in a text that may begin anywhere."""
-    matches = (_ROW.fullmatch(line) for line in lines_so_far(printed))
-    return [(nanoseconds_of(match["stamp"]) / _SECOND, int(match["finished"])) for match in matches if match]
-
-
-def _parse_lines(text: str) -> tuple[list[_Row], _Totals, list[str]]:
-    """Return the lines of seconds, the totals, and warnings about unknown lines and fields."""
-    rows, totals, unknown = [], _Totals(), []
-    for line in complete_lines(text):
-        if row := _ROW.fullmatch(line):
-            rows.append(_row(row))
-        elif _OTHER.fullmatch(line):
-            continue
-        elif total := _TOTAL.fullmatch(line):
-            if total["name"] in totals:
-                raise OutputError(f"{total['name']} occurs twice")
-            totals[total["name"]] = total["value"]
-        else:
-            unknown.append(f"unknown line: {printable(line)}")
-    unknown += [f"unknown field: {name}" for name in totals if name not in _KNOWN]
-    return rows, totals, unknown
-
-
-def _row(match: re.Match[str]) -> _Row:
-    return _Row(
-        moment=nanoseconds_of(match["stamp"]),
-        second=int(match["second"]),
-        finished=int(match["finished"]),
-        rate=float(match["rate"]),
-        mean=float(match["mean"]) * _SECOND,
-    )
-
-
-def _check(rows: Sequence[_Row], end: Progress, bandwidth: float, size: int) -> None:
-    """Refuse missing lines, and numbers that contradict each other."""
-    if rows[0].second:
-        raise OutputError("the line of second 0 is missing")
-    for before, after in pairwise(rows):
-        if after.second != before.second + 1:
-            raise OutputError(f"the line of second {before.second + 1} is missing")
-        if after.finished < before.finished or after.moment <= before.moment:
-            raise OutputError(f"the line of second {after.second} goes back in time or operations")
-    late = end.nanoseconds - (rows[-1].moment - rows[0].moment)
-    if late > _LATE:
-        raise OutputError(f"the line of second {rows[-1].second + 1} is missing")
-    if late < -_LATE:
-        raise OutputError(f"the line of second {rows[-1].second} comes after the end: was the clock set?")
-    if rows[-1].finished > end.finished:
-        raise OutputError(f"the line of second {rows[-1].second} has more operations than the total")
-    moved = end.finished * size / _MEBIBYTE
-    if abs(bandwidth * end.nanoseconds / _SECOND - moved) > max(_ROUNDING * moved, _ROUNDING):
-        raise OutputError(f"{_BANDWIDTH} contradicts {_TIME} and the operations")
-
-
-def _start(rows: Sequence[_Row], size: int) -> int:
-    """Return the start in Unix nanoseconds, which may be some milliseconds after the line of second 0.
-
-    The rate of a line is that since the start.
-    """
-    first = next((row for row in rows if row.finished and row.rate), None)
-    if first is None:
-        return rows[0].moment
-    started_at = first.moment - round(first.finished * size / (first.rate * _MEBIBYTE) * _SECOND)
-    if abs(started_at - rows[0].moment) > _SECOND:
-        raise OutputError(f"the line of second {first.second} contradicts that of second 0: was the clock set?")
-    return started_at
-
-
-def _progress(rows: Sequence[_Row], started_at: int, end: Progress) -> Iterator[Progress]:
-    yield Progress(nanoseconds=0, finished=0, mean=0.0)
-    for row in rows:
-        nanoseconds = row.moment - started_at
-        if 0 < nanoseconds < end.nanoseconds:
-            yield Progress(nanoseconds=nanoseconds, finished=row.finished, mean=row.mean)
-
-
-_HALF_SECOND = _SECOND // 2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
-    """The measured part of a run."""
-
-    start: Progress
-    end: Progress
-
-    @property
-    def ios(self) -> int:
-        return self.end.finished - self.start.finished
-
-    @property
-    def nanoseconds(self) -> int:
-        return self.end.nanoseconds - self.start.nanoseconds
-
-    @property
-    def mean(self) -> float:
-        """Mean latency in nanoseconds of the operations that finished in this part."""
-        spent = self.end.finished * self.end.mean - self.start.finished * self.start.mean
-        return max(0.0, spent / self.ios) if self.ios else 0.0
-
-
-def parse_measurement(parameters: RadosBenchParameters, timing: Timing, output: Output) -> Measurement:
-    """Read the output of a measurement.
-
-    Raises:
-        OutputError: it failed, a line or number is missing or malformed, or it ended before the end of its warm-up.
-
-    """
-    reads = parameters.operation is not RadosOperation.WRITE
-    report = read_report(output, reads=reads)
-    if report.object_size != parameters.object_size:
-        raise OutputError(f"Object size is {report.object_size} instead of {parameters.object_size}")
-    part = _measured_part(report, timing)
-    messages = excerpt(output.stderr)
-    return Measurement(
-        tool="radosBench",
-        tool_version="",
-        started_at=report.started_at + part.start.nanoseconds,
-        runtime=part.nanoseconds,
-        operations=(_sample(parameters, report, part),),
-        in_flight=parameters.concurrency,
-        errors=bounded([*(messages if output.exit_code else ()), *_ran_out(report, part, timing)]),
-        warnings=bounded([*report.warnings, *(() if output.exit_code else messages)]),
-    )
-
-
-def _measured_part(report: RadosReport, timing: Timing) -> _Part:
-    start = _closest(report.progress, timing.ramp_seconds * _SECOND)
-    end = _closest(report.progress, start.nanoseconds + timing.runtime_seconds * _SECOND)
-    if end.nanoseconds <= start.nanoseconds:
-        ended = report.progress[-1].nanoseconds / _SECOND
-        raise OutputError(
-            f"rados bench ended after {ended:.1f} s, before the end of its warm-up of {timing.ramp_seconds} s"
-            f"{_remedy(report) if report.reads else ''}"
-        )
-    return _Part(start=start, end=end)
-
-
-def _closest(progress: Sequence[Progress], nanoseconds: int) -> Progress:
-    return min(progress, key=lambda one: abs(one.nanoseconds - nanoseconds))
-
-
-def _ran_out(report: RadosReport, part: _Part, timing: Timing) -> list[str]:
-    """Return an error if `seq`, which reads every object once, ended early."""
-    if not report.reads or part.nanoseconds >= timing.runtime_seconds * _SECOND - _HALF_SECOND:
-        return []
-    end = report.progress[-1]
-    return [f"all {end.finished} objects were read after {end.nanoseconds / _SECOND:.1f} s{_remedy(report)}"]
-
-
-def _remedy(report: RadosReport) -> str:
-    return f": raise writeSeconds, so that there are more than {report.progress[-1].finished} objects to read"
-
-
-def _sample(parameters: RadosBenchParameters, report: RadosReport, part: _Part) -> OperationSample:
-    size = parameters.object_size
-    return OperationSample(
-        operation=parameters.operation.operation,
-        ios=part.ios,
-        bytes=part.ios * size,
-        latency=LatencySample(
-            kind=LatencyKind.MEAN_ONLY,
-            count=part.ios,
-            mean_nanoseconds=part.mean,
-            min_nanoseconds=report.min_nanoseconds if part.ios else 0,
-            max_nanoseconds=report.max_nanoseconds if part.ios else 0,
-        ),
-        cells=cells_between(report.progress, part.start, part.end, size=size),
-    )
-
-
-def cells_between(progress: Sequence[Progress], start: Progress, end: Progress, *, size: int) -> Cells:
-    """Return the series from one line to another, with `size` bytes per operation; its sum is exact.
-
-    Lines are a second and some milliseconds apart, so operations between two lines are spread evenly.
-    """
-    edges = [*range(start.nanoseconds, end.nanoseconds, _SECOND), end.nanoseconds]
-    done = [_finished(progress, edge) for edge in edges]
-    ios = [after - before for before, after in pairwise(done)]
-    return Cells(width_nanoseconds=_SECOND, ios=tuple(ios), bytes=tuple(count * size for count in ios))
-
-
-def _finished(progress: Sequence[Progress], nanoseconds: int) -> float:
-    index = bisect_right(progress, nanoseconds, key=lambda one: one.nanoseconds)
-    if index == len(progress):
-        return progress[-1].finished
-    before, after = progress[index - 1], progress[index]
-    part = (nanoseconds - before.nanoseconds) / (after.nanoseconds - before.nanoseconds)
-    return before.finished + part * (after.finished - before.finished)
-
-
-TAIL_SECONDS = 1
-"""Additional time, so that waiting for the last operations is not measured."""
-
-_PREPARING_CONCURRENCY = 16
-"""Minimum concurrency of the `prepare` step: with less, writing objects is slower than reading them."""
-
-
 class RadosBench(Tool[RadosBenchParameters]):
     """One `rados bench` per client, in its own RADOS namespace."""
 
@@ -457,13 +227,13 @@ class RadosBench(Tool[RadosBenchParameters]):
         The clean-up removes the objects of the last completed write; without one, all objects that `rados bench` wrote
         in the namespace.
         """
-        target = context.target_of(PoolTarget)
+        target, timing = context.target_of(PoolTarget), context.timing
         match context.step:
             case StepKind.PREPARE:
                 concurrency = max(parameters.concurrency, _PREPARING_CONCURRENCY)
-                step = _write(parameters.preparation_seconds(context.timing), parameters, concurrency)
+                step = _write(parameters.preparation_seconds(timing), parameters, concurrency)
             case StepKind.MEASURE:
-                step = _measure(_seconds(context), parameters)
+                step = _measure(timing.ramp_seconds + timing.runtime_seconds + TAIL_SECONDS, parameters)
             case StepKind.CLEAN_UP:
                 step = iter(("cleanup",))
             case StepKind.SERVE:
@@ -481,18 +251,66 @@ class RadosBench(Tool[RadosBenchParameters]):
 
     def live(self, parameters: RadosBenchParameters, printed: str) -> tuple[LiveRate, ...]:
         """Return the rate of the newest seconds. An operation is a whole object."""
-        return live_rate(parameters.operation.operation, parameters.object_size, live_counts(printed))
+        *complete, _ = printed.split("\n")
+        rows = [match for line in complete if (match := _ROW.fullmatch(line.rstrip()))][-_RATE_LINES:]
+        if not rows:
+            return ()
+        first, last = rows[0], rows[-1]
+        seconds = nanoseconds_of(last["stamp"]) / SECOND - nanoseconds_of(first["stamp"]) / SECOND
+        done = int(last["finished"]) - int(first["finished"])
+        if seconds <= 0 or done < 0:
+            return ()
+        size, iops = parameters.object_size, done / seconds
+        return (LiveRate(operation=parameters.operation.operation, iops=iops, bytes_per_second=round(iops * size)),)
 
     def parse(self, parameters: RadosBenchParameters, context: StepContext, output: Output) -> Measurement:
         """Read the output of the measuring step."""
-        return parse_measurement(parameters, context.timing, output)
+        report = _read_report(output, reads=parameters.reads_data)
+        size = parameters.object_size
+        if report.object_size != size:
+            raise OutputError(f"Object size is {report.object_size} instead of {size}")
+        timing, last = context.timing, report.progress[-1]
+        remedy = f": raise writeSeconds, so that there are more than {last.finished} objects to read"
+        start = _closest(report.progress, timing.ramp_seconds * SECOND)
+        end = _closest(report.progress, start.nanoseconds + timing.runtime_seconds * SECOND)
+        runtime, ios = end.nanoseconds - start.nanoseconds, end.finished - start.finished
+        if runtime <= 0:
+            raise OutputError(
+                f"rados bench ended after {last.nanoseconds / SECOND:.1f} s, before the end of its warm-up of "
+                f"{timing.ramp_seconds} s{remedy if parameters.reads_data else ''}"
+            )
+        # `seq` reads every object once.
+        ran_out = parameters.reads_data and runtime < timing.runtime_seconds * SECOND - SECOND // 2
+        spent = max(0.0, end.finished * end.mean - start.finished * start.mean)
+        sample = OperationSample(
+            operation=parameters.operation.operation,
+            ios=ios,
+            bytes=ios * size,
+            latency=LatencySample(
+                kind=LatencyKind.MEAN_ONLY,
+                count=ios,
+                mean_nanoseconds=spent / ios if ios else 0.0,
+                min_nanoseconds=report.min_nanoseconds if ios else 0,
+                max_nanoseconds=report.max_nanoseconds if ios else 0,
+            ),
+            cells=cells_between(report.progress, start, end, size=size),
+        )
+        messages = excerpt(output.stderr)
+        seconds = last.nanoseconds / SECOND
+        errors = [f"all {last.finished} objects were read after {seconds:.1f} s{remedy}"] if ran_out else []
+        return Measurement(
+            tool="radosBench",
+            tool_version="",
+            started_at=report.started_at + start.nanoseconds,
+            runtime=runtime,
+            operations=(sample,),
+            in_flight=parameters.concurrency,
+            errors=bounded([*(messages if output.exit_code else ()), *errors]),
+            warnings=bounded([*report.warnings, *(() if output.exit_code else messages)]),
+        )
 
 
 RADOS_BENCH = RadosBench()
-
-
-def _seconds(context: StepContext) -> int:
-    return context.timing.ramp_seconds + context.timing.runtime_seconds + TAIL_SECONDS
 
 
 def _write(seconds: int, parameters: RadosBenchParameters, concurrency: int) -> Iterator[str]:
@@ -511,3 +329,124 @@ def _measure(seconds: int, parameters: RadosBenchParameters) -> Iterator[str]:
         yield from ("bench", str(seconds), parameters.operation.value)
         yield f"--concurrent-ios={parameters.concurrency}"
     yield "--show-time"
+
+
+def _read_report(output: Output, *, reads: bool) -> _Report:
+    """Read the output of a measurement.
+
+    Raises:
+        OutputError: it failed before it began, or a line or number is missing or malformed.
+
+    """
+    rows, totals, warnings = _parse_lines(output.stdout)
+    if _TIME not in totals and output.exit_code:
+        raise OutputError(f"rados bench failed with {failure(output)}")
+    if not rows:
+        raise OutputError("the output has no line of a second")
+    operation = "read" if reads else "write"
+    size = totals.count(f"{operation.capitalize()} size")
+    end = Progress(
+        nanoseconds=round(totals.number(_TIME) * SECOND),
+        finished=totals.count(f"Total {operation}s made"),
+        mean=totals.number(_MEAN) * SECOND,
+    )
+    _check(rows, end, totals.number(_BANDWIDTH), size)
+    started_at = _start(rows, size)
+    progress = [
+        Progress(nanoseconds=nanoseconds, finished=row.finished, mean=row.mean)
+        for row in rows
+        if 0 < (nanoseconds := row.moment - started_at) < end.nanoseconds
+    ]
+    return _Report(
+        started_at=started_at,
+        object_size=totals.count("Object size"),
+        progress=(Progress(nanoseconds=0, finished=0, mean=0.0), *progress, end),
+        min_nanoseconds=round(totals.number(_LEAST) * SECOND),
+        max_nanoseconds=round(totals.number(_GREATEST) * SECOND),
+        warnings=tuple(warnings),
+    )
+
+
+def _parse_lines(text: str) -> tuple[list[_Row], _Totals, list[str]]:
+    """Return the lines of seconds, the totals, and warnings about unknown lines and fields."""
+    rows, totals, unknown = [], _Totals(), []
+    for line in complete_lines(text):
+        if row := _ROW.fullmatch(line):
+            rows.append(
+                _Row(
+                    moment=nanoseconds_of(row["stamp"]),
+                    second=int(row["second"]),
+                    finished=int(row["finished"]),
+                    rate=float(row["rate"]),
+                    mean=float(row["mean"]) * SECOND,
+                )
+            )
+        elif _OTHER.fullmatch(line):
+            continue
+        elif total := _TOTAL.fullmatch(line):
+            if total["name"] in totals:
+                raise OutputError(f"{total['name']} occurs twice")
+            totals[total["name"]] = total["value"]
+        else:
+            unknown.append(f"unknown line: {printable(line)}")
+    unknown += [f"unknown field: {name}" for name in totals if name not in _KNOWN]
+    return rows, totals, unknown
+
+
+def _check(rows: Sequence[_Row], end: Progress, bandwidth: float, size: int) -> None:
+    """Refuse missing lines, and numbers that contradict each other."""
+    if rows[0].second:
+        raise OutputError("the line of second 0 is missing")
+    for before, after in pairwise(rows):
+        if after.second != before.second + 1:
+            raise OutputError(f"the line of second {before.second + 1} is missing")
+        if after.finished < before.finished or after.moment <= before.moment:
+            raise OutputError(f"the line of second {after.second} goes back in time or operations")
+    late = end.nanoseconds - (rows[-1].moment - rows[0].moment)
+    if late > _LATE:
+        raise OutputError(f"the line of second {rows[-1].second + 1} is missing")
+    if late < -_LATE:
+        raise OutputError(f"the line of second {rows[-1].second} comes after the end: was the clock set?")
+    if rows[-1].finished > end.finished:
+        raise OutputError(f"the line of second {rows[-1].second} has more operations than the total")
+    moved = end.finished * size / _MEBIBYTE
+    if abs(bandwidth * end.nanoseconds / SECOND - moved) > max(_ROUNDING * moved, _ROUNDING):
+        raise OutputError(f"{_BANDWIDTH} contradicts {_TIME} and the operations")
+
+
+def _start(rows: Sequence[_Row], size: int) -> int:
+    """Return the start in Unix nanoseconds, which may be some milliseconds after the line of second 0.
+
+    The rate of a line is that since the start.
+    """
+    first = next((row for row in rows if row.finished and row.rate), None)
+    if first is None:
+        return rows[0].moment
+    started_at = first.moment - round(first.finished * size / (first.rate * _MEBIBYTE) * SECOND)
+    if abs(started_at - rows[0].moment) > SECOND:
+        raise OutputError(f"the line of second {first.second} contradicts that of second 0: was the clock set?")
+    return started_at
+
+
+def _closest(progress: Sequence[Progress], nanoseconds: int) -> Progress:
+    return min(progress, key=lambda row: abs(row.nanoseconds - nanoseconds))
+
+
+def cells_between(progress: Sequence[Progress], start: Progress, end: Progress, *, size: int) -> Cells:
+    """Return the series from one line to another, with `size` bytes per operation; its sum is exact.
+
+    Lines are a second and some milliseconds apart, so operations between two lines are spread evenly.
+    """
+    edges = [*range(start.nanoseconds, end.nanoseconds, SECOND), end.nanoseconds]
+    done = [_finished(progress, edge) for edge in edges]
+    ios = [after - before for before, after in pairwise(done)]
+    return Cells(width_nanoseconds=SECOND, ios=tuple(ios), bytes=tuple(count * size for count in ios))
+
+
+def _finished(progress: Sequence[Progress], nanoseconds: int) -> float:
+    index = bisect_right(progress, nanoseconds, key=lambda row: row.nanoseconds)
+    if index == len(progress):
+        return progress[-1].finished
+    before, after = progress[index - 1], progress[index]
+    part = (nanoseconds - before.nanoseconds) / (after.nanoseconds - before.nanoseconds)
+    return before.finished + part * (after.finished - before.finished)

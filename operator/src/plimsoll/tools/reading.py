@@ -1,17 +1,16 @@
 """Reading a tool's output: fields of JSON, lines of text, and excerpts for messages."""
 
-import math
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
-from plimsoll.api.names import Operation
-from plimsoll.api.status import LiveRate
-from plimsoll.measure.sample import Cells
+from plimsoll.api.names import LatencyKind, Operation
+from plimsoll.measure.sample import MAX_GAPS, Cells, Gaps, LatencySample, OperationSample
 from plimsoll.tools.base import Output, OutputError
 
+SECOND = 10**9
 MAX_COUNT = 2**63 - 1
 MAX_MESSAGES = 50
 """Of errors and of warnings each; a broken device repeats the same message many times."""
@@ -22,8 +21,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _QUOTED_CHARACTERS = 300
 _NOISE_LINES = 20
-# A rate covers the last two seconds of a tool that prints a line every second.
-_RATE_LINES = 3
+_CLOSE = SECOND // 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,27 +142,6 @@ def complete_lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.splitlines() if line.strip()]
 
 
-def lines_so_far(printed: str) -> list[str]:
-    """Return the lines of a running program's output, without the unfinished last one and trailing spaces."""
-    *ended, _ = printed.split("\n")
-    return [line.rstrip() for line in ended]
-
-
-def live_rate(operation: Operation, size: int, counts: Sequence[tuple[float, int]]) -> tuple[LiveRate, ...]:
-    """Return the rate over the newest counts (seconds, operations), with `size` bytes per operation.
-
-    Empty with less than two counts, or if time or operations decrease.
-    """
-    newest = counts[-_RATE_LINES:]
-    if not newest:
-        return ()
-    seconds, done = newest[-1][0] - newest[0][0], newest[-1][1] - newest[0][1]
-    if seconds <= 0 or done < 0 or not math.isfinite(done / seconds):
-        return ()
-    iops = done / seconds
-    return (LiveRate(operation=operation, iops=iops, bytes_per_second=round(iops * size)),)
-
-
 def bounded(messages: Sequence[str]) -> tuple[str, ...]:
     """Return the messages without duplicates, at most `MAX_MESSAGES` and the number of the others."""
     different = list(dict.fromkeys(message[:NOISE_CHARACTERS] for message in messages))
@@ -172,8 +149,14 @@ def bounded(messages: Sequence[str]) -> tuple[str, ...]:
     return (*different[:MAX_MESSAGES], f"and {more} more") if more > 0 else tuple(different)
 
 
-SECOND = 10**9
-_CLOSE = SECOND // 10
+def longest_gaps(gaps: Iterable[tuple[int, int]], width_nanoseconds: int) -> Gaps:
+    """Return the longest `MAX_GAPS` gaps in their order; each is a start and a length in milliseconds."""
+    longest = sorted(sorted(gaps, key=lambda gap: (-gap[1], gap[0]))[:MAX_GAPS])
+    return Gaps(
+        width_nanoseconds=width_nanoseconds,
+        starts=tuple(start for start, _ in longest),
+        lengths=tuple(length for _, length in longest),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +172,22 @@ def closest(marks: Sequence[Mark], moment: int) -> Mark:
     return min(marks, key=lambda mark: abs(mark.moment - moment))
 
 
-def byte_cells(marks: Sequence[Mark], start: int, end: int, *, total: int) -> Cells:
+def byte_sample(
+    operation: Operation, connections: Sequence[tuple[Sequence[Mark], int]], start: int, end: int
+) -> OperationSample:
+    """Add up connections, each with its marks and the bytes that arrived, which have no operations."""
+    series = [_byte_cells(marks, start, end, total=total) for marks, total in connections]
+    cells = tuple(sum(values) for values in zip(*series, strict=True))
+    return OperationSample(
+        operation=operation,
+        ios=0,
+        bytes=sum(total for _, total in connections),
+        latency=LatencySample(kind=LatencyKind.NONE),
+        cells=Cells(width_nanoseconds=SECOND, ios=(0.0,) * len(cells), bytes=cells),
+    )
+
+
+def _byte_cells(marks: Sequence[Mark], start: int, end: int, *, total: int) -> list[float]:
     """Return the bytes of each second from `start` to `end`, two of the marks' moments.
 
     Marks are about a second apart. A mark close to the end of a second counts as its end, so that an interval without
@@ -201,8 +199,7 @@ def byte_cells(marks: Sequence[Mark], start: int, end: int, *, total: int) -> Ce
     whole = moved[-1] - moved[0]
     scaled = [total * (done - moved[0]) / whole if whole else 0.0 for done in moved]
     # Without a mark that moved, the total arrived at an unknown time: the series does not match, which is a finding.
-    cells = tuple(after - before for before, after in pairwise(scaled))
-    return Cells(width_nanoseconds=SECOND, ios=(0.0,) * len(cells), bytes=cells)
+    return [after - before for before, after in pairwise(scaled)]
 
 
 def _until(marks: Sequence[Mark], moment: int) -> float:
