@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
 from typing import Annotated, ClassVar
 
 from pydantic import Field, ValidationInfo, field_validator
@@ -15,21 +14,14 @@ from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import LatencySample, Measurement, OperationSample, OsdRate
 from plimsoll.tools.base import Command, Output, OutputError, StepContext, Tool, ToolParameters
 from plimsoll.tools.cast import ACTOR, Executor
-from plimsoll.tools.reading import JsonObject, bounded, complete_lines, excerpt, failure, printable
+from plimsoll.tools.reading import SECOND, JsonObject, bounded, complete_lines, excerpt, failure, printable
 from plimsoll.tools.target import OsdsTarget, TargetKind
 
-MIN_BLOCK_BYTES = 4096
-MAX_BLOCK_BYTES = 64 * 2**20
-"""Ceph's own limit (`osd_bench_max_block_size`)."""
-MAX_TOTAL_BYTES = 16 * 2**30
-DEFAULT_TOTAL_BYTES = 2**30
-
-SMALL_BLOCK_BYTES = 2**20
-"""Ceph limits the number of smaller blocks."""
-
+_SMALL_BLOCK_BYTES = 2**20
 _SMALL_BLOCKS = 100 * 30
-"""Ceph's own limit for blocks below 1 MiB: `osd_bench_small_size_max_iops` times `osd_bench_duration`."""
+"""Ceph's own limit for smaller blocks: `osd_bench_small_size_max_iops` times `osd_bench_duration`."""
 
+_DEFAULT_TOTAL_BYTES = 2**30
 _BLOCK_PATTERN = r"^(([4-9]|[1-9][0-9]{1,3})Ki|([1-9]|[1-5][0-9]|6[0-4])Mi)$"
 _TOTAL_PATTERN = r"^(([4-9]|[1-9][0-9]{1,3})Ki|[1-9][0-9]{0,3}Mi|([1-9]|1[0-6])Gi)$"
 """Quantities within the bounds, for the API server, which compares only numbers."""
@@ -76,16 +68,15 @@ class OsdBenchParameters(ToolParameters):
     block_size: Annotated[
         Size,
         Field(
-            ge=MIN_BLOCK_BYTES,
-            le=MAX_BLOCK_BYTES,
+            ge=4096,
+            # Ceph's own limit (`osd_bench_max_block_size`).
+            le=64 * 2**20,
             multiple_of=512,
             description="A number of bytes such as 4096, or a quantity such as 4Ki or 4Mi.",
         ),
         ServerOnly(pattern=_BLOCK_PATTERN),
     ] = 4 * 2**20
-    total_size: (
-        Annotated[Size, Field(ge=MIN_BLOCK_BYTES, le=MAX_TOTAL_BYTES), ServerOnly(pattern=_TOTAL_PATTERN)] | None
-    ) = None
+    total_size: Annotated[Size, Field(ge=4096, le=16 * 2**30), ServerOnly(pattern=_TOTAL_PATTERN)] | None = None
     user: Annotated[str, Field(pattern=r"^[A-Za-z0-9][-._A-Za-z0-9]*$", max_length=253)] = "admin"
     keyring_secret: KeyringReference
 
@@ -100,8 +91,8 @@ class OsdBenchParameters(ToolParameters):
     @property
     def total_bytes(self) -> int:
         """Bytes that each OSD writes: a whole number of blocks."""
-        allowed = _SMALL_BLOCKS * self.block_size if self.is_small else DEFAULT_TOTAL_BYTES
-        return (self.total_size or min(allowed, DEFAULT_TOTAL_BYTES)) // self.block_size * self.block_size
+        allowed = _SMALL_BLOCKS * self.block_size if self.is_small else _DEFAULT_TOTAL_BYTES
+        return (self.total_size or min(allowed, _DEFAULT_TOTAL_BYTES)) // self.block_size * self.block_size
 
     @property
     def administrator_keyring(self) -> KeyringReference:
@@ -111,7 +102,7 @@ class OsdBenchParameters(ToolParameters):
     @property
     def is_small(self) -> bool:
         """Whether Ceph limits the number of such blocks."""
-        return self.block_size < SMALL_BLOCK_BYTES
+        return self.block_size < _SMALL_BLOCK_BYTES
 
     def label(self) -> str:
         """Return a short description: `osd write 4Mi, 1Gi each`."""
@@ -120,95 +111,7 @@ class OsdBenchParameters(ToolParameters):
 
 _LINE = re.compile(r"osd\.(?P<number>\d{1,9}): (?P<document>\{.*\})", re.ASCII)
 _FIELDS = frozenset({"bytes_written", "blocksize", "elapsed_sec", "bytes_per_sec", "iops"})
-_SECOND = 10**9
 _ROUNDING = 1e-6
-
-
-def parse_measurement(parameters: OsdBenchParameters, output: Output) -> Measurement:
-    """Read the output of a measurement; its runtime is the total time of all OSDs, one after the other.
-
-    The output has no start times. None are needed, because no two clients measure at the same time.
-
-    Raises:
-        OutputError: no OSD was measured, or a field is missing or contradicts another.
-
-    """
-    osds, unknown = _osds(output.stdout)
-    if not osds:
-        raise OutputError(f"no OSD was measured, {failure(output)}")
-    messages = excerpt(output.stderr)
-    rates = [_rate(parameters, number, osd) for number, osd in sorted(osds.items())]
-    errors = messages or [f"ceph tell ended with exit code {output.exit_code}"]
-    warnings = [*unknown, *(f"unknown field: {name}" for osd in osds.values() for name in osd.unknown(_FIELDS))]
-    return Measurement(
-        tool="osdBench",
-        tool_version="",
-        started_at=output.launched_at,
-        runtime=round(sum(rate.seconds for rate in rates) * _SECOND),
-        operations=(_sum(rates),),
-        osds=tuple(rates),
-        errors=bounded([*(errors if output.exit_code else ()), *_incomplete(parameters, rates)]),
-        warnings=bounded(warnings if output.exit_code else [*warnings, *messages]),
-    )
-
-
-def _osds(text: str) -> tuple[dict[int, JsonObject], list[str]]:
-    """Return number of the OSD -> its document, and warnings about all other lines."""
-    osds: dict[int, JsonObject] = {}
-    unknown = []
-    for line in complete_lines(text):
-        match = _LINE.fullmatch(line)
-        if match is None:
-            unknown.append(f"unknown line: {printable(line)}")
-            continue
-        number = int(match["number"])
-        if number in osds:
-            raise OutputError(f"osd.{number} occurs twice")
-        osds[number] = JsonObject(path=f"osd.{number}", fields=_decoded(number, match["document"]))
-    return osds, unknown
-
-
-def _decoded(number: int, text: str) -> dict[str, object]:
-    try:
-        pairs = json.loads(text, object_pairs_hook=list)
-    except (ValueError, RecursionError) as error:
-        raise OutputError(f"osd.{number} has no JSON document: {type(error).__name__}") from error
-    fields = dict(pairs)
-    if len(fields) != len(pairs):
-        raise OutputError(f"osd.{number} has a field twice")
-    return fields
-
-
-def _rate(parameters: OsdBenchParameters, number: int, osd: JsonObject) -> OsdRate:
-    """Return one OSD's rate; the printed one shows whether bytes and seconds are what they seem."""
-    size, block, seconds = osd.count("bytes_written"), osd.count("blocksize"), osd.number("elapsed_sec")
-    if block != parameters.block_size:
-        raise OutputError(f"osd.{number} wrote blocks of {block} bytes instead of {parameters.block_size}")
-    if not seconds:
-        raise OutputError(f"osd.{number}.elapsed_sec is 0")
-    if abs(osd.number("bytes_per_sec") - size / seconds) > _ROUNDING * size / seconds:
-        raise OutputError(f"osd.{number}.bytes_per_sec contradicts bytes_written and elapsed_sec")
-    return OsdRate(osd=number, ios=size // block, bytes=size, seconds=seconds)
-
-
-def _sum(rates: Sequence[OsdRate]) -> OperationSample:
-    return OperationSample(
-        operation=Operation.WRITE,
-        ios=sum(rate.ios for rate in rates),
-        bytes=sum(rate.bytes for rate in rates),
-        latency=LatencySample(kind=LatencyKind.NONE),
-    )
-
-
-def _incomplete(parameters: OsdBenchParameters, rates: Sequence[OsdRate]) -> Iterator[str]:
-    for rate in rates:
-        if rate.bytes != parameters.total_bytes:
-            yield f"osd.{rate.osd} wrote {rate.bytes} of {parameters.total_bytes} bytes"
-
-
-_CONNECT_SECONDS = 30
-_OBJECT_BYTES = 4 * 2**20
-_OBJECTS = 100
 
 
 class OsdBench(Tool[OsdBenchParameters]):
@@ -229,13 +132,13 @@ class OsdBench(Tool[OsdBenchParameters]):
         Small blocks are written at random places of a hundred prepared objects, as Ceph itself does to determine an
         OSD's capacity. Each larger block becomes its own object.
         """
-        objects = (str(_OBJECT_BYTES), str(_OBJECTS)) if parameters.is_small else ()
+        objects = (str(4 * 2**20), "100") if parameters.is_small else ()
         return Command(
             argv=(
                 "ceph",
                 f"--id={parameters.user}",
                 f"--keyring={context.target_of(OsdsTarget).keyring}",
-                f"--connect-timeout={_CONNECT_SECONDS}",
+                "--connect-timeout=30",
                 "--format=json",
                 "tell",
                 "osd.*",
@@ -247,9 +150,70 @@ class OsdBench(Tool[OsdBenchParameters]):
         )
 
     def parse(self, parameters: OsdBenchParameters, context: StepContext, output: Output) -> Measurement:
-        """Read the output of the measuring step."""
+        """Read the output of the measuring step; its runtime is the total time of all OSDs, one after the other.
+
+        The output has no start times. None are needed, because no two clients measure at the same time.
+        """
         context.target_of(OsdsTarget)
-        return parse_measurement(parameters, output)
+        osds, unknown = _osds(output.stdout)
+        if not osds:
+            raise OutputError(f"no OSD was measured, {failure(output)}")
+        messages = excerpt(output.stderr)
+        rates = [_rate(parameters, number, osd) for number, osd in sorted(osds.items())]
+        total = parameters.total_bytes
+        incomplete = [f"osd.{rate.osd} wrote {rate.bytes} of {total} bytes" for rate in rates if rate.bytes != total]
+        errors = messages or [f"ceph tell ended with exit code {output.exit_code}"]
+        warnings = [*unknown, *(f"unknown field: {name}" for osd in osds.values() for name in osd.unknown(_FIELDS))]
+        sample = OperationSample(
+            operation=Operation.WRITE,
+            ios=sum(rate.ios for rate in rates),
+            bytes=sum(rate.bytes for rate in rates),
+            latency=LatencySample(kind=LatencyKind.NONE),
+        )
+        return Measurement(
+            tool="osdBench",
+            tool_version="",
+            started_at=output.launched_at,
+            runtime=round(sum(rate.seconds for rate in rates) * SECOND),
+            operations=(sample,),
+            osds=tuple(rates),
+            errors=bounded([*(errors if output.exit_code else ()), *incomplete]),
+            warnings=bounded(warnings if output.exit_code else [*warnings, *messages]),
+        )
 
 
 OSD_BENCH = OsdBench()
+
+
+def _osds(text: str) -> tuple[dict[int, JsonObject], list[str]]:
+    """Return number of the OSD -> its document, and warnings about all other lines."""
+    osds: dict[int, JsonObject] = {}
+    unknown = []
+    for line in complete_lines(text):
+        match = _LINE.fullmatch(line)
+        if match is None:
+            unknown.append(f"unknown line: {printable(line)}")
+            continue
+        number = int(match["number"])
+        if number in osds:
+            raise OutputError(f"osd.{number} occurs twice")
+        try:
+            pairs = json.loads(match["document"], object_pairs_hook=list)
+        except (ValueError, RecursionError) as error:
+            raise OutputError(f"osd.{number} has no JSON document: {type(error).__name__}") from error
+        osds[number] = JsonObject(path=f"osd.{number}", fields=dict(pairs))
+        if len(osds[number].fields) != len(pairs):
+            raise OutputError(f"osd.{number} has a field twice")
+    return osds, unknown
+
+
+def _rate(parameters: OsdBenchParameters, number: int, osd: JsonObject) -> OsdRate:
+    """Return one OSD's rate; the printed one shows whether bytes and seconds are what they seem."""
+    size, block, seconds = osd.count("bytes_written"), osd.count("blocksize"), osd.number("elapsed_sec")
+    if block != parameters.block_size:
+        raise OutputError(f"osd.{number} wrote blocks of {block} bytes instead of {parameters.block_size}")
+    if not seconds:
+        raise OutputError(f"osd.{number}.elapsed_sec is 0")
+    if abs(osd.number("bytes_per_sec") - size / seconds) > _ROUNDING * size / seconds:
+        raise OutputError(f"osd.{number}.bytes_per_sec contradicts bytes_written and elapsed_sec")
+    return OsdRate(osd=number, ios=size // block, bytes=size, seconds=seconds)

@@ -1,7 +1,7 @@
 """`rbd bench` on an image through librbd: a rate without latency, for comparison with published numbers."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -12,18 +12,17 @@ from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Cells, LatencySample, Measurement, OperationSample
-from plimsoll.tools.base import (
-    BlockBytes,
-    Command,
-    Depth,
-    Output,
-    OutputError,
-    StepContext,
-    Timing,
-    Tool,
-    ToolParameters,
+from plimsoll.tools.base import BlockBytes, Command, Depth, Output, OutputError, StepContext, Tool, ToolParameters
+from plimsoll.tools.reading import (
+    MAX_COUNT,
+    SECOND,
+    bounded,
+    complete_lines,
+    excerpt,
+    failure,
+    nanoseconds_of,
+    printable,
 )
-from plimsoll.tools.reading import MAX_COUNT, bounded, complete_lines, excerpt, failure, nanoseconds_of, printable
 from plimsoll.tools.target import ImageTarget, TargetKind
 
 
@@ -106,10 +105,15 @@ _TOTAL = re.compile(
     re.ASCII,
 )
 _PATTERNS: Mapping[RbdOrder, str] = {RbdOrder.RAND: "random", RbdOrder.SEQ: "sequential"}
+_SIGNAL = re.compile(
+    r"(?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d{4}) .* received  signal: Terminated .*", re.ASCII
+)
+_TAIL_SECONDS = 2
+"""Additional time, because the time of the command starts before the image is open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RbdReport:
+class _Report:
     """The output of a measurement.
 
     Attributes:
@@ -123,7 +127,7 @@ class RbdReport:
     done: Mapping[int, int]
     total: int
     seconds: float
-    warnings: tuple[str, ...]
+    warnings: list[str]
 
     def until(self, second: int) -> int:
         """Return the operations until a second.
@@ -132,139 +136,6 @@ class RbdReport:
         completed before that second began.
         """
         return next((done for at, done in self.done.items() if at >= second), self.total) if second else 0
-
-
-def read_report(parameters: RbdBenchParameters, output: Output) -> RbdReport:
-    """Read the output of a measurement.
-
-    Raises:
-        OutputError: it failed, did nothing, or a line is missing or contradicts the others.
-
-    """
-    header: re.Match[str] | None = None
-    total: re.Match[str] | None = None
-    done: dict[int, int] = {}
-    unknown: list[str] = []
-    for line in complete_lines(output.stdout):
-        if row := _ROW.fullmatch(line):
-            _add(done, int(row["second"]), int(row["done"]))
-        elif match := _HEADER.fullmatch(line):
-            header = match
-        elif match := _TOTAL.fullmatch(line):
-            total = match
-        elif not _COLUMNS.fullmatch(line):
-            unknown.append(f"unknown line: {printable(line)}")
-    if header is None or total is None:
-        raise OutputError(f"rbd bench printed no header or no totals, {failure(output, *unknown)}")
-    _check_header(parameters, header)
-    count, seconds = _totals(total)
-    if done and (max(done) > seconds or max(done.values()) > count):
-        raise OutputError(f"the line of second {max(done)} exceeds the totals")
-    return RbdReport(done=done, total=count, seconds=seconds, warnings=(*unknown, *_gaps(done, seconds)))
-
-
-def _add(done: dict[int, int], second: int, count: int) -> None:
-    if done and (second <= max(done) or count < max(done.values())):
-        raise OutputError(f"the line of second {second} goes back in time or operations")
-    done[second] = count
-
-
-def _check_header(parameters: RbdBenchParameters, header: re.Match[str]) -> None:
-    """Refuse the output of a measurement with other parameters."""
-    expected = {
-        "type": parameters.operation.value,
-        "size": str(parameters.block_size),
-        "threads": str(parameters.concurrency),
-        "pattern": _PATTERNS[parameters.order],
-    }
-    for name, value in expected.items():
-        if header[name] != value:
-            raise OutputError(f"{name} is {printable(header[name])} instead of {value}")
-
-
-def _totals(match: re.Match[str]) -> tuple[int, float]:
-    """Return operations and seconds; the rate yields the seconds more exactly than the printed whole number."""
-    total = int(match["done"])
-    if not total or "nan" in match["rate"] or not float(match["rate"]):
-        raise OutputError("no operation completed in time: is the image locked by another client?")
-    seconds = total / float(match["rate"])
-    if seconds > MAX_COUNT or abs(seconds - int(match["seconds"])) > 1 + seconds / 1000:
-        raise OutputError("the totals contradict each other: ops, ops/sec and elapsed")
-    return total, seconds
-
-
-def _gaps(done: Mapping[int, int], seconds: float) -> Iterator[str]:
-    # The first and the last second may be incomplete.
-    for before, after in pairwise([0, *done, int(seconds + 1)]):
-        if after > before + 1:
-            yield f"no line from second {before + 1} to {after - 1}: no operation was submitted"
-
-
-_SECOND = 10**9
-_SIGNAL = re.compile(
-    r"(?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d{4}) .* received  signal: Terminated .*", re.ASCII
-)
-
-
-def parse_measurement(
-    parameters: RbdBenchParameters, image: ImageTarget, timing: Timing, output: Output
-) -> Measurement:
-    """Read the output of a measurement.
-
-    Raises:
-        OutputError: it failed, a line is missing or malformed, or it ended before the end of its warm-up.
-
-    """
-    report = read_report(parameters, output)
-    messages = excerpt(output.stderr)
-    ended_at = next((nanoseconds_of(match["stamp"]) for line in messages if (match := _SIGNAL.fullmatch(line))), None)
-    started_at = (ended_at or output.finished_at) - round(report.seconds * _SECOND)
-    rest = [line for line in messages if not _SIGNAL.fullmatch(line)]
-    nanoseconds = _measured(report, timing)
-    return Measurement(
-        tool="rbdBench",
-        tool_version="",
-        started_at=max(started_at, output.launched_at) + timing.ramp_seconds * _SECOND,
-        start_is_estimated=ended_at is None,
-        runtime=nanoseconds,
-        operations=(_sample(parameters, report, timing.ramp_seconds, nanoseconds),),
-        in_flight=parameters.concurrency,
-        bypasses_cache=not image.cache,
-        errors=bounded(rest if output.exit_code else ()),
-        warnings=bounded(report.warnings if output.exit_code else [*report.warnings, *rest]),
-    )
-
-
-def _measured(report: RbdReport, timing: Timing) -> int:
-    """Return the nanoseconds of the measured part: the runtime, or less if it ended early."""
-    nanoseconds = round((report.seconds - timing.ramp_seconds) * _SECOND)
-    if nanoseconds <= 0:
-        raise OutputError(
-            f"rbd bench ended after {report.seconds:.1f} s, before the end of its warm-up of {timing.ramp_seconds} s"
-        )
-    return min(nanoseconds, timing.runtime_seconds * _SECOND)
-
-
-def _sample(parameters: RbdBenchParameters, report: RbdReport, start: int, nanoseconds: int) -> OperationSample:
-    size = parameters.block_size
-    whole = start + nanoseconds // _SECOND
-    done = [report.until(second) for second in range(start, whole + 1)]
-    if nanoseconds % _SECOND:
-        done.append(report.total)
-    ios = [after - before for before, after in pairwise(done)]
-    return OperationSample(
-        operation=parameters.operation.operation,
-        ios=sum(ios),
-        bytes=sum(ios) * size,
-        latency=LatencySample(kind=LatencyKind.NONE),
-        cells=Cells(width_nanoseconds=_SECOND, ios=tuple(ios), bytes=tuple(count * size for count in ios)),
-    )
-
-
-TAIL_SECONDS = 2
-"""Additional time, because the time of the command starts before the image is open."""
-
-_ENDLESS_BYTES = 2**60
 
 
 class RbdBench(Tool[RbdBenchParameters]):
@@ -299,7 +170,7 @@ class RbdBench(Tool[RbdBenchParameters]):
                 "--foreground",
                 "--preserve-status",
                 "--signal=TERM",
-                str(timing.ramp_seconds + timing.runtime_seconds + TAIL_SECONDS),
+                str(timing.ramp_seconds + timing.runtime_seconds + _TAIL_SECONDS),
                 "rbd",
                 f"--id={image.user}",
                 f"--rbd-cache={str(image.cache).lower()}",
@@ -308,7 +179,7 @@ class RbdBench(Tool[RbdBenchParameters]):
                 f"--io-pattern={parameters.order}",
                 f"--io-size={parameters.block_size}",
                 f"--io-threads={parameters.concurrency}",
-                f"--io-total={_ENDLESS_BYTES}",
+                f"--io-total={2**60}",
                 f"--pool={image.pool}",
                 f"--image={image.image}",
             )
@@ -316,7 +187,108 @@ class RbdBench(Tool[RbdBenchParameters]):
 
     def parse(self, parameters: RbdBenchParameters, context: StepContext, output: Output) -> Measurement:
         """Read the output of the measuring step."""
-        return parse_measurement(parameters, context.target_of(ImageTarget), context.timing, output)
+        image, timing = context.target_of(ImageTarget), context.timing
+        report = _read_report(parameters, output)
+        messages = excerpt(output.stderr)
+        signals = (match for line in messages if (match := _SIGNAL.fullmatch(line)))
+        ended_at = next((nanoseconds_of(match["stamp"]) for match in signals), None)
+        started_at = (ended_at or output.finished_at) - round(report.seconds * SECOND)
+        rest = [line for line in messages if not _SIGNAL.fullmatch(line)]
+        measured = round((report.seconds - timing.ramp_seconds) * SECOND)
+        if measured <= 0:
+            raise OutputError(
+                f"rbd bench ended after {report.seconds:.1f} s, before the end of its warm-up of "
+                f"{timing.ramp_seconds} s"
+            )
+        runtime = min(measured, timing.runtime_seconds * SECOND)
+        return Measurement(
+            tool="rbdBench",
+            tool_version="",
+            started_at=max(started_at, output.launched_at) + timing.ramp_seconds * SECOND,
+            start_is_estimated=ended_at is None,
+            runtime=runtime,
+            operations=(_sample(parameters, report, timing.ramp_seconds, runtime),),
+            in_flight=parameters.concurrency,
+            bypasses_cache=not image.cache,
+            errors=bounded(rest if output.exit_code else ()),
+            warnings=bounded(report.warnings if output.exit_code else [*report.warnings, *rest]),
+        )
 
 
 RBD_BENCH = RbdBench()
+
+
+def _read_report(parameters: RbdBenchParameters, output: Output) -> _Report:
+    """Read the output of a measurement.
+
+    Raises:
+        OutputError: it failed, did nothing, or a line is missing or contradicts the others.
+
+    """
+    header: re.Match[str] | None = None
+    total: re.Match[str] | None = None
+    done: dict[int, int] = {}
+    unknown: list[str] = []
+    for line in complete_lines(output.stdout):
+        if row := _ROW.fullmatch(line):
+            second, count = int(row["second"]), int(row["done"])
+            if done and (second <= max(done) or count < max(done.values())):
+                raise OutputError(f"the line of second {second} goes back in time or operations")
+            done[second] = count
+        elif match := _HEADER.fullmatch(line):
+            header = match
+        elif match := _TOTAL.fullmatch(line):
+            total = match
+        elif not _COLUMNS.fullmatch(line):
+            unknown.append(f"unknown line: {printable(line)}")
+    if header is None or total is None:
+        raise OutputError(f"rbd bench printed no header or no totals, {failure(output, *unknown)}")
+    _check_header(parameters, header)
+    count, seconds = _totals(total)
+    if done and (max(done) > seconds or max(done.values()) > count):
+        raise OutputError(f"the line of second {max(done)} exceeds the totals")
+    missing = [
+        f"no line from second {before + 1} to {after - 1}: no operation was submitted"
+        # The first and the last second may be incomplete.
+        for before, after in pairwise([0, *done, int(seconds + 1)])
+        if after > before + 1
+    ]
+    return _Report(done=done, total=count, seconds=seconds, warnings=[*unknown, *missing])
+
+
+def _check_header(parameters: RbdBenchParameters, header: re.Match[str]) -> None:
+    """Refuse the output of a measurement with other parameters."""
+    for name, value in (
+        ("type", parameters.operation.value),
+        ("size", str(parameters.block_size)),
+        ("threads", str(parameters.concurrency)),
+        ("pattern", _PATTERNS[parameters.order]),
+    ):
+        if header[name] != value:
+            raise OutputError(f"{name} is {printable(header[name])} instead of {value}")
+
+
+def _totals(match: re.Match[str]) -> tuple[int, float]:
+    """Return operations and seconds; the rate yields the seconds more exactly than the printed whole number."""
+    total = int(match["done"])
+    if not total or "nan" in match["rate"] or not float(match["rate"]):
+        raise OutputError("no operation completed in time: is the image locked by another client?")
+    seconds = total / float(match["rate"])
+    if seconds > MAX_COUNT or abs(seconds - int(match["seconds"])) > 1 + seconds / 1000:
+        raise OutputError("the totals contradict each other: ops, ops/sec and elapsed")
+    return total, seconds
+
+
+def _sample(parameters: RbdBenchParameters, report: _Report, start: int, nanoseconds: int) -> OperationSample:
+    size = parameters.block_size
+    done = [report.until(second) for second in range(start, start + nanoseconds // SECOND + 1)]
+    if nanoseconds % SECOND:
+        done.append(report.total)
+    ios = [after - before for before, after in pairwise(done)]
+    return OperationSample(
+        operation=parameters.operation.operation,
+        ios=sum(ios),
+        bytes=sum(ios) * size,
+        latency=LatencySample(kind=LatencyKind.NONE),
+        cells=Cells(width_nanoseconds=SECOND, ios=tuple(ios), bytes=tuple(count * size for count in ios)),
+    )
