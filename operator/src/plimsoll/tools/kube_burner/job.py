@@ -1,4 +1,4 @@
-"""The parameters of kube-burner."""
+"""The parameters of kube-burner, and the files of its job."""
 
 import json
 from collections.abc import Mapping
@@ -12,10 +12,8 @@ from plimsoll.api.model import Flag, Integer, Model, Rule
 from plimsoll.api.quantity import Size, format_quantity
 from plimsoll.tools.base import ToolParameters
 
-MAX_OBJECTS = 5000
-MAX_QPS = 1000
-
-DEFAULT_VOLUME = 64 * 2**20
+_MAX_OBJECTS = 5000
+_DEFAULT_VOLUME = 64 * 2**20
 
 MAX_SECONDS = 4 * 3600
 """How long one measurement may take, during which no other run can use kube-burner."""
@@ -24,8 +22,6 @@ _PAUSE_SECONDS = 10
 """How long kube-burner waits for late events of pods; those that it misses are read from the cluster."""
 
 _MARGIN_SECONDS = 120
-_LEAST_VOLUME = 2**20
-_LARGEST_VOLUME = 2**40
 
 
 class Churn(Model):
@@ -72,11 +68,11 @@ class KubeBurnerParameters(ToolParameters):
         ),
     )
 
-    objects: Annotated[Integer, Field(ge=1, le=MAX_OBJECTS, description="Number of PVCs.")] = 10
-    qps: Annotated[Integer, Field(ge=1, le=MAX_QPS, description="PVCs and pods per second.")] = 20
-    burst: Annotated[Integer, Field(ge=1, le=MAX_OBJECTS)] | None = None
+    objects: Annotated[Integer, Field(ge=1, le=_MAX_OBJECTS, description="Number of PVCs.")] = 10
+    qps: Annotated[Integer, Field(ge=1, le=1000, description="PVCs and pods per second.")] = 20
+    burst: Annotated[Integer, Field(ge=1, le=_MAX_OBJECTS)] | None = None
     churn: Churn | None = None
-    volume_size: Annotated[Size, Field(ge=_LEAST_VOLUME, le=_LARGEST_VOLUME)] = DEFAULT_VOLUME
+    volume_size: Annotated[Size, Field(ge=2**20, le=2**40)] = _DEFAULT_VOLUME
     pods: Flag = True
     ready_seconds: Annotated[Integer, Field(ge=1, le=3600)] = 300
 
@@ -115,17 +111,13 @@ class KubeBurnerParameters(ToolParameters):
     @property
     def limited(self) -> Mapping[str, int]:
         """PVCs that exist at the same time, requests per second and at once, and bytes of a PVC."""
-        return {
-            "objects": self.objects,
-            "qps": self.qps,
-            "burst": self.burst_requests,
-            "volumeSize": self.volume_size,
-        }
+        burst, size = self.burst_requests, self.volume_size
+        return {"objects": self.objects, "qps": self.qps, "burst": burst, "volumeSize": size}
 
     def label(self) -> str:
         """Return a short description: `200 PVCs with pods, 20/s`."""
         what = f"{self.objects} PVCs{' with pods' if self.pods else ''}"
-        size = "" if self.volume_size == DEFAULT_VOLUME else f" of {format_quantity(self.volume_size)}"
+        size = "" if self.volume_size == _DEFAULT_VOLUME else f" of {format_quantity(self.volume_size)}"
         churn = f", churn {self.churn.percent} % x {self.churn.cycles}" if self.churn else ""
         return f"{what}{size}, {self.qps}/s{churn}"
 
@@ -170,18 +162,8 @@ def files_of(parameters: KubeBurnerParameters, place: Place) -> Mapping[str, str
 
 def _config(parameters: KubeBurnerParameters, place: Place) -> Mapping[str, object]:
     measurements = ["pvcLatency", *(["podLatency"] if parameters.pods else [])]
-    indexer = {"type": "local", "metricsDirectory": COLLECTED}
-    return {
-        # The helper deletes the namespaces, after it has looked at what is not ready.
-        "global": {"gc": False, "measurements": [{"name": name} for name in measurements]},
-        "metricsEndpoints": [{"indexer": indexer}],
-        "jobs": [_job(parameters, place)],
-    }
-
-
-def _job(parameters: KubeBurnerParameters, place: Place) -> Mapping[str, object]:
     templates = [_CLAIM_FILE, *([_POD_FILE] if parameters.pods else [])]
-    return {
+    job: dict[str, object] = {
         "name": place.namespace,
         "jobType": "create",
         "jobIterations": parameters.objects,
@@ -198,16 +180,16 @@ def _job(parameters: KubeBurnerParameters, place: Place) -> Mapping[str, object]
         "maxWaitTimeout": f"{parameters.ready_seconds}s",
         "jobPause": f"{parameters.pause_seconds}s",
         "objects": [{"objectTemplate": name, "replicas": 1} for name in templates],
-        **_churn(parameters),
     }
-
-
-def _churn(parameters: KubeBurnerParameters) -> Mapping[str, object]:
-    if parameters.churn is None:
-        return {}
-    cycles, percent = parameters.churn.cycles, parameters.churn.percent
-    churn = {"mode": "namespaces", "cycles": cycles, "percent": percent, "duration": "0s", "delay": "0s"}
-    return {"churnConfig": churn}
+    if churn := parameters.churn:
+        sizes = {"cycles": churn.cycles, "percent": churn.percent}
+        job["churnConfig"] = {"mode": "namespaces", **sizes, "duration": "0s", "delay": "0s"}
+    return {
+        # The helper deletes the namespaces, after it has looked at what is not ready.
+        "global": {"gc": False, "measurements": [{"name": name} for name in measurements]},
+        "metricsEndpoints": [{"indexer": {"type": "local", "metricsDirectory": COLLECTED}}],
+        "jobs": [job],
+    }
 
 
 def _claim(parameters: KubeBurnerParameters, place: Place) -> Mapping[str, object]:
