@@ -23,11 +23,7 @@ from plimsoll.api.storage import KeyringReference
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.cast import ACTOR_CLIENT, AGENTS, Cast, Executor, RosterMember, all_at_once, choose_clients
-from plimsoll.tools.target import (
-    Target,
-    TargetKind,
-    VolumeTarget,
-)
+from plimsoll.tools.target import NO_VOLUME, Target, TargetKind, VolumeTarget
 
 DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
 """In front of a command: the kernel kills it when its parent dies, for whatever reason, but not its own children."""
@@ -365,15 +361,9 @@ class Tool(ABC, Generic[P]):
 AnyTool: TypeAlias = Tool[Any]
 """A tool of the registry, whose parameters its own model has validated."""
 
-
+_BLOCK_DESCRIPTION = "A number of bytes such as 512 or 4096, or a quantity such as 4Ki or 1Mi."
 BlockBytes: TypeAlias = Annotated[
-    BlockSize,
-    Field(
-        ge=512,
-        le=64 * 2**20,
-        multiple_of=512,
-        description="A number of bytes such as 512 or 4096, or a quantity such as 4Ki or 1Mi.",
-    ),
+    BlockSize, Field(ge=512, le=64 * 2**20, multiple_of=512, description=_BLOCK_DESCRIPTION)
 ]
 """Size of an operation on a volume or an image."""
 
@@ -383,12 +373,7 @@ Depth: TypeAlias = Annotated[Integer, Field(ge=1, le=MAX_DEPTH, description="Ope
 
 
 def kernel_volume(key: str, context: StepContext) -> VolumeTarget:
-    """Return the target of the tool with that key.
-
-    Raises:
-        ValueError: it is an RBD image accessed through librbd.
-
-    """
+    """Return the target of the tool with that key; ValueError if it is an RBD image accessed through librbd."""
     if not isinstance(context.target, VolumeTarget):
         raise ValueError(f"{key} cannot access an image through librbd: leave volume.access out, or use fio")  # noqa: TRY004 - a user's choice
     return context.target
@@ -397,10 +382,7 @@ def kernel_volume(key: str, context: StepContext) -> VolumeTarget:
 def needs_kernel_volume(key: str) -> Rule:
     """Return the rule that a run with the tool does not access its volume through librbd."""
     return Rule(
-        rule=(
-            "!has(self.storage) || !has(self.storage.volume) || self.storage.volume.access != 'LibRBD' || "
-            f"!self.workloads.exists(w, has(w.{key}))"
-        ),
+        rule=f"{NO_VOLUME} || self.storage.volume.access != 'LibRBD' || !self.workloads.exists(w, has(w.{key}))",
         message=f"cannot be LibRBD, because {key} needs a file or a block device; remove it, or use fio",
         field_path=".storage.volume.access",
     )

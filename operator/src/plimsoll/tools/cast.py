@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from itertools import cycle
 from typing import Protocol
 
 MAX_ROUNDS = 4096
@@ -91,7 +92,7 @@ class Cast:
     @cached_property
     def members(self) -> tuple[int, ...]:
         """Clients that take part in any round."""
-        return tuple(sorted({client for one in self.rounds for client in one.members}))
+        return tuple(sorted({client for active in self.rounds for client in active.members}))
 
 
 def all_at_once(clients: Iterable[int]) -> Cast:
@@ -103,9 +104,8 @@ def choose_clients(roster: Iterable[RosterMember], count: int) -> tuple[int, ...
     """Choose `count` clients round-robin over the nodes, so that few clients still use many nodes."""
     by_node: dict[str, list[int]] = {}
     for member in roster:
-        if member.serves:
-            continue
-        by_node.setdefault(member.node, []).append(member.number)
+        if not member.serves:
+            by_node.setdefault(member.node, []).append(member.number)
     ranked = [(rank, node, number) for node, numbers in by_node.items() for rank, number in enumerate(sorted(numbers))]
     return tuple(sorted(number for _, _, number in sorted(ranked)[:count]))
 
@@ -139,27 +139,17 @@ def round_count(pairing: Pairing, clients: int, servers: int) -> int:
 
 
 def _rounds(pairing: Pairing, loading: Sequence[int], servers: Sequence[int]) -> Iterator[Round]:
-    served_by = {client: _partners(client, loading, servers) for client in loading}
+    served_by = {client: servers or [other for other in loading if other != client] for client in loading}
     if not any(served_by.values()):
         return
     match pairing:
         case Pairing.EACH_PAIR:
-            for client, partners in served_by.items():
-                yield from (Round(servers={client: (server,)}) for server in partners)
+            yield from (Round(servers={client: (each,)}) for client, partners in served_by.items() for each in partners)
         case Pairing.ONE_TO_ALL:
-            for client, partners in served_by.items():
-                yield Round(servers={client: tuple(partners)})
+            yield from (Round(servers={client: tuple(partners)}) for client, partners in served_by.items())
         case Pairing.ALL_AT_ONCE:
-            if servers:
-                yield Round(servers={client: (servers[place % len(servers)],) for place, client in enumerate(loading)})
-            else:
-                yield Round(
-                    servers={client: (server,) for client, server in zip(loading[::2], loading[1::2], strict=False)}
-                )
-
-
-def _partners(client: int, loading: Sequence[int], servers: Sequence[int]) -> Sequence[int]:
-    return servers or [other for other in loading if other != client]
+            pairs = zip(loading, cycle(servers)) if servers else zip(loading[::2], loading[1::2], strict=False)
+            yield Round(servers={client: (server,) for client, server in pairs})
 
 
 SERVING_PORTS = range(20_480, 24_576)
@@ -170,8 +160,5 @@ _CLIENTS = 64
 
 
 def serving_port(server: int, client: int) -> int:
-    """Return the port on which `server` serves `client`.
-
-    At one server, the ports of up to 4096 clients differ.
-    """
+    """Return the port on which `server` serves `client`; at one server, the ports of up to 4096 clients differ."""
     return SERVING_PORTS[(server * _CLIENTS + client) % len(SERVING_PORTS)]

@@ -23,7 +23,7 @@ from plimsoll.tools.reading import (
     nanoseconds_of,
     printable,
 )
-from plimsoll.tools.target import ImageTarget, TargetKind
+from plimsoll.tools.target import NO_VOLUME, ImageTarget, TargetKind
 
 
 class RbdOperation(StrEnum):
@@ -63,10 +63,7 @@ class RbdBenchParameters(ToolParameters):
     axes: ClassVar[frozenset[str]] = frozenset({"blockSize", "concurrency"})
     run_rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            rule=(
-                "!has(self.storage) || !has(self.storage.volume) || self.storage.volume.access == 'LibRBD' || "
-                "!self.workloads.exists(w, has(w.rbdBench))"
-            ),
+            rule=f"{NO_VOLUME} || self.storage.volume.access == 'LibRBD' || !self.workloads.exists(w, has(w.rbdBench))",
             message="must be LibRBD, because rbdBench runs on an RBD image; set it to LibRBD",
             field_path=".storage.volume.access",
         ),

@@ -20,19 +20,8 @@ from plimsoll.tools.ping import PING
 from plimsoll.tools.rados_bench import RADOS_BENCH
 from plimsoll.tools.rbd_bench import RBD_BENCH
 
-_ALL: tuple[AnyTool, ...] = (
-    FIO,
-    RADOS_BENCH,
-    RBD_BENCH,
-    OSD_BENCH,
-    DD,
-    IOPING,
-    BONNIE,
-    IPERF3,
-    NETCAT,
-    PING,
-    KUBE_BURNER,
-)
+_STORAGE: tuple[AnyTool, ...] = (FIO, RADOS_BENCH, RBD_BENCH, OSD_BENCH, DD, IOPING, BONNIE)
+_ALL: tuple[AnyTool, ...] = (*_STORAGE, IPERF3, NETCAT, PING, KUBE_BURNER)
 
 TOOLS: Mapping[str, AnyTool] = {tool.key: tool for tool in _ALL}
 """Key of a tool -> the tool."""
@@ -68,13 +57,13 @@ def loading_clients(key: str, parameters: Mapping[str, JsonValue], clients: int)
     """
     tool = TOOLS[key]
     cast = _cast(tool, tool.parameters.model_validate(parameters), clients, 0)
-    return max((len(one.loading) for one in cast.rounds), default=1)
+    return max((len(active.loading) for active in cast.rounds), default=1)
 
 
 def cell_count(tool: AnyTool, parameters: ToolParameters, clients: int, servers: int) -> int:
     """Return the number of pairs of a client and one that serves it, over all rounds of a trial."""
     rounds = _cast(tool, parameters, clients, servers).rounds
-    return sum(len(serving) for one in rounds for serving in one.servers.values())
+    return sum(len(serving) for active in rounds for serving in active.servers.values())
 
 
 def _cast(tool: AnyTool, parameters: ToolParameters, clients: int, servers: int) -> Cast:
