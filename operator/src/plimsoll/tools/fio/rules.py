@@ -1,4 +1,4 @@
-"""CEL rules for fio's parameters and for runs with them; `parameters` and `target` check the same in local mode."""
+"""CEL rules for fio's parameters and for runs with them; `parameters` and `command` check the same in local mode."""
 
 from plimsoll.api.model import Rule
 from plimsoll.tools.target import IS_BLOCK, NO_VOLUME
@@ -77,196 +77,129 @@ _CLOSED = f"{_SEARCH} || self.line.vary != 'Depth'"
 
 _EVEN = "!has(self.arrivals) || self.arrivals != 'Poisson'"
 
+
+def _rule(field: str, condition: str, message: str) -> Rule:
+    return Rule(field_path=field, rule=condition, message=message)
+
+
 PARAMETER_RULES = (
-    Rule(
-        rule="!has(self.until) || self.jobs == 1",
-        message=ONE_JOB_ONLY,
-        field_path=".until",
+    _rule(".until", "!has(self.until) || self.jobs == 1", ONE_JOB_ONLY),
+    _rule(".until", "!has(self.until) || self.pattern != 'readwrite'", NOT_BOTH_WAYS),
+    _rule(".until", "!has(self.until) || self.directIo", NOT_BUFFERED),
+    _rule(".arrivals", "!has(self.arrivals) || has(self.rateIops)", NO_ARRIVALS),
+    _rule(".arrivals", f"{_EVEN} || !(self.pattern in ['trim', 'randtrim'])", NO_ARRIVALS_OF_TRIMS),
+    _rule(".arrivals", f"{_EVEN} || self.fsyncEvery == 0", NO_ARRIVALS_OF_SYNCS),
+    _rule(".arrivals", f"{_EVEN} || !has(self.engine) || !(self.engine in ['psync', 'sync'])", NO_SYNCHRONOUS_ARRIVALS),
+    _rule(".arrivals", f"{_EVEN} || !has(self.rateIops) || self.rateIops <= {MAX_OFFERED}", TOO_MANY_ARRIVALS),
+    _rule(".arrivals", f"{_EVEN} || self.jobs == 1", NO_ARRIVALS_OF_JOBS),
+    _rule(".directIo", f"{_EVEN} || self.directIo", NO_BUFFERED_ARRIVALS),
+    _rule(".until", f"{_EVEN} || !has(self.until)", NO_ARRIVALS_UNTIL),
+    _rule(
+        ".ioDepth",
+        "!has(self.engine) || !(self.engine in ['psync', 'sync']) || self.ioDepth.all(depth, depth == 1)",
+        "has no effect beyond 1 with a synchronous engine; use 1 and raise jobs, or use libaio or io_uring",
     ),
-    Rule(
-        rule="!has(self.until) || self.pattern != 'readwrite'",
-        message=NOT_BOTH_WAYS,
-        field_path=".until",
+    _rule(
+        ".readPercent",
+        f"!has(self.readPercent) || {_MIXED}",
+        "applies only to mixed patterns; remove it, or use readwrite or randrw",
     ),
-    Rule(
-        rule="!has(self.until) || self.directIo",
-        message=NOT_BUFFERED,
-        field_path=".until",
+    _rule(
+        ".fsyncEvery",
+        "self.fsyncEvery == 0 || self.pattern in ['write', 'randwrite', 'readwrite', 'randrw']",
+        "has no meaning for a pattern that does not write; remove it",
     ),
-    Rule(
-        rule="!has(self.arrivals) || has(self.rateIops)",
-        message=NO_ARRIVALS,
-        field_path=".arrivals",
-    ),
-    Rule(
-        rule=f"{_EVEN} || !(self.pattern in ['trim', 'randtrim'])",
-        message=NO_ARRIVALS_OF_TRIMS,
-        field_path=".arrivals",
-    ),
-    Rule(rule=f"{_EVEN} || self.fsyncEvery == 0", message=NO_ARRIVALS_OF_SYNCS, field_path=".arrivals"),
-    Rule(
-        rule=f"{_EVEN} || !has(self.engine) || !(self.engine in ['psync', 'sync'])",
-        message=NO_SYNCHRONOUS_ARRIVALS,
-        field_path=".arrivals",
-    ),
-    Rule(
-        rule=f"{_EVEN} || !has(self.rateIops) || self.rateIops <= {MAX_OFFERED}",
-        message=TOO_MANY_ARRIVALS,
-        field_path=".arrivals",
-    ),
-    Rule(rule=f"{_EVEN} || self.jobs == 1", message=NO_ARRIVALS_OF_JOBS, field_path=".arrivals"),
-    Rule(rule=f"{_EVEN} || self.directIo", message=NO_BUFFERED_ARRIVALS, field_path=".directIo"),
-    Rule(rule=f"{_EVEN} || !has(self.until)", message=NO_ARRIVALS_UNTIL, field_path=".until"),
-    Rule(
-        rule="!has(self.engine) || !(self.engine in ['psync', 'sync']) || self.ioDepth.all(depth, depth == 1)",
-        message="has no effect beyond 1 with a synchronous engine; use 1 and raise jobs, or use libaio or io_uring",
-        field_path=".ioDepth",
-    ),
-    Rule(
-        rule=f"!has(self.readPercent) || {_MIXED}",
-        message="applies only to mixed patterns; remove it, or use readwrite or randrw",
-        field_path=".readPercent",
-    ),
-    Rule(
-        rule="self.fsyncEvery == 0 || self.pattern in ['write', 'randwrite', 'readwrite', 'randrw']",
-        message="has no meaning for a pattern that does not write; remove it",
-        field_path=".fsyncEvery",
-    ),
-    Rule(
-        rule="!has(self.readBack) || self.pattern in ['read', 'randread']",
-        message=NOT_READ_BACK,
-        field_path=".readBack",
-    ),
-    Rule(
-        rule=(
-            f"!has(self.rateIops) || (!({_MIXED}) ? self.rateIops >= self.jobs : "
-            "[self.?readPercent.orValue(50), 100 - self.?readPercent.orValue(50)].all(share, "
-            "self.rateIops * share >= 100 * self.jobs))"
-        ),
-        message="must leave at least one operation per second for every job and direction; raise it, or lower jobs",
-        field_path=".rateIops",
+    _rule(".readBack", "!has(self.readBack) || self.pattern in ['read', 'randread']", NOT_READ_BACK),
+    _rule(
+        ".rateIops",
+        f"!has(self.rateIops) || (!({_MIXED}) ? self.rateIops >= self.jobs : "
+        "[self.?readPercent.orValue(50), 100 - self.?readPercent.orValue(50)].all(share, "
+        "self.rateIops * share >= 100 * self.jobs))",
+        "must leave at least one operation per second for every job and direction; raise it, or lower jobs",
     ),
 )
 
 WORKLOAD_RULES = (
-    Rule(
-        rule="!has(self.fio) || !has(self.fio.until) || self.rampSeconds == 0",
-        message=NO_RAMP,
-        field_path=".rampSeconds",
+    _rule(".rampSeconds", "!has(self.fio) || !has(self.fio.until) || self.rampSeconds == 0", NO_RAMP),
+    _rule(".fio.pattern", f"{_SEARCH} || !(self.fio.pattern in ['trim', 'randtrim'])", NO_TRIM_SEARCH),
+    _rule(".fio.directIo", f"{_SEARCH} || self.fio.directIo", NO_BUFFERED_SEARCH),
+    _rule(".fio.until", f"{_SEARCH} || !has(self.fio.until)", NO_UNTIL_SEARCH),
+    _rule(
+        ".fio.engine",
+        f"{_SEARCH} || !has(self.fio.engine) || !(self.fio.engine in ['psync', 'sync'])",
+        NO_SYNCHRONOUS_SEARCH,
     ),
-    Rule(
-        rule=f"{_SEARCH} || !(self.fio.pattern in ['trim', 'randtrim'])",
-        message=NO_TRIM_SEARCH,
-        field_path=".fio.pattern",
+    _rule(
+        ".fio.rateIops",
+        f"{_OPEN} || !has(self.fio.rateIops)",
+        "must be absent, because line varies it; remove it, or remove line",
     ),
-    Rule(rule=f"{_SEARCH} || self.fio.directIo", message=NO_BUFFERED_SEARCH, field_path=".fio.directIo"),
-    Rule(rule=f"{_SEARCH} || !has(self.fio.until)", message=NO_UNTIL_SEARCH, field_path=".fio.until"),
-    Rule(
-        rule=f"{_SEARCH} || !has(self.fio.engine) || !(self.fio.engine in ['psync', 'sync'])",
-        message=NO_SYNCHRONOUS_SEARCH,
-        field_path=".fio.engine",
+    _rule(
+        ".fio.ioDepth",
+        f"{_OPEN} || (has(self.fio.engine) && self.fio.engine in ['psync', 'sync']) || "
+        f"self.fio.ioDepth.all(depth, depth in {list(SEARCHED_DEPTHS)})",
+        DEPTH_OF_SEARCH,
     ),
-    Rule(
-        rule=f"{_OPEN} || !has(self.fio.rateIops)",
-        message="must be absent, because line varies it; remove it, or remove line",
-        field_path=".fio.rateIops",
-    ),
-    Rule(
-        rule=(
-            f"{_OPEN} || (has(self.fio.engine) && self.fio.engine in ['psync', 'sync']) || "
-            f"self.fio.ioDepth.all(depth, depth in [2, 4, 8, 16, 32, 64])"
-        ),
-        message=DEPTH_OF_SEARCH,
-        field_path=".fio.ioDepth",
-    ),
-    Rule(rule=f"{_OPEN} || self.fio.jobs == 1", message=NO_JOBS_OF_RATES, field_path=".fio.jobs"),
-    Rule(rule=f"{_OPEN} || self.fio.fsyncEvery == 0", message=NO_SYNC_OF_RATES, field_path=".fio.fsyncEvery"),
-    Rule(rule=f"{_CLOSED} || !has(self.fio.rateIops)", message=NO_RATE_OF_DEPTHS, field_path=".fio.rateIops"),
-    Rule(rule=f"{_CLOSED} || self.fio.fsyncEvery == 0", message=NO_SYNC_OF_DEPTHS, field_path=".fio.fsyncEvery"),
-    Rule(
-        rule=f"{_CLOSED} || self.fio.ioDepth == [1]",
-        message="must be absent, because line varies it; remove it, or remove line",
-        field_path=".fio.ioDepth",
+    _rule(".fio.jobs", f"{_OPEN} || self.fio.jobs == 1", NO_JOBS_OF_RATES),
+    _rule(".fio.fsyncEvery", f"{_OPEN} || self.fio.fsyncEvery == 0", NO_SYNC_OF_RATES),
+    _rule(".fio.rateIops", f"{_CLOSED} || !has(self.fio.rateIops)", NO_RATE_OF_DEPTHS),
+    _rule(".fio.fsyncEvery", f"{_CLOSED} || self.fio.fsyncEvery == 0", NO_SYNC_OF_DEPTHS),
+    _rule(
+        ".fio.ioDepth",
+        f"{_CLOSED} || self.fio.ioDepth == [1]",
+        "must be absent, because line varies it; remove it, or remove line",
     ),
 )
 
 RUN_RULES = (
-    Rule(
-        rule=(
-            f"{NO_VOLUME} || self.storage.volume.sharing == 'Shared' || "
-            f"!self.workloads.exists(w, has(w.fio) && ({_ONE_FILE} || has(w.fio.readBack)))"
-        ),
-        message=(
-            "must be Shared, because a workload has files SharedFile or readBack; set it to Shared, or remove these "
-            "fields"
-        ),
-        field_path=".storage.volume.sharing",
+    _rule(
+        ".storage.volume.sharing",
+        f"{NO_VOLUME} || self.storage.volume.sharing == 'Shared' || "
+        f"!self.workloads.exists(w, has(w.fio) && ({_ONE_FILE} || has(w.fio.readBack)))",
+        "must be Shared, because a workload has files SharedFile or readBack; set it to Shared, or remove these fields",
     ),
-    Rule(
-        rule=(
-            f"!self.workloads.exists(w, has(w.fio) && {_ONE_FILE}) || self.workloads.all(w, !has(w.fio) || {_ONE_FILE})"
-        ),
-        message=(
-            "cannot have files SharedFile in only some workloads, because clients prefill one kind of files; set it in "
-            "all of them, or split the run"
-        ),
-        field_path=".workloads",
+    _rule(
+        ".workloads",
+        f"!self.workloads.exists(w, has(w.fio) && {_ONE_FILE}) || self.workloads.all(w, !has(w.fio) || {_ONE_FILE})",
+        "cannot have files SharedFile in only some workloads, because clients prefill one kind of files; set it in all "
+        "of them, or split the run",
     ),
-    Rule(
-        rule=(
-            "self.workloads.all(w, !has(w.fio) || !has(w.fio.readBack) || "
-            "(has(w.clients) ? w.clients.all(clients, clients >= 2) : self.clients.count >= 2))"
-        ),
-        message=(
-            "must have at least 2 clients where readBack is NextClient, because each reads what another one wrote; "
-            "raise clients, or remove readBack"
-        ),
-        field_path=".workloads",
+    _rule(
+        ".workloads",
+        "self.workloads.all(w, !has(w.fio) || !has(w.fio.readBack) || "
+        "(has(w.clients) ? w.clients.all(clients, clients >= 2) : self.clients.count >= 2))",
+        "must have at least 2 clients where readBack is NextClient, because each reads what another one wrote; raise "
+        "clients, or remove readBack",
     ),
-    Rule(
-        rule=(
-            f"{NO_VOLUME} || {IS_BLOCK} || "
-            "!self.workloads.exists(w, has(w.fio) && w.fio.pattern in ['trim', 'randtrim'])"
-        ),
-        message="must be Block, because a workload trims; set it to Block, or leave out the workloads that trim",
-        field_path=".storage.volume.mode",
+    _rule(
+        ".storage.volume.mode",
+        f"{NO_VOLUME} || {IS_BLOCK} || !self.workloads.exists(w, has(w.fio) && w.fio.pattern in ['trim', 'randtrim'])",
+        "must be Block, because a workload trims; set it to Block, or leave out the workloads that trim",
     ),
-    Rule(
-        rule=(
-            f"{NO_VOLUME} || self.workloads.all(w, !has(w.fio) || !has(w.fio.engine) || "
-            "(w.fio.engine == 'rbd') == (self.storage.volume.access == 'LibRBD'))"
-        ),
-        message=(
-            "must have engine rbd with access LibRBD and cannot have it without; leave engine out, or change "
-            "spec.storage.volume.access"
-        ),
-        field_path=".workloads",
+    _rule(
+        ".workloads",
+        f"{NO_VOLUME} || self.workloads.all(w, !has(w.fio) || !has(w.fio.engine) || "
+        "(w.fio.engine == 'rbd') == (self.storage.volume.access == 'LibRBD'))",
+        "must have engine rbd with access LibRBD and cannot have it without; leave engine out, or change "
+        "spec.storage.volume.access",
     ),
-    Rule(
-        rule=f"{_NO_IMAGE} || self.workloads.all(w, !has(w.fio) || w.fio.directIo)",
-        message=(
-            "must have directIo true with access LibRBD, because images bypass the page cache; librbd's own cache is "
-            "spec.storage.volume.rbdCache"
-        ),
-        field_path=".workloads",
+    _rule(
+        ".workloads",
+        f"{_NO_IMAGE} || self.workloads.all(w, !has(w.fio) || w.fio.directIo)",
+        "must have directIo true with access LibRBD, because images bypass the page cache; librbd's own cache is "
+        "spec.storage.volume.rbdCache",
     ),
-    Rule(
-        rule=(
-            f"{_NO_IMAGE} || self.workloads.all(w, !has(w.fio) || "
-            "(w.fio.?arrivals.orValue('Even') != 'Poisson' && (!has(w.line) || w.line.vary != 'Rate')))"
-        ),
-        message=NO_ARRIVALS_OF_IMAGE,
-        field_path=".workloads",
+    _rule(
+        ".workloads",
+        f"{_NO_IMAGE} || self.workloads.all(w, !has(w.fio) || "
+        "(w.fio.?arrivals.orValue('Even') != 'Poisson' && (!has(w.line) || w.line.vary != 'Rate')))",
+        NO_ARRIVALS_OF_IMAGE,
     ),
-    Rule(
-        rule=(
-            f"{_NO_IMAGE} || "
-            "self.workloads.all(w, !has(w.fio) || w.fio.jobs == 1 || w.fio.pattern in ['read', 'randread'])"
-        ),
-        message=(
-            "cannot have several jobs that write or trim with access LibRBD, because they take the image's lock from "
-            "one another; raise ioDepth, or the number of clients"
-        ),
-        field_path=".workloads",
+    _rule(
+        ".workloads",
+        f"{_NO_IMAGE} || "
+        "self.workloads.all(w, !has(w.fio) || w.fio.jobs == 1 || w.fio.pattern in ['read', 'randread'])",
+        "cannot have several jobs that write or trim with access LibRBD, because they take the image's lock from one "
+        "another; raise ioDepth, or the number of clients",
     ),
 )
