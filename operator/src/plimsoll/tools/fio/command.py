@@ -1,4 +1,4 @@
-"""Arguments of a measuring fio.
+"""Arguments of a measuring fio, and what the commands that prepare a data set share with it.
 
 Source: fio's HOWTO. Comments name behaviour observed with 3.33 and 3.39.
 """
@@ -14,109 +14,16 @@ from plimsoll.tools.fio.parameters import SPARE_SECONDS, Engine, FioParameters, 
 from plimsoll.tools.fio.rules import MAX_ARRIVALS, NEEDS_SHARING, NO_ARRIVALS_OF_IMAGE, NO_RAMP
 from plimsoll.tools.target import DataSet, ImageTarget, VolumeKind, VolumeTarget
 
-
-def data_set(context: StepContext) -> DataSet:
-    """Return the target of a step; TypeError if it is neither a volume nor an image."""
-    if isinstance(context.target, ImageTarget):
-        return context.target
-    return context.target_of(VolumeTarget)
-
-
-def check_supported(parameters: FioParameters, target: DataSet) -> None:
-    """Check that the target supports the parameters, whatever its size.
-
-    Raises:
-        ValueError: with the remedy.
-
-    """
-    field = _field_for_shared_volumes(parameters)
-    if field and not (isinstance(target, VolumeTarget) and target.shared):
-        raise ValueError(f"{field} {NEEDS_SHARING}")
-    if isinstance(target, ImageTarget):
-        _check_supported_by_image(parameters)
-    elif parameters.engine is Engine.RBD:
-        raise ValueError("engine rbd needs an image: use volume.access LibRBD, or leave engine out")
-    elif Operation.TRIM in parameters.pattern.operations and target.kind is not VolumeKind.DEVICE:
-        raise ValueError(f"{parameters.pattern} needs a block device: use a volume of mode Block")
-
-
-def target_arguments(target: DataSet, engine: Engine | None = None, *, direct: bool = True) -> Iterator[str]:
-    """Yield the file, device or image, and whether its cache is bypassed.
-
-    With `direct`, fio 3.39 always turns librbd's cache off; without, Ceph's configuration decides: see
-    `cache_environment`.
-    """
-    if isinstance(target, ImageTarget):
-        yield f"--ioengine={Engine.RBD}"
-        yield f"--pool={target.pool}"
-        yield f"--rbdname={target.image}"
-        yield f"--clientname={target.user}"
-        yield f"--direct={int(not target.cache)}"
-        return
-    # A colon separates two file names.
-    escaped = target.path.replace(":", "\\:")
-    yield f"--filename={escaped}"
-    yield f"--ioengine={engine or Engine.LIBAIO}"
-    yield f"--direct={int(direct)}"
-
-
-def cache_environment(target: DataSet) -> Mapping[str, str]:
-    """Return the environment that turns librbd's cache on or off.
-
-    It overrides the configuration file and the monitors, but not `rbd config` of the image or its pool (observed with
-    18.2).
-    """
-    return {"CEPH_ARGS": f"--rbd_cache={str(target.cache).lower()}"} if isinstance(target, ImageTarget) else {}
-
-
-def offset_of(target: DataSet) -> int:
-    """Return the byte at which the data set begins."""
-    return target.offset if isinstance(target, VolumeTarget) else 0
-
-
-def bypasses_cache(parameters: FioParameters, target: DataSet) -> bool:
-    """Whether the I/O bypasses the client's cache."""
-    return not target.cache if isinstance(target, ImageTarget) else parameters.direct_io
-
-
-def _field_for_shared_volumes(parameters: FioParameters) -> str:
-    """Return the first field that only a shared volume supports; empty if there is none."""
-    if parameters.shares_file:
-        return f"files {parameters.files}"
-    return f"readBack {parameters.read_back}" if parameters.reads_next_client else ""
-
-
-def _check_supported_by_image(parameters: FioParameters) -> None:
-    if parameters.engine not in (None, Engine.RBD):
-        raise ValueError(f"engine {parameters.engine} needs a volume, but an image is reached by rbd: leave engine out")
-    if parameters.is_open_loop:
-        raise ValueError(NO_ARRIVALS_OF_IMAGE)
-    if not parameters.direct_io:
-        raise ValueError("directIo does not apply to an image: leave it out, or set volume.rbdCache: true")
-    if parameters.jobs > 1 and not set(parameters.pattern.operations) <= {Operation.READ}:
-        # Each job is a separate client, and only the holder of the image's exclusive lock can write. With two jobs, a
-        # write took 22 ms instead of 3.
-        raise ValueError(
-            f"{parameters.jobs} jobs that write one image take its exclusive lock from each other: "
-            "use 1 and raise ioDepth, or use more clients"
-        )
-
-
 JOB = "measure"
 """Name of every measuring job in the document."""
 DOCUMENT = "fio.json"
 LOG_MILLISECONDS = 1000
 """Interval of the rate logs."""
-GAP_MILLISECONDS = (10, 20, 25, 50, 100, 200, 250, 500, LOG_MILLISECONDS)
+_GAP_MILLISECONDS = (10, 20, 25, 50, 100, 200, 250, 500, LOG_MILLISECONDS)
 """Possible intervals of the latency log, from which gaps between completions are read."""
-
-STATUS_SECONDS = 2
-"""Interval of fio's status lines, and of the rates in them."""
 
 _LOG_PREFIX = "fio"
 _TRACE = "arrivals"
-_COLON = "\\:"
-"""A colon that does not separate two names."""
 _MAX_SEED = 2**63 - 1
 _MAX_GAP_LINES = 100_000
 _SLICES = 20
@@ -131,71 +38,29 @@ def measure_command(parameters: FioParameters, context: StepContext) -> Command:
         ValueError: the target is too small for the block size and the jobs, or does not support the parameters.
 
     """
-    target = data_set(context)
-    check_supported(parameters, target)
+    target, timing = data_set(context), context.timing
+    _check_supported(parameters, target)
     if parameters.is_open_loop:
-        _check_arrivals(parameters, context.timing)
+        _check_arrivals(parameters, timing)
     return Command(
         argv=(
             "fio",
             *output_arguments(context.work_directory),
-            *_status(),
+            # Rates while it runs, about 100 bytes each time. `--status-interval` is no alternative: with it, fio before
+            # 3.42 can hang.
+            "--eta=always",
+            "--eta-interval=2s",
             f"--name={JOB}",
             *target_arguments(target, parameters.engine, direct=parameters.direct_io),
             *_slice(parameters, target),
             *_load(parameters),
             *_replay(parameters, context),
-            *_timing(parameters, context.timing),
+            *_timing(parameters, timing),
             *seed_arguments(context.seed),
-            *_report(parameters, context.timing, context.work_directory),
+            *_report(parameters, timing, context.work_directory),
         ),
         environment=cache_environment(target),
     )
-
-
-def output_arguments(work_directory: str) -> Iterator[str]:
-    """Yield the path and the format of the document."""
-    yield f"--output={work_directory}/{DOCUMENT}"
-    yield "--output-format=json+"
-
-
-def _status() -> Iterator[str]:
-    """Yield what makes fio print its rates while it runs, about 100 bytes each time.
-
-    `--status-interval` is no alternative: with it, fio before 3.42 can hang.
-    """
-    yield "--eta=always"
-    yield f"--eta-interval={STATUS_SECONDS}s"
-
-
-def seed_arguments(seed: int) -> Iterator[str]:
-    """Yield the seed, which fio multiplies by the job's number so that jobs differ.
-
-    fio 3.33 ignores the seed unless `randrepeat` is off. A seed of 0 makes all jobs alike; fio refuses one beyond 63
-    bits.
-    """
-    yield "--randrepeat=0"
-    yield f"--randseed={1 + seed % _MAX_SEED}"
-    yield "--random_generator=tausworthe64"
-
-
-def slice_seconds(timing: Timing) -> int:
-    """Return the width of a slice of latency over time: a twentieth of the runtime, in whole seconds.
-
-    For each slice, direction and job, fio writes 1856 numbers (6 to 20 KB) and keeps 15 KB in memory until it ends.
-    With at most 39 slices, a job's log stays below 2 MiB.
-    """
-    return max(1, timing.runtime_seconds // _SLICES)
-
-
-def gap_milliseconds(parameters: FioParameters, timing: Timing) -> int:
-    """Return the interval of the latency log.
-
-    For each interval, direction and job, fio writes a line of about 25 bytes to each of three logs, and keeps 48 bytes
-    in memory. Each kind of log stays below 3 MB, except with many jobs for hours, where the interval is one second.
-    """
-    logged = 1000 * timing.runtime_seconds * parameters.jobs * len(parameters.pattern.operations)
-    return next((width for width in GAP_MILLISECONDS if logged <= _MAX_GAP_LINES * width), GAP_MILLISECONDS[-1])
 
 
 def trace_command(parameters: FioParameters, context: StepContext) -> Command:
@@ -219,14 +84,138 @@ def trace_command(parameters: FioParameters, context: StepContext) -> Command:
     return Command(argv=(), inputs={_TRACE: trace})
 
 
-def log_name(kind: str, job: int) -> str:
-    """Return the name of a log file in the work directory: `fio_bw.1.log`; jobs count from 1."""
-    return f"{_LOG_PREFIX}_{kind}.{job}.log"
+def data_set(context: StepContext) -> DataSet:
+    """Return the target of a step; TypeError if it is neither a volume nor an image."""
+    return context.target if isinstance(context.target, ImageTarget) else context.target_of(VolumeTarget)
+
+
+def output_arguments(work_directory: str) -> Iterator[str]:
+    """Yield the path and the format of the document."""
+    yield f"--output={work_directory}/{DOCUMENT}"
+    yield "--output-format=json+"
+
+
+def target_arguments(target: DataSet, engine: Engine | None = None, *, direct: bool = True) -> Iterator[str]:
+    """Yield the file, device or image, and whether its cache is bypassed.
+
+    With `direct`, fio 3.39 always turns librbd's cache off; without, Ceph's configuration decides: see
+    `cache_environment`.
+    """
+    if isinstance(target, ImageTarget):
+        yield f"--ioengine={Engine.RBD}"
+        yield f"--pool={target.pool}"
+        yield f"--rbdname={target.image}"
+        yield f"--clientname={target.user}"
+        yield f"--direct={int(not target.cache)}"
+        return
+    yield f"--filename={_escaped(target.path)}"
+    yield f"--ioengine={engine or Engine.LIBAIO}"
+    yield f"--direct={int(direct)}"
+
+
+def cache_environment(target: DataSet) -> Mapping[str, str]:
+    """Return the environment that turns librbd's cache on or off.
+
+    It overrides the configuration file and the monitors, but not `rbd config` of the image or its pool (observed with
+    18.2).
+    """
+    return {"CEPH_ARGS": f"--rbd_cache={str(target.cache).lower()}"} if isinstance(target, ImageTarget) else {}
+
+
+def seed_arguments(seed: int) -> Iterator[str]:
+    """Yield the seed, which fio multiplies by the job's number so that jobs differ.
+
+    fio 3.33 ignores the seed unless `randrepeat` is off. A seed of 0 makes all jobs alike; fio refuses one beyond 63
+    bits.
+    """
+    yield "--randrepeat=0"
+    yield f"--randseed={1 + seed % _MAX_SEED}"
+    yield "--random_generator=tausworthe64"
+
+
+def offset_of(target: DataSet) -> int:
+    """Return the byte at which the data set begins."""
+    return target.offset if isinstance(target, VolumeTarget) else 0
+
+
+def bypasses_cache(parameters: FioParameters, target: DataSet) -> bool:
+    """Whether the I/O bypasses the client's cache."""
+    return not target.cache if isinstance(target, ImageTarget) else parameters.direct_io
 
 
 def work_bytes(parameters: FioParameters, target: DataSet) -> int | None:
     """Return the bytes after which the only job ends; None if it ends when the runtime is over."""
     return None if parameters.until is None else _slice_bytes(parameters, target)
+
+
+def slice_seconds(timing: Timing) -> int:
+    """Return the width of a slice of latency over time: a twentieth of the runtime, in whole seconds.
+
+    For each slice, direction and job, fio writes 1856 numbers (6 to 20 KB) and keeps 15 KB in memory until it ends.
+    With at most 39 slices, a job's log stays below 2 MiB.
+    """
+    return max(1, timing.runtime_seconds // _SLICES)
+
+
+def gap_milliseconds(parameters: FioParameters, timing: Timing) -> int:
+    """Return the interval of the latency log.
+
+    For each interval, direction and job, fio writes a line of about 25 bytes to each of three logs, and keeps 48 bytes
+    in memory. Each kind of log stays below 3 MB, except with many jobs for hours, where the interval is one second.
+    """
+    logged = 1000 * timing.runtime_seconds * parameters.jobs * len(parameters.pattern.operations)
+    return next((width for width in _GAP_MILLISECONDS if logged <= _MAX_GAP_LINES * width), LOG_MILLISECONDS)
+
+
+def log_name(kind: str, job: int) -> str:
+    """Return the name of a log file in the work directory: `fio_bw.1.log`; jobs count from 1."""
+    return f"{_LOG_PREFIX}_{kind}.{job}.log"
+
+
+def _check_supported(parameters: FioParameters, target: DataSet) -> None:
+    """Check that the target supports the parameters, whatever its size."""
+    if not (isinstance(target, VolumeTarget) and target.shared):
+        if parameters.shares_file:
+            raise ValueError(f"files {parameters.files} {NEEDS_SHARING}")
+        if parameters.reads_next_client:
+            raise ValueError(f"readBack {parameters.read_back} {NEEDS_SHARING}")
+    if isinstance(target, ImageTarget):
+        _check_supported_by_image(parameters)
+    elif parameters.engine is Engine.RBD:
+        raise ValueError("engine rbd needs an image: use volume.access LibRBD, or leave engine out")
+    elif Operation.TRIM in parameters.pattern.operations and target.kind is not VolumeKind.DEVICE:
+        raise ValueError(f"{parameters.pattern} needs a block device: use a volume of mode Block")
+
+
+def _check_supported_by_image(parameters: FioParameters) -> None:
+    if parameters.engine not in (None, Engine.RBD):
+        raise ValueError(f"engine {parameters.engine} needs a volume, but an image is reached by rbd: leave engine out")
+    if parameters.is_open_loop:
+        raise ValueError(NO_ARRIVALS_OF_IMAGE)
+    if not parameters.direct_io:
+        raise ValueError("directIo does not apply to an image: leave it out, or set volume.rbdCache: true")
+    if parameters.jobs > 1 and not set(parameters.pattern.operations) <= {Operation.READ}:
+        # Each job is a separate client, and only the holder of the image's exclusive lock can write. With two jobs, a
+        # write took 22 ms instead of 3.
+        raise ValueError(
+            f"{parameters.jobs} jobs that write one image take its exclusive lock from each other: "
+            "use 1 and raise ioDepth, or use more clients"
+        )
+
+
+def _check_arrivals(parameters: FioParameters, timing: Timing) -> None:
+    most, seconds = parameters.most_load(Vary.RATE, timing), traced_seconds(timing)
+    if (parameters.rate_iops or 0) > most:
+        raise ValueError(
+            f"rateIops {parameters.rate_iops} with arrivals Poisson offers more than {MAX_ARRIVALS} operations in "
+            f"{seconds} s, which include {SPARE_SECONDS} s to spare; lower it to at most {most}, or shorten "
+            "runtimeSeconds, or use more clients"
+        )
+
+
+def _escaped(path: str) -> str:
+    """Return a path in which colons do not separate two names."""
+    return path.replace(":", "\\:")
 
 
 def _slice(parameters: FioParameters, target: DataSet) -> Iterator[str]:
@@ -285,20 +274,9 @@ def _replay(parameters: FioParameters, context: StepContext) -> Iterator[str]:
     fio reads it as a whole before it begins: in portions, it would stop for milliseconds to read each. When several
     threads read their traces at once, fio 3.39 crashes at times.
     """
-    if not parameters.is_open_loop:
-        return
-    yield f"--read_iolog={context.prepared_directory.replace(':', _COLON)}/{_TRACE}"
-    yield f"--replay_redirect={context.target_of(VolumeTarget).path}"
-
-
-def _check_arrivals(parameters: FioParameters, timing: Timing) -> None:
-    most, seconds = parameters.most_load(Vary.RATE, timing), traced_seconds(timing)
-    if (parameters.rate_iops or 0) > most:
-        raise ValueError(
-            f"rateIops {parameters.rate_iops} with arrivals Poisson offers more than {MAX_ARRIVALS} operations in "
-            f"{seconds} s, which include {SPARE_SECONDS} s to spare; lower it to at most {most}, or shorten "
-            "runtimeSeconds, or use more clients"
-        )
+    if parameters.is_open_loop:
+        yield f"--read_iolog={_escaped(context.prepared_directory)}/{_TRACE}"
+        yield f"--replay_redirect={context.target_of(VolumeTarget).path}"
 
 
 def _timing(parameters: FioParameters, timing: Timing) -> Iterator[str]:

@@ -1,10 +1,10 @@
-"""Finding fio's JSON document between other text."""
+"""Finding fio's JSON document between other text, and reading its latencies."""
 
 import json
 import math
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -77,30 +77,36 @@ def read_document(text: str) -> Found:
     return Found(
         root=JsonObject(path="", fields=complete[-1].fields or {}),
         noise=(*before, *(line for part in parts for line in excerpt(part.rest))),
-        warnings=tuple(_oddities(parts, len(complete))),
+        warnings=(
+            *(part.problem for part in parts if part.problem),
+            *([f"{len(complete)} documents in the output; the last one was taken"] if len(complete) > 1 else []),
+            *(
+                f"fields that occur twice in one object, of which the last was taken: {', '.join(part.duplicates)}"
+                for part in parts
+                if part.duplicates
+            ),
+        ),
     )
 
 
-def _oddities(parts: list[_Part], complete: int) -> Iterator[str]:
-    yield from (part.problem for part in parts if part.problem)
-    if complete > 1:
-        yield f"{complete} documents in the output; the last one was taken"
-    for part in parts:
-        if part.duplicates:
-            yield f"fields that occur twice in one object, of which the last was taken: {', '.join(part.duplicates)}"
-
-
 def _decode(text: str, start: int, end: int) -> _Part:
-    duplicates: list[str] = []
-    decoder = json.JSONDecoder(object_pairs_hook=_object_reporting(duplicates))
+    duplicates: set[str] = set()
+
+    def build(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        fields = dict(pairs)
+        if len(fields) != len(pairs):
+            counts = Counter(name for name, _ in pairs)
+            duplicates.update(printable(name) for name, count in counts.items() if count > 1)
+        return fields
+
     part = text[start:end]
     try:
-        fields, used = decoder.raw_decode(part)
+        fields, used = json.JSONDecoder(object_pairs_hook=build).raw_decode(part)
     except json.JSONDecodeError as error:
         return _broken(text, start + error.pos, error.msg)
     except (ValueError, RecursionError) as error:
         return _broken(text, start, type(error).__name__)
-    return _Part(fields=fields, problem="", duplicates=tuple(sorted(set(duplicates))), rest=part[used:])
+    return _Part(fields=fields, problem="", duplicates=tuple(sorted(duplicates)), rest=part[used:])
 
 
 def _broken(text: str, position: int, reason: str) -> _Part:
@@ -108,19 +114,6 @@ def _broken(text: str, position: int, reason: str) -> _Part:
     column = position - text.rfind("\n", 0, position)
     problem = f"a JSON document breaks off at line {line}, column {column}: {reason}"
     return _Part(fields=None, problem=problem, duplicates=(), rest="")
-
-
-def _object_reporting(duplicates: list[str]) -> Callable[[list[tuple[str, object]]], dict[str, object]]:
-    """Return an object hook that adds repeated names to `duplicates`."""
-
-    def build(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        fields = dict(pairs)
-        if len(fields) != len(pairs):
-            counts = Counter(name for name, _ in pairs)
-            duplicates.extend(printable(name) for name, count in counts.items() if count > 1)
-        return fields
-
-    return build
 
 
 # Nanoseconds; fio prints six decimals.
@@ -162,22 +155,18 @@ def read_histogram(node: JsonObject) -> Histogram:
     count = node.count("N")
     if not count:
         return Histogram(counts={})
-    histogram = _bins(node.child("bins"))
-    if histogram.total != count:
-        raise OutputError(f"{node.path}.bins holds {histogram.total} operations, but N is {count}")
-    return histogram
-
-
-def _bins(bins: JsonObject) -> Histogram:
-    counts: dict[int, int] = {}
+    bins, counts = node.child("bins"), Counter[int]()
     for key in bins.fields:
         try:
             # -1 is not a bin either.
             index = index_of_midpoint(int(key) if _BIN.fullmatch(key) else -1)
         except UnknownBinError:
             raise OutputError(f"{bins.path}.{printable(key)} is not a bin of the known histogram layout") from None
-        counts[index] = counts.get(index, 0) + bins.count(key)
-    return Histogram(counts=counts)
+        counts[index] += bins.count(key)
+    histogram = Histogram(counts=counts)
+    if histogram.total != count:
+        raise OutputError(f"{node.path}.bins holds {histogram.total} operations, but N is {count}")
+    return histogram
 
 
 def _check_moments(node: JsonObject, sample: LatencySample, histogram: Histogram) -> None:

@@ -16,36 +16,7 @@ from plimsoll.api.model import Flag, Integer, Rule
 from plimsoll.api.names import Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.tools.base import MAX_DEPTH, BlockBytes, Depth, Timing, ToolParameters
-from plimsoll.tools.fio.rules import (
-    DEPTH_OF_SEARCH,
-    MAX_ARRIVALS,
-    MAX_OFFERED,
-    NO_ARRIVALS,
-    NO_ARRIVALS_OF_JOBS,
-    NO_ARRIVALS_OF_SYNCS,
-    NO_ARRIVALS_OF_TRIMS,
-    NO_ARRIVALS_UNTIL,
-    NO_BUFFERED_ARRIVALS,
-    NO_BUFFERED_SEARCH,
-    NO_JOBS_OF_RATES,
-    NO_RATE_OF_DEPTHS,
-    NO_SYNC_OF_DEPTHS,
-    NO_SYNC_OF_RATES,
-    NO_SYNCHRONOUS_ARRIVALS,
-    NO_SYNCHRONOUS_SEARCH,
-    NO_TRIM_SEARCH,
-    NO_UNTIL_SEARCH,
-    NOT_BOTH_WAYS,
-    NOT_BUFFERED,
-    NOT_READ_BACK,
-    ONE_JOB_ONLY,
-    PARAMETER_RULES,
-    READS_WHEN,
-    RUN_RULES,
-    SEARCHED_DEPTHS,
-    TOO_MANY_ARRIVALS,
-    WORKLOAD_RULES,
-)
+from plimsoll.tools.fio import rules as fio_rules
 
 
 class Pattern(StrEnum):
@@ -73,24 +44,14 @@ class Pattern(StrEnum):
     @property
     def operations(self) -> tuple[Operation, ...]:
         """Operations of the pattern."""
-        return _OPERATIONS[self]
+        if self.is_mixed:
+            return (Operation.READ, Operation.WRITE)
+        return (Operation(self.value.removeprefix("rand")),)
 
     @property
     def writes(self) -> bool:
         """Whether it writes data."""
         return Operation.WRITE in self.operations
-
-
-_OPERATIONS: Mapping[Pattern, tuple[Operation, ...]] = {
-    Pattern.READ: (Operation.READ,),
-    Pattern.WRITE: (Operation.WRITE,),
-    Pattern.RANDREAD: (Operation.READ,),
-    Pattern.RANDWRITE: (Operation.WRITE,),
-    Pattern.READWRITE: (Operation.READ, Operation.WRITE),
-    Pattern.RANDRW: (Operation.READ, Operation.WRITE),
-    Pattern.TRIM: (Operation.TRIM,),
-    Pattern.RANDTRIM: (Operation.TRIM,),
-}
 
 
 class Engine(StrEnum):
@@ -137,12 +98,7 @@ class ReadBack(StrEnum):
 SPARE_SECONDS = 10
 """The trace is longer than ramp and runtime: a replay that ends before them would end the measurement."""
 
-_FILE = "data"
-"""What the trace calls the file; fio replaces it by the one that it is to use."""
-_HEADER = ("fio version 3 iolog\n", f"0 {_FILE} add\n", f"0 {_FILE} open\n")
 _MICROSECONDS = 10**6
-_WORDS = 3
-_BATCH = 4096
 _RANGE = 2**64
 
 
@@ -178,8 +134,8 @@ class Trace:
     read_percent: int
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the lines, each with its end of line."""
-        yield from _HEADER
+        """Yield the lines, each with its end of line. fio replaces `data` by the file that it is to use."""
+        yield from ("fio version 3 iolog\n", "0 data add\n", "0 data open\n")
         end, now = self.seconds * _MICROSECONDS, 0.0
         done = {Operation.READ: 0, Operation.WRITE: 0}
         for gap, direction, place in self._numbers():
@@ -189,18 +145,18 @@ class Trace:
             operation = Operation.READ if direction * 100 < self.read_percent * _RANGE else Operation.WRITE
             block = place * self.blocks // _RANGE if self.is_random else done[operation] % self.blocks
             done[operation] += 1
-            yield f"{int(now)} {_FILE} {operation} {self.offset + block * self.block_size} {self.block_size}\n"
-        yield f"{end} {_FILE} close\n"
+            yield f"{int(now)} data {operation} {self.offset + block * self.block_size} {self.block_size}\n"
+        yield f"{end} data close\n"
 
     def _numbers(self) -> Iterator[tuple[int, int, int]]:
         """Yield triples of uniformly distributed numbers below 2**64, which only the seed determines."""
+        numbers_per_batch = 3 * 4096
         for batch in count():
-            data = shake_128(f"{self.seed}/{batch}".encode()).digest(_BATCH * _WORDS * 8)
-            numbers = iter(unpack(f"<{_BATCH * _WORDS}Q", data))
+            data = shake_128(f"{self.seed}/{batch}".encode()).digest(numbers_per_batch * 8)
+            numbers = iter(unpack(f"<{numbers_per_batch}Q", data))
             yield from zip(numbers, numbers, numbers, strict=True)
 
 
-DEFAULT_READ_PERCENT = 50
 _TRACED_PER_SECOND = 400_000
 """Arrivals of a trace that an agent writes per second."""
 
@@ -246,10 +202,10 @@ class FioParameters(ToolParameters):
     """
 
     axes: ClassVar[frozenset[str]] = frozenset({"blockSize", "ioDepth"})
-    rules: ClassVar[tuple[Rule, ...]] = PARAMETER_RULES
-    workload_rules: ClassVar[tuple[Rule, ...]] = WORKLOAD_RULES
-    run_rules: ClassVar[tuple[Rule, ...]] = RUN_RULES
-    reads_when: ClassVar[str] = READS_WHEN
+    rules: ClassVar[tuple[Rule, ...]] = fio_rules.PARAMETER_RULES
+    workload_rules: ClassVar[tuple[Rule, ...]] = fio_rules.WORKLOAD_RULES
+    run_rules: ClassVar[tuple[Rule, ...]] = fio_rules.RUN_RULES
+    reads_when: ClassVar[str] = fio_rules.READS_WHEN
     load_fields: ClassVar[Mapping[Vary, tuple[str, ...]]] = {
         Vary.RATE: ("rateIops", "arrivals"),
         Vary.DEPTH: ("ioDepth",),
@@ -322,7 +278,7 @@ class FioParameters(ToolParameters):
     @classmethod
     def _check_rate_is_limited(cls, value: Arrivals | None, info: ValidationInfo) -> Arrivals | None:
         if value is not None and info.data.get("rate_iops", 1) is None:
-            raise ValueError(NO_ARRIVALS)
+            raise ValueError(fio_rules.NO_ARRIVALS)
         if value is Arrivals.POISSON:
             _check_open_loop(info.data)
         return value
@@ -331,7 +287,7 @@ class FioParameters(ToolParameters):
     @classmethod
     def _check_submission_returns(cls, value: bool, info: ValidationInfo) -> bool:  # noqa: FBT001 - of pydantic
         if not value and info.data.get("arrivals") is Arrivals.POISSON:
-            raise ValueError(NO_BUFFERED_ARRIVALS)
+            raise ValueError(fio_rules.NO_BUFFERED_ARRIVALS)
         return value
 
     @field_validator("until")
@@ -340,20 +296,20 @@ class FioParameters(ToolParameters):
         if value is None:
             return value
         if info.data.get("arrivals") is Arrivals.POISSON:
-            raise ValueError(NO_ARRIVALS_UNTIL)
+            raise ValueError(fio_rules.NO_ARRIVALS_UNTIL)
         if info.data.get("jobs", 1) > 1:
-            raise ValueError(ONE_JOB_ONLY)
+            raise ValueError(fio_rules.ONE_JOB_ONLY)
         if info.data.get("pattern") is Pattern.READWRITE:
-            raise ValueError(NOT_BOTH_WAYS)
+            raise ValueError(fio_rules.NOT_BOTH_WAYS)
         if not info.data.get("direct_io", True):
-            raise ValueError(NOT_BUFFERED)
+            raise ValueError(fio_rules.NOT_BUFFERED)
         return value
 
     @field_validator("read_back")
     @classmethod
     def _check_pattern_only_reads(cls, value: ReadBack | None, info: ValidationInfo) -> ReadBack | None:
         if value is not None and info.data.get("pattern") not in (None, Pattern.READ, Pattern.RANDREAD):
-            raise ValueError(NOT_READ_BACK)
+            raise ValueError(fio_rules.NOT_READ_BACK)
         return value
 
     @property
@@ -430,7 +386,7 @@ class FioParameters(ToolParameters):
         """Return the greatest depth of all jobs, or the highest rate of arrivals in one measurement."""
         if vary is Vary.DEPTH:
             return MAX_DEPTH * self.jobs
-        return min(MAX_OFFERED, MAX_ARRIVALS // traced_seconds(timing))
+        return min(fio_rules.MAX_OFFERED, fio_rules.MAX_ARRIVALS // traced_seconds(timing))
 
     def preparation_seconds(self, timing: Timing) -> int:
         """Return how long a client writes the traces of its arrivals; 0 without."""
@@ -441,17 +397,17 @@ class FioParameters(ToolParameters):
     def search_conflicts(self, vary: Vary) -> Iterator[tuple[str, str]]:
         """Yield the fields with which the load would not be what it is meant to be."""
         is_open, varies_depth = vary is Vary.RATE, vary is Vary.DEPTH
-        inexact = is_open and not self.is_synchronous and self.io_depth not in SEARCHED_DEPTHS
+        inexact = is_open and not self.is_synchronous and self.io_depth not in fio_rules.SEARCHED_DEPTHS
         for name, is_conflict, remedy in (
-            ("pattern", self.removes_data, NO_TRIM_SEARCH),
-            ("directIo", not self.direct_io, NO_BUFFERED_SEARCH),
-            ("until", self.until is not None, NO_UNTIL_SEARCH),
-            ("engine", self.is_synchronous, NO_SYNCHRONOUS_SEARCH),
-            ("ioDepth", inexact, DEPTH_OF_SEARCH),
-            ("rateIops", varies_depth and self.rate_iops is not None, NO_RATE_OF_DEPTHS),
-            ("jobs", is_open and self.jobs > 1, NO_JOBS_OF_RATES),
-            ("fsyncEvery", is_open and self.fsync_every > 0, NO_SYNC_OF_RATES),
-            ("fsyncEvery", varies_depth and self.fsync_every > 0, NO_SYNC_OF_DEPTHS),
+            ("pattern", self.removes_data, fio_rules.NO_TRIM_SEARCH),
+            ("directIo", not self.direct_io, fio_rules.NO_BUFFERED_SEARCH),
+            ("until", self.until is not None, fio_rules.NO_UNTIL_SEARCH),
+            ("engine", self.is_synchronous, fio_rules.NO_SYNCHRONOUS_SEARCH),
+            ("ioDepth", inexact, fio_rules.DEPTH_OF_SEARCH),
+            ("rateIops", varies_depth and self.rate_iops is not None, fio_rules.NO_RATE_OF_DEPTHS),
+            ("jobs", is_open and self.jobs > 1, fio_rules.NO_JOBS_OF_RATES),
+            ("fsyncEvery", is_open and self.fsync_every > 0, fio_rules.NO_SYNC_OF_RATES),
+            ("fsyncEvery", varies_depth and self.fsync_every > 0, fio_rules.NO_SYNC_OF_DEPTHS),
         ):
             if is_conflict:
                 yield name, remedy
@@ -488,15 +444,15 @@ def _check_open_loop(fields: Mapping[str, Any]) -> None:
     """Check that fio can replay random arrivals with these fields, as far as they are valid."""
     pattern, engine, rate = fields.get("pattern"), fields.get("engine"), fields.get("rate_iops")
     if pattern is not None and Operation.TRIM in pattern.operations:
-        raise ValueError(NO_ARRIVALS_OF_TRIMS)
+        raise ValueError(fio_rules.NO_ARRIVALS_OF_TRIMS)
     if fields.get("fsync_every"):
-        raise ValueError(NO_ARRIVALS_OF_SYNCS)
+        raise ValueError(fio_rules.NO_ARRIVALS_OF_SYNCS)
     if engine is not None and engine.is_synchronous:
-        raise ValueError(NO_SYNCHRONOUS_ARRIVALS)
+        raise ValueError(fio_rules.NO_SYNCHRONOUS_ARRIVALS)
     if fields.get("jobs", 1) > 1:
-        raise ValueError(NO_ARRIVALS_OF_JOBS)
-    if rate is not None and rate > MAX_OFFERED:
-        raise ValueError(TOO_MANY_ARRIVALS)
+        raise ValueError(fio_rules.NO_ARRIVALS_OF_JOBS)
+    if rate is not None and rate > fio_rules.MAX_OFFERED:
+        raise ValueError(fio_rules.TOO_MANY_ARRIVALS)
 
 
 def _least_rate(jobs: int, shares: Mapping[Operation, int]) -> int:
@@ -507,5 +463,5 @@ def _least_rate(jobs: int, shares: Mapping[Operation, int]) -> int:
 def _shares(pattern: Pattern, read_percent: int | None) -> Mapping[Operation, int]:
     if not pattern.is_mixed:
         return dict.fromkeys(pattern.operations, 100)
-    percent = DEFAULT_READ_PERCENT if read_percent is None else read_percent
+    percent = 50 if read_percent is None else read_percent
     return {Operation.READ: percent, Operation.WRITE: 100 - percent}

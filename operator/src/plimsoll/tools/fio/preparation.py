@@ -12,14 +12,11 @@ from plimsoll.api.storage import Precondition
 from plimsoll.tools.base import Command, Output, OutputError
 from plimsoll.tools.fio.command import cache_environment, offset_of, output_arguments, seed_arguments, target_arguments
 from plimsoll.tools.fio.output import complaints, jobs_named, read_output
-from plimsoll.tools.reading import JsonObject, failure
+from plimsoll.tools.reading import failure
 from plimsoll.tools.target import DataSet, ImageTarget, VolumeKind, VolumeTarget
 
-BLOCK_BYTES = 2**20
+_BLOCK_BYTES = 2**20
 """A data set must be a whole number of these: fio would skip the rest."""
-
-IO_DEPTH = 16
-"""Of a precondition: enough to keep the devices busy, few enough that the last operations end soon after the time."""
 
 _OBJECT_BYTES = 4 * 2**20
 """Default object size of an image. A discard removes whole objects, but only zeroes parts of one."""
@@ -37,11 +34,13 @@ def prefill_command(target: DataSet, seed: int, work_directory: str) -> Command:
     _check_whole_blocks(target)
     is_file = isinstance(target, VolumeTarget) and target.kind is VolumeKind.FILE
     return _command(
+        "prefill",
         target,
-        *_writing("prefill", target, seed, work_directory),
+        work_directory,
+        *_writing(seed),
         f"--size={target.size}",
         "--rw=write",
-        f"--bs={BLOCK_BYTES}",
+        f"--bs={_BLOCK_BYTES}",
         "--iodepth=8",
         "--fallocate=none",
         f"--allow_file_create={int(is_file)}",
@@ -49,12 +48,7 @@ def prefill_command(target: DataSet, seed: int, work_directory: str) -> Command:
 
 
 def parse_prefill(output: Output, target: DataSet) -> int:
-    """Return the bytes that a prefill wrote: always the size of the target.
-
-    Raises:
-        OutputError: fio failed, its document cannot be read, or the bytes are not the size of the target.
-
-    """
+    """Return the bytes that a prefill wrote: always the size of the target; OutputError if it failed or wrote less."""
     return _changed_bytes("prefill", "wrote", output, Operation.WRITE, expected=target.size)
 
 
@@ -75,12 +69,15 @@ def precondition_command(target: DataSet, precondition: Precondition, seed: int,
             "of precondition.blockSize: use a larger volume or smaller blocks"
         )
     return _command(
+        "precondition",
         target,
-        *_writing("precondition", target, seed, work_directory),
+        work_directory,
+        *_writing(seed),
         f"--size={size}",
         "--rw=randwrite",
         f"--bs={precondition.block_size}",
-        f"--iodepth={IO_DEPTH}",
+        # Enough to keep the devices busy, few enough that the last operations end soon after the time.
+        "--iodepth=16",
         "--norandommap=1",
         "--time_based=1",
         f"--runtime={precondition.seconds}s",
@@ -89,12 +86,7 @@ def precondition_command(target: DataSet, precondition: Precondition, seed: int,
 
 
 def parse_precondition(output: Output, target: DataSet) -> int:
-    """Return the bytes that a precondition wrote, including repeated ones.
-
-    Raises:
-        OutputError: fio failed, its document cannot be read, or it wrote nothing.
-
-    """
+    """Return the bytes that a precondition wrote, including repeated ones; OutputError if it failed or wrote none."""
     written = _changed_bytes("precondition", "wrote", output, Operation.WRITE)
     if not written:
         raise OutputError(f"precondition wrote nothing to {target.name}: use more seconds, or check the volume")
@@ -110,68 +102,62 @@ def discard_command(target: ImageTarget, work_directory: str) -> Command:
     """
     _check_whole_blocks(target)
     return _command(
+        "discard",
         target,
-        *_changing("discard", target, work_directory),
+        work_directory,
         f"--size={target.size}",
         "--rw=trim",
-        f"--bs={BLOCK_BYTES if target.size % _OBJECT_BYTES else _OBJECT_BYTES}",
+        f"--bs={_BLOCK_BYTES if target.size % _OBJECT_BYTES else _OBJECT_BYTES}",
         "--iodepth=8",
         "--allow_file_create=0",
     )
 
 
 def parse_discard(output: Output, target: ImageTarget) -> int:
-    """Return the bytes that a discard trimmed: always the size of the image.
-
-    Raises:
-        OutputError: fio failed, its document cannot be read, or the bytes are not the size of the image.
-
-    """
+    """Return the bytes that a discard trimmed: always the size of the image; OutputError if it failed or did less."""
     return _changed_bytes("discard", "trimmed", output, Operation.TRIM, expected=target.size)
 
 
 def _check_whole_blocks(target: DataSet) -> None:
-    if target.size < BLOCK_BYTES or target.size % BLOCK_BYTES:
+    if target.size < _BLOCK_BYTES or target.size % _BLOCK_BYTES:
         raise ValueError(f"the target has {target.size} bytes, which is not a whole number of MiB")
 
 
-def _command(target: DataSet, *arguments: str) -> Command:
-    return Command(argv=("fio", *arguments), environment=cache_environment(target))
+def _command(job: str, target: DataSet, work_directory: str, *arguments: str) -> Command:
+    """Return the command of one job that bypasses the page cache and ends at the first error."""
+    return Command(
+        argv=(
+            "fio",
+            *output_arguments(work_directory),
+            "--eta=never",
+            f"--name={job}",
+            *target_arguments(target),
+            f"--offset={offset_of(target)}",
+            "--thread=1",
+            "--continue_on_error=none",
+            *arguments,
+        ),
+        environment=cache_environment(target),
+    )
 
 
-def _writing(job: str, target: DataSet, seed: int, work_directory: str) -> Iterator[str]:
-    yield from _changing(job, target, work_directory)
+def _writing(seed: int) -> Iterator[str]:
     yield "--refill_buffers=1"
     yield "--end_fsync=1"
     yield from seed_arguments(seed)
 
 
-def _changing(job: str, target: DataSet, work_directory: str) -> Iterator[str]:
-    """Yield the arguments of one job that bypasses the page cache and ends at the first error."""
-    yield from output_arguments(work_directory)
-    yield "--eta=never"
-    yield f"--name={job}"
-    yield from target_arguments(target)
-    yield f"--offset={offset_of(target)}"
-    yield "--thread=1"
-    yield "--continue_on_error=none"
-
-
 def _changed_bytes(job: str, did: str, output: Output, operation: Operation, *, expected: int | None = None) -> int:
     """Return the bytes that a job wrote or trimmed, and refuse a failure or anything incomplete."""
-    direction = _direction(job, output, operation)
+    document = read_output(output)
+    (result,) = jobs_named(document.root, job, count=1)
+    problems = complaints([result], output, document.noise)
+    if problems or output.exit_code:
+        raise OutputError(f"{job} failed with {failure(output, *problems)}")
+    direction = result.child(operation)
     changed = direction.count("io_bytes")
     if incomplete := direction.count("short_ios") + direction.count("drop_ios"):
         raise OutputError(f"{job} {did} {changed} bytes with {incomplete} operations that were short or dropped")
     if expected is not None and changed != expected:
         raise OutputError(f"{job} {did} {changed} of {expected} bytes")
     return changed
-
-
-def _direction(job: str, output: Output, operation: Operation) -> JsonObject:
-    found = read_output(output)
-    (result,) = jobs_named(found.root, job, count=1)
-    problems = complaints([result], output, found.noise)
-    if problems or output.exit_code:
-        raise OutputError(f"{job} failed with {failure(output, *problems)}")
-    return result.child(operation)
