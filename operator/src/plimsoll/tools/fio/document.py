@@ -30,7 +30,7 @@ _MAX_DOCUMENTS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Document:
     """The content of a text.
 
     Attributes:
@@ -55,7 +55,7 @@ class _Part:
     rest: str
 
 
-def read_document(text: str) -> Found:
+def read_document(text: str) -> Document:
     """Return the last complete document of a text with other lines and documents.
 
     fio indents everything inside a document, so a brace at the start of a line begins one. Reading each only up to the
@@ -74,7 +74,7 @@ def read_document(text: str) -> Found:
     if not complete:
         raise OutputError(parts[-1].problem)
     before = excerpt(text[: starts[0]][:NOISE_CHARACTERS])
-    return Found(
+    return Document(
         root=JsonObject(path="", fields=complete[-1].fields or {}),
         noise=(*before, *(line for part in parts for line in excerpt(part.rest))),
         warnings=(

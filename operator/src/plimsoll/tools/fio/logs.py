@@ -9,27 +9,40 @@ from itertools import accumulate, pairwise, product
 
 from plimsoll.api.names import Operation
 from plimsoll.measure.histogram import BIN_COUNT, Histogram, bin_midpoint
-from plimsoll.measure.sample import MAX_GAPS, Cells, Gaps, LatencySlices, OperationSample
+from plimsoll.measure.sample import Cells, Gaps, LatencySlices, OperationSample
 from plimsoll.measure.timeline import Interval, both, joined, length_of, without
-from plimsoll.tools.fio.command import LOG_MILLISECONDS, log_name
+from plimsoll.tools.base import Timing
 from plimsoll.tools.fio.command import LOG_MILLISECONDS as WIDTH
+from plimsoll.tools.fio.command import gap_milliseconds, log_name, slice_seconds
 from plimsoll.tools.fio.document import read_histogram
 from plimsoll.tools.fio.parameters import FioParameters
-from plimsoll.tools.reading import JsonObject
+from plimsoll.tools.reading import JsonObject, longest_gaps
 
-MAX_RATE_DEVIATION = 0.005
-"""Maximum relative error of the lines, which are then scaled to the total."""
-
-MAX_JITTER = WIDTH // 4
-"""Maximum milliseconds between a line and the end of its interval."""
 DIRECTIONS = {Operation.READ: 0, Operation.WRITE: 1, Operation.TRIM: 2}
 """Operation -> its number in a log."""
 
+_MAX_RATE_DEVIATION = 0.005
+"""Maximum relative error of the lines, which are then scaled to the total."""
+_MAX_JITTER = WIDTH // 4
+"""Maximum milliseconds between a line and the end of its interval."""
 _MAX_CELLS = 200_000
 # The helper thread writes a line when it wakes up; an interval that ends this shortly before fio does may have none.
 _LATE = WIDTH // 10
 _MAX_TAIL_RATE = 1.5
-_LINE = re.compile(r"(\d{1,15}), (\d{1,15}), (\d)(?:,.*)?", re.ASCII)
+_RATE_LINE = re.compile(r"(\d{1,15}), (\d{1,15}), (\d)(?:,.*)?", re.ASCII)
+
+_LEAST_GAP_MILLISECONDS = 40
+"""Minimum length of a gap. Freezes count from 100 ms, and a gap is up to two intervals shorter than its freeze."""
+_LATE_MILLISECONDS = 1000
+"""Milliseconds by which fio may end after its last operation."""
+_GAP_LINE = re.compile(r"(\d{1,13}), \d{1,20}, ([012])(?:,.*)?", re.ASCII)
+
+_MAX_SLICE_DEVIATION = 0.01
+"""Maximum relative difference between lines and series, apart from a late beginning."""
+# Parts of a slice. No slice begins before the first completion.
+_MAX_LATE = 0.25
+_MAX_SHORT = 0.05
+_SLICE_LINE = re.compile(r"(\d{1,15}), (\d), \d{1,15}, ((?:\d{1,15}, )*\d{1,15})", re.ASCII)
 
 
 class SeriesError(ValueError):
@@ -53,9 +66,148 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JobCompletions:
+    """The completions of one job.
+
+    Attributes:
+        text: its log.
+        offset: start of the job in milliseconds after the common start of all jobs; never positive.
+        ios: completed operations.
+
+    """
+
+    text: str
+    offset: int
+    ios: Mapping[Operation, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobLog:
+    """One job's log, and the completion latencies of the job's whole measurement."""
+
+    text: str
+    total: Histogram
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Line:
     milliseconds: int
     rate: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogReader:
+    """Adds the content of the logs to samples.
+
+    Attributes:
+        files: name -> text.
+        jobs: the document's jobs, in the order of their logs.
+        milliseconds: length of the time in which all jobs measured.
+        offsets: start of each job in milliseconds after the common start; never positive.
+
+    """
+
+    parameters: FioParameters
+    timing: Timing
+    files: Mapping[str, str]
+    jobs: Sequence[JsonObject]
+    milliseconds: int
+    offsets: Sequence[int]
+
+    def read(self, samples: Sequence[OperationSample]) -> tuple[list[OperationSample], Gaps | None, list[str]]:
+        """Return the samples with series and slices, the gaps, and warnings about what is missing.
+
+        fio does not log syncs.
+
+        Raises:
+            OutputError: a field of the document is missing or malformed.
+
+        """
+        gaps, warnings = self._gaps()
+        idle = stretches_of(gaps) if gaps else []
+        logged = list[OperationSample]()
+        for sample in samples:
+            with_series, more = self._with_series(sample, idle)
+            logged.append(with_series)
+            warnings += more
+        try:
+            if gaps:
+                check_gaps(gaps, logged)
+        except SeriesError as error:
+            return logged, None, [*warnings, _without_gaps(error)]
+        return logged, gaps, warnings
+
+    def _with_series(self, sample: OperationSample, idle: Sequence[Interval]) -> tuple[OperationSample, list[str]]:
+        operation = sample.operation
+        if operation is Operation.SYNC:
+            return sample, []
+        try:
+            cells = self._cells(sample, idle)
+        except SeriesError as error:
+            return sample, [f"no series, and so no latency over time, of {operation} operations: {error}"]
+        try:
+            totals = [read_histogram(job.child(operation).child("clat_ns")) for job in self.jobs]
+            texts = self._logs("clat_hist")
+            slices = slices_of(
+                [JobLog(text=text, total=total) for text, total in zip(texts, totals, strict=True)],
+                operation,
+                slice_seconds(self.timing),
+                milliseconds=self.milliseconds,
+                cells=cells,
+                in_flight=self.parameters.most_in_flight,
+            )
+        except SeriesError as error:
+            reason = f"no latency over time of {operation} operations: {error}"
+            return sample.model_copy(update={"cells": cells}), [reason]
+        return sample.model_copy(update={"cells": cells, "slices": slices}), []
+
+    def _gaps(self) -> tuple[Gaps | None, list[str]]:
+        """Return the gaps, or None and a warning; without one if the output is older than this log."""
+        if any(log_name("lat", job) not in self.files for job in range(1, self.parameters.jobs + 1)):
+            return None, []
+        completions = [
+            JobCompletions(text=text, offset=offset, ios={each: _completed(job, each) for each in DIRECTIONS})
+            for job, text, offset in zip(self.jobs, self._logs("lat"), self.offsets, strict=True)
+        ]
+        try:
+            return gaps_of(completions, self.milliseconds, gap_milliseconds(self.parameters, self.timing)), []
+        except SeriesError as error:
+            return None, [_without_gaps(error)]
+
+    def _cells(self, sample: OperationSample, idle: Sequence[Interval]) -> Cells:
+        if (spread := -min(self.offsets)) > _MAX_JITTER:
+            raise SeriesError(f"the jobs began to measure {spread} ms apart")
+        kind, unit = finest_log(self.parameters.block_size)
+        depth = self.parameters.io_depth
+        done = [_completed(job, sample.operation) for job in self.jobs]
+        totals = [Totals(ios=ios, milliseconds=self.milliseconds, in_flight=depth) for ios in done]
+        size = sample.bytes / sample.ios if sample.ios else 0.0
+        logs = zip(self._logs(kind), totals, strict=True)
+        return cells_of(logs, sample.operation, unit=unit, size=size, idle=idle)
+
+    def _logs(self, kind: str) -> list[str]:
+        names = [log_name(kind, job) for job in range(1, self.parameters.jobs + 1)]
+        for name in names:
+            if name not in self.files:
+                raise SeriesError(f"{name} is missing")
+        return [self.files[name] for name in names]
+
+
+def _completed(job: JsonObject, operation: Operation) -> int:
+    return job.child(operation).child("lat_ns").count("N")
+
+
+def _without_gaps(error: SeriesError) -> str:
+    return f"no gaps between operations: {error}"
+
+
+def _matches(pattern: re.Pattern[str], lines: Iterable[str]) -> Iterator[tuple[int, re.Match[str]]]:
+    """Yield the number and the fields of each line of a log."""
+    for number, line in enumerate(lines, start=1):
+        match = pattern.fullmatch(line)
+        if match is None:
+            raise SeriesError(f"line {number} of the log is damaged")
+        yield number, match
 
 
 def finest_log(block_size: int) -> tuple[str, float]:
@@ -113,6 +265,15 @@ def _cells(lines: Sequence[_Line], unit: float, totals: Totals, idle: Sequence[I
         raise
 
 
+def _lines(log: str, operation: Operation) -> list[_Line]:
+    matches = _matches(_RATE_LINE, (line.strip() for line in log.splitlines()))
+    return [
+        _Line(milliseconds=int(match[1]), rate=int(match[2]))
+        for _, match in matches
+        if int(match[3]) == DIRECTIONS[operation]
+    ]
+
+
 def _spread(lines: Sequence[_Line], unit: float, totals: Totals, idle: Sequence[Interval]) -> list[float] | None:
     """Spread each line evenly over the time since the previous line, without gaps; None if that is impossible."""
     cells = [0.0] * -(-totals.milliseconds // WIDTH)
@@ -120,7 +281,7 @@ def _spread(lines: Sequence[_Line], unit: float, totals: Totals, idle: Sequence[
     for line in lines:
         milliseconds = line.milliseconds - before
         # No thread is early, and only the last line may come after the end.
-        if milliseconds < WIDTH - MAX_JITTER or before >= totals.milliseconds:
+        if milliseconds < WIDTH - _MAX_JITTER or before >= totals.milliseconds:
             return None
         parts = without([Interval(start=before, end=min(line.milliseconds, totals.milliseconds))], idle)
         if not (time := length_of(parts)):
@@ -133,18 +294,7 @@ def _spread(lines: Sequence[_Line], unit: float, totals: Totals, idle: Sequence[
                 cells[cell] += count * inside / time
     # When fio ended, at most the next line was due.
     rest = without([Interval(start=min(before, totals.milliseconds), end=totals.milliseconds)], idle)
-    return cells if lines and length_of(rest) <= WIDTH + MAX_JITTER else None
-
-
-def _lines(log: str, operation: Operation) -> list[_Line]:
-    found = []
-    for number, text in enumerate(log.splitlines(), start=1):
-        match = _LINE.fullmatch(text.strip())
-        if match is None:
-            raise SeriesError(f"line {number} of the log is damaged")
-        if int(match[3]) == DIRECTIONS[operation]:
-            found.append(_Line(milliseconds=int(match[1]), rate=int(match[2])))
-    return found
+    return cells if lines and length_of(rest) <= WIDTH + _MAX_JITTER else None
 
 
 def _counts(lines: Sequence[_Line], unit: float) -> Mapping[int, int]:
@@ -166,7 +316,7 @@ def _counts(lines: Sequence[_Line], unit: float) -> Mapping[int, int]:
 
 def _slot(line: _Line) -> int:
     slot = (line.milliseconds + WIDTH // 2) // WIDTH
-    if abs(line.milliseconds - slot * WIDTH) > MAX_JITTER:
+    if abs(line.milliseconds - slot * WIDTH) > _MAX_JITTER:
         raise SeriesError(f"the line of the log at {line.milliseconds} ms does not lie on an interval of {WIDTH} ms")
     return slot
 
@@ -184,58 +334,28 @@ def _gridded(counts: Mapping[int, int], number: int) -> list[float]:
 def _reconciled(cells: Sequence[float], *, closed: int, totals: Totals, allowed: float) -> list[float]:
     """Add unlogged operations to the last cells, and scale the logged ones so that the sum is the total.
 
-    `closed` is the number of complete cells. The error of the lines may be up to `MAX_DEVIATION`, or `allowed`
+    `closed` is the number of complete cells. The error of the lines may be up to `_MAX_RATE_DEVIATION`, or `allowed`
     operations if that is more.
     """
-    cells = _without_ramp(cells, totals, allowed)
+    if cells:
+        # Those that completed in the ramp but were logged after it.
+        first, *others = cells
+        surplus = math.fsum(cells) - totals.ios - allowed
+        cells = [first - min(max(0.0, surplus), totals.in_flight, first), *others]
     lengths = [min(WIDTH, totals.milliseconds - index * WIDTH) / WIDTH for index in range(closed, len(cells))]
     length = math.fsum(lengths)
     counted = math.fsum(cells)
-    tail = min(max(totals.ios - counted, 0.0), _most(cells, closed, length, totals)) if length else 0.0
+    # The maximum plausible number of unlogged operations in the last cells together.
+    most: float = totals.ios
+    if closed and length:
+        most = max(0.0, _MAX_TAIL_RATE * max(cells) * length - math.fsum(cells[closed:])) + totals.in_flight
+    tail = min(max(totals.ios - counted, 0.0), most) if length else 0.0
     rest = totals.ios - tail
-    if abs(rest - counted) > max(MAX_RATE_DEVIATION * totals.ios, allowed) or (rest > 0 and not counted):
+    if abs(rest - counted) > max(_MAX_RATE_DEVIATION * totals.ios, allowed) or (rest > 0 and not counted):
         raise SeriesError(f"the log accounts for {counted + tail:.0f} of {totals.ios} operations")
     scale = rest / counted if counted else 0.0
     added = [*[0.0] * closed, *(tail * part / length for part in lengths)]
     return [cell * scale + more for cell, more in zip(cells, added, strict=True)]
-
-
-def _without_ramp(cells: Sequence[float], totals: Totals, allowed: float) -> list[float]:
-    if not cells:
-        return []
-    first, *others = cells
-    surplus = math.fsum(cells) - totals.ios - allowed
-    return [first - min(max(0.0, surplus), totals.in_flight, first), *others]
-
-
-def _most(cells: Sequence[float], closed: int, length: float, totals: Totals) -> float:
-    """Return the maximum plausible number of unlogged operations in the last cells together."""
-    if not closed:
-        return totals.ios
-    return max(0.0, _MAX_TAIL_RATE * max(cells) * length - math.fsum(cells[closed:])) + totals.in_flight
-
-
-LEAST_MILLISECONDS = 40
-"""Minimum length of a gap. Freezes count from 100 ms, and a gap is up to two intervals shorter than its freeze."""
-_LATE_MILLISECONDS = 1000
-"""Milliseconds by which fio may end after its last operation."""
-_GAP_LINE = re.compile(r"(\d{1,13}), \d{1,20}, (\d)(?:,.*)?", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobCompletions:
-    """The completions of one job.
-
-    Attributes:
-        text: its log.
-        offset: start of the job in milliseconds after the common start of all jobs; never positive.
-        ios: completed operations.
-
-    """
-
-    text: str
-    offset: int
-    ios: Mapping[Operation, int]
 
 
 def gaps_of(jobs: Iterable[JobCompletions], milliseconds: int, width: int) -> Gaps:
@@ -252,25 +372,27 @@ def gaps_of(jobs: Iterable[JobCompletions], milliseconds: int, width: int) -> Ga
     """
     whole = [Interval(start=0, end=milliseconds)]
     idle = reduce(both, (_idle(job, milliseconds, width) for job in jobs), whole)
-    gaps = (stretch for stretch in idle if stretch.length >= max(LEAST_MILLISECONDS, width))
-    longest = sorted(gaps, key=lambda stretch: (-stretch.length, stretch.start))[:MAX_GAPS]
-    kept = sorted(longest, key=lambda stretch: stretch.start)
-    return Gaps(
-        width_nanoseconds=width * 10**6,
-        starts=tuple(stretch.start for stretch in kept),
-        lengths=tuple(stretch.length for stretch in kept),
-    )
+    least = max(_LEAST_GAP_MILLISECONDS, width)
+    gaps = [(stretch.start, stretch.length) for stretch in idle if stretch.length >= least]
+    return longest_gaps(gaps, width * 10**6)
 
 
 def check_gaps(gaps: Gaps, samples: Sequence[OperationSample]) -> None:
     """Compare the gaps with the series: a log that breaks off between two lines looks like a stall.
 
     Raises:
-        SeriesError: the series has operations in a gap.
+        SeriesError: the series has operations in a gap, beyond what the jitter of its lines explains.
 
     """
     for gap, sample in product(stretches_of(gaps), samples):
-        _check_gap(gap, sample)
+        first = -(-(gap.start + _MAX_JITTER) // WIDTH)
+        last = max(0, (gap.end - _MAX_JITTER) // WIDTH)
+        for second, ios in enumerate(sample.cells.ios[first:last] if sample.cells else (), start=first):
+            if ios >= 1:
+                raise SeriesError(
+                    f"the log has nothing from {gap.start} to {gap.end} ms, but the series has {ios:.0f} "
+                    f"{sample.operation} operations in second {second}"
+                )
 
 
 def stretches_of(gaps: Gaps) -> list[Interval]:
@@ -282,22 +404,14 @@ def stretches_of(gaps: Gaps) -> list[Interval]:
 def _idle(job: JobCompletions, milliseconds: int, width: int) -> list[Interval]:
     """Return the times in which one job completed nothing, relative to the common start."""
     end = milliseconds - job.offset
-    times = _times(job.text)
+    times: dict[int, list[int]] = {number: [] for number in DIRECTIONS.values()}
+    for _, match in _matches(_GAP_LINE, job.text.splitlines()):
+        times[int(match[2])].append(int(match[1]))
     whole = [Interval(start=0, end=end)]
-    idle = reduce(both, (_between(times[each], job.ios[each], end, width) for each in DIRECTIONS), whole)
+    directions = (_between(times[number], job.ios[each], end, width) for each, number in DIRECTIONS.items())
+    idle = reduce(both, directions, whole)
     moved = [Interval(start=part.start + job.offset, end=part.end + job.offset) for part in idle]
     return both(joined(moved), [Interval(start=0, end=milliseconds)])
-
-
-def _times(text: str) -> Mapping[Operation, list[int]]:
-    """Return the times of each direction's lines."""
-    by_number: dict[str, list[int]] = {str(number): [] for number in DIRECTIONS.values()}
-    for number, line in enumerate(text.splitlines(), start=1):
-        match = _GAP_LINE.fullmatch(line)
-        if match is None or match[2] not in by_number:
-            raise SeriesError(f"line {number} of the log is damaged")
-        by_number[match[2]].append(int(match[1]))
-    return {operation: by_number[str(number)] for operation, number in DIRECTIONS.items()}
 
 
 def _between(times: Sequence[int], ios: int, end: int, width: int) -> list[Interval]:
@@ -316,43 +430,6 @@ def _between(times: Sequence[int], ios: int, end: int, width: int) -> list[Inter
     return [Interval(start=start, end=stop) for start, stop in stretches if stop > start]
 
 
-def _check_gap(gap: Interval, sample: OperationSample) -> None:
-    """Refuse operations in a gap, except where the jitter of the series' lines explains them."""
-    if sample.cells is None:
-        return
-    first = -(-(gap.start + MAX_JITTER) // LOG_MILLISECONDS)
-    last = max(0, (gap.end - MAX_JITTER) // LOG_MILLISECONDS)
-    for second, ios in enumerate(sample.cells.ios[first:last], start=first):
-        if ios >= 1:
-            raise SeriesError(
-                f"the log has nothing from {gap.start} to {gap.end} ms, but the series has {ios:.0f} "
-                f"{sample.operation} operations in second {second}"
-            )
-
-
-MAX_SLICE_DEVIATION = 0.01
-"""Maximum relative difference between lines and series, apart from a late beginning."""
-
-# Parts of a slice. No slice begins before the first completion.
-_MAX_LATE = 0.25
-_MAX_SHORT = 0.05
-_SLICE_LINE = re.compile(r"(\d{1,15}), (\d), \d{1,15}, ((?:\d{1,15}, )*\d{1,15})", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobLog:
-    """One job's log, and the completion latencies of the job's whole measurement."""
-
-    text: str
-    total: Histogram
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _SliceLine:
-    milliseconds: int
-    histogram: Histogram
-
-
 def slices_of(
     logs: Sequence[JobLog], operation: Operation, seconds: int, *, milliseconds: int, cells: Cells, in_flight: int
 ) -> LatencySlices:
@@ -367,35 +444,39 @@ def slices_of(
         in_flight: operations that can complete at the same time.
 
     Raises:
-        SeriesError: a log is damaged, or disagrees with the totals or the series.
+        SeriesError: a log is damaged, or its operations completed at notably other times than those of the series.
 
     """
     width = seconds * 1000
     number = int(milliseconds / width + _MAX_SHORT)
     jobs = [_slices(log, operation, width, number) for log in logs]
     merged = [Histogram.merge(parts) for parts in zip(*jobs, strict=True)]
-    _check(merged, cells, seconds, in_flight)
+    shift = _MAX_LATE * seconds + _MAX_JITTER / WIDTH
+    margin = shift * max(cells.ios, default=0.0) + in_flight
+    for count, logged in enumerate(accumulate(histogram.total for histogram in merged), start=1):
+        counted = math.fsum(cells.ios[: count * seconds])
+        if abs(logged - counted) > margin + _MAX_SLICE_DEVIATION * counted:
+            raise SeriesError(
+                f"the log has {logged} operations in the first {count * seconds} s, but the series has {counted:.0f}"
+            )
     return LatencySlices(width_nanoseconds=width * 10**6, histograms=tuple(histogram.encode() for histogram in merged))
 
 
 def _slices(log: JobLog, operation: Operation, width: int, number: int) -> list[Histogram]:
-    lines = _slice_lines(log.text, operation)
-    _check_times(lines, width)
-    if len(lines) > number + 1:
-        raise SeriesError(f"the log has a line at {lines[-1].milliseconds} ms, after the end of the measurement")
-    logged = [line.histogram for line in lines]
-    return [*logged, _rest(log.total, Histogram.merge(logged)), *[Histogram(counts={})] * number][:number]
-
-
-def _slice_lines(log: str, operation: Operation) -> list[_SliceLine]:
-    found = []
-    for number, text in enumerate(log.splitlines(), start=1):
-        match = _SLICE_LINE.fullmatch(text)
-        if match is None:
-            raise SeriesError(f"line {number} of the log is damaged")
+    times, logged = [], []
+    for line, match in _matches(_SLICE_LINE, log.text.splitlines()):
         if int(match[2]) == DIRECTIONS[operation]:
-            found.append(_SliceLine(milliseconds=int(match[1]), histogram=_histogram(match[3], number)))
-    return found
+            times.append(int(match[1]))
+            logged.append(_histogram(match[3], line))
+    for before, after in pairwise(times):
+        if after < before:
+            raise SeriesError(f"the log goes back from {before} ms to {after} ms")
+    for index, milliseconds in enumerate(times, start=1):
+        if milliseconds < index * width:
+            raise SeriesError(f"the log has {index} lines at {milliseconds} ms, but one is for {width} ms")
+    if len(times) > number + 1:
+        raise SeriesError(f"the log has a line at {times[-1]} ms, after the end of the measurement")
+    return [*logged, _rest(log.total, Histogram.merge(logged)), *[Histogram(counts={})] * number][:number]
 
 
 def _histogram(text: str, number: int) -> Histogram:
@@ -409,15 +490,6 @@ def _histogram(text: str, number: int) -> Histogram:
     return histogram
 
 
-def _check_times(lines: Sequence[_SliceLine], width: int) -> None:
-    for before, after in pairwise(lines):
-        if after.milliseconds < before.milliseconds:
-            raise SeriesError(f"the log goes back from {before.milliseconds} ms to {after.milliseconds} ms")
-    for index, line in enumerate(lines, start=1):
-        if line.milliseconds < index * width:
-            raise SeriesError(f"the log has {index} lines at {line.milliseconds} ms, but one is for {width} ms")
-
-
 def _rest(total: Histogram, logged: Histogram) -> Histogram:
     """Return what completed after the last line."""
     for index, count in logged.counts.items():
@@ -426,130 +498,3 @@ def _rest(total: Histogram, logged: Histogram) -> Histogram:
                 f"the log has {count} operations of about {bin_midpoint(index)} ns, but only {completed} completed"
             )
     return Histogram(counts={index: count - logged.counts.get(index, 0) for index, count in total.counts.items()})
-
-
-def _check(slices: Sequence[Histogram], cells: Cells, seconds: int, in_flight: int) -> None:
-    """Refuse slices whose operations completed at notably other times than those of the series."""
-    shift = _MAX_LATE * seconds + MAX_JITTER / LOG_MILLISECONDS
-    margin = shift * max(cells.ios, default=0.0) + in_flight
-    for number, logged in enumerate(accumulate(histogram.total for histogram in slices), start=1):
-        counted = math.fsum(cells.ios[: number * seconds])
-        if abs(logged - counted) > margin + MAX_SLICE_DEVIATION * counted:
-            raise SeriesError(
-                f"the log has {logged} operations in the first {number * seconds} s, but the series has {counted:.0f}"
-            )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Widths:
-    """Intervals of the logs that depend on the run."""
-
-    slice_seconds: int
-    gap_milliseconds: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogReader:
-    """Adds the content of the logs to samples.
-
-    Attributes:
-        files: name -> text.
-        jobs: the document's jobs, in the order of their logs.
-        milliseconds: length of the time in which all jobs measured.
-        offsets: start of each job in milliseconds after the common start; never positive.
-
-    """
-
-    parameters: FioParameters
-    files: Mapping[str, str]
-    jobs: Sequence[JsonObject]
-    milliseconds: int
-    offsets: Sequence[int]
-    widths: Widths
-
-    def read(self, samples: Sequence[OperationSample]) -> tuple[list[OperationSample], Gaps | None, list[str]]:
-        """Return the samples with series and slices, the gaps, and warnings about what is missing.
-
-        fio does not log syncs.
-
-        Raises:
-            OutputError: a field of the document is missing or malformed.
-
-        """
-        gaps, warnings = self._gaps()
-        idle = stretches_of(gaps) if gaps else []
-        logged = list[OperationSample]()
-        for sample in samples:
-            with_series, more = self._with_series(sample, idle)
-            logged.append(with_series)
-            warnings += more
-        try:
-            if gaps:
-                check_gaps(gaps, logged)
-        except SeriesError as error:
-            return logged, None, [*warnings, _without_gaps(error)]
-        return logged, gaps, warnings
-
-    def _with_series(self, sample: OperationSample, idle: Sequence[Interval]) -> tuple[OperationSample, list[str]]:
-        if sample.operation is Operation.SYNC:
-            return sample, []
-        try:
-            cells = self._cells(sample, idle)
-        except SeriesError as error:
-            return sample, [f"no series, and so no latency over time, of {sample.operation} operations: {error}"]
-        try:
-            slices = self._slices(sample.operation, cells)
-        except SeriesError as error:
-            reason = f"no latency over time of {sample.operation} operations: {error}"
-            return sample.model_copy(update={"cells": cells}), [reason]
-        return sample.model_copy(update={"cells": cells, "slices": slices}), []
-
-    def _gaps(self) -> tuple[Gaps | None, list[str]]:
-        """Return the gaps, or None and a warning; without one if the output is older than this log."""
-        if any(log_name("lat", job) not in self.files for job in range(1, self.parameters.jobs + 1)):
-            return None, []
-        try:
-            return gaps_of(self._job_completions(), self.milliseconds, self.widths.gap_milliseconds), []
-        except SeriesError as error:
-            return None, [_without_gaps(error)]
-
-    def _job_completions(self) -> Iterator[JobCompletions]:
-        for job, text, offset in zip(self.jobs, self._logs("lat"), self.offsets, strict=True):
-            ios = {operation: job.child(operation).child("lat_ns").count("N") for operation in DIRECTIONS}
-            yield JobCompletions(text=text, offset=offset, ios=ios)
-
-    def _cells(self, sample: OperationSample, idle: Sequence[Interval]) -> Cells:
-        if (spread := -min(self.offsets)) > LOG_MILLISECONDS // 4:
-            raise SeriesError(f"the jobs began to measure {spread} ms apart")
-        kind, unit = finest_log(self.parameters.block_size)
-        totals = [self._totals(job.child(sample.operation).child("lat_ns").count("N")) for job in self.jobs]
-        size = sample.bytes / sample.ios if sample.ios else 0.0
-        logs = zip(self._logs(kind), totals, strict=True)
-        return cells_of(logs, sample.operation, unit=unit, size=size, idle=idle)
-
-    def _totals(self, ios: int) -> Totals:
-        return Totals(ios=ios, milliseconds=self.milliseconds, in_flight=self.parameters.io_depth)
-
-    def _slices(self, operation: Operation, cells: Cells) -> LatencySlices:
-        totals = [read_histogram(job.child(operation).child("clat_ns")) for job in self.jobs]
-        logs = [JobLog(text=text, total=total) for text, total in zip(self._logs("clat_hist"), totals, strict=True)]
-        return slices_of(
-            logs,
-            operation,
-            self.widths.slice_seconds,
-            milliseconds=self.milliseconds,
-            cells=cells,
-            in_flight=self.parameters.io_depth * self.parameters.jobs,
-        )
-
-    def _logs(self, kind: str) -> list[str]:
-        return [self._log(log_name(kind, job)) for job in range(1, self.parameters.jobs + 1)]
-
-    def _log(self, name: str) -> str:
-        if name not in self.files:
-            raise SeriesError(f"{name} is missing")
-        return self.files[name]
-
-
-def _without_gaps(error: SeriesError) -> str:
-    return f"no gaps between operations: {error}"

@@ -1,4 +1,4 @@
-"""fio's output -> a measurement.
+"""fio's output -> a measurement, and its status lines -> live rates.
 
 The document provides totals, moments and histograms. fio's own minimum, mean and deviation of rates ignore intervals
 without I/O, and its percentiles cannot be merged, so they are never read.
@@ -14,11 +14,12 @@ from plimsoll.api.names import Operation
 from plimsoll.api.status import LiveRate
 from plimsoll.measure.histogram import merge_samples
 from plimsoll.measure.sample import MAX_NAME, LatencySample, Measurement, OperationSample
-from plimsoll.tools.base import Output, OutputError
+from plimsoll.tools.base import Output, OutputError, Timing
 from plimsoll.tools.fio.command import DOCUMENT, JOB, bypasses_cache, work_bytes
-from plimsoll.tools.fio.document import MAX_MILLISECONDS, Found, read_document, read_latency
-from plimsoll.tools.fio.logs import DIRECTIONS, LogReader, Widths
+from plimsoll.tools.fio.document import MAX_MILLISECONDS, Document, read_document, read_latency
+from plimsoll.tools.fio.logs import DIRECTIONS, LogReader
 from plimsoll.tools.fio.parameters import FioParameters
+from plimsoll.tools.fio.rules import SEARCHED_DEPTHS
 from plimsoll.tools.reading import JsonObject, bounded, excerpt, failure
 from plimsoll.tools.target import DataSet
 
@@ -48,21 +49,114 @@ _SYNC = frozenset({"total_ios", "lat_ns"})
 _LATENCY = frozenset({"min", "max", "mean", "stddev", "N", "percentile", "bins"})
 
 
-def unknown_fields(root: JsonObject) -> Iterator[str]:
-    """Yield the path of every field that is not known."""
-    yield from root.unknown(_ROOT)
-    for job in root.children("jobs"):
-        yield from job.unknown(_JOB)
-        for operation in DIRECTIONS:
-            direction = job.child(operation)
-            yield from direction.unknown(_DIRECTION)
-            for kind in ("lat_ns", "clat_ns", "slat_ns"):
-                yield from direction.child(kind).unknown(_LATENCY)
-        yield from job.child(Operation.SYNC).unknown(_SYNC)
-
-
-EXACT_DEPTHS = (1, 2, 4, 8, 16, 32, 64)
+EXACT_DEPTHS = (1, *SEARCHED_DEPTHS)
 """Depths of which fio reports how often they were full."""
+
+_MILLISECOND = 10**6
+_MAX_DIFFERENCE = 1000
+
+_STATUS = re.compile(
+    r"Jobs: \d+ \(f=\d+\)[^\[\]]*: \[(?P<jobs>[^\[\]]*)\]\[[^\[\]]*\]"
+    r"(?:\[(?P<bytes>[^\[\]]*)\]\[(?P<iops>[^\[\]]*) IOPS\])?\[eta [^\[\]]*\] *",
+    re.ASCII,
+)
+_VALUE = re.compile(
+    r"(?P<letter>[rwt])=(?P<number>\d{1,9}(?:\.\d{1,9})?)(?P<prefix>[kKMGTP]?)(?P<binary>i?)(?:B/s)?", re.ASCII
+)
+_RUNNING = frozenset("RrWwMmDd")
+_OVER = frozenset("FfE_X")
+"""States of jobs that measure or have measured. Any other state precedes the measurement: `/` is the ramp."""
+
+_PREFIXES = ("", "k", "M", "G", "T", "P")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Span:
+    """The time in which one job measured, in Unix milliseconds."""
+
+    start: int
+    end: int
+    is_estimated: bool
+
+    @property
+    def milliseconds(self) -> int:
+        return max(0, self.end - self.start)
+
+
+def parse_measurement(parameters: FioParameters, target: DataSet, timing: Timing, output: Output) -> Measurement:
+    """Read the output of a measurement.
+
+    Raises:
+        OutputError: there is no document, or a field is missing, malformed or of an unknown layout.
+
+    """
+    document = read_output(output)
+    jobs = jobs_named(document.root, JOB, count=parameters.jobs)
+    spans = [_span(job, document.root.count("timestamp_ms", at_most=MAX_MILLISECONDS)) for job in jobs]
+    common = _Span(
+        start=max(span.start for span in spans),
+        end=min(span.end for span in spans),
+        is_estimated=any(span.is_estimated for span in spans),
+    )
+    # The requested operations, and any others that completed.
+    requested = {*parameters.pattern.operations, *((Operation.SYNC,) if parameters.fsync_every else ())}
+    operations = [each for each in (*DIRECTIONS, Operation.SYNC) if each in requested or _timed(jobs, each)]
+    samples = [_sample(jobs, operation, parameters) for operation in operations]
+    reader = LogReader(
+        parameters=parameters,
+        timing=timing,
+        files=output.files,
+        jobs=jobs,
+        milliseconds=common.milliseconds,
+        offsets=[span.start - common.start for span in spans],
+    )
+    logged, gaps, log_warnings = reader.read(samples)
+    has_series = any(sample.cells for sample in logged)
+    return Measurement(
+        tool="fio",
+        tool_version=document.root.text("fio version").removeprefix("fio-")[:MAX_NAME],
+        started_at=common.start * _MILLISECOND,
+        start_is_estimated=common.is_estimated,
+        runtime=common.milliseconds * _MILLISECOND if has_series else _effective_runtime(jobs, common),
+        operations=tuple(logged),
+        submitters=parameters.jobs,
+        in_flight=parameters.in_flight,
+        depth_full_share=depth_full_share(jobs, parameters.io_depth),
+        work_bytes=work_bytes(parameters, target),
+        bypasses_cache=bypasses_cache(parameters, target),
+        gaps=gaps,
+        errors=bounded([*complaints(jobs, output, document.noise), *_untimed(jobs)]),
+        warnings=bounded([*_warnings(document, jobs, output), *log_warnings]),
+    )
+
+
+def read_output(output: Output) -> Document:
+    """Return the content of fio's output file; OutputError if there is no complete document in it, or no file."""
+    if DOCUMENT not in output.files:
+        raise OutputError(f"fio left no {DOCUMENT}, {failure(output)}")
+    return read_document(output.files[DOCUMENT])
+
+
+def jobs_named(root: JsonObject, name: str, *, count: int) -> list[JsonObject]:
+    """Return the jobs of that name; OutputError if their number is not `count`."""
+    jobs = [job for job in root.children("jobs") if job.text("jobname") == name]
+    if len(jobs) != count:
+        raise OutputError(f"jobs has {len(jobs)} jobs named {name}, but {count} were started")
+    return jobs
+
+
+def complaints(jobs: Sequence[JsonObject], output: Output, noise: Sequence[str]) -> list[str]:
+    """Return each job's error, and fio's messages if it failed.
+
+    fio can fail without an error in any job, for example if the target is missing.
+    """
+    errors = []
+    for number, job in enumerate(jobs, start=1):
+        if error := job.count("error"):
+            errors.append(f"job {number} of {len(jobs)} failed: {errorcode.get(error, 'unknown')} (error {error})")
+        if "total_err" in job.fields and (count := job.count("total_err")):
+            errors.append(f"job {number} of {len(jobs)} counted {count} errors")
+    return [*errors, *dict.fromkeys([*noise, *excerpt(output.stderr)] if output.exit_code else [])]
 
 
 def depth_full_share(jobs: Sequence[JsonObject], depth: int) -> float | None:
@@ -85,103 +179,25 @@ def depth_full_share(jobs: Sequence[JsonObject], depth: int) -> float | None:
     return min(1.0, math.fsum(filled) / sum(submitted))
 
 
-_MILLISECOND = 10**6
-_MAX_DIFFERENCE = 1000
+def live_rates(operations: Iterable[Operation], printed: str) -> tuple[LiveRate, ...]:
+    """Return the rates in the last status line; empty unless this and the previous line belong to the measurement.
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Span:
-    """The time in which one job measured, in Unix milliseconds."""
-
-    start: int
-    end: int
-    is_estimated: bool
-
-    @property
-    def milliseconds(self) -> int:
-        return max(0, self.end - self.start)
-
-
-def parse_measurement(parameters: FioParameters, target: DataSet, output: Output, widths: Widths) -> Measurement:
-    """Read the output of a measurement whose logs have intervals of those widths.
-
-    Raises:
-        OutputError: there is no document, or a field is missing, malformed or of an unknown layout.
-
+    After a line of the ramp, the rates would include I/O of the ramp.
     """
-    found = read_output(output)
-    jobs = jobs_named(found.root, JOB, count=parameters.jobs)
-    spans = [_span(job, found.root.count("timestamp_ms", at_most=MAX_MILLISECONDS)) for job in jobs]
-    common = _common(spans)
-    samples = [_sample(jobs, operation, parameters) for operation in _operations(parameters, jobs)]
-    reader = LogReader(
-        parameters=parameters,
-        files=output.files,
-        jobs=jobs,
-        milliseconds=common.milliseconds,
-        offsets=[span.start - common.start for span in spans],
-        widths=widths,
+    *ended, _ = re.split(r"[\r\n]+", printed)
+    matches = [match for match in map(_STATUS.fullmatch, ended[-2:]) if match and _is_measuring(match["jobs"])]
+    if len(matches) < 2:  # noqa: PLR2004 - as documented above
+        return ()
+    # A line without rates means no I/O. Operations are named by their first letter.
+    bytes_per_second, iops = (_values(matches[-1][name] or "") for name in ("bytes", "iops"))
+    return tuple(
+        LiveRate(
+            operation=operation,
+            iops=iops.get(operation[0], 0.0),
+            bytes_per_second=round(bytes_per_second.get(operation[0], 0.0)),
+        )
+        for operation in operations
     )
-    logged, gaps, log_warnings = reader.read(samples)
-    has_series = any(sample.cells for sample in logged)
-    return Measurement(
-        tool="fio",
-        tool_version=found.root.text("fio version").removeprefix("fio-")[:MAX_NAME],
-        started_at=common.start * _MILLISECOND,
-        start_is_estimated=common.is_estimated,
-        runtime=common.milliseconds * _MILLISECOND if has_series else _effective_runtime(jobs, common),
-        operations=tuple(logged),
-        submitters=parameters.jobs,
-        in_flight=parameters.in_flight,
-        depth_full_share=depth_full_share(jobs, parameters.io_depth),
-        work_bytes=work_bytes(parameters, target),
-        bypasses_cache=bypasses_cache(parameters, target),
-        gaps=gaps,
-        errors=bounded([*complaints(jobs, output, found.noise), *_untimed(jobs)]),
-        warnings=bounded([*_warnings(found, jobs, output), *log_warnings]),
-    )
-
-
-def read_output(output: Output) -> Found:
-    """Return the content of fio's output file.
-
-    Raises:
-        OutputError: there is no file, or no complete document in it.
-
-    """
-    if DOCUMENT not in output.files:
-        raise OutputError(f"fio left no {DOCUMENT}, {failure(output)}")
-    return read_document(output.files[DOCUMENT])
-
-
-def jobs_named(root: JsonObject, name: str, *, count: int) -> list[JsonObject]:
-    """Return the jobs of that name.
-
-    Raises:
-        OutputError: their number is not `count`.
-
-    """
-    jobs = [job for job in root.children("jobs") if job.text("jobname") == name]
-    if len(jobs) != count:
-        raise OutputError(f"jobs has {len(jobs)} jobs named {name}, but {count} were started")
-    return jobs
-
-
-def complaints(jobs: Sequence[JsonObject], output: Output, noise: Sequence[str]) -> list[str]:
-    """Return each job's error, and fio's messages if it failed.
-
-    fio can fail without an error in any job, for example if the target is missing.
-    """
-    messages = [*noise, *excerpt(output.stderr)] if output.exit_code else []
-    return [*_job_errors(jobs), *dict.fromkeys(messages)]
-
-
-def _job_errors(jobs: Sequence[JsonObject]) -> Iterator[str]:
-    for number, job in enumerate(jobs, start=1):
-        if error := job.count("error"):
-            yield f"job {number} of {len(jobs)} failed: {errorcode.get(error, 'unknown')} (error {error})"
-        if "total_err" in job.fields and (errors := job.count("total_err")):
-            yield f"job {number} of {len(jobs)} counted {errors} errors"
 
 
 def _untimed(jobs: Sequence[JsonObject]) -> Iterator[str]:
@@ -192,30 +208,12 @@ def _untimed(jobs: Sequence[JsonObject]) -> Iterator[str]:
             yield f"none of {issued} {operation} operations was timed: fio ended before its ramp did"
 
 
-def _incomplete(jobs: Sequence[JsonObject]) -> Iterator[str]:
-    """Yield operations that failed, or were in flight at the end."""
-    for operation in DIRECTIONS:
-        issued, timed = _issued(jobs, operation), _timed(jobs, operation)
-        if timed < issued:
-            yield f"{issued - timed} of {issued} {operation} operations did not complete"
-
-
 def _issued(jobs: Sequence[JsonObject], operation: Operation) -> int:
     return sum(job.child(operation).count("total_ios") for job in jobs)
 
 
 def _timed(jobs: Sequence[JsonObject], operation: Operation) -> int:
     return sum(job.child(operation).child("lat_ns").count("N") for job in jobs)
-
-
-def _lost(job: JsonObject, operation: Operation, depth: int) -> int:
-    """Return the operations of a job that are certainly lost; `_untimed` reports a job that timed none.
-
-    Up to `depth` issued operations may still be in flight at the end. Those in flight at the end of the ramp are timed
-    but not issued, so they can hide as many more.
-    """
-    issued, timed = _issued([job], operation), _timed([job], operation)
-    return max(0, issued - timed - depth) if timed else 0
 
 
 def _span(job: JsonObject, printed_at: int) -> _Span:
@@ -244,14 +242,6 @@ def _runtime(job: JsonObject) -> int:
     return longest or whole
 
 
-def _common(spans: Sequence[_Span]) -> _Span:
-    return _Span(
-        start=max(span.start for span in spans),
-        end=min(span.end for span in spans),
-        is_estimated=any(span.is_estimated for span in spans),
-    )
-
-
 def _effective_runtime(jobs: Sequence[JsonObject], common: _Span) -> int:
     """Return the nanoseconds by which the I/O of all jobs is divided if there is no series.
 
@@ -264,12 +254,6 @@ def _effective_runtime(jobs: Sequence[JsonObject], common: _Span) -> int:
     if not rate or not common.milliseconds:
         return common.milliseconds * _MILLISECOND
     return round(sum(ios for ios, runtime in done if runtime) / rate * _MILLISECOND)
-
-
-def _operations(parameters: FioParameters, jobs: Sequence[JsonObject]) -> Iterator[Operation]:
-    """Yield the requested operations, and any others that completed."""
-    requested = {*parameters.pattern.operations, *((Operation.SYNC,) if parameters.fsync_every else ())}
-    return (each for each in (*DIRECTIONS, Operation.SYNC) if each in requested or _timed(jobs, each))
 
 
 def _sample(jobs: Sequence[JsonObject], operation: Operation, parameters: FioParameters) -> OperationSample:
@@ -285,13 +269,16 @@ def _sample(jobs: Sequence[JsonObject], operation: Operation, parameters: FioPar
     latency = _merged([read_latency(direction.child("lat_ns")) for direction in directions])
     if operation is Operation.SYNC:
         return OperationSample(operation=operation, ios=latency.count, bytes=0, latency=latency)
+    # Up to the depth, issued operations may still be in flight at the end. Those in flight at the end of the ramp are
+    # timed but not issued, so they can hide as many more. `_untimed` reports a job that timed none.
+    done = ((_issued([job], operation), _timed([job], operation)) for job in jobs)
     return OperationSample(
         operation=operation,
         ios=latency.count,
         bytes=min(sum(direction.count("io_bytes") for direction in directions), latency.count * parameters.block_size),
         short_ios=sum(direction.count("short_ios") for direction in directions),
         dropped_ios=sum(direction.count("drop_ios") for direction in directions),
-        lost_ios=sum(_lost(job, operation, parameters.io_depth) for job in jobs),
+        lost_ios=sum(max(0, issued - timed - parameters.io_depth) for issued, timed in done if timed),
         latency=latency,
         submission_nanoseconds=None if parameters.is_synchronous else _submission(directions),
     )
@@ -327,53 +314,32 @@ def _merged(samples: Sequence[LatencySample]) -> LatencySample:
     )
 
 
-def _warnings(found: Found, jobs: Sequence[JsonObject], output: Output) -> Iterator[str]:
-    yield from found.warnings
-    for job in found.root.children("jobs"):
+def _warnings(document: Document, jobs: Sequence[JsonObject], output: Output) -> Iterator[str]:
+    yield from document.warnings
+    for job in document.root.children("jobs"):
         if (name := job.text("jobname")) != JOB:
             yield f"{job.path} is named {name} and was ignored"
-    for path in unknown_fields(found.root):
+    for path in _unknown_fields(document.root):
         yield f"{path} is an unknown field and was ignored"
-    yield from _incomplete(jobs)
+    for operation in DIRECTIONS:
+        # They failed, or were in flight at the end.
+        issued, timed = _issued(jobs, operation), _timed(jobs, operation)
+        if timed < issued:
+            yield f"{issued - timed} of {issued} {operation} operations did not complete"
     if not output.exit_code:
-        yield from (*found.noise, *excerpt(output.stderr))
+        yield from (*document.noise, *excerpt(output.stderr))
 
 
-_STATUS = re.compile(
-    r"Jobs: \d+ \(f=\d+\)[^\[\]]*: \[(?P<jobs>[^\[\]]*)\]\[[^\[\]]*\]"
-    r"(?:\[(?P<bytes>[^\[\]]*)\]\[(?P<iops>[^\[\]]*) IOPS\])?\[eta [^\[\]]*\] *",
-    re.ASCII,
-)
-_VALUE = re.compile(
-    r"(?P<letter>[rwt])=(?P<number>\d{1,9}(?:\.\d{1,9})?)(?P<prefix>[kKMGTP]?)(?P<binary>i?)(?:B/s)?", re.ASCII
-)
-_RUNNING = frozenset("RrWwMmDd")
-_OVER = frozenset("FfE_X")
-"""States of jobs that measure or have measured. Any other state precedes the measurement: `/` is the ramp."""
-
-_LETTERS = {Operation.READ: "r", Operation.WRITE: "w", Operation.TRIM: "t"}
-_PREFIXES = ("", "k", "M", "G", "T", "P")
-
-
-def live_rates(operations: Iterable[Operation], printed: str) -> tuple[LiveRate, ...]:
-    """Return the rates in the last status line; empty unless this and the previous line belong to the measurement.
-
-    After a line of the ramp, the rates would include I/O of the ramp.
-    """
-    *ended, _ = re.split(r"[\r\n]+", printed)
-    matches = [match for match in map(_STATUS.fullmatch, ended[-2:]) if match and _is_measuring(match["jobs"])]
-    if len(matches) < 2:  # noqa: PLR2004 - as documented above
-        return ()
-    # A line without rates means no I/O.
-    bytes_per_second, iops = (_values(matches[-1][name] or "") for name in ("bytes", "iops"))
-    return tuple(
-        LiveRate(
-            operation=operation,
-            iops=iops.get(_LETTERS[operation], 0.0),
-            bytes_per_second=round(bytes_per_second.get(_LETTERS[operation], 0.0)),
-        )
-        for operation in operations
-    )
+def _unknown_fields(root: JsonObject) -> Iterator[str]:
+    yield from root.unknown(_ROOT)
+    for job in root.children("jobs"):
+        yield from job.unknown(_JOB)
+        for operation in DIRECTIONS:
+            direction = job.child(operation)
+            yield from direction.unknown(_DIRECTION)
+            for kind in ("lat_ns", "clat_ns", "slat_ns"):
+                yield from direction.child(kind).unknown(_LATENCY)
+        yield from job.child(Operation.SYNC).unknown(_SYNC)
 
 
 def _is_measuring(jobs: str) -> bool:
@@ -384,10 +350,9 @@ def _is_measuring(jobs: str) -> bool:
 
 def _values(text: str) -> dict[str, float]:
     """Return letter -> value for a list such as `r=96.1MiB/s,w=39.1MiB/s` or `r=24.6k,w=9997`."""
-    found = (_VALUE.fullmatch(value) for value in text.split(","))
-    return {match["letter"]: _value(match) for match in found if match}
-
-
-def _value(match: re.Match[str]) -> float:
-    power = _PREFIXES.index(match["prefix"].replace("K", "k"))
-    return float(match["number"]) * float((1024 if match["binary"] else 1000) ** power)
+    values = {}
+    for value in text.split(","):
+        if match := _VALUE.fullmatch(value):
+            power = _PREFIXES.index(match["prefix"].replace("K", "k"))
+            values[match["letter"]] = float(match["number"]) * float((1024 if match["binary"] else 1000) ** power)
+    return values

@@ -8,8 +8,7 @@ from plimsoll.api.status import LiveRate
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import Command, Output, StepContext, StepKind, Tool
-from plimsoll.tools.fio.command import data_set, gap_milliseconds, measure_command, slice_seconds, trace_command
-from plimsoll.tools.fio.logs import Widths
+from plimsoll.tools.fio.command import data_set, measure_command, trace_command
 from plimsoll.tools.fio.output import live_rates, parse_measurement
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.target import TargetKind
@@ -46,9 +45,7 @@ class Fio(Tool[FioParameters]):
 
     def parse(self, parameters: FioParameters, context: StepContext, output: Output) -> Measurement:
         """Read the output of the measuring step."""
-        timing = context.timing
-        widths = Widths(slice_seconds=slice_seconds(timing), gap_milliseconds=gap_milliseconds(parameters, timing))
-        return parse_measurement(parameters, data_set(context), output, widths)
+        return parse_measurement(parameters, data_set(context), context.timing, output)
 
 
 FIO = Fio()
