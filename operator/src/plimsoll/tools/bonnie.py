@@ -15,7 +15,7 @@ from plimsoll.api.quantity import BlockSize, Size, format_quantity, parse_quanti
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import LatencySample, Measurement, OperationSample
 from plimsoll.tools.base import Command, Output, OutputError, StepContext, StepKind, Tool, ToolParameters
-from plimsoll.tools.reading import SECOND, bounded, complete_lines, excerpt, failure, printable
+from plimsoll.tools.reading import SECOND, bounded, excerpt, failure, printable, whole_lines
 from plimsoll.tools.target import IS_BLOCK, NO_VOLUME, TargetKind, VolumeKind, VolumeTarget
 
 MEBIBYTE = 2**20
@@ -335,15 +335,10 @@ BONNIE = Bonnie()
 
 
 def read_report(output: Output) -> BonnieReport:
-    """Read the output of a run.
-
-    Raises:
-        OutputError: it failed, its format is another, or a column is missing or malformed.
-
-    """
+    """Read the output of a run; OutputError if it failed, or a column is missing or malformed."""
     if output.exit_code:
         raise OutputError(f"bonnie++ failed with {failure(output)}")
-    lines = complete_lines(output.stdout)
+    lines = whole_lines(output.stdout)
     results = [line for line in lines if _LINE.fullmatch(line)]
     if len(results) != 1:
         raise OutputError(f"the output has {len(results)} lines of results instead of one")

@@ -26,7 +26,7 @@ from plimsoll.tools.base import (
     kernel_volume,
     needs_kernel_volume,
 )
-from plimsoll.tools.reading import MAX_COUNT, SECOND, bounded, complete_lines, failure, longest_gaps, printable
+from plimsoll.tools.reading import MAX_COUNT, SECOND, bounded, failure, longest_gaps, printable, whole_lines
 from plimsoll.tools.target import TargetKind, VolumeTarget
 
 _NOT_WRITTEN = "applies only to Write and Copy, because Read writes nothing; remove it, or Read from operation"
@@ -94,13 +94,10 @@ class DdParameters(ToolParameters):
 
     def label(self) -> str:
         """Return a short description: `dd write 1Mi x1000 buffered fdatasync`."""
-        parts = (
-            (f"dd {self.operation.lower()} {format_quantity(self.block_size)}", True),
-            (f"x{self.count}", self.count is not None),
-            ("buffered", not self.direct),
-            ("fdatasync", self.fdatasync),
-        )
-        return " ".join(part for part, is_shown in parts if is_shown)
+        count = "" if self.count is None else f" x{self.count}"
+        buffered = "" if self.direct else " buffered"
+        synced = " fdatasync" if self.fdatasync else ""
+        return f"dd {self.operation.lower()} {format_quantity(self.block_size)}{count}{buffered}{synced}"
 
 
 _COUNT = r"\d{1,18}"
@@ -273,13 +270,7 @@ def _output(parameters: DdParameters, volume: VolumeTarget) -> Iterator[str]:
 
 
 def _read_report(block_size: int, output: Output) -> _Report:
-    """Read the output of a dd with that block size.
-
-    Raises:
-        OutputError: it copied nothing, or a line is missing or contradicts the others.
-
-    """
-    lines = complete_lines(output.stderr)
+    lines = whole_lines(output.stderr)
     matches = [(kind, match) for line in lines for kind, pattern in _KINDS if (match := pattern.fullmatch(line))]
     remarks = [printable(line) for line in lines if not any(pattern.fullmatch(line) for _, pattern in _KINDS)]
     problem = failure(replace(output, stderr="\n".join(remarks)))

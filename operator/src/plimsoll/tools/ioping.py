@@ -79,12 +79,9 @@ class IopingParameters(ToolParameters):
 
     def label(self) -> str:
         """Return a short description: `ioping read 4Ki every 10 ms buffered`."""
-        parts = (
-            (f"ioping {self.operation.lower()} {format_quantity(self.size)}", True),
-            (f"every {self.interval_milliseconds} ms", self.interval_milliseconds > 0),
-            ("buffered", not self.direct),
-        )
-        return " ".join(part for part, is_shown in parts if is_shown)
+        interval = f" every {self.interval_milliseconds} ms" if self.interval_milliseconds else ""
+        buffered = "" if self.direct else " buffered"
+        return f"ioping {self.operation.lower()} {format_quantity(self.size)}{interval}{buffered}"
 
 
 MAX_REQUESTS = 900_000
@@ -237,12 +234,6 @@ IOPING = Ioping()
 
 
 def _read_report(output: Output) -> _Report:
-    """Read the output of an ioping.
-
-    Raises:
-        OutputError: a request failed, ioping was killed, or lines are missing or contradict each other.
-
-    """
     *lines, last = output.stdout.split("\n")
     total = _TOTAL.fullmatch(lines[-1]) if lines else None
     if last or total is None or output.exit_code:

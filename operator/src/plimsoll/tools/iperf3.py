@@ -295,12 +295,6 @@ def _client(parameters: Iperf3Parameters, context: StepContext, port: int, addre
 
 
 def _read_report(parameters: Iperf3Parameters, output: Output) -> _Report:
-    """Read the output of one client.
-
-    Raises:
-        OutputError: there is no complete document, or a field is missing, malformed, or contradicts others.
-
-    """
     root = _read_document(output)
     start = root.child("start")
     version = start.text("version")
@@ -442,12 +436,7 @@ def _thread_percent(version: str, streams: int, cpu: JsonObject) -> float:
 
 
 def _place(report: _Report, output: Output) -> tuple[list[Mark], bool]:
-    """Return the bytes moved until moments in Unix nanoseconds, and whether these are uncertain.
-
-    Raises:
-        OutputError: the clock was set meanwhile.
-
-    """
+    """Return the bytes moved until moments in Unix nanoseconds, and whether these are uncertain."""
     earliest = max(output.launched_at, report.connected * SECOND)
     latest = output.finished_at - report.omitted - report.intervals[-1].end
     if latest < earliest - _CLOCK_STEP:

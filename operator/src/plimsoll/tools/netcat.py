@@ -11,17 +11,7 @@ from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement, PeerRate
 from plimsoll.tools.base import Command, Output, OutputError, StepContext, StepKind, Tool, ToolParameters, together
 from plimsoll.tools.cast import SERVING_PORTS, Cast, Pairing, RosterMember, paired, round_count, serving_port
-from plimsoll.tools.reading import (
-    SECOND,
-    Mark,
-    bounded,
-    byte_sample,
-    closest,
-    complete_lines,
-    excerpt,
-    failure,
-    printable,
-)
+from plimsoll.tools.reading import SECOND, Mark, bounded, byte_sample, closest, excerpt, failure, printable, whole_lines
 from plimsoll.tools.target import PeerTarget, TargetKind
 
 
@@ -48,7 +38,7 @@ class NetcatParameters(ToolParameters):
 
 _LINE = re.compile(r"(?P<moment>\d{1,19}) (?P<bytes>\d{1,18})", re.ASCII)
 _LARGEST_GAP = 5 * SECOND
-_CONNECT_SECONDS = 5
+_CONNECT_SECONDS = "5"
 
 
 class Netcat(Tool[NetcatParameters]):
@@ -81,11 +71,19 @@ class Netcat(Tool[NetcatParameters]):
 
         """
         peers = context.target_of(PeerTarget).addresses
+        seconds = context.timing.ramp_seconds + context.timing.runtime_seconds
+        commands = []
         for number, address in peers.items():
             if _is_version_6(address):
                 raise ValueError(f"netcat 1.10 does not know IPv6, but client {number} has {address}; use iperf3")
-        serves = context.step is StepKind.SERVE
-        return together((_server if serves else _client)(context, *peer) for peer in peers.items())
+            if context.step is StepKind.SERVE:
+                argv = ("nc.traditional", "-n", "-l", "-p", str(serving_port(context.client, number)))
+                commands.append(Command(argv=argv, stdin="/dev/zero", accepts_only=address))
+            else:
+                port = str(serving_port(number, context.client))
+                argv = ("nc.traditional", "-n", "-w", _CONNECT_SECONDS, address, port)
+                commands.append(Command(argv=argv, metered_seconds=seconds))
+        return together(commands)
 
     def is_serving(self, parameters: NetcatParameters, printed: str) -> bool:  # noqa: ARG002 - the tool's signature
         """Whether a server listens, and only to its client."""
@@ -135,21 +133,9 @@ def _is_version_6(address: str) -> bool:
         return False
 
 
-def _server(context: StepContext, client: int, address: str) -> Command:
-    port = str(serving_port(context.client, client))
-    return Command(argv=("nc.traditional", "-n", "-l", "-p", port), stdin="/dev/zero", accepts_only=address)
-
-
-def _client(context: StepContext, server: int, address: str) -> Command:
-    port = str(serving_port(server, context.client))
-    seconds = context.timing.ramp_seconds + context.timing.runtime_seconds
-    argv = ("nc.traditional", "-n", "-w", str(_CONNECT_SECONDS), address, port)
-    return Command(argv=argv, metered_seconds=seconds)
-
-
 def _marks(text: str) -> list[Mark]:
     marks = []
-    for line in complete_lines(text):
+    for line in whole_lines(text):
         match = _LINE.fullmatch(line)
         if match is None:
             raise OutputError(f"unknown line: {printable(line)}")

@@ -14,7 +14,7 @@ from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import LatencySample, Measurement, OperationSample, OsdRate
 from plimsoll.tools.base import Command, Output, OutputError, StepContext, Tool, ToolParameters
 from plimsoll.tools.cast import ACTOR, Executor
-from plimsoll.tools.reading import SECOND, JsonObject, bounded, complete_lines, excerpt, failure, printable
+from plimsoll.tools.reading import SECOND, JsonObject, bounded, excerpt, failure, printable, whole_lines
 from plimsoll.tools.target import OsdsTarget, TargetKind
 
 _SMALL_BLOCK_BYTES = 2**20
@@ -189,7 +189,7 @@ def _osds(text: str) -> tuple[dict[int, JsonObject], list[str]]:
     """Return number of the OSD -> its document, and warnings about all other lines."""
     osds: dict[int, JsonObject] = {}
     unknown = []
-    for line in complete_lines(text):
+    for line in whole_lines(text):
         match = _LINE.fullmatch(line)
         if match is None:
             unknown.append(f"unknown line: {printable(line)}")

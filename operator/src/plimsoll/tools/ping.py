@@ -16,7 +16,7 @@ from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Cells, Measurement, OperationSample, PeerRate
 from plimsoll.tools.base import Command, Output, OutputError, StepContext, StepKind, Tool, ToolParameters, together
 from plimsoll.tools.cast import Cast, Pairing, RosterMember, paired, round_count
-from plimsoll.tools.reading import SECOND, bounded, complete_lines, excerpt, failure, printable
+from plimsoll.tools.reading import SECOND, bounded, excerpt, failure, printable, whole_lines
 from plimsoll.tools.target import PeerTarget, TargetKind
 
 _LEAST_TIMED_BYTES = 16
@@ -197,16 +197,10 @@ PING = Ping()
 
 
 def _read_report(output: Output) -> _Report:
-    """Read the output of one ping.
-
-    Raises:
-        OutputError: it failed, got no reply, or a line is missing or contradicts others.
-
-    """
     answers: list[re.Match[str]] = []
     counts: re.Match[str] | None = None
     unknown: list[str] = []
-    for line in complete_lines(output.stdout):
+    for line in whole_lines(output.stdout):
         if match := _REPLY.fullmatch(line):
             answers.append(match)
         elif match := _COUNTS.fullmatch(line):

@@ -17,16 +17,7 @@ from plimsoll.api.status import LiveRate
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Cells, LatencySample, Measurement, OperationSample
 from plimsoll.tools.base import Command, Depth, Output, OutputError, StepContext, StepKind, Timing, Tool, ToolParameters
-from plimsoll.tools.reading import (
-    MAX_COUNT,
-    SECOND,
-    bounded,
-    complete_lines,
-    excerpt,
-    failure,
-    nanoseconds_of,
-    printable,
-)
+from plimsoll.tools.reading import MAX_COUNT, SECOND, bounded, excerpt, failure, nanoseconds_of, printable, whole_lines
 from plimsoll.tools.target import PoolTarget, TargetKind
 
 _MAX_OBJECT_BYTES = 64 * 2**20
@@ -332,12 +323,6 @@ def _measure(seconds: int, parameters: RadosBenchParameters) -> Iterator[str]:
 
 
 def _read_report(output: Output, *, reads: bool) -> _Report:
-    """Read the output of a measurement.
-
-    Raises:
-        OutputError: it failed before it began, or a line or number is missing or malformed.
-
-    """
     rows, totals, warnings = _parse_lines(output.stdout)
     if _TIME not in totals and output.exit_code:
         raise OutputError(f"rados bench failed with {failure(output)}")
@@ -370,7 +355,7 @@ def _read_report(output: Output, *, reads: bool) -> _Report:
 def _parse_lines(text: str) -> tuple[list[_Row], _Totals, list[str]]:
     """Return the lines of seconds, the totals, and warnings about unknown lines and fields."""
     rows, totals, unknown = [], _Totals(), []
-    for line in complete_lines(text):
+    for line in whole_lines(text):
         if row := _ROW.fullmatch(line):
             rows.append(
                 _Row(

@@ -13,16 +13,7 @@ from plimsoll.api.quantity import format_quantity
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Cells, LatencySample, Measurement, OperationSample
 from plimsoll.tools.base import BlockBytes, Command, Depth, Output, OutputError, StepContext, Tool, ToolParameters
-from plimsoll.tools.reading import (
-    MAX_COUNT,
-    SECOND,
-    bounded,
-    complete_lines,
-    excerpt,
-    failure,
-    nanoseconds_of,
-    printable,
-)
+from plimsoll.tools.reading import MAX_COUNT, SECOND, bounded, excerpt, failure, nanoseconds_of, printable, whole_lines
 from plimsoll.tools.target import NO_VOLUME, ImageTarget, TargetKind
 
 
@@ -216,17 +207,11 @@ RBD_BENCH = RbdBench()
 
 
 def _read_report(parameters: RbdBenchParameters, output: Output) -> _Report:
-    """Read the output of a measurement.
-
-    Raises:
-        OutputError: it failed, did nothing, or a line is missing or contradicts the others.
-
-    """
     header: re.Match[str] | None = None
     total: re.Match[str] | None = None
     done: dict[int, int] = {}
     unknown: list[str] = []
-    for line in complete_lines(output.stdout):
+    for line in whole_lines(output.stdout):
         if row := _ROW.fullmatch(line):
             second, count = int(row["second"]), int(row["done"])
             if done and (second <= max(done) or count < max(done.values())):

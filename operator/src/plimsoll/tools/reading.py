@@ -118,25 +118,15 @@ def failure(output: Output, *remarks: str) -> str:
 
 
 def nanoseconds_of(stamp: str) -> int:
-    """Return the Unix nanoseconds of a time as Ceph prints it, `2026-11-21T17:04:36.017824+0000`.
-
-    Raises:
-        OutputError: it is not such a time.
-
-    """
+    """Return the Unix nanoseconds of a time as Ceph prints it, `2026-11-21T17:04:36.017824+0000`."""
     try:
         return (datetime.fromisoformat(stamp) - _EPOCH) // _MICROSECOND * 1000
     except (ValueError, OverflowError, TypeError) as error:
         raise OutputError(f"{printable(stamp)} is not a time") from error
 
 
-def complete_lines(text: str) -> list[str]:
-    """Return the lines of a text that are not empty, without trailing spaces.
-
-    Raises:
-        OutputError: the last line has no end.
-
-    """
+def whole_lines(text: str) -> list[str]:
+    """Return the lines of a text that are not empty, without trailing spaces; OutputError if the last has no end."""
     if text and not text.endswith("\n"):
         raise OutputError(f"the output breaks off in the line: {printable(text.splitlines()[-1])}")
     return [line.rstrip() for line in text.splitlines() if line.strip()]

@@ -64,12 +64,7 @@ def measure_command(parameters: FioParameters, context: StepContext) -> Command:
 
 
 def trace_command(parameters: FioParameters, context: StepContext) -> Command:
-    """Return the command of the step that writes the arrivals.
-
-    Raises:
-        ValueError: as that of `measure_command`.
-
-    """
+    """Return the command of the step that writes the arrivals; ValueError as that of `measure_command`."""
     target = data_set(context)
     trace = Trace(
         seed=context.seed,

@@ -266,7 +266,16 @@ def _sample(jobs: Sequence[JsonObject], operation: Operation, parameters: FioPar
     directions = [job.child(operation) for job in jobs]
     for job in jobs:
         _check_bytes(job, operation, parameters.block_size)
-    latency = _merged([read_latency(direction.child("lat_ns")) for direction in directions])
+    merged = merge_samples([read_latency(direction.child("lat_ns")) for direction in directions])
+    latency = LatencySample(
+        kind=merged.kind,
+        count=merged.count,
+        mean_nanoseconds=merged.mean_nanoseconds or 0.0,
+        standard_deviation_nanoseconds=merged.standard_deviation_nanoseconds or 0.0,
+        min_nanoseconds=merged.min_nanoseconds or 0,
+        max_nanoseconds=merged.max_nanoseconds or 0,
+        histogram=merged.histogram,
+    )
     if operation is Operation.SYNC:
         return OperationSample(operation=operation, ios=latency.count, bytes=0, latency=latency)
     # Up to the depth, issued operations may still be in flight at the end. Those in flight at the end of the ramp are
@@ -299,19 +308,6 @@ def _submission(directions: Sequence[JsonObject]) -> float | None:
     timed = [read_latency(direction.child("slat_ns")) for direction in directions]
     count = sum(latency.count for latency in timed)
     return math.fsum(latency.mean_nanoseconds * latency.count for latency in timed) / count if count else None
-
-
-def _merged(samples: Sequence[LatencySample]) -> LatencySample:
-    latency = merge_samples(samples)
-    return LatencySample(
-        kind=latency.kind,
-        count=latency.count,
-        mean_nanoseconds=latency.mean_nanoseconds or 0.0,
-        standard_deviation_nanoseconds=latency.standard_deviation_nanoseconds or 0.0,
-        min_nanoseconds=latency.min_nanoseconds or 0,
-        max_nanoseconds=latency.max_nanoseconds or 0,
-        histogram=latency.histogram,
-    )
 
 
 def _warnings(document: Document, jobs: Sequence[JsonObject], output: Output) -> Iterator[str]:

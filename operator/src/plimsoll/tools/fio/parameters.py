@@ -7,7 +7,7 @@ from hashlib import shake_128
 from itertools import count
 from math import log
 from struct import unpack
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, ValidationInfo, field_validator
 
@@ -276,11 +276,23 @@ class FioParameters(ToolParameters):
 
     @field_validator("arrivals")
     @classmethod
-    def _check_rate_is_limited(cls, value: Arrivals | None, info: ValidationInfo) -> Arrivals | None:
+    def _check_can_replay_arrivals(cls, value: Arrivals | None, info: ValidationInfo) -> Arrivals | None:
+        pattern, engine, rate = (info.data.get(name) for name in ("pattern", "engine", "rate_iops"))
         if value is not None and info.data.get("rate_iops", 1) is None:
             raise ValueError(fio_rules.NO_ARRIVALS)
-        if value is Arrivals.POISSON:
-            _check_open_loop(info.data)
+        if value is not Arrivals.POISSON:
+            return value
+        # Fields that are not valid are missing.
+        if pattern is not None and Operation.TRIM in pattern.operations:
+            raise ValueError(fio_rules.NO_ARRIVALS_OF_TRIMS)
+        if info.data.get("fsync_every"):
+            raise ValueError(fio_rules.NO_ARRIVALS_OF_SYNCS)
+        if engine is not None and engine.is_synchronous:
+            raise ValueError(fio_rules.NO_SYNCHRONOUS_ARRIVALS)
+        if info.data.get("jobs", 1) > 1:
+            raise ValueError(fio_rules.NO_ARRIVALS_OF_JOBS)
+        if rate is not None and rate > fio_rules.MAX_OFFERED:
+            raise ValueError(fio_rules.TOO_MANY_ARRIVALS)
         return value
 
     @field_validator("direct_io")
@@ -438,21 +450,6 @@ class FioParameters(ToolParameters):
             ("of the next client", self.reads_next_client),
         )
         return " ".join(part for part, is_shown in parts if is_shown)
-
-
-def _check_open_loop(fields: Mapping[str, Any]) -> None:
-    """Check that fio can replay random arrivals with these fields, as far as they are valid."""
-    pattern, engine, rate = fields.get("pattern"), fields.get("engine"), fields.get("rate_iops")
-    if pattern is not None and Operation.TRIM in pattern.operations:
-        raise ValueError(fio_rules.NO_ARRIVALS_OF_TRIMS)
-    if fields.get("fsync_every"):
-        raise ValueError(fio_rules.NO_ARRIVALS_OF_SYNCS)
-    if engine is not None and engine.is_synchronous:
-        raise ValueError(fio_rules.NO_SYNCHRONOUS_ARRIVALS)
-    if fields.get("jobs", 1) > 1:
-        raise ValueError(fio_rules.NO_ARRIVALS_OF_JOBS)
-    if rate is not None and rate > fio_rules.MAX_OFFERED:
-        raise ValueError(fio_rules.TOO_MANY_ARRIVALS)
 
 
 def _least_rate(jobs: int, shares: Mapping[Operation, int]) -> int:

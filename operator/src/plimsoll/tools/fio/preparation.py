@@ -94,12 +94,7 @@ def parse_precondition(output: Output, target: DataSet) -> int:
 
 
 def discard_command(target: ImageTarget, work_directory: str) -> Command:
-    """Return the command that trims the whole image once.
-
-    Raises:
-        ValueError: the image is empty, or not a whole number of MiB.
-
-    """
+    """Return the command that trims the whole image once; ValueError if it is no whole number of MiB."""
     _check_whole_blocks(target)
     return _command(
         "discard",

@@ -263,12 +263,7 @@ def is_ready(pod: Mapping[str, Any]) -> bool:
 
 
 def started_pods(output: Output) -> list[StartedPod]:
-    """Read PODS_FILE, which is missing if no pod was ready.
-
-    Raises:
-        OutputError: the file is malformed.
-
-    """
+    """Read PODS_FILE, which is missing if no pod was ready; OutputError if it is malformed."""
     pods = []
     for document in _documents_of(output, PODS_FILE) if PODS_FILE in output.files else []:
         name = document.text("name")
@@ -375,7 +370,13 @@ def _timed(kind: _Kind, parameters: KubeBurnerParameters, summary: JsonObject, d
     if document.text("uuid") != summary.text("uuid"):
         raise OutputError(f"{document.path}.uuid is not that of {_SUMMARY}")
     if kind is _CLAIM:
-        _check_size(document, parameters.volume_size)
+        text = document.text("size")
+        try:
+            size = parse_quantity(text)
+        except ValueError as error:
+            raise OutputError(f"{document.path}.size {error}: {text}") from error
+        if size != parameters.volume_size:
+            raise OutputError(f"{document.path}.size is {text} instead of {format_quantity(parameters.volume_size)}")
     iteration = document.count("jobIteration")
     if iteration >= parameters.objects:
         raise OutputError(f"{document.path}.jobIteration is {iteration}, but there are only {parameters.objects}")
@@ -385,16 +386,6 @@ def _timed(kind: _Kind, parameters: KubeBurnerParameters, summary: JsonObject, d
         created=nanoseconds_of(document.text("timestamp")),
         latency=document.count(kind.latency, at_most=_MAX_MILLISECONDS) * _MILLISECOND,
     )
-
-
-def _check_size(document: JsonObject, wanted: int) -> None:
-    text = document.text("size")
-    try:
-        size = parse_quantity(text)
-    except ValueError as error:
-        raise OutputError(f"{document.path}.size {error}: {text}") from error
-    if size != wanted:
-        raise OutputError(f"{document.path}.size is {text} instead of {format_quantity(wanted)}")
 
 
 def _timings(
@@ -426,12 +417,7 @@ def _timings(
 def _missed(
     parameters: KubeBurnerParameters, timed: Sequence[_Timed], pods: Sequence[StartedPod], limit: int
 ) -> Iterator[_Timed]:
-    """Yield the pods in time that kube-burner has not timed.
-
-    Raises:
-        OutputError: one of them was not requested, or started before it was created.
-
-    """
+    """Yield the pods in time that kube-burner has not timed."""
     seen = {(pod.name, pod.created) for pod in timed}
     for pod in pods:
         if (pod.name, pod.created) in seen or pod.started > limit:
