@@ -76,6 +76,7 @@ class Netcat(Tool[NetcatParameters]):
         for number, address in peers.items():
             if _is_version_6(address):
                 raise ValueError(f"netcat 1.10 does not know IPv6, but client {number} has {address}; use iperf3")
+            argv: tuple[str, ...]
             if context.step is StepKind.SERVE:
                 argv = ("nc.traditional", "-n", "-l", "-p", str(serving_port(context.client, number)))
                 commands.append(Command(argv=argv, stdin="/dev/zero", accepts_only=address))

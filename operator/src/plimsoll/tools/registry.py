@@ -20,8 +20,19 @@ from plimsoll.tools.ping import PING
 from plimsoll.tools.rados_bench import RADOS_BENCH
 from plimsoll.tools.rbd_bench import RBD_BENCH
 
-_STORAGE: tuple[AnyTool, ...] = (FIO, RADOS_BENCH, RBD_BENCH, OSD_BENCH, DD, IOPING, BONNIE)
-_ALL: tuple[AnyTool, ...] = (*_STORAGE, IPERF3, NETCAT, PING, KUBE_BURNER)
+_ALL: tuple[AnyTool, ...] = (
+    FIO,
+    RADOS_BENCH,
+    RBD_BENCH,
+    OSD_BENCH,
+    DD,
+    IOPING,
+    BONNIE,
+    IPERF3,
+    NETCAT,
+    PING,
+    KUBE_BURNER,
+)
 
 TOOLS: Mapping[str, AnyTool] = {tool.key: tool for tool in _ALL}
 """Key of a tool -> the tool."""
