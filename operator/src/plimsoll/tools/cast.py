@@ -1,4 +1,4 @@
-"""Who takes part in a trial: which clients load, which serve them, and in which rounds. All others are idle."""
+"""Who takes part in a trial: which clients load, which serve them, in which rounds and on which ports."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
