@@ -144,6 +144,12 @@ def test_nobody_there_is_an_error() -> None:
         golden("nobody").parse()
 
 
+def test_replies_that_all_arrived_before_are_no_replies() -> None:
+    doubled = re.sub(r"(icmp_seq=\d+ [^\n]+ ms)\n", r"\1 (DUP!)\n", golden("good").output.stdout)
+    with pytest.raises(OutputError, match="requests got 0 replies"):
+        golden("good").parse(doubled)
+
+
 def test_a_killed_ping_is_an_error() -> None:
     with pytest.raises(OutputError, match="no number of packets, exit code -9"):
         golden("killed").parse()

@@ -210,9 +210,9 @@ def _read_report(output: Output) -> _Report:
     if counts is None:
         raise OutputError(f"ping printed no number of packets, {failure(output, *unknown)}")
     sent = int(counts["sent"])
-    if not answers or output.exit_code:
-        raise OutputError(f"{counts['sent']} requests got {len(answers)} replies, {failure(output, *unknown)}")
     first = [match for match in answers if not match["again"]]
+    if not first or output.exit_code:
+        raise OutputError(f"{counts['sent']} requests got {len(first)} replies, {failure(output, *unknown)}")
     if len(first) != int(counts["received"]):
         raise OutputError(f"{counts['received']} replies were received, but {len(first)} were printed")
     replies = _replies(first)
