@@ -117,6 +117,11 @@ class ActiveRound(Model):
     current: _Name | None = None
     current_uid: _Text | None = None
 
+    @property
+    def is_measured(self) -> bool:
+        """Whether all runs ended."""
+        return self.children.done >= self.children.total
+
 
 class EndedRound(Model):
     """A former round.

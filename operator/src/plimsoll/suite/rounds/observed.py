@@ -16,9 +16,10 @@ from plimsoll.api.status import SuiteCondition
 from plimsoll.api.suite import BenchmarkSuite, Schedule, decode_suite
 from plimsoll.api.suite_status import (
     MAX_OUTCOMES,
-    Cause,
+    ActiveRound,
     ComparisonOutcome,
     ComparisonVerdict,
+    EndedRound,
     HypothesisOutcome,
     HypothesisResult,
     RoundVerdict,
@@ -49,14 +50,14 @@ class Outcomes(Generic[T]):
     left_out: int = 0
 
 
-def worst_comparisons(found: Iterable[ComparisonOutcome]) -> Outcomes[ComparisonOutcome]:
+def worst_comparisons(outcomes: Iterable[ComparisonOutcome]) -> Outcomes[ComparisonOutcome]:
     """Return the outcomes by verdict, and of each verdict those with the largest loss first."""
-    return _cut(sorted(found, key=lambda one: (_COMPARISONS.index(one.verdict), one.estimate or 0.0)))
+    return _cut(sorted(outcomes, key=lambda outcome: (_COMPARISONS.index(outcome.verdict), outcome.estimate or 0.0)))
 
 
-def worst_hypotheses(found: Iterable[HypothesisResult]) -> Outcomes[HypothesisResult]:
+def worst_hypotheses(results: Iterable[HypothesisResult]) -> Outcomes[HypothesisResult]:
     """Return the results by verdict, otherwise in their order."""
-    return _cut(sorted(found, key=lambda one: _HYPOTHESES.index(one.verdict)))
+    return _cut(sorted(results, key=lambda result: _HYPOTHESES.index(result.verdict)))
 
 
 def _cut(ordered: list[T]) -> Outcomes[T]:
@@ -65,68 +66,6 @@ def _cut(ordered: list[T]) -> Outcomes[T]:
 
 JUDGED = frozenset({RoundVerdict.NO_REGRESSION, RoundVerdict.REGRESSED, RoundVerdict.INCONCLUSIVE})
 """Verdicts of rounds whose results were evaluated."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ActiveRound:
-    """The round that is being measured.
-
-    Attributes:
-        minute: identity of the round: minutes since the epoch at its start, or more if another round had that minute.
-        done: number of turns that are over, because their run finished or was deleted.
-        total: number of turns.
-        current: name of the run of the next turn, created or not; empty after the last one.
-        uid: of that run once it has been seen; empty before.
-
-    """
-
-    minute: int
-    seed: int
-    cause: Cause
-    started: datetime
-    done: int = 0
-    total: int
-    current: str = ""
-    uid: str = ""
-
-    @property
-    def is_measured(self) -> bool:
-        """Whether all turns are over."""
-        return self.done >= self.total
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndedRound:
-    """A former round.
-
-    Attributes:
-        complete: whether all of its runs have numbers, and were evaluated; no other round can be accepted.
-        accepted: whether later rounds may be compared with it.
-        pinned: whether it is kept to test for slow drift.
-        former: whether it was a part of the baseline until another one replaced it, which is not established yet.
-        digest: of what it measured.
-        environment: versions that it was measured with, by name.
-        counts: number of comparisons by verdict.
-
-    """
-
-    minute: int
-    cause: Cause
-    started: datetime
-    ended: datetime
-    verdict: RoundVerdict
-    digest: str
-    complete: bool = False
-    accepted: bool = False
-    pinned: bool = False
-    former: bool = False
-    environment: Mapping[str, str] = field(default_factory=dict)
-    counts: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def is_acceptable(self) -> bool:
-        """Whether a user may accept it."""
-        return self.complete and self.verdict in JUDGED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,8 +144,6 @@ MAX_TRIALS = 10_000
 On one machine there is no such limit.
 """
 
-_ANY_SEED = 0
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Specification:
@@ -234,15 +171,20 @@ def read_specification(document: JsonValue) -> Specification:
     """Return the specification of a suite as stored, after planning every variant. It plans for tens of ms."""
     try:
         suite = decode_suite(document)
-        plans = variant_plans(suite, seed=_ANY_SEED)
+        plans = variant_plans(suite, seed=0)
     except SpecError as error:
         return Specification(suite=None, problem=str(error))
     if problem := size_problem(suite.spec.repeat, plans.values()):
         return Specification(suite=None, problem=str(Problem(field="spec", remedy=problem)))
-    times = times_of(suite.spec.schedule) if suite.spec.schedule else None
-    digest, questions = suite_digest(suite.spec), questions_digest(suite.spec)
-    measures = {one.name: measured_digest(variant_spec(suite.spec.run, one)) for one in suite.spec.variants}
-    return Specification(suite=suite, times=times, digest=digest, questions=questions, measures=measures)
+    return Specification(
+        suite=suite,
+        times=times_of(suite.spec.schedule) if suite.spec.schedule else None,
+        digest=suite_digest(suite.spec),
+        questions=questions_digest(suite.spec),
+        measures={
+            variant.name: measured_digest(variant_spec(suite.spec.run, variant)) for variant in suite.spec.variants
+        },
+    )
 
 
 def size_problem(repeat: int, plans: Iterable[Plan]) -> str:
@@ -443,28 +385,24 @@ class Memory:
 
     def after(self, outcome: Outcome) -> "Memory":
         """Return the memory after the outcome of a request; the next look needs it at once."""
+        memory = self
         match outcome:
             case Found(run=run):
                 refusal = None if self.refusal and self.refusal.name == run.name else self.refusal
                 found = {**self.found, run.name: run}
-                return replace(self, found=found, absent=self.absent - {run.name}, refusal=refusal)
+                memory = replace(self, found=found, absent=self.absent - {run.name}, refusal=refusal)
             case Absent(name=name):
                 refusal = None if self.refusal and self.refusal.name == name else self.refusal
-                return replace(self, absent=self.absent | {name}, refusal=refusal)
+                memory = replace(self, absent=self.absent | {name}, refusal=refusal)
             case Deleted(uid=uid):
-                return replace(self, deleting=self.deleting | {uid})
-            case Unanswered():
-                return self
-        return self._with_answer(outcome)
-
-    def _with_answer(self, outcome: RunRefusal | Checked | Judgement) -> "Memory":
-        match outcome:
+                memory = replace(self, deleting=self.deleting | {uid})
             case RunRefusal():
-                return replace(self, refusal=outcome)
+                memory = replace(self, refusal=outcome)
             case Checked():
-                return replace(self, checked=outcome)
+                memory = replace(self, checked=outcome)
             case Judgement():
-                return replace(self, judgement=outcome)
+                memory = replace(self, judgement=outcome)
+        return memory
 
     def woken(self, listed: Iterable[OwnedRun]) -> "Memory":
         """Return the memory after a pause, in which runs may have changed."""
@@ -492,14 +430,14 @@ class Observed:
     @cached_property
     def runs(self) -> tuple[OwnedRun, ...]:
         """The runs that the suite owns. What the API server returned by name is newer than a list."""
-        known = {run.name: run for run in self.listed} | dict(self.memory.found)
+        runs = {run.name: run for run in self.listed} | dict(self.memory.found)
         return tuple(
             replace(run, is_deleting=True) if run.uid in self.memory.deleting else run
-            for name, run in known.items()
+            for name, run in runs.items()
             if name not in self.memory.absent
         )
 
     @property
     def unfinished(self) -> tuple[OwnedRun, ...]:
-        """Return the runs that may load the storage."""
+        """The runs that may load the storage."""
         return tuple(run for run in self.runs if not run.is_finished)

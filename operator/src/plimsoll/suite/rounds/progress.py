@@ -7,16 +7,13 @@ from datetime import datetime, timedelta
 from plimsoll.api.reasons.reason import Severity
 from plimsoll.api.status import format_time
 from plimsoll.api.suite import BenchmarkSuite
-from plimsoll.api.suite_status import Cause, RoundVerdict
+from plimsoll.api.suite_status import ActiveRound, Cause, EndedRound, RoundChildren, RoundVerdict
 from plimsoll.suite.children import child_name, turns_of
 from plimsoll.suite.rounds.actions import Emit, Judge, RoundRuns, RunVersion
 from plimsoll.suite.rounds.baseline import REQUEST_ROUND, accepted, cause_due, text_of, version_of
 from plimsoll.suite.rounds.observed import (
-    ActiveRound,
-    EndedRound,
     Judgement,
     Observed,
-    OwnedRun,
     State,
     Times,
     worst_comparisons,
@@ -26,6 +23,17 @@ from plimsoll.suite.rounds.turns import Member, advanced, kept, lost_runs, membe
 
 _LARGEST_CORRECTION = timedelta(days=1)
 """A clock that is set back by less does not repeat a round. After more, the later time was an error."""
+
+_MAX_ENVIRONMENT = 16
+_MAX_VERSION = 256
+"""Entries of the environment of a round, and their length."""
+
+_BECAUSE = {
+    Cause.CHANGE: "what the suite measures has changed",
+    Cause.REQUESTED: f"annotation {REQUEST_ROUND} requests it",
+    Cause.SCHEDULED: "its time has come",
+    Cause.CEPH_VERSION: "the version of Ceph has changed",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,21 +95,11 @@ def _missed(time: datetime, deadline: int) -> Emit:
     return Emit(severity=Severity.WARNING, reason="ScheduleMissed", message=message)
 
 
-_SECONDS_PER_MINUTE = 60
-
-_BECAUSE = {
-    Cause.CHANGE: "what the suite measures has changed",
-    Cause.REQUESTED: f"annotation {REQUEST_ROUND} requests it",
-    Cause.SCHEDULED: "its time has come",
-    Cause.CEPH_VERSION: "the version of Ceph has changed",
-}
-
-
 def next_minute(seen: Observed, state: State) -> int:
     """Return the minute of a round that starts now: later than that of every known round, whatever the clock does."""
-    known = [one.minute for one in state.ended] + [run.minute for run in seen.runs if not run.is_ahead]
-    known += [state.active.minute] if state.active else []
-    return max(int(seen.now.timestamp()) // _SECONDS_PER_MINUTE, *(minute + 1 for minute in known), 0)
+    minutes = [ended.minute for ended in state.ended] + [run.minute for run in seen.runs if not run.is_ahead]
+    minutes += [state.active.minute] if state.active else []
+    return max(int(seen.now.timestamp()) // 60, *(minute + 1 for minute in minutes), 0)
 
 
 def opened(
@@ -110,8 +108,14 @@ def opened(
     """Return the state with a new round, which answers everything that is due, and the event about it."""
     minute = next_minute(seen, state)
     turns = turns_of(suite.spec, minute)
-    total, first = len(turns), child_name(suite, turns[0], minute, seen.suite.uid)
-    active = ActiveRound(minute=minute, seed=minute, cause=cause, started=seen.now, total=total, current=first)
+    active = ActiveRound(
+        minute=minute,
+        seed=minute,
+        cause=cause,
+        start_time=format_time(seen.now),
+        children=RoundChildren(done=0, total=len(turns)),
+        current=child_name(suite, turns[0], minute, seen.suite.uid),
+    )
     is_requested = text_of(seen, REQUEST_ROUND) not in {"", state.requested}
     state = replace(
         answered(seen, state, due),
@@ -121,65 +125,62 @@ def opened(
         requested_minute=minute if is_requested else state.requested_minute,
         ceph_version=version_of(seen) or state.ceph_version,
     )
-    message = f"round {minute} of {total} run{'s' * (total > 1)} started, because {_BECAUSE[cause]}"
+    message = f"round {minute} of {len(turns)} run{'s' * (len(turns) > 1)} started, because {_BECAUSE[cause]}"
     return state, Emit(severity=Severity.NORMAL, reason="RoundStarted", message=message)
-
-
-_HARMLESS = frozenset({RoundVerdict.NO_REGRESSION, RoundVerdict.SUPERSEDED})
 
 
 def runs_by_variant(members: Sequence[Member]) -> Mapping[str, tuple[RunVersion, ...]]:
     """Return the runs with numbers, by the name of every variant."""
-    found: dict[str, tuple[RunVersion, ...]] = {member.turn.variant: () for member in members}
+    runs: dict[str, tuple[RunVersion, ...]] = {member.turn.variant: () for member in members}
     for member in members:
         if member.run is not None and member.run.is_finished and member.run.succeeded:
-            found[member.turn.variant] += (_version(member.run),)
-    return found
+            runs[member.turn.variant] += (RunVersion(name=member.run.name, uid=member.run.uid),)
+    return runs
 
 
 def judgement_request(seen: Observed, state: State, active: ActiveRound, members: Sequence[Member]) -> Judge:
     """Return the request to evaluate the active round."""
     return Judge(
         round=RoundRuns(minute=active.minute, digest=state.digest, runs=runs_by_variant(members)),
-        baseline=tuple(_data(seen, one, members) for one in reversed(state.ended) if one.accepted),
-        pinned=tuple(one.minute for one in reversed(state.ended) if one.pinned),
+        baseline=tuple(_runs_of_earlier(seen, ended, members) for ended in reversed(state.ended) if ended.accepted),
+        pinned=tuple(ended.minute for ended in reversed(state.ended) if ended.pinned),
         questions=seen.suite.specification.questions,
     )
 
 
-def _data(seen: Observed, earlier: EndedRound, members: Sequence[Member]) -> RoundRuns:
-    """Return the data of an earlier round. Users may make runs that are none of its turns; these do not count."""
+def _runs_of_earlier(seen: Observed, earlier: EndedRound, members: Sequence[Member]) -> RoundRuns:
+    """Return the data of an earlier round. Users may create runs that are none of its turns; these do not count."""
     runs: dict[str, tuple[RunVersion, ...]] = {member.turn.variant: () for member in members}
     suite, uid = seen.suite.specification.suite, seen.suite.uid
     turns = {child_name(suite, member.turn, earlier.minute, uid) for member in members} if suite else set()
-    for run in sorted(seen.runs, key=lambda one: one.name):
+    for run in sorted(seen.runs, key=lambda run: run.name):
         if run.name in turns and run.is_finished and run.succeeded:
-            runs[run.variant] = (*runs[run.variant], _version(run))
+            runs[run.variant] += (RunVersion(name=run.name, uid=run.uid),)
     return RoundRuns(minute=earlier.minute, digest=earlier.digest, runs=runs)
-
-
-def _version(run: OwnedRun) -> RunVersion:
-    return RunVersion(name=run.name, uid=run.uid)
 
 
 def ended(seen: Observed, state: State, active: ActiveRound, members: Sequence[Member]) -> tuple[State, Emit] | None:
     """Return the state after a measured round, and the event; None while the round has to be evaluated.
 
     Without any numbers there is nothing to evaluate. A judgement counts if it is of the data that the round has now.
+    Runs without numbers cannot hide a regression, nor prove that there is none. A round that has all of its runs is
+    accepted if it did not regress.
     """
-    runs = runs_by_variant(members)
+    runs, total = runs_by_variant(members), active.children.total
     if not any(runs.values()):
-        return _closed(seen, state, active, RoundVerdict.FAILED, f"none of its {active.total} runs has numbers")
+        return _closed(seen, state, active, RoundVerdict.FAILED, f"none of its {total} runs has numbers")
     judged = seen.memory.judgement
     if judged is None or judged.request != judgement_request(seen, state, active, members):
         return None
-    missing = active.total - sum(map(len, runs.values()))
-    verdict = _verdict(judged.verdict, runs, missing)
     comparisons, hypotheses = worst_comparisons(judged.comparisons), worst_hypotheses(judged.hypotheses)
     state = replace(state, comparisons=comparisons, hypotheses=hypotheses)
-    message = f"{missing} of its {active.total} runs have no numbers; {judged.message}" if missing else judged.message
-    state, event = _closed(seen, state, active, verdict, message, judged)
-    return (state, event) if missing else (_completed(state, judged), event)
+    verdict, missing = judged.verdict, total - sum(map(len, runs.values()))
+    if not missing:
+        return _closed(seen, state, active, verdict, judged.message, judged, is_complete=True)
+    if verdict is not RoundVerdict.REGRESSED:
+        verdict = RoundVerdict.INCONCLUSIVE if all(runs.values()) else RoundVerdict.FAILED
+    message = f"{missing} of its {total} runs have no numbers; {judged.message}"
+    return _closed(seen, state, active, verdict, message, judged)
 
 
 def superseded(seen: Observed, state: State, active: ActiveRound) -> tuple[State, Emit]:
@@ -188,25 +189,11 @@ def superseded(seen: Observed, state: State, active: ActiveRound) -> tuple[State
     Nothing counts as measured then: also a change back to what the round measured starts another one. Its current run
     may load the storage, unless it could not be created because another one has its name.
     """
-    message = f"what the suite measures changed after {active.done} of {active.total} runs"
+    message = f"what the suite measures changed after {active.children.done} of {active.children.total} runs"
     state, event = _closed(seen, state, active, RoundVerdict.SUPERSEDED, message)
     refusal = seen.memory.refusal
-    is_taken = refusal is not None and refusal.name == active.current and refusal.is_taken and not active.uid
-    return replace(state, abandoned="" if is_taken else active.current, digest=""), event
-
-
-def _verdict(judged: RoundVerdict, runs: Mapping[str, tuple[RunVersion, ...]], missing: int) -> RoundVerdict:
-    """Return the verdict of a round. Runs without numbers cannot hide a regression, nor prove that there is none."""
-    if judged is RoundVerdict.REGRESSED or not missing:
-        return judged
-    return RoundVerdict.INCONCLUSIVE if all(runs.values()) else RoundVerdict.FAILED
-
-
-def _completed(state: State, judged: Judgement) -> State:
-    """Return the state whose last round has all of its runs. It is accepted if it did not regress."""
-    last, *earlier = state.ended
-    is_accepted = judged.is_acceptable and judged.verdict is not RoundVerdict.REGRESSED
-    return replace(state, ended=(replace(last, complete=True, accepted=is_accepted), *earlier))
+    is_taken = refusal is not None and refusal.name == active.current and refusal.is_taken and not active.current_uid
+    return replace(state, abandoned="" if is_taken else active.current or "", digest=""), event
 
 
 def _closed(
@@ -216,19 +203,28 @@ def _closed(
     verdict: RoundVerdict,
     message: str,
     judged: Judgement | None = None,
+    *,
+    is_complete: bool = False,
 ) -> tuple[State, Emit]:
+    environment = judged.environment if judged else {}
     record = EndedRound(
         minute=active.minute,
         cause=active.cause,
-        started=active.started,
-        ended=seen.now,
+        start_time=active.start_time,
+        completion_time=format_time(seen.now),
         verdict=verdict,
+        complete=is_complete,
+        accepted=is_complete and judged is not None and judged.is_acceptable and verdict is not RoundVerdict.REGRESSED,
         digest=state.digest,
-        environment=judged.environment if judged else {},
-        counts=judged.counts if judged else {},
+        environment={name: environment[name][:_MAX_VERSION] for name in sorted(environment)[:_MAX_ENVIRONMENT]},
+        comparisons=dict(judged.counts) if judged else {},
     )
-    severity = Severity.NORMAL if verdict in _HARMLESS else Severity.WARNING
-    event = Emit(severity=severity, reason=f"Round{verdict}", message=f"round {active.minute}: {message}")
+    is_harmless = verdict in {RoundVerdict.NO_REGRESSION, RoundVerdict.SUPERSEDED}
+    event = Emit(
+        severity=Severity.NORMAL if is_harmless else Severity.WARNING,
+        reason=f"Round{verdict}",
+        message=f"round {active.minute}: {message}",
+    )
     return replace(state, active=None, ended=(record, *state.ended)), event
 
 
@@ -257,7 +253,10 @@ def progress_of(seen: Observed) -> Progress:
         return Progress(state=state)
     state, ending = _after_active_round(seen, suite, state)
     state, acceptance = accepted(seen, without_abandoned(seen, state))
-    state = _with_version(seen, suite, kept(seen, state, suite.spec.keep))
+    state = kept(seen, state, suite.spec.keep)
+    # With the trigger, the version is that of the last round: another one is a cause for a round.
+    if not (state.ceph_version and suite.spec.triggers.ceph_version):
+        state = replace(state, ceph_version=version_of(seen) or state.ceph_version)
     timing = timing_of(seen, state)
     events, state = (*ending, *acceptance, *timing.events), timing.state
     cause = None if state.active else cause_due(seen, suite, state, timing.due)
@@ -299,10 +298,3 @@ def _after_active_round(seen: Observed, suite: BenchmarkSuite, state: State) -> 
     state = replace(state, active=active)
     end = ended(seen, state, active, members) if active.is_measured else None
     return (state, ()) if end is None else (end[0], (end[1],))
-
-
-def _with_version(seen: Observed, suite: BenchmarkSuite, state: State) -> State:
-    """Return the state with the version of Ceph, unless another version than the last one is due to start a round."""
-    if state.ceph_version and suite.spec.triggers.ceph_version:
-        return state
-    return replace(state, ceph_version=version_of(seen) or state.ceph_version)

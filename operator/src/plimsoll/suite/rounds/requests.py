@@ -5,8 +5,9 @@ from datetime import datetime, timedelta
 from plimsoll.api.names import SuiteConditionType
 from plimsoll.api.reasons.suites import SuiteReason
 from plimsoll.api.suite import BenchmarkSuite
+from plimsoll.api.suite_status import ActiveRound
 from plimsoll.suite.rounds.actions import CreateRun, DeleteRun, DryRun, GetRun, Request
-from plimsoll.suite.rounds.observed import ActiveRound, Checked, Observed, RunRefusal, State
+from plimsoll.suite.rounds.observed import Checked, Observed, RunRefusal, State
 from plimsoll.suite.rounds.progress import (
     Progress,
     is_checked,
@@ -47,7 +48,7 @@ def request_of(seen: Observed, progress: Progress) -> Request | None:
         return DeleteRun(name=run.name, uid=run.uid)
     if suite is None:
         return None
-    if state.abandoned and all(one.name != state.abandoned for one in seen.runs):
+    if state.abandoned and all(run.name != state.abandoned for run in seen.runs):
         return GetRun(name=state.abandoned)
     if state.active is not None:
         return _of_round(seen, suite, state, state.active) if measures_digest(seen, state) else None
@@ -74,16 +75,17 @@ def refusal_of(seen: Observed, request: Request | None) -> RunRefusal | None:
 def refused_check(seen: Observed) -> Checked | None:
     """Return the dry run that refused a variant of the suite as it is now; None if none did."""
     checked = seen.memory.checked
-    is_current = checked is not None and checked.digest == seen.suite.specification.digest
-    return checked if checked is not None and is_current and checked.variant else None
+    if checked is None or checked.digest != seen.suite.specification.digest or not checked.variant:
+        return None
+    return checked
 
 
 def _of_round(seen: Observed, suite: BenchmarkSuite, state: State, active: ActiveRound) -> Request | None:
     members = members_of(seen, suite, active)
     unconfirmed = unconfirmed_name(seen, active, members)
     if unconfirmed:
-        member = next(one for one in members if one.name == unconfirmed)
-        uid = active.uid if unconfirmed == active.current else ""
+        member = next(member for member in members if member.name == unconfirmed)
+        uid = (active.current_uid or "") if unconfirmed == active.current else ""
         return GetRun(name=unconfirmed, uid=uid, measures=seen.suite.specification.measures[member.turn.variant])
     if active.is_measured:
         return judgement_request(seen, state, active, members)
@@ -95,11 +97,10 @@ def _of_round(seen: Observed, suite: BenchmarkSuite, state: State, active: Activ
 
 def _check(seen: Observed, suite: BenchmarkSuite, progress: Progress) -> DryRun | None:
     """Return the dry run before a round that is due."""
-    if progress.waiting is None or suite.spec.suspend or is_checked(seen, progress.state):
+    state = progress.state
+    if progress.waiting is None or suite.spec.suspend or is_checked(seen, state) or is_loaded(seen, state):
         return None
-    if is_loaded(seen, progress.state):
-        return None
-    runs = variant_objects(seen.suite, suite, next_minute(seen, progress.state))
+    runs = variant_objects(seen.suite, suite, next_minute(seen, state))
     return DryRun(digest=seen.suite.specification.digest, runs=runs)
 
 
@@ -122,7 +123,7 @@ def blocking_run(seen: Observed, progress: Progress) -> str:
     if active is None:
         name = next((run.name for run in seen.unfinished), state.abandoned)
         return name if progress.waiting is not None else ""
-    if active.is_measured or active.uid:
+    if active.is_measured or active.current_uid:
         return ""
     return next((run.name for run in seen.unfinished if run.name != active.current), "")
 

@@ -5,14 +5,20 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from plimsoll.api import suite_status
 from plimsoll.api.names import ConditionStatus, SuiteConditionType
 from plimsoll.api.reasons.suites import SUITE_TABLE, SuiteReason
 from plimsoll.api.status import SuiteCondition, format_time, set_condition
-from plimsoll.api.suite_status import BenchmarkSuiteStatus, Cause, RoundChildren, RoundVerdict, SuiteDisplay
+from plimsoll.api.suite_status import (
+    ActiveRound,
+    Baseline,
+    BenchmarkSuiteStatus,
+    Cause,
+    RoundVerdict,
+    SuiteDisplay,
+)
 from plimsoll.suite.rounds.actions import CreateRun, DryRun, GetRun, Request
 from plimsoll.suite.rounds.baseline import last_judged, open_regression
-from plimsoll.suite.rounds.observed import ActiveRound, EndedRound, Observed, Outcomes, OwnedRun, State
+from plimsoll.suite.rounds.observed import Observed, Outcomes, OwnedRun, State
 from plimsoll.suite.rounds.progress import Progress
 from plimsoll.suite.rounds.requests import blocking_run, is_overdue, refusal_of, refused_check
 from plimsoll.suite.rounds.turns import lost_runs, strange_runs
@@ -23,7 +29,11 @@ _MAX_MINUTES = 5
 _MAX_RUNS = 3
 """Runs that a message names. Labels select no runs: whoever made a run chose them."""
 
-_REFUSED = frozenset({SuiteReason.NAME_TAKEN, SuiteReason.RUN_REFUSED})
+_MAX_MESSAGE = 2000
+_MAX_DISPLAY = 1024
+_STATUS_OF = {True: ConditionStatus.TRUE, False: ConditionStatus.FALSE, None: ConditionStatus.UNKNOWN}
+
+Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,21 +47,17 @@ class Fact:
 
 def facts_of(seen: Observed, progress: Progress, request: Request | None) -> Mapping[SuiteConditionType, Fact]:
     """Return the conditions by type. Reconciling and Stalled exist only if they are True."""
-    regressed = _regressed(progress.state)
-    change, waiting = _reconciling(seen, progress), _waiting_for_run(seen, progress)
-    obstacle = _obstacle(seen, request) or (waiting if waiting is not None and is_overdue(seen) else None)
-    stalled = obstacle or (_closed_gate(seen, regressed) if change is None else None)
-    reconciling = waiting or change
-    found = {SuiteConditionType.REGRESSED: regressed}
-    if stalled is not None:
-        found[SuiteConditionType.STALLED] = stalled
-    elif reconciling is not None:
-        found[SuiteConditionType.RECONCILING] = reconciling
-    blocker = stalled or reconciling
-    ready = _ready(seen, progress)
-    if blocker is not None:
-        ready = Fact(holds=False, reason=blocker.reason, message=blocker.message)
-    return found | {SuiteConditionType.READY: ready}
+    suite, regressed = seen.suite.specification.suite, _regressed(progress.state)
+    change, waiting = _measured_change(seen, progress), _waiting_for_run(seen, progress)
+    stalled = _obstacle(seen, request) or (waiting if waiting is not None and is_overdue(seen) else None)
+    if stalled is None and change is None and suite is not None and suite.spec.gate and regressed.holds:
+        stalled = regressed
+    facts = {SuiteConditionType.REGRESSED: regressed}
+    blocker = stalled or waiting or change
+    if blocker is None:
+        return facts | {SuiteConditionType.READY: _ready(seen, progress)}
+    facts[SuiteConditionType.STALLED if stalled is not None else SuiteConditionType.RECONCILING] = blocker
+    return facts | {SuiteConditionType.READY: replace(blocker, holds=False)}
 
 
 def _obstacle(seen: Observed, request: Request | None) -> Fact | None:
@@ -98,17 +104,12 @@ def _refused_before(seen: Observed, request: Request | None) -> Fact | None:
         return None
     is_check = isinstance(request, DryRun) and before.reason == SuiteReason.VARIANT_REFUSED
     is_same = isinstance(request, CreateRun | GetRun) and f"BenchmarkRun {request.name} " in before.message
-    if not is_check and not (is_same and before.reason in _REFUSED):
+    if not is_check and not (is_same and before.reason in {SuiteReason.NAME_TAKEN, SuiteReason.RUN_REFUSED}):
         return None
     return Fact(holds=True, reason=SuiteReason(before.reason), message=before.message)
 
 
-def _closed_gate(seen: Observed, regressed: Fact) -> Fact | None:
-    suite = seen.suite.specification.suite
-    return regressed if suite is not None and suite.spec.gate and regressed.holds else None
-
-
-def _reconciling(seen: Observed, progress: Progress) -> Fact | None:
+def _measured_change(seen: Observed, progress: Progress) -> Fact | None:
     """Return the progress of measuring a change; None if no change is being measured."""
     suite, active = seen.suite.specification.suite, progress.state.active
     if suite is None or suite.spec.suspend:
@@ -134,8 +135,18 @@ def _checking() -> Fact:
 
 def _ready(seen: Observed, progress: Progress) -> Fact:
     """Return the condition of a suite that is neither reconciling nor stalled, with the runs that it ignores."""
-    fact = _rest(seen, progress)
-    strange = strange_runs(seen, progress.state)
+    suite, state = seen.suite.specification.suite, progress.state
+    if suite is not None and suite.spec.suspend:
+        message = "no run is created until spec.suspend is false"
+        fact = Fact(holds=True, reason=SuiteReason.SUSPENDED, message=message)
+    elif state.active is not None:
+        fact = Fact(holds=True, reason=SuiteReason.MEASURING, message=progress_message(state.active))
+    elif progress.waiting is not None:
+        fact = _checking()
+    else:
+        message = f"the next round starts at {format_time(state.next_time)}" if state.next_time else "no round is due"
+        fact = Fact(holds=True, reason=SuiteReason.IDLE, message=message)
+    strange = strange_runs(seen, state)
     if not strange:
         return fact
     names = ", ".join(run.name for run in strange[:_MAX_RUNS]) + ", ..." * (len(strange) > _MAX_RUNS)
@@ -143,24 +154,11 @@ def _ready(seen: Observed, progress: Progress) -> Fact:
     return replace(fact, message=message)
 
 
-def _rest(seen: Observed, progress: Progress) -> Fact:
-    suite, state = seen.suite.specification.suite, progress.state
-    if suite is not None and suite.spec.suspend:
-        message = "no run is created until spec.suspend is false"
-        return Fact(holds=True, reason=SuiteReason.SUSPENDED, message=message)
-    if state.active is not None:
-        return Fact(holds=True, reason=SuiteReason.MEASURING, message=progress_message(state.active))
-    if progress.waiting is not None:
-        return _checking()
-    message = f"the next round starts at {format_time(state.next_time)}" if state.next_time else "no round is due"
-    return Fact(holds=True, reason=SuiteReason.IDLE, message=message)
-
-
 def progress_message(active: ActiveRound) -> str:
     """Return the progress of a round in one line."""
     if active.is_measured:
         return f"round {active.minute}: its results are being evaluated"
-    return f"round {active.minute}: run {active.done + 1} of {active.total}"
+    return f"round {active.minute}: run {active.children.done + 1} of {active.children.total}"
 
 
 def _regressed(state: State) -> Fact:
@@ -178,7 +176,7 @@ def _regressed(state: State) -> Fact:
             return Fact(holds=False, reason=SuiteReason.ACCEPTED, message=message)
         case RoundVerdict.NO_REGRESSION:
             message = f"round {last.minute} is not worse than its baseline"
-            if not last.counts:
+            if not last.comparisons:
                 message = f"round {last.minute} was measured; the suite compares no rounds"
             return Fact(holds=False, reason=SuiteReason.NO_REGRESSION, message=message)
     message = f"round {last.minute} does not show whether there is a regression"
@@ -189,18 +187,9 @@ def _with_remedy(reason: SuiteReason, message: str, *, holds: bool | None = True
     return Fact(holds=holds, reason=reason, message=f"{message}; {SUITE_TABLE[reason].remedy}")
 
 
-Json = dict[str, Any]
-
-_MAX_MESSAGE = 2000
-_MAX_DISPLAY = 1024
-_MAX_ENVIRONMENT = 16
-_MAX_VERSION = 256
-"""Maximum length of a version in the environment of a round."""
-_STATUS_OF = {True: ConditionStatus.TRUE, False: ConditionStatus.FALSE, None: ConditionStatus.UNKNOWN}
-
-
 def status_of(seen: Observed, state: State, facts: Mapping[SuiteConditionType, Fact]) -> Json:
     """Return the whole status. A field that is None will be removed."""
+    baseline = Baseline(first=state.first or None, since=state.since or None)
     status = BenchmarkSuiteStatus(
         observed_generation=seen.suite.generation,
         conditions=_conditions(seen, facts),
@@ -211,10 +200,10 @@ def status_of(seen: Observed, state: State, facts: Mapping[SuiteConditionType, F
         next_schedule_time=_text(state.next_time),
         last_schedule_time=_text(state.last_time),
         ceph_version=state.ceph_version or None,
-        round=_active_document(state.active) if state.active else None,
+        round=state.active,
         abandoned_run=state.abandoned or None,
-        rounds=tuple(map(_ended_document, state.ended)),
-        baseline=_baseline_document(state),
+        rounds=state.ended,
+        baseline=baseline if state.first or state.since else None,
         dropped=state.dropped,
         comparisons=state.comparisons.shown,
         comparisons_left_out=state.comparisons.left_out or None,
@@ -222,9 +211,9 @@ def status_of(seen: Observed, state: State, facts: Mapping[SuiteConditionType, F
         hypotheses_left_out=state.hypotheses.left_out or None,
         display=_display(state, facts),
     )
-    known = status.model_dump(mode="json", exclude_none=True)
+    document = status.model_dump(mode="json", exclude_none=True)
     names = [field.serialization_alias or name for name, field in BenchmarkSuiteStatus.model_fields.items()]
-    return {name: known.get(name) for name in names}
+    return {name: document.get(name) for name in names}
 
 
 def is_written(status: Json, stored: Mapping[str, Any]) -> bool:
@@ -239,35 +228,36 @@ def read_state(status: Mapping[str, Any]) -> State:
         pydantic.ValidationError: it is not of this version.
 
     """
-    known = BenchmarkSuiteStatus.model_validate(status)
+    stored = BenchmarkSuiteStatus.model_validate(status)
+    baseline = stored.baseline or Baseline()
     return State(
-        digest=known.digest or "",
-        requested=known.requested_round or "",
-        requested_minute=known.requested_minute or 0,
-        accepted=known.accepted_round or "",
-        next_time=_time(known.next_schedule_time),
-        last_time=_time(known.last_schedule_time),
-        ceph_version=known.ceph_version or "",
-        active=_active(known.round) if known.round else None,
-        abandoned=known.abandoned_run or "",
-        ended=tuple(map(_ended, known.rounds)),
-        first=(known.baseline and known.baseline.first) or 0,
-        since=(known.baseline and known.baseline.since) or 0,
-        dropped=known.dropped,
-        comparisons=Outcomes(shown=known.comparisons, left_out=known.comparisons_left_out or 0),
-        hypotheses=Outcomes(shown=known.hypotheses, left_out=known.hypotheses_left_out or 0),
+        digest=stored.digest or "",
+        requested=stored.requested_round or "",
+        requested_minute=stored.requested_minute or 0,
+        accepted=stored.accepted_round or "",
+        next_time=_time(stored.next_schedule_time),
+        last_time=_time(stored.last_schedule_time),
+        ceph_version=stored.ceph_version or "",
+        active=stored.round,
+        abandoned=stored.abandoned_run or "",
+        ended=stored.rounds,
+        first=baseline.first or 0,
+        since=baseline.since or 0,
+        dropped=stored.dropped,
+        comparisons=Outcomes(shown=stored.comparisons, left_out=stored.comparisons_left_out or 0),
+        hypotheses=Outcomes(shown=stored.hypotheses, left_out=stored.hypotheses_left_out or 0),
     )
 
 
 def read_conditions(status: Mapping[str, Any]) -> dict[SuiteConditionType, SuiteCondition]:
     """Return the conditions of a status by type."""
-    found = (SuiteCondition.model_validate(one) for one in status.get("conditions", ()))
-    return {one.type: one for one in found}
+    conditions = map(SuiteCondition.model_validate, status.get("conditions", ()))
+    return {condition.type: condition for condition in conditions}
 
 
 def _conditions(seen: Observed, facts: Mapping[SuiteConditionType, Fact]) -> tuple[SuiteCondition, ...]:
     """Return the conditions. Those about which there is no fact do not hold, and are absent."""
-    conditions = tuple(one for kind, one in seen.suite.conditions.items() if kind in facts)
+    conditions = tuple(condition for kind, condition in seen.suite.conditions.items() if kind in facts)
     for kind, fact in facts.items():
         new = SuiteCondition(
             type=kind,
@@ -285,73 +275,9 @@ def _display(state: State, facts: Mapping[SuiteConditionType, Fact]) -> SuiteDis
     ready, active = facts[SuiteConditionType.READY], state.active
     return SuiteDisplay(
         status=ready.reason,
-        progress=f"{active.done}/{active.total}" if active else None,
+        progress=f"{active.children.done}/{active.children.total}" if active else None,
         verdict=state.ended[0].verdict if state.ended else None,
         message=ready.message[:_MAX_DISPLAY],
-    )
-
-
-def _baseline_document(state: State) -> suite_status.Baseline | None:
-    known = suite_status.Baseline(first=state.first or None, since=state.since or None)
-    return known if state.first or state.since else None
-
-
-def _active_document(active: ActiveRound) -> suite_status.ActiveRound:
-    return suite_status.ActiveRound(
-        minute=active.minute,
-        seed=active.seed,
-        cause=active.cause,
-        start_time=format_time(active.started),
-        children=RoundChildren(done=active.done, total=active.total),
-        current=active.current or None,
-        current_uid=active.uid or None,
-    )
-
-
-def _active(known: suite_status.ActiveRound) -> ActiveRound:
-    return ActiveRound(
-        minute=known.minute,
-        seed=known.seed,
-        cause=known.cause,
-        started=datetime.fromisoformat(known.start_time),
-        done=known.children.done,
-        total=known.children.total,
-        current=known.current or "",
-        uid=known.current_uid or "",
-    )
-
-
-def _ended_document(one: EndedRound) -> suite_status.EndedRound:
-    return suite_status.EndedRound(
-        minute=one.minute,
-        cause=one.cause,
-        start_time=format_time(one.started),
-        completion_time=format_time(one.ended),
-        verdict=one.verdict,
-        complete=one.complete,
-        accepted=one.accepted,
-        pinned=one.pinned,
-        former=one.former,
-        digest=one.digest,
-        environment={name: one.environment[name][:_MAX_VERSION] for name in sorted(one.environment)[:_MAX_ENVIRONMENT]},
-        comparisons=dict(one.counts),
-    )
-
-
-def _ended(known: suite_status.EndedRound) -> EndedRound:
-    return EndedRound(
-        minute=known.minute,
-        cause=known.cause,
-        started=datetime.fromisoformat(known.start_time),
-        ended=datetime.fromisoformat(known.completion_time),
-        verdict=known.verdict,
-        complete=known.complete,
-        accepted=known.accepted,
-        pinned=known.pinned,
-        former=known.former,
-        digest=known.digest,
-        environment=known.environment,
-        counts=known.comparisons,
     )
 
 

@@ -6,12 +6,19 @@ from dataclasses import dataclass, replace
 
 from plimsoll.api.names import API_VERSION, GROUP, RUN_KIND, SUITE_KIND
 from plimsoll.api.suite import BenchmarkSuite
-from plimsoll.api.suite_status import MAX_DROPPED, PINNED_ROUNDS, UNUSABLE_ROUNDS, RoundVerdict
+from plimsoll.api.suite_status import (
+    MAX_DROPPED,
+    PINNED_ROUNDS,
+    UNUSABLE_ROUNDS,
+    ActiveRound,
+    RoundChildren,
+    RoundVerdict,
+)
 from plimsoll.suite.children import Turn, child_name, turns_of
 from plimsoll.suite.merging import variant_spec
 from plimsoll.suite.rounds.actions import Object
 from plimsoll.suite.rounds.baseline import decisive_round, settled
-from plimsoll.suite.rounds.observed import JUDGED, ActiveRound, Observed, OwnedRun, State, Suite
+from plimsoll.suite.rounds.observed import JUDGED, Observed, OwnedRun, State, Suite
 
 LABEL_SUITE = f"{GROUP}/suite"
 LABEL_VARIANT = f"{GROUP}/variant"
@@ -38,7 +45,9 @@ def members_of(seen: Observed, suite: BenchmarkSuite, active: ActiveRound) -> tu
     """Return the turns of the active round in their order. The suite must measure what the round measures."""
     measures = seen.suite.specification.measures
     # One that was seen and recorded is it whatever it measures: another version may read the same differently.
-    runs = {run.name: run for run in seen.runs if run.uid == active.uid or run.measures == measures.get(run.variant)}
+    runs = {
+        run.name: run for run in seen.runs if run.uid == active.current_uid or run.measures == measures.get(run.variant)
+    }
     return tuple(
         Member(turn=turn, name=name, run=runs.get(name))
         for turn in turns_of(suite.spec, active.seed)
@@ -48,12 +57,14 @@ def members_of(seen: Observed, suite: BenchmarkSuite, active: ActiveRound) -> tu
 
 def run_object(owner: Suite, suite: BenchmarkSuite, turn: Turn, minute: int) -> Object:
     """Return the manifest of a turn's run. It is garbage-collected with the suite, and has no labels of it."""
-    variant = next(one for one in suite.spec.variants if one.name == turn.variant)
-    labels = {
-        LABEL_SUITE: owner.name,
-        LABEL_VARIANT: turn.variant,
-        LABEL_ROUND: str(minute),
-        LABEL_REPEAT: str(turn.repeat),
+    variant = next(variant for variant in suite.spec.variants if variant.name == turn.variant)
+    owner_reference = {
+        "apiVersion": API_VERSION,
+        "kind": SUITE_KIND,
+        "name": owner.name,
+        "uid": owner.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
     }
     return {
         "apiVersion": API_VERSION,
@@ -61,8 +72,13 @@ def run_object(owner: Suite, suite: BenchmarkSuite, turn: Turn, minute: int) -> 
         "metadata": {
             "name": child_name(suite, turn, minute, owner.uid),
             "namespace": owner.namespace,
-            "labels": labels,
-            "ownerReferences": [_owner_reference(owner)],
+            "labels": {
+                LABEL_SUITE: owner.name,
+                LABEL_VARIANT: turn.variant,
+                LABEL_ROUND: str(minute),
+                LABEL_REPEAT: str(turn.repeat),
+            },
+            "ownerReferences": [owner_reference],
         },
         "spec": variant_spec(suite.spec.run, variant),
     }
@@ -73,27 +89,18 @@ def variant_objects(owner: Suite, suite: BenchmarkSuite, minute: int) -> Mapping
     return {turn.variant: run_object(owner, suite, turn, minute) for turn in turns_of(suite.spec, 0) if not turn.repeat}
 
 
-def _owner_reference(owner: Suite) -> Object:
-    return {
-        "apiVersion": API_VERSION,
-        "kind": SUITE_KIND,
-        "name": owner.name,
-        "uid": owner.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
-
-
 def advanced(seen: Observed, active: ActiveRound, members: Sequence[Member]) -> ActiveRound:
     """Return the round after all turns that are over."""
     while not active.is_measured:
-        member = members[active.done]
-        was_seen = active.current == member.name and bool(active.uid)
+        done, total = active.children.done, active.children.total
+        member = members[done]
+        was_seen = active.current == member.name and active.current_uid is not None
         if member.run is None and not (was_seen and member.name in seen.memory.absent):
-            return active if was_seen else replace(active, current=member.name, uid="")
+            return active if was_seen else active.model_copy(update={"current": member.name, "current_uid": None})
         if member.run is not None and not member.run.is_finished:
-            return replace(active, current=member.name, uid=member.run.uid)
-        active = replace(active, done=active.done + 1, current="", uid="")
+            return active.model_copy(update={"current": member.name, "current_uid": member.run.uid})
+        children = RoundChildren(done=done + 1, total=total)
+        active = active.model_copy(update={"children": children, "current": None, "current_uid": None})
     return active
 
 
@@ -102,9 +109,9 @@ def next_member(seen: Observed, active: ActiveRound, members: Sequence[Member]) 
 
     If another run has its name, the creation is refused, which names that run.
     """
-    if active.is_measured or active.uid:
+    if active.is_measured or active.current_uid:
         return None
-    member = members[active.done]
+    member = members[active.children.done]
     is_loaded = any(run.name != member.name for run in seen.unfinished)
     return None if is_loaded or member.run is not None else member
 
@@ -115,9 +122,10 @@ def unconfirmed_name(seen: Observed, active: ActiveRound, members: Sequence[Memb
     Of a measured round every run is needed, or the certainty that it is gone.
     """
     if not active.is_measured:
-        return active.current if active.uid and members[active.done].run is None else ""
+        is_unlisted = active.current_uid and members[active.children.done].run is None
+        return (active.current or "") if is_unlisted else ""
     asked = seen.memory.absent | seen.memory.found.keys()
-    doubtful = (one.name for one in members if one.run is None or not one.run.is_finished)
+    doubtful = (member.name for member in members if member.run is None or not member.run.is_finished)
     return next((name for name in doubtful if name not in asked), "")
 
 
@@ -127,30 +135,23 @@ def kept(seen: Observed, state: State, keep: int) -> State:
     if state.active is not None:
         return state
     needed = _needed(state, keep)
-    dropped = {one.minute for one in state.ended} - needed | {*state.dropped}
+    dropped = {ended.minute for ended in state.ended} - needed | {*state.dropped}
+    # If not all fit, those with runs precede the others: without them it would seem that the status was lost.
+    with_runs = {run.minute for run in seen.runs}
+    named = sorted(dropped, key=lambda minute: (minute in with_runs, minute), reverse=True)[:MAX_DROPPED]
     return replace(
         state,
-        ended=tuple(one for one in state.ended if one.minute in needed),
-        dropped=_named(seen, dropped),
+        ended=tuple(ended for ended in state.ended if ended.minute in needed),
+        dropped=tuple(sorted(named, reverse=True)),
     )
-
-
-def _named(seen: Observed, dropped: AbstractSet[int]) -> tuple[int, ...]:
-    """Return the dropped rounds that the status has, newest first.
-
-    Those with runs precede all others: without them it would seem that the status was lost.
-    """
-    having = {run.minute for run in seen.runs}
-    first = sorted(dropped, key=lambda minute: (minute in having, minute), reverse=True)
-    return tuple(sorted(first[:MAX_DROPPED], reverse=True))
 
 
 def _needed(state: State, keep: int) -> AbstractSet[int]:
     """Return the minutes of the rounds to keep: those that a user, or a later verdict, may need."""
-    usable = [one.minute for one in state.ended if one.verdict in JUDGED]
-    unusable = [one.minute for one in state.ended if one.verdict not in JUDGED]
-    pinned = [one.minute for one in state.ended if one.pinned]
-    former = [one.minute for one in state.ended if one.former]
+    usable = [ended.minute for ended in state.ended if ended.verdict in JUDGED]
+    unusable = [ended.minute for ended in state.ended if ended.verdict not in JUDGED]
+    pinned = [ended.minute for ended in state.ended if ended.pinned]
+    former = [ended.minute for ended in state.ended if ended.former]
     decisive = decisive_round(state)
     needed = {*usable[:keep], *unusable[:UNUSABLE_ROUNDS], *pinned, *former[-PINNED_ROUNDS:]}
     return needed | ({decisive.minute} if decisive else set())
@@ -167,9 +168,9 @@ def strange_runs(seen: Observed, state: State) -> tuple[OwnedRun, ...]:
 
 
 def _unknown(seen: Observed, state: State) -> list[OwnedRun]:
-    known = {one.minute for one in state.ended} | {*state.dropped}
-    known |= {state.active.minute} if state.active else set()
-    return sorted((run for run in seen.runs if run.minute not in known), key=_age)
+    minutes = {ended.minute for ended in state.ended} | {*state.dropped}
+    minutes |= {state.active.minute} if state.active else set()
+    return sorted((run for run in seen.runs if run.minute not in minutes), key=_age)
 
 
 def without_abandoned(seen: Observed, state: State) -> State:
@@ -185,7 +186,7 @@ def abandoned_run(seen: Observed, state: State) -> OwnedRun | None:
 
     A run of any other round was finished when its round ended: a list that shows it unfinished is old.
     """
-    abandoned = {one.minute for one in state.ended if one.verdict is RoundVerdict.SUPERSEDED}
+    abandoned = {ended.minute for ended in state.ended if ended.verdict is RoundVerdict.SUPERSEDED}
     return _first(run for run in seen.unfinished if run.minute in abandoned)
 
 
@@ -195,8 +196,7 @@ def obsolete_run(seen: Observed, state: State) -> OwnedRun | None:
 
 
 def _first(runs: Iterable[OwnedRun]) -> OwnedRun | None:
-    left = [run for run in runs if not run.is_deleting]
-    return min(left, key=_age, default=None)
+    return min((run for run in runs if not run.is_deleting), key=_age, default=None)
 
 
 def _age(run: OwnedRun) -> tuple[int, str]:
