@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from plimsoll.api.result import BenchmarkResult, Fingerprint
+from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite import Allowance, SuiteComparison, SuiteSpec
 from plimsoll.api.suite_status import (
     MAX_OUTCOME_CHARACTERS,
@@ -28,19 +28,74 @@ from plimsoll.measure.compare.comparison import (
 from plimsoll.measure.compare.noise import RepeatsDifferError, as_one_run
 from plimsoll.measure.compare.sides import Change, Comparison, ratios_of
 from plimsoll.measure.compare.tests import MINIMUM_TRIALS, Conclusion
-from plimsoll.measure.compare.values import Metric, Pair, RegressionRule, match_points
-from plimsoll.measure.hypotheses.decide import Decision, decide_all
+from plimsoll.measure.compare.values import Pair, RegressionRule, match_points
+from plimsoll.measure.hypotheses.decide import decide_all
 from plimsoll.measure.hypotheses.select import measured_run
 from plimsoll.plan.fingerprint import Difference, Likeness, leaves, likeness_of
 from plimsoll.suite.children import unexplained
 from plimsoll.suite.history.changes import Against, Found
-from plimsoll.suite.history.judging import History, RoundJudgement, VariantJudgement, judge
+from plimsoll.suite.history.judging import History, RoundJudgement, judge
 from plimsoll.suite.history.rounds import MeasuredRound, measured_round
 from plimsoll.suite.merging import FieldChange, changes_between
 from plimsoll.suite.rounds.actions import Judge
-from plimsoll.suite.rounds.observed import Judgement
+from plimsoll.suite.rounds.observed import Judgement, worst_comparisons, worst_hypotheses
 
-_PERCENT = 100
+RunResults = Mapping[str, Sequence[BenchmarkResult]]
+"""Name of a run -> its results; none if it has no numbers."""
+
+_SEVERITY = (Conclusion.REGRESSION, Conclusion.INCONCLUSIVE, Conclusion.NO_REGRESSION)
+
+_VERDICTS = {
+    ComparisonVerdict.REGRESSION: RoundVerdict.REGRESSED,
+    ComparisonVerdict.INCONCLUSIVE: RoundVerdict.INCONCLUSIVE,
+    ComparisonVerdict.NO_REGRESSION: RoundVerdict.NO_REGRESSION,
+}
+"""The worst first."""
+
+_ENVIRONMENT = {
+    "ceph": ("ceph.versions", "rook.cephVersion"),
+    "kernel": ("kernel",),
+    "kubernetes": ("kubernetes",),
+    "plimsoll": ("plimsoll",),
+}
+"""Name in a round's environment -> keys of a fingerprint's context, the first of which that is known counts."""
+
+_TRIAL_FIELDS = (
+    "passNumber",
+    "attempt",
+    "epoch",
+    "clients",
+    "outcome",
+    "startedAt",
+    "finishedAt",
+    "abort",
+    "verdict",
+    "operations",
+    "probe",
+)
+_OPERATION_FIELDS = ("operation", "ios", "bytes", "rates", "wholeRun", "sumOfRates", "latency")
+_STATUS_FIELDS = ("line", "verdict", "findings", "environment", "fingerprint", "final")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundResults:
+    """What was measured in a round.
+
+    Attributes:
+        repeat: number of planned runs of each variant.
+        runs: variant -> its runs with numbers.
+
+    """
+
+    minute: int
+    digest: str
+    repeat: int
+    runs: Mapping[str, RunResults]
+
+    def measured(self) -> MeasuredRound:
+        """Return one value for each run and quantity, which is all that later rounds are compared with."""
+        runs = {variant: [*map(list, of_variant.values())] for variant, of_variant in self.runs.items()}
+        return measured_round(minute=self.minute, digest=self.digest, repeat=self.repeat, runs=runs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,17 +129,111 @@ class VariantComparison:
         """
         if self.comparison is None or self.unexplained or self.doubts:
             return Conclusion.INCONCLUSIVE
-        found = self.comparison.conclusion
-        return Conclusion.INCONCLUSIVE if self.missing and found is Conclusion.NO_REGRESSION else found
+        conclusion = self.comparison.conclusion
+        return Conclusion.INCONCLUSIVE if self.missing and conclusion is Conclusion.NO_REGRESSION else conclusion
+
+
+def evaluate(
+    request: Judge,
+    spec: SuiteSpec,
+    results: RoundResults,
+    *,
+    accepted: Sequence[MeasuredRound],
+    pinned: Sequence[MeasuredRound],
+) -> Judgement:
+    """Return what a round shows, given the accepted and the pinned rounds, both in their order. It takes seconds.
+
+    Only comparisons with accepted rounds decide whether it regressed: one between variants shows what a variant costs,
+    in every round alike.
+    """
+    measured = results.measured()
+    # A round that has lost runs is a selection: somebody may have deleted the fast ones.
+    whole = [earlier.minute for earlier in accepted if earlier.is_complete or earlier.digest != measured.digest]
+    accepted, pinned = ([earlier for earlier in rounds if earlier.minute in whole] for rounds in (accepted, pinned))
+    names = [variant.name for variant in spec.variants]
+    against_rounds = {
+        comparison.name: judge(accepted, pinned, measured, names, rule_of(comparison.allow))
+        for comparison in spec.comparisons
+        if comparison.baseline.rounds is not None
+    }
+    over_time = [outcome for name, judged in against_rounds.items() for outcome in outcomes_of_rounds(name, judged)]
+    complete = {variant: [[*of_run] for of_run in runs.values() if of_run] for variant, runs in results.runs.items()}
+    between_variants = map(_outcome_of_variants, comparisons_of(spec, complete))
+    counts = Counter(outcome.verdict for outcome in over_time)
+    worst = next((verdict for verdict in _VERDICTS if counts[verdict]), ComparisonVerdict.NO_REGRESSION)
+    if worst is not ComparisonVerdict.NO_REGRESSION:
+        first = next(outcome for outcome in over_time if outcome.verdict is worst)
+        message = f"comparison {first.name}, variant {first.variant}: {worst}: {first.message}"
+    else:
+        message = "no comparison shows a regression" if over_time else "the suite compares no rounds"
+    is_unproven = worst is ComparisonVerdict.NO_REGRESSION and not measured.is_complete
+    return Judgement(
+        request=request,
+        verdict=RoundVerdict.INCONCLUSIVE if is_unproven else _VERDICTS[worst],
+        is_acceptable=History().extended(measured, against_rounds.values()).rounds[-1].accepted,
+        message=message,
+        environment=_environment(results),
+        counts={verdict.value: counts[verdict] for verdict in _VERDICTS if counts[verdict]},
+        comparisons=worst_comparisons([*over_time, *between_variants]),
+        hypotheses=_decided(spec, results),
+    )
 
 
 def comparisons_of(spec: SuiteSpec, runs: Mapping[str, Sequence[list[BenchmarkResult]]]) -> list[VariantComparison]:
     """Return the comparisons between variants of a suite; `runs` are the complete ones of each variant."""
     return [
-        _compared(spec, one, sides, (runs[sides[0]], runs[sides[1]]))
-        for one in spec.comparisons
-        if (sides := one.variants) is not None
+        _compared(spec, comparison, variants, (runs[variants[0]], runs[variants[1]]))
+        for comparison in spec.comparisons
+        if (variants := comparison.variants) is not None
     ]
+
+
+def rule_of(allow: Allowance) -> RegressionRule:
+    """Return the rule of what a comparison tolerates."""
+    return RegressionRule(rate=allow.rate_percent / 100, latency=allow.latency_percent / 100)
+
+
+def outcomes_of_rounds(name: str, judgement: RoundJudgement) -> Iterator[ComparisonOutcome]:
+    """Yield the outcome of a comparison with the accepted rounds for each variant."""
+    changed = [
+        f"changed since the last accepted round: {change.key}: {change.baseline} -> {change.candidate}"
+        for change in judgement.changes
+    ]
+    for variant in judgement.variants:
+        against = Against.PINNED if variant.is_drift else Against.ACCEPTED
+        changes = [_change_of_rounds(found) for found in variant.found if found.against is against]
+        drifted = ["it is slow drift: worse than the pinned rounds"] if variant.is_drift else []
+        outcome = _outcome(name, variant.variant, variant.conclusion, changes, [*drifted, *variant.reasons, *changed])
+        yield outcome.model_copy(update={"drift": variant.is_drift})
+
+
+def projected(document: Mapping[str, Any]) -> BenchmarkResult:
+    """Return a stored result without its distributions, series, hosts and summary.
+
+    Raises:
+        pydantic.ValidationError: the result is not of this version.
+
+    """
+    metadata, status = document["metadata"], document.get("status") or {}
+    trials = []
+    for trial in status.get("trials") or ():
+        operations = [_part(operation, _OPERATION_FIELDS) for operation in trial.get("operations") or ()]
+        for operation in operations:
+            operation["latency"] = {key: part for key, part in operation["latency"].items() if key != "histogram"}
+        trials.append({**_part(trial, _TRIAL_FIELDS), "operations": operations})
+    return BenchmarkResult.model_validate(
+        {
+            "apiVersion": document["apiVersion"],
+            "kind": document["kind"],
+            "metadata": {"name": metadata["name"], "namespace": metadata["namespace"]},
+            "spec": document["spec"],
+            "status": {**_part(status, _STATUS_FIELDS), "trials": trials},
+        }
+    )
+
+
+def _part(document: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: document[name] for name in names if name in document}
 
 
 def _compared(
@@ -95,151 +244,100 @@ def _compared(
 ) -> VariantComparison:
     (baseline, candidate), (ours, theirs) = names, runs
     of_runs = min(len(ours), len(theirs)) >= MINIMUM_TRIALS
-    differing: list[str] = []
+    doubts: list[str] = []
     try:
-        sides = (as_one_run(ours), as_one_run(theirs)) if of_runs else (_first(ours), _first(theirs))
+        sides = (as_one_run(ours), as_one_run(theirs)) if of_runs else (next(iter(ours), []), next(iter(theirs), []))
     except RepeatsDifferError as error:
-        sides, differing = ([], []), [str(error)]
+        sides, doubts = ([], []), [str(error)]
     # What the variants change may be a parameter, which does not make it another point here.
     matching = match_points(*sides, also_by_name=True)
+    comparison = compare(matching, rule_of(asked.allow)) if ours and theirs and not doubts else None
     likeness = likeness_of(matching.pairs)
+    if likeness.unknown:
+        unknown = first_few(likeness.unknown, 1)
+        doubts.append(f"without fingerprints, nothing shows that only the variants differ: {unknown}")
+    # The trials that stand for whole runs do not show that a run repeated too many of its own.
+    for run in (*ours, *theirs):
+        doubts += repeated_too_often(run[0].spec.run if run else "", run)
     return VariantComparison(
         name=asked.name,
         baseline=baseline,
         candidate=candidate,
-        comparison=compare(matching, rule_of(asked.allow)) if ours and theirs and not differing else None,
+        comparison=comparison,
         likeness=likeness,
         unexplained=_unexplained(changes_between(spec, baseline, candidate), matching.pairs),
-        doubts=[*differing, *_unknown(likeness), *(doubt for run in (*ours, *theirs) for doubt in _repeated(run))],
+        doubts=doubts,
         missing=2 * spec.repeat - len(ours) - len(theirs),
         of_runs=of_runs,
     )
 
 
-def _unknown(likeness: Likeness) -> Iterator[str]:
-    if likeness.unknown:
-        yield f"without fingerprints, nothing shows that only the variants differ: {first_few(likeness.unknown, 1)}"
-
-
-def _repeated(run: Sequence[BenchmarkResult]) -> Iterator[str]:
-    """Yield that a run repeated too many trials; the trials that stand for whole runs do not show it."""
-    yield from repeated_too_often(run[0].spec.run if run else "", run)
-
-
-def _first(runs: Sequence[list[BenchmarkResult]]) -> list[BenchmarkResult]:
-    return runs[0] if runs else []
-
-
 def _unexplained(changes: Sequence[FieldChange], pairs: Sequence[Pair]) -> list[Difference]:
     """Return the differences in identity that do not follow from these changes, each once."""
-    found: list[Difference] = []
+    differences: list[Difference] = []
     for pair in pairs:
-        known = likeness_of([pair]).differences
-        for one in unexplained(changes, pair.baseline.spec.workload, [difference for difference, _ in known]):
-            if one not in found:
-                found.append(one)
-    return found
+        of_pair = [difference for difference, _ in likeness_of([pair]).differences]
+        for difference in unexplained(changes, pair.baseline.spec.workload, of_pair):
+            if difference not in differences:
+                differences.append(difference)
+    return differences
 
 
-def rule_of(allow: Allowance) -> RegressionRule:
-    """Return the rule of what a comparison tolerates."""
-    return RegressionRule(rate=allow.rate_percent / _PERCENT, latency=allow.latency_percent / _PERCENT)
-
-
-_SEVERITY = (Conclusion.REGRESSION, Conclusion.INCONCLUSIVE, Conclusion.NO_REGRESSION)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Deciding:
-    """One change of a comparison.
-
-    Attributes:
-        place: what changed, such as `reads, mean of 4 points read iops`.
-        ratio: new value divided by the old one; None if it cannot be computed.
-        low: lower end of its 95 % confidence interval.
-        high: upper end of it.
-
-    """
-
-    place: str
-    metric: Metric
-    ratio: float | None
-    low: float | None
-    high: float | None
-    conclusion: Conclusion
-
-    @property
-    def worsening(self) -> float:
-        """How much worse it is, for an order; negative if it is better."""
-        if not self.ratio:
-            return -math.inf
-        return -math.log(self.ratio) if self.metric.is_rate else math.log(self.ratio)
-
-    @property
-    def effect(self) -> tuple[float | None, float | None, float | None]:
-        """The change as a part of the old value, and its interval; less than 0 is worse."""
-        if self.metric.is_rate:
-            return _part(self.ratio), _part(self.low), _part(self.high)
-        return _negative(_part(self.ratio)), _negative(_part(self.high)), _negative(_part(self.low))
-
-    @property
-    def words(self) -> str:
-        """The change in words."""
-        return f"{self.place} {change_text(self.ratio)} ({change_text(self.low)} to {change_text(self.high)})"
-
-
-def outcome_of_variants(one: VariantComparison) -> ComparisonOutcome:
+def _outcome_of_variants(compared: VariantComparison) -> ComparisonOutcome:
     """Return the outcome of a comparison between two variants of a round."""
-    changes = [*_changes(one.comparison)] if one.comparison is not None else []
+    changes = [*_changes(compared.comparison)] if compared.comparison is not None else []
     doubts = [
-        *(f"{found.key} differs although no variant sets it" for found in one.unexplained),
-        *one.doubts,
-        *([f"{one.missing} runs of the two variants have no numbers"] if one.missing else []),
-        *(one.comparison.reasons if one.comparison is not None else ()),
+        *(f"{difference.key} differs although no variant sets it" for difference in compared.unexplained),
+        *compared.doubts,
+        *([f"{compared.missing} runs of the two variants have no numbers"] if compared.missing else []),
+        *(compared.comparison.reasons if compared.comparison is not None else ()),
     ]
-    return _outcome(one.name, one.candidate, one.conclusion, changes, doubts)
+    return _outcome(compared.name, compared.candidate, compared.conclusion, changes, doubts)
 
 
-def outcomes_of_rounds(name: str, judgement: RoundJudgement) -> Iterator[ComparisonOutcome]:
-    """Yield the outcome of a comparison with the accepted rounds for each variant."""
-    changed = [
-        f"changed since the last accepted round: {one.key}: {one.baseline} -> {one.candidate}"
-        for one in judgement.changes
-    ]
-    for variant in judgement.variants:
-        yield _outcome_of_variant(name, variant, changed)
+_Place = str
+"""What changed, such as `reads, mean of 4 points read iops`."""
 
 
-def outcome_of_hypothesis(one: Decision) -> HypothesisResult:
-    """Return the outcome of a hypothesis."""
-    return HypothesisResult(
-        name=one.name,
-        variant=one.variant,
-        verdict=HypothesisOutcome(one.verdict),
-        message=quote("; ".join((one.sentence, *one.notes)), MAX_OUTCOME_CHARACTERS),
-        estimate=_finite(one.estimate),
-        low=_finite(one.low),
-        high=_finite(one.high),
+def _changes(comparison: Comparison) -> Iterator[tuple[_Place, Change]]:
+    """Yield the changes that decide a comparison: means, and gating metrics of points."""
+    for mean in comparison.means:
+        yield f"{mean.workload}, {mean_text(mean)} {mean.operation} {mean.metric}", mean
+    for point in comparison.points:
+        yield from ((place_of(point, metric), metric) for metric in point.metrics if metric.gates)
+
+
+def _change_of_rounds(found: Found) -> tuple[_Place, Change]:
+    _, workload, operation, metric = found.group
+    place = found.point or (f"{workload}, mean of {found.points} points" if found.points > 1 else workload)
+    ratios = ratios_of(metric, found.change)
+    change = Change(
+        operation=operation,
+        metric=metric,
+        ratio=ratios.ratio,
+        low=ratios.low,
+        high=ratios.high,
+        conclusion=found.judgement.conclusion,
     )
-
-
-def _outcome_of_variant(name: str, one: VariantJudgement, changed: Sequence[str]) -> ComparisonOutcome:
-    against = Against.PINNED if one.is_drift else Against.ACCEPTED
-    changes = [_of_rounds(found) for found in one.found if found.against is against]
-    drifted = ["it is slow drift: worse than the pinned rounds"] if one.is_drift else []
-    outcome = _outcome(name, one.variant, one.conclusion, changes, [*drifted, *one.reasons, *changed])
-    return outcome.model_copy(update={"drift": one.is_drift})
+    return f"{place} {quantity_text(operation, metric)}", change
 
 
 def _outcome(
-    name: str, variant: str, conclusion: Conclusion, changes: Sequence[_Deciding], reasons: Sequence[str]
+    name: str,
+    variant: str,
+    conclusion: Conclusion,
+    changes: Sequence[tuple[_Place, Change]],
+    reasons: Sequence[str],
 ) -> ComparisonOutcome:
     """Return an outcome with the change that decides it: of those with the worst conclusion, the worst."""
-    deciding = min(changes, key=lambda one: (_SEVERITY.index(one.conclusion), -one.worsening), default=None)
-    words = [deciding.words] if deciding is not None else []
-    # Doubts explain a conclusion, and numbers a regression.
-    texts = [*words, *reasons] if conclusion is Conclusion.REGRESSION else [*reasons, *words]
-    estimate, low, high = deciding.effect if deciding is not None else (None, None, None)
+    texts = [*reasons]
+    estimate, low, high = None, None, None
+    if changes:
+        place, change = min(changes, key=lambda one: (_SEVERITY.index(one[1].conclusion), -_worsening(one[1])))
+        words = f"{place} {change_text(change.ratio)} ({change_text(change.low)} to {change_text(change.high)})"
+        # Doubts explain a conclusion, and numbers a regression.
+        texts = [words, *texts] if conclusion is Conclusion.REGRESSION else [*texts, words]
+        estimate, low, high = _effect(change)
     return ComparisonOutcome(
         name=name,
         variant=variant,
@@ -251,42 +349,19 @@ def _outcome(
     )
 
 
-def _changes(comparison: Comparison) -> Iterator[_Deciding]:
-    """Yield the changes that decide a comparison: means, and gating metrics of points."""
-    for mean in comparison.means:
-        yield _of_variants(f"{mean.workload}, {mean_text(mean)} {mean.operation} {mean.metric}", mean)
-    for point in comparison.points:
-        for metric in point.metrics:
-            if metric.gates:
-                yield _of_variants(place_of(point, metric), metric)
+def _worsening(change: Change) -> float:
+    """Return how much worse it is, for an order; negative if it is better."""
+    if not change.ratio:
+        return -math.inf
+    return -math.log(change.ratio) if change.metric.is_rate else math.log(change.ratio)
 
 
-def _of_variants(place: str, one: Change) -> _Deciding:
-    return _Deciding(
-        place=place, metric=one.metric, ratio=one.ratio, low=one.low, high=one.high, conclusion=one.conclusion
-    )
-
-
-def _of_rounds(one: Found) -> _Deciding:
-    _, workload, operation, metric = one.group
-    place = one.point or (f"{workload}, mean of {one.points} points" if one.points > 1 else workload)
-    ratios = ratios_of(metric, one.change)
-    return _Deciding(
-        place=f"{place} {quantity_text(operation, metric)}",
-        metric=metric,
-        ratio=ratios.ratio,
-        low=ratios.low,
-        high=ratios.high,
-        conclusion=one.judgement.conclusion,
-    )
-
-
-def _part(ratio: float | None) -> float | None:
-    return None if ratio is None else _finite(ratio - 1)
-
-
-def _negative(value: float | None) -> float | None:
-    return None if value is None else -value
+def _effect(change: Change) -> tuple[float | None, float | None, float | None]:
+    """Return the change as a part of the old value, and its interval; less than 0 is worse."""
+    sign = 1 if change.metric.is_rate else -1
+    ratios = (change.ratio, change.low, change.high) if sign > 0 else (change.ratio, change.high, change.low)
+    estimate, low, high = (None if ratio is None else _finite(sign * (ratio - 1)) for ratio in ratios)
+    return estimate, low, high
 
 
 def _finite(value: float | None) -> float | None:
@@ -294,192 +369,39 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-_ENVIRONMENT = {
-    "ceph": ("ceph.versions", "rook.cephVersion"),
-    "kernel": ("kernel",),
-    "kubernetes": ("kubernetes",),
-    "plimsoll": ("plimsoll",),
-}
-"""Name in a round's environment -> keys of a fingerprint's context, the first of which that is known counts."""
-
-_VERDICTS = {
-    ComparisonVerdict.REGRESSION: RoundVerdict.REGRESSED,
-    ComparisonVerdict.INCONCLUSIVE: RoundVerdict.INCONCLUSIVE,
-    ComparisonVerdict.NO_REGRESSION: RoundVerdict.NO_REGRESSION,
-}
-"""The worst first."""
-
-_HYPOTHESES = (HypothesisOutcome.REFUTED, HypothesisOutcome.UNDECIDED, HypothesisOutcome.HELD)
-
-RunResults = Mapping[str, Sequence[BenchmarkResult]]
-"""Name of a run -> its results; none if it has no numbers."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoundResults:
-    """What was measured in a round.
-
-    Attributes:
-        repeat: number of planned runs of each variant.
-        runs: variant -> its runs with numbers.
-
-    """
-
-    minute: int
-    digest: str
-    repeat: int
-    runs: Mapping[str, RunResults]
-
-    def measured(self) -> MeasuredRound:
-        """Return one value for each run and quantity, which is all that later rounds are compared with."""
-        runs = {variant: [*map(list, of_variant.values())] for variant, of_variant in self.runs.items()}
-        return measured_round(minute=self.minute, digest=self.digest, repeat=self.repeat, runs=runs)
-
-
-def evaluate(
-    request: Judge,
-    spec: SuiteSpec,
-    found: RoundResults,
-    *,
-    accepted: Sequence[MeasuredRound],
-    pinned: Sequence[MeasuredRound],
-) -> Judgement:
-    """Return what a round shows, given the accepted and the pinned rounds, both in their order. It takes seconds.
-
-    Only comparisons with accepted rounds decide whether it regressed: one between variants shows what a variant costs,
-    in every round alike.
-    """
-    measured = found.measured()
-    # A round that has lost runs is a selection: somebody may have deleted the fast ones.
-    whole = [one.minute for one in accepted if one.is_complete or one.digest != measured.digest]
-    accepted, pinned = ([one for one in rounds if one.minute in whole] for rounds in (accepted, pinned))
-    against_rounds = _against_rounds(spec, measured, accepted, pinned)
-    over_time = [one for name, judgement in against_rounds.items() for one in outcomes_of_rounds(name, judgement)]
-    between_variants = map(outcome_of_variants, comparisons_of(spec, _complete(found)))
-    outcomes = sorted([*over_time, *between_variants], key=lambda one: [*_VERDICTS].index(one.verdict))
-    counts = Counter(one.verdict for one in over_time)
-    verdict = next((_VERDICTS[one] for one in _VERDICTS if counts[one]), RoundVerdict.NO_REGRESSION)
-    if verdict is RoundVerdict.NO_REGRESSION and not measured.is_complete:
-        verdict = RoundVerdict.INCONCLUSIVE
-    return Judgement(
-        request=request,
-        verdict=verdict,
-        is_acceptable=History().extended(measured, against_rounds.values()).rounds[-1].accepted,
-        message=_message(over_time),
-        environment=_environment(found),
-        counts={one.value: counts[one] for one in _VERDICTS if counts[one]},
-        comparisons=tuple(outcomes),
-        hypotheses=_decided(spec, found),
-    )
-
-
-def _against_rounds(
-    spec: SuiteSpec, measured: MeasuredRound, accepted: Sequence[MeasuredRound], pinned: Sequence[MeasuredRound]
-) -> Mapping[str, RoundJudgement]:
-    names = [variant.name for variant in spec.variants]
-    return {
-        one.name: judge(accepted, pinned, measured, names, rule_of(one.allow))
-        for one in spec.comparisons
-        if one.baseline.rounds is not None
-    }
-
-
-def _complete(found: RoundResults) -> Mapping[str, Sequence[list[BenchmarkResult]]]:
-    return {variant: [[*results] for results in runs.values() if results] for variant, runs in found.runs.items()}
-
-
-def _decided(spec: SuiteSpec, found: RoundResults) -> tuple[HypothesisResult, ...]:
-    runs = [measured_run(variant, name, results) for variant, of in found.runs.items() for name, results in of.items()]
+def _decided(spec: SuiteSpec, results: RoundResults) -> tuple[HypothesisResult, ...]:
+    runs = [
+        measured_run(variant, name, of_run) for variant, runs in results.runs.items() for name, of_run in runs.items()
+    ]
     # A hypothesis is undecided if a run is missing.
     runs += [
         measured_run(variant, f"{variant} that is missing", [])
-        for variant, of in found.runs.items()
-        for _ in range(found.repeat - len(of))
+        for variant, runs_of_variant in results.runs.items()
+        for _ in range(results.repeat - len(runs_of_variant))
     ]
-    decided = map(outcome_of_hypothesis, decide_all(spec.hypotheses, runs))
-    return tuple(sorted(decided, key=lambda one: _HYPOTHESES.index(one.verdict)))
-
-
-def _message(outcomes: Sequence[ComparisonOutcome]) -> str:
-    """Return the most important outcome in a sentence."""
-    if not outcomes:
-        return "the suite compares no rounds"
-    first = min(outcomes, key=lambda one: [*_VERDICTS].index(one.verdict))
-    if first.verdict is ComparisonVerdict.NO_REGRESSION:
-        return "no comparison shows a regression"
-    return f"comparison {first.name}, variant {first.variant}: {first.verdict}: {first.message}"
-
-
-def _environment(found: RoundResults) -> Mapping[str, str]:
-    """Return the versions that the round was measured with; several if they differ between its results."""
-    contexts = [dict(leaves(one.context)) for one in _fingerprints(found)]
-    versions = {
-        name: sorted({str(context[key]) for context in contexts for key in _known(context, keys)})
-        for name, keys in _ENVIRONMENT.items()
-    }
-    return {name: ", ".join(of) for name, of in versions.items() if of}
-
-
-def _known(context: Mapping[str, object], keys: Sequence[str]) -> Sequence[str]:
-    """Return the first of the keys that the context has; none if it has none."""
-    return [key for key in keys if key in context][:1]
-
-
-def _fingerprints(found: RoundResults) -> Iterator[Fingerprint]:
-    for runs in found.runs.values():
-        for results in runs.values():
-            yield from (one.status.fingerprint for one in results if one.status.fingerprint is not None)
-
-
-_OF_TRIAL = (
-    "passNumber",
-    "attempt",
-    "epoch",
-    "clients",
-    "outcome",
-    "startedAt",
-    "finishedAt",
-    "abort",
-    "verdict",
-    "operations",
-    "probe",
-)
-_OF_OPERATION = ("operation", "ios", "bytes", "rates", "wholeRun", "sumOfRates", "latency")
-_OF_STATUS = ("line", "verdict", "findings", "environment", "fingerprint", "final")
-_HISTOGRAM = "histogram"
-
-
-def projected(document: Mapping[str, Any]) -> BenchmarkResult:
-    """Return a stored result without its distributions, series, hosts and summary.
-
-    Raises:
-        pydantic.ValidationError: the result is not of this version.
-
-    """
-    metadata, status = document["metadata"], document.get("status") or {}
-    return BenchmarkResult.model_validate(
-        {
-            "apiVersion": document["apiVersion"],
-            "kind": document["kind"],
-            "metadata": {"name": metadata["name"], "namespace": metadata["namespace"]},
-            "spec": document["spec"],
-            "status": {
-                **_parts(status, _OF_STATUS),
-                "trials": [_trial(one) for one in status.get("trials") or ()],
-            },
-        }
+    return worst_hypotheses(
+        HypothesisResult(
+            name=decision.name,
+            variant=decision.variant,
+            verdict=HypothesisOutcome(decision.verdict),
+            message=quote("; ".join((decision.sentence, *decision.notes)), MAX_OUTCOME_CHARACTERS),
+            estimate=_finite(decision.estimate),
+            low=_finite(decision.low),
+            high=_finite(decision.high),
+        )
+        for decision in decide_all(spec.hypotheses, runs)
     )
 
 
-def _trial(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    operations = [_operation(one) for one in document.get("operations") or ()]
-    return {**_parts(document, _OF_TRIAL), "operations": operations}
-
-
-def _operation(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    latency = {key: value for key, value in document["latency"].items() if key != _HISTOGRAM}
-    return {**_parts(document, _OF_OPERATION), "latency": latency}
-
-
-def _parts(document: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    return {name: document[name] for name in names if name in document}
+def _environment(results: RoundResults) -> Mapping[str, str]:
+    """Return the versions that the round was measured with; several if they differ between its results."""
+    fingerprints = [
+        result.status.fingerprint for runs in results.runs.values() for of_run in runs.values() for result in of_run
+    ]
+    contexts = [dict(leaves(fingerprint.context)) for fingerprint in fingerprints if fingerprint is not None]
+    environment = {}
+    for name, keys in _ENVIRONMENT.items():
+        versions = {str(context[key]) for context in contexts for key in [key for key in keys if key in context][:1]}
+        if versions:
+            environment[name] = ", ".join(sorted(versions))
+    return environment

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim
@@ -15,7 +15,6 @@ from plimsoll.api.names import SuiteConditionType
 from plimsoll.api.status import SuiteCondition
 from plimsoll.api.suite import BenchmarkSuite, Schedule, decode_suite
 from plimsoll.api.suite_status import (
-    MAX_OUTCOMES,
     ActiveRound,
     ComparisonOutcome,
     ComparisonVerdict,
@@ -30,42 +29,23 @@ from plimsoll.suite.children import measured_digest, questions_digest, suite_dig
 from plimsoll.suite.merging import variant_spec
 from plimsoll.suite.rounds.actions import Judge
 
-T = TypeVar("T")
-
 _COMPARISONS = (ComparisonVerdict.REGRESSION, ComparisonVerdict.INCONCLUSIVE, ComparisonVerdict.NO_REGRESSION)
 _HYPOTHESES = (HypothesisOutcome.REFUTED, HypothesisOutcome.UNDECIDED, HypothesisOutcome.HELD)
 """From the worst one on."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcomes(Generic[T]):
-    """The worst outcomes, in order.
-
-    Attributes:
-        left_out: number of further ones.
-
-    """
-
-    shown: tuple[T, ...] = ()
-    left_out: int = 0
-
-
-def worst_comparisons(outcomes: Iterable[ComparisonOutcome]) -> Outcomes[ComparisonOutcome]:
-    """Return the outcomes by verdict, and of each verdict those with the largest loss first."""
-    return _cut(sorted(outcomes, key=lambda outcome: (_COMPARISONS.index(outcome.verdict), outcome.estimate or 0.0)))
-
-
-def worst_hypotheses(results: Iterable[HypothesisResult]) -> Outcomes[HypothesisResult]:
-    """Return the results by verdict, otherwise in their order."""
-    return _cut(sorted(results, key=lambda result: _HYPOTHESES.index(result.verdict)))
-
-
-def _cut(ordered: list[T]) -> Outcomes[T]:
-    return Outcomes(shown=tuple(ordered[:MAX_OUTCOMES]), left_out=max(0, len(ordered) - MAX_OUTCOMES))
-
-
 JUDGED = frozenset({RoundVerdict.NO_REGRESSION, RoundVerdict.REGRESSED, RoundVerdict.INCONCLUSIVE})
 """Verdicts of rounds whose results were evaluated."""
+
+
+def worst_comparisons(outcomes: Iterable[ComparisonOutcome]) -> tuple[ComparisonOutcome, ...]:
+    """Return the outcomes by verdict, and of each verdict those with the largest loss first."""
+    return tuple(sorted(outcomes, key=lambda outcome: (_COMPARISONS.index(outcome.verdict), outcome.estimate or 0.0)))
+
+
+def worst_hypotheses(results: Iterable[HypothesisResult]) -> tuple[HypothesisResult, ...]:
+    """Return the results by verdict, otherwise in their order."""
+    return tuple(sorted(results, key=lambda result: _HYPOTHESES.index(result.verdict)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +66,7 @@ class State:
         since: minute of the newest round when the present baseline replaced another one; 0 for the first baseline.
         dropped: minutes of rounds that are no longer kept, newest first; nothing else names runs to delete.
         comparisons: outcomes of the last evaluated round, as many as the status has.
+        comparisons_left_out: number of further ones, none of them worse.
         hypotheses: the same.
 
     """
@@ -103,8 +84,10 @@ class State:
     first: int = 0
     since: int = 0
     dropped: tuple[int, ...] = ()
-    comparisons: Outcomes[ComparisonOutcome] = field(default_factory=Outcomes)
-    hypotheses: Outcomes[HypothesisResult] = field(default_factory=Outcomes)
+    comparisons: tuple[ComparisonOutcome, ...] = ()
+    comparisons_left_out: int = 0
+    hypotheses: tuple[HypothesisResult, ...] = ()
+    hypotheses_left_out: int = 0
 
 
 _LARGEST_CLOCK_CHANGE = timedelta(hours=25)

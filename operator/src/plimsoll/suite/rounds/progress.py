@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from plimsoll.api.reasons.reason import Severity
 from plimsoll.api.status import format_time
 from plimsoll.api.suite import BenchmarkSuite
-from plimsoll.api.suite_status import ActiveRound, Cause, EndedRound, RoundChildren, RoundVerdict
+from plimsoll.api.suite_status import MAX_OUTCOMES, ActiveRound, Cause, EndedRound, RoundChildren, RoundVerdict
 from plimsoll.suite.children import child_name, turns_of
 from plimsoll.suite.rounds.actions import Emit, Judge, RoundRuns, RunVersion
 from plimsoll.suite.rounds.baseline import REQUEST_ROUND, accepted, cause_due, text_of, version_of
@@ -173,7 +173,13 @@ def ended(seen: Observed, state: State, active: ActiveRound, members: Sequence[M
     if judged is None or judged.request != judgement_request(seen, state, active, members):
         return None
     comparisons, hypotheses = worst_comparisons(judged.comparisons), worst_hypotheses(judged.hypotheses)
-    state = replace(state, comparisons=comparisons, hypotheses=hypotheses)
+    state = replace(
+        state,
+        comparisons=comparisons[:MAX_OUTCOMES],
+        comparisons_left_out=max(0, len(comparisons) - MAX_OUTCOMES),
+        hypotheses=hypotheses[:MAX_OUTCOMES],
+        hypotheses_left_out=max(0, len(hypotheses) - MAX_OUTCOMES),
+    )
     verdict, missing = judged.verdict, total - sum(map(len, runs.values()))
     if not missing:
         return _closed(seen, state, active, verdict, judged.message, judged, is_complete=True)

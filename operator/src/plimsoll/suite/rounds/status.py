@@ -18,7 +18,7 @@ from plimsoll.api.suite_status import (
 )
 from plimsoll.suite.rounds.actions import CreateRun, DryRun, GetRun, Request
 from plimsoll.suite.rounds.baseline import last_judged, open_regression
-from plimsoll.suite.rounds.observed import Observed, Outcomes, OwnedRun, State
+from plimsoll.suite.rounds.observed import Observed, OwnedRun, State
 from plimsoll.suite.rounds.progress import Progress
 from plimsoll.suite.rounds.requests import blocking_run, is_overdue, refusal_of, refused_check
 from plimsoll.suite.rounds.turns import lost_runs, strange_runs
@@ -205,10 +205,10 @@ def status_of(seen: Observed, state: State, facts: Mapping[SuiteConditionType, F
         rounds=state.ended,
         baseline=baseline if state.first or state.since else None,
         dropped=state.dropped,
-        comparisons=state.comparisons.shown,
-        comparisons_left_out=state.comparisons.left_out or None,
-        hypotheses=state.hypotheses.shown,
-        hypotheses_left_out=state.hypotheses.left_out or None,
+        comparisons=state.comparisons,
+        comparisons_left_out=state.comparisons_left_out or None,
+        hypotheses=state.hypotheses,
+        hypotheses_left_out=state.hypotheses_left_out or None,
         display=_display(state, facts),
     )
     document = status.model_dump(mode="json", exclude_none=True)
@@ -244,8 +244,10 @@ def read_state(status: Mapping[str, Any]) -> State:
         first=baseline.first or 0,
         since=baseline.since or 0,
         dropped=stored.dropped,
-        comparisons=Outcomes(shown=stored.comparisons, left_out=stored.comparisons_left_out or 0),
-        hypotheses=Outcomes(shown=stored.hypotheses, left_out=stored.hypotheses_left_out or 0),
+        comparisons=stored.comparisons,
+        comparisons_left_out=stored.comparisons_left_out or 0,
+        hypotheses=stored.hypotheses,
+        hypotheses_left_out=stored.hypotheses_left_out or 0,
     )
 
 
