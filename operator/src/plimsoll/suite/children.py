@@ -21,45 +21,6 @@ from plimsoll.plan.fingerprint import Difference, digest
 from plimsoll.plan.sweep import child_seed, shuffled
 from plimsoll.suite.merging import FieldChange, Sources, variant_spec
 
-
-def unanswerable(spec: SuiteSpec, plans: Mapping[str, Plan]) -> Iterator[Problem]:
-    """Yield the comparisons and hypotheses that no measurement of these plans, by their variants, can answer."""
-    yield from _nothing_to_compare(spec, plans)
-    yield from _nothing_to_decide(spec, plans)
-
-
-def _nothing_to_compare(spec: SuiteSpec, plans: Mapping[str, Plan]) -> Iterator[Problem]:
-    for index, one in enumerate(spec.comparisons):
-        sides = [{point.name for point in plans[variant].points} for variant in one.variants or ()]
-        if one.variants is not None and not set.intersection(*sides):
-            names = " and ".join(one.variants)
-            remedy = f"compares nothing, because variants {names} have no workload in common; compare others"
-            yield Problem(field=f"spec.comparisons[{index}]", remedy=remedy)
-
-
-def _nothing_to_decide(spec: SuiteSpec, plans: Mapping[str, Plan]) -> Iterator[Problem]:
-    runs = [VariantRun(variant=name, name=plan.run.name, points=plan.points) for name, plan in plans.items()]
-    for index, hypothesis in enumerate(spec.hypotheses):
-        for problem in (*impossible(hypothesis, runs), *_not_measured(hypothesis, plans)):
-            field, _, remedy = problem.partition(": ")
-            yield Problem(field=f"spec.hypotheses[{index}].{field}", remedy=remedy)
-
-
-def _not_measured(hypothesis: Hypothesis, plans: Mapping[str, Plan]) -> Iterator[str]:
-    """Yield which selector asks for a line that is not searched for, or for anything else of a search."""
-    for field, selector in hypothesis.selectors:
-        of_variants = [plan for name, plan in plans.items() if selector.variant in (None, name)]
-        points = [point for plan in of_variants for point in plan.points if point.workload == selector.workload]
-        is_line = selector.quantity is Quantity.LINE
-        if is_line and any(point.line is None for point in points):
-            yield f"{field}.quantity: workload {selector.workload} does not search for the line; set line in it"
-        elif not is_line and any(point.line is not None for point in points):
-            yield (
-                f"{field}.quantity: workload {selector.workload} searches for the line, so its trials have different "
-                f"loads; choose {Quantity.LINE}"
-            )
-
-
 T = TypeVar("T")
 
 _HASH = 5
@@ -107,7 +68,7 @@ def turns_of(spec: SuiteSpec, seed: int) -> tuple[Turn, ...]:
 
 @lru_cache(maxsize=256)
 def _turns(names: tuple[str, ...], repeats: int, seed: int) -> tuple[Turn, ...]:
-    """Return them; a look at a suite needs those of a round several times, and each takes several hashes."""
+    # A look at a suite needs those of a round several times, and each takes several hashes.
     return tuple(
         Turn(variant=names[index], repeat=repeat, seed=child_seed(seed, variant=names[index], repeat=repeat))
         for repeat in range(repeats)
@@ -123,15 +84,13 @@ def children_of(suite: BenchmarkSuite, *, minute: int, seed: int) -> tuple[Child
 
     """
     runs = variant_runs(suite)
-    return tuple(
-        Child(
-            variant=turn.variant,
-            repeat=turn.repeat,
-            seed=turn.seed,
-            run=_named(runs[turn.variant], child_name(suite, turn, minute)),
-        )
-        for turn in turns_of(suite.spec, seed)
-    )
+    children = []
+    for turn in turns_of(suite.spec, seed):
+        run = runs[turn.variant]
+        metadata = run.metadata.model_copy(update={"name": child_name(suite, turn, minute)})
+        run = run.model_copy(update={"metadata": metadata})
+        children.append(Child(variant=turn.variant, repeat=turn.repeat, seed=turn.seed, run=run))
+    return tuple(children)
 
 
 def child_name(suite: BenchmarkSuite, turn: Turn, minute: int, uid: str = "") -> str:
@@ -164,9 +123,8 @@ def turn_in_name(suite: str, uid: str, name: str) -> NamedTurn | None:
     is_number = all(part.isascii() and part.isdigit() for part in parts[1:])
     if len(parts) != _AFTER_VARIANT or not is_number or not variant:
         return None
-    found = NamedTurn(variant=variant, minute=int(parts[1]), repeat=int(parts[2]))
-    is_own = name == f"{_prefix(suite, variant, uid)}-{found.minute}-{found.repeat}"
-    return found if is_own else None
+    turn = NamedTurn(variant=variant, minute=int(parts[1]), repeat=int(parts[2]))
+    return turn if name == f"{_prefix(suite, variant, uid)}-{turn.minute}-{turn.repeat}" else None
 
 
 @lru_cache(maxsize=256)
@@ -181,7 +139,13 @@ def variant_runs(suite: BenchmarkSuite) -> dict[str, BenchmarkRun]:
         SpecError: with the problems of all variants, each at the field of the suite that it comes from.
 
     """
-    return _of_all_variants(suite, lambda variant: _run(suite, variant))
+
+    def run_of(variant: Variant) -> BenchmarkRun:
+        metadata: JsonValue = {"name": f"{suite.metadata.name}-{variant.name}", "namespace": suite.metadata.namespace}
+        spec = variant_spec(suite.spec.run, variant)
+        return decode_run({"apiVersion": API_VERSION, "kind": RUN_KIND, "metadata": metadata, "spec": spec})
+
+    return _of_all_variants(suite, run_of)
 
 
 def variant_plans(suite: BenchmarkSuite, *, seed: int) -> dict[str, Plan]:
@@ -193,31 +157,16 @@ def variant_plans(suite: BenchmarkSuite, *, seed: int) -> dict[str, Plan]:
 
     """
     runs = variant_runs(suite)
-    plans = _of_all_variants(suite, lambda variant: _plan(runs[variant.name], seed))
-    if problems := list(unanswerable(suite.spec, plans)):
+
+    def plan_of(variant: Variant) -> Plan:
+        plan = make_plan(runs[variant.name], seed=seed)
+        check_fits_deadline(plan)
+        return plan
+
+    plans = _of_all_variants(suite, plan_of)
+    if problems := list(_unanswerable(suite.spec, plans)):
         raise SpecError(problems)
     return plans
-
-
-def _run(suite: BenchmarkSuite, variant: Variant) -> BenchmarkRun:
-    return decode_run(
-        {
-            "apiVersion": API_VERSION,
-            "kind": RUN_KIND,
-            "metadata": {"name": f"{suite.metadata.name}-{variant.name}", "namespace": suite.metadata.namespace},
-            "spec": variant_spec(suite.spec.run, variant),
-        }
-    )
-
-
-def _plan(run: BenchmarkRun, seed: int) -> Plan:
-    plan = make_plan(run, seed=seed)
-    check_fits_deadline(plan)
-    return plan
-
-
-def _named(run: BenchmarkRun, name: str) -> BenchmarkRun:
-    return run.model_copy(update={"metadata": run.metadata.model_copy(update={"name": name})})
 
 
 def _of_all_variants(suite: BenchmarkSuite, make: Callable[[Variant], T]) -> dict[str, T]:
@@ -228,36 +177,59 @@ def _of_all_variants(suite: BenchmarkSuite, make: Callable[[Variant], T]) -> dic
         try:
             made[variant.name] = make(variant)
         except SpecError as error:
-            sources = _sources(suite.spec, index)
-            problems[variant.name] = [replace(one, field=sources.field(one.field)) for one in error.problems]
+            merged = variant_spec(suite.spec.run, variant)
+            sources = Sources(run=suite.spec.run, changes=variant.changes, merged=merged, variant=index)
+            problems[variant.name] = [
+                replace(problem, field=sources.field(problem.field)) for problem in error.problems
+            ]
     if problems:
         raise SpecError(_with_variants(problems, len(suite.spec.variants)))
     return made
 
 
-def _sources(spec: SuiteSpec, index: int) -> Sources:
-    variant = spec.variants[index]
-    return Sources(run=spec.run, changes=variant.changes, merged=variant_spec(spec.run, variant), variant=index)
-
-
 def _with_variants(problems: Mapping[str, Sequence[Problem]], variants: int) -> list[Problem]:
     """Return each problem once, with the names of its variants unless all of them have it."""
     variants_of: dict[Problem, list[str]] = {}
-    for name, found in problems.items():
-        for problem in dict.fromkeys(found):
+    for name, of_variant in problems.items():
+        for problem in dict.fromkeys(of_variant):
             variants_of.setdefault(problem, []).append(name)
-    return [
-        problem if len(names) == variants else replace(problem, remedy=f"{problem.remedy} ({_variants_text(names)})")
-        for problem, names in variants_of.items()
-    ]
+    result = []
+    for problem, names in variants_of.items():
+        text = f"variant{'s' if len(names) > 1 else ''} {', '.join(names)}"
+        result.append(problem if len(names) == variants else replace(problem, remedy=f"{problem.remedy} ({text})"))
+    return result
 
 
-def _variants_text(names: Sequence[str]) -> str:
-    return f"variant{'s' if len(names) > 1 else ''} {', '.join(names)}"
+def _unanswerable(spec: SuiteSpec, plans: Mapping[str, Plan]) -> Iterator[Problem]:
+    """Yield the comparisons and hypotheses that no measurement of these plans, by their variants, can answer."""
+    for index, comparison in enumerate(spec.comparisons):
+        sides = [{point.name for point in plans[variant].points} for variant in comparison.variants or ()]
+        if comparison.variants is not None and not set.intersection(*sides):
+            names = " and ".join(comparison.variants)
+            remedy = f"compares nothing, because variants {names} have no workload in common; compare others"
+            yield Problem(field=f"spec.comparisons[{index}]", remedy=remedy)
+    runs = [VariantRun(variant=name, name=plan.run.name, points=plan.points) for name, plan in plans.items()]
+    for index, hypothesis in enumerate(spec.hypotheses):
+        for problem in (*impossible(hypothesis, runs), *_not_measured(hypothesis, plans)):
+            field, _, remedy = problem.partition(": ")
+            yield Problem(field=f"spec.hypotheses[{index}].{field}", remedy=remedy)
 
 
-_OF_STORAGE = ("volume", "dataSetBytes", "storageClass", "pool", "fileSystem", "cephOptions")
-_OF_A_TOOL = ("tool", "toolVersions", "parameters", "prepare.prefill", "prepare.perTrial")
+def _not_measured(hypothesis: Hypothesis, plans: Mapping[str, Plan]) -> Iterator[str]:
+    """Yield which selector asks for a line that is not searched for, or for anything else of a search."""
+    for field, selector in hypothesis.selectors:
+        of_variants = [plan for name, plan in plans.items() if selector.variant in (None, name)]
+        points = [point for plan in of_variants for point in plan.points if point.workload == selector.workload]
+        is_line = selector.quantity is Quantity.LINE
+        if is_line and any(point.line is None for point in points):
+            yield f"{field}.quantity: workload {selector.workload} does not search for the line; set line in it"
+        elif not is_line and any(point.line is not None for point in points):
+            yield (
+                f"{field}.quantity: workload {selector.workload} searches for the line, so its trials have different "
+                f"loads; choose {Quantity.LINE}"
+            )
+
+
 _FURTHER = {
     "clients.count": ("clients", "dataSetBytes"),
     "prepare.fillPercent": ("dataSetBytes",),
@@ -266,26 +238,31 @@ _FURTHER = {
 """Path of a specification -> keys of the identity that follow from it, besides the one of the same name."""
 
 
-def unexplained(changes: Sequence[FieldChange], workload: str, found: Iterable[Difference]) -> tuple[Difference, ...]:
+def unexplained(
+    changes: Sequence[FieldChange], workload: str, differences: Iterable[Difference]
+) -> tuple[Difference, ...]:
     """Return the differences in identity that do not follow from what two variants set differently.
 
-    `changes` are those between the two variants, `found` the differences between two results of that workload.
+    `changes` are those between the two variants, `differences` those between two results of that workload.
     """
     keys = {key for change in changes for key in _keys(change.path, workload)}
-    if len(_tools(changes, workload)) > 1:
-        keys |= set(_OF_A_TOOL)
-    return tuple(one for one in found if one.part == "identity" and not _is_within(one.key, keys))
-
-
-def _is_within(key: str, keys: Iterable[str]) -> bool:
-    return any(key == known or key.startswith(f"{known}.") for known in keys)
+    fields = {_within_workload(change.path, workload).partition(".")[0] for change in changes}
+    # Parameters of two tools differ if the variants have different tools.
+    if len(fields - {"", *GENERIC_WORKLOAD_FIELDS}) > 1:
+        keys |= {"tool", "toolVersions", "parameters", "prepare.prefill", "prepare.perTrial"}
+    parents = tuple(f"{key}." for key in keys)
+    return tuple(
+        difference
+        for difference in differences
+        if difference.part == "identity" and not f"{difference.key}.".startswith(parents)
+    )
 
 
 def _keys(path: str, workload: str) -> Iterator[str]:
     """Yield the keys of the identity that may differ because of a field of the specification, with all below them."""
     yield from _FURTHER.get(path, ())
     if path.startswith("storage."):
-        yield from _OF_STORAGE
+        yield from ("volume", "dataSetBytes", "storageClass", "pool", "fileSystem", "cephOptions")
     if path.startswith(("servers.", "prepare.")):
         yield ".".join(path.split(".")[:2])
     match _within_workload(path, workload).split("."):
@@ -297,20 +274,10 @@ def _keys(path: str, workload: str) -> Iterator[str]:
             yield f"parameters.{parameter}"
 
 
-def _tools(changes: Sequence[FieldChange], workload: str) -> set[str]:
-    """Return the tools of a workload whose parameters differ; two of them if the variants have different tools."""
-    fields = {_within_workload(change.path, workload).partition(".")[0] for change in changes}
-    return fields - {"", *GENERIC_WORKLOAD_FIELDS}
-
-
 def _within_workload(path: str, workload: str) -> str:
     """Return a path within the workload, such as `fio.blockSize`; empty for all others."""
     place = f"{BY_NAME}.{workload}."
     return path.removeprefix(place) if path.startswith(place) else ""
-
-
-_CHANGEABLE = frozenset({"suspend", "cleanup", "results", "ttlSecondsAfterFinished"})
-"""The fields of a run that users may change; see the rules of `RunSpec`."""
 
 
 def suite_digest(spec: SuiteSpec) -> str:
@@ -328,7 +295,8 @@ def measured_digest(spec: Mapping[str, JsonValue]) -> str:
 
     It is the same before and after the API server has set defaults, and after a change that a run allows.
     """
-    fixed = {name: value for name, value in spec.items() if name not in _CHANGEABLE}
+    changeable = {"suspend", "cleanup", "results", "ttlSecondsAfterFinished"}  # see the rules of `RunSpec`
+    fixed = {name: value for name, value in spec.items() if name not in changeable}
     return _measured(json.dumps(fixed, sort_keys=True))
 
 

@@ -6,10 +6,10 @@ Inputs are never modified.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import TypeGuard, cast
+from typing import TypeGuard
 
 from pydantic import JsonValue
 
@@ -24,11 +24,11 @@ Json = dict[str, JsonValue]
 
 def variant_spec(run: Mapping[str, JsonValue], variant: Variant) -> Json:
     """Return the specification of a variant's run."""
-    left = dict(run)
+    rest = dict(run)
     for path in variant.unset:
-        found = without_field(left, path)
-        left = left if found is None else found
-    return merged_spec(left, variant.changes)
+        without = without_field(rest, path)
+        rest = rest if without is None else without
+    return merged_spec(rest, variant.changes)
 
 
 def merged_spec(run: Mapping[str, JsonValue], changes: Mapping[str, JsonValue]) -> Json:
@@ -45,38 +45,30 @@ def is_named_list(value: object) -> TypeGuard[list[Json]]:
 
 
 def _merged(base: Mapping[str, JsonValue], changes: Mapping[str, JsonValue], model: type[Model] | None) -> Json:
-    replaced = _replaced_siblings(base, changes, model)
-    kept = {key: deepcopy(value) for key, value in base.items() if key not in replaced and key not in changes}
-    changed = {
-        key: _merged_value(base.get(key), value, _model_of(model, key), by_name=model is RunSpec and key == BY_NAME)
-        for key, value in changes.items()
-    }
-    both = kept | changed
-    return {key: both[key] for key in dict.fromkeys((*base, *changes)) if key in both}
+    chosen = {key for key, value in changes.items() if _is_chosen(model, key, value)}
+    # The other members of a union go. A tool without a mapping has its defaults.
+    members = {key for key, value in base.items() if _is_chosen(model, key, {} if value is None else value)}
+    replaced = members - chosen if chosen else set()
+    merged: Json = {}
+    for key in dict.fromkeys((*base, *changes)):
+        if key in changes:
+            by_name = model is RunSpec and key == BY_NAME
+            merged[key] = _merged_value(base.get(key), changes[key], _model_of(model, key), by_name=by_name)
+        elif key not in replaced:
+            merged[key] = deepcopy(base[key])
+    return merged
 
 
 def _merged_value(base: JsonValue, change: JsonValue, model: type[Model] | None, *, by_name: bool) -> JsonValue:
     if isinstance(change, dict):
         return _merged(base if isinstance(base, dict) else {}, change, model)
-    if by_name and is_named_list(change):
-        return cast("JsonValue", _merged_by_name(base if is_named_list(base) else [], change, model))
-    return deepcopy(change)
-
-
-def _merged_by_name(base: list[Json], changes: list[Json], model: type[Model] | None) -> list[Json]:
-    """Merge entries with the same name in place; new ones follow."""
-    ours, theirs = ({entry["name"]: entry for entry in entries} for entries in (base, changes))
+    if not (by_name and is_named_list(change)):
+        return deepcopy(change)
+    # Entries with the same name are merged in place; new ones follow.
+    ours, theirs = (
+        {entry["name"]: entry for entry in entries} for entries in (base if is_named_list(base) else [], change)
+    )
     return [_merged(ours.get(name, {}), theirs.get(name, {}), model) for name in dict.fromkeys((*ours, *theirs))]
-
-
-def _replaced_siblings(
-    base: Mapping[str, JsonValue], changes: Mapping[str, JsonValue], model: type[Model] | None
-) -> set[str]:
-    """Return the fields of a union that a change replaces by another one."""
-    chosen = {key for key, value in changes.items() if _is_chosen(model, key, value)}
-    # A tool without a mapping has its defaults.
-    members = {key for key, value in base.items() if _is_chosen(model, key, {} if value is None else value)}
-    return members - chosen if chosen else set()
 
 
 def _is_chosen(model: type[Model] | None, key: str, value: JsonValue) -> bool:
@@ -89,11 +81,10 @@ def _is_chosen(model: type[Model] | None, key: str, value: JsonValue) -> bool:
 def _model_of(model: type[Model] | None, key: str) -> type[Model] | None:
     """Return the model of a field; None if it has none, as a mapping of labels."""
     fields = model.model_fields.values() if model is not None else ()
-    found = (one for field in fields if field.alias == key for one in models_in(field.annotation))
-    return next((one for one in found if issubclass(one, Model)), None)
+    types = (found for field in fields if field.alias == key for found in models_in(field.annotation))
+    return next((found for found in types if issubclass(found, Model)), None)
 
 
-_SPEC = "spec"
 _INDEX = re.compile(r"\[([0-9]{1,9})\]")
 _KEY = re.compile(r"[^.\[]+|.+")
 
@@ -122,11 +113,11 @@ class Sources:
 
         A field that is missing belongs to the document that has more of its parents.
         """
-        _, *location = _location(merged_field, {_SPEC: dict(self.merged)})
-        shared, own = (_find(document, tuple(location), self.merged) for document in (self.run, self.changes))
-        if own.is_complete or own.depth > shared.depth:
-            return field_path((_SPEC, "variants", self.variant, "set", *own.location))
-        return field_path((_SPEC, "run", *shared.location))
+        _, *location = _location(merged_field, {"spec": dict(self.merged)})
+        shared, changed = (_find(document, tuple(location), self.merged) for document in (self.run, self.changes))
+        if changed.is_complete or changed.depth > shared.depth:
+            return field_path(("spec", "variants", self.variant, "set", *changed.location))
+        return field_path(("spec", "run", *shared.location))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,9 +183,9 @@ def _first_part(path: str, value: JsonValue) -> tuple[int | str, str]:
         return int(index[1]), path[index.end() :]
     path = path.removeprefix(".")
     keys = value if isinstance(value, dict) else {}
-    known = [key for key in keys if path == key or path.startswith((f"{key}.", f"{key}["))]
+    matching = [key for key in keys if path == key or path.startswith((f"{key}.", f"{key}["))]
     unknown = _KEY.match(path)
-    key = max(known, key=len, default=unknown[0] if unknown else path)
+    key = max(matching, key=len, default=unknown[0] if unknown else path)
     return key, path[len(key) :]
 
 
@@ -216,12 +207,12 @@ class FieldChange:
 
 def variant_changes(spec: SuiteSpec) -> dict[str, tuple[FieldChange, ...]]:
     """Return what each variant changes in `spec.run`, by the variant's name."""
-    return {one.name: spec_changes(spec.run, variant_spec(spec.run, one)) for one in spec.variants}
+    return {variant.name: spec_changes(spec.run, variant_spec(spec.run, variant)) for variant in spec.variants}
 
 
 def changes_between(spec: SuiteSpec, baseline: str, candidate: str) -> tuple[FieldChange, ...]:
     """Return the fields that two variants set differently."""
-    merged = {one.name: variant_spec(spec.run, one) for one in spec.variants}
+    merged = {variant.name: variant_spec(spec.run, variant) for variant in spec.variants}
     return spec_changes(merged[baseline], merged[candidate])
 
 
@@ -232,22 +223,19 @@ def spec_changes(before: Mapping[str, JsonValue], after: Mapping[str, JsonValue]
     return tuple(
         FieldChange(path=path, before=ours.get(path), after=theirs.get(path))
         for path in paths
-        if ours.get(path) != theirs.get(path) and not _has_parts(path, paths)
+        if ours.get(path) != theirs.get(path)
+        # An empty mapping of one specification may not be empty in the other one.
+        and not any(other.startswith(f"{path}.") for other in paths)
     )
-
-
-def _has_parts(path: str, paths: Iterable[str]) -> bool:
-    """Whether an empty mapping of one specification is not empty in the other one."""
-    return any(other.startswith(f"{path}.") for other in paths)
 
 
 def _fields(spec: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """Return the values of a specification by their paths; an empty mapping is a value."""
     workloads = spec.get(BY_NAME)
     if is_named_list(workloads):
-        spec = {**spec, BY_NAME: {str(one["name"]): _without_name(one) for one in workloads}}
+        by_name: Json = {
+            str(workload["name"]): {key: value for key, value in workload.items() if key != "name"}
+            for workload in workloads
+        }
+        spec = {**spec, BY_NAME: by_name}
     return {path: value for path, value in leaves(spec) if value is not None}
-
-
-def _without_name(workload: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    return {key: value for key, value in workload.items() if key != "name"}
