@@ -6,7 +6,7 @@ OSDs. What could not be read is absent.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Literal, TypeVar
@@ -55,8 +55,6 @@ _CHARACTERS = 80
 _FLAGS = 32
 _DECIMALS = 4
 _UNKNOWN: Literal["unknown"] = "unknown"
-_DEFAULT_ROOT = "default"
-"""The root of the CRUSH map of every new cluster, which layouts do not mention."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,8 +140,12 @@ def ceph_environment(
         # Last, when every output has been read.
         unread=tuple(dict.fromkeys(reading.problems))[:_KINDS] or None,
     )
-    all_known = used and len(used) == len(dict.fromkeys(pools))
-    return Environment(ceph=ceph, pool=_run_layout(used, rules, profiles) if all_known else None)
+    if not used or len(used) < len(dict.fromkeys(pools)):
+        return Environment(ceph=ceph)
+    layout = _layout(used[-1], rules, profiles)
+    if len(used) > 1:
+        layout = layout.model_copy(update={"metadata": _layout(used[0], rules, profiles)})
+    return Environment(ceph=ceph, pool=layout)
 
 
 def osd_classes(outputs: Outputs) -> dict[int, str]:
@@ -159,16 +161,6 @@ def _read_osds(reading: _Reading, outputs: Outputs) -> dict[int, Osd]:
     )
 
 
-def _run_layout(
-    pools: Sequence[PoolDetail], rules: Mapping[int, CrushRule], profiles: Mapping[str, ErasureCodeProfile]
-) -> PoolLayout:
-    """Return the layout of the run's data, including that of a separate metadata pool, without names."""
-    layout = _layout(pools[-1], rules, profiles)
-    if len(pools) == 1:
-        return layout
-    return layout.model_copy(update={"metadata": _layout(pools[0], rules, profiles)})
-
-
 def clients_on_storage_nodes(nodes: Collection[str], osds: Iterable[Osd]) -> bool | Literal["unknown"]:
     """Whether a client ran on a node that also ran an OSD; `unknown` if the names do not show it.
 
@@ -177,12 +169,12 @@ def clients_on_storage_nodes(nodes: Collection[str], osds: Iterable[Osd]) -> boo
     a host name counts only if it equals the name of the OSD's CRUSH bucket.
     """
     clients = {_short(name) for name in nodes if name}
-    known = list(osds)
-    if not clients or not known:
+    osds = list(osds)
+    if not clients or not osds:
         return _UNKNOWN
-    if clients & {_short(name) for osd in known for name in (osd.host, osd.bucket) if name}:
+    if clients & {_short(name) for osd in osds for name in (osd.host, osd.bucket) if name}:
         return True
-    return False if all(osd.host and _short(osd.host) == _short(osd.bucket) for osd in known) else _UNKNOWN
+    return False if all(osd.host and _short(osd.host) == _short(osd.bucket) for osd in osds) else _UNKNOWN
 
 
 def _short(name: str) -> str:
@@ -192,14 +184,17 @@ def _short(name: str) -> str:
 def _versions(text: str) -> str | dict[str, Counts]:
     """Return the common version of all daemons, or else the versions of each kind of daemon."""
     daemons = {
-        kind: {_version(name): count.count() for name, count in found.items()}
-        for kind, found in Node.parse(text).items()
+        kind: {_version(name): count.count() for name, count in versions.items()}
+        for kind, versions in Node.parse(text).items()
     }
     overall = daemons.pop("overall", {})
     if len(overall) == 1:
         return next(iter(overall))
-    counts = {kind[:_CHARACTERS]: _counts(Counter(found)) for kind, found in [*daemons.items()][:_KINDS]}
-    return {kind: found for kind, found in counts.items() if found is not None}
+    return {
+        kind[:_CHARACTERS]: counts
+        for kind, versions in [*daemons.items()][:_KINDS]
+        if (counts := _counts(Counter(versions))) is not None
+    }
 
 
 def _version(text: str) -> str:
@@ -232,44 +227,45 @@ def _osds(osds: Collection[Osd]) -> OsdsDescription | None:
 
 def _settings(reading: _Reading, outputs: Outputs, osds: Mapping[int, Osd]) -> OsdSettingsDescription | None:
     """Return the OSDs' settings, in which two clusters with the same hardware may differ."""
-    kept = reading.of(parse_config_dump, outputs.config_dump) or {}
+    stored = reading.of(parse_config_dump, outputs.config_dump) or {}
     shown = {number: reading.of(parse_config_show, text) or {} for number, text in outputs.configs.items()}
-    every = {number: settings_of(osd, shown.get(number, {}), kept) for number, osd in osds.items()}
-
-    def counts(value: Callable[[OsdSettings], str | None]) -> Counts | None:
-        return _counts(Counter(known for one in every.values() if (known := value(one)) is not None))
-
-    settings = OsdSettingsDescription(
-        mclock_profiles=counts(lambda one: one.profile),
-        queues=counts(lambda one: one.queue),
-        cluster_modes=counts(lambda one: one.cluster_mode),
-        service_modes=counts(lambda one: one.service_mode),
-        capacity_iops=dict(_capacities(osds, every)) or None,
-        memory_target_bytes=_quantiles(one.memory_target_bytes for one in every.values()),
+    settings = {number: settings_of(osd, shown.get(number, {}), stored) for number, osd in osds.items()}
+    description = OsdSettingsDescription(
+        mclock_profiles=_counts(Counter(of_osd.profile for of_osd in settings.values() if of_osd.profile is not None)),
+        queues=_counts(Counter(of_osd.queue for of_osd in settings.values() if of_osd.queue is not None)),
+        cluster_modes=_counts(
+            Counter(of_osd.cluster_mode for of_osd in settings.values() if of_osd.cluster_mode is not None)
+        ),
+        service_modes=_counts(
+            Counter(of_osd.service_mode for of_osd in settings.values() if of_osd.service_mode is not None)
+        ),
+        capacity_iops=_capacities(osds, settings) or None,
+        memory_target_bytes=_quantiles(of_osd.memory_target_bytes for of_osd in settings.values()),
     )
-    return settings if settings.document() else None
+    return description if description.document() else None
 
 
-def _capacities(osds: Mapping[int, Osd], every: Mapping[int, OsdSettings]) -> Iterator[tuple[str, CapacityDescription]]:
-    """Yield for each device class the capacity that mClock assumes for its OSDs, and whether it is the same for all.
+def _capacities(osds: Mapping[int, Osd], settings: Mapping[int, OsdSettings]) -> dict[str, CapacityDescription]:
+    """Return for each device class the capacity that mClock assumes for its OSDs, and whether it is the same for all.
 
     It counts only OSDs with a known capacity: if it was never set, only the OSD itself shows Ceph's default.
     """
-    classes = sorted({osd.device_class or _UNKNOWN for osd in osds.values()})
-    for name in classes[:_KINDS]:
-        mine = [every[number] for number, osd in osds.items() if (osd.device_class or _UNKNOWN) == name]
-        known = [one.capacity_iops for one in mine if one.capacity_iops is not None]
-        if spread := _quantiles(known):
-            yield (
-                name[:_CHARACTERS],
-                CapacityDescription(
-                    min=spread.min,
-                    median=spread.median,
-                    max=spread.max,
-                    equal=spread.min == spread.max,
-                    osds=len(known),
-                ),
+    by_class: dict[str, list[float]] = {}
+    for number, osd in osds.items():
+        capacities = by_class.setdefault(osd.device_class or _UNKNOWN, [])
+        if (capacity := settings[number].capacity_iops) is not None:
+            capacities.append(capacity)
+    described = {}
+    for name, capacities in sorted(by_class.items())[:_KINDS]:
+        if spread := _quantiles(capacities):
+            described[name[:_CHARACTERS]] = CapacityDescription(
+                min=spread.min,
+                median=spread.median,
+                max=spread.max,
+                equal=spread.min == spread.max,
+                osds=len(capacities),
             )
+    return described
 
 
 def _cluster_flags(text: str) -> tuple[str, ...]:
@@ -307,7 +303,8 @@ def _layout(pool: PoolDetail, rules: Mapping[int, CrushRule], profiles: Mapping[
         coding_chunks=profile.coding_chunks if profile else None,
         failure_domain=(rule.failure_domain if rule else "")[:_CHARACTERS] or None,
         device_class=(rule.device_class if rule else "")[:_CHARACTERS] or None,
-        crush_root=rule.root[:_CHARACTERS] or None if rule and rule.root != _DEFAULT_ROOT else None,
+        # `default` is the root of every new cluster.
+        crush_root=rule.root[:_CHARACTERS] or None if rule and rule.root != "default" else None,
         pg_num=pool.pg_num,
         compression=pool.options.get("compression_mode", "")[:_CHARACTERS] or None,
     )
@@ -324,31 +321,31 @@ def _image(text: str) -> ImageDescription:
 
 
 def _file_system(text: str) -> FileSystemDescription:
-    found = parse_file_system(text)
+    detail = parse_file_system(text)
     return FileSystemDescription(
-        name=found.name[: 2 * _CHARACTERS], metadata_servers=found.servers, data_pools=len(found.data_pools)
+        name=detail.name[: 2 * _CHARACTERS], metadata_servers=detail.servers, data_pools=len(detail.data_pools)
     )
 
 
 def _number_of(flags: Iterable[bool | None]) -> int | None:
-    known = [flag for flag in flags if flag is not None]
-    return sum(known) if known else None
+    reported = [flag for flag in flags if flag is not None]
+    return sum(reported) if reported else None
 
 
-def _counts(found: Counter[str]) -> Counts | None:
+def _counts(words: Counter[str]) -> Counts | None:
     """Return the counts of the most frequent words, and the sum of all `others`."""
     counts: Counts = {}
-    for word, count in sorted(found.items(), key=lambda item: (-item[1], item[0])):
+    for word, count in sorted(words.items(), key=lambda item: (-item[1], item[0])):
         key = word[:_CHARACTERS] if word[:_CHARACTERS] in counts or len(counts) < _KINDS else "others"
         counts[key] = count + counts.get(key, 0)
     return counts or None
 
 
 def _quantiles(values: Iterable[float | None]) -> Quantiles | None:
-    known = [value for value in values if value is not None]
-    if not known:
+    numbers = [value for value in values if value is not None]
+    if not numbers:
         return None
-    return Quantiles(min=_rounded(min(known)), median=_rounded(median(known)), max=_rounded(max(known)))
+    return Quantiles(min=_rounded(min(numbers)), median=_rounded(median(numbers)), max=_rounded(max(numbers)))
 
 
 def _rounded(value: float) -> int | float:

@@ -30,8 +30,15 @@ def gate_problems(
     `accepted` are the tolerated health checks. One of severity HEALTH_ERR is never tolerated. `file_system` is the one
     that is measured, if any.
     """
-    servers = server_problems(status, file_system)
-    return (*_osds(status), *servers, *_groups(status), *_recovery(status), *_health(status, accepted))
+    problems = [*_osds(status), *server_problems(status, file_system), *_groups(status)]
+    if rate := status.recovering_bytes_per_second:
+        problems.append(f"the cluster is recovering {rate} bytes/s; wait until recovery ends")
+    if failing := standing_checks(status, accepted):
+        problems.append(
+            f"the cluster is {status.health[:_MAX_WORDS]}: {checks_text(failing)}; see `ceph health detail`, and fix "
+            "the causes or add tolerable checks to spec.gates.acceptedHealthChecks"
+        )
+    return tuple(problems)
 
 
 def unclean_states(status: ClusterStatus) -> dict[str, int]:
@@ -100,19 +107,6 @@ def _groups(status: ClusterStatus) -> Iterator[str]:
         yield (
             f"{status.remapped_pgs} placement groups are remapped; wait until their data has moved, and turn the "
             "balancer off during the measurement"
-        )
-
-
-def _recovery(status: ClusterStatus) -> Iterator[str]:
-    if rate := status.recovering_bytes_per_second:
-        yield f"the cluster is recovering {rate} bytes/s; wait until recovery ends"
-
-
-def _health(status: ClusterStatus, accepted: frozenset[str]) -> Iterator[str]:
-    if failing := standing_checks(status, accepted):
-        yield (
-            f"the cluster is {status.health[:_MAX_WORDS]}: {checks_text(failing)}; see `ceph health detail`, and fix "
-            "the causes or add tolerable checks to spec.gates.acceptedHealthChecks"
         )
 
 

@@ -5,7 +5,7 @@ The database is a mapping from whose option it is (`osd`, `osd.3`, `osd/class:hd
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
@@ -20,10 +20,6 @@ Database = Mapping[Key, str]
 
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)$")
 _SIZE = re.compile(r"(0|[1-9][0-9]*)([KMGTPE]i?)?B?$")
-_SUFFIXES = "KMGTPE"
-_PRECEDENCE = "an option of a single OSD takes precedence over one of all, and that of its ceph.conf over any"
-_NO_VALUE = "no value"
-_DEFAULT = "Ceph's default"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,12 +95,12 @@ def parse_option_help(text: str) -> OptionDescription:
 
 def parse_database(config_dump: str) -> dict[Key, str]:
     """Read `ceph config dump`."""
-    found: dict[Key, str] = {}
+    database: dict[Key, str] = {}
     for entry in Node.parse(config_dump).elements():
         mask = entry.get("mask")
         who = "/".join(filter(None, (entry["section"].text(), mask.text() if mask else "")))
-        found[who, entry["name"].text()] = entry["value"].text()
-    return found
+        database[who, entry["name"].text()] = entry["value"].text()
+    return database
 
 
 def why_refused(option: CephOption, description: OptionDescription) -> str:
@@ -127,13 +123,17 @@ def stored_value(text: str, kind: str) -> str:
         case "str" | "std::string":
             return text
         case "int" | "uint" | "secs" | "millisecs":
-            return _whole(text)
+            if not _WHOLE.match(text):
+                raise ValueError("write a whole number without a unit")
+            return text
         case "size":
             return _size(text)
         case "float":
             return f"{_number(text):.6f}"
         case "bool":
-            return _truth(text)
+            if text not in {"true", "false"}:
+                raise ValueError("write true or false")
+            return text
         case _:
             raise ValueError(f"runs cannot set options of type {kind}")
 
@@ -142,13 +142,13 @@ def changes_to_set(record: OptionRecord, database: Database) -> tuple[list[Chang
     """Return the changes with which the run's options are set, and the problems with those that others changed."""
     changes, problems = [], []
     for option in record.options:
-        found = database.get(option.key)
-        if _is_same(found, option.value):
+        present = database.get(option.key)
+        if _is_same(present, option.value):
             continue
-        if _is_same(found, option.previous):
+        if _is_same(present, option.previous):
             changes.append(Change(who=option.who, name=option.name, value=option.value))
         else:
-            problems.append(_changed_by_others(option, found))
+            problems.append(_changed_by_others(option, present))
     return changes, problems
 
 
@@ -160,11 +160,11 @@ def changes_to_restore(record: OptionRecord, database: Database) -> tuple[list[C
     """
     changes, remarks = [], []
     for option in record.options:
-        found = database.get(option.key)
-        if _is_same(found, option.value) or _is_same(found, option.previous):
+        present = database.get(option.key)
+        if _is_same(present, option.value) or _is_same(present, option.previous):
             changes.append(Change(who=option.who, name=option.name, value=option.previous))
         else:
-            remarks.append(f"{_changed_by_others(option, found)}, and stays so")
+            remarks.append(f"{_changed_by_others(option, present)}, and stays so")
     return changes, remarks
 
 
@@ -175,7 +175,20 @@ def option_differences(
 
     `osds` are their device classes, `shown` their settings from `ceph config show`, which omits defaults.
     """
-    return (*_in_database(options, database), *_on_osds(options, osds, shown))
+    differences = []
+    for option in options:
+        stored = database.get(option.key)
+        if not _is_same(stored, option.value):
+            where = f"the configuration database ({option.who})"
+            found = "no value" if stored is None else stored
+            differences.append(OptionDifference(where=where, name=option.name, wanted=option.value, found=found))
+    for number, settings in shown.items():
+        for name, wanted in expected_settings(options, number, osds.get(number, "")).items():
+            used = settings.get(name)
+            if not _is_same(used, wanted):
+                found = "Ceph's default" if used is None else used
+                differences.append(OptionDifference(where=f"osd.{number}", name=name, wanted=wanted, found=found))
+    return tuple(differences)
 
 
 def reading_problems(reading: OptionReading) -> tuple[str, ...]:
@@ -185,33 +198,13 @@ def reading_problems(reading: OptionReading) -> tuple[str, ...]:
 
 def differing_options(reading: OptionReading) -> tuple[str, ...]:
     """Return which options do not have the run's values, and why that may be."""
-    return tuple(f"{difference_text(one)}; {_PRECEDENCE}" for one in reading.differences)
+    precedence = "an option of a single OSD takes precedence over one of all, and that of its ceph.conf over any"
+    return tuple(f"{difference_text(difference)}; {precedence}" for difference in reading.differences)
 
 
 def difference_text(difference: OptionDifference) -> str:
     """Return a difference as a clause."""
-    one = difference
-    return f"{one.where} has {one.name} {one.found} instead of {one.wanted}"
-
-
-def _in_database(options: Iterable[CephOption], database: Database) -> Iterator[OptionDifference]:
-    for option in options:
-        found = database.get(option.key)
-        if not _is_same(found, option.value):
-            where = f"the configuration database ({option.who})"
-            found = _NO_VALUE if found is None else found
-            yield OptionDifference(where=where, name=option.name, wanted=option.value, found=found)
-
-
-def _on_osds(
-    options: Sequence[CephOption], osds: Mapping[int, str], shown: Mapping[int, Mapping[str, str]]
-) -> Iterator[OptionDifference]:
-    for number, settings in shown.items():
-        for name, wanted in expected_settings(options, number, osds.get(number, "")).items():
-            found = settings.get(name)
-            if not _is_same(found, wanted):
-                found = _DEFAULT if found is None else found
-                yield OptionDifference(where=f"osd.{number}", name=name, wanted=wanted, found=found)
+    return f"{difference.where} has {difference.name} {difference.found} instead of {difference.wanted}"
 
 
 def expected_settings(options: Iterable[CephOption], osd: int, device_class: str) -> dict[str, str]:
@@ -220,8 +213,8 @@ def expected_settings(options: Iterable[CephOption], osd: int, device_class: str
     return {option.name: option.value for option in ordered if option.applies_to(osd, device_class)}
 
 
-def _changed_by_others(option: RecordedOption, found: str | None) -> str:
-    now = f"is {found}" if found is not None else "was removed"
+def _changed_by_others(option: RecordedOption, present: str | None) -> str:
+    now = f"is {present}" if present is not None else "was removed"
     before = option.previous if option.previous is not None else "unset"
     return (
         f"option {option.name} of {option.who} {now}, but this run set it to {option.value} and found it {before}: "
@@ -238,25 +231,13 @@ def _is_same(one: str | None, other: str | None) -> bool:
     return False
 
 
-def _whole(text: str) -> str:
-    if not _WHOLE.match(text):
-        raise ValueError("write a whole number without a unit")
-    return text
-
-
 def _size(text: str) -> str:
-    found = _SIZE.match(text)
-    if found is None:
+    match = _SIZE.match(text)
+    if match is None:
         raise ValueError("write bytes, or a size such as 4Gi")
-    number, suffix = found.groups()
-    power = _SUFFIXES.index(suffix[0]) + 1 if suffix else 0
+    number, suffix = match.groups()
+    power = "KMGTPE".index(suffix[0]) + 1 if suffix else 0
     return str(int(number) * 1024**power)
-
-
-def _truth(text: str) -> str:
-    if text not in {"true", "false"}:
-        raise ValueError("write true or false")
-    return text
 
 
 def _number(text: str) -> float:

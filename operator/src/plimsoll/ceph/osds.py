@@ -1,12 +1,9 @@
 """The OSDs of a cluster and their settings."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
 from plimsoll.ceph.document import Node
-
-_CAPACITY = "osd_mclock_max_capacity_iops_"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,14 +56,39 @@ class OsdSettings:
 
 def parse_osd_df(text: str) -> dict[int, Osd]:
     """Read `ceph osd df`: number of the OSD -> OSD. This and all other parsers raise ValueError with the field."""
-    osds = [_of_df(node) for node in Node.parse(text)["nodes"].elements()]
+    osds = (
+        Osd(
+            number=node["id"].count(),
+            device_class=_word(node, "device_class"),
+            size_bytes=node["kb"].count() * 1024,
+            utilisation=node["utilization"].number() / 100,
+            placement_groups=node["pgs"].count(),
+            is_up=node["status"].text() == "up",
+            is_in=node["reweight"].number() > 0,
+        )
+        for node in Node.parse(text)["nodes"].elements()
+    )
     return {osd.number: osd for osd in osds}
 
 
 def parse_osd_metadata(text: str) -> dict[int, Osd]:
     """Read `ceph osd metadata`, which has only the number of an OSD that never started."""
-    osds = [_of_metadata(node) for node in Node.parse(text).elements()]
-    return {osd.number: osd for osd in osds}
+    osds = {}
+    for node in Node.parse(text).elements():
+        rotational, size = node.get("rotational"), node.get("bluestore_bdev_size")
+        number = node["id"].count()
+        osds[number] = Osd(
+            number=number,
+            host=_word(node, "hostname"),
+            device=_word(node, "device_ids") or _word(node, "devices"),
+            rotational=None if rotational is None else rotational.text() == "1",
+            object_store=_word(node, "osd_objectstore"),
+            version=_word(node, "ceph_version_short"),
+            kernel=_word(node, "kernel_version"),
+            processor=_word(node, "cpu"),
+            size_bytes=None if size is None else size.count(),
+        )
+    return osds
 
 
 def parse_osd_tree(text: str) -> dict[int, Osd]:
@@ -78,7 +100,17 @@ def parse_osd_tree(text: str) -> dict[int, Osd]:
         if node["type"].text() == "host"
         for child in node["children"].elements()
     }
-    osds = [_of_tree(node, hosts) for node in nodes if node["type"].text() == "osd"]
+    osds = (
+        Osd(
+            number=node["id"].count(),
+            bucket=hosts.get(node["id"].count(), ""),
+            device_class=_word(node, "device_class"),
+            is_up=node["status"].text() == "up",
+            is_in=node["reweight"].number() > 0,
+        )
+        for node in nodes
+        if node["type"].text() == "osd"
+    )
     return {osd.number: osd for osd in osds}
 
 
@@ -109,58 +141,20 @@ def parse_config_dump(text: str) -> dict[str, dict[str, str]]:
     return sections
 
 
-def settings_of(osd: Osd, shown: Mapping[str, str], kept: Mapping[str, Mapping[str, str]]) -> OsdSettings:
+def settings_of(osd: Osd, shown: Mapping[str, str], stored: Mapping[str, Mapping[str, str]]) -> OsdSettings:
     """Return an OSD's settings: those that it shows itself, else those of the monitors."""
-    known: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for section in ("global", "osd", f"osd.{osd.number}"):
-        known |= kept.get(section, {})
-    known |= shown
-    capacity = known.get(f"{_CAPACITY}{'hdd' if osd.rotational else 'ssd'}") if osd.rotational is not None else None
+        settings |= stored.get(section, {})
+    settings |= shown
+    capacity = f"osd_mclock_max_capacity_iops_{'hdd' if osd.rotational else 'ssd'}"
     return OsdSettings(
-        profile=known.get("osd_mclock_profile"),
-        queue=known.get("osd_op_queue"),
-        capacity_iops=_number(capacity),
-        memory_target_bytes=_number(known.get("osd_memory_target")),
-        cluster_mode=known.get("ms_cluster_mode"),
-        service_mode=known.get("ms_service_mode"),
-    )
-
-
-def _of_df(node: Node) -> Osd:
-    return Osd(
-        number=node["id"].count(),
-        device_class=_word(node, "device_class"),
-        size_bytes=node["kb"].count() * 1024,
-        utilisation=node["utilization"].number() / 100,
-        placement_groups=node["pgs"].count(),
-        is_up=node["status"].text() == "up",
-        is_in=node["reweight"].number() > 0,
-    )
-
-
-def _of_metadata(node: Node) -> Osd:
-    rotational, size = node.get("rotational"), node.get("bluestore_bdev_size")
-    return Osd(
-        number=node["id"].count(),
-        host=_word(node, "hostname"),
-        device=_word(node, "device_ids") or _word(node, "devices"),
-        rotational=None if rotational is None else rotational.text() == "1",
-        object_store=_word(node, "osd_objectstore"),
-        version=_word(node, "ceph_version_short"),
-        kernel=_word(node, "kernel_version"),
-        processor=_word(node, "cpu"),
-        size_bytes=None if size is None else size.count(),
-    )
-
-
-def _of_tree(node: Node, hosts: Mapping[int, str]) -> Osd:
-    number = node["id"].count()
-    return Osd(
-        number=number,
-        bucket=hosts.get(number, ""),
-        device_class=_word(node, "device_class"),
-        is_up=node["status"].text() == "up",
-        is_in=node["reweight"].number() > 0,
+        profile=settings.get("osd_mclock_profile"),
+        queue=settings.get("osd_op_queue"),
+        capacity_iops=_number(settings.get(capacity)) if osd.rotational is not None else None,
+        memory_target_bytes=_number(settings.get("osd_memory_target")),
+        cluster_mode=settings.get("ms_cluster_mode"),
+        service_mode=settings.get("ms_service_mode"),
     )
 
 
@@ -172,15 +166,10 @@ def _number(text: str | None) -> float | None:
 
 
 def _word(node: Node, key: str) -> str:
-    found = node.get(key)
-    return found.text() if found else ""
+    value = node.get(key)
+    return value.text() if value else ""
 
 
 def _merged(first: Osd, second: Osd) -> Osd:
-    return replace(first, **dict(_lacking(first, second)))
-
-
-def _lacking(first: Osd, second: Osd) -> Iterator[tuple[str, Any]]:
-    for field in fields(Osd):
-        if getattr(first, field.name) in ("", None):
-            yield field.name, getattr(second, field.name)
+    unknown = [field.name for field in fields(Osd) if getattr(first, field.name) in ("", None)]
+    return replace(first, **{name: getattr(second, name) for name in unknown})

@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from plimsoll.ceph.document import Node
 from plimsoll.ceph.watch import ClusterStatus, FileSystemDetail, MetadataServer, PoolCounters
 
+EXIT_PURGING = 3
+"""Exit code of `plimsoll teardown` if all that is left to do is to wait for Ceph to purge deleted volumes."""
+
 _TYPES = {1: "replicated", 3: "erasure"}
+_ACTIVE = "up:active"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,13 +86,40 @@ class CrushRule:
 
 def parse_counters(df_detail_text: str) -> dict[str, PoolCounters]:
     """Read `ceph df detail`: name of the pool -> counters. All parsers raise ValueError with the field."""
-    pools = Node.parse(df_detail_text)["pools"]
-    return {pool["name"].text(): _counters(pool["stats"]) for pool in pools.elements()}
+    counters = {}
+    for pool in Node.parse(df_detail_text)["pools"].elements():
+        stats = pool["stats"]
+        counters[pool["name"].text()] = PoolCounters(
+            reads=stats["rd"].count(),
+            writes=stats["wr"].count(),
+            read_bytes=stats["rd_bytes"].count(),
+            written_bytes=stats["wr_bytes"].count(),
+        )
+    return counters
 
 
 def parse_pools(osd_pool_ls_detail_text: str) -> dict[str, PoolDetail]:
     """Read `ceph osd pool ls detail`: name of the pool -> pool."""
-    pools = [_detail(pool) for pool in Node.parse(osd_pool_ls_detail_text).elements()]
+    pools = (
+        PoolDetail(
+            number=pool["pool_id"].count(),
+            name=pool["pool_name"].text(),
+            type=_TYPES.get(pool["type"].count(), str(pool["type"].count())),
+            size=pool["size"].count(),
+            min_size=pool["min_size"].count(),
+            pg_num=pool["pg_num"].count(),
+            pg_num_target=pool["pg_num_target"].count(),
+            pgp_num=pool["pg_placement_num"].count(),
+            pgp_num_target=pool["pg_placement_num_target"].count(),
+            autoscale_mode=pool["pg_autoscale_mode"].text(),
+            flags=frozenset(filter(None, pool["flags_names"].text().split(","))),
+            options={name: str(option.value) for name, option in pool["options"].items()},
+            crush_rule=pool["crush_rule"].count(),
+            applications=tuple(sorted(name for name, _ in pool["application_metadata"].items())),
+            erasure_code_profile=pool["erasure_code_profile"].text(),
+        )
+        for pool in Node.parse(osd_pool_ls_detail_text).elements()
+    )
     return {pool.name: pool for pool in pools}
 
 
@@ -112,36 +143,6 @@ def parse_crush_rules(text: str) -> dict[int, CrushRule]:
     return {rule.number: rule for rule in rules}
 
 
-def _counters(stats: Node) -> PoolCounters:
-    return PoolCounters(
-        reads=stats["rd"].count(),
-        writes=stats["wr"].count(),
-        read_bytes=stats["rd_bytes"].count(),
-        written_bytes=stats["wr_bytes"].count(),
-    )
-
-
-def _detail(pool: Node) -> PoolDetail:
-    kind = pool["type"].count()
-    return PoolDetail(
-        number=pool["pool_id"].count(),
-        name=pool["pool_name"].text(),
-        type=_TYPES.get(kind, str(kind)),
-        size=pool["size"].count(),
-        min_size=pool["min_size"].count(),
-        pg_num=pool["pg_num"].count(),
-        pg_num_target=pool["pg_num_target"].count(),
-        pgp_num=pool["pg_placement_num"].count(),
-        pgp_num_target=pool["pg_placement_num_target"].count(),
-        autoscale_mode=pool["pg_autoscale_mode"].text(),
-        flags=frozenset(filter(None, pool["flags_names"].text().split(","))),
-        options={name: str(option.value) for name, option in pool["options"].items()},
-        crush_rule=pool["crush_rule"].count(),
-        applications=tuple(sorted(name for name, _ in pool["application_metadata"].items())),
-        erasure_code_profile=pool["erasure_code_profile"].text(),
-    )
-
-
 def _rule(rule: Node) -> CrushRule:
     steps = list(rule["steps"].elements())
     taken = [step["item_name"].text() for step in steps if step["op"].text() == "take"]
@@ -155,15 +156,6 @@ def _rule(rule: Node) -> CrushRule:
         device_class=device_class,
         root=root,
     )
-
-
-_FOLLOWER = "up:standby-replay"
-"""`ceph status` lists it with the rank of the server that it follows."""
-_ACTIVE = "up:active"
-_MAX_WORDS = 80
-
-EXIT_PURGING = 3
-"""Exit code of `plimsoll teardown` if all that is left to do is to wait for Ceph to purge deleted volumes."""
 
 
 def parse_file_system(fs_get_text: str) -> FileSystemDetail:
@@ -200,25 +192,27 @@ def wrong_pools(found: FileSystemDetail, pools: Sequence[PoolDetail]) -> Iterato
 
 
 def servers_of(status: ClusterStatus, found: FileSystemDetail) -> tuple[MetadataServer, ...]:
-    """Return the metadata servers of a file system that have a rank, without those that only follow one of them."""
+    """Return the metadata servers of a file system that have a rank.
+
+    `ceph status` also lists servers that only follow one of them, with the same rank.
+    """
     return tuple(
         server
         for server in status.metadata_servers
-        if server.file_system == found.number and not server.state.startswith(_FOLLOWER)
+        if server.file_system == found.number and not server.state.startswith("up:standby-replay")
     )
 
 
 def inactive_servers(status: ClusterStatus, found: FileSystemDetail) -> int:
     """Return how many of the wanted metadata servers are not active."""
-    active = sum(server.state == _ACTIVE for server in servers_of(status, found))
-    return max(0, found.servers - active)
+    return max(0, found.servers - sum(server.state == _ACTIVE for server in servers_of(status, found)))
 
 
 def server_problems(status: ClusterStatus, found: FileSystemDetail | None) -> Iterator[str]:
     """Yield why a file system cannot be measured now; nothing if it can, or if there is none."""
     if found is None or not inactive_servers(status, found):
         return
-    states = Counter(server.state[:_MAX_WORDS] for server in servers_of(status, found) if server.state != _ACTIVE)
+    states = Counter(server.state[:80] for server in servers_of(status, found) if server.state != _ACTIVE)
     others = f" ({states_text(states)})" if states else ""
     yield (
         f"{inactive_servers(status, found)} of {found.servers} metadata servers of file system {found.name} are not "

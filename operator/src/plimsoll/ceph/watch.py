@@ -160,7 +160,7 @@ def parse_status(text: str) -> ClusterStatus:
     """Read `ceph status`, without health checks that an administrator has muted; ValueError with the field."""
     document = Node.parse(text)
     osds, groups = document["osdmap"], document["pgmap"]
-    recovering = groups.get("recovering_bytes_per_sec")
+    recovering, file_systems = groups.get("recovering_bytes_per_sec"), document.get("fsmap")
     return ClusterStatus(
         health=document["health"]["status"].text(),
         checks=_checks(document["health"]["checks"]),
@@ -175,20 +175,16 @@ def parse_status(text: str) -> ClusterStatus:
         recovering_bytes_per_second=recovering.count() if recovering else 0,
         used_bytes=groups["bytes_used"].count(),
         total_bytes=groups["bytes_total"].count(),
-        metadata_servers=_metadata_servers(document.get("fsmap")),
-    )
-
-
-def _metadata_servers(file_systems: Node | None) -> tuple[MetadataServer, ...]:
-    return tuple(
-        MetadataServer(
-            file_system=server["filesystem_id"].count(),
-            rank=server["rank"].count(),
-            name=server["name"].text(),
-            state=server["status"].text(),
-            process=server["gid"].count(),
-        )
-        for server in (file_systems["by_rank"].elements() if file_systems else ())
+        metadata_servers=tuple(
+            MetadataServer(
+                file_system=server["filesystem_id"].count(),
+                rank=server["rank"].count(),
+                name=server["name"].text(),
+                state=server["status"].text(),
+                process=server["gid"].count(),
+            )
+            for server in (file_systems["by_rank"].elements() if file_systems else ())
+        ),
     )
 
 

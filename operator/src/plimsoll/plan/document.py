@@ -13,7 +13,6 @@ from plimsoll.api.model import Model
 from plimsoll.api.run import BenchmarkRun, Gates, Servers, Timeouts
 from plimsoll.api.storage import (
     CephStorage,
-    ExistingFileSystem,
     FileSystem,
     KeyringReference,
     NamespacedName,
@@ -26,7 +25,7 @@ from plimsoll.api.storage import (
 MAX_POINTS = 512
 
 _SCHEMA_VERSION = 1
-_DAMAGED = "the plan is damaged"
+_PREFIX = "plimsoll"
 
 
 class RunIdentity(Model):
@@ -110,8 +109,8 @@ class CephTarget(Model):
     @property
     def pools(self) -> tuple[str, ...]:
         """All pools of the run's I/O, the one with the data last."""
-        found = (self.pool, self.default_data_pool, self.data_pool)
-        return tuple(pool for pool in found if pool is not None)
+        pools = (self.pool, self.default_data_pool, self.data_pool)
+        return tuple(pool for pool in pools if pool is not None)
 
     @property
     def metadata_pools(self) -> tuple[str, ...]:
@@ -192,9 +191,9 @@ class Plan(Model):
         every_point = list(range(len(self.points)))
         if len(self.order) != self.repetitions or any(sorted(indices) != every_point for indices in self.order):
             remedy = f"must contain each of the {len(self.points)} points once in each of {self.repetitions} passes"
-            raise SpecError([Problem(field="order", remedy=f"{remedy}; {_DAMAGED}")])
+            raise SpecError([Problem(field="order", remedy=f"{remedy}; the plan is damaged")])
         if len({point.name for point in self.points}) != len(self.points):
-            raise SpecError([Problem(field="points", remedy=f"must have unique names; {_DAMAGED}")])
+            raise SpecError([Problem(field="points", remedy="must have unique names; the plan is damaged")])
         return self
 
     @property
@@ -239,6 +238,14 @@ class Plan(Model):
         raise KeyError(name)
 
 
+class _Versioned(Model):
+    """Any version of the document; other versions may have any other fields."""
+
+    model_config = Model.model_config | {"extra": "ignore"}
+
+    schema_version: int
+
+
 def load_plan(text: str) -> Plan:
     """Read a frozen plan.
 
@@ -258,20 +265,6 @@ def load_plan(text: str) -> Plan:
         raise SpecError(problems_of(error)) from error
 
 
-class _Versioned(Model):
-    """Any version of the document; other versions may have any other fields."""
-
-    model_config = Model.model_config | {"extra": "ignore"}
-
-    schema_version: int
-
-
-_PREFIX = "plimsoll"
-_MAX_RUN_CHARACTERS = 30
-_MAX_RUN_CHARACTERS_OF_FILE_SYSTEM = 22
-_DIGEST = 8
-
-
 def ceph_target(run: BenchmarkRun) -> CephTarget | None:
     """Return the Ceph cluster that a run measures; None for other or unknown storage."""
     storage = run.spec.storage
@@ -284,16 +277,16 @@ def ceph_target(run: BenchmarkRun) -> CephTarget | None:
 
 def base_name(name: str, uid: str) -> str:
     """Return `plimsoll-<run>-<digest of the UID>`, the name of a run's objects in Ceph and in Rook's namespace."""
-    return _unique_name(name[:_MAX_RUN_CHARACTERS], uid)
+    return _unique_name(name[:30], uid)
 
 
 def file_system_name(name: str, uid: str) -> str:
     """Return the same in at most 40 characters, the limit of Rook for the name of a CephFilesystem."""
-    return _unique_name(name[:_MAX_RUN_CHARACTERS_OF_FILE_SYSTEM], uid)
+    return _unique_name(name[:22], uid)
 
 
 def _unique_name(name: str, uid: str) -> str:
-    return f"{_PREFIX}-{name.rstrip('-')}-{sha256(uid.encode()).hexdigest()[:_DIGEST]}"
+    return f"{_PREFIX}-{name.rstrip('-')}-{sha256(uid.encode()).hexdigest()[:8]}"
 
 
 def metadata_pool_name(file_system: str) -> str:
@@ -338,48 +331,30 @@ def owner_of_options(key: str) -> str | None:
 
 
 def _of_rook(run: BenchmarkRun, rook: RookStorage) -> CephTarget:
-    if rook.file_system is not None:
-        return _of_new_file_system(run, rook, rook.file_system)
-    if rook.existing_file_system is not None:
-        return _of_existing_file_system(run, rook, rook.existing_file_system)
     base = base_name(run.metadata.name, run.metadata.uid)
-    existing = rook.existing_pool
-    erasure_coded = rook.pool is not None and rook.pool.erasure_coded is not None
-    made_data_pool = f"{base}-data" if erasure_coded else None
+    pool, made, data_pool, default_data_pool, file_system = base, rook.pool, None, None, None
+    if rook.file_system is not None:
+        name = file_system_name(run.metadata.name, run.metadata.uid)
+        *others, data_pool = (data_pool_name(name, number) for number in range(len(rook.file_system.data_pools)))
+        pool, default_data_pool = metadata_pool_name(name), others[0] if others else None
+        made = rook.file_system.data_pools[-1]
+        file_system = FileSystemTarget(name=name, made=rook.file_system)
+    elif rook.existing_file_system is not None:
+        existing = rook.existing_file_system
+        pool = existing.metadata_pool or metadata_pool_name(existing.name)
+        data_pool = existing.data_pool or data_pool_name(existing.name, 0)
+        file_system = FileSystemTarget(name=existing.name)
+    elif rook.existing_pool is not None:
+        pool, data_pool = rook.existing_pool.name, rook.existing_pool.data_pool
+    elif rook.pool is not None and rook.pool.erasure_coded is not None:
+        data_pool = f"{base}-data"
     return CephTarget(
         rook=rook.cluster,
-        pool=existing.name if existing else base,
-        data_pool=existing.data_pool if existing else made_data_pool,
-        made=rook.pool,
-        conductor_user=f"{base}-conductor",
-        agent_user=f"{base}-agent",
-        options=rook.config,
-    )
-
-
-def _of_new_file_system(run: BenchmarkRun, rook: RookStorage, made: FileSystem) -> CephTarget:
-    base, name = base_name(run.metadata.name, run.metadata.uid), file_system_name(run.metadata.name, run.metadata.uid)
-    *others, data = (data_pool_name(name, number) for number in range(len(made.data_pools)))
-    return CephTarget(
-        rook=rook.cluster,
-        pool=metadata_pool_name(name),
-        default_data_pool=others[0] if others else None,
-        data_pool=data,
-        made=made.data_pools[-1],
-        file_system=FileSystemTarget(name=name, made=made),
-        conductor_user=f"{base}-conductor",
-        agent_user=f"{base}-agent",
-        options=rook.config,
-    )
-
-
-def _of_existing_file_system(run: BenchmarkRun, rook: RookStorage, existing: ExistingFileSystem) -> CephTarget:
-    base, name = base_name(run.metadata.name, run.metadata.uid), existing.name
-    return CephTarget(
-        rook=rook.cluster,
-        pool=existing.metadata_pool or metadata_pool_name(name),
-        data_pool=existing.data_pool or data_pool_name(name, 0),
-        file_system=FileSystemTarget(name=name),
+        pool=pool,
+        data_pool=data_pool,
+        default_data_pool=default_data_pool,
+        made=made,
+        file_system=file_system,
         conductor_user=f"{base}-conductor",
         agent_user=f"{base}-agent",
         options=rook.config,

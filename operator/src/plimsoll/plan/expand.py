@@ -6,13 +6,11 @@ from fractions import Fraction
 from itertools import product
 from math import ceil
 
-from pydantic import JsonValue
-
 from plimsoll.api.environment import PlatformEnvironment
 from plimsoll.api.errors import Problem, SpecError
-from plimsoll.api.line import MOST_PROBES, LineSearch
+from plimsoll.api.line import MOST_PROBES
 from plimsoll.api.run import BenchmarkRun
-from plimsoll.api.storage import Pool, Prepare
+from plimsoll.api.storage import Pool
 from plimsoll.plan.document import MAX_POINTS, Plan, Point, RunIdentity, ceph_target
 from plimsoll.plan.refusals import contradictions, missing_storage
 from plimsoll.plan.sweep import Sweep, combinations, parse_sweep, shuffled
@@ -29,8 +27,11 @@ def make_plan(
         SpecError: a tool or parameter is unknown or impossible, or there are more than 512 points.
 
     """
-    points = expand(run)
-    spec = run.spec
+    points, spec = expand(run), run.spec
+    tools = [TOOLS[point.tool] for point in points]
+    has_data_sets = any(tool.target.is_data_set for tool in tools)
+    # Some tools need the space of the data set.
+    no_data_set = {"prefill": False, "per_trial": None} if any(tool.own_files for tool in tools) else {}
     return Plan(
         run=RunIdentity(name=run.metadata.name, namespace=run.metadata.namespace, uid=run.metadata.uid),
         runner_image=runner_image,
@@ -40,11 +41,11 @@ def make_plan(
         repetitions=spec.repetitions,
         points=points,
         order=tuple(shuffled(seed, pass_number=number, points=len(points)) for number in range(spec.repetitions)),
-        volume=spec.storage.volume if spec.storage and any(map(_needs_volume, points)) else None,
+        volume=spec.storage.volume if spec.storage and has_data_sets else None,
         ceph=ceph_target(run),
         network_bytes_per_second=spec.clients.network_bytes_per_second,
         environment=environment or PlatformEnvironment(),
-        prepare=_preparation(spec.prepare, points),
+        prepare=spec.prepare.model_copy(update=no_data_set),
         gates=spec.gates,
         timeouts=spec.timeouts,
     )
@@ -57,8 +58,7 @@ def expand(run: BenchmarkRun) -> tuple[Point, ...]:
         SpecError: with all problems of all workloads.
 
     """
-    sweeps = _sweeps(run)
-    expanded = [(sweep, combinations(sweep)) for sweep in sweeps]
+    expanded = [(sweep, combinations(sweep)) for sweep in _sweeps(run)]
     if problems := list(contradictions(run.spec, expanded)):
         raise SpecError(problems)
     return tuple(point for sweep, parameters in expanded for point in _points(sweep, parameters))
@@ -87,37 +87,23 @@ def _sweeps(run: BenchmarkRun) -> list[Sweep]:
 
 
 def _points(sweep: Sweep, combined: Sequence[ToolParameters]) -> Iterator[Point]:
-    workload = sweep.workload
+    workload, search = sweep.workload, sweep.workload.line
     for number, (clients, parameters) in enumerate(product(sweep.clients, combined)):
+        document = parameters.model_dump(mode="json")
+        varied = parameters.load_fields[search.vary] if search else ()
         yield Point(
             name=f"{workload.name}-{number:03d}",
             workload=workload.name,
             tool=sweep.tool.key,
-            parameters=_parameters_of(parameters, workload.line),
-            label=parameters.search_label(workload.line.vary) if workload.line else parameters.label(),
+            parameters={name: value for name, value in document.items() if name not in varied},
+            label=parameters.search_label(search.vary) if search else parameters.label(),
             clients=clients,
             runtime_seconds=workload.runtime_seconds,
             ramp_seconds=workload.ramp_seconds,
             shares_file=parameters.shares_file,
             reads_next_client=parameters.reads_next_client,
-            line=workload.line,
+            line=search,
         )
-
-
-def _parameters_of(parameters: ToolParameters, search: LineSearch | None) -> dict[str, JsonValue]:
-    """Return the parameters of a point, without those that its search varies."""
-    varied = parameters.load_fields[search.vary] if search else ()
-    return {name: value for name, value in parameters.model_dump(mode="json").items() if name not in varied}
-
-
-def _preparation(prepare: Prepare, points: Sequence[Point]) -> Prepare:
-    """Return the preparation, without a data set for tools that need its space."""
-    needless = any(TOOLS[point.tool].own_files for point in points)
-    return prepare.model_copy(update={"prefill": False, "per_trial": None}) if needless else prepare
-
-
-def _needs_volume(point: Point) -> bool:
-    return TOOLS[point.tool].target.is_data_set
 
 
 TRIAL_OVERHEAD_SECONDS = 3
@@ -177,7 +163,8 @@ class Estimate:
 def estimate(plan: Plan) -> Estimate:
     """Return the cost of a plan."""
     volume_bytes = plan.volume.size if plan.volume else 0
-    filled = volume_bytes * plan.prepare.fill_percent // 100 if _is_filesystem(plan) else volume_bytes
+    is_filesystem = plan.volume is not None and plan.volume.mode == "Filesystem"
+    filled = volume_bytes * plan.prepare.fill_percent // 100 if is_filesystem else volume_bytes
     prefilled = filled if plan.prepare.prefill else 0
     precondition = plan.prepare.precondition
     made = plan.ceph.made if plan.ceph else None
@@ -242,31 +229,22 @@ def check_fits_deadline(plan: Plan) -> None:
     cost = estimate(plan)
     needed = cost.certain_seconds
     if needed > plan.timeouts.total_seconds:
-        overwriting = cost.preparations * cost.precondition_seconds
+        most = "at most " if cost.searches else ""
+        renewed = ", each on a new data set," if plan.renews_data_sets else ""
+        seconds = cost.preparations * cost.precondition_seconds
+        overwriting = f" and {seconds} s of preconditioning" if seconds else ""
+        fewer = "lower repetitions"
+        if cost.searches:
+            is_all = cost.searches == cost.points
+            fewer = (
+                "move workloads to another run" if is_all else f"{fewer}, or move workloads with line to another run"
+            )
         remedy = (
-            f"is less than the {needed} s that {_work_text(cost.trials, overwriting, plan)} take without prefill; "
-            f"raise it, shorten runtimeSeconds or an axis, or {_fewer(cost)}"
+            f"is less than the {needed} s that {most}{cost.trials} trials{renewed}{overwriting} take without prefill; "
+            f"raise it, shorten runtimeSeconds or an axis, or {fewer}"
         )
         problem = Problem(field="spec.timeouts.totalSeconds", value=str(plan.timeouts.total_seconds), remedy=remedy)
         raise SpecError([problem])
-
-
-def _fewer(cost: Estimate) -> str:
-    """Return how a run has fewer trials."""
-    if cost.searches == cost.points:
-        return "move workloads to another run"
-    return "lower repetitions, or move workloads with line to another run" if cost.searches else "lower repetitions"
-
-
-def _work_text(trials: int, overwriting_seconds: int, plan: Plan) -> str:
-    overwriting = f" and {overwriting_seconds} s of preconditioning" if overwriting_seconds else ""
-    renewed = ", each on a new data set," if plan.renews_data_sets else ""
-    most = "at most " if any(point.line for point in plan.points) else ""
-    return f"{most}{trials} trials{renewed}{overwriting}"
-
-
-def _is_filesystem(plan: Plan) -> bool:
-    return plan.volume is not None and plan.volume.mode == "Filesystem"
 
 
 def _copies(pool: Pool) -> Fraction:

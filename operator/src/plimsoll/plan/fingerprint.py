@@ -59,9 +59,9 @@ def fingerprint(
     `environment` is that of the result's status, to which the plan's facts about the platform are added; `osd_caches`
     are those of its trials, if the storage is known to be Ceph.
     """
-    known = environment.merged(plan.environment)
-    identity = _known({**_identity(plan, point, known), "osdCaches": _osd_caches(osd_caches)})
-    context = _known(_context(plan, point, known))
+    merged = environment.merged(plan.environment)
+    identity = _without_nulls({**_identity(plan, point, merged), "osdCaches": _osd_caches(osd_caches)})
+    context = _without_nulls(_context(plan, point, merged))
     return Fingerprint(
         identity=identity, context=context, identity_sha256=digest(identity), context_sha256=digest(context)
     )
@@ -100,9 +100,14 @@ def leaves(document: Mapping[str, JsonValue], path: str = "") -> Iterator[tuple[
 
 
 def _identity(plan: Plan, point: Point, environment: Environment) -> Json:
+    # Credentials do not change what is measured.
+    credentials = TOOLS[point.tool].parameters.credentials
+    # The layout read back from Ceph is the one that was measured. Without it, the requested layouts must differ.
+    requested = plan.ceph.made if plan.ceph is not None else None
+    pool = environment.pool.document() if environment.pool else _dumped(requested) if requested is not None else None
     return {
         "tool": point.tool,
-        "parameters": _measured(point),
+        "parameters": {name: value for name, value in point.parameters.items() if name not in credentials},
         "toolVersions": _versions(environment).get(point.tool),
         "clients": point.clients,
         "servers": _servers(plan, point),
@@ -112,8 +117,7 @@ def _identity(plan: Plan, point: Point, environment: Environment) -> Json:
         "prepare": _dumped(plan.prepare, include=_PREPARE_IDENTITY),
         "dataSetBytes": environment.data_set_bytes.document() if environment.data_set_bytes else None,
         "storageClass": _nameless(plan, _storage_class(environment, identity=True)),
-        # The layout read back from Ceph is the one that was measured. Without it, the requested layouts must differ.
-        "pool": environment.pool.document() if environment.pool else _requested_pool(plan),
+        "pool": pool,
         "fileSystem": _file_system(environment),
         "cephOptions": _ceph_options(plan, environment),
         "line": _sought(point),
@@ -124,13 +128,8 @@ def _sought(point: Point) -> JsonValue:
     """Return which line a search looks for; None without a search. How it looks is context."""
     if point.line is None:
         return None
-    objectives: Json = {one.percentile: one.latency_microseconds for one in point.line.objectives}
+    objectives: Json = {objective.percentile: objective.latency_microseconds for objective in point.line.objectives}
     return {"vary": point.line.vary.value, "latencyMicroseconds": objectives}
-
-
-def _search(point: Point) -> JsonValue:
-    """Return how a search looks for the line; None without a search."""
-    return _dumped(point.line, include={"start", "limit", "precision_percent"}) if point.line else None
 
 
 def _ceph_options(plan: Plan, environment: Environment) -> JsonValue:
@@ -142,8 +141,10 @@ def _ceph_options(plan: Plan, environment: Environment) -> JsonValue:
 
 def _file_system(environment: Environment) -> JsonValue:
     """Return what of a file system is not in its pools; None without one."""
-    found = environment.ceph.file_system if environment.ceph else None
-    return {"metadataServers": found.metadata_servers, "dataPools": found.data_pools} if found else None
+    described = environment.ceph.file_system if environment.ceph else None
+    if described is None:
+        return None
+    return {"metadataServers": described.metadata_servers, "dataPools": described.data_pools}
 
 
 def _servers(plan: Plan, point: Point) -> JsonValue:
@@ -153,14 +154,10 @@ def _servers(plan: Plan, point: Point) -> JsonValue:
     return {name: value for name, value in plan.servers.model_dump(mode="json").items() if value}
 
 
-def _measured(point: Point) -> JsonValue:
-    """Return a point's parameters without credentials, which do not change what is measured."""
-    credentials = TOOLS[point.tool].parameters.credentials
-    return {name: value for name, value in point.parameters.items() if name not in credentials}
-
-
 def _context(plan: Plan, point: Point, environment: Environment) -> Json:
-    others: Json = {name: known for name, known in _versions(environment).items() if name != point.tool}
+    others: Json = {name: versions for name, versions in _versions(environment).items() if name != point.tool}
+    # How a search looks for the line.
+    search = _dumped(point.line, include={"start", "limit", "precision_percent"}) if point.line else None
     return {
         "plimsoll": __version__,
         "seed": plan.seed,
@@ -172,7 +169,7 @@ def _context(plan: Plan, point: Point, environment: Environment) -> Json:
         "networkBytesPerSecond": plan.network_bytes_per_second,
         **{name: value for name, value in environment.document().items() if name not in _IDENTITY_FACTS},
         "otherTools": others or None,
-        "search": _search(point),
+        "search": search,
         "storageClass": _storage_class(environment, identity=False),
     }
 
@@ -183,25 +180,21 @@ def _versions(environment: Environment) -> dict[str, JsonValue]:
 
 def _storage_class(environment: Environment, *, identity: bool) -> JsonValue:
     """Return the identity or the context of a StorageClass; a bare name is identity."""
-    known = environment.storage_class
-    if not isinstance(known, StorageClassDescription):
-        return known if identity else None
-    document = known.document()
+    storage_class = environment.storage_class
+    if not isinstance(storage_class, StorageClassDescription):
+        return storage_class if identity else None
+    document = storage_class.document()
     return {key: value for key, value in document.items() if (key in _STORAGE_CLASS_IDENTITY) is identity} or None
 
 
-def _nameless(plan: Plan, known: JsonValue) -> JsonValue:
-    """Return a StorageClass without names derived from the run, which are unique."""
+def _nameless(plan: Plan, value: JsonValue) -> JsonValue:
+    """Return a part of a StorageClass without names derived from the run, which are unique."""
     if plan.ceph is None:
-        return known
-    own = (base_name(plan.run.name, plan.run.uid), file_system_name(plan.run.name, plan.run.uid))
-    if isinstance(known, dict):
-        return {key: _nameless(plan, value) for key, value in known.items()}
-    return None if isinstance(known, str) and any(name in known for name in own) else known
-
-
-def _requested_pool(plan: Plan) -> JsonValue:
-    return _dumped(plan.ceph.made) if plan.ceph is not None and plan.ceph.made is not None else None
+        return value
+    if isinstance(value, dict):
+        return {key: _nameless(plan, part) for key, part in value.items()}
+    names = (base_name(plan.run.name, plan.run.uid), file_system_name(plan.run.name, plan.run.uid))
+    return None if isinstance(value, str) and any(name in value for name in names) else value
 
 
 def _dumped(model: Model, *, include: set[str] | None = None) -> JsonValue:
@@ -209,10 +202,12 @@ def _dumped(model: Model, *, include: set[str] | None = None) -> JsonValue:
     return document
 
 
-def _known(document: Mapping[str, JsonValue]) -> Json:
+def _without_nulls(document: Mapping[str, JsonValue]) -> Json:
     """Return a document without its nulls, at every depth."""
     return {
-        key: _known(value) if isinstance(value, dict) else value for key, value in document.items() if value is not None
+        key: _without_nulls(value) if isinstance(value, dict) else value
+        for key, value in document.items()
+        if value is not None
     }
 
 
@@ -254,15 +249,11 @@ def likeness_of(pairs: Iterable[Pair]) -> Likeness:
             unknown.append(pair.baseline.spec.point)
             continue
         for difference in differences(ours, theirs):
-            _add(found, difference, pair.baseline.spec.point)
+            # JSON values cannot be keys of a dictionary.
+            points = next((points for earlier, points in found if earlier == difference), None)
+            if points is None:
+                points = []
+                found.append((difference, points))
+            points.append(pair.baseline.spec.point)
     found.sort(key=lambda case: case[0].part != "identity")
     return Likeness(differences=found, unknown=unknown)
-
-
-def _add(found: list[tuple[Difference, list[str]]], difference: Difference, point: str) -> None:
-    """Add a point to a difference. JSON values cannot be keys of a dictionary."""
-    for known, points in found:
-        if known == difference:
-            points.append(point)
-            return
-    found.append((difference, [point]))

@@ -7,7 +7,7 @@ from math import ceil
 from plimsoll.api.errors import Problem, field_path
 from plimsoll.api.line import LineSearch, Vary
 from plimsoll.api.quantity import format_quantity
-from plimsoll.api.run import RunSpec, Workload
+from plimsoll.api.run import RunSpec
 from plimsoll.api.storage import KeyringReference, Storage, Volume
 from plimsoll.measure.histogram import MINIMUM_BEYOND
 from plimsoll.measure.intake import Offer
@@ -49,9 +49,7 @@ def settings_of(search: LineSearch, parameters: ToolParameters, clients: int) ->
 def at_load(point: Point, search: LineSearch, load: float) -> Point:
     """Return the point whose clients offer this load together, a multiple of the step of `search_settings`."""
     parameters = _parameters(point).at_load(search.vary, round(load) // point.clients)
-    return point.model_copy(
-        update={"parameters": parameters.model_dump(mode="json"), "label": parameters.label()},
-    )
+    return point.model_copy(update={"parameters": parameters.model_dump(mode="json"), "label": parameters.label()})
 
 
 def offer_at(point: Point, search: LineSearch, load: float) -> Offer:
@@ -72,7 +70,10 @@ _LATENCIES_OF_A_TRIAL = 10
 A storage that completes less than arrives falls behind ever further; in a short trial no operation would be late yet.
 """
 
-_LOADS = {Vary.RATE: "operations per second", Vary.DEPTH: "operations in flight"}
+_MIB = 2**20
+
+Expanded = Sequence[tuple[Sweep, Sequence[ToolParameters]]]
+"""Every workload with the parameters of its points."""
 
 
 def impossible_searches(sweep: Sweep, points: Sequence[ToolParameters]) -> Iterator[Problem]:
@@ -83,15 +84,15 @@ def impossible_searches(sweep: Sweep, points: Sequence[ToolParameters]) -> Itera
     if search.vary not in sweep.tool.parameters.load_fields:
         yield _problem(sweep, "line.vary", search.vary, cannot_vary(TOOLS, search.vary))
         return
-    found = [problem for parameters in points for problem in _conflicts(sweep, search, parameters)]
-    if not found:
-        found = [
+    problems = [problem for parameters in points for problem in _conflicts(sweep, search, parameters)]
+    if not problems:
+        problems = [
             problem
             for clients in sweep.clients
             for parameters in points
             for problem in _loads(sweep, search, parameters, clients)
         ]
-    yield from dict.fromkeys(found)
+    yield from dict.fromkeys(problems)
 
 
 def with_a_load(sweep: Sweep, parameters: ToolParameters) -> ToolParameters:
@@ -119,7 +120,8 @@ def _conflicts(sweep: Sweep, search: LineSearch, parameters: ToolParameters) -> 
 
 def _loads(sweep: Sweep, search: LineSearch, parameters: ToolParameters, clients: int) -> Iterator[Problem]:
     """Yield bounds between which no load can be offered, and a first load that is too low or a limit too high."""
-    step, unit = clients * parameters.load_step(search.vary), _LOADS[search.vary]
+    step = clients * parameters.load_step(search.vary)
+    unit = "operations per second" if search.vary is Vary.RATE else "operations in flight"
     try:
         settings = settings_of(search, parameters, clients)
     except ValueError:
@@ -180,13 +182,6 @@ def _problem(sweep: Sweep, field: str, value: object, remedy: str) -> Problem:
     return Problem(field=place, value="" if value is None else str(value), remedy=remedy)
 
 
-_MIB = 2**20
-_LEAST_READERS = 2
-
-Expanded = Sequence[tuple[Sweep, Sequence[ToolParameters]]]
-"""Every workload with the parameters of its points."""
-
-
 def missing_storage(sweep: Sweep, spec: RunSpec) -> Iterator[Problem]:
     """Yield the storage that a workload's tool needs and the run does not have."""
     storage, target = spec.storage, sweep.tool.target
@@ -220,12 +215,15 @@ def contradictions(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
     yield from _different_keyrings(expanded)
     yield from _different_accounts(expanded)
     yield from _impossible_rounds(spec, expanded)
-    yield from _unused_servers(spec, expanded)
+    if spec.servers is not None and not any(sweep.tool.target is TargetKind.PEER for sweep, _ in expanded):
+        yield Problem(field="spec.servers", remedy=NO_USE_OF_SERVERS)
     yield from _different_files(expanded)
     yield from _contested_space(spec, expanded)
     yield from _lonely_readers(expanded)
     yield from _unwritten_reads(spec, expanded)
-    yield from _unused_data_sets(spec, expanded)
+    if spec.prepare.per_trial and not any(sweep.tool.target.is_data_set for sweep, _ in expanded):
+        remedy = "has no effect, because no workload uses a volume; remove it"
+        yield Problem(field="spec.prepare.perTrial", value=spec.prepare.per_trial, remedy=remedy)
     yield from _large_overwrites(spec)
     yield from _unfit_parameters(spec, expanded)
     for sweep, points in expanded:
@@ -282,12 +280,6 @@ def _impossible_cast(tool: AnyTool, parameters: ToolParameters, clients: int, se
     return ""
 
 
-def _unused_servers(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
-    """Yield servers that no workload would use."""
-    if spec.servers is not None and not any(sweep.tool.target is TargetKind.PEER for sweep, _ in expanded):
-        yield Problem(field="spec.servers", remedy=NO_USE_OF_SERVERS)
-
-
 def _different_files(expanded: Expanded) -> Iterator[Problem]:
     """Yield workloads whose files differ from those of the first: clients prefill one kind."""
     first: tuple[str, bool] | None = None
@@ -318,11 +310,11 @@ def _lonely_readers(expanded: Expanded) -> Iterator[Problem]:
     """Yield numbers of clients with which no client could read the data of another one."""
     for sweep, points in expanded:
         for clients in sweep.clients:
-            if clients < _LEAST_READERS and points[0].reads_next_client:
+            if clients == 1 and points[0].reads_next_client:
                 place = (*sweep.place[:-1], "clients") if sweep.workload.clients else ("spec", "clients", "count")
                 remedy = (
-                    f"must be at least {_LEAST_READERS} for workload {sweep.workload.name}, in which each client reads "
-                    "what another one wrote; raise it, or remove readBack"
+                    f"must be at least 2 for workload {sweep.workload.name}, in which each client reads what another "
+                    "one wrote; raise it, or remove readBack"
                 )
                 yield Problem(field=field_path(place), value=str(clients), remedy=remedy)
 
@@ -332,7 +324,7 @@ def _unwritten_reads(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
     reading = [
         sweep.workload.name
         for sweep, points in expanded
-        if sweep.tool.target.is_data_set and any(one.reads_data for one in points)
+        if sweep.tool.target.is_data_set and any(parameters.reads_data for parameters in points)
     ]
     if reading and not spec.prepare.prefill:
         remedy = (
@@ -340,13 +332,6 @@ def _unwritten_reads(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
             "access to the storage; set it to true, or leave out the workloads that read"
         )
         yield Problem(field="spec.prepare.prefill", value="false", remedy=remedy)
-
-
-def _unused_data_sets(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
-    """Yield a new data set for every trial if no workload has a data set."""
-    if spec.prepare.per_trial and not any(sweep.tool.target.is_data_set for sweep, _ in expanded):
-        remedy = "has no effect, because no workload uses a volume; remove it"
-        yield Problem(field="spec.prepare.perTrial", value=spec.prepare.per_trial, remedy=remedy)
 
 
 def _large_overwrites(spec: RunSpec) -> Iterator[Problem]:
@@ -367,7 +352,14 @@ def _unfit_parameters(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
         target = _planned_target(spec, sweep.tool.target)
         if target is None:
             continue
-        context = _planned_context(target, sweep.workload)
+        workload = sweep.workload
+        context = StepContext(
+            step=StepKind.MEASURE,
+            target=target,
+            timing=Timing(ramp_seconds=workload.ramp_seconds, runtime_seconds=workload.runtime_seconds),
+            seed=1,
+            work_directory="planned",
+        )
         for parameters in points:
             try:
                 sweep.tool.command(with_a_load(sweep, parameters), context)
@@ -381,16 +373,6 @@ def _planned_size(volume: Volume, fill_percent: int) -> int:
     return max(1, size // _MIB) * _MIB
 
 
-def _planned_context(target: DataSet | PeerTarget, workload: Workload) -> StepContext:
-    return StepContext(
-        step=StepKind.MEASURE,
-        target=target,
-        timing=Timing(ramp_seconds=workload.ramp_seconds, runtime_seconds=workload.runtime_seconds),
-        seed=1,
-        work_directory="planned",
-    )
-
-
 def _planned_target(spec: RunSpec, kind: TargetKind) -> DataSet | PeerTarget | None:
     """Return the target of one client; None if it is known only in the cluster."""
     if kind is TargetKind.PEER:
@@ -398,11 +380,8 @@ def _planned_target(spec: RunSpec, kind: TargetKind) -> DataSet | PeerTarget | N
     volume = spec.storage.volume if spec.storage else None
     if volume is None or not kind.is_data_set:
         return None
-    return _planned_data_set(volume, _planned_size(volume, spec.prepare.fill_percent))
-
-
-def _planned_data_set(volume: Volume, size: int) -> DataSet:
+    size = _planned_size(volume, spec.prepare.fill_percent)
     if volume.access == "LibRBD":
         return ImageTarget(pool="planned", image="planned", user="planned", size=size, cache=volume.rbd_cache)
-    kind = VolumeKind.DEVICE if volume.mode == "Block" else VolumeKind.FILE
-    return VolumeTarget(kind=kind, path="planned", size=size, shared=volume.is_shared)
+    volume_kind = VolumeKind.DEVICE if volume.mode == "Block" else VolumeKind.FILE
+    return VolumeTarget(kind=volume_kind, path="planned", size=size, shared=volume.is_shared)

@@ -48,9 +48,15 @@ def _varies(tools: Mapping[str, AnyTool]) -> Iterator[Rule]:
 
 def run_rules(tools: Mapping[str, AnyTool]) -> tuple[Rule, ...]:
     """Return the rules for a specification whose workloads have these tools."""
-    own = tuple(rule for tool in tools.values() for rule in tool.parameters.run_rules)
-    needs = (*_needs_volume(tools), _needs_ceph(tools), _needs_prefill(tools))
-    return (*needs, _uses_servers(tools), *_contested_space(tools), *own)
+    peers = [key for key, tool in tools.items() if tool.target is TargetKind.PEER]
+    return (
+        *_needs_volume(tools),
+        _needs_ceph(tools),
+        _needs_prefill(tools),
+        Rule(rule=f"!has(self.servers) || {_some_workload(peers)}", message=NO_USE_OF_SERVERS, field_path=".servers"),
+        *_contested_space(tools),
+        *(rule for tool in tools.values() for rule in tool.parameters.run_rules),
+    )
 
 
 def _needs_volume(tools: Mapping[str, AnyTool]) -> tuple[Rule, Rule]:
@@ -96,11 +102,6 @@ def _needs_prefill(tools: Mapping[str, AnyTool]) -> Rule:
         ),
         field_path=".prepare.prefill",
     )
-
-
-def _uses_servers(tools: Mapping[str, AnyTool]) -> Rule:
-    keys = [key for key, tool in tools.items() if tool.target is TargetKind.PEER]
-    return Rule(rule=f"!has(self.servers) || {_some_workload(keys)}", message=NO_USE_OF_SERVERS, field_path=".servers")
 
 
 def _contested_space(tools: Mapping[str, AnyTool]) -> Iterator[Rule]:

@@ -41,18 +41,25 @@ def parse_sweep(workload: Workload, index: int, spec: RunSpec) -> Sweep:
 
     """
     place: Path = ("spec", "workloads", index, workload.tool)
-    tool = _tool_of(workload, place)
-    parameters = workload.parameters
-    axes = _axes(tool, parameters, place)
+    tool = TOOLS.get(workload.tool)
+    if tool is None:
+        suggestion = did_you_mean(workload.tool, TOOLS, 1) or f"the tools are {', '.join(sorted(TOOLS))}"
+        remedy = f"is not a known field or tool; {suggestion}"
+        raise SpecError([Problem(field=field_path(place), remedy=remedy)])
+    axes = _axes(tool, workload.parameters, place)
     sweep = Sweep(
         workload=workload,
         tool=tool,
         place=place,
         clients=_clients_axis(tool, workload, spec, place),
-        fixed={name: value for name, value in parameters.items() if name not in axes},
+        fixed={name: value for name, value in workload.parameters.items() if name not in axes},
         axes=axes,
     )
-    _check_values(sweep)
+    # Each value of each axis is tried separately, so that an invalid one is reported once, at its own place. An invalid
+    # fixed parameter is reported with every value.
+    problems = [problem for axis in sweep.axes or ("",) for problem in _axis_problems(sweep, axis)]
+    if problems:
+        raise SpecError(list(dict.fromkeys(problems)))
     return sweep
 
 
@@ -64,15 +71,6 @@ def combinations(sweep: Sweep) -> list[ToolParameters]:
 
     """
     return [_decode(sweep, dict(zip(sweep.axes, values, strict=True))) for values in product(*sweep.axes.values())]
-
-
-def _tool_of(workload: Workload, place: Path) -> AnyTool:
-    tool = TOOLS.get(workload.tool)
-    if tool is None:
-        suggestion = did_you_mean(workload.tool, TOOLS, 1) or f"the tools are {', '.join(sorted(TOOLS))}"
-        remedy = f"is not a known field or tool; {suggestion}"
-        raise SpecError([Problem(field=field_path(place), remedy=remedy)])
-    return tool
 
 
 def _clients_axis(tool: AnyTool, workload: Workload, spec: RunSpec, place: Path) -> tuple[int, ...]:
@@ -91,28 +89,16 @@ def _axes(tool: AnyTool, parameters: Mapping[str, JsonValue], place: Path) -> Ma
     problems: list[Problem] = []
     fields = [str(field.alias) for field in tool.parameters.model_fields.values()]
     for name in (field for field in fields if field in tool.parameters.axes and field in parameters):
-        try:
-            axes[name] = _axis(name, parameters[name], place)
-        except SpecError as error:
-            problems += error.problems
+        value = parameters[name]
+        if isinstance(value, list) and 1 <= len(value) <= MAX_AXIS_VALUES:
+            axes[name] = value
+            continue
+        example = f", such as [{value}]" if isinstance(value, str | int | float) else ""
+        remedy = f"must be a list of 1 to {MAX_AXIS_VALUES} values{example}"
+        problems.append(Problem(field=field_path((*place, name)), value=shown(value), remedy=remedy))
     if problems:
         raise SpecError(problems)
     return axes
-
-
-def _check_values(sweep: Sweep) -> None:
-    """Try each value of each axis separately, so that an invalid one is reported once, at its own place.
-
-    Raises:
-        SpecError: with all problems of the workload's parameters.
-
-    """
-    problems: list[Problem] = []
-    for name in sweep.axes or ("",):
-        problems += _axis_problems(sweep, name)
-    if problems:
-        # An invalid fixed parameter is reported with every value of an axis.
-        raise SpecError(list(dict.fromkeys(problems)))
 
 
 def _axis_problems(sweep: Sweep, axis: str) -> Iterator[Problem]:
@@ -125,20 +111,12 @@ def _axis_problems(sweep: Sweep, axis: str) -> Iterator[Problem]:
             typed = _validated(sweep, parameters)
         except ValidationError as error:
             numbers = dict.fromkeys(sweep.axes, 0) | {axis: number}
-            found = problems_of(error, prefix=sweep.place, model=sweep.tool.parameters)
-            yield from (_at_its_number(problem, numbers, sweep.place) for problem in found)
+            problems = problems_of(error, prefix=sweep.place, model=sweep.tool.parameters)
+            yield from (_at_its_number(problem, numbers, sweep.place) for problem in problems)
             continue
         if seen.setdefault(typed, number) != number:
             remedy = f"repeats {axis}[{seen[typed]}]; remove it"
             yield Problem(field=field_path((*sweep.place, axis, number)), value=shown(value), remedy=remedy)
-
-
-def _axis(name: str, value: JsonValue, place: Path) -> Sequence[JsonValue]:
-    if not isinstance(value, list) or not 1 <= len(value) <= MAX_AXIS_VALUES:
-        example = f", such as [{value}]" if isinstance(value, str | int | float) else ""
-        remedy = f"must be a list of 1 to {MAX_AXIS_VALUES} values{example}"
-        raise SpecError([Problem(field=field_path((*place, name)), value=shown(value), remedy=remedy)])
-    return value
 
 
 def _at_its_number(problem: Problem, numbers: Mapping[str, int], place: Path) -> Problem:
@@ -154,17 +132,14 @@ def _decode(sweep: Sweep, values: Mapping[str, JsonValue]) -> ToolParameters:
         return _validated(sweep, {**sweep.fixed, **values})
     except ValidationError as error:
         numbers = {name: sweep.axes[name].index(value) for name, value in values.items()}
-        found = problems_of(error, prefix=sweep.place, model=sweep.tool.parameters)
-        raise SpecError([_at_its_number(problem, numbers, sweep.place) for problem in found]) from error
+        problems = problems_of(error, prefix=sweep.place, model=sweep.tool.parameters)
+        raise SpecError([_at_its_number(problem, numbers, sweep.place) for problem in problems]) from error
 
 
 def _validated(sweep: Sweep, parameters: Mapping[str, JsonValue]) -> ToolParameters:
     # Only by alias: the API server and the axes do not use names such as `io_depth`.
     typed: ToolParameters = sweep.tool.parameters.model_validate(parameters, by_alias=True, by_name=False)
     return typed
-
-
-_SEEDS = 2**31 - 1
 
 
 def _hash(*parts: int | str) -> bytes:
@@ -182,8 +157,7 @@ def client_seed(seed: int, *, point: str, pass_number: int, client: int) -> int:
     It differs between clients, so that they do not find each other's blocks in a cache, and between passes. A repeated
     attempt has the seed of the first.
     """
-    number = int.from_bytes(_hash("client", seed, point, pass_number, client)[:8], "big")
-    return number % _SEEDS + 1
+    return int.from_bytes(_hash("client", seed, point, pass_number, client)[:8], "big") % (2**31 - 1) + 1
 
 
 def child_seed(seed: int, *, variant: str, repeat: int) -> int:
