@@ -55,16 +55,16 @@ class Description(Model):
             unreadable = {problem["loc"][0] for problem in error.errors(include_url=False) if problem["loc"]}
             if not isinstance(value, Mapping) or not unreadable & value.keys():
                 raise
-            found = handler({name: part for name, part in value.items() if name not in unreadable})
-            if found.model_extra is not None:
-                found.model_extra.update({name: part for name, part in value.items() if name in unreadable})
-            return found
+            description = handler({name: part for name, part in value.items() if name not in unreadable})
+            if description.model_extra is not None:
+                description.model_extra.update({name: part for name, part in value.items() if name in unreadable})
+            return description
 
     @model_serializer(mode="wrap")
     def _omit_unknown_facts(self, handler: SerializerFunctionWrapHandler) -> dict[str, JsonValue]:
         """Return the known fields sorted by name, as an API server returns them."""
-        known = {**handler(self), **(self.model_extra or {})}
-        return {name: known[name] for name in sorted(known) if known[name] is not None}
+        fields = {**handler(self), **(self.model_extra or {})}
+        return {name: fields[name] for name in sorted(fields) if fields[name] is not None}
 
 
 class Extremes(Description):

@@ -26,7 +26,6 @@ from plimsoll.api.quantity import format_quantity
 
 _SHOWN_VALUE_CHARACTERS = 80
 _LONG = 2**20
-_SUGGESTIONS = 3
 
 _FORMS = {
     DNS_LABEL_PATTERN: "must consist of lower-case letters, digits and '-', and begin and end with a letter or digit",
@@ -73,7 +72,7 @@ def unknown_field(name: str, known: Iterable[str]) -> str:
     return f"is not a known field; {did_you_mean(name, known, 1) or 'remove it or correct its spelling'}"
 
 
-def did_you_mean(name: str, known: Iterable[str], most: int = _SUGGESTIONS) -> str:
+def did_you_mean(name: str, known: Iterable[str], most: int = 3) -> str:
     """Return a question with the known names closest to a misspelled one; empty if none is close."""
     near = difflib.get_close_matches(name, known, n=most)
     return f"did you mean {' or '.join(near)}?" if near else ""
@@ -84,8 +83,11 @@ def remedy_of(details: ErrorDetails) -> str:
     kind, value, context = details["type"], details["input"], details.get("ctx", {})
     if kind in _KINDS or (value is None and kind != "value_error"):
         return _wrong_kind(_KINDS.get(kind, ""), value)
-    wording = _WORDINGS.get(kind)
-    return wording(context, value) if wording else _as_clause(details["msg"])
+    if wording := _WORDINGS.get(kind):
+        return wording(context, value)
+    # The clause 'should be ...' of 'Input should be ...'.
+    text = details["msg"].removeprefix("Input ").removeprefix("Value ")
+    return text[:1].lower() + text[1:]
 
 
 def _wrong_kind(expected: str, value: object) -> str:
@@ -120,8 +122,7 @@ def _pattern(context: Mapping[str, Any], _: object) -> str:
 
 
 def _choice(context: Mapping[str, Any], value: object) -> str:
-    expected = str(context["expected"]).replace("'", "")
-    return _wrong_kind(expected, value)
+    return _wrong_kind(str(context["expected"]).replace("'", ""), value)
 
 
 def _count(words: str, key: str, one: str, many: str) -> Callable[[Mapping[str, Any], object], str]:
@@ -130,12 +131,6 @@ def _count(words: str, key: str, one: str, many: str) -> Callable[[Mapping[str, 
         return f"must have at {words} {count} {one if count == 1 else many}"
 
     return wording
-
-
-def _as_clause(message: str) -> str:
-    """Return the clause 'should be ...' of 'Input should be ...'."""
-    text = message.removeprefix("Input ").removeprefix("Value ")
-    return text[:1].lower() + text[1:]
 
 
 _WORDINGS: Mapping[str, Callable[[Mapping[str, Any], object], str]] = {
@@ -156,10 +151,6 @@ _WORDINGS: Mapping[str, Callable[[Mapping[str, Any], object], str]] = {
     "string_too_short": _count("least", "min_length", "character", "characters"),
     "string_too_long": _count("most", "max_length", "character", "characters"),
 }
-
-
-_WITHOUT_VALUE = ("missing", "extra_forbidden", "json_invalid")
-"""Kinds of error that the value does not explain: the path names an unknown field."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,12 +206,12 @@ def problems_of(
     `prefix` is the location of the validated part within the document. With its `model`, an unknown field suggests the
     closest known one.
     """
-    found = error.errors(include_url=False)
-    own = [details for details in found if not _follows_from_others(details, found)]
+    errors = error.errors(include_url=False)
+    own = [details for details in errors if not _follows_from_others(details, errors)]
     return tuple(problem for details in own for problem in _problems_from(details, prefix, model))
 
 
-def _follows_from_others(details: ErrorDetails, found: Sequence[ErrorDetails]) -> bool:
+def _follows_from_others(details: ErrorDetails, errors: Sequence[ErrorDetails]) -> bool:
     """Whether the error follows from others, which are reported themselves.
 
     A list is too short because its invalid entries do not count, or a default depends on invalid fields.
@@ -229,7 +220,7 @@ def _follows_from_others(details: ErrorDetails, found: Sequence[ErrorDetails]) -
     if details["type"] == "default_factory_not_called":
         return True
     return details["type"] == "too_short" and any(
-        len(other["loc"]) > len(location) and other["loc"][: len(location)] == location for other in found
+        len(other["loc"]) > len(location) and other["loc"][: len(location)] == location for other in errors
     )
 
 
@@ -242,7 +233,9 @@ def _problems_from(
         return tuple(replace(problem, field=_joined(path, problem.field)) for problem in cause.problems)
     if details["type"] == "extra_forbidden" and model is not None:
         return (Problem(field=path, remedy=unknown_field(str(details["loc"][-1]), _fields_beside(model, details))),)
-    value = "" if details["type"] in _WITHOUT_VALUE else shown(details["input"])
+    # The value does not explain these, and the path names an unknown field.
+    is_needless = details["type"] in {"missing", "extra_forbidden", "json_invalid"}
+    value = "" if is_needless else shown(details["input"])
     return (Problem(field=path, value=value, remedy=remedy_of(details)),)
 
 
@@ -251,9 +244,9 @@ def _fields_beside(model: type[BaseModel], details: ErrorDetails) -> list[str]:
     models = [model]
     for part in details["loc"][:-1]:
         if isinstance(part, str):
-            fields = [field for one in models for field in one.model_fields.values() if field.alias == part]
+            fields = [field for outer in models for field in outer.model_fields.values() if field.alias == part]
             models = [inner for field in fields for inner in models_in(field.annotation)]
-    return [str(field.alias) for one in models for field in one.model_fields.values()]
+    return [str(field.alias) for outer in models for field in outer.model_fields.values()]
 
 
 def models_in(annotation: object) -> Iterator[type[BaseModel]]:
@@ -270,8 +263,6 @@ def _joined(path: str, field: str) -> str:
 
 M = TypeVar("M", bound=BaseModel)
 
-_DOCUMENTS_KINDS = (RUN_KIND, RESULT_KIND, SUITE_KIND)
-
 
 def decode_document(document: JsonValue, model: type[M], kind: str) -> M:
     """Read plain JSON values as a model of that kind.
@@ -283,10 +274,10 @@ def decode_document(document: JsonValue, model: type[M], kind: str) -> M:
     if not isinstance(document, dict):
         what = "is empty" if document is None else "is not a mapping"
         raise SpecError([Problem(field="", remedy=f"{what}; write one {kind} of {API_VERSION}")])
-    found = document.get("kind")
-    if found in _DOCUMENTS_KINDS and found != kind:
+    actual = document.get("kind")
+    if actual in (RUN_KIND, RESULT_KIND, SUITE_KIND) and actual != kind:
         # Nothing else in it is of interest.
-        raise SpecError([Problem(field="kind", value=shown(found), remedy=f"must be {kind}")])
+        raise SpecError([Problem(field="kind", value=shown(actual), remedy=f"must be {kind}")])
     try:
         # By alias only: the API server does not know `settle_seconds`.
         return model.model_validate(document, by_alias=True, by_name=False)

@@ -5,7 +5,6 @@ text.
 """
 
 import re
-from collections.abc import Iterator
 from typing import Protocol
 
 import yaml
@@ -115,7 +114,11 @@ def read_manifest(text: str) -> JsonValue:
 def _read(text: str) -> JsonValue:
     loader = _Loader(text)
     try:
-        nodes = [node for node in _documents(loader) if node.tag != f"{_TAGS}null"]
+        nodes = []
+        while loader.check_node():
+            node = loader.get_node()
+            if node is not None and node.tag != f"{_TAGS}null":
+                nodes.append(node)
         if len(nodes) > 1:
             raise _error("is a second document; write each document to its own file", nodes[1].start_mark)
         if not nodes:
@@ -124,13 +127,6 @@ def _read(text: str) -> JsonValue:
         return document
     finally:
         loader.dispose()
-
-
-def _documents(loader: _Loader) -> Iterator[Node]:
-    while loader.check_node():
-        node = loader.get_node()
-        if node is not None:
-            yield node
 
 
 def _error(remedy: str, mark: _Mark | None = None) -> SpecError:

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, JsonValue, Strict
+from pydantic import BaseModel, ConfigDict, JsonValue, Strict, model_validator
 from pydantic.alias_generators import to_camel
 
 
@@ -83,7 +83,7 @@ class Model(BaseModel):
 
     Unknown fields are errors, so that a typo never results in a silent default. The API server checks `rules` in
     addition to the fields' bounds. `kubectl explain` shows the docstring of a model and the entries of its
-    `Attributes:`. A model with `one_of` is a union: exactly one of these fields is set.
+    `Attributes:`. A model with `one_of` is a `Choice`.
     """
 
     rules: ClassVar[tuple[Rule, ...]] = ()
@@ -98,10 +98,15 @@ class Model(BaseModel):
         serialize_by_alias=True,
     )
 
-    @property
-    def has_one_choice(self) -> bool:
-        """Whether exactly one of the fields in `one_of` is set."""
-        return sum(getattr(self, name) is not None for name in self.one_of) == 1
+
+class Choice(Model):
+    """A union: exactly one of the fields in `one_of` is set, as the first of `rules` says."""
+
+    @model_validator(mode="after")
+    def _check_one_choice(self) -> Self:
+        if sum(getattr(self, name) is not None for name in self.one_of) != 1:
+            raise ValueError(self.rules[0].message)
+        return self
 
 
 Json = dict[str, JsonValue]

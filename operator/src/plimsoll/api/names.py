@@ -205,8 +205,7 @@ def parse_numbers(value: object) -> object:
     if not isinstance(value, str):
         return value
     if _RANGES.fullmatch(value) is None:
-        message = "is not a set of numbers; write ascending numbers and ranges such as 0-7,12"
-        raise ValueError(message)
+        raise ValueError("is not a set of numbers; write ascending numbers and ranges such as 0-7,12")
     numbers: list[int] = []
     for part in filter(None, value.split(",")):
         first, _, last = part.partition("-")
@@ -221,13 +220,10 @@ ClientNumbers = Annotated[
 ]
 
 
-_UNITS = (("s", 10**9), ("ms", 10**6), ("µs", 10**3))
-
-
 def format_duration(nanoseconds: float) -> str:
     """Return a latency with three significant digits and a suitable unit: 1234567 -> `1.23 ms`."""
     rounded = float(f"{nanoseconds:.2e}")  # before the unit is chosen: 999.9 µs is 1.00 ms
-    for unit, size in _UNITS:
+    for unit, size in (("s", 10**9), ("ms", 10**6), ("µs", 10**3)):
         if rounded >= size:
             value = rounded / size
             digits = 2 if value < 10 else 1 if value < 100 else 0  # noqa: PLR2004 - powers of ten

@@ -14,12 +14,10 @@ from plimsoll.api.model import Rule, ServerOnly
 
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60}
 _DECIMAL = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15, "E": 10**18}
-_SUFFIXES = _BINARY | _DECIMAL
 _QUANTITY = re.compile(r"(?P<number>[0-9]{1,18}(?:\.[0-9]{1,9})?)(?P<suffix>[KMGTPE]i|[kMGTPE]|)")
 QUANTITY_PATTERN = r"^[0-9]{1,18}(\.[0-9]{1,9})?([KMGTPE]i|[kMGTPE])?$"
 """A quantity in any form that the API server accepts; `size_rules` bound it."""
 
-_BLOCK_PATTERN = r"^([1-9][0-9]{0,3}Ki|([1-9]|[1-5][0-9]|6[0-4])Mi)$"
 _REMEDY = "write a Kubernetes quantity of whole bytes such as 4Ki, 20Gi or 4096"
 
 
@@ -33,12 +31,10 @@ def parse_quantity(value: object) -> int:
     text = str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
     match = _QUANTITY.fullmatch(text)
     if match is None:
-        message = f"is not a quantity; {_REMEDY}"
-        raise ValueError(message)
-    size = Decimal(match["number"]) * _SUFFIXES[match["suffix"]]
+        raise ValueError(f"is not a quantity; {_REMEDY}")
+    size = Decimal(match["number"]) * (_BINARY | _DECIMAL)[match["suffix"]]
     if size != int(size):
-        message = f"is not a whole number of bytes; {_REMEDY}"
-        raise ValueError(message)
+        raise ValueError(f"is not a whole number of bytes; {_REMEDY}")
     return int(size)
 
 
@@ -82,5 +78,5 @@ Size = Annotated[
     ServerOnly(int_or_string=True, max_length=32, pattern=QUANTITY_PATTERN),
 ]
 
-BlockSize = Annotated[Size, ServerOnly(pattern=_BLOCK_PATTERN)]
+BlockSize = Annotated[Size, ServerOnly(pattern=r"^([1-9][0-9]{0,3}Ki|([1-9]|[1-5][0-9]|6[0-4])Mi)$")]
 """A size of at most 64Mi; the API server accepts bytes, whole Ki and whole Mi."""

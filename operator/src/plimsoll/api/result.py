@@ -14,11 +14,7 @@ from plimsoll.api.environment import Environment
 from plimsoll.api.line import Line, LineSearch, Probe
 from plimsoll.api.model import Count, Model, Rule, ServerOnly
 from plimsoll.api.names import AbortReason, ClientNumbers, Operation, Outcome, Verdict
-from plimsoll.api.operation import (
-    OperationResult,
-    OperationSummary,
-    Rate,
-)
+from plimsoll.api.operation import OperationResult, OperationSummary, Rate
 from plimsoll.api.surroundings import ClusterSummary, DroppedCaches, Hosts, HostSummary, Osds
 
 Sha256 = Annotated[str, ServerOnly(max_length=64, pattern=r"^[0-9a-f]{64}$")]
@@ -132,10 +128,9 @@ class Matrix(Model):
     @model_validator(mode="after")
     def _check_lengths(self) -> Self:
         optional = (self.least_bytes_per_second, self.iops, self.least_iops, self.retransmits)
-        lengths = {len(one) for one in (self.peers, self.bytes_per_second, *optional) if one is not None}
+        lengths = {len(values) for values in (self.peers, self.bytes_per_second, *optional) if values is not None}
         if lengths != {len(self.clients)} or any(place >= len(self.clients) for place in self.outliers):
-            message = "must have one value for each cell in every list"
-            raise ValueError(message)
+            raise ValueError("must have one value for each cell in every list")
         return self
 
     @property
@@ -226,7 +221,7 @@ class Finding(Model):
 
     """
 
-    reason: _Name  # one of plimsoll.measure.checks.registry
+    reason: _Name  # of one of plimsoll.measure.checks
     verdict: Verdict
     message: _Message
     clients: Annotated[tuple[_Client, ...], ServerOnly(max_length=32)] = ()

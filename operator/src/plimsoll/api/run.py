@@ -4,7 +4,7 @@ The tool parameters of a workload are kept as written; `tools.decode` decodes th
 tools, and sweeps the same for all tools.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, JsonValue, model_validator
@@ -127,6 +127,14 @@ ClientCount = Annotated[
 ]
 
 
+def repeated_names(names: Sequence[object], place: str) -> Iterator[Problem]:
+    """Yield the entries of the list at that place whose name is that of an earlier entry."""
+    for index, name in enumerate(names):
+        if isinstance(name, str) and names.index(name) != index:
+            remedy = f"is already the name of {place}[{names.index(name)}]; choose unique names"
+            yield Problem(field=f"{place}[{index}].name", value=shown(name), remedy=remedy)
+
+
 def _unique(values: tuple[Any, ...]) -> tuple[Any, ...]:
     problems = [
         Problem(field=f"[{number}]", value=str(value), remedy="is already in the list; each value must be unique")
@@ -232,12 +240,16 @@ class Workload(Model):
         if not isinstance(document, dict):
             return document
         tools = [key for key in document if key not in GENERIC_WORKLOAD_FIELDS]
-        if len(tools) != 1:
-            raise ValueError(_one_tool(tools))
-        (tool,) = tools
+        if not tools:
+            raise ValueError("has no tool; add one such as fio with a mapping of its parameters")
+        generic_fields, tool = ", ".join(GENERIC_WORKLOAD_FIELDS), tools[0]
+        if len(tools) > 1:
+            suggestions = (did_you_mean(name, GENERIC_WORKLOAD_FIELDS, 1) for name in tools)
+            remedy = next(filter(None, suggestions), "remove one or correct its spelling")
+            raise ValueError(f"must have one tool besides {generic_fields}, but has {' and '.join(tools)}; {remedy}")
         parameters = {} if document[tool] is None else document[tool]
         if not isinstance(parameters, dict):
-            remedy = f"is neither a tool with a mapping of parameters nor one of {', '.join(GENERIC_WORKLOAD_FIELDS)}"
+            remedy = f"is neither a tool with a mapping of parameters nor one of {generic_fields}"
             raise SpecError([Problem(field=tool, value=shown(parameters), remedy=remedy)])
         generic = {key: value for key, value in document.items() if key != tool}
         return {**generic, "tool": tool, "parameters": parameters}
@@ -251,17 +263,6 @@ class Workload(Model):
             )
             raise SpecError([Problem(field="rampSeconds", value=str(self.ramp_seconds), remedy=remedy)])
         return self
-
-
-def _one_tool(found: list[str]) -> str:
-    if not found:
-        return "has no tool; add one such as fio with a mapping of its parameters"
-    others = ", ".join(GENERIC_WORKLOAD_FIELDS)
-    remedy = next(filter(None, (did_you_mean(name, GENERIC_WORKLOAD_FIELDS, 1) for name in found)), "")
-    return (
-        f"must have one tool besides {others}, but has {' and '.join(found)}; "
-        f"{remedy or 'remove one or correct its spelling'}"
-    )
 
 
 class Gates(Model):
@@ -369,45 +370,23 @@ class RunSpec(Model):
 
     @model_validator(mode="after")
     def _check_workloads(self) -> Self:
-        problems = [
-            *_same_names(self.workloads),
-            *_too_many_clients(self.workloads, self.clients.count),
-            *_unknown_storage_nodes(self.servers, self.storage),
-        ]
+        problems = [*repeated_names([workload.name for workload in self.workloads], "workloads")]
+        count, servers, storage = self.clients.count, self.servers, self.storage
+        for index, workload in enumerate(self.workloads):
+            for number, clients in enumerate(workload.clients or ()):
+                if clients > count:
+                    remedy = f"is more than spec.clients.count, which is {count}; increase that, or decrease the value"
+                    field = field_path(["workloads", index, "clients", number])
+                    problems.append(Problem(field=field, value=str(clients), remedy=remedy))
+        if servers is not None and servers.placement == "StorageNodes" and (storage is None or storage.rook is None):
+            problems.append(Problem(field="servers.placement", value=servers.placement, remedy=_NO_STORAGE_NODES))
         if problems:
             raise SpecError(problems)
         return self
 
 
-def _same_names(workloads: tuple[Workload, ...]) -> Iterator[Problem]:
-    first: dict[str, int] = {}
-    for index, workload in enumerate(workloads):
-        if first.setdefault(workload.name, index) != index:
-            remedy = f"is already the name of workloads[{first[workload.name]}]; choose unique names"
-            yield Problem(field=f"workloads[{index}].name", value=shown(workload.name), remedy=remedy)
-
-
-def _too_many_clients(workloads: tuple[Workload, ...], count: int) -> Iterator[Problem]:
-    for index, workload in enumerate(workloads):
-        for number, clients in enumerate(workload.clients or ()):
-            if clients > count:
-                remedy = f"is more than spec.clients.count, which is {count}; increase that, or decrease the value"
-                field = field_path(["workloads", index, "clients", number])
-                yield Problem(field=field, value=str(clients), remedy=remedy)
-
-
-def _unknown_storage_nodes(servers: Servers | None, storage: Storage | None) -> Iterator[Problem]:
-    if servers is not None and servers.placement == "StorageNodes" and (storage is None or storage.rook is None):
-        yield Problem(field="servers.placement", value=servers.placement, remedy=_NO_STORAGE_NODES)
-
-
-class BenchmarkRun(Model):
-    """A run as written by a user or stored by the API server, without its `status`."""
-
-    api_version: Literal["plimsoll.dev/v1alpha1"]
-    kind: Literal["BenchmarkRun"]
-    metadata: ObjectMeta
-    spec: RunSpec
+class WithoutStatus(Model):
+    """An object as written by a user or stored by the API server, without its `status`."""
 
     @model_validator(mode="before")
     @classmethod
@@ -415,6 +394,15 @@ class BenchmarkRun(Model):
         if not isinstance(document, dict):
             return document
         return {key: value for key, value in document.items() if key != "status"}
+
+
+class BenchmarkRun(WithoutStatus):
+    """A run as written by a user or stored by the API server, without its `status`."""
+
+    api_version: Literal["plimsoll.dev/v1alpha1"]
+    kind: Literal["BenchmarkRun"]
+    metadata: ObjectMeta
+    spec: RunSpec
 
 
 def load_run(text: str) -> BenchmarkRun:

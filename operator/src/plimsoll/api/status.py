@@ -27,8 +27,6 @@ MAX_HEADLINES = 32
 MAX_MESSAGE_CHARACTERS = 32768
 """Maximum length of a condition's message. Source: Kubernetes, `metav1.Condition`."""
 
-_ABNORMAL = (ConditionType.RECONCILING, ConditionType.STALLED)
-
 _DisplayText = Annotated[str, Field(max_length=256)]
 _ShortText = Annotated[str, Field(max_length=64)]
 _Time = Annotated[str, Field(max_length=64), ServerOnly(format="date-time")]
@@ -272,7 +270,7 @@ def set_condition(conditions: Sequence[C], new: C, now: datetime) -> tuple[C, ..
     """
     old = {condition.type: condition for condition in conditions}
     before = old.pop(new.type, None)
-    if new.type not in _ABNORMAL or new.status is ConditionStatus.TRUE:
+    if new.type not in (ConditionType.RECONCILING, ConditionType.STALLED) or new.status is ConditionStatus.TRUE:
         unchanged = before is not None and before.status is new.status
         time = before.last_transition_time if before is not None and unchanged else format_time(now)
         old[new.type] = new.model_copy(update={"last_transition_time": time})
@@ -292,14 +290,10 @@ def format_time(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-_MAX_POINT = 253
-"""Maximum length of a point's name, which is part of an object's name."""
-
-
 class TrialKey(Model):
     """Identity of one attempt; as text, `random-write-003 pass 1 attempt 0`."""
 
-    point: Annotated[str, Field(max_length=_MAX_POINT)]
+    point: Annotated[str, Field(max_length=253)]
     pass_number: Annotated[int, Field(ge=0, lt=2**31)]
     attempt: Annotated[int, Field(ge=0, lt=2**31)]
 

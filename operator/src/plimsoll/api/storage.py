@@ -7,11 +7,9 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator, mod
 
 from plimsoll.api.environment import SET_ONCE, CephOptions
 from plimsoll.api.errors import Problem, SpecError
-from plimsoll.api.model import Flag, Integer, Model, Rule
+from plimsoll.api.model import Choice, Flag, Integer, Model, Rule
 from plimsoll.api.names import CEPH_NAME_PATTERN, DATA_KEY_PATTERN, DNS_LABEL_PATTERN, MONITOR_PATTERN
 from plimsoll.api.quantity import BlockSize, Size
-
-_ONE_LAYOUT = "must have exactly one of replicated and erasureCoded"
 
 DnsLabel = Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=63)]
 CephName = Annotated[str, Field(pattern=CEPH_NAME_PATTERN, max_length=128)]
@@ -41,7 +39,7 @@ class ErasureCoded(Model):
     coding_chunks: Annotated[Integer, Field(ge=1, le=32)]
 
 
-class Pool(Model):
+class Pool(Choice):
     """The Ceph pool that is created for a run.
 
     Attributes:
@@ -59,7 +57,7 @@ class Pool(Model):
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             rule="has(self.replicated) != has(self.erasureCoded)",
-            message=_ONE_LAYOUT,
+            message="must have exactly one of replicated and erasureCoded",
         ),
     )
     one_of: ClassVar[tuple[str, ...]] = ("replicated", "erasure_coded")
@@ -71,12 +69,6 @@ class Pool(Model):
     crush_root: CephName | None = None
     compression_mode: Literal["none", "passive", "aggressive", "force"] | None = None
     placement_groups: Annotated[Integer, Field(ge=1, le=32768)] | None = None
-
-    @model_validator(mode="after")
-    def _one_layout(self) -> Self:
-        if not self.has_one_choice:
-            raise ValueError(_ONE_LAYOUT)
-        return self
 
 
 class ExistingPool(Model):
@@ -97,7 +89,6 @@ _REPLICATED_DEFAULT = (
     "must have a replicated pool first, because the first one also keeps the location of every file; add one before "
     "the erasure-coded pool"
 )
-_MAX_FILE_SYSTEM_NAME = 40
 
 
 class FileSystem(Model):
@@ -147,7 +138,7 @@ class ExistingFileSystem(Model):
 
     """
 
-    name: Annotated[DnsLabel, Field(max_length=_MAX_FILE_SYSTEM_NAME)]
+    name: Annotated[DnsLabel, Field(max_length=40)]
     metadata_pool: CephName | None = None
     data_pool: CephName | None = None
 
@@ -162,14 +153,12 @@ _SHARED_PVC_ONLY = (
     "must be PerClient, because access is LibRBD, and only one client can open an image; remove the field, or use "
     "access PVC"
 )
-_MIN_VOLUME_BYTES, _MAX_VOLUME_BYTES = 2**20, 2**50
 
 Mode = Literal["Block", "Filesystem"]
-Sharing = Literal["PerClient", "Shared"]
 
 
-def _default_mode(known: Mapping[str, Any]) -> Mode:
-    return "Filesystem" if known.get("sharing") == "Shared" else "Block"
+def _default_mode(validated: Mapping[str, Any]) -> Mode:
+    return "Filesystem" if validated.get("sharing") == "Shared" else "Block"
 
 
 class Volume(Model):
@@ -213,9 +202,9 @@ class Volume(Model):
         ),
     )
 
-    size: Annotated[Size, Field(ge=_MIN_VOLUME_BYTES, le=_MAX_VOLUME_BYTES)]
+    size: Annotated[Size, Field(ge=2**20, le=2**50)]
     # Before `mode`, whose default depends on it.
-    sharing: Sharing = "PerClient"
+    sharing: Literal["PerClient", "Shared"] = "PerClient"
     mode: Mode = Field(default_factory=_default_mode)
     access: Literal["PVC", "LibRBD"] = "PVC"
     rbd_cache: Flag = False
@@ -242,10 +231,7 @@ class Volume(Model):
         return self
 
 
-_USER_TYPE = "client."
-_WITHOUT_TYPE = f"must not start with {_USER_TYPE}; write the name after it"
-_ONE_POOL = "must have exactly one of pool, existingPool, fileSystem and existingFileSystem"
-_ONE_SOURCE = "must have exactly one of rook, ceph and storageClass"
+_WITHOUT_TYPE = "must not start with client.; write the name after it"
 _LIBRBD_ONLY = "must be LibRBD, because a Ceph cluster without Rook has no StorageClass; set it to LibRBD"
 _FILES_ONLY = "must be Filesystem, because spec.storage.rook has a file system; remove the field"
 _NO_IMAGES = "must be PVC, because spec.storage.rook has a file system, which has no RBD images; remove the field"
@@ -258,18 +244,13 @@ _PVC_ONLY = "must be PVC, because a StorageClass provides volumes by PVCs only; 
 
 
 def _without_type(user: str) -> str:
-    if user.startswith(_USER_TYPE):
+    if user.startswith("client."):
         raise ValueError(_WITHOUT_TYPE)
     return user
 
 
 CephUser = Annotated[
-    CephName,
-    AfterValidator(_without_type),
-    Rule(
-        rule=f"!self.startsWith('{_USER_TYPE}')",
-        message=_WITHOUT_TYPE,
-    ),
+    CephName, AfterValidator(_without_type), Rule(rule="!self.startsWith('client.')", message=_WITHOUT_TYPE)
 ]
 Monitor = Annotated[str, Field(pattern=MONITOR_PATTERN, max_length=253, description="Address of one monitor.")]
 
@@ -298,7 +279,7 @@ class SecretReference(Model):
     name: DnsLabel
 
 
-class RookStorage(Model):
+class RookStorage(Choice):
     """A Rook-Ceph cluster, and exactly one of pool, existingPool, fileSystem and existingFileSystem.
 
     A StorageClass is created for this run, and removed afterwards according to cleanup.
@@ -324,7 +305,7 @@ class RookStorage(Model):
                 "[has(self.pool), has(self.existingPool), has(self.fileSystem), has(self.existingFileSystem)]"
                 ".filter(present, present).size() == 1"
             ),
-            message=_ONE_POOL,
+            message="must have exactly one of pool, existingPool, fileSystem and existingFileSystem",
         ),
         Rule(
             rule=(
@@ -348,12 +329,6 @@ class RookStorage(Model):
     def has_file_system(self) -> bool:
         """Whether volumes are directories of a CephFS file system."""
         return self.file_system is not None or self.existing_file_system is not None
-
-    @model_validator(mode="after")
-    def _one_pool(self) -> Self:
-        if not self.has_one_choice:
-            raise ValueError(_ONE_POOL)
-        return self
 
 
 class KeyringReference(Model):
@@ -398,7 +373,7 @@ class StorageClassStorage(Model):
     name: Annotated[str, Field(min_length=1, max_length=253)]
 
 
-class Storage(Model):
+class Storage(Choice):
     """The measured storage: exactly one of rook, ceph and storageClass, and the volumes on it.
 
     Required for all current tools.
@@ -407,7 +382,7 @@ class Storage(Model):
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             rule="[has(self.rook), has(self.ceph), has(self.storageClass)].filter(present, present).size() == 1",
-            message=_ONE_SOURCE,
+            message="must have exactly one of rook, ceph and storageClass",
         ),
         Rule(
             rule="!has(self.ceph) || !has(self.volume) || self.volume.access == 'LibRBD'",
@@ -451,31 +426,21 @@ class Storage(Model):
         return volume.model_copy(update={"mode": "Filesystem"})
 
     @model_validator(mode="after")
-    def _one_source(self) -> Self:
-        if not self.has_one_choice:
-            raise ValueError(_ONE_SOURCE)
-        return self
-
-    @model_validator(mode="after")
     def _check_volume(self) -> Self:
-        if self.volume is None:
+        volume = self.volume
+        if volume is None:
             return self
-        if self.ceph is not None and self.volume.access != "LibRBD":
-            raise SpecError([Problem(field="volume.access", value=self.volume.access, remedy=_LIBRBD_ONLY)])
-        if self.storage_class is not None and self.volume.access != "PVC":
-            raise SpecError([Problem(field="volume.access", value=self.volume.access, remedy=_PVC_ONLY)])
-        if self.rook is not None:
-            _check_volume_of_rook(self.rook, self.volume)
+        is_pvc, has_file_system = volume.access == "PVC", self.rook is not None and self.rook.has_file_system
+        if self.ceph is not None and is_pvc:
+            raise SpecError([Problem(field="volume.access", value=volume.access, remedy=_LIBRBD_ONLY)])
+        if (self.storage_class is not None or has_file_system) and not is_pvc:
+            remedy = _NO_IMAGES if has_file_system else _PVC_ONLY
+            raise SpecError([Problem(field="volume.access", value=volume.access, remedy=remedy)])
+        if has_file_system and volume.mode != "Filesystem":
+            raise SpecError([Problem(field="volume.mode", value=volume.mode, remedy=_FILES_ONLY)])
+        if self.rook is not None and not has_file_system and volume.is_shared:
+            raise SpecError([Problem(field="volume.sharing", value=volume.sharing, remedy=_NOT_SHARED)])
         return self
-
-
-def _check_volume_of_rook(rook: RookStorage, volume: Volume) -> None:
-    if rook.has_file_system and volume.access != "PVC":
-        raise SpecError([Problem(field="volume.access", value=volume.access, remedy=_NO_IMAGES)])
-    if rook.has_file_system and volume.mode != "Filesystem":
-        raise SpecError([Problem(field="volume.mode", value=volume.mode, remedy=_FILES_ONLY)])
-    if not rook.has_file_system and volume.is_shared:
-        raise SpecError([Problem(field="volume.sharing", value=volume.sharing, remedy=_NOT_SHARED)])
 
 
 Percent = Annotated[Integer, Field(ge=1, le=100)]
@@ -544,13 +509,9 @@ class Prepare(Model):
     per_trial: Literal["NewDataSet"] | None = None
 
     @model_validator(mode="after")
-    def _check_precondition(self) -> Self:
+    def _check_writes(self) -> Self:
         if self.precondition is not None and not self.prefill:
             raise SpecError([Problem(field="prefill", value="false", remedy=_PREFILL_REQUIRED)])
-        return self
-
-    @model_validator(mode="after")
-    def _check_per_trial(self) -> Self:
         if self.per_trial and not (self.prefill or self.discard):
             raise SpecError([Problem(field="perTrial", value=self.per_trial, remedy=_WRITTEN_OR_DISCARDED)])
         return self

@@ -1,8 +1,9 @@
 """`BenchmarkSuite`: several variants of one run, measured in turn, and what their results are to show."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
@@ -10,33 +11,29 @@ from pydantic import AfterValidator, Field, JsonValue, field_validator, model_va
 
 from plimsoll.api.errors import Problem, SpecError, decode_document, did_you_mean, field_path, load_document, shown
 from plimsoll.api.hypothesis import MAX_HYPOTHESES, MAX_VARIANT_CHARACTERS, Hypothesis
-from plimsoll.api.model import Flag, Integer, Model, Rule, ServerOnly, without_field
+from plimsoll.api.model import Choice, Flag, Integer, Model, Rule, ServerOnly, without_field
 from plimsoll.api.names import DNS_LABEL_PATTERN, SUITE_KIND
-from plimsoll.api.run import ObjectMeta, RunSpec
+from plimsoll.api.run import ObjectMeta, RunSpec, WithoutStatus, repeated_names
 from plimsoll.api.storage import DnsLabel
 from plimsoll.api.suite_status import MAX_KEEP
 
 MIN_DEADLINE_SECONDS = 10
 """Source: Kubernetes, CronJob; its controller misses times with less."""
 
-_MAX_DEADLINE_SECONDS = 365 * 24 * 3600
-_FIELDS = 5
 _CRON_PATTERN = r"^\S+(\s+\S+){4}$"
 _TIME_ZONE_PATTERN = r"^[A-Za-z0-9+_-]+(/[A-Za-z0-9+_-]+)*$"
 _FORM = 'write five fields such as "0 3 * * 0": minute, hour, day of month, month, day of week'
 
 
 def _check_cron(expression: str) -> str:
-    if len(expression.split()) != _FIELDS:
-        message = f"is no cron expression; {_FORM}"
-        raise ValueError(message)
+    if re.match(_CRON_PATTERN, expression.strip()) is None:
+        raise ValueError(f"is no cron expression; {_FORM}")
     try:
         # Any moment: an expression that has a time has one every few years, even on 29 February.
-        found = next(CronSim(expression, datetime(2000, 1, 1, tzinfo=UTC)), None)
+        time = next(CronSim(expression, datetime(2000, 1, 1, tzinfo=UTC)), None)
     except CronSimError as error:
-        message = f"is no cron expression ({error}); {_FORM}"
-        raise ValueError(message) from error
-    if found is None:
+        raise ValueError(f"is no cron expression ({error}); {_FORM}") from error
+    if time is None:
         raise ValueError("never comes; choose a day that one of the months has")
     return expression
 
@@ -45,12 +42,10 @@ def _check_time_zone(name: str) -> str:
     try:
         ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:
-        message = "is no known time zone; write a name of the time zone database, such as Europe/Berlin"
-        raise ValueError(message) from error
+        raise ValueError(
+            "is no known time zone; write a name of the time zone database, such as Europe/Berlin"
+        ) from error
     return name
-
-
-_Deadline = Annotated[Integer, Field(ge=MIN_DEADLINE_SECONDS, le=_MAX_DEADLINE_SECONDS)]
 
 
 class Schedule(Model):
@@ -69,17 +64,15 @@ class Schedule(Model):
     time_zone: Annotated[
         str, Field(max_length=64), AfterValidator(_check_time_zone), ServerOnly(pattern=_TIME_ZONE_PATTERN)
     ] = "Etc/UTC"
-    starting_deadline_seconds: _Deadline | None = None
+    starting_deadline_seconds: Annotated[Integer, Field(ge=MIN_DEADLINE_SECONDS, le=365 * 24 * 3600)] | None = None
 
 
 VariantName = Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=MAX_VARIANT_CHARACTERS)]
 
-_ONE_BASELINE = "must have exactly one of variant and rounds"
 _NO_CANDIDATE = "must have the variant to judge, because the baseline is a variant; add it, or compare with rounds"
 _NEEDLESS_CANDIDATE = (
     "cannot be set with baseline.rounds, which compares every variant; remove it, or compare with a variant"
 )
-_SAME = "must be another variant than the baseline"
 
 
 class VariantReference(Model):
@@ -93,7 +86,7 @@ class VariantReference(Model):
     variant: VariantName
 
 
-class Baseline(Model):
+class Baseline(Choice):
     """What is compared with: another variant of the same round, or earlier rounds of the same variant.
 
     Attributes:
@@ -102,17 +95,13 @@ class Baseline(Model):
 
     """
 
-    rules: ClassVar[tuple[Rule, ...]] = (Rule(rule="has(self.variant) != has(self.rounds)", message=_ONE_BASELINE),)
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(rule="has(self.variant) != has(self.rounds)", message="must have exactly one of variant and rounds"),
+    )
     one_of: ClassVar[tuple[str, ...]] = ("variant", "rounds")
 
     variant: VariantName | None = None
     rounds: Literal["Accepted"] | None = None
-
-    @model_validator(mode="after")
-    def _one_baseline(self) -> Self:
-        if not self.has_one_choice:
-            raise ValueError(_ONE_BASELINE)
-        return self
 
 
 class Allowance(Model):
@@ -157,7 +146,7 @@ class SuiteComparison(Model):
             rule=(
                 "!has(self.baseline.variant) || !has(self.candidate) || self.baseline.variant != self.candidate.variant"
             ),
-            message=_SAME,
+            message="must be another variant than the baseline",
             field_path=".candidate.variant",
         ),
     )
@@ -169,8 +158,12 @@ class SuiteComparison(Model):
 
     @model_validator(mode="after")
     def _check_candidate(self) -> Self:
-        if problems := list(_candidate_problems(self)):
-            raise SpecError(problems)
+        baseline, candidate = self.baseline.variant, self.candidate
+        if (baseline is None) != (candidate is None):
+            raise SpecError([Problem(field="candidate", remedy=_NEEDLESS_CANDIDATE if candidate else _NO_CANDIDATE)])
+        if candidate is not None and candidate.variant == baseline:
+            remedy = "is the baseline as well; compare two different variants"
+            raise SpecError([Problem(field="candidate.variant", value=shown(candidate.variant), remedy=remedy)])
         return self
 
     @property
@@ -179,17 +172,6 @@ class SuiteComparison(Model):
         if self.baseline.variant is None or self.candidate is None:
             return None
         return self.baseline.variant, self.candidate.variant
-
-
-def _candidate_problems(comparison: SuiteComparison) -> Iterator[Problem]:
-    baseline, candidate = comparison.baseline.variant, comparison.candidate
-    if baseline is not None and candidate is None:
-        yield Problem(field="candidate", remedy=_NO_CANDIDATE)
-    elif candidate is not None and baseline is None:
-        yield Problem(field="candidate", remedy=_NEEDLESS_CANDIDATE)
-    elif candidate is not None and candidate.variant == baseline:
-        remedy = "is the baseline as well; compare two different variants"
-        yield Problem(field="candidate.variant", value=shown(candidate.variant), remedy=remedy)
 
 
 MAX_VARIANTS = 16
@@ -204,23 +186,36 @@ ANNOTATION_STUDY = "plimsoll.dev/study"
 """Its value is the key of a published study in lower case, which reports show beside the suite."""
 
 _RESERVED = ("results", "cleanup", "suspend", "ttlSecondsAfterFinished")
-_IS_NULL = "cannot be null, which kubectl apply drops; to remove a field of spec.run, name it in unset"
-_IS_RESERVED = "cannot be set in a suite, which decides when its runs are measured and removed; remove it"
 
 Fragment = dict[str, JsonValue]
 Location = tuple[int | str, ...]
 
 
 def _checked(fragment: Fragment) -> Fragment:
-    """Return a part of a run's specification, if it is one that a suite can merge."""
-    if problems := [*_reserved(fragment), *_unmergeable(fragment.get(BY_NAME))]:
+    """Return a part of a run's specification, if a suite can merge it, and its workloads by name."""
+    remedy = "cannot be set in a suite, which decides when its runs are measured and removed; remove it"
+    problems = [
+        Problem(field=name, value=shown(fragment[name]), remedy=remedy) for name in _RESERVED if name in fragment
+    ]
+    workloads = fragment.get(BY_NAME)
+    entries = workloads if isinstance(workloads, list) else []
+    names = [entry.get("name") if isinstance(entry, dict) else None for entry in entries]
+    remedy = "is required as text, because workloads are merged by name; add it"
+    problems += [
+        Problem(field=f"{BY_NAME}[{index}].name", value=shown(name), remedy=remedy)
+        for index, name in enumerate(names)
+        if not isinstance(name, str)
+    ]
+    problems += repeated_names(names, BY_NAME)
+    if problems:
         raise SpecError(problems)
     return fragment
 
 
 def _changes(fragment: Fragment) -> Fragment:
     """Return what a variant sets, if a suite can merge it."""
-    if nulls := [Problem(field=field_path(place), value="null", remedy=_IS_NULL) for place in _nulls(fragment, ())]:
+    remedy = "cannot be null, which kubectl apply drops; to remove a field of spec.run, name it in unset"
+    if nulls := [Problem(field=field_path(place), value="null", remedy=remedy) for place in _nulls(fragment, ())]:
         raise SpecError(nulls)
     return _checked(fragment)
 
@@ -232,31 +227,6 @@ def _nulls(value: JsonValue, place: Location) -> Iterator[Location]:
     entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, entry in entries:
         yield from _nulls(entry, (*place, key))
-
-
-def _reserved(fragment: Fragment) -> Iterator[Problem]:
-    for name in _RESERVED:
-        if name in fragment:
-            yield Problem(field=name, value=shown(fragment[name]), remedy=_IS_RESERVED)
-
-
-def _unmergeable(workloads: JsonValue) -> Iterator[Problem]:
-    """Yield workloads that cannot be merged by name."""
-    entries = workloads if isinstance(workloads, list) else []
-    names = [entry.get("name") if isinstance(entry, dict) else None for entry in entries]
-    for index, name in enumerate(names):
-        if not isinstance(name, str):
-            remedy = "is required as text, because workloads are merged by name; add it"
-            yield Problem(field=f"{BY_NAME}[{index}].name", value=shown(name), remedy=remedy)
-    yield from _repeated_names(names, BY_NAME)
-
-
-def _repeated_names(names: Sequence[object], place: str) -> Iterator[Problem]:
-    """Yield the entries of the list at that place whose name is that of an earlier entry."""
-    for index, name in enumerate(names):
-        if isinstance(name, str) and names.index(name) != index:
-            remedy = f"is already the name of {place}[{names.index(name)}]; choose unique names"
-            yield Problem(field=f"{place}[{index}].name", value=shown(name), remedy=remedy)
 
 
 class SuiteMeta(ObjectMeta):
@@ -311,7 +281,7 @@ class Triggers(Model):
 
 def _existing_variants(reference: str, *, optional: tuple[str, ...], of: str) -> Rule:
     """Return the rule that a reference in every entry of a list names a variant, unless a part of it is absent."""
-    absent = "".join(f"!has(e.{one}) || " for one in optional)
+    absent = "".join(f"!has(e.{part}) || " for part in optional)
     return Rule(
         rule=f"self.{of}.all(e, {absent}self.variants.exists(v, v.name == e.{reference}))",
         message=f"must have a variant of the suite as {reference} in every entry; correct the name",
@@ -365,14 +335,18 @@ class SuiteSpec(Model):
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
-        variants = [one.name for one in self.variants]
+        variants = [variant.name for variant in self.variants]
         problems = [
-            *_repeated_names(variants, "variants"),
-            *_repeated_names([one.name for one in self.comparisons], "comparisons"),
-            *_repeated_names([one.name for one in self.hypotheses], "hypotheses"),
-            *_unknown_variants(self.comparisons, self.hypotheses, variants),
-            *_not_set(self.variants, self.run),
+            *repeated_names(variants, "variants"),
+            *repeated_names([comparison.name for comparison in self.comparisons], "comparisons"),
+            *repeated_names([hypothesis.name for hypothesis in self.hypotheses], "hypotheses"),
         ]
+        for location, name in _references(self.comparisons, self.hypotheses):
+            if name not in variants:
+                suggestion = did_you_mean(name, variants, 1) or f"the variants are {', '.join(variants)}"
+                remedy = f"is not a variant of the suite; {suggestion}"
+                problems.append(Problem(field=field_path(location), value=shown(name), remedy=remedy))
+        problems += _not_set(self.variants, self.run)
         if problems:
             raise SpecError(problems)
         return self
@@ -381,54 +355,36 @@ class SuiteSpec(Model):
 def _not_set(variants: Sequence[Variant], run: Fragment) -> Iterator[Problem]:
     """Yield the fields that a variant is to remove, and that the run does not have."""
     for index, variant in enumerate(variants):
-        left = run
+        rest = run
         for place, path in enumerate(variant.unset):
-            found = without_field(left, path)
-            if found is None:
+            without = without_field(rest, path)
+            if without is None:
                 field = field_path(("variants", index, "unset", place))
                 yield Problem(field=field, value=shown(path), remedy="is not set in spec.run; correct or remove it")
-            left = left if found is None else found
+            else:
+                rest = without
 
 
-def _unknown_variants(
-    comparisons: Sequence[SuiteComparison], hypotheses: Sequence[Hypothesis], variants: Sequence[str]
-) -> Iterator[Problem]:
-    """Yield references to variants that the suite does not have."""
-    for field, name in (*_compared(comparisons), *_selected(hypotheses)):
-        if name not in variants:
-            suggestion = did_you_mean(name, variants, 1) or f"the variants are {', '.join(variants)}"
-            yield Problem(field=field, value=shown(name), remedy=f"is not a variant of the suite; {suggestion}")
-
-
-def _compared(comparisons: Sequence[SuiteComparison]) -> Iterator[tuple[str, str]]:
-    """Yield the variants in comparisons, each with its field."""
-    for index, one in enumerate(comparisons):
-        for side, variant in zip(("baseline", "candidate"), one.variants or (), strict=False):
-            yield field_path(("comparisons", index, side, "variant")), variant
-
-
-def _selected(hypotheses: Sequence[Hypothesis]) -> Iterator[tuple[str, str]]:
-    """Yield the variants in hypotheses, each with its field."""
-    for index, one in enumerate(hypotheses):
-        for side, selector in one.selectors:
+def _references(
+    comparisons: Sequence[SuiteComparison], hypotheses: Sequence[Hypothesis]
+) -> Iterator[tuple[Location, str]]:
+    """Yield the names of variants in comparisons and hypotheses, each with its field."""
+    for index, comparison in enumerate(comparisons):
+        for side, variant in zip(("baseline", "candidate"), comparison.variants or (), strict=False):
+            yield ("comparisons", index, side, "variant"), variant
+    for index, hypothesis in enumerate(hypotheses):
+        for side, selector in hypothesis.selectors:
             if selector.variant is not None:
-                yield field_path(("hypotheses", index, side, "variant")), selector.variant
+                yield ("hypotheses", index, side, "variant"), selector.variant
 
 
-class BenchmarkSuite(Model):
+class BenchmarkSuite(WithoutStatus):
     """A suite as written by a user."""
 
     api_version: Literal["plimsoll.dev/v1alpha1"]
     kind: Literal["BenchmarkSuite"]
     metadata: SuiteMeta
     spec: SuiteSpec
-
-    @model_validator(mode="before")
-    @classmethod
-    def _without_status(cls, document: Any) -> Any:  # noqa: ANN401 - whatever the file holds
-        if not isinstance(document, dict):
-            return document
-        return {key: value for key, value in document.items() if key != "status"}
 
 
 def load_suite(text: str) -> BenchmarkSuite:
