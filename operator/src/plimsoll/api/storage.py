@@ -103,16 +103,8 @@ class FileSystem(Model):
     """
 
     rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
-            rule="has(self.metadataPool.replicated)",
-            message=_REPLICATED_METADATA,
-            field_path=".metadataPool",
-        ),
-        Rule(
-            rule="has(self.dataPools[0].replicated)",
-            message=_REPLICATED_DEFAULT,
-            field_path=".dataPools",
-        ),
+        Rule(rule="has(self.metadataPool.replicated)", message=_REPLICATED_METADATA, field_path=".metadataPool"),
+        Rule(rule="has(self.dataPools[0].replicated)", message=_REPLICATED_DEFAULT, field_path=".dataPools"),
     )
 
     metadata_pool: Pool
@@ -185,15 +177,9 @@ class Volume(Model):
             message=_BLOCK_ONLY,
             field_path=".mode",
         ),
+        Rule(rule="self.access == 'LibRBD' || !self.rbdCache", message=_CACHE_OF_LIBRBD, field_path=".rbdCache"),
         Rule(
-            rule="self.access == 'LibRBD' || !self.rbdCache",
-            message=_CACHE_OF_LIBRBD,
-            field_path=".rbdCache",
-        ),
-        Rule(
-            rule="self.sharing == 'PerClient' || self.access == 'PVC'",
-            message=_SHARED_PVC_ONLY,
-            field_path=".sharing",
+            rule="self.sharing == 'PerClient' || self.access == 'PVC'", message=_SHARED_PVC_ONLY, field_path=".sharing"
         ),
         Rule(
             rule="self.sharing == 'PerClient' || self.?mode.orValue('Filesystem') == 'Filesystem'",
@@ -488,11 +474,7 @@ class Prepare(Model):
     """
 
     rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
-            rule="self.prefill || !has(self.precondition)",
-            message=_PREFILL_REQUIRED,
-            field_path=".prefill",
-        ),
+        Rule(rule="self.prefill || !has(self.precondition)", message=_PREFILL_REQUIRED, field_path=".prefill"),
         Rule(
             rule="!has(self.perTrial) || self.prefill || self.discard",
             message=_WRITTEN_OR_DISCARDED,

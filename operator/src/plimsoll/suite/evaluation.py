@@ -323,11 +323,7 @@ def _change_of_rounds(found: Found) -> tuple[_Place, Change]:
 
 
 def _outcome(
-    name: str,
-    variant: str,
-    conclusion: Conclusion,
-    changes: Sequence[tuple[_Place, Change]],
-    reasons: Sequence[str],
+    name: str, variant: str, conclusion: Conclusion, changes: Sequence[tuple[_Place, Change]], reasons: Sequence[str]
 ) -> ComparisonOutcome:
     """Return an outcome with the change that decides it: of those with the worst conclusion, the worst."""
     texts = [*reasons]

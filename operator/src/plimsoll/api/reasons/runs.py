@@ -62,8 +62,7 @@ CLIENT_REASONS = (
         Reason.IMAGE_PULL_FAILED,
         conditions=_CLIENTS,
         under_way=Explanation(
-            "the runner image cannot be pulled",
-            "check the image's name, `clients.imagePullSecrets` and the registry",
+            "the runner image cannot be pulled", "check the image's name, `clients.imagePullSecrets` and the registry"
         ),
         ended=_CLIENTS_TIMED_OUT,
         remedy="check the runner image and imagePullSecrets",
@@ -132,8 +131,7 @@ CLIENT_REASONS = (
         Reason.API_UNAVAILABLE,
         conditions=(ConditionType.SUCCEEDED, ConditionType.RECONCILING, ConditionType.CLEANED_UP),
         under_way=Explanation(
-            "the request did not succeed within 20 s of retries",
-            "check the API server and its admission webhooks",
+            "the request did not succeed within 20 s of retries", "check the API server and its admission webhooks"
         ),
         ended=_REFUSED_TOO_LONG,
         remedy="check the API server and its admission webhooks",
@@ -256,12 +254,7 @@ WAITING_REASONS = (
 
 
 ENDING_REASONS = (
-    ReasonEntry(
-        Reason.VALID,
-        ended=Explanation("all points are Valid"),
-        succeeded=True,
-        severity=Severity.NORMAL,
-    ),
+    ReasonEntry(Reason.VALID, ended=Explanation("all points are Valid"), succeeded=True, severity=Severity.NORMAL),
     ReasonEntry(
         Reason.SUSPECT,
         ended=Explanation("some points are Suspect, the rest Valid", "read the findings in the results"),
@@ -271,8 +264,7 @@ ENDING_REASONS = (
     ReasonEntry(
         Reason.INVALID_RESULTS,
         ended=Explanation(
-            "measured, but points are Invalid",
-            "read the findings of the Invalid points ([trust.md](trust.md#checks))",
+            "measured, but points are Invalid", "read the findings of the Invalid points ([trust.md](trust.md#checks))"
         ),
     ),
     ReasonEntry(
@@ -307,8 +299,7 @@ ENDING_REASONS = (
     ReasonEntry(
         Reason.OSD_BENCH_NOT_ALLOWED,
         ended=Explanation(
-            "the administrator has not allowed `osdBench`",
-            "remove it, or ask for `PLIMSOLL_OSD_BENCH=true`",
+            "the administrator has not allowed `osdBench`", "remove it, or ask for `PLIMSOLL_OSD_BENCH=true`"
         ),
     ),
     ReasonEntry(
@@ -330,8 +321,7 @@ ENDING_REASONS = (
     ReasonEntry(
         Reason.POOL_NOT_ALLOWED,
         ended=Explanation(
-            'the CephBlockPool has no annotation `plimsoll.dev/allow-benchmarks: "true"`',
-            "ask its owner to set it",
+            'the CephBlockPool has no annotation `plimsoll.dev/allow-benchmarks: "true"`', "ask its owner to set it"
         ),
     ),
     ReasonEntry(
@@ -345,8 +335,7 @@ ENDING_REASONS = (
     ReasonEntry(
         Reason.FILE_SYSTEM_NOT_ALLOWED,
         ended=Explanation(
-            'the CephFilesystem has no annotation `plimsoll.dev/allow-benchmarks: "true"`',
-            "ask its owner to set it",
+            'the CephFilesystem has no annotation `plimsoll.dev/allow-benchmarks: "true"`', "ask its owner to set it"
         ),
     ),
     ReasonEntry(
@@ -417,10 +406,7 @@ ENDING_REASONS = (
         remedy="delete that object and the run, or rename the run",
         is_refusal=True,
     ),
-    ReasonEntry(
-        Reason.PLAN_MISSING,
-        ended=Explanation("the plan's ConfigMap was deleted", "create the run again"),
-    ),
+    ReasonEntry(Reason.PLAN_MISSING, ended=Explanation("the plan's ConfigMap was deleted", "create the run again")),
     ReasonEntry(
         Reason.PLAN_DAMAGED,
         ended=Explanation(
@@ -431,10 +417,7 @@ ENDING_REASONS = (
     ),
     ReasonEntry(
         Reason.CLIENTS_FAILED,
-        ended=Explanation(
-            "one client was lost six times",
-            "the message has its exit code and termination message",
-        ),
+        ended=Explanation("one client was lost six times", "the message has its exit code and termination message"),
     ),
     ReasonEntry(
         Reason.CONDUCTOR_NOT_READY,
@@ -478,8 +461,7 @@ ENDING_REASONS = (
     ReasonEntry(
         Reason.DEADLINE_EXCEEDED,
         ended=Explanation(
-            "not measured within `totalSeconds`",
-            "raise it, or plan fewer trials; recorded trials stay in the results",
+            "not measured within `totalSeconds`", "raise it, or plan fewer trials; recorded trials stay in the results"
         ),
     ),
 )
@@ -504,8 +486,7 @@ ATTEMPT_REASONS: Mapping[AbortReason, Explanation] = {
         "check the load and the network of its node; the message names an impossible parameter",
     ),
     AbortReason.LATE_CLIENT: Explanation(
-        "a client did not start at T0",
-        "check for other load on its node; give the clients more CPU",
+        "a client did not start at T0", "check for other load on its node; give the clients more CPU"
     ),
     AbortReason.TOOL_OVERRAN: Explanation("no result 45 s after the planned end", "check whether the storage hangs"),
     AbortReason.RESULT_REFUSED: Explanation(
@@ -513,8 +494,7 @@ ATTEMPT_REASONS: Mapping[AbortReason, Explanation] = {
         "the message names the cause; report a bug",
     ),
     AbortReason.CONDUCTOR_RESTARTED: Explanation(
-        "the conductor died during the attempt",
-        "check the log of the conductor's earlier pod: memory, eviction",
+        "the conductor died during the attempt", "check the log of the conductor's earlier pod: memory, eviction"
     ),
     AbortReason.INTERRUPTED: Explanation("the run was suspended, or the conductor was asked to stop"),
     AbortReason.DEADLINE_EXCEEDED: Explanation("`totalSeconds` elapsed", "raise it, or plan fewer trials"),

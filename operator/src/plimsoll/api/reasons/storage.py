@@ -16,8 +16,7 @@ _ROOK_IS_BUSY = Explanation(
     "delete blocks the others",
 )
 _ROOK_FAILED = Explanation(
-    "Rook could not create it, and retries",
-    "the message quotes Rook; the log of Rook's operator has the details",
+    "Rook could not create it, and retries", "the message quotes Rook; the log of Rook's operator has the details"
 )
 _CHECK_USER = "check the CephClient and the log of Rook's operator"
 
@@ -112,11 +111,7 @@ STORAGE_REASONS = (
         remedy="change spec.storage.rook.fileSystem to pools that the cluster can place",
     ),
     ReasonEntry(
-        Reason.USER_FAILED,
-        conditions=_STORAGE,
-        under_way=_ROOK_FAILED,
-        ended=_CEPH_TIMED_OUT,
-        remedy=_CHECK_USER,
+        Reason.USER_FAILED, conditions=_STORAGE, under_way=_ROOK_FAILED, ended=_CEPH_TIMED_OUT, remedy=_CHECK_USER
     ),
     ReasonEntry(
         Reason.KEY_SECRETS_TAKEN,
@@ -133,8 +128,7 @@ STORAGE_REASONS = (
             "reinstall Rook's CRDs: without them the operator cannot see what is left",
         ),
         ended=Explanation(
-            "Rook's CRDs or that CephCluster do not exist",
-            "install Rook, or name another cluster, in a new run",
+            "Rook's CRDs or that CephCluster do not exist", "install Rook, or name another cluster, in a new run"
         ),
         remedy="install Rook, and create the run again",
     ),

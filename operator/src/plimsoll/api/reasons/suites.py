@@ -136,11 +136,7 @@ SUITE_REASONS = (
         conditions=("Ready",),
         explanation=Explanation("`suspend: true`: no run is created; one that is active continues", "set it to false"),
     ),
-    SuiteReasonEntry(
-        reason=SuiteReason.IDLE,
-        conditions=("Ready",),
-        explanation=Explanation("no round is due"),
-    ),
+    SuiteReasonEntry(reason=SuiteReason.IDLE, conditions=("Ready",), explanation=Explanation("no round is due")),
     SuiteReasonEntry(
         reason=SuiteReason.REGRESSED,
         conditions=(*_REGRESSED, *_STALLED),

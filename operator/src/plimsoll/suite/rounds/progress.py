@@ -11,14 +11,7 @@ from plimsoll.api.suite_status import MAX_OUTCOMES, ActiveRound, Cause, EndedRou
 from plimsoll.suite.children import child_name, turns_of
 from plimsoll.suite.rounds.actions import Emit, Judge, RoundRuns, RunVersion
 from plimsoll.suite.rounds.baseline import REQUEST_ROUND, accepted, cause_due, text_of, version_of
-from plimsoll.suite.rounds.observed import (
-    Judgement,
-    Observed,
-    State,
-    Times,
-    worst_comparisons,
-    worst_hypotheses,
-)
+from plimsoll.suite.rounds.observed import Judgement, Observed, State, Times, worst_comparisons, worst_hypotheses
 from plimsoll.suite.rounds.turns import Member, advanced, kept, lost_runs, members_of, without_abandoned
 
 _LARGEST_CORRECTION = timedelta(days=1)

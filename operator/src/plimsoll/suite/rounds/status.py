@@ -8,14 +8,7 @@ from typing import Any
 from plimsoll.api.names import ConditionStatus, SuiteConditionType
 from plimsoll.api.reasons.suites import SUITE_TABLE, SuiteReason
 from plimsoll.api.status import SuiteCondition, format_time, set_condition
-from plimsoll.api.suite_status import (
-    ActiveRound,
-    Baseline,
-    BenchmarkSuiteStatus,
-    Cause,
-    RoundVerdict,
-    SuiteDisplay,
-)
+from plimsoll.api.suite_status import ActiveRound, Baseline, BenchmarkSuiteStatus, Cause, RoundVerdict, SuiteDisplay
 from plimsoll.suite.rounds.actions import CreateRun, DryRun, GetRun, Request
 from plimsoll.suite.rounds.baseline import last_judged, open_regression
 from plimsoll.suite.rounds.observed import Observed, OwnedRun, State
