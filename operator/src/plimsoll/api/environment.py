@@ -101,16 +101,10 @@ class RookDescription(Description):
 
 
 class CapacityDescription(Quantiles):
-    """The IOPS capacity that mClock assumes for the OSDs of one device class.
+    """The IOPS capacity that mClock assumes for the OSDs of one device class."""
 
-    Attributes:
-        equal: whether all OSDs have the same capacity.
-        osds: number of OSDs with a known capacity.
-
-    """
-
-    equal: Flag
-    osds: Integer
+    equal: Flag  # whether all OSDs have the same capacity
+    osds: Integer  # number of OSDs with a known capacity
 
 
 class OsdSettingsDescription(Description):
@@ -144,13 +138,7 @@ class OsdsDescription(Description):
 
 
 class PoolLayout(Description):
-    """The data layout of a pool, without any names.
-
-    Attributes:
-        crush_root: absent if it is `default`.
-        metadata: the layout of the separate pool for image headers, if there is one.
-
-    """
+    """The data layout of a pool, without any names."""
 
     type: str | None = None
     size: Integer | None = None
@@ -158,10 +146,10 @@ class PoolLayout(Description):
     coding_chunks: Integer | None = None
     failure_domain: str | None = None
     device_class: str | None = None
-    crush_root: str | None = None
+    crush_root: str | None = None  # absent if it is `default`
     pg_num: Integer | None = None
     compression: str | None = None
-    metadata: "PoolLayout | None" = None
+    metadata: "PoolLayout | None" = None  # the layout of the separate pool for image headers, if there is one
 
 
 class PoolDescription(PoolLayout):
@@ -185,75 +173,49 @@ class ImageDescription(Description):
 
 
 class FileSystemDescription(Description):
-    """A CephFS file system.
-
-    Attributes:
-        metadata_servers: number of metadata servers that should be active.
-        data_pools: number of its data pools.
-
-    """
+    """A CephFS file system."""
 
     name: str | None = None
-    metadata_servers: Integer | None = None
-    data_pools: Integer | None = None
+    metadata_servers: Integer | None = None  # number of metadata servers that should be active
+    data_pools: Integer | None = None  # number of its data pools
 
 
 class CephDescription(Description):
-    """A Ceph cluster.
-
-    Attributes:
-        versions: the version of all daemons; if they differ, the number of each version by kind of daemon.
-        client_path: how clients access a pool: `librbd`, `PVC`, `CephFS` or `rados`.
-        options: options of the OSDs that were set for the run: whose they are -> name -> value.
-        clients_on_storage_nodes: whether a client ran on a node that also ran an OSD.
-        unread: reasons why the output of commands could not be read.
-
-    """
+    """A Ceph cluster."""
 
     fsid: str | None = None
+    # The version of all daemons; if they differ, the number of each version by kind of daemon
     versions: str | dict[str, Counts] | None = None
     osds: OsdsDescription | None = None
     settings: OsdSettingsDescription | None = None
     cluster_flags: tuple[str, ...] | None = None
     used_ratio: Number | None = None
     pools: tuple[PoolDescription, ...] | None = None
-    client_path: str | None = None
+    client_path: str | None = None  # how clients access a pool: `librbd`, `PVC`, `CephFS` or `rados`
     image: ImageDescription | None = None
     file_system: FileSystemDescription | None = None
+    # Options of the OSDs that were set for the run: whose they are -> name -> value
     options: dict[str, dict[str, str]] | None = None
+    # Whether a client ran on a node that also ran an OSD
     clients_on_storage_nodes: Flag | Literal["unknown"] | None = None
-    unread: tuple[str, ...] | None = None
+    unread: tuple[str, ...] | None = None  # reasons why the output of commands could not be read
 
 
 class PlatformEnvironment(Description):
-    """The environment that a plan knows.
+    """The environment that a plan knows."""
 
-    Attributes:
-        kubernetes: version of the cluster.
-        storage_class: StorageClass of the volumes; only its name if nothing else is known.
-
-    """
-
-    kubernetes: str | None = None
+    kubernetes: str | None = None  # version of the cluster
+    # StorageClass of the volumes; only its name if nothing else is known
     storage_class: StorageClassDescription | str | None = None
     rook: RookDescription | None = None
 
 
 class Environment(PlatformEnvironment):
-    """The complete environment of a result.
+    """The complete environment of a result."""
 
-    Attributes:
-        nodes: nodes of the clients, up to a limit.
-        node_count: number of all nodes with clients.
-        data_set_bytes: size of the clients' data sets.
-        tools: versions, by tool.
-        pool: layout of the measured pool; results of different layouts are not comparable.
-
-    """
-
-    nodes: tuple[str, ...] | None = None
-    node_count: Integer | None = None
-    data_set_bytes: Extremes | None = None
+    nodes: tuple[str, ...] | None = None  # nodes of the clients, up to a limit
+    node_count: Integer | None = None  # number of all nodes with clients
+    data_set_bytes: Extremes | None = None  # size of the clients' data sets
     kernel: TextFact | None = None
     architecture: TextFact | None = None
     processors: CountFact | None = None
@@ -266,9 +228,9 @@ class Environment(PlatformEnvironment):
     volume_device: TextFact | None = None
     volume_discards: FlagFact | None = None
     volume_access: TextFact | None = None
-    tools: ToolsFact | None = None
+    tools: ToolsFact | None = None  # versions, by tool
     ceph: CephDescription | None = None
-    pool: PoolLayout | None = None
+    pool: PoolLayout | None = None  # layout of the measured pool; results of different layouts are not comparable
 
     def merged(self, other: PlatformEnvironment) -> "Environment":
         """Return both combined; the other one takes precedence."""

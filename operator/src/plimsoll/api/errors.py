@@ -155,18 +155,11 @@ _WORDINGS: Mapping[str, Callable[[Mapping[str, Any], object], str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One error in a document.
+    """One error in a document."""
 
-    Attributes:
-        field: path such as `spec.workloads[0].fio.blockSize[1]`; empty for the document itself.
-        value: the value found there, shortened; empty if there is none.
-        remedy: what is wrong and what to write instead, as a clause after the field and value.
-
-    """
-
-    field: str
-    remedy: str
-    value: str = ""
+    field: str  # path such as `spec.workloads[0].fio.blockSize[1]`; empty for the document itself
+    remedy: str  # what is wrong and what to write instead, as a clause after the field and value
+    value: str = ""  # the value found there, shortened; empty if there is none
 
     def __str__(self) -> str:
         """Return one line for a terminal or a condition message."""

@@ -17,48 +17,27 @@ from plimsoll.api.suite_status import BenchmarkSuiteStatus
 
 @dataclass(frozen=True, slots=True)
 class PrinterColumn:
-    """A column of `kubectl get`.
+    """A column of `kubectl get`."""
 
-    Attributes:
-        name: heading.
-        path: path of the value, such as `.spec.run`.
-        description: meaning of the value.
-        type: type of the value.
-        wide: whether the column is only shown with `-o wide`.
-
-    """
-
-    name: str
-    path: str
-    description: str = ""
-    type: Literal["string", "integer", "boolean", "date"] = "string"
-    wide: bool = field(default=False, kw_only=True)
+    name: str  # heading
+    path: str  # path of the value, such as `.spec.run`
+    description: str = ""  # meaning of the value
+    type: Literal["string", "integer", "boolean", "date"] = "string"  # type of the value
+    wide: bool = field(default=False, kw_only=True)  # whether the column is only shown with `-o wide`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CustomResource:
-    """A custom resource.
+    """A custom resource."""
 
-    Attributes:
-        name: kind, such as `BenchmarkRun`; the plural has an s.
-        short_name: short name for kubectl.
-        description: meaning of an object of this kind.
-        spec: model of the specification.
-        status: model of the status.
-        initial_status: default of a new object's status.
-        columns: columns in order.
-        rules: rules for the whole object.
-
-    """
-
-    name: str
-    short_name: str
-    description: str
-    spec: type[Model]
-    status: type[Model]
-    initial_status: Mapping[str, JsonValue] = field(default_factory=dict)
-    columns: tuple[PrinterColumn, ...]
-    rules: tuple[Rule, ...]
+    name: str  # kind, such as `BenchmarkRun`; the plural has an s
+    short_name: str  # short name for kubectl
+    description: str  # meaning of an object of this kind
+    spec: type[Model]  # model of the specification
+    status: type[Model]  # model of the status
+    initial_status: Mapping[str, JsonValue] = field(default_factory=dict)  # default of a new object's status
+    columns: tuple[PrinterColumn, ...]  # columns in order
+    rules: tuple[Rule, ...]  # rules for the whole object
 
     @property
     def plural(self) -> str:

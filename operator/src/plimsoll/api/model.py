@@ -13,18 +13,12 @@ class Rule:
     """A rule of the API server: in `rules` of a model, or in the annotation of a field.
 
     The model checks the same in Python, for runs that are read from a file.
-
-    Attributes:
-        rule: condition in CEL; `self` is the object or value with the rule.
-        message: error and remedy, as a clause after the name of the field.
-        field_path: the field to change, within the object, such as `.volume.access`.
-        reason: Kubernetes' reason of the error, if it is not an invalid value.
-
     """
 
-    rule: str
-    message: str
-    field_path: str = ""
+    rule: str  # condition in CEL; `self` is the object or value with the rule
+    message: str  # error and remedy, as a clause after the name of the field
+    field_path: str = ""  # the field to change, within the object, such as `.volume.access`
+    # Kubernetes' reason of the error, if it is not an invalid value
     reason: Literal["", "FieldValueForbidden", "FieldValueRequired"] = ""
 
 
@@ -34,38 +28,24 @@ class ServerOnly:
 
     They are bounds of fields that only programs write, and constraints that Kubernetes checks anyway. With several
     annotations, later ones override earlier ones.
-
-    Attributes:
-        minimum: smallest number.
-        above_minimum: whether the minimum itself is refused too.
-        max_length: maximum number of characters, or of entries of a list or mapping.
-        pattern: regular expression that the text must match.
-        format: OpenAPI format, such as `date-time`.
-        int_or_string: whether both a number and text are accepted.
-        list_type: how server-side apply merges a list; `set` also rejects duplicates. `atomic` if absent.
-        list_keys: fields that identify the entries of a list.
-        shape: type whose schema replaces the annotated one.
-        required: whether the field is required although the model has a default.
-        absent: whether the schema omits the field.
-        part: whether the value is a part of one of that shape, without defaults, rules and required fields, but for
-            the keys of lists.
-        part_without: fields that such a part cannot have.
-
     """
 
-    minimum: int | None = None
-    above_minimum: bool = False
-    max_length: int | None = None
-    pattern: str | None = None
-    format: str | None = None
-    int_or_string: bool = False
+    minimum: int | None = None  # smallest number
+    above_minimum: bool = False  # whether the minimum itself is refused too
+    max_length: int | None = None  # maximum number of characters, or of entries of a list or mapping
+    pattern: str | None = None  # regular expression that the text must match
+    format: str | None = None  # OpenAPI format, such as `date-time`
+    int_or_string: bool = False  # whether both a number and text are accepted
+    # How server-side apply merges a list; `set` also rejects duplicates. `atomic` if absent.
     list_type: Literal["set"] | None = None
-    list_keys: tuple[str, ...] = ()
-    shape: Any = None
-    required: bool = False
-    absent: bool = False
+    list_keys: tuple[str, ...] = ()  # fields that identify the entries of a list
+    shape: Any = None  # type whose schema replaces the annotated one
+    required: bool = False  # whether the field is required although the model has a default
+    absent: bool = False  # whether the schema omits the field
+    # Whether the value is a part of one of that shape, without defaults, rules and required fields, but for the keys of
+    # lists
     part: bool = False
-    part_without: tuple[str, ...] = ()
+    part_without: tuple[str, ...] = ()  # fields that such a part cannot have
 
 
 Integer = Annotated[int, Strict(), ServerOnly(format="int32")]

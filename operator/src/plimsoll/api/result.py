@@ -72,23 +72,15 @@ _Member = Annotated[MatrixMember, Field(description="One client.")]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """One cell over the trials.
-
-    Attributes:
-        iops: None if the tool does not count operations.
-        least_bytes_per_second: of the worst trial; None if it had no room in the result.
-        least_iops: likewise.
-        retransmits: mean over the trials; None if the tool does not report them.
-
-    """
+    """One cell over the trials."""
 
     client: int
     peer: int
     bytes_per_second: int
-    least_bytes_per_second: int | None
-    iops: float | None
-    least_iops: float | None
-    retransmits: int | None
+    least_bytes_per_second: int | None  # of the worst trial; None if it had no room in the result
+    iops: float | None  # None if the tool does not count operations
+    least_iops: float | None  # likewise
+    retransmits: int | None  # mean over the trials; None if the tool does not report them
     is_outlier: bool
 
 

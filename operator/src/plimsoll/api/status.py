@@ -328,14 +328,9 @@ class LiveRate(Model):
 
 
 class Live(Model):
-    """The sum of the current rates in a trial.
+    """The sum of the current rates in a trial."""
 
-    Attributes:
-        clients: number of clients in the sum; the others have not reported recently.
-
-    """
-
-    clients: int
+    clients: int  # number of clients in the sum; the others have not reported recently
     rates: tuple[LiveRate, ...]
 
 
@@ -347,33 +342,24 @@ class Failure(Model):
 
 
 class RunState(Model):
-    """The state of the conductor.
-
-    Attributes:
-        epoch: identity of the conductor process.
-        gathered: UID of the conductor's Job once all clients have registered with a conductor of that Job.
-        in_flight: the attempt that has started and is not recorded yet; a later conductor records it as aborted.
-        elapsed_seconds: how long the run has been active, without suspensions and interruptions.
-        live: current rates; absent unless a running tool has reported any.
-        trials_done: number of (point, pass) pairs that need no further attempt; a search for the line is one pair.
-        probes_done: number of probes of the search to which the next trial belongs that need no further attempt.
-
-    """
+    """The state of the conductor."""
 
     schema_version: Literal[1] = 1
-    epoch: str = ""
+    epoch: str = ""  # identity of the conductor process
     phase: RunPhase = RunPhase.GATHERING
     message: str = ""
     registered: tuple[int, ...] = ()
     missing: tuple[int, ...] = ()
-    gathered: str = ""
+    gathered: str = ""  # UID of the conductor's Job once all clients have registered with a conductor of that Job
     prefill: Prefill = Prefill()
     current: CurrentTrial | None = None
-    live: Live | None = None
+    live: Live | None = None  # current rates; absent unless a running tool has reported any
+    # The attempt that has started and is not recorded yet; a later conductor records it as aborted
     in_flight: TrialKey | None = None
     in_flight_since: str = ""
-    elapsed_seconds: float = 0.0
+    elapsed_seconds: float = 0.0  # how long the run has been active, without suspensions and interruptions
+    # Number of (point, pass) pairs that need no further attempt; a search for the line is one pair
     trials_done: int = 0
     trials_total: int = 0
-    probes_done: int = 0
+    probes_done: int = 0  # number of probes of the search to which the next trial belongs that need no further attempt
     failure: Failure | None = None

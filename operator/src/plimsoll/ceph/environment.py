@@ -59,33 +59,24 @@ _UNKNOWN: Literal["unknown"] = "unknown"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outputs:
-    """The output of Ceph's commands with `--format json`; empty for a command that failed.
+    """The output of Ceph's commands with `--format json`; empty for a command that failed."""
 
-    Attributes:
-        versions: `ceph versions`; `osd_metadata`, `osd_tree`, `osd_df`, `osd_dump`, `df_detail` and `config_dump` are
-            named likewise.
-        pools: `ceph osd pool ls detail`.
-        crush_rules: `ceph osd crush rule dump`.
-        profiles: name -> `ceph osd erasure-code-profile get`.
-        configs: OSD -> `ceph config show-with-defaults osd.N`, for some OSDs, because each needs its own command.
-        image: `rbd info` of one of the run's images.
-        file_system: `ceph fs get` of the run's file system.
-
-    """
-
+    # `ceph versions`; `osd_metadata`, `osd_tree`, `osd_df`, `osd_dump`, `df_detail` and `config_dump` are named
+    # likewise
     versions: str = ""
     osd_metadata: str = ""
     osd_tree: str = ""
     osd_df: str = ""
     osd_dump: str = ""
     df_detail: str = ""
-    pools: str = ""
-    crush_rules: str = ""
-    profiles: Mapping[str, str] = field(default_factory=dict)
+    pools: str = ""  # `ceph osd pool ls detail`
+    crush_rules: str = ""  # `ceph osd crush rule dump`
+    profiles: Mapping[str, str] = field(default_factory=dict)  # name -> `ceph osd erasure-code-profile get`
+    # OSD -> `ceph config show-with-defaults osd.N`, for some OSDs, because each needs its own command
     configs: Mapping[int, str] = field(default_factory=dict)
     config_dump: str = ""
-    image: str = ""
-    file_system: str = ""
+    image: str = ""  # `rbd info` of one of the run's images
+    file_system: str = ""  # `ceph fs get` of the run's file system
 
 
 class _Reading:

@@ -24,35 +24,21 @@ _SIZE = re.compile(r"(0|[1-9][0-9]*)([KMGTPE]i?)?B?$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionDescription:
-    """An option as `ceph config help` describes it.
-
-    Attributes:
-        type: of its value: `uint`, `int`, `str`, `float`, `bool`, `size`, `secs`, `millisecs`, and others.
-        choices: permitted texts; empty if any is.
-        changes_at_runtime: whether running daemons apply a change.
-
-    """
+    """An option as `ceph config help` describes it."""
 
     name: str
-    type: str
-    choices: tuple[str, ...]
-    changes_at_runtime: bool
+    type: str  # of its value: `uint`, `int`, `str`, `float`, `bool`, `size`, `secs`, `millisecs`, and others
+    choices: tuple[str, ...]  # permitted texts; empty if any is
+    changes_at_runtime: bool  # whether running daemons apply a change
 
 
 class RecordedOption(Model):
-    """An option that a run sets, and what it was before.
+    """An option that a run sets, and what it was before."""
 
-    Attributes:
-        who: whose option it is, with the mask.
-        value: the run's value, as the database stores it.
-        previous: the value before the run; None if there was none.
-
-    """
-
-    who: str
+    who: str  # whose option it is, with the mask
     name: str
-    value: str
-    previous: str | None = None
+    value: str  # the run's value, as the database stores it
+    previous: str | None = None  # the value before the run; None if there was none
 
     @property
     def key(self) -> Key:
@@ -69,16 +55,11 @@ class OptionRecord(Model):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A change of the database.
-
-    Attributes:
-        value: the new value; None removes the option.
-
-    """
+    """A change of the database."""
 
     who: str
     name: str
-    value: str | None
+    value: str | None  # the new value; None removes the option
 
 
 def parse_option_help(text: str) -> OptionDescription:

@@ -8,28 +8,20 @@ from plimsoll.ceph.document import Node
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Osd:
-    """One OSD. An empty string or None means unknown.
-
-    Attributes:
-        host: as the daemon reports it; with Rook, the node's name.
-        bucket: its host in the CRUSH map.
-        device: model or kernel name of its device.
-        utilisation: used part of the device, 0 to 1.
-
-    """
+    """One OSD. An empty string or None means unknown."""
 
     number: int
-    host: str = ""
-    bucket: str = ""
+    host: str = ""  # as the daemon reports it; with Rook, the node's name
+    bucket: str = ""  # its host in the CRUSH map
     device_class: str = ""
-    device: str = ""
+    device: str = ""  # model or kernel name of its device
     rotational: bool | None = None
     object_store: str = ""
     version: str = ""
     kernel: str = ""
     processor: str = ""
     size_bytes: int | None = None
-    utilisation: float | None = None
+    utilisation: float | None = None  # used part of the device, 0 to 1
     placement_groups: int | None = None
     is_up: bool | None = None
     is_in: bool | None = None
@@ -37,21 +29,14 @@ class Osd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OsdSettings:
-    """The settings of an OSD; None is unknown.
-
-    Attributes:
-        capacity_iops: the capacity that mClock assumes for its kind of device.
-        cluster_mode: permitted connection modes to other daemons, in order of preference: `crc secure`.
-        service_mode: permitted connection modes to clients, likewise; encryption costs throughput.
-
-    """
+    """The settings of an OSD; None is unknown."""
 
     profile: str | None = None
     queue: str | None = None
-    capacity_iops: float | None = None
+    capacity_iops: float | None = None  # the capacity that mClock assumes for its kind of device
     memory_target_bytes: float | None = None
-    cluster_mode: str | None = None
-    service_mode: str | None = None
+    cluster_mode: str | None = None  # permitted connection modes to other daemons, in order of preference: `crc secure`
+    service_mode: str | None = None  # permitted connection modes to clients, likewise; encryption costs throughput
 
 
 def parse_osd_df(text: str) -> dict[int, Osd]:

@@ -16,36 +16,23 @@ _ACTIVE = "up:active"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolDetail:
-    """A pool of `ceph osd pool ls detail`.
+    """A pool of `ceph osd pool ls detail`."""
 
-    Attributes:
-        number: Ceph's own, never reused for another pool.
-        type: `replicated` or `erasure`.
-        size: replicas, or all chunks of an erasure-coded pool.
-        pg_num_target: final value of a changing `pg_num`; likewise `pgp_num_target`.
-        autoscale_mode: `on`, `off` or `warn`.
-        flags: `noscrub`, `ec_overwrites`, `creating`, `bulk`, ...
-        options: settings of this pool only: `compression_mode`, `pg_num_max`, ...; values as strings.
-        crush_rule: the rule's number.
-        erasure_code_profile: the profile's name; empty for a replicated pool.
-
-    """
-
-    number: int
+    number: int  # Ceph's own, never reused for another pool
     name: str
-    type: str
-    size: int
+    type: str  # `replicated` or `erasure`
+    size: int  # replicas, or all chunks of an erasure-coded pool
     min_size: int
     pg_num: int
-    pg_num_target: int
+    pg_num_target: int  # final value of a changing `pg_num`; likewise `pgp_num_target`
     pgp_num: int
     pgp_num_target: int
-    autoscale_mode: str
-    flags: frozenset[str]
-    options: Mapping[str, str]
-    crush_rule: int
+    autoscale_mode: str  # `on`, `off` or `warn`
+    flags: frozenset[str]  # `noscrub`, `ec_overwrites`, `creating`, `bulk`, ..
+    options: Mapping[str, str]  # settings of this pool only: `compression_mode`, `pg_num_max`, ...; values as strings
+    crush_rule: int  # the rule's number
     applications: tuple[str, ...]
-    erasure_code_profile: str
+    erasure_code_profile: str  # the profile's name; empty for a replicated pool
 
     @property
     def is_settled(self) -> bool:
@@ -67,21 +54,15 @@ class ErasureCodeProfile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrushRule:
-    """A rule of `ceph osd crush rule dump`.
-
-    Attributes:
-        failure_domain: type of the buckets over which replicas or chunks are spread, such as `host`; empty if the rule
-            chooses in more than one step.
-        device_class: empty for all classes.
-        root: name of the bucket whose OSDs it uses; empty if it takes more than one.
-
-    """
+    """A rule of `ceph osd crush rule dump`."""
 
     number: int
     name: str
+    # Type of the buckets over which replicas or chunks are spread, such as `host`; empty if the rule chooses in more
+    # than one step
     failure_domain: str
-    device_class: str
-    root: str
+    device_class: str  # empty for all classes
+    root: str  # name of the bucket whose OSDs it uses; empty if it takes more than one
 
 
 def parse_counters(df_detail_text: str) -> dict[str, PoolCounters]:

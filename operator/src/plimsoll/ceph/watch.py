@@ -8,67 +8,45 @@ from plimsoll.ceph.document import Node
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataServer:
-    """A metadata server with a rank in a file system.
+    """A metadata server with a rank in a file system."""
 
-    Attributes:
-        file_system: number of the file system.
-        state: as Ceph writes it, such as `up:active` or `up:replay`.
-        process: Ceph's number of the process, which a server that takes over or restarts does not share.
-
-    """
-
-    file_system: int
+    file_system: int  # number of the file system
     rank: int
     name: str
-    state: str
-    process: int
+    state: str  # as Ceph writes it, such as `up:active` or `up:replay`
+    process: int  # Ceph's number of the process, which a server that takes over or restarts does not share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileSystemDetail:
-    """A CephFS file system.
+    """A CephFS file system."""
 
-    Attributes:
-        number: Ceph's own.
-        servers: number of metadata servers that should be active.
-        metadata_pool: number of its metadata pool; likewise `data_pools`, of which the first is the default one.
-
-    """
-
-    number: int
+    number: int  # Ceph's own
     name: str
-    servers: int
-    metadata_pool: int
+    servers: int  # number of metadata servers that should be active
+    metadata_pool: int  # number of its metadata pool; likewise `data_pools`, of which the first is the default one
     data_pools: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterStatus:
-    """The output of `ceph status`.
+    """The output of `ceph status`."""
 
-    Attributes:
-        health: `HEALTH_OK`, `HEALTH_WARN` or `HEALTH_ERR`.
-        checks: name of each health check -> its severity, one of the same values; some have severity `HEALTH_OK`.
-        pg_states: state as Ceph writes it, such as `active+clean+scrubbing` -> number of placement groups.
-        osds_up_since: last change of the set of OSDs that are up, as Ceph writes it; likewise `osds_in_since`.
-        recovering_bytes_per_second: 0 without recovery.
-        metadata_servers: those with a rank, of all file systems.
-
-    """
-
-    health: str
+    health: str  # `HEALTH_OK`, `HEALTH_WARN` or `HEALTH_ERR`
+    # Name of each health check -> its severity, one of the same values; some have severity `HEALTH_OK`
     checks: Mapping[str, str]
+    # State as Ceph writes it, such as `active+clean+scrubbing` -> number of placement groups
     pg_states: Mapping[str, int]
     osds: int
     osds_up: int
     osds_in: int
-    osds_up_since: str
+    osds_up_since: str  # last change of the set of OSDs that are up, as Ceph writes it; likewise `osds_in_since`
     osds_in_since: str
     remapped_pgs: int
-    recovering_bytes_per_second: int
+    recovering_bytes_per_second: int  # 0 without recovery
     used_bytes: int
     total_bytes: int
-    metadata_servers: tuple[MetadataServer, ...] = ()
+    metadata_servers: tuple[MetadataServer, ...] = ()  # those with a rank, of all file systems
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,49 +61,31 @@ class PoolCounters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSample:
-    """One observation of the cluster.
+    """One observation of the cluster."""
 
-    Attributes:
-        at: time of the answer in Unix nanoseconds.
-        status: None if Ceph did not answer in time; `problem` has the reason.
-        pools: name of the pool -> counters; empty if they could not be read.
-
-    """
-
-    at: int
-    status: ClusterStatus | None
+    at: int  # time of the answer in Unix nanoseconds
+    status: ClusterStatus | None  # None if Ceph did not answer in time; `problem` has the reason
+    # Name of the pool -> counters; empty if they could not be read
     pools: Mapping[str, PoolCounters] = field(default_factory=dict)
     problem: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionDifference:
-    """An option that differs from what the run has set.
+    """An option that differs from what the run has set."""
 
-    Attributes:
-        where: `osd.3`, or the configuration database with whose option it is.
-        wanted: the run's value.
-        found: the other value, or words for none.
-
-    """
-
-    where: str
+    where: str  # `osd.3`, or the configuration database with whose option it is
     name: str
-    wanted: str
-    found: str
+    wanted: str  # the run's value
+    found: str  # the other value, or words for none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionReading:
-    """What the configuration database and all OSDs had, at one time, of the options that the run has set.
-
-    Attributes:
-        problem: why some of them could not be read; empty if all were.
-
-    """
+    """What the configuration database and all OSDs had, at one time, of the options that the run has set."""
 
     differences: tuple[OptionDifference, ...] = ()
-    problem: str = ""
+    problem: str = ""  # why some of them could not be read; empty if all were
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,26 +93,18 @@ class ClusterWatch:
     """The observations around one trial, in order: the first before T0, the last after the end.
 
     Without samples, the planned observations are missing.
-
-    Attributes:
-        pools: the pools of the run's own I/O.
-        metadata_pools: pools of the run that only metadata servers read and write; their I/O is neither the clients'
-            nor foreign.
-        file_system: the file system that the run measures; None if it measures a pool.
-        owns_file_system: whether it was created for the run, so that no one else uses its pools.
-        accepted_checks: tolerated health checks.
-        required: whether the run requires a healthy cluster; otherwise an unhealthy one makes numbers at most Suspect.
-        options: the readings before and after the trial of options that the run has set; empty if it sets none.
-
     """
 
     samples: tuple[ClusterSample, ...]
-    pools: tuple[str, ...]
+    pools: tuple[str, ...]  # the pools of the run's own I/O
+    # Pools of the run that only metadata servers read and write; their I/O is neither the clients' nor foreign
     metadata_pools: tuple[str, ...] = ()
-    file_system: FileSystemDetail | None = None
-    owns_file_system: bool = False
-    accepted_checks: frozenset[str] = frozenset()
+    file_system: FileSystemDetail | None = None  # the file system that the run measures; None if it measures a pool
+    owns_file_system: bool = False  # whether it was created for the run, so that no one else uses its pools
+    accepted_checks: frozenset[str] = frozenset()  # tolerated health checks
+    # Whether the run requires a healthy cluster; otherwise an unhealthy one makes numbers at most Suspect
     required: bool = True
+    # The readings before and after the trial of options that the run has set; empty if it sets none
     options: tuple[OptionReading, ...] = ()
 
 

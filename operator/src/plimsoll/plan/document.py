@@ -37,74 +37,46 @@ class RunIdentity(Model):
 
 
 class Point(Model):
-    """One combination of axis values of one workload.
+    """One combination of axis values of one workload."""
 
-    Attributes:
-        name: unique within the run: `<workload>-<number>`.
-        parameters: the tool's scalar parameters, defaults included.
-        label: a short description of the parameters.
-        clients: number of the run's clients that take part.
-        shares_file: whether all clients work on one file of a shared volume.
-        reads_next_client: whether each client reads the data set of the next one.
-        line: the search for the line, whose probes are trials with other loads; None for a measurement at one load.
-
-    """
-
-    name: str
+    name: str  # unique within the run: `<workload>-<number>`
     workload: str
     tool: str
-    parameters: dict[str, JsonValue]
-    label: str
-    clients: int
+    parameters: dict[str, JsonValue]  # the tool's scalar parameters, defaults included
+    label: str  # a short description of the parameters
+    clients: int  # number of the run's clients that take part
     runtime_seconds: int
     ramp_seconds: int
-    shares_file: bool = False
-    reads_next_client: bool = False
+    shares_file: bool = False  # whether all clients work on one file of a shared volume
+    reads_next_client: bool = False  # whether each client reads the data set of the next one
+    # The search for the line, whose probes are trials with other loads; None for a measurement at one load
     line: LineSearch | None = None
 
 
 class FileSystemTarget(Model):
-    """The CephFS file system that a run measures.
+    """The CephFS file system that a run measures."""
 
-    Attributes:
-        name: in Ceph, which is also that of the CephFilesystem.
-        made: specification of the file system that is created for this run; absent for an existing one.
-
-    """
-
-    name: str
+    name: str  # in Ceph, which is also that of the CephFilesystem
+    # Specification of the file system that is created for this run; absent for an existing one
     made: FileSystem | None = None
 
 
 class CephTarget(Model):
-    """The Ceph cluster that a run measures, and the run's objects in it, by their names in Ceph.
+    """The Ceph cluster that a run measures, and the run's objects in it, by their names in Ceph."""
 
-    Attributes:
-        rook: the CephCluster object; absent without Rook.
-        monitors: addresses; empty with Rook, where they are looked up when the run begins.
-        pool: pool of images and objects; of a file system, the pool of its metadata.
-        data_pool: pool of the images' or files' data; absent if it is the same.
-        default_data_pool: the default data pool of a file system; absent if it is `data_pool`.
-        made: specification of the pool for data that is created for this run; absent for an existing pool.
-        file_system: the file system; absent if the run measures a pool.
-        conductor_user: CephX user of the conductor, without `client.`.
-        agent_user: CephX user of the agents.
-        keyring: Secret in the run's namespace with the keys of both users; absent with Rook.
-        options: options of the OSDs that the conductor sets while the run measures.
-
-    """
-
-    rook: NamespacedName | None = None
-    monitors: tuple[str, ...] = ()
-    pool: str
-    data_pool: str | None = None
-    default_data_pool: str | None = None
+    rook: NamespacedName | None = None  # the CephCluster object; absent without Rook
+    monitors: tuple[str, ...] = ()  # addresses; empty with Rook, where they are looked up when the run begins
+    pool: str  # pool of images and objects; of a file system, the pool of its metadata
+    data_pool: str | None = None  # pool of the images' or files' data; absent if it is the same
+    default_data_pool: str | None = None  # the default data pool of a file system; absent if it is `data_pool`
+    # Specification of the pool for data that is created for this run; absent for an existing pool
     made: Pool | None = None
-    file_system: FileSystemTarget | None = None
-    conductor_user: str
-    agent_user: str
+    file_system: FileSystemTarget | None = None  # the file system; absent if the run measures a pool
+    conductor_user: str  # CephX user of the conductor, without `client.`
+    agent_user: str  # CephX user of the agents
+    # Secret in the run's namespace with the keys of both users; absent with Rook
     keyring: KeyringReference | None = None
-    options: tuple[CephOption, ...] = ()
+    options: tuple[CephOption, ...] = ()  # options of the OSDs that the conductor sets while the run measures
 
     @property
     def pools(self) -> tuple[str, ...]:
@@ -137,49 +109,31 @@ class CephTarget(Model):
 
 
 class ControlPlane(Model):
-    """How a run loads the control plane.
+    """How a run loads the control plane."""
 
-    Attributes:
-        helper: Service of the helper that runs kube-burner.
-        storage_class: of the PVCs that it creates.
-
-    """
-
-    helper: NamespacedName
-    storage_class: str
+    helper: NamespacedName  # Service of the helper that runs kube-burner
+    storage_class: str  # of the PVCs that it creates
 
 
 class Plan(Model):
-    """A frozen run.
-
-    Attributes:
-        seed: determines the order and every client's random numbers.
-        clients: number of the run's clients, without servers.
-        servers: members after the clients that serve them; None without any.
-        order: for each pass, the indices of `points` in the order of measurement.
-        volume: the volume of each client; None if no workload uses one.
-        ceph: None if the storage is not known to be Ceph.
-        network_bytes_per_second: from the specification; None if absent.
-        cache_helper: Service of the helpers that drop the caches of nodes; None if agents drop them, if at all.
-        control_plane: None if no tool creates PVCs itself.
-        environment: known facts of the platform before the run: the cluster's version, the StorageClass.
-
-    """
+    """A frozen run."""
 
     schema_version: Literal[1] = 1
     run: RunIdentity
     runner_image: str = ""
-    seed: int
-    clients: int
-    servers: Servers | None = None
+    seed: int  # determines the order and every client's random numbers
+    clients: int  # number of the run's clients, without servers
+    servers: Servers | None = None  # members after the clients that serve them; None without any
     repetitions: int
     points: Annotated[tuple[Point, ...], Field(min_length=1, max_length=MAX_POINTS)]
-    order: tuple[tuple[int, ...], ...]
-    volume: Volume | None
-    ceph: CephTarget | None = None
-    network_bytes_per_second: int | None = None
+    order: tuple[tuple[int, ...], ...]  # for each pass, the indices of `points` in the order of measurement
+    volume: Volume | None  # the volume of each client; None if no workload uses one
+    ceph: CephTarget | None = None  # None if the storage is not known to be Ceph
+    network_bytes_per_second: int | None = None  # from the specification; None if absent
+    # Service of the helpers that drop the caches of nodes; None if agents drop them, if at all
     cache_helper: NamespacedName | None = None
-    control_plane: ControlPlane | None = None
+    control_plane: ControlPlane | None = None  # None if no tool creates PVCs itself
+    # Known facts of the platform before the run: the cluster's version, the StorageClass
     environment: PlatformEnvironment = PlatformEnvironment()
     prepare: Prepare
     gates: Gates

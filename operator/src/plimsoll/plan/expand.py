@@ -115,33 +115,21 @@ ASSUMED_PREFILL_BYTES_PER_SECOND = 100 * 2**20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """The cost of a plan.
+    """The cost of a plan."""
 
-    Attributes:
-        points: number of points.
-        trials: the most trials of all points, without repeated attempts.
-        searches: the points among these that are searches for the line, which often need fewer trials.
-        measuring_seconds: warm-ups, runtimes, `prepare` steps and overhead of all trials. Certain, except for repeated
-            attempts and searches.
-        preparations: how often the data sets are prepared: once, or before each trial. Without replaced clients.
-        prefill_seconds: of one preparation, at `ASSUMED_PREFILL_BYTES_PER_SECOND` per client. A guess.
-        precondition_seconds: of one preparation: overwriting after the prefill. Certain.
-        settle_seconds: of one preparation: the pause after that.
-        data_bytes: maximum size of all clients' data sets together, without objects.
-        stored_bytes: the same with the replicas or coding chunks of a pool that is created for the run; None for
-            existing storage, whose layout is unknown.
-
-    """
-
-    points: int
-    trials: int
-    searches: int
+    points: int  # number of points
+    trials: int  # the most trials of all points, without repeated attempts
+    searches: int  # the points among these that are searches for the line, which often need fewer trials
+    # Warm-ups, runtimes, `prepare` steps and overhead of all trials. Certain, except for repeated attempts and
+    # searches.
     measuring_seconds: int
-    preparations: int
-    prefill_seconds: int
-    precondition_seconds: int
-    settle_seconds: int
-    data_bytes: int
+    preparations: int  # how often the data sets are prepared: once, or before each trial. Without replaced clients.
+    prefill_seconds: int  # of one preparation, at `ASSUMED_PREFILL_BYTES_PER_SECOND` per client. A guess.
+    precondition_seconds: int  # of one preparation: overwriting after the prefill. Certain.
+    settle_seconds: int  # of one preparation: the pause after that
+    data_bytes: int  # maximum size of all clients' data sets together, without objects
+    # The same with the replicas or coding chunks of a pool that is created for the run; None for existing storage,
+    # whose layout is unknown
     stored_bytes: int | None
 
     @property

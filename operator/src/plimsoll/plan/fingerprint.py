@@ -36,19 +36,12 @@ Json = dict[str, JsonValue]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """A difference between two fingerprints.
-
-    Attributes:
-        key: path of the value, such as `volume.size`.
-        baseline: the baseline's value, None if absent.
-        candidate: the candidate's value, likewise.
-
-    """
+    """A difference between two fingerprints."""
 
     part: Literal["identity", "context"]
-    key: str
-    baseline: JsonValue
-    candidate: JsonValue
+    key: str  # path of the value, such as `volume.size`
+    baseline: JsonValue  # the baseline's value, None if absent
+    candidate: JsonValue  # the candidate's value, likewise
 
 
 def fingerprint(
@@ -222,16 +215,10 @@ def _differences(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Likeness:
-    """The differences of two runs.
+    """The differences of two runs."""
 
-    Attributes:
-        differences: each with the points that have it; identities first.
-        unknown: points without a fingerprint on one side.
-
-    """
-
-    differences: Sequence[tuple[Difference, Sequence[str]]]
-    unknown: Sequence[str]
+    differences: Sequence[tuple[Difference, Sequence[str]]]  # each with the points that have it; identities first
+    unknown: Sequence[str]  # points without a fingerprint on one side
 
     @property
     def is_same(self) -> bool:

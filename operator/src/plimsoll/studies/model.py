@@ -43,34 +43,21 @@ class Unavailable(StrEnum):
 
 
 class Reproduction(Model):
-    """Points of a suite.
+    """Points of a suite."""
 
-    Attributes:
-        suite: `metadata.name` of the suite.
-        variants: names of the variants; each of them has all of these workloads.
-        workloads: names of the workloads.
-
-    """
-
-    suite: _Text
+    suite: _Text  # `metadata.name` of the suite
+    # Names of the variants; each of them has all of these workloads
     variants: Annotated[tuple[_Text, ...], Field(min_length=1)]
-    workloads: Annotated[tuple[_Text, ...], Field(min_length=1)]
+    workloads: Annotated[tuple[_Text, ...], Field(min_length=1)]  # names of the workloads
 
 
 class Experiment(Model):
-    """An experiment of a study.
+    """An experiment of a study."""
 
-    Attributes:
-        id: with the key of the study.
-        title: what it measured.
-        reproduced_by: points that reproduce it; none if it is impossible.
-        unavailable: what no point reproduces; all of the experiment if `reproduced_by` is empty.
-
-    """
-
-    id: ExperimentId
-    title: _Text
-    reproduced_by: tuple[Reproduction, ...] = ()
+    id: ExperimentId  # with the key of the study
+    title: _Text  # what it measured
+    reproduced_by: tuple[Reproduction, ...] = ()  # points that reproduce it; none if it is impossible
+    # What no point reproduces; all of the experiment if `reproduced_by` is empty
     unavailable: Unavailable | None = None
 
     @property
@@ -86,31 +73,19 @@ class Experiment(Model):
 
 
 class ValueTable(Model):
-    """Values with the same quantity and unit: one for each combination of the axes, the last one varying fastest.
+    """Values with the same quantity and unit: one for each combination of the axes, the last one varying fastest."""
 
-    Attributes:
-        experiment: id of the experiment.
-        place: table, figure or text that published them.
-        quantity: what was measured, such as throughput.
-        unit: of cells that are numbers; a text such as `82.75 KiB/s` has its own.
-        origin: Published if the study has the numbers, Derived if they were computed from its numbers, Cited if the
-            study or a reader of it quotes them from others.
-        conditions: what holds for all values.
-        axes: name -> values.
-        values: None where the study has no value.
-        note: how to read the values; empty if they need no remark.
-
-    """
-
-    experiment: ExperimentId
-    place: _Text
-    quantity: _Text
-    unit: Unit
+    experiment: ExperimentId  # id of the experiment
+    place: _Text  # table, figure or text that published them
+    quantity: _Text  # what was measured, such as throughput
+    unit: Unit  # of cells that are numbers; a text such as `82.75 KiB/s` has its own
+    # Published if the study has the numbers, Derived if they were computed from its numbers, Cited if the study or a
+    # reader of it quotes them from others
     origin: Origin = Origin.PUBLISHED
-    conditions: _Conditions = Field(default_factory=dict)
+    conditions: _Conditions = Field(default_factory=dict)  # what holds for all values
     axes: Mapping[_Text, Annotated[tuple[str | int, ...], Field(min_length=1)]] = Field(default_factory=dict)
-    values: Annotated[tuple[_Cell, ...], Field(min_length=1)]
-    note: str = ""
+    values: Annotated[tuple[_Cell, ...], Field(min_length=1)]  # None where the study has no value
+    note: str = ""  # how to read the values; empty if they need no remark
 
     @field_validator("values", mode="before")
     @classmethod
@@ -170,23 +145,14 @@ class Source(Model):
 
 
 class Study(Model):
-    """A study.
+    """A study."""
 
-    Attributes:
-        key: what the ids of its experiments start with.
-        testbed: name -> what it measured with, such as hardware and versions.
-        experiments: all experiments, in the order of the publication.
-        tables: the published values.
-        shares: ratios to which a user's own can be compared.
-
-    """
-
-    key: StudyKey
+    key: StudyKey  # what the ids of its experiments start with
     source: Source
-    testbed: Mapping[_Text, _Text]
-    experiments: tuple[Experiment, ...]
-    tables: tuple[ValueTable, ...]
-    shares: tuple[Share, ...] = ()
+    testbed: Mapping[_Text, _Text]  # name -> what it measured with, such as hardware and versions
+    experiments: tuple[Experiment, ...]  # all experiments, in the order of the publication
+    tables: tuple[ValueTable, ...]  # the published values
+    shares: tuple[Share, ...] = ()  # ratios to which a user's own can be compared
 
     @cached_property
     def values(self) -> tuple[Published, ...]:
@@ -266,26 +232,15 @@ RowsOf = Callable[[Sequence[BenchmarkResult], Sequence[BenchmarkResult]], Sequen
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnShare:
-    """A user's share, as a part of 1.
+    """A user's share, as a part of 1."""
 
-    Attributes:
-        value: None if it was not measured.
-        low: lower end of the 95 % interval; None without one.
-        high: upper end of it.
-        rate: bytes per second behind it.
-        limit: bytes per second that it is a share of.
-        is_suspect: whether a point behind it is not Valid.
-        missing: why there is no value.
-
-    """
-
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    rate: float | None = None
-    limit: float | None = None
-    is_suspect: bool = False
-    missing: str = ""
+    value: float | None = None  # None if it was not measured
+    low: float | None = None  # lower end of the 95 % interval; None without one
+    high: float | None = None  # upper end of it
+    rate: float | None = None  # bytes per second behind it
+    limit: float | None = None  # bytes per second that it is a share of
+    is_suspect: bool = False  # whether a point behind it is not Valid
+    missing: str = ""  # why there is no value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,18 +256,11 @@ class ComparedShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyComparison:
-    """A suite beside the study that it repeats.
-
-    Attributes:
-        study: the study.
-        shares: those whose variants and workloads the suite has.
-        own_testbed: what the user measured with, in words.
-
-    """
+    """A suite beside the study that it repeats."""
 
     study: Study
-    shares: Sequence[ComparedShare]
-    own_testbed: Sequence[str]
+    shares: Sequence[ComparedShare]  # those whose variants and workloads the suite has
+    own_testbed: Sequence[str]  # what the user measured with, in words
 
 
 def compare_with_study(

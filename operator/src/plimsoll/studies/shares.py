@@ -45,26 +45,16 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """One value of a study.
+    """One value of a study."""
 
-    Attributes:
-        experiment: id of the experiment.
-        place: table, figure or text that published it.
-        quantity: what was measured, such as throughput.
-        unit: as published.
-        conditions: parameter -> value.
-        note: how to read it; empty if it needs no remark.
-
-    """
-
-    experiment: str
-    place: str
-    quantity: str
-    unit: Unit
+    experiment: str  # id of the experiment
+    place: str  # table, figure or text that published it
+    quantity: str  # what was measured, such as throughput
+    unit: Unit  # as published
     value: float
     origin: Origin
-    conditions: Mapping[str, str | int]
-    note: str = ""
+    conditions: Mapping[str, str | int]  # parameter -> value
+    note: str = ""  # how to read it; empty if it needs no remark
 
     @property
     def key(self) -> tuple[str, str, str, frozenset[tuple[str, str | int]]]:
@@ -110,35 +100,21 @@ class ValuesOf(Model):
 
 
 class PublishedShare(Model):
-    """What a study says about a share.
+    """What a study says about a share."""
 
-    Attributes:
-        values: the numbers; several are a range.
-        form: how to read numbers in percent.
-        of: the limit, if the numbers are rates.
-
-    """
-
-    values: ValuesOf
-    form: Form = Form.PART
-    of: ValuesOf | None = None
+    values: ValuesOf  # the numbers; several are a range
+    form: Form = Form.PART  # how to read numbers in percent
+    of: ValuesOf | None = None  # the limit, if the numbers are rates
 
 
 class LayerShare(Model):
-    """A layer's best throughput as a share of a computed limit.
+    """A layer's best throughput as a share of a computed limit."""
 
-    Attributes:
-        variant: whose run measured the layer.
-        devices: variant that measured devices like those of the OSDs; absent if they set no limit.
-        limit_of: the layer whose limit counts; the layer's own if absent.
-
-    """
-
-    variant: _Text
+    variant: _Text  # whose run measured the layer
     layer: Layer
     operation: Operation
-    devices: _Text | None = None
-    limit_of: Layer | None = None
+    devices: _Text | None = None  # variant that measured devices like those of the OSDs; absent if they set no limit
+    limit_of: Layer | None = None  # the layer whose limit counts; the layer's own if absent
 
 
 class Ratio(Model):
@@ -168,24 +144,14 @@ def _at_clients(selector: Selector, clients: int | None) -> Selector:
 
 
 class Share(Model):
-    """A share of a study, and how to measure it again.
+    """A share of a study, and how to measure it again."""
 
-    Attributes:
-        name: what is a share of what.
-        experiment: id of the experiment that measured it.
-        published: what the study says.
-        layer: the user's own as a share of a computed limit.
-        ratio: the user's own as a ratio of two points.
-        note: what else differs between the two; empty if nothing is known.
-
-    """
-
-    name: _Text
-    experiment: _Text
-    published: PublishedShare
-    layer: LayerShare | None = None
-    ratio: Ratio | None = None
-    note: str = ""
+    name: _Text  # what is a share of what
+    experiment: _Text  # id of the experiment that measured it
+    published: PublishedShare  # what the study says
+    layer: LayerShare | None = None  # the user's own as a share of a computed limit
+    ratio: Ratio | None = None  # the user's own as a ratio of two points
+    note: str = ""  # what else differs between the two; empty if nothing is known
 
     @property
     def variants(self) -> frozenset[str]:
@@ -203,22 +169,14 @@ class Share(Model):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedRange:
-    """A study's share as parts of 1.
+    """A study's share as parts of 1."""
 
-    Attributes:
-        low: the lowest; `high` for a single number.
-        high: the highest.
-        text: the study's numbers in words.
-        place: where it published them.
-        origin: Published if the study has the share itself, Derived if the share or one of the numbers behind it was
-            computed from its numbers, Cited if it quotes them.
-
-    """
-
-    low: float
-    high: float
-    text: str
-    place: str
+    low: float  # the lowest; `high` for a single number
+    high: float  # the highest
+    text: str  # the study's numbers in words
+    place: str  # where it published them
+    # Published if the study has the share itself, Derived if the share or one of the numbers behind it was computed
+    # from its numbers, Cited if it quotes them
     origin: Origin
 
 

@@ -35,18 +35,11 @@ _AFTER_VARIANT = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One measurement of a variant in a round.
+    """One measurement of a variant in a round."""
 
-    Attributes:
-        variant: name of the variant.
-        repeat: number of the pass over all variants, from 0.
-        seed: of the order and the load of its run.
-
-    """
-
-    variant: str
-    repeat: int
-    seed: int
+    variant: str  # name of the variant
+    repeat: int  # number of the pass over all variants, from 0
+    seed: int  # of the order and the load of its run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -79,18 +79,12 @@ _STATUS_FIELDS = ("line", "verdict", "findings", "environment", "fingerprint", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundResults:
-    """What was measured in a round.
-
-    Attributes:
-        repeat: number of planned runs of each variant.
-        runs: variant -> its runs with numbers.
-
-    """
+    """What was measured in a round."""
 
     minute: int
     digest: str
-    repeat: int
-    runs: Mapping[str, RunResults]
+    repeat: int  # number of planned runs of each variant
+    runs: Mapping[str, RunResults]  # variant -> its runs with numbers
 
     def measured(self) -> MeasuredRound:
         """Return one value for each run and quantity, which is all that later rounds are compared with."""
@@ -100,26 +94,18 @@ class RoundResults:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariantComparison:
-    """A comparison of a suite.
-
-    Attributes:
-        comparison: None if a variant has no complete run, or runs of a variant measured different things.
-        unexplained: differences in identity that the variants do not set.
-        doubts: other reasons not to rely on any of these runs.
-        missing: planned runs of both variants that are not complete.
-        of_runs: whether each run counts as a trial; otherwise the first run of each variant is compared.
-
-    """
+    """A comparison of a suite."""
 
     name: str
     baseline: str
     candidate: str
+    # None if a variant has no complete run, or runs of a variant measured different things
     comparison: Comparison | None
     likeness: Likeness
-    unexplained: Sequence[Difference]
-    doubts: Sequence[str]
-    missing: int
-    of_runs: bool
+    unexplained: Sequence[Difference]  # differences in identity that the variants do not set
+    doubts: Sequence[str]  # other reasons not to rely on any of these runs
+    missing: int  # planned runs of both variants that are not complete
+    of_runs: bool  # whether each run counts as a trial; otherwise the first run of each variant is compared
 
     @property
     def conclusion(self) -> Conclusion:

@@ -93,20 +93,12 @@ Location = tuple[int | str, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """The documents behind a merged specification.
+    """The documents behind a merged specification."""
 
-    Attributes:
-        run: what all variants share.
-        changes: of the variant.
-        merged: the result.
-        variant: index of the variant in the suite.
-
-    """
-
-    run: Mapping[str, JsonValue]
-    changes: Mapping[str, JsonValue]
-    merged: Mapping[str, JsonValue]
-    variant: int
+    run: Mapping[str, JsonValue]  # what all variants share
+    changes: Mapping[str, JsonValue]  # of the variant
+    merged: Mapping[str, JsonValue]  # the result
+    variant: int  # index of the variant in the suite
 
     def field(self, merged_field: str) -> str:
         """Return the path in the suite of a field of the merged run, such as `spec.variants[1].set.clients.count`.
@@ -122,17 +114,11 @@ class Sources:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
-    """A location in one of the documents.
-
-    Attributes:
-        depth: number of its parts that the document has.
-        is_complete: whether the document has all of it, or all of a list that it is in.
-
-    """
+    """A location in one of the documents."""
 
     location: Location
-    depth: int
-    is_complete: bool
+    depth: int  # number of its parts that the document has
+    is_complete: bool  # whether the document has all of it, or all of a list that it is in
 
 
 def _find(document: Mapping[str, JsonValue], location: Location, merged: Mapping[str, JsonValue]) -> _Found:
@@ -191,18 +177,11 @@ def _first_part(path: str, value: JsonValue) -> tuple[int | str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldChange:
-    """A field that differs between two specifications.
+    """A field that differs between two specifications."""
 
-    Attributes:
-        path: dotted path, with the names of workloads: `workloads.random-read.fio.blockSize`.
-        before: the value in the first one; None if absent.
-        after: the value in the second one; None if absent.
-
-    """
-
-    path: str
-    before: JsonValue
-    after: JsonValue
+    path: str  # dotted path, with the names of workloads: `workloads.random-read.fio.blockSize`
+    before: JsonValue  # the value in the first one; None if absent
+    after: JsonValue  # the value in the second one; None if absent
 
 
 def variant_changes(spec: SuiteSpec) -> dict[str, tuple[FieldChange, ...]]:

@@ -29,21 +29,13 @@ class SuiteReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteReasonEntry:
-    """A reason of a suite's conditions.
-
-    Attributes:
-        conditions: names of the conditions with this reason.
-        explanation: a row of the documentation.
-        remedy: what to do, as the last clause of a message; empty if nothing has to be done.
-        severity: of the event about a condition that gets this reason.
-
-    """
+    """A reason of a suite's conditions."""
 
     reason: SuiteReason
-    conditions: tuple[str, ...]
-    explanation: Explanation
-    remedy: str = ""
-    severity: Severity = Severity.NORMAL
+    conditions: tuple[str, ...]  # names of the conditions with this reason
+    explanation: Explanation  # a row of the documentation
+    remedy: str = ""  # what to do, as the last clause of a message; empty if nothing has to be done
+    severity: Severity = Severity.NORMAL  # of the event about a condition that gets this reason
 
 
 _STALLED = ("Stalled", "Ready")

@@ -14,15 +14,10 @@ class PatchStatus:
     """Write the whole status, unless the suite has changed since it was read: that is a conflict, and a failed action.
 
     A request to create a run always comes after it, so that an operator that read an old suite creates none.
-
-    Attributes:
-        status: the fields; one that is None is removed.
-        resource_version: of the suite as read; the API server refuses the request with 409 if it has another one.
-
     """
 
-    status: Mapping[str, Any]
-    resource_version: str
+    status: Mapping[str, Any]  # the fields; one that is None is removed
+    resource_version: str  # of the suite as read; the API server refuses the request with 409 if it has another one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,30 +58,19 @@ class GetRun:
 
     Outcome: `Absent` if there is none. `Found` if it has the UID, or if the suite owns it and it measures what is asked
     for. `Refusal` with `is_taken` otherwise.
-
-    Attributes:
-        uid: of the run that was seen before; empty if it is unknown.
-        measures: digest of what the run measures; empty if that is unknown. See `suite.digest.measured_digest`.
-
     """
 
     name: str
-    uid: str = ""
-    measures: str = ""
+    uid: str = ""  # of the run that was seen before; empty if it is unknown
+    measures: str = ""  # digest of what the run measures (`suite.children.measured_digest`); empty if unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DryRun:
-    """Have the API server check the run of every variant without creating it, until it refuses one. Outcome: `Checked`.
+    """Have the API server check the run of every variant, until it refuses one. Outcome: `Checked`."""
 
-    Attributes:
-        digest: of what the suite measures; the outcome is about it.
-        runs: by the variant's name.
-
-    """
-
-    digest: str
-    runs: Mapping[str, Object]
+    digest: str  # of what the suite measures; the outcome is about it
+    runs: Mapping[str, Object]  # by the variant's name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,36 +83,22 @@ class RunVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundRuns:
-    """The data of a round.
+    """The data of a round."""
 
-    Attributes:
-        minute: identity of the round.
-        digest: of what it measured.
-        runs: those with valid numbers, by variant; every variant that the suite has now is there.
-
-    """
-
-    minute: int
-    digest: str
+    minute: int  # identity of the round
+    digest: str  # of what it measured
+    # Those with valid numbers, by variant; every variant that the suite has now is there
     runs: Mapping[str, tuple[RunVersion, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judge:
-    """Evaluate the results of a round. Outcome: a `Judgement` of exactly this request.
+    """Evaluate the results of a round. Outcome: a `Judgement` of exactly this request."""
 
-    Attributes:
-        round: the round to judge.
-        baseline: the accepted rounds, oldest first.
-        pinned: minutes of those that slow drift is tested against, oldest first.
-        questions: digest of the comparisons and hypotheses of the suite.
-
-    """
-
-    round: RoundRuns
-    baseline: tuple[RoundRuns, ...]
-    pinned: tuple[int, ...]
-    questions: str
+    round: RoundRuns  # the round to judge
+    baseline: tuple[RoundRuns, ...]  # the accepted rounds, oldest first
+    pinned: tuple[int, ...]  # minutes of those that slow drift is tested against, oldest first
+    questions: str  # digest of the comparisons and hypotheses of the suite
 
     @property
     def minute(self) -> int:
@@ -145,15 +115,11 @@ LONGEST_WAIT_SECONDS = 300.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What to do, in this order. After a failed action, the others are not performed.
+    """What to do, in this order. After a failed action, the others are not performed."""
 
-    Attributes:
-        actions: the status if it changed or a run is to be created, events about it, and at most one request, the last.
-        again_after: seconds until the next look if nothing happens before; None if nothing is left to do.
-
-    """
-
+    # The status if it changed or a run is to be created, events about it, and at most one request, the last
     actions: tuple[Action, ...] = ()
+    # Seconds until the next look if nothing happens before; None if nothing is left to do
     again_after: float | None = None
 
     @property

@@ -50,43 +50,27 @@ def worst_hypotheses(results: Iterable[HypothesisResult]) -> tuple[HypothesisRes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """The memory of a suite.
+    """The memory of a suite."""
 
-    Attributes:
-        digest: of what the last round measures; empty before the first one, and after a superseded one.
-        requested: the last handled text of the annotation that requests a round.
-        requested_minute: of the round that answered it, whatever its cause; 0 if none did, or if it is unknown.
-        accepted: the last handled text of the annotation that accepts a round.
-        next_time: next schedule time; in the past while its round cannot start yet. None without a schedule.
-        last_time: last schedule time that a round answered.
-        ceph_version: the version that the last round found, or the first one seen; empty if unknown.
-        abandoned: name of a run of an abandoned round that may load the storage; empty if none may.
-        ended: former rounds, newest first.
-        first: minute of the round that a user accepted last; 0 if none was accepted.
-        since: minute of the newest round when the present baseline replaced another one; 0 for the first baseline.
-        dropped: minutes of rounds that are no longer kept, newest first; nothing else names runs to delete.
-        comparisons: outcomes of the last evaluated round, as many as the status has.
-        comparisons_left_out: number of further ones, none of them worse.
-        hypotheses: the same.
-
-    """
-
-    digest: str = ""
-    requested: str = ""
-    requested_minute: int = 0
-    accepted: str = ""
+    digest: str = ""  # of what the last round measures; empty before the first one, and after a superseded one
+    requested: str = ""  # the last handled text of the annotation that requests a round
+    requested_minute: int = 0  # of the round that answered it, whatever its cause; 0 if none did, or if it is unknown
+    accepted: str = ""  # the last handled text of the annotation that accepts a round
+    # Next schedule time; in the past while its round cannot start yet. None without a schedule.
     next_time: datetime | None = None
-    last_time: datetime | None = None
-    ceph_version: str = ""
+    last_time: datetime | None = None  # last schedule time that a round answered
+    ceph_version: str = ""  # the version that the last round found, or the first one seen; empty if unknown
     active: ActiveRound | None = None
-    abandoned: str = ""
-    ended: tuple[EndedRound, ...] = ()
-    first: int = 0
+    abandoned: str = ""  # name of a run of an abandoned round that may load the storage; empty if none may
+    ended: tuple[EndedRound, ...] = ()  # former rounds, newest first
+    first: int = 0  # minute of the round that a user accepted last; 0 if none was accepted
+    # Minute of the newest round when the present baseline replaced another one; 0 for the first baseline
     since: int = 0
+    # Minutes of rounds that are no longer kept, newest first; nothing else names runs to delete
     dropped: tuple[int, ...] = ()
-    comparisons: tuple[ComparisonOutcome, ...] = ()
-    comparisons_left_out: int = 0
-    hypotheses: tuple[HypothesisResult, ...] = ()
+    comparisons: tuple[ComparisonOutcome, ...] = ()  # outcomes of the last evaluated round, as many as the status has
+    comparisons_left_out: int = 0  # number of further ones, none of them worse
+    hypotheses: tuple[HypothesisResult, ...] = ()  # the same
     hypotheses_left_out: int = 0
 
 
@@ -130,24 +114,15 @@ On one machine there is no such limit.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Specification:
-    """What a suite asks for.
+    """What a suite asks for."""
 
-    Attributes:
-        suite: the decoded suite; None if it is invalid.
-        times: those of the schedule; None without one, and if the suite is invalid.
-        digest: of what it measures; empty if it is invalid.
-        questions: digest of what its results are to show; the same.
-        measures: digest of what the run of each variant measures, by the variant's name; empty if it is invalid.
-        problem: why it is invalid, one line for each field; empty if it is valid.
-
-    """
-
-    suite: BenchmarkSuite | None
-    times: Times | None = None
-    digest: str = ""
-    questions: str = ""
+    suite: BenchmarkSuite | None  # the decoded suite; None if it is invalid
+    times: Times | None = None  # those of the schedule; None without one, and if the suite is invalid
+    digest: str = ""  # of what it measures; empty if it is invalid
+    questions: str = ""  # digest of what its results are to show; the same
+    # Digest of what the run of each variant measures, by the variant's name; empty if it is invalid
     measures: Mapping[str, str] = field(default_factory=dict)
-    problem: str = ""
+    problem: str = ""  # why it is invalid, one line for each field; empty if it is valid
 
 
 def read_specification(document: JsonValue) -> Specification:
@@ -190,57 +165,35 @@ _LARGEST_CORRECTION = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """One suite.
-
-    Attributes:
-        resource_version: of the suite as read.
-        is_deleted: whether its deletion was requested.
-        annotations: by their full names.
-        status: as stored.
-        state: what the status remembers.
-        conditions: those of the status, by type.
-
-    """
+    """One suite."""
 
     name: str
     namespace: str
     uid: str
     generation: int
-    resource_version: str
-    is_deleted: bool
-    annotations: Mapping[str, str]
+    resource_version: str  # of the suite as read
+    is_deleted: bool  # whether its deletion was requested
+    annotations: Mapping[str, str]  # by their full names
     specification: Specification
-    status: Mapping[str, Any]
-    state: State
-    conditions: Mapping[SuiteConditionType, SuiteCondition]
+    status: Mapping[str, Any]  # as stored
+    state: State  # what the status remembers
+    conditions: Mapping[SuiteConditionType, SuiteCondition]  # those of the status, by type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnedRun:
-    """A run that the suite owns and that has the name of a turn.
-
-    Attributes:
-        variant: that it measures; see `suite.children.turn_in_name`.
-        minute: of its round.
-        resource_version: as read.
-        measures: digest of what it measures; empty if this version cannot read that.
-        created: when the API server created it; users cannot set that time.
-        is_finished: whether its load is gone and its status final.
-        succeeded: whether it finished with numbers that can be trusted.
-        is_deleting: whether its deletion was requested.
-
-    """
+    """A run that the suite owns and that has the name of a turn."""
 
     name: str
     uid: str
-    variant: str
-    minute: int
-    resource_version: str
-    created: datetime
-    measures: str
-    is_finished: bool = False
-    succeeded: bool = False
-    is_deleting: bool = False
+    variant: str  # that it measures; see `suite.children.turn_in_name`
+    minute: int  # of its round
+    resource_version: str  # as read
+    created: datetime  # when the API server created it; users cannot set that time
+    measures: str  # digest of what it measures; empty if this version cannot read that
+    is_finished: bool = False  # whether its load is gone and its status final
+    succeeded: bool = False  # whether it finished with numbers that can be trusted
+    is_deleting: bool = False  # whether its deletion was requested
 
     @property
     def is_ahead(self) -> bool:
@@ -250,64 +203,36 @@ class OwnedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRefusal:
-    """The API server refused to create a run, definitely (see `REFUSAL_CODES`), or another run has its name.
+    """The API server refused to create a run, definitely (see `REFUSAL_CODES`), or another run has its name."""
 
-    Attributes:
-        name: of the run.
-        time: of the request.
-        message: the API server's answer; what is wrong with the run that has the name if it is taken.
-        is_taken: whether a run of that name exists that is not the one that the suite needs.
-
-    """
-
-    name: str
-    time: datetime
-    message: str
-    is_taken: bool = False
+    name: str  # of the run
+    time: datetime  # of the request
+    message: str  # the API server's answer; what is wrong with the run that has the name if it is taken
+    is_taken: bool = False  # whether a run of that name exists that is not the one that the suite needs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """The outcome of a dry run of all variants.
+    """The outcome of a dry run of all variants."""
 
-    Attributes:
-        digest: of what the suite would measure.
-        time: when it was performed.
-        variant: the refused one; empty if none was.
-        message: the API server's answer if it refused one.
-
-    """
-
-    digest: str
-    time: datetime
-    variant: str = ""
-    message: str = ""
+    digest: str  # of what the suite would measure
+    time: datetime  # when it was performed
+    variant: str = ""  # the refused one; empty if none was
+    message: str = ""  # the API server's answer if it refused one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """The evaluation of a round's results.
+    """The evaluation of a round's results."""
 
-    Attributes:
-        request: what was evaluated. A judgement of other data is not used.
-        verdict: one of those of an evaluated round.
-        is_acceptable: whether later rounds may be compared with it: `comparable` of every comparison with rounds.
-        message: the verdict in a sentence.
-        environment: versions that it was measured with, by name.
-        counts: number of comparisons by verdict.
-        comparisons: outcomes, in any order and number.
-        hypotheses: the same.
-
-    """
-
-    request: Judge
-    verdict: RoundVerdict
-    is_acceptable: bool
-    message: str = ""
-    environment: Mapping[str, str] = field(default_factory=dict)
-    counts: Mapping[str, int] = field(default_factory=dict)
-    comparisons: tuple[ComparisonOutcome, ...] = ()
-    hypotheses: tuple[HypothesisResult, ...] = ()
+    request: Judge  # what was evaluated. A judgement of other data is not used.
+    verdict: RoundVerdict  # one of those of an evaluated round
+    is_acceptable: bool  # whether later rounds may be compared with it: `comparable` of every comparison with rounds
+    message: str = ""  # the verdict in a sentence
+    environment: Mapping[str, str] = field(default_factory=dict)  # versions that it was measured with, by name
+    counts: Mapping[str, int] = field(default_factory=dict)  # number of comparisons by verdict
+    comparisons: tuple[ComparisonOutcome, ...] = ()  # outcomes, in any order and number
+    hypotheses: tuple[HypothesisResult, ...] = ()  # the same
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -347,24 +272,15 @@ REFUSAL_CODES = frozenset({400, 403, 404, 405, 413, 422})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """What the operator has learnt from outcomes. Nothing is lost that a restart cannot find out again.
+    """What the operator has learnt from outcomes. Nothing is lost that a restart cannot find out again."""
 
-    Attributes:
-        judgement: the last one, if any.
-        checked: the last dry run, if any.
-        refusal: of the last request to create or to get a run; None if it succeeded.
-        found: runs that the API server returned since the operator was woken, by name.
-        absent: names of runs that it did not find since then.
-        deleting: UIDs of runs whose deletion it accepted.
-
-    """
-
-    judgement: Judgement | None = None
-    checked: Checked | None = None
-    refusal: RunRefusal | None = None
+    judgement: Judgement | None = None  # the last one, if any
+    checked: Checked | None = None  # the last dry run, if any
+    refusal: RunRefusal | None = None  # of the last request to create or to get a run; None if it succeeded
+    # Runs that the API server returned since the operator was woken, by name
     found: Mapping[str, OwnedRun] = field(default_factory=dict)
-    absent: frozenset[str] = frozenset()
-    deleting: frozenset[str] = frozenset()
+    absent: frozenset[str] = frozenset()  # names of runs that it did not find since then
+    deleting: frozenset[str] = frozenset()  # UIDs of runs whose deletion it accepted
 
     def after(self, outcome: Outcome) -> "Memory":
         """Return the memory after the outcome of a request; the next look needs it at once."""
@@ -395,20 +311,13 @@ class Memory:
 
 @dataclass(frozen=True, kw_only=True)
 class Observed:
-    """Everything that a decision depends on.
-
-    Attributes:
-        listed: runs that the suite owns, from a list that may be old.
-        ceph_version: version of the cluster; empty if unknown, or while its daemons have several.
-        memory: from outcomes.
-
-    """
+    """Everything that a decision depends on."""
 
     suite: Suite
-    listed: tuple[OwnedRun, ...]
+    listed: tuple[OwnedRun, ...]  # runs that the suite owns, from a list that may be old
     now: datetime
-    ceph_version: str = ""
-    memory: Memory = field(default_factory=Memory)
+    ceph_version: str = ""  # version of the cluster; empty if unknown, or while its daemons have several
+    memory: Memory = field(default_factory=Memory)  # from outcomes
 
     @cached_property
     def runs(self) -> tuple[OwnedRun, ...]:

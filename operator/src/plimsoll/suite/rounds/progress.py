@@ -31,18 +31,11 @@ _BECAUSE = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """The schedule now.
+    """The schedule now."""
 
-    Attributes:
-        state: with the next schedule time.
-        due: the schedule time that a round has to answer; None if none is.
-        events: about a missed one.
-
-    """
-
-    state: State
-    due: datetime | None = None
-    events: tuple[Emit, ...] = ()
+    state: State  # with the next schedule time
+    due: datetime | None = None  # the schedule time that a round has to answer; None if none is
+    events: tuple[Emit, ...] = ()  # about a missed one
 
 
 def timing_of(seen: Observed, state: State) -> Timing:
@@ -229,16 +222,11 @@ def _closed(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """The new state.
-
-    Attributes:
-        events: about what has changed, oldest first.
-        waiting: cause of a round that is due and cannot start yet; None if none is due or one is active.
-
-    """
+    """The new state."""
 
     state: State
-    events: tuple[Emit, ...] = ()
+    events: tuple[Emit, ...] = ()  # about what has changed, oldest first
+    # Cause of a round that is due and cannot start yet; None if none is due or one is active
     waiting: Cause | None = None
 
 

@@ -28,16 +28,12 @@ LABEL_REPEAT = f"{GROUP}/repeat"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A turn of a round.
-
-    Attributes:
-        run: the run that measures it; None before it is created, after it was deleted, if a list lacks it, and if
-            another run has its name, which measures something else.
-
-    """
+    """A turn of a round."""
 
     turn: Turn
     name: str
+    # The run that measures it; None before it is created, after it was deleted, if a list lacks it, and if another run
+    # has its name, which measures something else
     run: OwnedRun | None
 
 
