@@ -258,12 +258,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def decode_document(document: JsonValue, model: type[M], kind: str) -> M:
-    """Read plain JSON values as a model of that kind.
-
-    Raises:
-        SpecError: with every invalid field, its value and the remedy.
-
-    """
+    """Read plain JSON values as a model of that kind, or raise SpecError with every invalid field."""
     if not isinstance(document, dict):
         what = "is empty" if document is None else "is not a mapping"
         raise SpecError([Problem(field="", remedy=f"{what}; write one {kind} of {API_VERSION}")])
@@ -279,12 +274,7 @@ def decode_document(document: JsonValue, model: type[M], kind: str) -> M:
 
 
 def load_document(text: str, model: type[M], kind: str) -> M:
-    """Read YAML or JSON text as a model of that kind.
-
-    Raises:
-        SpecError: with every invalid field, its value and the remedy.
-
-    """
+    """Read YAML or JSON text as a model of that kind, or raise SpecError with every invalid field."""
     # Only here: agents and conductors read no manifest, and do without YAML.
     from plimsoll.api.manifest import read_manifest  # noqa: PLC0415
 

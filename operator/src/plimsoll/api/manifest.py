@@ -92,12 +92,7 @@ _Loader.yaml_implicit_resolvers = {
 
 
 def read_manifest(text: str) -> JsonValue:
-    """Return the document of a YAML or JSON text; None if the text is empty.
-
-    Raises:
-        SpecError: if it is not valid YAML, has more than one document, or is too large.
-
-    """
+    """Return the document of a YAML or JSON text; None if it is empty, SpecError if it is not one document."""
     if len(text.encode(errors="replace")) > MAX_TEXT_BYTES:
         raise _error(f"is larger than {MAX_TEXT_BYTES // 2**10} KiB; is it the right file?")
     try:

@@ -196,12 +196,7 @@ def format_numbers(numbers: Iterable[int]) -> str:
 
 
 def parse_numbers(value: object) -> object:
-    """Return the numbers of a text by `format_numbers`; other values are returned for the caller's validation.
-
-    Raises:
-        ValueError: if a text has another form.
-
-    """
+    """Return the numbers of a text by `format_numbers`; other values are returned for the caller's validation."""
     if not isinstance(value, str):
         return value
     if _RANGES.fullmatch(value) is None:

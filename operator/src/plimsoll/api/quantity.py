@@ -22,12 +22,7 @@ _REMEDY = "write a Kubernetes quantity of whole bytes such as 4Ki, 20Gi or 4096"
 
 
 def parse_quantity(value: object) -> int:
-    """Return a quantity in bytes.
-
-    Raises:
-        ValueError: if `value` is not a quantity, or not a whole number of bytes.
-
-    """
+    """Return a quantity in bytes; ValueError if it is no quantity, or not a whole number of bytes."""
     text = str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
     match = _QUANTITY.fullmatch(text)
     if match is None:

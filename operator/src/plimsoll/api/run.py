@@ -406,20 +406,10 @@ class BenchmarkRun(WithoutStatus):
 
 
 def load_run(text: str) -> BenchmarkRun:
-    """Read one `BenchmarkRun` from YAML or JSON text.
-
-    Raises:
-        SpecError: with every invalid field, its value and the remedy.
-
-    """
+    """Read one `BenchmarkRun` from YAML or JSON text, or raise SpecError with every invalid field."""
     return load_document(text, BenchmarkRun, RUN_KIND)
 
 
 def decode_run(document: JsonValue) -> BenchmarkRun:
-    """Read a `BenchmarkRun` from plain JSON values.
-
-    Raises:
-        SpecError: with every invalid field, its value and the remedy.
-
-    """
+    """Read a `BenchmarkRun` from plain JSON values, or raise SpecError with every invalid field."""
     return decode_document(document, BenchmarkRun, RUN_KIND)

@@ -263,10 +263,6 @@ def set_condition(conditions: Sequence[C], new: C, now: datetime) -> tuple[C, ..
 
     `last_transition_time` becomes `now` if the status has changed, and is kept otherwise; its value in `new` is
     ignored. `Reconciling` and `Stalled` are removed unless they are True.
-
-    Raises:
-        ValueError: if `now` has no time zone.
-
     """
     old = {condition.type: condition for condition in conditions}
     before = old.pop(new.type, None)
@@ -279,12 +275,7 @@ def set_condition(conditions: Sequence[C], new: C, now: datetime) -> tuple[C, ..
 
 @lru_cache(maxsize=1024)
 def format_time(moment: datetime) -> str:
-    """Return a time in Kubernetes' format, in whole seconds: `2026-01-31T12:00:00Z`.
-
-    Raises:
-        ValueError: if the time has no time zone.
-
-    """
+    """Return a time with a time zone in Kubernetes' format, in whole seconds: `2026-01-31T12:00:00Z`."""
     if moment.tzinfo is None:
         raise ValueError("a time needs a time zone")
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -388,21 +388,13 @@ class BenchmarkSuite(WithoutStatus):
 
 
 def load_suite(text: str) -> BenchmarkSuite:
-    """Read one `BenchmarkSuite` from YAML or JSON text.
+    """Read one `BenchmarkSuite` from YAML or JSON text, or raise SpecError with every invalid field.
 
-    Raises:
-        SpecError: with every invalid field, its value and the remedy. Fields of a run are checked when variants are
-            merged.
-
+    Fields of a run are checked when variants are merged.
     """
     return load_document(text, BenchmarkSuite, SUITE_KIND)
 
 
 def decode_suite(document: JsonValue) -> BenchmarkSuite:
-    """Read a `BenchmarkSuite` from plain JSON values.
-
-    Raises:
-        SpecError: as of `load_suite`.
-
-    """
+    """Read a `BenchmarkSuite` from plain JSON values, as `load_suite` does."""
     return decode_document(document, BenchmarkSuite, SUITE_KIND)

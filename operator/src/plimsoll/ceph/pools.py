@@ -153,12 +153,7 @@ def parse_file_system(fs_get_text: str) -> FileSystemDetail:
 
 
 def has_servers(fs_get_text: str) -> bool:
-    """Read whether a metadata server has a rank in `ceph fs get`, be it active or about to be.
-
-    Raises:
-        ValueError: with the field that cannot be read.
-
-    """
+    """Read whether a metadata server has a rank in `ceph fs get`, be it active or about to be."""
     return any(True for _ in Node.parse(fs_get_text)["mdsmap"]["up"].items())
 
 

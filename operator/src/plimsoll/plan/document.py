@@ -201,12 +201,7 @@ class _Versioned(Model):
 
 
 def load_plan(text: str) -> Plan:
-    """Read a frozen plan.
-
-    Raises:
-        SpecError: it has another schema version, or is damaged.
-
-    """
+    """Read a frozen plan; SpecError if it has another schema version, or is damaged."""
     try:
         version = _Versioned.model_validate_json(text).schema_version
         if version != _SCHEMA_VERSION:

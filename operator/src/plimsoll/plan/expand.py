@@ -23,9 +23,7 @@ def make_plan(
 ) -> Plan:
     """Freeze a run. `environment` are the known facts of the platform: see `Plan`.
 
-    Raises:
-        SpecError: a tool or parameter is unknown or impossible, or there are more than 512 points.
-
+    SpecError if a tool or parameter is unknown or impossible, or if there are more than 512 points.
     """
     points, spec = expand(run), run.spec
     tools = [TOOLS[point.tool] for point in points]
@@ -52,12 +50,7 @@ def make_plan(
 
 
 def expand(run: BenchmarkRun) -> tuple[Point, ...]:
-    """Return the points of a run, workload by workload; the last axis varies fastest.
-
-    Raises:
-        SpecError: with all problems of all workloads.
-
-    """
+    """Return the points of a run, workload by workload, the last axis varying fastest; SpecError has all problems."""
     expanded = [(sweep, combinations(sweep)) for sweep in _sweeps(run)]
     if problems := list(contradictions(run.spec, expanded)):
         raise SpecError(problems)
@@ -206,13 +199,9 @@ def trial_seconds(point: Point, servers: int = 0) -> int:
 
 
 def check_fits_deadline(plan: Plan) -> None:
-    """Check that the certain part of the estimate fits into the run's deadline.
+    """Raise SpecError with the least possible `timeouts.totalSeconds` if the certain seconds do not fit into it.
 
     A search must be able to make as many probes as it may: one that is cut off has no answer.
-
-    Raises:
-        SpecError: with the least possible `timeouts.totalSeconds`.
-
     """
     cost = estimate(plan)
     needed = cost.certain_seconds

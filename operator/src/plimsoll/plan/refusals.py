@@ -22,21 +22,14 @@ from plimsoll.tools.target import DataSet, ImageTarget, PeerTarget, TargetKind, 
 
 
 def search_settings(point: Point, search: LineSearch) -> Settings:
-    """Return the settings of a point's search; every load is shared evenly by its clients.
-
-    Raises:
-        ValueError: no load between start and limit can be shared evenly.
-
-    """
+    """Return the settings of a point's search, as `settings_of` does."""
     return settings_of(search, _parameters(point), point.clients)
 
 
 def settings_of(search: LineSearch, parameters: ToolParameters, clients: int) -> Settings:
-    """Return the settings of a search of that number of clients.
+    """Return the settings of a search of that number of clients, which share every load evenly.
 
-    Raises:
-        ValueError: no load between start and limit can be shared evenly.
-
+    ValueError if they cannot share any load between start and limit.
     """
     return Settings(
         start=search.start,

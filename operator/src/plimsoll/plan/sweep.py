@@ -34,12 +34,7 @@ class Sweep:
 
 
 def parse_sweep(workload: Workload, index: int, spec: RunSpec) -> Sweep:
-    """Return the sweep of the workload with that index.
-
-    Raises:
-        SpecError: with all problems of the workload's own fields.
-
-    """
+    """Return the sweep of the workload with that index; SpecError has all problems of the workload's own fields."""
     place: Path = ("spec", "workloads", index, workload.tool)
     tool = TOOLS.get(workload.tool)
     if tool is None:
@@ -64,12 +59,7 @@ def parse_sweep(workload: Workload, index: int, spec: RunSpec) -> Sweep:
 
 
 def combinations(sweep: Sweep) -> list[ToolParameters]:
-    """Return the typed parameters of every combination of axis values.
-
-    Raises:
-        SpecError: values that are each valid contradict each other.
-
-    """
+    """Return the typed parameters of every combination of axis values; SpecError if they contradict each other."""
     return [_decode(sweep, dict(zip(sweep.axes, values, strict=True))) for values in product(*sweep.axes.values())]
 
 

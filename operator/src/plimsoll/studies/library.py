@@ -10,21 +10,10 @@ STUDY_NAMES = ("kit", "ornl", "utsa", "ctu", "blog")
 
 @cache
 def load_study(name: str) -> Study:
-    """Return one of `STUDY_NAMES`.
-
-    Raises:
-        SpecError: its file is damaged.
-        FileNotFoundError: there is no such study.
-
-    """
+    """Return one of `STUDY_NAMES`; FileNotFoundError if there is no such study, SpecError if its file is damaged."""
     return parse_study((files("plimsoll.studies") / "data" / f"{name}.yaml").read_text("utf-8"))
 
 
 def load_studies() -> tuple[Study, ...]:
-    """Return all studies.
-
-    Raises:
-        SpecError: as of `load_study`.
-
-    """
+    """Return all studies."""
     return tuple(map(load_study, STUDY_NAMES))

@@ -10,7 +10,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, JsonValue, ValidationError, field_validator, model_validator
 
-from plimsoll.api.environment import CephDescription, OsdsDescription
+from plimsoll.api.environment import OsdsDescription
 from plimsoll.api.errors import Problem, SpecError, problems_of
 from plimsoll.api.manifest import read_manifest
 from plimsoll.api.model import Model
@@ -27,7 +27,6 @@ _Text = Annotated[str, Field(min_length=1)]
 _Number = Annotated[float, Field(strict=False)]
 _Cell = _Number | _Text | None
 _Conditions = Mapping[_Text, str | int]
-_UNITS = ", ".join(Unit)
 
 
 class Unavailable(StrEnum):
@@ -106,10 +105,9 @@ class ValueTable(Model):
             for name in self.axes
             if name in self.conditions
         ]
+        remedy = f"must be a number, or a number with one of {', '.join(Unit)}"
         problems += [
-            Problem(
-                field=f"values[{index}]", value=str(cell), remedy=f"must be a number, or a number with one of {_UNITS}"
-            )
+            Problem(field=f"values[{index}]", value=str(cell), remedy=remedy)
             for index, cell in enumerate(self.values)
             if isinstance(cell, str) and _read_text(cell) is None
         ]
@@ -122,7 +120,10 @@ class ValueTable(Model):
         for cell, combination in zip(self.values, product(*self.axes.values()), strict=True):
             if cell is None:
                 continue
-            value, unit = _read_cell(cell, self.unit)
+            read = (cell, self.unit) if isinstance(cell, float) else _read_text(cell)
+            if read is None:
+                raise AssertionError(f"{cell} passed validation")
+            value, unit = read
             yield Published(
                 experiment=self.experiment,
                 place=self.place,
@@ -161,21 +162,18 @@ class Study(Model):
 
     @model_validator(mode="after")
     def _check_ids(self) -> Self:
-        known = [one.id for one in self.experiments]
+        ids = [experiment.id for experiment in self.experiments]
         problems = [
-            Problem(field=f"experiments[{index}].id", value=one, remedy="must be unique and start with the study's key")
-            for index, one in enumerate(known)
-            if known.index(one) != index or not one.startswith(f"{self.key}-")
+            Problem(field=f"experiments[{index}].id", value=key, remedy="must be unique and start with the study's key")
+            for index, key in enumerate(ids)
+            if ids.index(key) != index or not key.startswith(f"{self.key}-")
         ]
+        references = [(f"tables[{index}]", table.experiment) for index, table in enumerate(self.tables)]
+        references += [(f"shares[{index}]", share.experiment) for index, share in enumerate(self.shares)]
         problems += [
-            Problem(field=f"tables[{index}].experiment", value=table.experiment, remedy="is not one of experiments")
-            for index, table in enumerate(self.tables)
-            if table.experiment not in known
-        ]
-        problems += [
-            Problem(field=f"shares[{index}].experiment", value=share.experiment, remedy="is not one of experiments")
-            for index, share in enumerate(self.shares)
-            if share.experiment not in known
+            Problem(field=f"{field}.experiment", value=key, remedy="is not one of experiments")
+            for field, key in references
+            if key not in ids
         ]
         if problems:
             raise SpecError(problems)
@@ -195,23 +193,11 @@ class Study(Model):
 
 
 def parse_study(text: str) -> Study:
-    """Read a study from YAML text.
-
-    Raises:
-        SpecError: with every invalid field and the remedy.
-
-    """
+    """Read a study from YAML text, or raise SpecError with every invalid field and the remedy."""
     try:
         return Study.model_validate(read_manifest(text), by_alias=True, by_name=False)
     except ValidationError as error:
         raise SpecError(problems_of(error, model=Study)) from error
-
-
-def _read_cell(cell: float | str, unit: Unit) -> tuple[float, Unit]:
-    found = (cell, unit) if isinstance(cell, float) else _read_text(cell)
-    if found is None:
-        raise AssertionError(f"{cell} passed validation")
-    return found
 
 
 def _read_text(cell: str) -> tuple[float, Unit] | None:
@@ -269,14 +255,14 @@ def compare_with_study(
     """Return the shares of a study that a suite with these variants measures; `runs` are those of one round."""
     shares = [
         ComparedShare(
-            name=one.name,
-            experiment=one.experiment,
-            published=published_range(one.published, study.values),
-            own=_of_layer(one.layer, results, rows_of) if one.layer else _of_ratio(one.ratio, runs),
-            note=one.note,
+            name=share.name,
+            experiment=share.experiment,
+            published=published_range(share.published, study.values),
+            own=_of_layer(share.layer, results, rows_of) if share.layer else _of_ratio(share.ratio, runs),
+            note=share.note,
         )
-        for one in study.shares
-        if one.variants <= {*variants} and not _leaves_out(one, results)
+        for share in study.shares
+        if share.variants <= {*variants} and not _leaves_out(share, results)
     ]
     return StudyComparison(study=study, shares=shares, own_testbed=_testbed([*results.values()]))
 
@@ -285,9 +271,9 @@ def _leaves_out(share: Share, results: ResultsOf) -> bool:
     """Whether a variant was measured without a workload that the share is about."""
     selectors = (share.ratio.left, share.ratio.of) if share.ratio else ()
     return any(
-        selector.workload not in {one.spec.workload for one in found}
+        selector.workload not in {result.spec.workload for result in of_variant}
         for selector in selectors
-        if (found := results.get(selector.variant or "", ()))
+        if (of_variant := results.get(selector.variant or "", ()))
     )
 
 
@@ -296,8 +282,7 @@ def _of_layer(share: LayerShare, results: ResultsOf, rows_of: RowsOf) -> OwnShar
     for variant in needed:
         if not results.get(variant):
             return OwnShare(missing=f"variant {variant} has no complete run")
-    found = results[share.variant]
-    rows = rows_of(found, results[share.devices] if share.devices else ())
+    rows = rows_of(results[share.variant], results[share.devices] if share.devices else ())
     best = {row.layer: row.bytes_per_second for row in rows if row.operation is share.operation}
     own, limiting = best.get(share.layer), best.get(share.limit_of or share.layer)
     if own is None:
@@ -308,7 +293,9 @@ def _of_layer(share: LayerShare, results: ResultsOf, rows_of: RowsOf) -> OwnShar
         return OwnShare(rate=own.value, missing=f"the limit of layer {share.limit_of or share.layer} is unknown")
     below = limiting.bound.layer if limiting and limit == limiting.bound.below else Layer.NETWORK
     behind = {own.point, *(row.bytes_per_second.point for row in rows if row.layer is below and row.bytes_per_second)}
-    suspect = {one.spec.point for name in needed for one in results[name] if one.status.verdict is Verdict.SUSPECT}
+    suspect = {
+        result.spec.point for name in needed for result in results[name] if result.status.verdict is Verdict.SUSPECT
+    }
     return OwnShare(value=own.value / limit, rate=own.value, limit=limit, is_suspect=bool(behind & suspect))
 
 
@@ -316,7 +303,7 @@ def _of_ratio(ratio: Ratio | None, runs: Sequence[MeasuredRun]) -> OwnShare:
     if ratio is None:
         raise AssertionError("a share is that of a layer or a ratio")
     (decision,) = decide(ratio.hypothesis(runs), runs)
-    means = {one.field: one.mean for one in decision.basis if one.mean is not None}
+    means = {side.field: side.mean for side in decision.basis if side.mean is not None}
     if decision.estimate is None:
         return OwnShare(missing="; ".join(decision.reasons))
     return OwnShare(
@@ -332,17 +319,13 @@ def _of_ratio(ratio: Ratio | None, runs: Sequence[MeasuredRun]) -> OwnShare:
 def _testbed(runs: Sequence[Sequence[BenchmarkResult]]) -> list[str]:
     """Return what was recorded of the cluster, from the first results that have it."""
     environments = [result.status.environment for results in runs for result in results]
-    ceph = next((one.ceph for one in environments if one.ceph is not None), None)
+    ceph = next((environment.ceph for environment in environments if environment.ceph is not None), None)
     if ceph is None:
         return []
-    found = [_versions(ceph), _osds(ceph.osds) if ceph.osds is not None else ""]
-    return [one for one in found if one]
-
-
-def _versions(ceph: CephDescription) -> str:
-    if ceph.versions is None or isinstance(ceph.versions, str):
-        return ceph.versions or ""
-    return ", ".join(sorted({version for counts in ceph.versions.values() for version in counts}))
+    versions = ceph.versions or ""
+    if not isinstance(versions, str):
+        versions = ", ".join(sorted({version for counts in versions.values() for version in counts}))
+    return [text for text in (versions, _osds(ceph.osds) if ceph.osds is not None else "") if text]
 
 
 def _osds(osds: OsdsDescription) -> str:

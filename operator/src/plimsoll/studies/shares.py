@@ -62,7 +62,6 @@ class Published:
         return self.experiment, self.place, self.quantity, frozenset(self.conditions.items())
 
 
-_PERCENT = 100
 _BYTES_PER_SECOND = {
     Unit.MEGABYTES_PER_SECOND: 1e6,
     Unit.GIGABYTES_PER_SECOND: 1e9,
@@ -92,10 +91,10 @@ class ValuesOf(Model):
     def among(self, values: Sequence[Published]) -> list[Published]:
         """Return the values that it selects."""
         return [
-            one
-            for one in values
-            if (one.experiment, one.quantity) == (self.experiment, self.quantity)
-            and self.conditions.items() <= one.conditions.items()
+            value
+            for value in values
+            if (value.experiment, value.quantity) == (self.experiment, self.quantity)
+            and self.conditions.items() <= value.conditions.items()
         ]
 
 
@@ -125,22 +124,17 @@ class Ratio(Model):
 
     def hypothesis(self, runs: Sequence[VariantRun[P]]) -> Hypothesis:
         """Return the ratio as a hypothesis that says nothing, to estimate it with its interval."""
-        left, of = (_clients(selector, runs) for selector in (self.left, self.of))
-        clients = max(left & of, default=None)
-        sides = [_at_clients(selector, clients) for selector in (self.left, self.of)]
-        return Hypothesis(name="share", left=sides[0], of=sides[1], at_least_percent=1)
+        left, of = self.left, self.of
+        clients = max(_clients(left, runs) & _clients(of, runs), default=None)
+        if clients is not None:
+            left, of = (side.model_copy(update={"where": {**side.where, CLIENTS: clients}}) for side in (left, of))
+        return Hypothesis(name="share", left=left, of=of, at_least_percent=1)
 
 
 def _clients(selector: Selector, runs: Sequence[VariantRun[P]]) -> set[int]:
     """Return the numbers of clients that a selector's workload was measured with."""
-    own = [run for run in runs if run.variant == selector.variant]
-    return {point.clients for run in own for point in run.points if point.workload == selector.workload}
-
-
-def _at_clients(selector: Selector, clients: int | None) -> Selector:
-    if clients is None:
-        return selector
-    return selector.model_copy(update={"where": {**selector.where, CLIENTS: clients}})
+    points = (point for run in runs if run.variant == selector.variant for point in run.points)
+    return {point.clients for point in points if point.workload == selector.workload}
 
 
 class Share(Model):
@@ -158,7 +152,7 @@ class Share(Model):
         """The variants that measure it."""
         named: list[str | None] = [self.layer.variant, self.layer.devices] if self.layer else []
         named += [self.ratio.left.variant, self.ratio.of.variant] if self.ratio else []
-        return frozenset(one for one in named if one is not None)
+        return frozenset(variant for variant in named if variant is not None)
 
     @model_validator(mode="after")
     def _check_own(self) -> Self:
@@ -181,70 +175,52 @@ class PublishedRange:
 
 
 def published_range(share: PublishedShare, values: Sequence[Published]) -> PublishedRange:
-    """Return what a study says about a share.
-
-    Raises:
-        ValueError: it selects no value, several limits, or numbers that are no shares.
-
-    """
-    found = share.values.among(values)
-    if not found:
+    """Return what a study says about a share; ValueError if it selects no value, several limits, or no shares."""
+    selected = share.values.among(values)
+    if not selected:
         raise ValueError(f"no value of {share.values.experiment} is a {share.values.quantity} with these conditions")
-    parts = sorted(_parts(share, found, values))
     words = {Form.PART: "", Form.GAIN: "gain of ", Form.LOSS: "loss of "}[share.form]
-    limit = f" of {_number_text([_limit(share.of, values)])}" if share.of else ""
-    return PublishedRange(
-        low=parts[0],
-        high=parts[-1],
-        text=f"{words}{_number_text(found)}{limit}",
-        place=found[0].place,
-        origin=_origin(share, found),
-    )
+    text, origins = f"{words}{_number_text(selected)}", {value.origin for value in selected}
+    if share.of is not None:
+        limit = _limit(share.of, values)
+        parts = [_rate(value) / _rate(limit) for value in selected]
+        # A share of rates is computed, wherever the rates come from.
+        text, origins = f"{text} of {_number_text([limit])}", {Origin.DERIVED}
+    else:
+        parts = [_part(share.form, value) for value in selected]
+    origin = next(origin for origin in (Origin.DERIVED, Origin.CITED, Origin.PUBLISHED) if origin in origins)
+    return PublishedRange(low=min(parts), high=max(parts), text=text, place=selected[0].place, origin=origin)
 
 
-def _origin(share: PublishedShare, found: Sequence[Published]) -> Origin:
-    """Return where the share comes from: a share of rates is computed, wherever the rates come from."""
-    origins = {one.origin for one in found}
-    if share.of is not None or Origin.DERIVED in origins:
-        return Origin.DERIVED
-    return Origin.CITED if Origin.CITED in origins else Origin.PUBLISHED
-
-
-def _number_text(found: Sequence[Published]) -> str:
+def _number_text(values: Sequence[Published]) -> str:
     """Return the number, or the lowest and the highest one, with the unit if there is one."""
-    low, high = min(one.value for one in found), max(one.value for one in found)
+    low, high = min(value.value for value in values), max(value.value for value in values)
     ends = f"{high:g}" if low == high else f"{low:g} to {high:g}"
-    unit = found[0].unit
+    unit = values[0].unit
     return ends if unit in (Unit.RATIO, Unit.NOT_STATED) else f"{ends} {unit}"
 
 
-def _parts(share: PublishedShare, found: Sequence[Published], values: Sequence[Published]) -> list[float]:
-    if share.of is not None:
-        limit = _rate(_limit(share.of, values))
-        return [_rate(one) / limit for one in found]
-    return [_part(share.form, one) for one in found]
-
-
-def _part(form: Form, one: Published) -> float:
-    if one.unit is Unit.RATIO:
-        return one.value
-    if one.unit is not Unit.PERCENT:
-        raise ValueError(f"{one.value:g} {one.unit} is no share; name what it is a share of")
-    part = one.value / _PERCENT
+def _part(form: Form, published: Published) -> float:
+    if published.unit is Unit.RATIO:
+        return published.value
+    if published.unit is not Unit.PERCENT:
+        raise ValueError(f"{published.value:g} {published.unit} is no share; name what it is a share of")
+    part = published.value / 100
     return {Form.PART: part, Form.GAIN: 1 + part, Form.LOSS: 1 - part}[form]
 
 
 def _limit(of: ValuesOf, values: Sequence[Published]) -> Published:
-    found = of.among(values)
-    if len(found) != 1:
-        raise ValueError(f"{len(found)} values of {of.experiment} are a {of.quantity} with these conditions, not one")
-    return found[0]
+    selected = of.among(values)
+    if len(selected) != 1:
+        number = len(selected)
+        raise ValueError(f"{number} values of {of.experiment} are a {of.quantity} with these conditions, not one")
+    return selected[0]
 
 
-def _rate(one: Published) -> float:
+def _rate(published: Published) -> float:
     """Return a rate in bytes per second; one without a stated unit as it is."""
-    if one.unit is Unit.NOT_STATED:
-        return one.value
-    if one.unit not in _BYTES_PER_SECOND:
-        raise ValueError(f"{one.value:g} {one.unit} is no rate")
-    return one.value * _BYTES_PER_SECOND[one.unit]
+    if published.unit is Unit.NOT_STATED:
+        return published.value
+    if published.unit not in _BYTES_PER_SECOND:
+        raise ValueError(f"{published.value:g} {published.unit} is no rate")
+    return published.value * _BYTES_PER_SECOND[published.unit]

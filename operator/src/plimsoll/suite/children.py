@@ -70,12 +70,7 @@ def _turns(names: tuple[str, ...], repeats: int, seed: int) -> tuple[Turn, ...]:
 
 
 def children_of(suite: BenchmarkSuite, *, minute: int, seed: int) -> tuple[Child, ...]:
-    """Return the runs of a round in their order. `minute` is that of its start, since the epoch.
-
-    Raises:
-        SpecError: a variant is no valid run; see `variant_runs`.
-
-    """
+    """Return the runs of a round in their order. `minute` is that of its start, since the epoch."""
     runs = variant_runs(suite)
     children = []
     for turn in turns_of(suite.spec, seed):
@@ -128,9 +123,7 @@ def _prefix(suite: str, variant: str, uid: str) -> str:
 def variant_runs(suite: BenchmarkSuite) -> dict[str, BenchmarkRun]:
     """Return the run of each variant, by the variant's name.
 
-    Raises:
-        SpecError: with the problems of all variants, each at the field of the suite that it comes from.
-
+    SpecError has the problems of all variants, each at the field of the suite that it comes from.
     """
 
     def run_of(variant: Variant) -> BenchmarkRun:
@@ -144,10 +137,8 @@ def variant_runs(suite: BenchmarkSuite) -> dict[str, BenchmarkRun]:
 def variant_plans(suite: BenchmarkSuite, *, seed: int) -> dict[str, Plan]:
     """Return a plan of each variant, by the variant's name.
 
-    Raises:
-        SpecError: as of `variant_runs`, and if a run cannot be planned or does not fit into its deadline, or if the
-            planned points cannot answer a comparison or hypothesis.
-
+    SpecError as of `variant_runs`, and if a run cannot be planned or does not fit into its deadline, or if the planned
+    points cannot answer a comparison or hypothesis.
     """
     runs = variant_runs(suite)
 

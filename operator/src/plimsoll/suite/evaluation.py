@@ -194,12 +194,7 @@ def outcomes_of_rounds(name: str, judgement: RoundJudgement) -> Iterator[Compari
 
 
 def projected(document: Mapping[str, Any]) -> BenchmarkResult:
-    """Return a stored result without its distributions, series, hosts and summary.
-
-    Raises:
-        pydantic.ValidationError: the result is not of this version.
-
-    """
+    """Return a stored result without its distributions, series, hosts and summary; as `model_validate` does."""
     metadata, status = document["metadata"], document.get("status") or {}
     trials = []
     for trial in status.get("trials") or ():

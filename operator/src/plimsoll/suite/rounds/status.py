@@ -215,12 +215,7 @@ def is_written(status: Json, stored: Mapping[str, Any]) -> bool:
 
 
 def read_state(status: Mapping[str, Any]) -> State:
-    """Return what a stored status remembers.
-
-    Raises:
-        pydantic.ValidationError: it is not of this version.
-
-    """
+    """Return what a stored status remembers; pydantic.ValidationError if it is not of this version."""
     stored = BenchmarkSuiteStatus.model_validate(status)
     baseline = stored.baseline or Baseline()
     return State(
