@@ -116,11 +116,6 @@ def _bound(words: str, key: str) -> Callable[[Mapping[str, Any], object], str]:
     return wording
 
 
-def _pattern(context: Mapping[str, Any], _: object) -> str:
-    pattern = str(context["pattern"])
-    return _FORMS.get(pattern, f"must match the pattern {pattern}")
-
-
 def _choice(context: Mapping[str, Any], value: object) -> str:
     return _wrong_kind(str(context["expected"]).replace("'", ""), value)
 
@@ -140,7 +135,9 @@ _WORDINGS: Mapping[str, Callable[[Mapping[str, Any], object], str]] = {
     "json_invalid": lambda context, _: f"is not JSON: {context['error']}",
     "literal_error": _choice,
     "enum": _choice,
-    "string_pattern_mismatch": _pattern,
+    "string_pattern_mismatch": lambda context, _: _FORMS.get(
+        context["pattern"], f"must match the pattern {context['pattern']}"
+    ),
     "greater_than_equal": _bound("at least", "ge"),
     "less_than_equal": _bound("at most", "le"),
     "greater_than": _bound("more than", "gt"),

@@ -1,6 +1,6 @@
 """`BenchmarkRun`: the specification of a run.
 
-The tool parameters of a workload are kept as written; `tools.decode` decodes them. This keeps this layer independent of
+The tool parameters of a workload are kept as written; `plan.sweep` decodes them. This keeps this layer independent of
 tools, and sweeps the same for all tools.
 """
 

@@ -34,13 +34,16 @@ MAX_OUTCOME_CHARACTERS = 512
 MAX_ANNOTATION_CHARACTERS = 256
 """Of the text of an annotation that the status remembers."""
 
+MAX_VERSION_CHARACTERS = 256
+MAX_ENVIRONMENT = 16
+
 _Name = Annotated[str, Field(max_length=63)]
 _VariantName = Annotated[str, Field(max_length=MAX_VARIANT_CHARACTERS)]
 _Text = Annotated[str, Field(max_length=64)]
 _Message = Annotated[str, Field(max_length=MAX_OUTCOME_CHARACTERS)]
 _Annotation = Annotated[str, Field(max_length=MAX_ANNOTATION_CHARACTERS)]
-_Version = Annotated[str, Field(max_length=256)]
-_Setting = Annotated[str, Field(max_length=256, description="Version.")]
+_Version = Annotated[str, Field(max_length=MAX_VERSION_CHARACTERS)]
+_Setting = Annotated[_Version, Field(description="Version.")]
 _Digest = Annotated[str, Field(max_length=64)]
 _Time = Annotated[str, Field(max_length=64), ServerOnly(format="date-time")]
 _SmallCount = Annotated[Count, ServerOnly(format="int32")]
@@ -154,7 +157,7 @@ class EndedRound(Model):
     pinned: bool = False
     former: bool = False
     digest: _Digest
-    environment: Annotated[dict[str, _Setting], Field(max_length=16)] = Field(default_factory=dict)
+    environment: Annotated[dict[str, _Setting], Field(max_length=MAX_ENVIRONMENT)] = Field(default_factory=dict)
     comparisons: Annotated[dict[str, _Counted], Field(max_length=8)] = Field(default_factory=dict)
 
 

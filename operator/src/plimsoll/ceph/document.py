@@ -157,7 +157,8 @@ def monitor_keys(monitors: Iterable[str]) -> frozenset[str]:
     Protocol, nonce and default ports do not identify a monitor: `10.0.0.1`, `10.0.0.1:6789` and `[v2:10.0.0.1:3300/0]`
     are the same one. Another port can be a monitor of another cluster on that host.
     """
-    return frozenset(filter(None, (_monitor_key(part.strip()) for one in monitors for part in one.split(","))))
+    addresses = (address.strip() for monitor in monitors for address in monitor.split(","))
+    return frozenset(filter(None, map(_monitor_key, addresses)))
 
 
 def _monitor_key(text: str) -> str:

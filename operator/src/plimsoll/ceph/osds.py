@@ -104,7 +104,9 @@ def merge_osds(*sources: Mapping[int, Osd]) -> dict[int, Osd]:
     merged: dict[int, Osd] = {}
     for source in sources:
         for number, osd in source.items():
-            merged[number] = _merged(merged[number], osd) if number in merged else osd
+            first = merged.setdefault(number, osd)
+            unknown = [field.name for field in fields(Osd) if getattr(first, field.name) in ("", None)]
+            merged[number] = replace(first, **{name: getattr(osd, name) for name in unknown})
     return dict(sorted(merged.items()))
 
 
@@ -153,8 +155,3 @@ def _number(text: str | None) -> float | None:
 def _word(node: Node, key: str) -> str:
     value = node.get(key)
     return value.text() if value else ""
-
-
-def _merged(first: Osd, second: Osd) -> Osd:
-    unknown = [field.name for field in fields(Osd) if getattr(first, field.name) in ("", None)]
-    return replace(first, **{name: getattr(second, name) for name in unknown})

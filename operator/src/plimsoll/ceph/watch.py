@@ -111,11 +111,13 @@ class ClusterWatch:
 def parse_status(text: str) -> ClusterStatus:
     """Read `ceph status`, without health checks that an administrator has muted; ValueError with the field."""
     document = Node.parse(text)
+    checks = dict(document["health"]["checks"].items())
+    muted = {name for name, check in checks.items() if (flag := check.get("muted")) and flag.truth()}
     osds, groups = document["osdmap"], document["pgmap"]
     recovering, file_systems = groups.get("recovering_bytes_per_sec"), document.get("fsmap")
     return ClusterStatus(
         health=document["health"]["status"].text(),
-        checks=_checks(document["health"]["checks"]),
+        checks={name: check["severity"].text() for name, check in checks.items() if name not in muted},
         pg_states=_states(groups["pgs_by_state"]),
         osds=osds["num_osds"].count(),
         osds_up=osds["num_up_osds"].count(),
@@ -138,11 +140,6 @@ def parse_status(text: str) -> ClusterStatus:
             for server in (file_systems["by_rank"].elements() if file_systems else ())
         ),
     )
-
-
-def _checks(checks: Node) -> dict[str, str]:
-    muted = {name for name, check in checks.items() if (flag := check.get("muted")) and flag.truth()}
-    return {name: check["severity"].text() for name, check in checks.items() if name not in muted}
 
 
 def _states(groups: Node) -> dict[str, int]:

@@ -310,7 +310,7 @@ def _outcome(
     texts = [*reasons]
     estimate, low, high = None, None, None
     if changes:
-        place, change = min(changes, key=lambda one: (_SEVERITY.index(one[1].conclusion), -_worsening(one[1])))
+        place, change = min(changes, key=lambda placed: _severity(placed[1]))
         words = f"{place} {change_text(change.ratio)} ({change_text(change.low)} to {change_text(change.high)})"
         # Doubts explain a conclusion, and numbers a regression.
         texts = [words, *texts] if conclusion is Conclusion.REGRESSION else [*texts, words]
@@ -326,11 +326,12 @@ def _outcome(
     )
 
 
-def _worsening(change: Change) -> float:
-    """Return how much worse it is, for an order; negative if it is better."""
-    if not change.ratio:
-        return -math.inf
-    return -math.log(change.ratio) if change.metric.is_rate else math.log(change.ratio)
+def _severity(change: Change) -> tuple[int, float]:
+    """Return the order of changes: by conclusion, and then those that became worse by more first."""
+    order = math.inf
+    if change.ratio:
+        order = math.log(change.ratio) if change.metric.is_rate else -math.log(change.ratio)
+    return _SEVERITY.index(change.conclusion), order
 
 
 def _effect(change: Change) -> tuple[float | None, float | None, float | None]:

@@ -12,7 +12,14 @@ from datetime import datetime
 from plimsoll.api.names import GROUP
 from plimsoll.api.reasons.reason import Severity
 from plimsoll.api.suite import BenchmarkSuite
-from plimsoll.api.suite_status import MAX_ANNOTATION_CHARACTERS, PINNED_ROUNDS, Cause, EndedRound, RoundVerdict
+from plimsoll.api.suite_status import (
+    MAX_ANNOTATION_CHARACTERS,
+    MAX_VERSION_CHARACTERS,
+    PINNED_ROUNDS,
+    Cause,
+    EndedRound,
+    RoundVerdict,
+)
 from plimsoll.suite.rounds.actions import Emit
 from plimsoll.suite.rounds.observed import JUDGED, Observed, State
 
@@ -21,9 +28,6 @@ REQUEST_ROUND = f"{GROUP}/request-round"
 
 ACCEPT_ROUND = f"{GROUP}/accept-round"
 """Annotation: the minute of a round. Earlier rounds are no longer a baseline; naming one of them brings them back."""
-
-_MAX_VERSION = 256
-"""Maximum length of a version in the API."""
 
 _ESTABLISHED = 3
 """Accepted rounds with which a baseline is established. Fewer do not show how much rounds differ without a change."""
@@ -124,7 +128,7 @@ def cause_due(seen: Observed, suite: BenchmarkSuite, state: State, due: datetime
 
 def version_of(seen: Observed) -> str:
     """Return the version of Ceph, as far as the status remembers it; empty if unknown."""
-    return seen.ceph_version[:_MAX_VERSION]
+    return seen.ceph_version[:MAX_VERSION_CHARACTERS]
 
 
 def text_of(seen: Observed, annotation: str) -> str:

@@ -159,8 +159,11 @@ def size_problem(repeat: int, plans: Iterable[Plan]) -> str:
     )
 
 
-_LARGEST_CORRECTION = timedelta(days=1)
-"""The minute of a round is later than the clock by at most this much, after the clock was set back."""
+LARGEST_CORRECTION = timedelta(days=1)
+"""A clock that is set back by less repeats no round: the minute of one is later than the clock by at most this much.
+
+After more, the later time was an error.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,7 +201,7 @@ class OwnedRun:
     @property
     def is_ahead(self) -> bool:
         """Whether it was created long before the minute of its round, as no run of a round that starts by the clock."""
-        return self.minute * 60 > (self.created + _LARGEST_CORRECTION).timestamp()
+        return self.minute * 60 > (self.created + LARGEST_CORRECTION).timestamp()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,19 +7,29 @@ from datetime import datetime, timedelta
 from plimsoll.api.reasons.reason import Severity
 from plimsoll.api.status import format_time
 from plimsoll.api.suite import BenchmarkSuite
-from plimsoll.api.suite_status import MAX_OUTCOMES, ActiveRound, Cause, EndedRound, RoundChildren, RoundVerdict
+from plimsoll.api.suite_status import (
+    MAX_ENVIRONMENT,
+    MAX_OUTCOMES,
+    MAX_VERSION_CHARACTERS,
+    ActiveRound,
+    Cause,
+    EndedRound,
+    RoundChildren,
+    RoundVerdict,
+)
 from plimsoll.suite.children import child_name, turns_of
 from plimsoll.suite.rounds.actions import Emit, Judge, RoundRuns, RunVersion
 from plimsoll.suite.rounds.baseline import REQUEST_ROUND, accepted, cause_due, text_of, version_of
-from plimsoll.suite.rounds.observed import Judgement, Observed, State, Times, worst_comparisons, worst_hypotheses
+from plimsoll.suite.rounds.observed import (
+    LARGEST_CORRECTION,
+    Judgement,
+    Observed,
+    State,
+    Times,
+    worst_comparisons,
+    worst_hypotheses,
+)
 from plimsoll.suite.rounds.turns import Member, advanced, kept, lost_runs, members_of, without_abandoned
-
-_LARGEST_CORRECTION = timedelta(days=1)
-"""A clock that is set back by less does not repeat a round. After more, the later time was an error."""
-
-_MAX_ENVIRONMENT = 16
-_MAX_VERSION = 256
-"""Entries of the environment of a round, and their length."""
 
 _BECAUSE = {
     Cause.CHANGE: "what the suite measures has changed",
@@ -69,7 +79,7 @@ def answered(seen: Observed, state: State, due: datetime | None) -> State:
 
 def _next_time(times: Times, state: State, now: datetime) -> datetime:
     last = state.last_time
-    is_ahead = last is not None and now < last < now + _LARGEST_CORRECTION
+    is_ahead = last is not None and now < last < now + LARGEST_CORRECTION
     return times.first_after(last if last is not None and is_ahead else now)
 
 
@@ -198,7 +208,7 @@ def _closed(
     *,
     is_complete: bool = False,
 ) -> tuple[State, Emit]:
-    environment = judged.environment if judged else {}
+    versions = sorted(judged.environment.items())[:MAX_ENVIRONMENT] if judged else ()
     record = EndedRound(
         minute=active.minute,
         cause=active.cause,
@@ -208,7 +218,7 @@ def _closed(
         complete=is_complete,
         accepted=is_complete and judged is not None and judged.is_acceptable and verdict is not RoundVerdict.REGRESSED,
         digest=state.digest,
-        environment={name: environment[name][:_MAX_VERSION] for name in sorted(environment)[:_MAX_ENVIRONMENT]},
+        environment={name: version[:MAX_VERSION_CHARACTERS] for name, version in versions},
         comparisons=dict(judged.counts) if judged else {},
     )
     is_harmless = verdict in {RoundVerdict.NO_REGRESSION, RoundVerdict.SUPERSEDED}
