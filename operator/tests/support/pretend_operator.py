@@ -10,14 +10,15 @@ from typing import Any
 import kopf
 from kopf._core.engines import posting
 
-from plimsoll.lifecycle.decision import Action, Decision, DecisionOf
+from plimsoll.lifecycle.decision import Decision
 from plimsoll.lifecycle.queue import Entry, entry_of
 from plimsoll.lifecycle.run import needs_attention
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.step import step
 from plimsoll.metrics.exposition import Instruments
-from plimsoll.operator.runs import RunReconciler, RunSteps
-from plimsoll.operator.watches import Context, post, suite_reconciler
+from plimsoll.operator.runs import RunReconciler
+from plimsoll.operator.suites import SuiteReconciler
+from plimsoll.operator.watches import Context, post
 from plimsoll.protocol.assignment import token_name
 from support.pretend_cluster import Document, PretendCluster, is_going
 
@@ -54,17 +55,16 @@ def no_secret(clients: int) -> Mapping[str, bytes]:
 def context_of(cluster: PretendCluster, queue: Callable[[], Iterable[Entry]] = tuple, **pace: float) -> Context:
     """Return what handlers share in a pretended cluster; `pace` is the reconciler's, which does not rest otherwise."""
     instruments = Instruments()
-    steps = RunSteps(
-        kube=cluster.kube,
-        settings=SETTINGS,
-        now=lambda: cluster.now,
-        queue=queue,
-        make_secret=no_secret,
-        instruments=instruments,
-    )
+    shared: dict[str, Any] = {
+        "kube": cluster.kube,
+        "settings": SETTINGS,
+        "now": lambda: cluster.now,
+        "instruments": instruments,
+        "post": post,
+    }
     pace = {"rest_seconds": 0.0} | pace
-    runs = RunReconciler(steps=steps, kube=cluster.kube, instruments=instruments, post=post, **pace)
-    suites = suite_reconciler(cluster.kube, SETTINGS, now=lambda: cluster.now, instruments=instruments)
+    runs = RunReconciler(**shared, queue=queue, make_secret=no_secret, **pace)
+    suites = SuiteReconciler(**shared)
     return Context(runs=runs, suites=suites, instruments=instruments)
 
 
@@ -97,7 +97,7 @@ class PretendOperator:
             self.cluster.edit(run, lambda new: new["metadata"].setdefault("finalizers", []).append(FINALIZER))
         self.bodies[uid] = run
 
-    async def look(self, uid: str) -> DecisionOf[Action] | None:
+    async def look(self, uid: str) -> Decision | None:
         """Look at a run once, as the daemon does, or as its deletion does."""
         body = self.bodies.get(uid)
         if body is None or not needs_attention(body):
@@ -108,13 +108,13 @@ class PretendOperator:
         posting.event_queue_var.set(self.events)
         posting.event_queue_loop_var.set(asyncio.get_running_loop())
         posting.settings_var.set(kopf.OperatorSettings())
-        return await self.runs.look(_body(body))
+        return await self.runs.reconcile(_body(body))
 
     async def foresee(self, uid: str) -> Decision:
         """Return what the next look would decide if nothing happened meanwhile, twice the same."""
         record = self.runs.records[uid]
-        run = self.runs._read(_body(self.bodies[uid]), record)
-        seen = await self.runs.steps.observe(run, record)
+        run = self.runs.read(_body(self.bodies[uid]), record)
+        seen = await self.runs.observe(run, record)
         decision = step(run, seen, SETTINGS, self.cluster.now)
         assert step(run, seen, SETTINGS, self.cluster.now) == decision
         return decision

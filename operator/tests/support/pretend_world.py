@@ -15,7 +15,7 @@ from plimsoll.kube import errors
 from plimsoll.kube.errors import ApiError
 from plimsoll.kube.port import Kind
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.decision import Action, Create, CreateSecret, DecisionOf
+from plimsoll.lifecycle.decision import Create, CreateSecret, Decision
 from plimsoll.lifecycle.run import needs_attention
 from plimsoll.plan.document import image_prefix
 from support.pretend_cluster import NAMESPACE, Document, PretendCluster, client_of, is_going, label, phase
@@ -126,7 +126,7 @@ class PretendWorld:
     def restart_operator(self) -> None:
         self.operator = PretendOperator(self.cluster)
 
-    def look(self, uid: str) -> DecisionOf[Action] | None:
+    def look(self, uid: str) -> Decision | None:
         """Have the operator look once; what it complains of is for the next time."""
         try:
             return self.wait(self.operator.look(uid))
@@ -343,6 +343,6 @@ def is_settled(run: Document | None) -> bool:
     return not needs_attention(run) or (seen and (rests or kept))
 
 
-def _created(decision: DecisionOf[Action]) -> set[tuple[str, str]]:
+def _created(decision: Decision) -> set[tuple[str, str]]:
     created = [action.obj for action in decision.actions if isinstance(action, Create | CreateSecret)]
     return {(obj["kind"], obj["metadata"]["name"]) for obj in created}

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Self
 
 from plimsoll.api.names import ConditionStatus, ConditionType
 from plimsoll.api.reasons.reason import Reason, Severity, UnknownReason
@@ -106,9 +106,6 @@ def deletions(children: Iterable[Child]) -> tuple[Delete, ...]:
     return tuple(deletion(child) for child in children if not child.deleting)
 
 
-A = TypeVar("A")
-
-
 class Stage(StrEnum):
     """Where a run is, derived from every observation; shown, never read back."""
 
@@ -187,18 +184,13 @@ class Situation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DecisionOf(Generic[A]):
-    """What to do for an object of any kind, and the status to write."""
+class Decision:
+    """What to do for a run, and the status to write."""
 
-    actions: tuple[A, ...] = ()
+    actions: tuple[Action, ...] = ()
     status: Mapping[str, Any]
     events: tuple[Event, ...] = ()
     requeue_seconds: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision(DecisionOf[Action]):
-    """What to do for a run, and its status."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,12 +16,15 @@ from plimsoll.api.model import Model
 from plimsoll.api.names import GROUP
 from plimsoll.api.quantity import Size
 from plimsoll.api.storage import NamespacedName
+from plimsoll.conductor.secret import make_secret
 from plimsoll.kube.client import AioKube
 from plimsoll.lifecycle.naming import LABEL_MANAGED_BY, MANAGED_BY
 from plimsoll.lifecycle.settings import Burning, Settings
 from plimsoll.metrics.exposition import AddressError, Instruments, OperatorScrape, serving
 from plimsoll.operator.results import KnownResults
-from plimsoll.operator.watches import Context, run_reconciler, suite_reconciler
+from plimsoll.operator.runs import RunReconciler
+from plimsoll.operator.suites import SuiteReconciler
+from plimsoll.operator.watches import Context, post
 
 _NAMESPACE = "plimsoll-system"
 _HOLD_SECONDS = 3600
@@ -101,15 +104,15 @@ async def configure(
     async with AsyncExitStack() as opened:
         instruments = Instruments()
         kube = await opened.enter_async_context(AioKube(observer=instruments.answered))
-        ours = settings_of(dict(os.environ))
-        runs = run_reconciler(
-            kube,
-            ours,
-            now=kube.clock.now,
-            queue=lambda: _values(indices["queue"]),
-            instruments=instruments,
-        )
-        suites = suite_reconciler(kube, ours, now=kube.clock.now, instruments=instruments)
+        shared: dict[str, Any] = {
+            "kube": kube,
+            "settings": settings_of(dict(os.environ)),
+            "now": kube.clock.now,
+            "instruments": instruments,
+            "post": post,
+        }
+        runs = RunReconciler(**shared, queue=lambda: _values(indices["queue"]), make_secret=make_secret)
+        suites = SuiteReconciler(**shared)
         results = KnownResults(memo.get("namespaces", ()))
         memo.context = Context(runs=runs, suites=suites, instruments=instruments, results=results)
         await opened.enter_async_context(_meanwhile(instruments.watch_loop(), "loop lag"))
