@@ -62,8 +62,7 @@ def context_of(cluster: PretendCluster, queue: Callable[[], Iterable[Entry]] = t
         "instruments": instruments,
         "post": post,
     }
-    pace = {"rest_seconds": 0.0} | pace
-    runs = RunReconciler(**shared, queue=queue, make_secret=no_secret, **pace)
+    runs = RunReconciler(queue=queue, make_secret=no_secret, **{**shared, "rest_seconds": 0.0, **pace})
     suites = SuiteReconciler(**shared)
     return Context(runs=runs, suites=suites, instruments=instruments)
 

@@ -104,15 +104,17 @@ async def configure(
     async with AsyncExitStack() as opened:
         instruments = Instruments()
         kube = await opened.enter_async_context(AioKube(observer=instruments.answered))
-        shared: dict[str, Any] = {
-            "kube": kube,
-            "settings": settings_of(dict(os.environ)),
-            "now": kube.clock.now,
-            "instruments": instruments,
-            "post": post,
-        }
-        runs = RunReconciler(**shared, queue=lambda: _values(indices["queue"]), make_secret=make_secret)
-        suites = SuiteReconciler(**shared)
+        ours = settings_of(dict(os.environ))
+        runs = RunReconciler(
+            kube=kube,
+            settings=ours,
+            now=kube.clock.now,
+            instruments=instruments,
+            post=post,
+            queue=lambda: _values(indices["queue"]),
+            make_secret=make_secret,
+        )
+        suites = SuiteReconciler(kube=kube, settings=ours, now=kube.clock.now, instruments=instruments, post=post)
         results = KnownResults(memo.get("namespaces", ()))
         memo.context = Context(runs=runs, suites=suites, instruments=instruments, results=results)
         await opened.enter_async_context(_meanwhile(instruments.watch_loop(), "loop lag"))
