@@ -221,7 +221,7 @@ class Gate:
         Unless a healthy cluster is `required`, the gate ignores all problems but differing options once the cluster is
         prepared. A view expires after `fresh_seconds`.
         """
-        self._watched = watched
+        self.is_watched = watched
         self._required = required
         self._fresh_seconds = fresh_seconds
         self._view = ClusterView(prepared=not watched)
@@ -231,11 +231,6 @@ class Gate:
     def is_prepared(self) -> bool:
         """Whether the cluster contains everything that the clients need."""
         return self._view.prepared
-
-    @property
-    def is_watched(self) -> bool:
-        """Whether there is a cluster to watch."""
-        return self._watched
 
     @property
     def is_refused(self) -> bool:
@@ -248,7 +243,7 @@ class Gate:
 
     def problems(self, now: float) -> tuple[str, ...]:
         """Return the reasons why no attempt may start; empty if the gate is open."""
-        if not self._watched:
+        if not self.is_watched:
             return ()
         if not self._view.prepared:
             return self._view.problems or ("it is being prepared",)
