@@ -35,23 +35,18 @@ class Sink(Protocol):
 
     async def load(self) -> tuple[Mapping[str, Sequence[Trial]], RunState | None]:
         """Return the recorded trials by point, and the state that an earlier conductor stored."""
-        ...
 
     async def load_matrices(self) -> Mapping[str, Matrix]:
         """Return the recorded matrices by point."""
-        ...
 
     async def load_ended(self) -> Collection[str]:
         """Return the points whose search for the line ended."""
-        ...
 
     async def publish(self, state: RunState) -> None:
         """Store the state so that it survives the process."""
-        ...
 
     async def record(self, point: str, status: ResultStatus) -> None:
         """Store a point's status so that it survives the machine."""
-        ...
 
 
 class FilesSink:

@@ -20,7 +20,14 @@ from plimsoll.kube.errors import CredentialsError, InvalidError, UnknownKindErro
 from plimsoll.kube.port import Kind
 
 _RESOLUTION_SECONDS = 1.0
-"""Resolution of the header."""
+"""Resolution of the `Date` header."""
+
+_FIRST_PAUSE_SECONDS = 1.0
+_LONGEST_PAUSE_SECONDS = 30.0
+_NO_NAMES = {"", ".", ".."}
+
+Fetch = Callable[[str], Awaitable[Mapping[str, Any]]]
+"""Return the document at a path; UnknownKindError if there is none."""
 
 
 class ApiClock:
@@ -92,14 +99,6 @@ async def connect(kubeconfig: str | None, context: str | None, clock: ApiClock) 
     raise CredentialsError("find an API server", f"{words}; set KUBECONFIG, or run in a pod") from None
 
 
-_FIRST_PAUSE_SECONDS = 1.0
-_LONGEST_PAUSE_SECONDS = 30.0
-_NO_NAMES = {"", ".", ".."}
-
-Fetch = Callable[[str], Awaitable[Mapping[str, Any]]]
-"""Return the document at a path; UnknownKindError if there is none."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
     """The paths of a kind. `root` is `/api/v1` or `/apis/<group>/<version>`."""
@@ -126,12 +125,6 @@ class Resource:
         return f"{self.collection(namespace)}/{quote(name, safe='')}"
 
 
-@dataclass(slots=True, kw_only=True)
-class _Unknown:
-    until: float
-    pause: float
-
-
 class Discovery:
     """Looks up resources, and caches them for the life of the process."""
 
@@ -140,7 +133,7 @@ class Discovery:
         self._fetch = fetch
         self._now = now
         self._known: dict[Kind, Resource] = {}
-        self._unknown: dict[Kind, _Unknown] = {}
+        self._unknown: dict[Kind, tuple[float, float]] = {}  # until when, after which pause
         self._lock = asyncio.Lock()
 
     async def resource(self, kind: Kind) -> Resource:
@@ -162,21 +155,21 @@ class Discovery:
         self._known.pop(kind, None)
 
     async def _look_up(self, kind: Kind) -> None:
-        unknown = self._unknown.get(kind)
-        if unknown is not None and self._now() < unknown.until:
+        until, pause = self._unknown.get(kind, (float("-inf"), 0.0))
+        if self._now() < until:
             raise _unknown_kind(kind)
         root = f"/apis/{kind.api_version}" if "/" in kind.api_version else f"/api/{kind.api_version}"
         try:
             document = await self._fetch(root)
         except UnknownKindError:
             document = {}
-        for found in document.get("resources") or ():
-            if "/" not in found["name"]:  # not a subresource
-                key = Kind(api_version=kind.api_version, kind=found["kind"])
-                self._known[key] = Resource(root=root, plural=found["name"], namespaced=found["namespaced"])
+        for entry in document.get("resources") or ():
+            if "/" not in entry["name"]:  # not a subresource
+                key = Kind(api_version=kind.api_version, kind=entry["kind"])
+                self._known[key] = Resource(root=root, plural=entry["name"], namespaced=entry["namespaced"])
         if kind not in self._known:
-            pause = min(unknown.pause * 2, _LONGEST_PAUSE_SECONDS) if unknown else _FIRST_PAUSE_SECONDS
-            self._unknown[kind] = _Unknown(until=self._now() + pause, pause=pause)
+            pause = min(pause * 2, _LONGEST_PAUSE_SECONDS) or _FIRST_PAUSE_SECONDS
+            self._unknown[kind] = self._now() + pause, pause
             raise _unknown_kind(kind)
         self._unknown.pop(kind, None)
 

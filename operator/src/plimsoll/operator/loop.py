@@ -118,7 +118,6 @@ class Stopped(Protocol):
 
     def wait(self) -> Awaitable[object]:
         """Wait until it should."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
