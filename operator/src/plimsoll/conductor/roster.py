@@ -97,9 +97,7 @@ class Roster:
 
         Any process replaces a lost one, so that a lost process with a high attempt number cannot lock out a successor.
 
-        Raises:
-            RefusedError: the plan has no such client, or a newer process has replaced this one.
-
+        RefusedError: the plan has no such client, or a newer process has replaced this one.
         """
         number = registration.client
         if number >= self._count:
@@ -128,9 +126,7 @@ class Roster:
     def known(self, number: int, instance: str, now: float) -> Client:
         """Return a registered client and update its last contact.
 
-        Raises:
-            RefusedError: it has not registered, or another process has replaced it.
-
+        RefusedError: it has not registered, or another process has replaced it.
         """
         client = self._clients.get(number)
         if client is None:

@@ -95,9 +95,7 @@ class Session:
     def client(self, number: int, instance: str, epoch: str, moment: Moment) -> Client:
         """Return the client that sends a request.
 
-        Raises:
-            RefusedError: its epoch is another conductor's, or another process has replaced it.
-
+        RefusedError: its epoch is another conductor's, or another process has replaced it.
         """
         if epoch != self.epoch:
             raise RefusedError("StaleEpoch", "another conductor process is in charge; register again")
@@ -111,9 +109,7 @@ class Session:
     def post(self, post: ResultPost, moment: Moment) -> bool:
         """Accept a document; false if it is discarded because it is late, a duplicate, or of an earlier epoch.
 
-        Raises:
-            RefusedError: another process has replaced the client, or the document is another client's.
-
+        RefusedError: another process has replaced the client, or the document is another client's.
         """
         check_author(post)
         if post.epoch != self.epoch:

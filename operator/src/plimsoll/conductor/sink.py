@@ -123,9 +123,7 @@ def read_plan(directory: Path) -> Plan:
 def read_state(directory: Path) -> RunState | None:
     """Read the state of a results directory; None before a conductor has written one.
 
-    Raises:
-        SpecError: the file is invalid; the message names file and field.
-
+    SpecError: the file is invalid; the message names file and field.
     """
     path = directory / STATE_FILE
     return _validated(RunState, path) if path.exists() else None

@@ -36,9 +36,7 @@ class RefusedError(Exception):
 async def authorized_user(request: web.Request, username: Username, service: Service, allowed: Collection[str]) -> str:
     """Return the user whose token a request carries.
 
-    Raises:
-        RefusedError: there is no valid token, or its user may not use the service.
-
+    RefusedError: there is no valid token, or its user may not use the service.
     """
     token = bearer_token(request.headers.get("Authorization", ""))
     if not token or len(token) > MAX_TOKEN_CHARACTERS:

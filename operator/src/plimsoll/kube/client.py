@@ -117,9 +117,7 @@ def document(body: bytes) -> dict[str, Any]:
 async def read(parse: Callable[[bytes], T], response: aiohttp.ClientResponse) -> T:
     """Return the decoded body of an answer.
 
-    Raises:
-        ValueError: if it is not JSON, for example because a proxy answered.
-
+    Raises ValueError if it is not JSON, for example because a proxy answered.
     """
     body = await response.read()
     if "json" not in response.content_type:
@@ -135,9 +133,7 @@ async def unread(response: aiohttp.ClientResponse) -> aiohttp.ClientResponse:
 async def changes(stream: aiohttp.ClientResponse, asked: str) -> AsyncGenerator[Changed | Gone]:
     """Yield the changes of a metadata watch until the API server ends it.
 
-    Raises:
-        TransientError: if the connection breaks.
-
+    Raises TransientError if the connection breaks.
     """
     try:
         async for line in stream.content:

@@ -79,9 +79,7 @@ def _tracing(clock: ApiClock) -> aiohttp.TraceConfig:
 async def connect(kubeconfig: str | None, context: str | None, clock: ApiClock) -> ApiClient:
     """Return a connection that passes every answer to the clock; see `plimsoll.kube.client.AioKube`.
 
-    Raises:
-        CredentialsError: without a configured API server or credentials.
-
+    CredentialsError: without a configured API server or credentials.
     """
     configuration = Configuration(trace_configs=[_tracing(clock)])
     try:
@@ -113,12 +111,7 @@ class Resource:
         return f"{self.root}{inside}/{self.plural}"
 
     def single(self, name: str, namespace: str | None) -> str:
-        """Return the path of one object.
-
-        Raises:
-            InvalidError: if the name or a required namespace is missing.
-
-        """
+        """Return the path of one object. Raises InvalidError if the name or a required namespace is missing."""
         # In a path, `.` and `..` would lead to another object.
         if name in _NO_NAMES or (self.namespaced and (namespace or "") in _NO_NAMES):
             raise InvalidError(f"{self.plural} {namespace or ''}/{name}", "needs a name and a namespace")
@@ -139,9 +132,7 @@ class Discovery:
     async def resource(self, kind: Kind) -> Resource:
         """Return the paths of a kind.
 
-        Raises:
-            UnknownKindError: if the API server does not know it; the next lookup waits for a growing pause.
-
+        Raises UnknownKindError if the API server does not know it; the next lookup waits for a growing pause.
         """
         if kind in self._known:
             return self._known[kind]

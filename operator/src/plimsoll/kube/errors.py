@@ -147,9 +147,7 @@ class Answer:
 async def persist(ask: Callable[[], Awaitable[T]], *, seconds: float) -> T:
     """Retry an idempotent request with growing pauses, and return its answer.
 
-    Raises:
-        ApiError: one that a retry cannot fix, or the last one when another pause would exceed `seconds`.
-
+    ApiError: one that a retry cannot fix, or the last one when another pause would exceed `seconds`.
     """
     retrying = AsyncRetrying(
         retry=retry_if_exception_type((TransientError, ConflictError)),

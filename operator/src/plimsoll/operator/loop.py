@@ -153,12 +153,7 @@ class Reconciler(ABC, Generic[R]):
 
     @abstractmethod
     async def look(self, body: Body) -> Pause:
-        """Observe an object, decide, write its status, act.
-
-        Raises:
-            ApiError: if a request failed.
-
-        """
+        """Observe an object, decide, write its status, act. Raises ApiError if a request failed."""
 
     async def drive(self, body: Body, stopped: Stopped, logger: Logger) -> None:
         """Reconcile one object until `stopped`; then drop its record."""

@@ -80,9 +80,7 @@ class RunReconciler(Reconciler[RunMemory]):
     async def reconcile(self, body: Body) -> Decision:
         """Observe a run, decide, write its status, act; after a failed action, write it again with the refusal.
 
-        Raises:
-            ApiError: if a request failed. If observing the run is refused, its status shows that.
-
+        Raises ApiError if a request failed. If observing the run is refused, its status shows that.
         """
         record = self.records[uid_of(body)]
         async with record.lock:
@@ -135,9 +133,7 @@ class RunReconciler(Reconciler[RunMemory]):
     async def look_at_removal(self, body: Body) -> Fact:
         """Observe a deleted run, decide, write its status, act; return whether its finalizer can go.
 
-        Raises:
-            ApiError: if a request failed. If observing the run is refused, its status shows that.
-
+        Raises ApiError if a request failed. If observing the run is refused, its status shows that.
         """
         record = self.records[uid_of(body)]
         run = self.read(body, record)

@@ -279,9 +279,7 @@ async def _ceph_version(suite: Suite, kube: Kube, settings: Settings) -> str:
 async def create_run(action: CreateRun, suite: Suite, kube: Kube, *, now: Callable[[], datetime]) -> Found | RunRefusal:
     """Create a run; one of the same name that the suite owns and that measures the same is as good.
 
-    Raises:
-        ApiError: the API server did not decide.
-
+    ApiError: the API server did not decide.
     """
     try:
         await kube.create(action.run)
@@ -299,9 +297,7 @@ async def get_run(
 ) -> Found | Absent | RunRefusal:
     """Return a run of the suite by its name. One that was seen before is of the suite, whoever owns it now.
 
-    Raises:
-        ApiError: the API server did not answer.
-
+    ApiError: the API server did not answer.
     """
     run_object = await kube.get(RUN, action.name, suite.namespace)
     if run_object is None:
@@ -323,12 +319,7 @@ def _checked(run_object: Object, suite: Suite, measures: str) -> tuple[str, Owne
 
 
 async def delete_run(action: DeleteRun, suite: Suite, kube: Kube) -> Deleted:
-    """Delete a run with its UID.
-
-    Raises:
-        ApiError: the API server did not accept it.
-
-    """
+    """Delete a run with its UID. ApiError: the API server did not accept it."""
     await kube.delete(RUN, action.name, suite.namespace, uid=action.uid)
     return Deleted(uid=action.uid)
 
@@ -336,9 +327,7 @@ async def delete_run(action: DeleteRun, suite: Suite, kube: Kube) -> Deleted:
 async def check_runs(action: DryRun, kube: Kube, *, now: Callable[[], datetime]) -> Checked:
     """Have the API server check the run of every variant, until it refuses one.
 
-    Raises:
-        ApiError: the API server did not decide.
-
+    ApiError: the API server did not decide.
     """
     for variant, run in action.runs.items():
         try:
@@ -351,9 +340,7 @@ async def check_runs(action: DryRun, kube: Kube, *, now: Callable[[], datetime])
 def _reason(error: ApiError) -> str:
     """Return the API server's answer.
 
-    Raises:
-        UnauthorizedError: the credentials are outdated, which says nothing about the run.
-
+    UnauthorizedError: the credentials are outdated, which says nothing about the run.
     """
     if isinstance(error, UnauthorizedError):
         raise error
@@ -361,12 +348,7 @@ def _reason(error: ApiError) -> str:
 
 
 async def judge_round(action: Judge, spec: SuiteSpec, namespace: str, memory: SuiteMemory, kube: Kube) -> Judgement:
-    """Return the evaluation of a round of a suite with that specification.
-
-    Raises:
-        ApiError: results could not be read.
-
-    """
+    """Return the evaluation of a round of a suite with that specification. ApiError: results could not be read."""
     memory.rounds = [(runs, values) for runs, values in memory.rounds if runs in action.baseline]
     accepted = [await _accepted_round(runs, spec, namespace, memory, kube) for runs in action.baseline]
     pinned = [measured for measured in accepted if measured.minute in action.pinned]

@@ -98,13 +98,7 @@ def _attention(body: kopf.Body, **_: Any) -> bool:  # noqa: ANN401 - kopf's
 @kopf.daemon(
     GROUP, VERSION, "benchmarkruns", when=_attention, cancellation_backoff=5, cancellation_timeout=10, backoff=15
 )
-async def drive(
-    body: kopf.Body,
-    memo: kopf.Memo,
-    stopped: kopf.DaemonStopped,
-    logger: kopf.Logger,
-    **_: Any,  # noqa: ANN401 - kopf's
-) -> None:
+async def drive(body: kopf.Body, memo: kopf.Memo, stopped: kopf.DaemonStopped, logger: kopf.Logger, **_: Any) -> None:  # noqa: ANN401 - kopf's
     """Reconcile one run until it needs no attention, is deleted, or the operator stops.
 
     It never returns by itself: kopf would not start it again when a later change, such as of `cleanup`, requires it.

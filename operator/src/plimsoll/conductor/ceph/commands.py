@@ -33,9 +33,7 @@ async def start(argv: tuple[str, ...], *, has_input: bool, logs_errors: bool = F
 
     With `logs_errors` its errors go to this program's.
 
-    Raises:
-        OSError: it cannot be started.
-
+    OSError: it cannot be started.
     """
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
@@ -202,9 +200,7 @@ class Commands:
 
         Commands take turns on one connection, which lasts until `close` or until one of them fails.
 
-        Raises:
-            CommandError: it failed, did not answer in time, or could not be started.
-
+        CommandError: it failed, did not answer in time, or could not be started.
         """
         command = _shown("ceph", arguments)
         limit = self._limit if limit_seconds is None else limit_seconds
