@@ -114,7 +114,6 @@ class Lead:
     """The lead to T0, from observed armings: from the order until all clients, their commands built, are armed."""
 
     def __init__(self, timings: Timings) -> None:
-        """Start without observed armings."""
         self._timings = timings
         self._armings: deque[float] = deque(maxlen=_REMEMBERED_ARMINGS)
 

@@ -124,7 +124,6 @@ class KubeSink:
             self._written = state
 
     async def _parts(self, points: Sequence[str], field: str, model: TypeAdapter[M]) -> dict[str, M | None]:
-        """Return a field of the status of the results of points."""
         reading = asyncio.Semaphore(_CONCURRENCY)
 
         async def read(point: str) -> M | None:
@@ -154,5 +153,4 @@ class KubeSink:
 
 
 def _resumed_from(state: RunState) -> tuple[RunPhase, TrialKey | None]:
-    """Return the part of a state that a successor needs."""
     return state.phase, state.in_flight

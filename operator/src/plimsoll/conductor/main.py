@@ -118,7 +118,6 @@ async def conduct(
 async def _resume(
     plan: Plan, sink: Sink, timings: Timings, epoch: str, cluster: "CephCluster | None", job: str
 ) -> Session:
-    """Return a session that continues from what the sink has stored."""
     recorded, before = await sink.load()
     session = Session(
         plan=plan,

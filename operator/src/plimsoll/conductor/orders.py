@@ -73,7 +73,6 @@ def belongs_to(order: Order, attempt: Attempt) -> bool:
 
 
 def _tool_fields(plan: Plan, attempt: Attempt, client: int) -> dict[str, Any]:
-    """Return the fields of every order for a tool."""
     point = attempt.point
     return {
         "trial": attempt.key,
@@ -149,7 +148,6 @@ def dropped_caches(phase: Dropping, roster: Roster) -> DroppedCaches:
 
 
 def _fsid(roster: Roster, describe: reporting.Describe) -> str | None:
-    """Return the identity of the run's Ceph cluster; None if there is none."""
     ceph = describe(roster.client_nodes).ceph
     return ceph.fsid if ceph else None
 

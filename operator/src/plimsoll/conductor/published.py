@@ -45,6 +45,7 @@ def run_state(session: Session, moment: Moment) -> RunState:
     ended = session.phase if isinstance(session.phase, Ended) else None
     key = session.ledger.next_trial()
     search = session.ledger.search(key.point) if key else None
+    written = [_written(client) for client in session.roster]
     return RunState(
         epoch=session.epoch,
         phase=ended.phase if ended else _shown_phase(session, missing),
@@ -52,7 +53,7 @@ def run_state(session: Session, moment: Moment) -> RunState:
         registered=tuple(client.number for client in session.roster if client.number not in missing),
         missing=missing,
         gathered=session.start.gathered,
-        prefill=_prefill(session),
+        prefill=Prefill(done_bytes=sum(done for done, _ in written), total_bytes=sum(total for _, total in written)),
         current=current,
         live=_live_rates(session, moment),
         in_flight=attempt.key if attempt else None,
@@ -121,20 +122,13 @@ def _preparation(unfinished: Sequence[Client], step: str) -> str:
 
 
 def _staging(unfinished: Sequence[Client]) -> str:
-    """Return the current step of the clients that are not staged yet."""
     message = next((client.message for client in unfinished if client.is_in(AgentState.STAGING) and client.message), "")
     step = message or "writing the data that the trial reads"
     return f"{step}: {names([client.number for client in unfinished])}" if unfinished else "all clients are staged"
 
 
-def _prefill(session: Session) -> Prefill:
-    """Return the progress of the clients' last preparations; one that prepares again begins at 0 bytes."""
-    written = [_written(client) for client in session.roster]
-    return Prefill(done_bytes=sum(done for done, _ in written), total_bytes=sum(total for _, total in written))
-
-
 def _written(client: Client) -> tuple[int, int]:
-    """Return how much of its data set a client has written, and the size of the data set."""
+    """Return how much of its data set a client has written, and its size; one that prepares again begins at 0."""
     prepares = isinstance(client.order, PrepareOrder) and not client.is_in(AgentState.PREPARED)
     if client.prepared_bytes and not prepares:
         return client.prepared_bytes, client.prepared_bytes

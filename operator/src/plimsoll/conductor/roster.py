@@ -19,8 +19,6 @@ from plimsoll.protocol.messages import (
     WaitOrder,
 )
 
-_QUIET_STATES = {AgentState.IDLE, AgentState.PREPARED}
-
 
 @dataclass(slots=True, kw_only=True)
 class Client:
@@ -76,7 +74,7 @@ class Client:
     @property
     def is_quiet(self) -> bool:
         """Whether it has confirmed that nothing of an earlier order runs any more."""
-        return self.answered == self.sequence and self.state in _QUIET_STATES
+        return self.answered == self.sequence and self.state in {AgentState.IDLE, AgentState.PREPARED}
 
 
 class Roster:
@@ -102,12 +100,12 @@ class Roster:
         number = registration.client
         if number >= self._count:
             raise RefusedError("UnknownClient", f"client {number} is not one of the plan's {self._count}")
-        known = self._clients.get(number)
-        if known is not None and known.instance == registration.instance:
-            known.last_contact = now
-            return known
-        if known is not None and known.attempt > registration.attempt and self._is_present(number, now):
-            raise RefusedError("Superseded", f"client {number} has been replaced by attempt {known.attempt}")
+        before = self._clients.get(number)
+        if before is not None and before.instance == registration.instance:
+            before.last_contact = now
+            return before
+        if before is not None and before.attempt > registration.attempt and self._is_present(number, now):
+            raise RefusedError("Superseded", f"client {number} has been replaced by attempt {before.attempt}")
         client = Client(
             number=number,
             instance=registration.instance,

@@ -283,7 +283,6 @@ class Rendezvous:
 
 
 def _check_speaker(request: web.Request, client: int) -> None:
-    """Refuse a message on behalf of another client."""
     if request[_CLIENT] != client:
         raise RefusedError("BadToken", f"client: {client} is not client {request[_CLIENT]}, whose token was sent")
 

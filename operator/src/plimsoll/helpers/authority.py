@@ -105,7 +105,6 @@ class Turns:
     """At most one drop at a time, and `min_seconds` from the end of one to the beginning of the next."""
 
     def __init__(self, min_seconds: float = 2.0) -> None:
-        """Start with a free turn."""
         self._min_seconds = min_seconds
         self._is_taken = False
         self._ended = float("-inf")

@@ -80,7 +80,6 @@ class Namespaces:
     def __init__(
         self, api: Kube, labels: Mapping[str, str], *, base: str = "", poll_seconds: float = _POLL_SECONDS
     ) -> None:
-        """Look at nothing yet."""
         self._api = api
         self._labels = labels
         self._base = base
@@ -92,16 +91,15 @@ class Namespaces:
 
     async def problems(self) -> list[str]:
         """Return why PVCs are not bound and pods not ready, according to their newest events."""
-        found: list[str] = []
-        for namespace in await self._existing():
-            name = namespace["metadata"]["name"]
+        problems: list[str] = []
+        for name in await self.names():
             waiting = [obj for obj in await self._api.list(_CLAIM, namespace=name) if _phase(obj) != "Bound"]
             waiting += [obj for obj in await self._api.list(_POD, namespace=name) if not is_ready(obj)]
             events = await self._api.list(_EVENT, namespace=name) if waiting else ()
-            found.extend(_problem(obj, events) for obj in waiting)
-            if len(found) >= _MAX_PROBLEMS:
+            problems.extend(_problem(obj, events) for obj in waiting)
+            if len(problems) >= _MAX_PROBLEMS:
                 break
-        return found[:_MAX_PROBLEMS]
+        return problems[:_MAX_PROBLEMS]
 
     async def started(self) -> Starts:
         """Return when their pods started. After a failure nothing more is read: an API server that is down stays so."""
@@ -175,7 +173,6 @@ def _phase(obj: Object) -> str:
 
 
 def _problem(obj: Object, events: Sequence[Object]) -> str:
-    """Return an object's phase and the message of its newest event."""
     about = [event for event in events if event.get("involvedObject", {}).get("uid") == obj["metadata"]["uid"]]
     # In a format that sorts by time.
     newest = max(about, key=lambda event: str(event.get("lastTimestamp") or event.get("eventTime") or ""), default=None)
@@ -216,10 +213,10 @@ class Helper:
     """Runs kube-burner. `know` is called with each connection that has authenticated, and the namespace of its user."""
 
     def __init__(self, means: Means, limits: Limits, *, know: Callable[[web.RequestHandler, str], None]) -> None:
-        """Serve nothing yet; see `application`."""
         self._means = means
         self._limits = limits
         self._know = know
+        self._own = {LABEL_HELPER: means.namespace}
         self._turn = asyncio.Lock()
         self._served = ""
         self._refused: dict[str, float] = {}
@@ -233,11 +230,7 @@ class Helper:
     async def clean(self) -> list[str]:
         """Remove what an earlier process of the helper left; return what is still there."""
         async with self._turn:
-            return await self._remove(self._own)
-
-    @property
-    def _own(self) -> Mapping[str, str]:
-        return {LABEL_HELPER: self._means.namespace}
+            return await self._remove_all()
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         try:
@@ -290,7 +283,7 @@ class Helper:
         try:
             earlier = await self._beating(response, self._left_before())
             outcome = await self._beating(response, self._burn(order, labels))
-            left = await self._beating(response, self._remove(self._own))
+            left = await self._beating(response, self._remove_all())
             is_clean = True
             return _line(outcome, earlier, left)
         except ConnectionError:
@@ -298,7 +291,7 @@ class Helper:
             return b""
         finally:
             if not is_clean:
-                await asyncio.shield(self._remove(self._own))
+                await asyncio.shield(self._remove_all())
 
     async def _send_last(self, request: web.Request, response: web.StreamResponse, line: bytes) -> None:
         try:
@@ -335,12 +328,19 @@ class Helper:
             for file, text in files_of(order.parameters, place).items():
                 (directory / file).write_text(text)
             output = await self._run(directory, uuid, order.parameters.limit_seconds)
-            files = _collected(directory / COLLECTED)
-        own = Namespaces(self._means.api, labels, base=place.namespace)
-        starts = await own.started() if order.parameters.pods else Starts()
+            collected = directory / COLLECTED
+            # None if kube-burner did not get that far.
+            paths = sorted(collected.iterdir()) if collected.is_dir() else []
+            files = {path.name: path.read_text(errors="replace") for path in paths if path.is_file()}
+        namespaces = Namespaces(self._means.api, labels, base=place.namespace)
+        starts = await namespaces.started() if order.parameters.pods else Starts()
         if starts.lost:
             _log.warning("%s", starts.lost)
-        looked = {PODS_FILE: starts.text, PROBLEMS_FILE: "\n".join(await _problems(own))}
+        try:
+            problems = await namespaces.problems()
+        except ApiError as error:
+            problems = [f"why objects are not ready is unknown: {error}"]
+        looked = {PODS_FILE: starts.text, PROBLEMS_FILE: "\n".join(problems)}
         return BurnOutcome(
             exit_code=output.exit_code,
             stdout=output.stdout,
@@ -362,8 +362,8 @@ class Helper:
         except ApiError as error:
             return [str(error)]
 
-    async def _remove(self, labels: Mapping[str, str]) -> list[str]:
-        namespaces = Namespaces(self._means.api, labels, poll_seconds=self._means.poll_seconds)
+    async def _remove_all(self) -> list[str]:
+        namespaces = Namespaces(self._means.api, self._own, poll_seconds=self._means.poll_seconds)
         left = await namespaces.remove(limit_seconds=self._means.clean_seconds)
         if left:
             _log.error("not removed: %s", "; ".join(left))
@@ -380,13 +380,6 @@ def knower(listener: Listener) -> Callable[[web.RequestHandler, str], None]:
     return know
 
 
-async def _problems(namespaces: Namespaces) -> list[str]:
-    try:
-        return await namespaces.problems()
-    except ApiError as error:
-        return [f"why objects are not ready is unknown: {error}"]
-
-
 def _line(outcome: BurnOutcome, earlier: list[str], left: list[str]) -> bytes:
     """Return the last line of an answer; what could not be removed before or afterwards is an error in the log."""
     texts = [("still being removed when kube-burner started", earlier), ("not removed", left)]
@@ -399,10 +392,3 @@ def _with_errors(stderr: str, messages: Iterable[str]) -> str:
     lines = [f"level=error msg={json.dumps(message[:_MAX_LOG_CHARACTERS])}\n" for message in messages if message]
     separator = "\n" if lines and stderr and not stderr.endswith("\n") else ""
     return f"{stderr}{separator}{''.join(lines)}"
-
-
-def _collected(directory: Path) -> Mapping[str, str]:
-    """Return the files of the indexer by name; none if kube-burner did not get that far."""
-    if not directory.is_dir():
-        return {}
-    return {path.name: path.read_text(errors="replace") for path in sorted(directory.iterdir()) if path.is_file()}

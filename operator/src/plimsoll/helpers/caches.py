@@ -100,7 +100,6 @@ class Helper:
     def __init__(
         self, abilities: Abilities, *, know: Callable[[web.RequestHandler], None], turns: Turns | None = None
     ) -> None:
-        """Serve nothing yet; see `application`."""
         self._abilities = abilities
         self._know = know
         self._turns = turns or Turns()

@@ -353,7 +353,6 @@ class AioKube:
         size: int,
         accept: Mapping[str, str] = ACCEPT_JSON,
     ) -> tuple[Sequence[T], str]:
-        """Return all entries of a list, and the version of the list."""
         found: list[T] = []
         limit: int | None = size
         token = ""
@@ -438,7 +437,6 @@ class AioKube:
         patience: aiohttp.ClientTimeout | None = None,
         **more: Any,  # noqa: ANN401 - the library's
     ) -> T:
-        """Send a request, and return what `take` makes of its answer."""
         begin, refusal, observe = time.monotonic(), None, self._observer
         try:
             response = await self._client.request(
@@ -487,5 +485,4 @@ def _failure(asked: str, answer: Answer) -> ApiError:
 
 
 def _asked(verb: str, kind: Kind, name: str, namespace: str | None) -> str:
-    """Return a description of a request that begins with the verb."""
     return f"{verb} {kind.kind} {namespace}/{name}" if namespace else f"{verb} {kind.kind} {name}"

@@ -39,7 +39,6 @@ class ApiClock:
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
-        """Start without an answer."""
         self._monotonic = monotonic
         self._ahead: tuple[float, float] | None = None
 
@@ -62,7 +61,6 @@ class ApiClock:
 
 
 def _tracing(clock: ApiClock) -> aiohttp.TraceConfig:
-    """Return a tracing configuration that passes every answer to a clock."""
 
     async def begin(_session: object, request: SimpleNamespace, _parameters: object) -> None:
         request.asked = time.monotonic()

@@ -35,7 +35,6 @@ class ApiError(Exception):
     """A request failed. `asked` is the request, `reason` why it failed."""
 
     def __init__(self, asked: str, reason: str) -> None:
-        """Join both in the message."""
         self.asked = asked
         self.reason = reason
         super().__init__(f"{asked}: {reason}")
@@ -77,7 +76,6 @@ class TransientError(ApiError):
     """The API server could not answer now. `retry_after`: seconds to wait before a retry."""
 
     def __init__(self, asked: str, reason: str, *, retry_after: float = 0.0) -> None:
-        """Record the pause that the API server requests."""
         self.retry_after = retry_after
         super().__init__(asked, reason)
 
@@ -97,7 +95,6 @@ class Answer:
     """The answer to a failed request, usually a `Status` object."""
 
     def __init__(self, status: int, body: str, headers: Mapping[str, str]) -> None:
-        """Decode the body if it is a JSON object."""
         self.status = status
         try:
             document = json.loads(body)

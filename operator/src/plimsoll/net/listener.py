@@ -111,7 +111,6 @@ class Listener:
             self._welcome(server, connection, str(address[0]))
 
     def _welcome(self, server: web.Server, connection: socket.socket, address: str) -> None:
-        """Start the handshake with a newcomer, unless there is no room for it."""
         loop = asyncio.get_running_loop()
         stranger = Stranger(address=address, since=loop.time())
         victim = self._crowd.admit(stranger)

@@ -53,7 +53,6 @@ async def execute(
 
 
 async def _create(obj: Object, kube: Kube) -> None:
-    """Create an object; keep an existing one of the same run."""
     if await kube.create(obj):
         return
     kind, metadata = Kind.of(obj), obj["metadata"]

@@ -350,7 +350,6 @@ async def answer_look(look: Look[Found], kube: Kube) -> Found:
 
 
 def _refuse(look: Look[Found], error: ForbiddenError | UnknownKindError) -> Sequence[Query]:
-    """Return the next queries of a look after one was refused."""
     try:
         return look.throw(UnansweredError(error.reason, is_forbidden=isinstance(error, ForbiddenError)))
     except UnansweredError as unanswered:

@@ -70,7 +70,6 @@ class TakenError(ApiError):
     """Another owner's object occupies the name of one to be created. `departing`: it will disappear by itself."""
 
     def __init__(self, asked: str, reason: str, *, departing: bool) -> None:
-        """Record whether waiting helps."""
         self.departing = departing
         super().__init__(asked, reason)
 

@@ -187,7 +187,6 @@ async def _metrics(address: str, context: Context, indices: Mapping[str, kopf.In
 
 @asynccontextmanager
 async def _meanwhile(work: Coroutine[Any, Any, Any], name: str) -> AsyncIterator[None]:
-    """Run an endless task meanwhile."""
     task = asyncio.create_task(work, name=name)
     try:
         yield

@@ -246,7 +246,6 @@ class RunReconciler(Reconciler[RunMemory]):
 
 
 def _entry_of_run(run: Run) -> Entry:
-    """Return a run's entry according to the last written status."""
     metadata = {
         "uid": run.uid,
         "namespace": run.namespace,

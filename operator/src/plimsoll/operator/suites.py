@@ -156,7 +156,6 @@ class SuiteReconciler(Reconciler[SuiteMemory]):
         return seen
 
     async def _publish(self, suite: Suite, decision: Decision, body: Body) -> None:
-        """Write a new status, and then post the events about it."""
         patch = next((action for action in decision.actions if isinstance(action, PatchStatus)), None)
         if patch is None:
             return

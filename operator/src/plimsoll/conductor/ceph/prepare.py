@@ -263,7 +263,6 @@ async def _prepare(commands: Commands, plan: Plan, target: CephTarget, report: C
 async def _file_system(
     commands: Commands, target: CephTarget, pools: Sequence[PoolDetail]
 ) -> tuple[FileSystemDetail | None, tuple[str, ...]]:
-    """Return the file system, if the run measures one, and how it differs from the plan."""
     if target.file_system is None:
         return None, ()
     detail, made = parse_file_system(await commands.ceph("fs", "get", target.file_system.name)), target.file_system.made

@@ -169,7 +169,6 @@ async def _check_servers(commands: Commands, file_system: str, unanswered: Unres
 async def _removed(
     commands: Commands, target: TeardownTarget, *, limit_seconds: float, pause_seconds: float
 ) -> tuple[str, ...]:
-    """Remove everything, with retries until the limit; return the remaining problems."""
     deadline = time.monotonic() + limit_seconds
     while True:
         problems = await _Pass(commands, target).run()
@@ -261,7 +260,9 @@ class _Pass:
             objects = [_StoredObject.of(entry) for entry in listed.elements()]
             plain = [stored.name for stored in objects if stored.is_plain]
             for first in range(0, len(plain), _OBJECTS_AT_ONCE):
-                await self._try(self._remove_plain(place, plain[first : first + _OBJECTS_AT_ONCE]))
+                # `--`: no name is taken for an option.
+                names = plain[first : first + _OBJECTS_AT_ONCE]
+                await self._try(self._commands.rados(*place, "rm", "--", *names))
             for stored in objects:
                 # Arguments and librados' C API end a locator at its first NUL.
                 if "\0" in stored.locator:
@@ -271,12 +272,7 @@ class _Pass:
         if objects:
             _log.info("processed %d objects of namespace %s of pool %s", len(objects), namespace, pool)
 
-    async def _remove_plain(self, place: tuple[str, ...], names: list[str]) -> None:
-        """Remove objects in one command, without taking a name for an option."""
-        await self._commands.rados(*place, "rm", "--", *names)
-
     async def _remove_object(self, place: tuple[str, ...], stored: _StoredObject) -> None:
-        """Remove an object whose name is passed in a file."""
         locator = (f"--object-locator={stored.locator}",) if stored.locator else ()
         with NamedTemporaryFile() as file:
             file.write(os.fsencode(stored.name))
@@ -288,7 +284,7 @@ class _Pass:
         """Whether a command timed out; with many clients, the timeouts of all others would take hours."""
         return any(isinstance(problem, UnresponsiveError) for problem in self._problems)
 
-    async def _try(self, step: Coroutine[object, object, None]) -> None:
+    async def _try(self, step: Coroutine[object, object, object]) -> None:
         if self._is_unresponsive:
             step.close()
             return
