@@ -14,12 +14,12 @@ from itertools import permutations
 
 from plimsoll.api.line import Line
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.measure.compare.lines import compare_lines
-from plimsoll.measure.compare.tests import Conclusion, Floor
-from plimsoll.measure.compare.values import Pair, RegressionRule
+from plimsoll.measure.compare.comparison import compare
+from plimsoll.measure.compare.tests import Conclusion
+from plimsoll.measure.compare.values import Matching, Pair, RegressionRule
 from plimsoll.measure.line.model import Settings
-from support.line_results import SEARCH, searched
-from support.offered import HockeyStick, Storage, cliff, drawn, linear, search
+from support.results import SEARCH, searched
+from support.simulated_storage import HockeyStick, Storage, cliff, drawn, linear, search
 
 _SEARCHES = 100
 _NOISES = (0.02, 0.05)
@@ -34,7 +34,7 @@ _SHAPES: Mapping[str, Callable[..., Storage]] = {
     "cliff": cliff,
 }
 _HEADING = (
-    *("storage", "noise", "precisionPercent", "compared"),
+    *("storage", "noise", "precisionPercent"),
     *("false Regression", "no change is NoRegression", "10 % lower is found", "20 % lower is found"),
 )
 
@@ -53,14 +53,13 @@ def _rows(searches: int) -> Iterator[Sequence[str]]:
         for noise in _NOISES:
             for precision in _PRECISIONS:
                 found = _found(f"{name} {noise}", partial(shape, noise=noise), precision, searches)
-                for alone in (True, False):
-                    nothing, *losses = [_conclusions(found, loss, alone=alone) for loss in _LOSSES]
-                    yield (
-                        *(name, f"{100 * noise:g} %", str(precision), "alone" if alone else "among others"),
-                        _share(nothing, Conclusion.REGRESSION, 2),
-                        _share(nothing, Conclusion.NO_REGRESSION, 1),
-                        *(_share(one, Conclusion.REGRESSION, 1) for one in losses),
-                    )
+                nothing, *losses = [_conclusions(found, loss) for loss in _LOSSES]
+                yield (
+                    *(name, f"{100 * noise:g} %", str(precision)),
+                    _share(nothing, Conclusion.REGRESSION, 2),
+                    _share(nothing, Conclusion.NO_REGRESSION, 1),
+                    *(_share(one, Conclusion.REGRESSION, 1) for one in losses),
+                )
 
 
 def _found(name: str, make: Callable[[float], Storage], precision: int, searches: int) -> Sequence[Line]:
@@ -90,12 +89,12 @@ def _times(line: Line, factor: float) -> Line:
     return line.model_copy(update=loads)
 
 
-def _conclusions(found: Sequence[Line], loss: float, *, alone: bool) -> Counter[Conclusion]:
+def _conclusions(found: Sequence[Line], loss: float) -> Counter[Conclusion]:
     """Count the conclusions of all pairs of different searches, the candidate's line lower by this part."""
     before = [_result(line) for line in found]
     after = [_result(_times(line, 1 - loss)) for line in found]
     numbers = permutations(range(len(found)), 2)
-    return Counter(_conclusion(before[one], after[other], alone=alone) for one, other in numbers)
+    return Counter(_conclusion(before[one], after[other]) for one, other in numbers)
 
 
 def _result(line: Line) -> BenchmarkResult:
@@ -103,10 +102,9 @@ def _result(line: Line) -> BenchmarkResult:
     return plain.model_copy(update={"status": plain.status.model_copy(update={"trials": ()})})
 
 
-def _conclusion(baseline: BenchmarkResult, candidate: BenchmarkResult, *, alone: bool) -> Conclusion:
-    pairs = [Pair(baseline=baseline, candidate=candidate)]
-    (compared,) = compare_lines(pairs, RegressionRule(), Floor(), alone=alone)
-    return compared.conclusion
+def _conclusion(baseline: BenchmarkResult, candidate: BenchmarkResult) -> Conclusion:
+    pairs = (Pair(baseline=baseline, candidate=candidate),)
+    return compare(Matching(pairs=pairs, baseline_only=(), candidate_only=()), RegressionRule()).conclusion
 
 
 def _share(found: Counter[Conclusion], conclusion: Conclusion, decimals: int) -> str:

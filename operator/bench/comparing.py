@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from figures import heading_rows, percent
 from plimsoll.measure.compare.tests import Conclusion
-from support.sweeps import Sweep
+from support.simulated_comparisons import Sweep
 
 _POINTS = (1, 4, 20, 100)
 _CORRELATIONS = (0.0, 0.5)

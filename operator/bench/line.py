@@ -15,7 +15,18 @@ from functools import partial
 from figures import heading_rows, percent
 from plimsoll.api.line import Ending, Line
 from plimsoll.measure.line.model import Settings
-from support.offered import HockeyStick, Storage, bimodal, cliff, drawn, drifting, linear, notched, search, sparse
+from support.simulated_storage import (
+    HockeyStick,
+    Storage,
+    bimodal,
+    cliff,
+    drawn,
+    drifting,
+    linear,
+    notched,
+    search,
+    sparse,
+)
 
 _SEARCHES = 100
 _NOISES = (0.01, 0.02, 0.05)

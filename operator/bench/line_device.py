@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from support.device_line import THROTTLE, found_line, line_of
+from support.local_run import THROTTLE, found_line, line_of
 
 _LINES = 2
 _PRECISION_PERCENT = 10

@@ -13,7 +13,7 @@ from plimsoll.measure.compare.tests import Conclusion
 from plimsoll.measure.compare.values import RegressionRule
 from plimsoll.suite.history.judging import History, judge
 from plimsoll.suite.history.rounds import MeasuredRound
-from support.rounds import Losses, Rounds, drawn, everywhere
+from support.simulated_comparisons import Losses, Rounds, drawn, everywhere
 
 _LOSS = 0.1
 _DRIFT = 0.01

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import settings
 
 from support.apiserver import ApiServer, apiserver_with_kinds
-from support.own_disk import mounted_disk
+from support.disks import mounted_disk
 
 # A change passes or fails for what it changes: examples are the same each time. `make search` looks for new ones.
 settings.register_profile("plimsoll", deadline=None, derandomize=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from support.host_tree import HostTree
+from support.agents import HostTree
 
 
 @pytest.fixture

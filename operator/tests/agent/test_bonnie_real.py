@@ -15,7 +15,7 @@ from plimsoll.api.names import LatencyKind
 from plimsoll.api.status import TrialKey
 from plimsoll.measure.sample import ClientDocument, Clock
 from plimsoll.protocol.messages import ArmOrder, PrepareOrder, StageOrder
-from support.progress import RecordedProgress
+from support.agents import RecordedProgress
 
 pytestmark = pytest.mark.system
 

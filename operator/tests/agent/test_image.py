@@ -16,7 +16,7 @@ from plimsoll.api.status import TrialKey
 from plimsoll.api.storage import Precondition
 from plimsoll.protocol.messages import ArmOrder, PrepareOrder
 from plimsoll.tools.target import ImageTarget
-from support.progress import RecordedProgress
+from support.agents import RecordedProgress
 
 MEBIBYTE = 2**20
 SIZE = 8 * MEBIBYTE

@@ -20,8 +20,8 @@ from plimsoll.conductor.main import EXIT_COMPLETE
 from plimsoll.conductor.sink import FilesSink, read_state
 from plimsoll.measure.sample import ClientDocument, Clock
 from plimsoll.protocol.messages import AgentState, ArmOrder, PrepareOrder, Report
+from support.client_documents import make_plan
 from support.rendezvous import QUICK, PretendedWork, Setting
-from support.simulated_plan import make_plan
 
 MEBIBYTE = 2**20
 RATE = LiveRate(operation=Operation.READ, iops=100.0, bytes_per_second=409_600)

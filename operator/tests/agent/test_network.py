@@ -21,8 +21,7 @@ from plimsoll.measure.trial import measure_trial
 from plimsoll.protocol.messages import ServeOrder
 from plimsoll.tools.base import Command, together
 from plimsoll.tools.cast import serving_port
-from support.accepting import compiled_library
-from support.serving import TRIAL, load, measured, served
+from support.agents import TRIAL, compiled_library, load, measured, served
 
 # Its servers have ports of their own on this machine.
 pytestmark = [pytest.mark.network, pytest.mark.xdist_group("network")]

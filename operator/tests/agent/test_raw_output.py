@@ -7,7 +7,7 @@ from pathlib import Path
 from plimsoll.agent.process import Archive, raw_digest
 from plimsoll.api.status import TrialKey
 from plimsoll.measure.sample import ClientDocument
-from support.documents import document, measure
+from support.client_documents import document, measure
 
 TRUST = Path(__file__).parents[3] / "docs" / "trust.md"
 TRIAL = TrialKey(point="random-read-000", pass_number=0, attempt=0)

@@ -20,7 +20,7 @@ from plimsoll.api.status import TrialKey
 from plimsoll.measure.sample import Clock
 from plimsoll.protocol.messages import ArmOrder, PrepareOrder
 from plimsoll.tools.target import VolumeTarget
-from support.progress import RecordedProgress
+from support.agents import RecordedProgress
 
 MEBIBYTE = 2**20
 CLIENTS = 3

@@ -14,8 +14,7 @@ from plimsoll.agent.worker import Worker
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.measure.trial import TrialNumbers, combined, measure_trial
 from plimsoll.protocol.messages import ServeOrder
-from support.accepting import compiled_library
-from support.serving import TRIAL, load, measured, served
+from support.agents import TRIAL, compiled_library, load, measured, served
 
 pytestmark = [pytest.mark.network, pytest.mark.xdist_group("network")]
 

@@ -18,7 +18,7 @@ from plimsoll.protocol.messages import ArmOrder, PrepareOrder, StageOrder
 from plimsoll.tools.base import Command
 from plimsoll.tools.fio.tool import Fio
 from plimsoll.tools.target import TargetKind, VolumeTarget
-from support.progress import RecordedProgress
+from support.agents import RecordedProgress
 
 MEBIBYTE = 2**20
 TRIAL = TrialKey(point="w-000", pass_number=0, attempt=0)

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from plimsoll.api.errors import problems_of
 from plimsoll.api.hypothesis import AxisRange, Hypothesis, Quantity
 from plimsoll.measure.histogram import PERCENTILES
-from support.hypotheses import RATIO, SCALING, hypothesis
+from support.results import RATIO, SCALING, hypothesis
 
 
 def problems(text: str, **changes: Any) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from plimsoll.api.run import MAX_REPETITIONS, MAX_WORKLOADS, BenchmarkRun, decode_run, load_run
-from support.run_documents import document, problems, workload
+from support.specs import document, problems, workload
 
 SAMPLES = Path(__file__).parents[3] / "manifests" / "samples"
 

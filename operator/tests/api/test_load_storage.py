@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from plimsoll.api.run import decode_run
-from support.run_documents import CEPH, CLUSTER, document, problems
+from support.specs import CEPH, CLUSTER, document, problems
 
 REPLICATED = {"replicated": {"size": 3}}
 CODED = {"erasureCoded": {"dataChunks": 2, "codingChunks": 1}}

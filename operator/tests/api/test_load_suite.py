@@ -8,8 +8,8 @@ import pytest
 from plimsoll.api.errors import SpecError
 from plimsoll.api.suite import BenchmarkSuite, decode_suite, load_suite
 from plimsoll.measure.compare.values import RegressionRule
-from support.run_documents import problems as load_run_problems
-from support.suite_documents import RUN, suite_document
+from support.specs import RUN, suite_document
+from support.specs import problems as load_run_problems
 
 COMPARISON = {"name": "costs", "baseline": {"variant": "small"}, "candidate": {"variant": "large"}}
 LEFT = {"workload": "reads", "where": {"ioDepth": 16}, "quantity": "iops"}

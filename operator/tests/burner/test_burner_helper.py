@@ -8,11 +8,11 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from burner.burning import GOLDEN, HELPER, VOLUME, World, order, post, put_class, serving, until
 from plimsoll.kube.errors import TransientError
 from plimsoll.programs import burn
 from plimsoll.programs.burn import _HelperError, _ordered
 from plimsoll.protocol.helpers import BURN_PATH, LABEL_HELPER, BurnOutcome
-from support.burning import GOLDEN, HELPER, VOLUME, World, order, post, put_class, serving, until
 
 
 @pytest.fixture

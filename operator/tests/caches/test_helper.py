@@ -21,7 +21,7 @@ from plimsoll.net.listener import Listener, ListenerLimits, serving_requests
 from plimsoll.protocol.assignment import CacheDropping
 from plimsoll.protocol.helpers import DROP_PATH
 from plimsoll.protocol.messages import DropCachesOrder
-from support.ceph_commands import pretend_ceph
+from support.pretended_ceph import pretend_ceph
 
 FSID = "6d04ba56-a6f8-4d33-82bc-29ea547a8cf9"
 OURS = "ours"

@@ -10,8 +10,7 @@ import pytest
 
 from plimsoll.cli.launch import free_port
 from plimsoll.protocol.helpers import CACHES_AUDIENCE, DROP_PATH
-from support.apiserver import ApiServer, wait_until
-from support.tokens import token_of
+from support.apiserver import ApiServer, token_of, wait_until
 
 pytestmark = [pytest.mark.crd, pytest.mark.usefixtures("real")]
 

@@ -4,8 +4,7 @@ import pytest
 
 from plimsoll.helpers.server import TokenReviews
 from plimsoll.protocol.helpers import CACHES_AUDIENCE
-from support.apiserver import ApiServer
-from support.tokens import token_of
+from support.apiserver import ApiServer, token_of
 
 pytestmark = [pytest.mark.crd, pytest.mark.usefixtures("real")]
 

@@ -6,7 +6,7 @@ import pytest
 
 from plimsoll.ceph.environment import Outputs, ceph_environment, clients_on_storage_nodes, osd_classes
 from plimsoll.ceph.osds import Osd
-from support.ceph_goldens import CRUSH_RULES, ceph, rook
+from support.goldens import CRUSH_RULES, ceph, rook
 
 OURS = Outputs(
     versions=ceph("versions"),

@@ -17,7 +17,7 @@ from plimsoll.ceph.pools import (
     wrong_pools,
 )
 from plimsoll.ceph.watch import FileSystemDetail, parse_status
-from support.ceph_goldens import ceph, rook
+from support.goldens import ceph, rook
 
 FOUND = FileSystemDetail(number=1, name="bench-fs", servers=1, metadata_pool=20, data_pools=(21, 22))
 

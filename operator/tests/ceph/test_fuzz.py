@@ -14,7 +14,7 @@ from plimsoll.ceph.gate import gate_problems
 from plimsoll.ceph.osds import parse_config_dump, parse_config_show, parse_osd_df, parse_osd_metadata, parse_osd_tree
 from plimsoll.ceph.pools import parse_counters, parse_crush_rules, parse_pools, parse_profile
 from plimsoll.ceph.watch import parse_status
-from support.ceph_goldens import CRUSH_RULES, ceph, rook
+from support.goldens import CRUSH_RULES, ceph, rook
 
 PARSERS: list[tuple[Callable[[str], object], str]] = [
     (lambda text: gate_problems(parse_status(text), accepted=frozenset()), ceph("status-osd-down")),

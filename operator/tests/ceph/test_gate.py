@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from plimsoll.ceph.gate import gate_problems, standing_checks, unclean_states, upkeep_states
 from plimsoll.ceph.watch import ClusterStatus, parse_status
-from support.ceph_goldens import ceph, rook
+from support.goldens import ceph, rook
 
 HEALTHY = parse_status(ceph("status-healthy"))
 NONE: frozenset[str] = frozenset()

@@ -26,7 +26,7 @@ from plimsoll.ceph.options import (
 )
 from plimsoll.ceph.osds import parse_config_show
 from plimsoll.ceph.watch import OptionReading
-from support.ceph_goldens import rook
+from support.goldens import rook
 
 PROFILE = "osd_mclock_profile"
 KEYS = [("osd", PROFILE), ("osd/class:hdd", PROFILE), ("osd.1", PROFILE), ("osd", "osd_recovery_sleep")]

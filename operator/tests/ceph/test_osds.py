@@ -8,7 +8,7 @@ from plimsoll.ceph.osds import (
     parse_osd_tree,
     settings_of,
 )
-from support.ceph_goldens import ceph, rook
+from support.goldens import ceph, rook
 
 
 def test_osd_of_three_commands() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from plimsoll.ceph.pools import CrushRule, parse_counters, parse_crush_rules, parse_pools, parse_profile
 from plimsoll.ceph.watch import PoolCounters
-from support.ceph_goldens import CRUSH_RULES, ceph, rook
+from support.goldens import CRUSH_RULES, ceph, rook
 
 
 def test_counters_of_all_pools() -> None:

@@ -4,7 +4,7 @@ import re
 import pytest
 
 from plimsoll.ceph.watch import parse_status
-from support.ceph_goldens import ceph, rook
+from support.goldens import ceph, rook
 
 
 def test_healthy_cluster() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.helm import EVERYTHING, Rendering, render
+from support.tooling import EVERYTHING, Rendering, render
 
 
 @pytest.fixture(scope="session")

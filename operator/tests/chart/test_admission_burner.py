@@ -11,7 +11,7 @@ import pytest
 
 from plimsoll.tools.kube_burner.job import KubeBurnerParameters, Place, files_of
 from support.apiserver import Answer, ApiServer, Binaries, running_apiserver, wait_until
-from support.helm import Document, render
+from support.tooling import Document, render
 
 pytestmark = [pytest.mark.chart, pytest.mark.crd]
 

@@ -15,9 +15,8 @@ from plimsoll.api.kinds import KINDS
 from plimsoll.api.storage import NamespacedName
 from plimsoll.lifecycle.settings import Burning
 from plimsoll.operator.main import settings_of
-from support.helm import CHART, EVERYTHING, NAMESPACE, Document, Rendering, helm, pod_specs, render
-from support.pod_security import restricted
-from support.yaml_documents import read_yaml
+from support.apiserver import read_yaml
+from support.tooling import CHART, EVERYTHING, NAMESPACE, Document, Rendering, helm, pod_specs, render, restricted
 
 pytestmark = pytest.mark.chart
 ROOT = CHART.parents[1]

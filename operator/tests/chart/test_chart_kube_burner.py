@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.helm import Document, Rendering, render
+from support.tooling import Document, Rendering, render
 
 pytestmark = pytest.mark.chart
 

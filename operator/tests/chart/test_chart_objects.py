@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from support.apiserver import ApiServer, Binaries, running_apiserver
-from support.helm import EVERYTHING, MONITORING, NAMESPACE, render
+from support.tooling import EVERYTHING, MONITORING, NAMESPACE, render
 
 pytestmark = [pytest.mark.chart, pytest.mark.crd]
 

@@ -10,7 +10,7 @@ from plimsoll.api.names import LatencyKind, Operation, Outcome, Verdict
 from plimsoll.api.operation import Latency, OperationSummary, Statistic
 from plimsoll.api.result import BenchmarkResult, Finding, ResultMeta, ResultSpec, ResultStatus, Summary, Trial
 from plimsoll.conductor.sink import RESULTS_DIRECTORY, replace_file
-from support.clusters import ConnectedKube, context_file
+from support.command_line import ConnectedKube, context_file
 
 
 def statistic(mean: float, half_width: float | None = None) -> Statistic:

@@ -11,8 +11,7 @@ from plimsoll.cli.cluster import ClusterAccess
 from plimsoll.cli.source import RunInCluster
 from plimsoll.cli.watched import Following, WatchedRun
 from plimsoll.kube.errors import ApiError, ForbiddenError, TransientError, UnauthorizedError, UnknownKindError
-from support.clusters import ConnectedKube
-from support.watched import LABELS, UID, Document, config_map, ended, measuring, run
+from support.command_line import LABELS, UID, ConnectedKube, Document, config_map, ended, measuring, run
 
 ACCESS = ClusterAccess(kubeconfig=None, context="here", namespace="bench")
 RUN = RunInCluster(access=ACCESS, namespace="bench", name="nightly")

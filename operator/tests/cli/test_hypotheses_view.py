@@ -10,7 +10,7 @@ from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding
 from plimsoll.cli.suite_results import hypotheses_document, hypotheses_view, show_hypotheses
 from plimsoll.measure.hypotheses.decide import Decision, decide_all
-from support.hypotheses import RATIO, SCALING, hypothesis, point, run
+from support.results import RATIO, SCALING, hypothesis, point, run_of_points
 
 AROUND = (0.99, 1.0, 1.01)
 
@@ -27,7 +27,7 @@ def decisions() -> tuple[Decision, ...]:
         slow = point("rbd-000", [rbd * 1e6 * 8**power * one for one in AROUND], findings=findings, blockSize="4Mi")
         verdict = Verdict.SUSPECT if number else Verdict.VALID
         slow = slow.model_copy(update={"status": slow.status.model_copy(update={"verdict": verdict})})
-        runs.append(run(slow, *rados, variant=variant, name=f"layouts-{variant}-29387520-0"))
+        runs.append(run_of_points(slow, *rados, variant=variant, name=f"layouts-{variant}-29387520-0"))
     return decide_all([hypothesis(), hypothesis(SCALING), hypothesis(RATIO, name="gone", of=GONE)], runs)
 
 
@@ -79,7 +79,7 @@ def test_notes_are_shown_once() -> None:
 
 def test_further_reasons_are_listed() -> None:
     both = hypothesis(RATIO, left={**GONE, "workload": "rdb"}, of=GONE)
-    found = decide_all([both], [run(point("rbd-000", [1, 2, 3]))])
+    found = decide_all([both], [run_of_points(point("rbd-000", [1, 2, 3]))])
     console = Console(file=io.StringIO(), width=100, color_system=None)
     with console.capture() as capture:
         show_hypotheses(console, found)

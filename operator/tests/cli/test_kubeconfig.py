@@ -7,7 +7,7 @@ import click
 import pytest
 
 from plimsoll.cli.cluster import access, choose_context
-from support.clusters import context_file
+from support.command_line import context_file
 
 
 def refusal(files: str, wanted: str | None = None) -> str:

@@ -14,8 +14,7 @@ from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli import main
 from plimsoll.cli.layers import write_amplification
 from plimsoll.tools.registry import LAYERS
-from support.layers import READ, RUN, WRITE, result
-from support.line_results import searched
+from support.results import ALL_LAYERS, READ, WRITE, layer_result, searched
 
 REPLICATED = {"type": "replicated", "size": 3, "pgNum": 64}
 
@@ -37,7 +36,7 @@ def show(results: Sequence[BenchmarkResult], path: Path, *arguments: str, code: 
 
 
 def test_table_reads_every_layer_against_the_one_below(tmp_path: Path) -> None:
-    lines = show(placed(RUN, REPLICATED), tmp_path).splitlines()
+    lines = show(placed(ALL_LAYERS, REPLICATED), tmp_path).splitlines()
     cells = [line.split() for line in lines]
     assert cells[0] == ["Layer", "Op", "MiB/s", "Limit", "Of", "limit", "IOPS", "Limit", "Of", "limit"]
     assert [line[:2] for line in cells[1:6]] == [
@@ -53,19 +52,19 @@ def test_table_reads_every_layer_against_the_one_below(tmp_path: Path) -> None:
 
 
 def test_points_that_memory_may_have_answered_are_named_and_left_out(tmp_path: Path) -> None:
-    cached = result("dd-000", "dd", {READ: (10**12, 10**9)}, verdict=Verdict.SUSPECT, reason="CacheSized")
-    printed = show(placed([*RUN, cached], REPLICATED), tmp_path)
+    cached = layer_result("dd-000", "dd", {READ: (10**12, 10**9)}, verdict=Verdict.SUSPECT, reason="CacheSized")
+    printed = show(placed([*ALL_LAYERS, cached], REPLICATED), tmp_path)
     assert "Left out, because their rates may be too high (CacheSized or PhasesApart): dd-000." in printed
-    assert "Left out" not in show(placed(RUN, REPLICATED), tmp_path)
+    assert "Left out" not in show(placed(ALL_LAYERS, REPLICATED), tmp_path)
 
 
 def test_searches_for_the_line_are_named_and_left_out(tmp_path: Path) -> None:
-    printed = show(placed([*RUN, searched(point="fast-000")], REPLICATED), tmp_path)
+    printed = show(placed([*ALL_LAYERS, searched(point="fast-000")], REPLICATED), tmp_path)
     assert "Left out, because a search for the line has no rate of its own: fast-000." in printed
 
 
 def test_json_has_base_units_and_the_point(tmp_path: Path) -> None:
-    rows = json.loads(show(placed(RUN, REPLICATED), tmp_path, "-o", "json"))
+    rows = json.loads(show(placed(ALL_LAYERS, REPLICATED), tmp_path, "-o", "json"))
     (write,) = [row for row in rows if (row["layer"], row["operation"]) == ("RADOS", "write")]
     assert write["bytesPerSecond"] == {
         "value": 240,
@@ -77,11 +76,11 @@ def test_json_has_base_units_and_the_point(tmp_path: Path) -> None:
 
 
 def test_without_a_layout_osds_set_no_limit(tmp_path: Path) -> None:
-    assert "The pool's layout is unknown" in show(placed(RUN, None), tmp_path)
+    assert "The pool's layout is unknown" in show(placed(ALL_LAYERS, None), tmp_path)
 
 
 def test_results_without_ceph_have_no_layers(tmp_path: Path) -> None:
-    assert "has no information about a Ceph cluster" in show(RUN, tmp_path, code=1)
+    assert "has no information about a Ceph cluster" in show(ALL_LAYERS, tmp_path, code=1)
 
 
 @pytest.mark.parametrize(
@@ -93,12 +92,12 @@ def test_results_without_ceph_have_no_layers(tmp_path: Path) -> None:
     ],
 )
 def test_write_amplification_follows_from_the_layout(pool: dict[str, Any], expected: float | None) -> None:
-    assert write_amplification(placed(RUN, pool)) == expected
+    assert write_amplification(placed(ALL_LAYERS, pool)) == expected
 
 
 def devices(path: Path, environment: dict[str, Any], *, clients: int = 1) -> str:
     """Return a file with the result of a run of one point."""
-    one = result("d-0", "fio", {WRITE: (400, 20)})
+    one = layer_result("d-0", "fio", {WRITE: (400, 20)})
     spec = one.spec.model_copy(update={"clients": clients})
     status = one.status.model_copy(update={"environment": Environment.model_validate(environment)})
     file = path / "devices.json"
@@ -108,7 +107,7 @@ def devices(path: Path, environment: dict[str, Any], *, clients: int = 1) -> str
 
 def test_devices_of_another_run_are_the_lowest_layer(tmp_path: Path) -> None:
     file = devices(tmp_path, {"volumeDevice": "sdb"})
-    lines = show(placed(RUN, REPLICATED), tmp_path, "--device-run", file).splitlines()
+    lines = show(placed(ALL_LAYERS, REPLICATED), tmp_path, "--device-run", file).splitlines()
     assert lines[1].split()[:2] == ["Device", "write"]
     assert "OSD writes reach 75 % of the limit set by the devices." in lines
     assert "Device is the mean rate of one device, times 3 for the OSDs." in lines
@@ -133,7 +132,7 @@ def test_a_run_that_does_not_show_what_a_device_does_is_refused(
     tmp_path: Path, environment: dict[str, Any], clients: int, expected: str
 ) -> None:
     file = devices(tmp_path, environment, clients=clients)
-    assert expected in show(placed(RUN, REPLICATED), tmp_path, "--device-run", file, code=1)
+    assert expected in show(placed(ALL_LAYERS, REPLICATED), tmp_path, "--device-run", file, code=1)
 
 
 @pytest.mark.parametrize(
@@ -148,14 +147,14 @@ def test_clients_with_devices_of_their_own_are_accepted(
     tmp_path: Path, environment: dict[str, Any], clients: int
 ) -> None:
     file = devices(tmp_path, environment, clients=clients)
-    assert "Device" in show(placed(RUN, REPLICATED), tmp_path, "--device-run", file)
+    assert "Device" in show(placed(ALL_LAYERS, REPLICATED), tmp_path, "--device-run", file)
 
 
 def test_parameters_of_another_version_are_an_error_that_names_the_point(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(LAYERS, "fio", Layer.NETWORK)
-    strange = result("n-0", "fio", {WRITE: (1, 0)})
+    strange = layer_result("n-0", "fio", {WRITE: (1, 0)})
     strange = strange.model_copy(update={"spec": strange.spec.model_copy(update={"parameters": {"strange": 1}})})
     found = show(placed([strange], REPLICATED), tmp_path, code=1)
     assert "point n-0 has parameters that fio does not have in this version of Plimsoll; use the version that" in found

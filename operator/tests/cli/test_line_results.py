@@ -17,8 +17,7 @@ from plimsoll.cli import main
 from plimsoll.cli.results import show_results
 from plimsoll.cli.tables import lines_table, probes_table
 from plimsoll.measure.histogram import Histogram, bin_index
-from support.line_results import BOUND, GOING_ON, PRECISE, UNKNOWN, died, in_flight, probe, searched
-from support.repeated import measured, result, trial
+from support.results import BOUND, GOING_ON, PRECISE, UNKNOWN, died, in_flight, measured, probe, result, searched, trial
 
 HISTOGRAM = Histogram(counts={bin_index(100_000): 990, bin_index(1_000_000): 100}).encode()
 PROBES = [

@@ -14,8 +14,8 @@ from plimsoll.cli import main
 from plimsoll.cli.results import show_results
 from plimsoll.conductor.sink import RESULTS_DIRECTORY
 from plimsoll.tools.registry import TOOLS
-from support.matrices import full_mesh, matrix, point
-from support.pairs import KEY, PAIRS
+from support.results import full_mesh, matrix, matrix_point
+from support.specs import KEY, PAIRS
 
 SLOW = full_mesh(range(3), range(3)) | {(2, 0): 94.0}
 
@@ -27,7 +27,7 @@ def shown(*results: BenchmarkResult, width: int = 120) -> list[str]:
 
 
 def test_the_matrix_is_below_the_table() -> None:
-    lines = shown(point(matrix(SLOW)))
+    lines = shown(matrix_point(matrix(SLOW)))
     start = lines.index("w-000 (randread 4Ki qd1), Mbit/s")
     assert lines[start + 1 : start + 6] == [
         "from / to        0    1    2",
@@ -39,7 +39,7 @@ def test_the_matrix_is_below_the_table() -> None:
 
 
 def test_servers_are_named_with_their_nodes() -> None:
-    lines = shown(point(matrix(full_mesh(range(2), range(2, 4), 9_400))))
+    lines = shown(matrix_point(matrix(full_mesh(range(2), range(2, 4), 9_400))))
     assert "from / to        2    3" in lines
     assert "client 1 (n1)  9.4  9.4" in lines
     assert "to: client 2 (n2), client 3 (n3)" in lines
@@ -47,25 +47,25 @@ def test_servers_are_named_with_their_nodes() -> None:
 
 def test_a_matrix_without_room_shows_the_slowest_pairs() -> None:
     mesh = full_mesh(range(30), range(30)) | {(2, 0): 94.0}
-    lines = shown(point(matrix(mesh)), width=80)
+    lines = shown(matrix_point(matrix(mesh)), width=80)
     assert "client 2 (n2) to client 0 (n0): 94 Mbit/s, 10 % of the median 937 Mbit/s*" in lines
     assert "860 faster pairs not shown: use -o json." in lines
     assert not any(line.startswith("from / to") for line in lines)
 
 
 def test_a_grid_that_is_mostly_empty_is_not_shown() -> None:
-    lines = shown(point(matrix({(n, 20 + n): 937.0 for n in range(12)})))
+    lines = shown(matrix_point(matrix({(n, 20 + n): 937.0 for n in range(12)})))
     assert "2 faster pairs not shown: use -o json." in lines
 
 
 def test_points_without_a_matrix_have_none() -> None:
-    assert not any("from / to" in line for line in shown(point(None)))
+    assert not any("from / to" in line for line in shown(matrix_point(None)))
 
 
 def test_documents_contain_it(tmp_path: Path) -> None:
     directory = tmp_path / RESULTS_DIRECTORY
     directory.mkdir()
-    (directory / "one.json").write_text(point(matrix(SLOW)).model_dump_json())
+    (directory / "one.json").write_text(matrix_point(matrix(SLOW)).model_dump_json())
     output = CliRunner().invoke(main, ["results", str(tmp_path), "-o", "json"]).output
     (document,) = json.loads(output)
     found = document["status"]["summary"]["matrix"]

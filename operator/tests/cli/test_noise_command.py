@@ -5,8 +5,8 @@ import json
 import pytest
 
 from plimsoll.measure.compare.values import Metric
-from support.repeated import result, trials_of
-from support.saved_runs import invoke, run, save, saved_runs
+from support.command_line import invoke, save, saved_run, saved_runs
+from support.results import result, trials_of
 
 pytestmark = pytest.mark.usefixtures(saved_runs.__name__)
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures(saved_runs.__name__)
 def test_noise_of_a_run() -> None:
     text = invoke("noise", "baseline", code=0)
     (iops,) = [line for line in text.splitlines() if " iops " in line]
-    assert iops.split()[-10:] == ["998", "5", "0.8", "%", "-", "1.8", "%", "5.0", "%", "gates"]
+    assert iops.split()[-10:] == ["998", "5", "0.8", "%", "-", "2.0", "%", "5.0", "%", "gates"]
 
 
 def test_noise_beyond_the_threshold_is_ungateable() -> None:
@@ -24,7 +24,7 @@ def test_noise_beyond_the_threshold_is_ungateable() -> None:
 
 
 def test_noise_of_two_runs_of_the_same() -> None:
-    save("drifted", [run("drifted", 1100)])
+    save("drifted", [saved_run("drifted", 1100)])
     document = json.loads(invoke("noise", "baseline", "drifted", "-o", "json", code=0))
     iops = document[0]
     assert (iops["point"], iops["metric"]) == ("w-000", Metric.IOPS)
@@ -37,16 +37,16 @@ def test_noise_of_two_runs_of_the_same() -> None:
 
 
 def test_noise_of_several_runs_of_the_same() -> None:
-    save("third", [run("third", 1010)])
+    save("third", [saved_run("third", 1010)])
     document = json.loads(invoke("noise", "baseline", "same", "third", "-o", "json", code=0))
     assert (document[0]["runs"], document[0]["side"]["trials"]) == (3, 15)
     assert "same and same are the same run" in invoke("noise", "baseline", "same", "same", code=1)
 
 
 def test_noise_needs_a_point_that_all_runs_have() -> None:
-    save("ab", [run("ab", 1000, point="a-000"), run("ab", 1000, point="b-000")])
+    save("ab", [saved_run("ab", 1000, point="a-000"), saved_run("ab", 1000, point="b-000")])
     for name in ("a", "b"):
-        save(name, [run(name, 1000, point=f"{name}-000")])
+        save(name, [saved_run(name, 1000, point=f"{name}-000")])
     assert "ab, a, b have no point in common" in invoke("noise", "ab", "a", "b", code=1)
 
 
@@ -59,6 +59,6 @@ def test_more_trials_detect_less() -> None:
 
 
 def test_noise_of_different_runs_is_refused() -> None:
-    save("other", [run("other", 1000, identity={"clients": 9})])
+    save("other", [saved_run("other", 1000, identity={"clients": 9})])
     assert "`plimsoll compare baseline other` lists the differences" in invoke("noise", "baseline", "other", code=1)
     assert "are the same run" in invoke("noise", "baseline", "baseline", code=1)

@@ -13,8 +13,7 @@ from click.testing import CliRunner
 
 from plimsoll.api.environment import CephDescription, Environment, PoolLayout
 from plimsoll.cli import main
-from support.layers import RUN
-from support.repeated import result, steady, trials_of
+from support.results import ALL_LAYERS, result, steady, trials_of
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "cli.md"
 
@@ -36,7 +35,7 @@ def where_results_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pool = Environment(ceph=CephDescription(fsid="x"), pool=PoolLayout(type="replicated", size=3))
     layered = [
         one.model_copy(update={"status": one.status.model_copy(update={"environment": pool})}).model_dump(mode="json")
-        for one in RUN
+        for one in ALL_LAYERS
     ]
     Path("layered").write_text(json.dumps(layered))
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from plimsoll.api.names import LatencyKind, Operation, Verdict
 from plimsoll.cli import main
 from plimsoll.measure.histogram import Histogram, bin_index, bin_midpoint
-from support.repeated import measured, result, trial
+from support.results import measured, result, trial
 
 FAST, SLOW = 100_000, 1_000_000
 

@@ -12,7 +12,7 @@ from plimsoll.api.manifest import MAX_TEXT_BYTES
 from plimsoll.cli import main
 from plimsoll.kube.errors import ForbiddenError
 from plimsoll.plan.document import load_plan
-from support.clusters import ConnectedKube
+from support.command_line import ConnectedKube
 
 QUICKSTART = Path(__file__).parents[1] / "golden" / "plan-v1-quickstart.yaml"
 
@@ -60,7 +60,6 @@ def test_a_search_is_shown_with_its_bounds_and_without_the_power_of_repetitions(
         "Measuring  at most 0:11:20 without repeated attempts",
     ]
     assert "Total      at most 0:11:25 of at most 4:00:00 (timeouts.totalSeconds)" in lines
-    assert "Comparing two such runs" not in text
 
 
 def test_other_workloads_beside_a_search_are_repeated(tmp_path: Path) -> None:
@@ -70,46 +69,6 @@ def test_other_workloads_beside_a_search_are_repeated(tmp_path: Path) -> None:
     file.write_text(yaml.safe_dump(document))
     text = run(str(file), "--seed", "1", columns="200")
     assert "1 in 5 passes, each in its own shuffled order (seed 1), and 1 more that is a search for the line" in text
-    assert "10 % less rate at the point is a Regression" in text
-
-
-def powers(*arguments: str) -> list[list[str]]:
-    """Return the words of each chance."""
-    _, _, text = run(*arguments, columns="200").partition("more latency:\n")
-    return [[part.strip() for part in line.split("  ") if part] for line in text.splitlines()]
-
-
-def test_power_of_a_comparison_is_shown_with_what_would_be_enough() -> None:
-    assert "if trials scatter by 3 % (rate) and 8 % (p99), the noise of a pass is each point's own" in run(
-        str(QUICKSTART), columns="200"
-    )
-    everywhere, somewhere, nothing = powers(str(QUICKSTART))
-    assert everywhere == ["10 % less rate at all points of a workload is a Regression", *everywhere[1:]]
-    assert everywhere[2] == "90 % from 4 repetitions on"
-    assert somewhere[0] == "10 % less rate at one point is a Regression"
-    assert nothing[0] == "No change is NoRegression"
-    assert [words[1].endswith(" %") for words in (everywhere, somewhere, nothing)] == [True] * 3
-
-
-def test_power_of_quieter_trials_is_higher_and_of_common_noise_lower() -> None:
-    assert powers(str(QUICKSTART), "--scatter-rate", "0.5", "--scatter-latency", "1")[2][1:] == [
-        "98 %",
-        "90 % from 3 repetitions on",
-    ]
-    assert powers(str(QUICKSTART), "--scatter-rate", "90")[2][2] == "90 % would take more than 100 repetitions"
-    text = run(str(QUICKSTART), "--pass-correlation", "0.5", columns="200")
-    assert "the noise of a pass correlates by 0.5 between points" in text
-
-
-def test_power_of_a_single_point_has_no_line_for_all_points(tmp_path: Path) -> None:
-    file = tmp_path / "run.yaml"
-    document = yaml.safe_load(QUICKSTART.read_text())
-    workload = {"name": "one", "fio": {"pattern": "randread", "blockSize": ["4Ki"]}}
-    spec = document["spec"] | {"workloads": [workload], "repetitions": 10}
-    file.write_text(yaml.safe_dump(document | {"spec": spec}))
-    found, nothing = powers(str(file))
-    assert found == ["10 % less rate at the point is a Regression", "> 99 %", "90 % from 4 repetitions on"]
-    assert nothing[2] == "90 % would take 14 repetitions; a run has at most 10"
 
 
 def costs(tmp_path: Path, **spec: Any) -> dict[str, str]:

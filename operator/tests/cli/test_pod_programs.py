@@ -24,7 +24,7 @@ from plimsoll.conductor.secret import client_directory, write_session
 from plimsoll.conductor.sink import PLAN_FILE
 from plimsoll.programs.termination import MAX_BYTES, write_termination_message
 from plimsoll.tools.target import OsdsTarget, PoolTarget
-from support.simulated_plan import make_plan
+from support.client_documents import make_plan
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ from plimsoll.cli.run import LocalProgress, describe, done_share, remaining_seco
 from plimsoll.conductor.sink import RESULTS_DIRECTORY, STATE_FILE, replace_file
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import TRIAL_OVERHEAD_SECONDS, estimate, make_plan
-from support.line_results import GOING_ON, PRECISE, SEARCH, searched
+from support.results import GOING_ON, PRECISE, SEARCH, searched
 
 QUICKSTART = Path(__file__).parents[1] / "golden" / "plan-v1-quickstart.yaml"
 NOW = 1000.0

@@ -11,8 +11,7 @@ import yaml
 
 from plimsoll.api.status import RunState
 from support.apiserver import ApiServer, Document
-from support.benches import GROUP, SECONDS, Bench, line_with
-from support.watched import condition, measuring
+from support.command_line import GROUP, SECONDS, Bench, condition, line_with, measuring
 
 pytestmark = pytest.mark.crd
 

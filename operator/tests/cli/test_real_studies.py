@@ -9,9 +9,8 @@ from plimsoll.api.suite import decode_suite
 from plimsoll.suite.children import child_name, suite_digest, turns_of, variant_plans
 from plimsoll.suite.merging import variant_spec
 from support.apiserver import ApiServer
-from support.benches import GROUP, Bench
-from support.followed_suites import TIME, owned_run
-from support.kit_round import MINUTE, demo_document, results_of
+from support.command_line import GROUP, TIME, Bench, owned_run
+from support.studies import MINUTE, demo_document, results_of
 
 pytestmark = pytest.mark.crd
 

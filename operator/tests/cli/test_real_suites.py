@@ -11,8 +11,18 @@ from typing import Any
 import pytest
 
 from support.apiserver import ApiServer, Document
-from support.benches import GROUP, SECONDS, Bench, line_with
-from support.followed_suites import MINUTE, active_round, condition, ended_round, measured_runs, suite
+from support.command_line import (
+    GROUP,
+    MINUTE,
+    SECONDS,
+    Bench,
+    active_round,
+    ended_round,
+    line_with,
+    measured_runs,
+    suite,
+    suite_condition,
+)
 
 pytestmark = pytest.mark.crd
 
@@ -91,7 +101,7 @@ def test_the_last_round_counts_when_none_is_due(bench: Bench) -> None:
 
 
 def test_a_suite_that_cannot_measure_ends_waiting_with_1(bench: Bench) -> None:
-    say(bench, "VariantRefused", conditions=[condition("Stalled", "VariantRefused", "variant new: quota")])
+    say(bench, "VariantRefused", conditions=[suite_condition("Stalled", "VariantRefused", "variant new: quota")])
     done = bench.kubectl(*WAIT, config=bench.config(namespace=bench.namespace))
     assert done.returncode == 1
     assert "VariantRefused: variant new: quota" in done.stderr

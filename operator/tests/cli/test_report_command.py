@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from plimsoll.cli import main
 from plimsoll.cli.report import MOST_RUNS
 from plimsoll.conductor.sink import RESULTS_DIRECTORY
-from support.reports import CEPH, LATER, SWEEP
+from support.goldens import CEPH, LATER, SWEEP
 
 
 def report(*arguments: object, code: int = 0) -> Result:

@@ -16,7 +16,8 @@ from plimsoll.cli import main
 from plimsoll.cli.results import explanations
 from plimsoll.cli.tables import NO_TERMINAL_COLUMNS, Row, results_table, rows, stdout_console
 from plimsoll.conductor.sink import RESULTS_DIRECTORY
-from support import repeated
+from support.results import measured, trial
+from support.results import result as result_of
 
 NAMES = ["random-read", "mixed-with-quite-a-long-name", "random-write"]
 
@@ -65,7 +66,7 @@ def test_row_has_the_longest_stall_and_whether_every_trial_was_steady() -> None:
 
     def row(*trials: tuple[Steadiness | None, float]) -> Row:
         measured_trials = [judged_trial(number, steadiness, stall) for number, (steadiness, stall) in enumerate(trials)]
-        return next(rows([repeated.result(measured_trials)]))
+        return next(rows([result_of(measured_trials)]))
 
     one = row((steady, 0.0), (unsteady, 2.5), (steady, 1.0))
     assert (one.stall_seconds, one.steady) == (2.5, False)
@@ -75,9 +76,9 @@ def test_row_has_the_longest_stall_and_whether_every_trial_was_steady() -> None:
 
 def judged_trial(number: int, steadiness: Steadiness | None, stall: float) -> Trial:
     state = SteadyState(round_seconds=10, rate=steadiness) if steadiness else None
-    operation = repeated.measured(1000).model_copy(update={"steady_state": state})
+    operation = measured(1000).model_copy(update={"steady_state": state})
     stalls = Stalls(seconds=stall, worst_client_seconds=stall)
-    return repeated.trial(number, operation).model_copy(update={"stalls": stalls})
+    return trial(number, operation).model_copy(update={"stalls": stalls})
 
 
 def test_row_without_series_knows_nothing_of_stalls(results: list[BenchmarkResult]) -> None:
@@ -176,8 +177,8 @@ def test_every_reason_is_explained_once_below_the_table(directory: Path) -> None
 def test_reason_of_several_points_is_explained_at_its_worst() -> None:
     verdicts = {"w-000": Verdict.SUSPECT, "w-001": Verdict.INVALID, "w-002": Verdict.SUSPECT}
     points = [
-        repeated.result(
-            [repeated.trial(number, repeated.measured(1000)) for number in range(2)],
+        result_of(
+            [trial(number, measured(1000)) for number in range(2)],
             point=name,
             findings=(Finding(reason="ClockOffset", verdict=verdict, message=f"that of {name}"),),
         )

@@ -15,9 +15,9 @@ from plimsoll.cli import main, source
 from plimsoll.cli.source import load_results, results_of_run, runs_of
 from plimsoll.conductor.sink import RESULTS_DIRECTORY, replace_file
 from plimsoll.kube.errors import ForbiddenError, UnknownKindError
-from support.clusters import ConnectedKube
+from support.command_line import ConnectedKube
 from support.fake_kube import FakeKube, failing
-from support.repeated import result, trials_of
+from support.results import result, trials_of
 
 RESULTS = [result(trials_of([1000, 1001]), point=f"w-{number:03d}") for number in range(2)]
 

@@ -11,11 +11,20 @@ from plimsoll.cli.suite_history import ClusterRounds, read_rounds
 from plimsoll.cli.suite_round import findings_of
 from plimsoll.measure.compare.tests import Conclusion
 from plimsoll.measure.hypotheses.judge import HypothesisVerdict
-from support.clusters import ConnectedKube
-from support.followed_suites import MINUTE, NAME, NAMESPACE, Document, ended_round, measured_runs, owned_run, suite
+from support.command_line import (
+    MINUTE,
+    NAMESPACE,
+    SUITE_NAME,
+    ConnectedKube,
+    Document,
+    ended_round,
+    measured_runs,
+    owned_run,
+    suite,
+)
 
 PLACE = SuiteInCluster(
-    access=ClusterAccess(kubeconfig=None, context="here", namespace=NAMESPACE), namespace=NAMESPACE, name=NAME
+    access=ClusterAccess(kubeconfig=None, context="here", namespace=NAMESPACE), namespace=NAMESPACE, name=SUITE_NAME
 )
 ACCEPTED: dict[str, Any] = {"accepted": True, "pinned": True}
 ROUNDS = [ended_round(3, "Regressed"), *(ended_round(number, **ACCEPTED) for number in (2, 1, 0))]

@@ -11,11 +11,19 @@ from plimsoll.cli.cluster import ClusterAccess
 from plimsoll.cli.source import SuiteInCluster
 from plimsoll.cli.suite_watch import AwaitedRound, SuiteFollowing, WatchedSuite
 from plimsoll.kube.errors import ForbiddenError
-from support.clusters import ConnectedKube
-from support.followed_suites import MINUTE, NAME, NAMESPACE, active_round, ended_round, owned_run, suite
+from support.command_line import (
+    MINUTE,
+    NAMESPACE,
+    SUITE_NAME,
+    ConnectedKube,
+    active_round,
+    ended_round,
+    owned_run,
+    suite,
+)
 
 ACCESS = ClusterAccess(kubeconfig=None, context="here", namespace=NAMESPACE)
-SUITE = SuiteInCluster(access=ACCESS, namespace=NAMESPACE, name=NAME)
+SUITE = SuiteInCluster(access=ACCESS, namespace=NAMESPACE, name=SUITE_NAME)
 RUN = "weekly-old-12345-1-0"
 
 Step = Callable[[ConnectedKube], None]
@@ -61,7 +69,7 @@ async def test_a_suite_is_followed_with_its_current_run_to_the_end_of_the_round(
     assert following.ending is not None
     assert following.ending.round is not None
     assert (following.ending.round.minute, following.ending.round.verdict) == (MINUTE + 1, "Regressed")
-    assert kube.requests.count(f"get BenchmarkSuite {NAMESPACE}/{NAME}") == 2
+    assert kube.requests.count(f"get BenchmarkSuite {NAMESPACE}/{SUITE_NAME}") == 2
     assert kube.requests.count(f"get BenchmarkRun {NAMESPACE}/{RUN}") == 1
 
 
@@ -78,7 +86,7 @@ async def test_runs_that_may_not_be_read_are_done_without(kube: ConnectedKube) -
 
 
 async def test_a_suite_that_is_deleted_ends_following(kube: ConnectedKube) -> None:
-    script = Script(kube, lambda kube: kube.drop(source.SUITE, NAMESPACE, NAME))
+    script = Script(kube, lambda kube: kube.drop(source.SUITE, NAMESPACE, SUITE_NAME))
     with pytest.raises(click.ClickException, match="suite bench/weekly was deleted before it ended"):
         await SuiteFollowing(SUITE, script, AwaitedRound(), pause=0).to_the_end()
 

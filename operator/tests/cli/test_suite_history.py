@@ -17,7 +17,7 @@ from plimsoll.cli.options import read_suite
 from plimsoll.cli.suite_history import in_order
 from plimsoll.cli.suite_round import RoundStart, read_round
 from plimsoll.suite.children import children_of, suite_digest
-from support.repeated import result, steady, trials_of
+from support.results import result, steady, trials_of
 
 MINUTE = 29_000_000
 RATES = (1000, 1006, 994)

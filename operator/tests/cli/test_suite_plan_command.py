@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from plimsoll.api.manifest import MAX_TEXT_BYTES
 from plimsoll.cli import main
-from support.suite_documents import RUN, VARIANTS, large_run, suite_document
+from support.specs import RUN, VARIANTS, large_run, suite_document
 
 LOCAL = [Path(__file__).parents[3] / "manifests" / "local" / "suite.yaml"]
 COMPARISON = {"name": "costs", "baseline": {"variant": "small"}, "candidate": {"variant": "large"}}

@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 
 from plimsoll.cli.suite_watch import SuiteLines, SuiteScreen, suite_picture, suite_view_on, watched_suite
-from support.followed_suites import MINUTE, active_round, condition, owned_run, suite
+from support.command_line import MINUTE, active_round, owned_run, suite, suite_condition
 
 RUN = owned_run("weekly-old-12345-1-0", "Unknown")
 MEASURING = {"status": "Measuring", "message": "round 1: run 3 of 6"}
@@ -31,7 +31,7 @@ def test_the_picture_has_the_round_its_runs_and_what_the_current_one_does() -> N
 
 
 def test_an_obstacle_and_an_outage_are_shown() -> None:
-    text = picture("no route", **ACTIVE, conditions=[condition("Stalled", "RunRefused", "quota exceeded")])
+    text = picture("no route", **ACTIVE, conditions=[suite_condition("Stalled", "RunRefused", "quota exceeded")])
     assert "RunRefused: quota exceeded" in text
     assert "Not up to date: no route" in text
 

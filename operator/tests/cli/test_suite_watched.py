@@ -6,13 +6,12 @@ import pytest
 
 from plimsoll.api.suite_status import RoundVerdict
 from plimsoll.cli.suite_watch import AwaitedRound, Ending, WatchedRound, exit_code, is_evaluated, watched_suite
-from support.followed_suites import MINUTE, active_round, condition, ended_round, suite
-from support.pretend_suites import START_MINUTE, PretendSuites
-from support.suite_stages import suite_object, suite_stages
+from support.command_line import MINUTE, active_round, ended_round, suite, suite_condition
+from support.pretend_suites import START_MINUTE, PretendSuites, suite_object, suite_stages
 
-RECONCILING = [condition("Reconciling", "Measuring", "round 1: run 1 of 6")]
-REFUSED = [condition("Stalled", "RunRefused", "quota")]
-GATED = [condition("Stalled", "Regressed", "worse"), condition("Regressed", "Regressed", "worse")]
+RECONCILING = [suite_condition("Reconciling", "Measuring", "round 1: run 1 of 6")]
+REFUSED = [suite_condition("Stalled", "RunRefused", "quota")]
+GATED = [suite_condition("Stalled", "Regressed", "worse"), suite_condition("Regressed", "Regressed", "worse")]
 
 
 def endings(awaited: AwaitedRound, *documents: dict[str, Any]) -> list[Ending | None]:

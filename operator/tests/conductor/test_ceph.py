@@ -18,21 +18,23 @@ from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED
 from plimsoll.conductor.sink import FilesSink
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.plan.document import image_name
-from support.attended_ceph import (
+from support.pretended_ceph import (
     BOTH,
-    EXIT_CLUSTER_NOT_READY,
     NOTE,
     SIZE,
     TARGET,
+    PretendedCeph,
     attend_until,
     cluster_of,
     is_prepared,
     mentions,
     plan_of,
+    pretend_ceph,
+    run_ceph,
 )
-from support.ceph_commands import pretend_ceph, run_ceph
-from support.pretended_ceph import PretendedCeph
 from support.rendezvous import Setting, until_up
+
+EXIT_CLUSTER_NOT_READY = 13
 
 
 @pytest.fixture

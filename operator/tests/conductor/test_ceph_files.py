@@ -9,9 +9,18 @@ from plimsoll.api.storage import Volume
 from plimsoll.conductor.faults import ClusterView
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.plan.document import CephTarget, FileSystemTarget, Plan
-from support.attended_ceph import BOTH, NOTE, SIZE, attend_until, cluster_of, is_prepared, mentions, plan_of
-from support.ceph_commands import pretend_ceph
-from support.pretended_ceph import PretendedCeph
+from support.pretended_ceph import (
+    BOTH,
+    NOTE,
+    SIZE,
+    PretendedCeph,
+    attend_until,
+    cluster_of,
+    is_prepared,
+    mentions,
+    plan_of,
+    pretend_ceph,
+)
 
 FILES = CephTarget(
     pool="golden",

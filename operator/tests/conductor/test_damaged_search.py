@@ -7,7 +7,7 @@ from plimsoll.api.names import Outcome, RunPhase, Verdict
 from plimsoll.api.result import Trial
 from plimsoll.api.status import TrialKey
 from plimsoll.conductor.ledger import Ledger
-from support.search_simulation import ROUGH_SEARCH, SearchSimulation, search_plan
+from support.simulation import ROUGH_SEARCH, SearchSimulation, search_plan
 
 
 def stored_search() -> SearchSimulation:

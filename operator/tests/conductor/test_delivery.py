@@ -10,16 +10,24 @@ from plimsoll.agent.connection import Connection
 from plimsoll.agent.worker import Armed
 from plimsoll.api.names import AbortReason
 from plimsoll.api.status import TrialKey
+from plimsoll.api.storage import Prepare as Preparation
 from plimsoll.conductor import server
 from plimsoll.conductor.main import EXIT_COMPLETE
 from plimsoll.conductor.sink import FilesSink
 from plimsoll.measure.sample import ClientDocument, Clock
+from plimsoll.plan.document import Plan
 from plimsoll.protocol.messages import (
     RefusedError,
     ResultPost,
 )
-from support.rendezvous import QUICK, REGISTRATION, PretendedWork, Setting, large_post, running, short_plan
-from support.simulated_plan import make_document, make_plan
+from support.client_documents import make_document, make_plan
+from support.rendezvous import QUICK, REGISTRATION, PretendedWork, Setting, large_post, running
+
+
+def short_plan() -> Plan:
+    """Return a plan of one trial of one client, without settling time."""
+    return make_plan(points=1, clients=1, repetitions=1).model_copy(update={"prepare": Preparation(settle_seconds=0)})
+
 
 A_DAY = 24 * 3600
 """The longest runtime of a trial; seconds."""

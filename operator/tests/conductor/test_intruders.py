@@ -26,8 +26,8 @@ from plimsoll.protocol.messages import (
     Report,
     ResultPost,
 )
+from support.client_documents import make_plan
 from support.rendezvous import Setting, large_post, running
-from support.simulated_plan import make_plan
 
 WAIT_SECONDS = 60.0
 """Deadline of an event that must happen."""

@@ -19,9 +19,9 @@ from plimsoll.conductor.sink import result_of
 from plimsoll.kube import errors
 from plimsoll.kube.errors import ForbiddenError, NotFoundError, TransientError
 from plimsoll.tools.registry import TOOLS
+from support.client_documents import make_plan
 from support.fake_kube import FakeKube, failing
-from support.pairs import PAIRS
-from support.simulated_plan import make_plan
+from support.specs import PAIRS
 
 PLAN = make_plan(points=2)
 STATE = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "simulated-state", "namespace": "default"}}

@@ -10,7 +10,7 @@ from plimsoll.conductor.roster import Roster
 from plimsoll.measure.sample import Clock
 from plimsoll.protocol.messages import PROTOCOL_VERSION, Registration
 from plimsoll.tools.cast import Cast, Round
-from support.simulated_plan import make_plan
+from support.client_documents import make_plan
 from support.simulation import Simulation
 
 TIMINGS = Timings(lead_least=0.3, lead_most=5.0)

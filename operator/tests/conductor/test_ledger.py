@@ -12,8 +12,8 @@ from plimsoll.api.result import (
 from plimsoll.api.status import TrialKey
 from plimsoll.conductor.ledger import Ledger, is_settled
 from plimsoll.plan.fingerprint import fingerprint
-from support.simulated_plan import make_plan
-from support.worst_results import FACTS, HOST, full_operation, worst_fields
+from support.client_documents import make_plan
+from support.full_documents import FACTS, HOST, full_operation, worst_fields
 
 LIMIT_OF_A_RESULT = 256 * 2**10
 

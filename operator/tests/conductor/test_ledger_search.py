@@ -13,8 +13,8 @@ from plimsoll.api.status import TrialKey
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.sink import PLAN_FILE, FilesSink
 from plimsoll.conductor.size import MAX_STATUS_BYTES
-from support.search_simulation import search_plan
-from support.worst_results import FACTS, full_operation, worst_fields
+from support.full_documents import FACTS, full_operation, worst_fields
+from support.simulation import search_plan
 
 _LINE = 3_000.0
 

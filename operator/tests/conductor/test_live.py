@@ -19,9 +19,9 @@ from plimsoll.metrics import catalogue
 from plimsoll.metrics.catalogue import MetricFamily
 from plimsoll.metrics.live import Scrape, samples_of
 from plimsoll.protocol.messages import AgentState, Report
+from support.client_documents import make_plan
+from support.goldens import check_against_catalogue, scraped, values
 from support.rendezvous import PretendedWork, Setting
-from support.scrapes import check_against_catalogue, scraped, values
-from support.simulated_plan import make_plan
 from support.simulation import Simulation
 
 RUN = ("default", "simulated")

@@ -12,9 +12,8 @@ import pytest
 from plimsoll.conductor.ceph.commands import CommandError, Commands, NotPermittedError, UnresponsiveError
 from plimsoll.conductor.ceph.prepare import ask
 from support.apiserver import wait_until
-from support.ceph_commands import pretend_ceph, run_ceph
-from support.pretended_ceph import PretendedCeph
-from support.simulated_plan import make_plan
+from support.client_documents import make_plan
+from support.pretended_ceph import PretendedCeph, pretend_ceph, run_ceph
 
 
 @pytest.fixture

@@ -21,10 +21,20 @@ from plimsoll.conductor.ceph.teardown import TeardownTarget, tear_down
 from plimsoll.conductor.faults import Gate
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.plan.document import options_key
-from support.attended_ceph import BOTH, NOTE, TARGET, attend_until, cluster_of, is_prepared, mentions, plan_of
-from support.ceph_commands import pretend_ceph, run_ceph
 from support.ceph_programs import ProgramError, State, answer
-from support.pretended_ceph import PretendedCeph
+from support.pretended_ceph import (
+    BOTH,
+    NOTE,
+    TARGET,
+    PretendedCeph,
+    attend_until,
+    cluster_of,
+    is_prepared,
+    mentions,
+    plan_of,
+    pretend_ceph,
+    run_ceph,
+)
 
 KEY = options_key("u")
 PROFILE = "osd_mclock_profile"

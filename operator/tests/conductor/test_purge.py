@@ -11,8 +11,7 @@ from plimsoll.cli import main
 from plimsoll.conductor.ceph.commands import Commands
 from plimsoll.conductor.ceph.teardown import Remains, TeardownTarget, tear_down
 from plimsoll.plan.document import rados_namespace
-from support.ceph_commands import pretend_ceph
-from support.pretended_ceph import PretendedCeph
+from support.pretended_ceph import PretendedCeph, pretend_ceph
 
 FILES = TeardownTarget(uid="u", clients=2, pool="golden", has_images=False, file_system="files")
 ASKED = "ceph fs volume info files"

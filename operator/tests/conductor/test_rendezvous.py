@@ -25,8 +25,8 @@ from plimsoll.protocol.messages import (
     RefusedError,
     ResultPost,
 )
+from support.client_documents import make_document, make_plan
 from support.rendezvous import REGISTRATION, PretendedWork, Setting, running
-from support.simulated_plan import make_document, make_plan
 
 
 @pytest.fixture

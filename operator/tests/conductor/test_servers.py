@@ -8,20 +8,43 @@ from typing import Any
 import pytest
 
 from plimsoll.agent.worker import Armed
-from plimsoll.api.names import AbortReason, Operation, Outcome, RunPhase, Verdict
+from plimsoll.api.names import AbortReason, LatencyKind, Operation, Outcome, RunPhase, Verdict
 from plimsoll.api.result import Matrix, ResultStatus, Trial
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.main import EXIT_COMPLETE
 from plimsoll.conductor.phases import Effect, RecordAttempt, Running
 from plimsoll.conductor.session import Session
 from plimsoll.conductor.sink import FilesSink, read_results
-from plimsoll.measure.sample import ClientDocument, Clock
+from plimsoll.measure.sample import Cells, ClientDocument, Clock, LatencySample, Measurement, OperationSample, PeerRate
 from plimsoll.plan.document import Plan
 from plimsoll.protocol.messages import AgentState, ArmOrder
 from plimsoll.tools.registry import TOOLS
-from support.pairs import KEY, MEBIBYTE, PAIRS, pairs_document, pairs_plan
+from support.client_documents import SECOND, make_document
 from support.rendezvous import PretendedWork, Setting
 from support.simulation import Simulation
+from support.specs import KEY, MEBIBYTE, PAIRS, pairs_plan
+
+
+def pairs_document(client: int, armed: ArmOrder, rate: float = 100 * MEBIBYTE, **fields: Any) -> ClientDocument:
+    """Return what a client sends that sent at that rate to each of its peers; `fields` are of its peers' rates."""
+    sent = round(4 * rate)
+    written = OperationSample(
+        operation=Operation.WRITE,
+        ios=0,
+        bytes=sent * len(armed.peers),
+        latency=LatencySample(kind=LatencyKind.NONE),
+        cells=Cells(width_nanoseconds=SECOND, ios=(0.0,) * 4, bytes=(rate * len(armed.peers),) * 4),
+    )
+    measurement = Measurement(
+        tool=KEY,
+        tool_version="1",
+        started_at=armed.t0_nanoseconds + SECOND,
+        runtime=4 * SECOND,
+        operations=(written,),
+        peers=tuple(PeerRate(peer=peer, bytes=sent, seconds=4, **fields) for peer in armed.peers),
+    )
+    return make_document(client, armed.t0_nanoseconds).model_copy(update={"measurement": measurement})
+
 
 SERVERS = {"placement": "ClientNodes", "count": 3}
 

@@ -10,7 +10,7 @@ from plimsoll.conductor.roster import Client
 from plimsoll.protocol import messages
 from plimsoll.protocol.messages import AgentState, RefusedError
 from plimsoll.tools.cast import choose_clients
-from support.simulated_plan import SECOND, make_document, make_plan
+from support.client_documents import SECOND, make_document, make_plan
 from support.simulation import Simulation
 
 

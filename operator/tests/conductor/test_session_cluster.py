@@ -5,7 +5,7 @@ from plimsoll.conductor.faults import ClusterView
 from plimsoll.conductor.phases import Arming, Gathering, Gating, Preparing, Running, Staging, Timings
 from plimsoll.protocol import messages
 from plimsoll.protocol.messages import AgentState
-from support.simulated_plan import SECOND, make_plan
+from support.client_documents import SECOND, make_plan
 from support.simulation import Simulation
 
 WELL = ClusterView(prepared=True)

@@ -9,7 +9,7 @@ from plimsoll.conductor import orders
 from plimsoll.conductor.phases import Arming, Gathering, Preparing, Running, Settling, unprepared_clients
 from plimsoll.protocol import messages
 from plimsoll.protocol.messages import AgentState
-from support.simulated_plan import make_plan
+from support.client_documents import make_plan
 from support.simulation import Simulation
 
 GIBIBYTE = 2**30

@@ -11,7 +11,7 @@ from plimsoll.conductor.faults import ClusterView
 from plimsoll.conductor.ledger import MAX_ATTEMPTS, is_settled
 from plimsoll.conductor.phases import Ended
 from plimsoll.protocol.messages import AgentState
-from support.simulated_plan import make_plan
+from support.client_documents import make_plan
 from support.simulation import Simulation
 
 AGENT = st.integers(min_value=0, max_value=2)

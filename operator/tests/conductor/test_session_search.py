@@ -13,7 +13,7 @@ from plimsoll.conductor.ledger import MAX_FREE_ATTEMPTS, Ledger
 from plimsoll.conductor.phases import Ended, Recording, Running
 from plimsoll.conductor.sink import result_of
 from plimsoll.measure.line.summary import ending_sentence
-from support.search_simulation import ROUGH_SEARCH, SearchSimulation, search_plan
+from support.simulation import ROUGH_SEARCH, SearchSimulation, search_plan
 
 MOST_TRIALS = 256
 """The most that a result may have."""

@@ -4,7 +4,7 @@ from plimsoll.api.names import FailureReason, RunPhase
 from plimsoll.api.run import Timeouts
 from plimsoll.conductor.faults import ClusterView
 from plimsoll.plan.document import Plan
-from support.simulated_plan import make_plan
+from support.client_documents import make_plan
 from support.simulation import Simulation
 
 TIMEOUTS = Timeouts(provision_seconds=500, ready_seconds=100, total_seconds=1000)

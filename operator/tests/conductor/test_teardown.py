@@ -10,9 +10,8 @@ from plimsoll.cli import main
 from plimsoll.conductor.ceph.commands import Commands
 from plimsoll.conductor.ceph.teardown import TeardownTarget, tear_down
 from plimsoll.plan.document import flags_object, image_name, rados_namespace
-from support.ceph_commands import pretend_ceph, run_ceph
 from support.ceph_programs import State
-from support.pretended_ceph import PretendedCeph
+from support.pretended_ceph import PretendedCeph, pretend_ceph, run_ceph
 
 TARGET = TeardownTarget(uid="u", clients=2, pool="golden", other_pools=("golden-data",))
 NOTE = flags_object("u")

@@ -20,7 +20,7 @@ from plimsoll.tools.target import (
     VolumeKind,
     VolumeTarget,
 )
-from support.network_goldens import PEER
+from support.goldens import PEER
 
 _GOLDEN = Path(__file__).parent.parent / "golden" / "ceph-18.2"
 _TARGETS: dict[TargetKind, Target] = {

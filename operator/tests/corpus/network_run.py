@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 from plimsoll.tools.base import Output
-from support.network_goldens import network_golden
+from support.goldens import network_golden
 
 SECOND = 10**9
 _REPLY = re.compile(r"^\[(\d+)\.(\d{6})\]", re.MULTILINE)

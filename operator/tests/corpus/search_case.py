@@ -5,7 +5,7 @@ from plimsoll.api.line import LineSearch, Objective, Probe, ProbeOutcome
 from plimsoll.api.names import Outcome, Verdict
 from plimsoll.api.result import ResultStatus, Trial
 from plimsoll.conductor.ledger import Ledger
-from support.search_simulation import search_plan
+from support.simulation import search_plan
 
 
 def search(searched: Searched) -> ResultStatus:

@@ -5,7 +5,7 @@ from plimsoll.api.result import ResultStatus, Trial
 from plimsoll.conductor.faults import ClusterView
 from plimsoll.conductor.phases import Ended, Running
 from plimsoll.protocol.messages import AgentState
-from support.simulated_plan import make_plan
+from support.client_documents import make_plan
 from support.simulation import SimulatedAgent, Simulation
 
 STEP = 0.1

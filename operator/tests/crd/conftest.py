@@ -8,10 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from support.apiserver import CRDS, Answer, ApiServer, Document
-from support.kinds import create
+from support.apiserver import CRDS, Answer, ApiServer, Document, create, read_yaml
 from support.manifests import Manifest
-from support.yaml_documents import read_yaml
 
 
 @pytest.fixture(scope="session")

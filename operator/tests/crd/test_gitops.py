@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from support.apiserver import ApiServer, Document, wait_until
-from support.kinds import RUNS, create, delete, patch
+from support.apiserver import RUNS, ApiServer, Document, create, delete, patch, wait_until
 from support.manifests import SMALL
 
 pytestmark = pytest.mark.crd

@@ -3,8 +3,7 @@
 import pytest
 
 from plimsoll.programs.check_installation import _suspended_run
-from support.apiserver import ApiServer
-from support.kinds import RUNS, create
+from support.apiserver import RUNS, ApiServer, create
 
 pytestmark = pytest.mark.crd
 

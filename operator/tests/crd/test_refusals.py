@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from support.apiserver import Answer, ApiServer
-from support.corpus import ACCEPTED, REFUSED
-from support.kinds import RUNS, create
+from crd.corpus import ACCEPTED, REFUSED
+from support.apiserver import RUNS, Answer, ApiServer, create
 from support.manifests import FULL, Manifest
 
 pytestmark = pytest.mark.crd

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from plimsoll.api.result import BenchmarkResult, ResultStatus
-from support.apiserver import ApiServer
-from support.kinds import RESULTS, create, delete, patch, rows
+from support.apiserver import RESULTS, ApiServer, create, delete, patch, rows
+from support.full_documents import FULL_RESULT, RESULT
 from support.manifests import changed
-from support.results import FULL_RESULT, RESULT
 
 pytestmark = pytest.mark.crd
 

@@ -10,10 +10,8 @@ from pathlib import Path
 import pytest
 
 from plimsoll.lifecycle.ceph.rook_render import BLOCK_POOL, CEPH_CLIENT, FILE_SYSTEM
-from support.apiserver import ApiServer, Document
-from support.ceph_runs import STORAGE, ceph_run, made_in_rook
-from support.kinds import create
-from support.yaml_documents import read_yaml
+from support.apiserver import ApiServer, Document, create, read_yaml
+from support.specs import STORAGE, ceph_run, made_in_rook
 
 pytestmark = pytest.mark.crd
 COLLECTIONS = {

@@ -8,10 +8,9 @@ import pytest
 
 from plimsoll.api.run import decode_run
 from plimsoll.api.status import BenchmarkRunStatus
-from support.apiserver import ApiServer, Document, wait_until
-from support.kinds import RUNS, apply, create, delete, patch, rows
+from support.apiserver import RUNS, ApiServer, Document, apply, create, delete, patch, rows, wait_until
+from support.full_documents import FULL_STATUS, RUN_STATUS
 from support.manifests import CEPH, FULL, REMOVED, SMALL, changed
-from support.results import FULL_STATUS, RUN_STATUS
 
 pytestmark = pytest.mark.crd
 

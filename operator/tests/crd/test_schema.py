@@ -7,12 +7,36 @@ import pytest
 
 from plimsoll.api.names import GROUP, RESULT_KIND, RUN_KIND, SUITE_KIND, VERSION
 from plimsoll.api.result import ResultSpec, ResultStatus
+from plimsoll.api.run import MAX_AXIS_VALUES, RunSpec
 from plimsoll.api.status import BenchmarkRunStatus, ResultDisplay
 from plimsoll.api.suite import SuiteSpec
 from plimsoll.api.suite_status import BenchmarkSuiteStatus
+from plimsoll.tools.base import AnyTool
 from plimsoll.tools.registry import TOOLS
 from support.apiserver import Document
-from support.schemas import differences, model_schema, run_spec_schema, schema_of, walk
+from support.schemas import Schema, differences, model_schema, schema_of, walk
+
+
+def run_spec_schema() -> Schema:
+    """Return the schema of a run's specification, with the tools where the workloads have them."""
+    schema = dict(model_schema(RunSpec))
+    workload = schema["properties"]["workloads"]["items"]
+    for name in ("tool", "parameters"):
+        del workload["properties"][name]
+        workload["required"].remove(name)
+    workload["properties"] |= {key: _tool_schema(tool) for key, tool in TOOLS.items()}
+    return schema
+
+
+def _tool_schema(tool: AnyTool) -> Schema:
+    schema = dict(model_schema(tool.parameters))
+    for axis in tool.parameters.axes:
+        item = dict(schema["properties"][axis])
+        default = {"default": [item.pop("default")]} if "default" in item else {}
+        axis_schema = {"type": "array", "items": item, "minItems": 1, "maxItems": MAX_AXIS_VALUES, **default}
+        schema["properties"][axis] = axis_schema
+    return schema
+
 
 KINDS = pytest.mark.parametrize("kind", [RUN_KIND, RESULT_KIND, SUITE_KIND])
 

@@ -9,8 +9,7 @@ import pytest
 from plimsoll.api.suite import decode_suite
 from plimsoll.suite.children import variant_runs
 from plimsoll.suite.merging import variant_spec
-from support.apiserver import ApiServer
-from support.kinds import RUNS, create
+from support.apiserver import RUNS, ApiServer, create
 from support.studies import CLUSTER_FORMS, FOLDER, OVERLAYS, STUDIES, suites_in
 
 pytestmark = pytest.mark.crd

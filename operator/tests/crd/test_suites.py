@@ -5,17 +5,15 @@ from typing import Any
 
 import pytest
 
+from crd.corpus_suites import OPEN_SUITES, REFUSED_SUITES
 from plimsoll.api.names import SUITE_KIND
 from plimsoll.api.suite import decode_suite
 from plimsoll.suite.merging import merged_spec
-from support.apiserver import Answer, ApiServer, Document
-from support.kinds import SUITES, apply, create, delete, patch, rows
+from support.apiserver import SUITES, Answer, ApiServer, Document, apply, create, delete, patch, rows
+from support.full_documents import FULL_SUITE
 from support.manifests import Manifest, changed
-from support.refusals import seen, unseen
-from support.schemas import Schema, refusable, schema_of
-from support.suite_documents import suite_document
-from support.suites import FULL_SUITE, OPEN_SUITES, REFUSED_SUITES
-from support.violations import violations
+from support.schemas import Schema, refusable, schema_of, seen, unseen, violations
+from support.specs import suite_document
 
 pytestmark = pytest.mark.crd
 RUN = {"workloads": [{"name": "a", "fio": {"ioDepth": [8]}, "runtimeSeconds": 20}]}

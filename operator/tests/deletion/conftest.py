@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.apiserver import Binaries, BinariesMissingError, running_apiserver
+from support.apiserver import Binaries, running_apiserver
 from support.pretend_conductor import Knobs
 from support.served_world import ServedWorld, served_world
 
@@ -14,10 +14,7 @@ from support.served_world import ServedWorld, served_world
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedWorld]:
     directory = tmp_path_factory.mktemp("served")
-    try:
-        binaries = Binaries.find(os.environ)
-    except BinariesMissingError as error:
-        pytest.fail(str(error), pytrace=False)
+    binaries = Binaries.find(os.environ)
     with running_apiserver(binaries, directory) as api, served_world(api, binaries, directory) as world:
         yield world
 

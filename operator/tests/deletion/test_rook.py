@@ -7,8 +7,8 @@ import pytest
 
 from plimsoll.api.names import RunPhase
 from support.pretend_rook import ROOK
-from support.run_documents import document
 from support.served_world import ServedWorld
+from support.specs import document
 
 pytestmark = [pytest.mark.crd, pytest.mark.timeout(300)]
 

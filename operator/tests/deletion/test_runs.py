@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from plimsoll.api.names import RunPhase
-from support.run_documents import document
 from support.served_world import ServedWorld
+from support.specs import document
 
 pytestmark = [pytest.mark.crd, pytest.mark.timeout(300)]
 

@@ -1,19 +1,67 @@
 """Argo CD's health of Plimsoll's kinds: for recorded objects, and for every status that the operator writes."""
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from lupa.lua51 import LuaRuntime, lua_type  # type: ignore[import-untyped]
 
 from plimsoll.api.names import FailureReason, Verdict
 from plimsoll.api.suite_status import RoundVerdict
-from support.argocd import Health, health_of
-from support.on_rook import create
 from support.pretend_cluster import Document
-from support.pretend_suites import PretendSuites
-from support.pretend_world import PretendWorld
-from support.stages import stages, story
-from support.suite_stages import suite_object, suite_stages
+from support.pretend_suites import PretendSuites, suite_object, suite_stages
+from support.pretend_world import PretendWorld, create, stages, story
+
+_LIBRARIES = frozenset({"string", "table"})
+_BASE = frozenset({"assert", "error", "ipairs", "next", "pairs", "pcall", "select", "tonumber", "tostring", "type"})
+HEALTHS = frozenset({"Healthy", "Progressing", "Degraded", "Suspended", "Missing", "Unknown"})
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What Argo CD shows of a resource."""
+
+    status: str
+    message: str
+
+
+def health_of(script: Path, obj: dict[str, Any]) -> Health:
+    """Run a health script on an object.
+
+    Raises:
+        lupa.lua51.LuaError: if the script fails, or uses what Argo CD does not give it.
+
+    """
+    lua = LuaRuntime(register_eval=False, register_builtins=False)
+    names = lua.globals()
+    for name in [str(name) for name in names]:
+        if name not in _LIBRARIES | _BASE:
+            names[name] = None
+    names["obj"] = _to_lua(lua, obj)
+    returned = lua.execute(script.read_text())
+    assert lua_type(returned) == "table", returned
+    health = dict(returned.items())
+    assert set(health) == {"status", "message"}
+    assert health["status"] in HEALTHS
+    assert isinstance(health["message"], str)
+    return Health(health["status"], health["message"])
+
+
+def _to_lua(lua: LuaRuntime, value: Any) -> Any:
+    """Return what Argo CD makes of JSON: every number is a float there."""
+    match value:
+        case dict():
+            return lua.table_from({key: _to_lua(lua, part) for key, part in value.items()})
+        case list():
+            return lua.table_from([_to_lua(lua, part) for part in value])
+        case bool():
+            return value
+        case int():
+            return float(value)
+    return value
+
 
 ARGOCD = Path(__file__).parents[3] / "manifests" / "gitops" / "argocd"
 KINDS = ARGOCD / "plimsoll.dev"

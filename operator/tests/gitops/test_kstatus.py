@@ -12,13 +12,10 @@ import yaml
 
 from plimsoll.api.names import FailureReason, Verdict
 from plimsoll.api.suite_status import RoundVerdict
-from support.kstatus import kstatus
-from support.on_rook import create
 from support.pretend_cluster import Document
-from support.pretend_suites import PretendSuites
-from support.pretend_world import PretendWorld
-from support.stages import stages, story
-from support.suite_stages import suite_stages
+from support.pretend_suites import PretendSuites, suite_stages
+from support.pretend_world import PretendWorld, create, stages, story
+from support.tooling import kstatus
 
 pytestmark = pytest.mark.chart
 

@@ -12,9 +12,8 @@ from plimsoll.api.errors import SpecError
 from plimsoll.api.kinds import RUN, SUITE
 from plimsoll.api.suite import decode_suite
 from plimsoll.suite.children import variant_plans
-from support.schemas import Schema, schema_of, walk
-from support.suite_documents import suite_document
-from support.violations import violations
+from support.schemas import Schema, schema_of, violations, walk
+from support.specs import suite_document
 
 HACK = Path(__file__).parents[3] / "hack"
 RESERVED = {"results", "cleanup", "suspend", "ttlSecondsAfterFinished"}

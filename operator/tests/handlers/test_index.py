@@ -11,8 +11,7 @@ from plimsoll.api.status import Failure, Live, Prefill, RunState, TrialKey
 from plimsoll.metrics.statuses import RunRecord
 from plimsoll.operator import watches
 from support.pretend_cluster import Document, PretendCluster
-from support.pretend_operator import context_of
-from support.pretend_world import make_run
+from support.pretend_world import context_of, make_run
 
 child_changed: Any = watches.child_changed
 queue_changed: Any = watches.queue_changed

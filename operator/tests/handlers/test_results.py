@@ -13,7 +13,7 @@ from plimsoll.operator import results
 from plimsoll.operator.gather import RESULT, RESULTS_PAGE_SIZE
 from plimsoll.operator.results import KnownResults
 from support.fake_kube import FakeKube, failing
-from support.scrapes import RESULTS
+from support.goldens import RESULTS
 
 
 def result(number: int, namespace: str = "bench", **more: Any) -> dict[str, Any]:

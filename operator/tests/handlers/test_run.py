@@ -22,8 +22,7 @@ from plimsoll.operator.loop import TakenError
 from support.fake_kube import failing
 from support.pretend_cluster import Document, PretendCluster
 from support.pretend_conductor import PretendConductors
-from support.pretend_operator import Stopper, context_of
-from support.pretend_world import make_run
+from support.pretend_world import Stopper, context_of, make_run
 
 # As functions of any arguments: kopf hands over more than these take.
 drive: Any = handlers.drive

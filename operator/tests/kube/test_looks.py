@@ -2,18 +2,25 @@
 
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from support.accounts import operator_config
-from support.apiserver import ApiServer, wait_until
-from support.operator_process import operator_process
-from support.played_cluster import PlayedCluster, PlayedConductor
-from support.run_documents import document, workload
+from plimsoll.api.names import RunPhase
+from plimsoll.api.result import ResultStatus
+from plimsoll.api.status import CurrentTrial, Live, RunState, TrialKey
+from plimsoll.lifecycle import naming
+from plimsoll.lifecycle.render.common import PLAN_FILE, STATE_FILE
+from plimsoll.plan.document import load_plan
+from support.apiserver import ApiServer, operator_config, operator_process, wait_until
+from support.pretend_cluster import Document, phase
+from support.pretend_conductor import PretendConductors
+from support.served_world import ServedCluster, controller_manager
+from support.specs import document, workload
 
 pytestmark = [pytest.mark.crd, pytest.mark.timeout(300)]
 
@@ -25,6 +32,62 @@ OTHERS = 4
 """Looks that nothing that is counted here led to: at regular intervals, and what came before."""
 
 _STEPS = "plimsoll_operator_step_duration_seconds"
+_TIME = "2026-01-01T12:00:00Z"
+
+
+class Conductor:
+    """A conductor, whose pod runs, and which reports what a real one does without measuring anything."""
+
+    def __init__(self, cluster: ServedCluster, pod: Document) -> None:
+        self._cluster = cluster
+        self._job = pod["metadata"]["ownerReferences"][0]["uid"]
+        self._state = RunState(epoch=pod["metadata"]["uid"])
+        self.plan = load_plan(self._map(naming.plan_config_map("run"))["data"][PLAN_FILE])
+
+    def gather(self) -> Iterator[None]:
+        """Report that one client after the other registers; yield after each write."""
+        everybody = tuple(range(self.plan.members))
+        for number in range(len(everybody) + 1):
+            missing = everybody[number:]
+            message = f"waiting for {len(missing)} clients" if missing else ""
+            self._say(registered=everybody[:number], missing=missing, message=message)
+            yield
+        self._say(gathered=self._job)
+
+    def measure(self, pulses: int) -> Iterator[bool]:
+        """Report every trial, so often with its rates; yield after each write whether a status shows it."""
+        self._say(phase=RunPhase.MEASURING, trials_total=len(self.plan.pairs), message="")
+        for done, (number, point) in enumerate(self.plan.pairs):
+            key = TrialKey(point=point.name, pass_number=number, attempt=0)
+            self._say(in_flight=key, in_flight_since=_TIME, message="", trials_done=done)
+            yield True
+            self._say(current=CurrentTrial(key=key, label=point.label, clients=(0,), starts_at=1.0, ends_at=2.0))
+            yield True
+            for _ in range(pulses):
+                self._say(live=Live(clients=1, rates=()))
+                yield False
+            self._say(current=None, live=None, message=f"recording {key}")
+            yield True
+            self._record(point.name, is_last=number == self.plan.repetitions - 1)
+        self._say(phase=RunPhase.COMPLETE, in_flight=None, trials_done=len(self.plan.pairs), message="")
+
+    def _record(self, point: str, *, is_last: bool) -> None:
+        (found,) = [one for one in self._objects("BenchmarkResult") if one["spec"]["point"] == point]
+        status = ResultStatus(final=is_last).model_dump(mode="json", exclude_none=True)
+        self._cluster.set_status(found, **status)
+
+    def _say(self, **changes: Any) -> None:
+        elapsed = self._state.elapsed_seconds + 1
+        self._state = self._state.model_copy(update={"elapsed_seconds": elapsed, **changes})
+        data = {STATE_FILE: self._state.model_dump_json()}
+        self._cluster.edit(self._map(naming.state_config_map("run")), lambda new: new["data"].update(data))
+
+    def _map(self, name: str) -> Document:
+        (found,) = [one for one in self._objects("ConfigMap") if one["metadata"]["name"] == name]
+        return found
+
+    def _objects(self, kind: str) -> list[Document]:
+        return list(self._cluster.kube.objects(kind))
 
 
 def create_run(apiserver: ApiServer, namespace: str) -> str:
@@ -50,18 +113,22 @@ def looks_at(port: int) -> float:
 
 def test_a_run_is_looked_at_when_it_can_notice_something(apiserver: ApiServer, namespace: str, tmp_path: Path) -> None:
     path = create_run(apiserver, namespace)
-    cluster = PlayedCluster(apiserver, namespace)
+    cluster = ServedCluster(apiserver, namespace)
+    conductors = PretendConductors(cluster)
 
     def succeeded() -> bool:
         conditions = apiserver.request("GET", path).expect(200)["status"]["conditions"]
         return any((one["type"], one["status"]) == ("Succeeded", "True") for one in conditions)
 
     account = operator_config(apiserver, tmp_path, namespace)
-    with operator_process(account, tmp_path / "log", "--namespace", namespace) as port:
-        wait_until(_working(cluster, lambda: cluster.conductor() is not None), "the conductor runs", seconds=120)
-        conductor = PlayedConductor(cluster, "run", cluster.conductor() or {})
+    with (
+        controller_manager(apiserver, tmp_path),
+        operator_process(account, tmp_path / "log", "--namespace", namespace) as port,
+    ):
+        wait_until(_working(cluster, lambda: bool(conductors.pods())), "the conductor runs", seconds=120)
+        conductor = Conductor(cluster, conductors.pods()[0])
         for _ in conductor.gather():
-            cluster.step()
+            work(cluster)
         before, writes = looks_at(port), 0
         for is_shown in conductor.measure(PULSES):
             if is_shown:
@@ -70,7 +137,8 @@ def test_a_run_is_looked_at_when_it_can_notice_something(apiserver: ApiServer, n
             else:
                 time.sleep(PULSE_SECONDS)
         assert looks_at(port) - before <= writes + OTHERS
-        cluster.finish()
+        for pod in cluster.kube.objects("Pod", lambda pod: phase(pod) == "Running"):
+            cluster.end(pod, 0)
         wait_until(_working(cluster, succeeded), "the run has succeeded", seconds=120)
     log = (tmp_path / "log").read_text()
     assert "Forbidden" not in log
@@ -81,11 +149,17 @@ def _looks_again(port: int, known: float) -> bool:
     return looks_at(port) > known
 
 
-def _working(cluster: PlayedCluster, condition: Callable[[], bool]) -> Callable[[], bool]:
+def work(cluster: ServedCluster) -> None:
+    """Let scheduler, kubelets and provisioner do what is to be done now."""
+    cluster.begin_round()
+    cluster.step()
+
+
+def _working(cluster: ServedCluster, condition: Callable[[], bool]) -> Callable[[], bool]:
     """Return a condition that has the cluster work each time before it is checked."""
 
     def checked() -> bool:
-        cluster.step()
+        work(cluster)
         return condition()
 
     return checked

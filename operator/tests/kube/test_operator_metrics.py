@@ -18,10 +18,9 @@ from plimsoll.kube.client import AioKube
 from plimsoll.kube.errors import TransientError
 from plimsoll.kube.port import Kind
 from plimsoll.metrics.exposition import STEP_ERRORS
-from support.apiserver import ApiServer, wait_until
-from support.operator_process import operator_process
-from support.run_documents import document
-from support.scrapes import RESULTS, check_against_catalogue
+from support.apiserver import ApiServer, operator_process, wait_until
+from support.goldens import RESULTS, check_against_catalogue
+from support.specs import document
 
 pytestmark = [pytest.mark.crd, pytest.mark.timeout(180)]
 

@@ -29,8 +29,7 @@ from plimsoll.lifecycle.run import run_of
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import make_plan
 from plimsoll.protocol.assignment import Assignment, DataFile
-from support.accounts import account_config
-from support.apiserver import ApiServer
+from support.apiserver import ApiServer, account_config
 from support.local_run import make_spec
 
 T = TypeVar("T")

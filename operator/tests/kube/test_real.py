@@ -22,8 +22,7 @@ from plimsoll.kube.errors import (
     persist,
 )
 from plimsoll.kube.port import Kind
-from support.accounts import account_config
-from support.apiserver import ApiServer
+from support.apiserver import ApiServer, account_config
 
 pytestmark = pytest.mark.crd
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from plimsoll.lifecycle.naming import LABEL_RUN_UID
+from support.apiserver import read_yamls
 from support.fake_kube import FakeKube
 from support.played_suites import Mortal, PlayedSuite
 from support.pretend_cluster import NAMESPACE
 from support.pretend_rook import OPERATOR_NAMESPACE, ROOK, ROOK_NAMESPACE
 from support.pretend_world import PretendWorld
-from support.suite_documents import suite_document
-from support.yaml_documents import read_yamls
+from support.specs import suite_document
 
 MANIFESTS = Path(__file__).parents[3] / "manifests"
 OPERATOR = MANIFESTS / "install.yaml"

@@ -5,10 +5,8 @@ from typing import Any
 
 import pytest
 
-from support.accounts import operator_config
-from support.apiserver import ApiServer, wait_until
-from support.operator_process import operator_process
-from support.suite_documents import suite_document
+from support.apiserver import ApiServer, operator_config, operator_process, wait_until
+from support.specs import suite_document
 
 pytestmark = [pytest.mark.crd, pytest.mark.timeout(300)]
 

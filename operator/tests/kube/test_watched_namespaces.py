@@ -4,10 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from support.accounts import operator_config
-from support.apiserver import ApiServer, wait_until
-from support.operator_process import operator_process
-from support.run_documents import document
+from support.apiserver import ApiServer, operator_config, operator_process, wait_until
+from support.specs import document
 
 pytestmark = [pytest.mark.crd, pytest.mark.timeout(180)]
 

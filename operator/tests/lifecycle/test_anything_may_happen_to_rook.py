@@ -7,9 +7,9 @@ from hypothesis.stateful import rule
 
 from lifecycle.test_anything_may_happen import Anything
 from plimsoll.lifecycle import naming
-from support.on_rook import ERASURE_CODED, FILE_SYSTEM, SHARED
 from support.pretend_cluster import label
 from support.pretend_rook import ROOK
+from support.pretend_world import ERASURE_CODED, FILE_SYSTEM, SHARED
 
 pytestmark = pytest.mark.timeout(400)
 

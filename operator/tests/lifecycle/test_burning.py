@@ -21,7 +21,7 @@ from plimsoll.lifecycle.storage.claims import creates_claims
 from plimsoll.plan.document import ControlPlane, Plan
 from plimsoll.plan.expand import make_plan
 from plimsoll.protocol.helpers import namespace_base
-from support import pretend_operator
+from support import pretend_world
 from support.pretend_cluster import Document, client_of, is_going, label
 from support.pretend_world import CrashError, PretendWorld
 
@@ -224,7 +224,7 @@ def kube_namespace(volume: Document) -> str:
 
 @pytest.fixture
 def helper(world: PretendWorld, monkeypatch: pytest.MonkeyPatch) -> Helper:
-    monkeypatch.setattr(pretend_operator, "SETTINGS", replace(pretend_operator.SETTINGS, burning=BURNING))
+    monkeypatch.setattr(pretend_world, "SETTINGS", replace(pretend_world.SETTINGS, burning=BURNING))
     world.restart_operator()
     helper = Helper(world)
     # There is no Rook in these tests: in its place, the helper does something in every round.

@@ -8,10 +8,9 @@ import pytest
 
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS, LABEL_RUN_UID
-from support.on_rook import CLAIMS, ERASURE_CODED, LIBRBD, create, outside
 from support.pretend_cluster import NAMESPACE
 from support.pretend_rook import KEY, OPERATOR_NAMESPACE, ROOK, ROOK_NAMESPACE
-from support.pretend_world import PretendWorld
+from support.pretend_world import CLAIMS, ERASURE_CODED, LIBRBD, PretendWorld, create, outside
 
 
 @pytest.mark.parametrize("volume", [LIBRBD, CLAIMS])

@@ -6,10 +6,9 @@ import pytest
 
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
 from plimsoll.plan.document import load_plan
-from support.on_rook import ERASURE_CODED, create, outside
 from support.pretend_cluster import Document
 from support.pretend_rook import ROOK, ROOK_API, ROOK_NAMESPACE
-from support.pretend_world import CrashError, PretendWorld
+from support.pretend_world import ERASURE_CODED, CrashError, PretendWorld, create, outside
 
 REPLICATED = {"replicated": {"size": 3}}
 CODED = {"erasureCoded": {"dataChunks": 2, "codingChunks": 1}}

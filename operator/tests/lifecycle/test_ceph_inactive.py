@@ -3,10 +3,9 @@
 import pytest
 
 from plimsoll.lifecycle import naming
-from support.on_rook import create, outside
 from support.pretend_cluster import NAMESPACE, Document, is_going
 from support.pretend_rook import ROOK_API, ROOK_NAMESPACE
-from support.pretend_world import PretendWorld
+from support.pretend_world import PretendWorld, create, outside
 
 SPEC = {"replicated": {"size": 3}}
 

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from plimsoll.lifecycle import naming
-from support.on_rook import FILE_SYSTEM, SHARED, create, outside
 from support.pretend_cluster import Document
-from support.pretend_world import PretendWorld
+from support.pretend_world import FILE_SYSTEM, SHARED, PretendWorld, create, outside
 
 PER_CLIENT = {"size": "1Gi"}
 LEFT = "Ceph has yet to purge 3 deleted volumes of file system f"

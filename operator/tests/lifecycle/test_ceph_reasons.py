@@ -9,10 +9,10 @@ import pytest
 from plimsoll.kube.errors import ApiError, ForbiddenError
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
-from support.kstatus import kstatus
 from support.pretend_cluster import NAMESPACE, label
 from support.pretend_rook import ROOK, ROOK_API, ROOK_NAMESPACE
 from support.pretend_world import PretendWorld
+from support.tooling import kstatus
 
 Arrange = Callable[[PretendWorld], None]
 Spec = Mapping[str, Any]

@@ -7,10 +7,9 @@ import pytest
 
 from plimsoll.kube.errors import ForbiddenError
 from plimsoll.lifecycle import naming
-from support.on_rook import CLAIMS, ERASURE_CODED, LIBRBD, create, outside
 from support.pretend_cluster import NAMESPACE
 from support.pretend_rook import ROOK
-from support.pretend_world import CrashError, PretendWorld
+from support.pretend_world import CLAIMS, ERASURE_CODED, LIBRBD, CrashError, PretendWorld, create, outside
 
 
 def delete(world: PretendWorld, uid: str, *, foreground: bool = False) -> None:

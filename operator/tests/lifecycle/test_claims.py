@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from plimsoll.lifecycle.children import warnings_on
-from support.on_rook import CLAIMS, LIBRBD, create
 from support.pretend_cluster import NAMESPACE
-from support.pretend_world import PretendWorld
+from support.pretend_world import CLAIMS, LIBRBD, PretendWorld, create
 
 BLOCK = {"storageClass": {"name": "fast"}, "volume": {"size": "1Gi", "mode": "Block"}}
 

@@ -1,9 +1,9 @@
 """What conditions and columns say of a run that rests or has ended: nothing that does not hold any more."""
 
 from plimsoll.api.names import FailureReason, Verdict
-from support.kstatus import kstatus
 from support.pretend_cluster import Document
 from support.pretend_world import PretendWorld
+from support.tooling import kstatus
 
 
 def run_of(world: PretendWorld, uid: str) -> Document:

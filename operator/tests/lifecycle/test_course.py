@@ -7,11 +7,9 @@ import pytest
 from plimsoll.api.names import Verdict
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.naming import LABEL_COMPONENT, LABEL_RUN_UID
-from support.course import kinds_of, run_of, until_trial
-from support.kstatus import kstatus
 from support.pretend_cluster import NAMESPACE, Document, client_of, is_going, label
-from support.pretend_operator import SETTINGS
-from support.pretend_world import CrashError, PretendWorld
+from support.pretend_world import SETTINGS, CrashError, PretendWorld, kinds_of, run_of, until_trial
+from support.tooling import kstatus
 
 
 def trials(world: PretendWorld, uid: str) -> list[Document]:

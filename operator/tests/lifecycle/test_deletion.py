@@ -3,10 +3,8 @@
 import pytest
 
 from plimsoll.kube.errors import ForbiddenError, TransientError
-from support.course import kinds_of, run_of, until_trial
 from support.pretend_cluster import NAMESPACE, NODES
-from support.pretend_operator import SETTINGS
-from support.pretend_world import PretendWorld
+from support.pretend_world import SETTINGS, PretendWorld, kinds_of, run_of, until_trial
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 4, 8, 16, 40])

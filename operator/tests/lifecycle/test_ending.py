@@ -1,9 +1,8 @@
 """The end of a measured run: once its conductor has succeeded and its results are final."""
 
 from plimsoll.lifecycle import naming
-from support.course import until_trial
 from support.pretend_cluster import condition, label, phase
-from support.pretend_world import PretendWorld
+from support.pretend_world import PretendWorld, until_trial
 
 
 def complete_conductor(world: PretendWorld, uid: str) -> None:

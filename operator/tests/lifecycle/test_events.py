@@ -10,9 +10,8 @@ from plimsoll.api.reasons.reason import Severity
 from plimsoll.api.status import Condition
 from plimsoll.lifecycle.decision import _ORDER, Event, events_of
 from plimsoll.lifecycle.run import run_of
-from support.on_rook import CLAIMS, ERASURE_CODED, LIBRBD
 from support.pretend_rook import ROOK
-from support.pretend_world import PretendWorld, make_run
+from support.pretend_world import CLAIMS, ERASURE_CODED, LIBRBD, PretendWorld, make_run
 
 NOON = "2026-01-31T12:00:00Z"
 DOUBLED = re.compile(r"(.{4,})\1")

@@ -8,10 +8,8 @@ from hypothesis import Phase, example, given, settings
 
 from plimsoll.api.names import Outcome
 from plimsoll.lifecycle.queue import entry_of
-from support.course import kinds_of, run_of, until_trial
 from support.pretend_cluster import Document
-from support.pretend_operator import SETTINGS
-from support.pretend_world import PretendWorld
+from support.pretend_world import SETTINGS, PretendWorld, kinds_of, run_of, until_trial
 
 LIMIT = float(SETTINGS.hold_seconds)
 TRIALS = 4

@@ -18,8 +18,8 @@ from plimsoll.lifecycle.run import run_of
 from plimsoll.lifecycle.status import progress_message, status_of
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import make_plan
-from support.line_results import BOUND, GOING_ON, PRECISE, SEARCH, probe, searched
 from support.pretend_world import make_run
+from support.results import BOUND, GOING_ON, PRECISE, SEARCH, probe, searched
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

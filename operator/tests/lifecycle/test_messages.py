@@ -2,8 +2,7 @@
 
 import re
 
-from support.on_rook import create
-from support.pretend_world import PretendWorld
+from support.pretend_world import PretendWorld, create
 
 
 def test_messages_about_one_point_use_the_singular(world: PretendWorld) -> None:

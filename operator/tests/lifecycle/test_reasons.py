@@ -10,9 +10,9 @@ import pytest
 from plimsoll.api.names import FailureReason, RunPhase, Verdict
 from plimsoll.kube.errors import ApiError, ForbiddenError, InvalidError, TransientError
 from plimsoll.lifecycle import naming
-from support.kstatus import kstatus
 from support.pretend_cluster import NAMESPACE, PretendCluster, client_of, label
 from support.pretend_world import PretendWorld, make_run
+from support.tooling import kstatus
 
 Arrange = Callable[[PretendWorld], None]
 

@@ -22,8 +22,8 @@ from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import make_plan
 from plimsoll.tools.cast import SERVING_PORTS
-from support.pod_security import baseline, restricted
-from support.yaml_documents import read_yamls
+from support.apiserver import read_yamls
+from support.tooling import baseline, restricted
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "render"
 SETTINGS = Settings(runner_image="runner:1")

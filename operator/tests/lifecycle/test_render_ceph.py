@@ -17,9 +17,9 @@ from plimsoll.lifecycle.ceph.rook_render import storage_class
 from plimsoll.lifecycle.render import ceph, client, network, teardown
 from plimsoll.protocol.assignment import Assignment, RbdImage
 from plimsoll.tools.cast import ACTOR_CLIENT
-from support.ceph_runs import MONITORS, SETTINGS, STORAGE, UID, CephRun, ceph_run, made_for_ceph
-from support.pod_security import baseline, restricted
-from support.yaml_documents import read_yamls
+from support.apiserver import read_yamls
+from support.specs import MONITORS, SETTINGS, STORAGE, UID, CephRun, ceph_run, made_for_ceph
+from support.tooling import baseline, restricted
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "render"
 RADOS = {"name": "r", "radosBench": {}, "runtimeSeconds": 4, "rampSeconds": 1}

@@ -17,10 +17,10 @@ from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import make_plan
 from plimsoll.tools.registry import TOOLS
+from support.apiserver import read_yamls
 from support.manifests import IMAGE, ROOK
-from support.pairs import KEY, PAIRS
-from support.pod_security import restricted
-from support.yaml_documents import read_yamls
+from support.specs import KEY, PAIRS
+from support.tooling import restricted
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "render" / "servers.yaml"
 SETTINGS = Settings(runner_image="runner:1")

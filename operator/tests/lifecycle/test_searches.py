@@ -5,10 +5,9 @@ from typing import Any
 from plimsoll.api.line import MOST_PROBES, Ending
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult
-from support.course import run_of
 from support.pretend_cluster import Document
 from support.pretend_conductor import LINE
-from support.pretend_world import PretendWorld
+from support.pretend_world import PretendWorld, run_of
 
 WORKLOAD: dict[str, Any] = {
     "name": "w",

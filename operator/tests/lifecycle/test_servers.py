@@ -6,10 +6,9 @@ import pytest
 
 from plimsoll.lifecycle import naming
 from plimsoll.tools.registry import TOOLS
-from support.course import kinds_of, run_of, until_trial
-from support.pairs import KEY, PAIRS, SERVERS
 from support.pretend_cluster import Document, client_of, label
-from support.pretend_world import PretendWorld
+from support.pretend_world import PretendWorld, kinds_of, run_of, until_trial
+from support.specs import KEY, PAIRS, SERVERS
 
 WORKLOADS = [{"name": "w", KEY: {"streams": [1, 2]}, "runtimeSeconds": 4, "rampSeconds": 1}]
 NETWORK: dict[str, Any] = {"storage": None, "workloads": WORKLOADS, "servers": SERVERS}

@@ -3,8 +3,7 @@
 import pytest
 
 from support import pretend_conductor
-from support.course import run_of, until_trial
-from support.pretend_world import PretendWorld
+from support.pretend_world import PretendWorld, run_of, until_trial
 
 TIMEOUTS = {"provisionSeconds": 200, "readySeconds": 60, "totalSeconds": 600}
 

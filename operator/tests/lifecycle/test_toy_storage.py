@@ -21,9 +21,8 @@ from plimsoll.lifecycle.storage.claims import Claims
 from plimsoll.lifecycle.storage.seam import Look, Provider, Query, Resource, StorageSpec, View
 from plimsoll.plan.document import base_name
 from support.fake_kube import Traits
-from support.on_rook import outside
 from support.pretend_cluster import is_going
-from support.pretend_world import CrashError, PretendWorld
+from support.pretend_world import CrashError, PretendWorld, outside
 
 SERVER = "toy-server"
 API_VERSION = "toy.example.com/v1"

@@ -12,7 +12,7 @@ from plimsoll.api.names import Operation, Verdict
 from plimsoll.measure.sample import Cells, ClientDocument, OperationSample
 from plimsoll.measure.trial import TrialNumbers
 from plimsoll.tools.fio.logs import JobCompletions, gaps_of
-from support.documents import BLOCK, RUNTIME, SECOND, document, latency, measure, measurement
+from support.client_documents import BLOCK, RUNTIME, SECOND, document, latency, measure, measurement
 
 SIGMA = 1.5
 """Of log-normal latencies: the 99th percentile is 33 times the median."""

@@ -1,7 +1,7 @@
 from plimsoll.api.surroundings import HostSummary, Spread
 from plimsoll.measure.sample import DeviceUse
 from plimsoll.measure.trial import host_summary, hosts_of
-from support.hosts import quiet_host
+from support.client_documents import quiet_host
 
 
 def host(busy: float, cpu: float | None) -> HostSummary:

@@ -10,7 +10,7 @@ from plimsoll.api.names import Layer, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.measure.limits import LayerRow, amplification, layers, limits, osd_count, too_high
 from plimsoll.tools.registry import LAYERS
-from support.layers import READ, RUN, WRITE, osds, result
+from support.results import ALL_LAYERS, READ, WRITE, layer_result, osds
 
 MEGABYTE = 10**6
 
@@ -88,7 +88,7 @@ def row(found: tuple[LayerRow, ...], layer: Layer, operation: Operation) -> Laye
 
 
 def test_each_layer_is_compared_with_the_one_below() -> None:
-    found = layers(RUN, LAYERS, write_amplification=3)
+    found = layers(ALL_LAYERS, LAYERS, write_amplification=3)
     assert [(one.layer, one.operation) for one in found] == [
         (Layer.OSD, WRITE),
         (Layer.RADOS, READ),
@@ -108,16 +108,16 @@ def test_each_layer_is_compared_with_the_one_below() -> None:
 
 
 def test_what_was_not_measured_is_no_limit() -> None:
-    rados = row(layers(RUN, LAYERS, write_amplification=3), Layer.RADOS, READ).bytes_per_second
+    rados = row(layers(ALL_LAYERS, LAYERS, write_amplification=3), Layer.RADOS, READ).bytes_per_second
     assert rados is not None
     assert (rados.limit, rados.efficiency) == (None, None)
-    alone = row(layers(RUN[5:], LAYERS, write_amplification=3), Layer.RBD, WRITE).bytes_per_second
+    alone = row(layers(ALL_LAYERS[5:], LAYERS, write_amplification=3), Layer.RBD, WRITE).bytes_per_second
     assert alone is not None
     assert alone.limit is None
 
 
 def test_nothing_exceeds_the_network_of_the_clients() -> None:
-    found = layers(RUN, LAYERS, write_amplification=3, network_rate=200)
+    found = layers(ALL_LAYERS, LAYERS, write_amplification=3, network_rate=200)
     limits_ = {
         (one.layer, one.operation): one.bytes_per_second.limit for one in found if one.bytes_per_second is not None
     }
@@ -130,38 +130,47 @@ def test_nothing_exceeds_the_network_of_the_clients() -> None:
 
 
 def test_without_an_amplification_osds_limit_nothing() -> None:
-    rados = row(layers(RUN, LAYERS, write_amplification=None), Layer.RADOS, WRITE).bytes_per_second
+    rados = row(layers(ALL_LAYERS, LAYERS, write_amplification=None), Layer.RADOS, WRITE).bytes_per_second
     assert rados is not None
     assert rados.limit is None
 
 
 def test_dd_and_ioping_count_as_the_layer_of_their_volume() -> None:
     """A rate without a window is one like any other."""
-    on_image = result("dd-000", "dd", {Operation.READ: (500.0, 5.0)})
+    on_image = layer_result("dd-000", "dd", {Operation.READ: (500.0, 5.0)})
     environment = Environment(volume_file_system="ext4")
     status = on_image.status.model_copy(update={"environment": environment})
-    on_files = result("pings-000", "ioping", {Operation.READ: (400.0, 4.0)}).model_copy(update={"status": status})
+    on_files = layer_result("pings-000", "ioping", {Operation.READ: (400.0, 4.0)}).model_copy(update={"status": status})
     found = layers([on_image, on_files], LAYERS, write_amplification=3)
     assert [(one.layer, one.operation) for one in found] == [(Layer.RBD, READ), (Layer.FILE_SYSTEM, READ)]
 
 
 @pytest.mark.parametrize("reason", ["CacheSized", "PhasesApart"])
 def test_rates_that_may_be_too_high_set_no_layer(reason: str) -> None:
-    cached = result("d-0", "dd", {READ: (10**9, 10**6)}, verdict=Verdict.SUSPECT, reason=reason)
-    assert layers([*RUN, cached], LAYERS, write_amplification=3) == layers(RUN, LAYERS, write_amplification=3)
-    assert layers(RUN, LAYERS, write_amplification=3, devices=[cached]) == layers(RUN, LAYERS, write_amplification=3)
-    assert too_high([*RUN, cached]) == ("d-0",)
-    suspect = result("d-0", "dd", {READ: (10**9, 10**6)}, verdict=Verdict.SUSPECT, reason="RuntimeTooShort")
-    assert row(layers([*RUN, suspect], LAYERS, write_amplification=3), Layer.RBD, READ).bytes_per_second is not None
-    assert too_high([*RUN, suspect]) == ()
+    cached = layer_result("d-0", "dd", {READ: (10**9, 10**6)}, verdict=Verdict.SUSPECT, reason=reason)
+    assert layers([*ALL_LAYERS, cached], LAYERS, write_amplification=3) == layers(
+        ALL_LAYERS, LAYERS, write_amplification=3
+    )
+    assert layers(ALL_LAYERS, LAYERS, write_amplification=3, devices=[cached]) == layers(
+        ALL_LAYERS, LAYERS, write_amplification=3
+    )
+    assert too_high([*ALL_LAYERS, cached]) == ("d-0",)
+    suspect = layer_result("d-0", "dd", {READ: (10**9, 10**6)}, verdict=Verdict.SUSPECT, reason="RuntimeTooShort")
+    assert (
+        row(layers([*ALL_LAYERS, suspect], LAYERS, write_amplification=3), Layer.RBD, READ).bytes_per_second is not None
+    )
+    assert too_high([*ALL_LAYERS, suspect]) == ()
 
 
 def test_no_results_no_layers() -> None:
     assert layers([], LAYERS, write_amplification=3) == ()
-    assert layers([result("d-0", "another", {READ: (1, 1)})], LAYERS, write_amplification=3) == ()
+    assert layers([layer_result("d-0", "another", {READ: (1, 1)})], LAYERS, write_amplification=3) == ()
 
 
-DEVICES = [result("d-0", "fio", {READ: (120, 40), WRITE: (110, 20)}), result("d-1", "fio", {READ: (60, 900)})]
+DEVICES = [
+    layer_result("d-0", "fio", {READ: (120, 40), WRITE: (110, 20)}),
+    layer_result("d-1", "fio", {READ: (60, 900)}),
+]
 
 
 def limited(found: tuple[LayerRow, ...], layer: Layer, operation: Operation) -> tuple[float | None, Layer | None]:
@@ -171,7 +180,7 @@ def limited(found: tuple[LayerRow, ...], layer: Layer, operation: Operation) -> 
 
 
 def test_devices_limit_the_osds_and_what_clients_read() -> None:
-    found = layers(RUN, LAYERS, write_amplification=3, devices=DEVICES)
+    found = layers(ALL_LAYERS, LAYERS, write_amplification=3, devices=DEVICES)
     device = row(found, Layer.DEVICE, READ)
     assert device.bytes_per_second is not None
     assert device.iops is not None
@@ -184,42 +193,47 @@ def test_devices_limit_the_osds_and_what_clients_read() -> None:
 
 
 def test_devices_limit_writes_where_osds_were_not_measured() -> None:
-    found = layers([of_ceph(one, osds=4) for one in RUN[2:]], LAYERS, write_amplification=2, devices=DEVICES)
+    found = layers([of_ceph(one, osds=4) for one in ALL_LAYERS[2:]], LAYERS, write_amplification=2, devices=DEVICES)
     assert limited(found, Layer.RADOS, WRITE) == (4 * 110 / 2, Layer.DEVICE)
 
 
 def test_devices_of_an_unknown_number_of_osds_limit_nothing() -> None:
-    found = layers(RUN[2:], LAYERS, write_amplification=2, devices=DEVICES)
+    found = layers(ALL_LAYERS[2:], LAYERS, write_amplification=2, devices=DEVICES)
     assert limited(found, Layer.RADOS, WRITE) == (None, None)
 
 
 def test_the_rate_of_several_devices_is_that_of_as_many_as_there_are_osds() -> None:
-    shared = result("d-0", "fio", {WRITE: (600, 60)})
+    shared = layer_result("d-0", "fio", {WRITE: (600, 60)})
     six = shared.model_copy(update={"spec": shared.spec.model_copy(update={"clients": 6})})
-    device = row(layers(RUN, LAYERS, write_amplification=3, devices=[six]), Layer.DEVICE, WRITE)
+    device = row(layers(ALL_LAYERS, LAYERS, write_amplification=3, devices=[six]), Layer.DEVICE, WRITE)
     assert device.bytes_per_second is not None
     assert device.bytes_per_second.value == pytest.approx(300)
 
 
 def test_an_invalid_measurement_of_devices_counts_as_none() -> None:
-    bad = [result("d-0", "fio", {WRITE: (1, 1)}, verdict=Verdict.INVALID)]
-    assert layers(RUN, LAYERS, write_amplification=3, devices=bad) == layers(RUN, LAYERS, write_amplification=3)
+    bad = [layer_result("d-0", "fio", {WRITE: (1, 1)}, verdict=Verdict.INVALID)]
+    assert layers(ALL_LAYERS, LAYERS, write_amplification=3, devices=bad) == layers(
+        ALL_LAYERS, LAYERS, write_amplification=3
+    )
 
 
 def test_files_are_a_layer_above_images_and_above_rados() -> None:
-    files = result("s-0", "fio", {READ: (90, 9)})
+    files = layer_result("s-0", "fio", {READ: (90, 9)})
     environment = Environment.model_validate({"volumeFileSystem": "ext4"})
     files = files.model_copy(update={"status": files.status.model_copy(update={"environment": environment})})
-    assert limited(layers([*RUN, files], LAYERS, write_amplification=3), Layer.FILE_SYSTEM, READ) == (250, Layer.RBD)
-    without_images = [one for one in RUN if one.spec.tool != "fio"]
+    assert limited(layers([*ALL_LAYERS, files], LAYERS, write_amplification=3), Layer.FILE_SYSTEM, READ) == (
+        250,
+        Layer.RBD,
+    )
+    without_images = [one for one in ALL_LAYERS if one.spec.tool != "fio"]
     found = layers([*without_images, files], LAYERS, write_amplification=3)
     assert limited(found, Layer.FILE_SYSTEM, READ) == (500, Layer.RADOS)
 
 
 def test_the_network_is_named_where_it_is_the_limit() -> None:
-    found = layers(RUN, LAYERS, write_amplification=3, network_rate=200)
+    found = layers(ALL_LAYERS, LAYERS, write_amplification=3, network_rate=200)
     assert limited(found, Layer.RADOS, WRITE) == (200, Layer.NETWORK)
-    assert limited(layers(RUN, LAYERS, write_amplification=3, network_rate=10**9), Layer.RADOS, WRITE) == (
+    assert limited(layers(ALL_LAYERS, LAYERS, write_amplification=3, network_rate=10**9), Layer.RADOS, WRITE) == (
         300,
         Layer.OSD,
     )
@@ -232,14 +246,16 @@ def test_only_osds_of_the_class_of_the_pool_count() -> None:
             "pool": {"deviceClass": "ssd"},
         }
     )
-    one = RUN[2].model_copy(update={"status": RUN[2].status.model_copy(update={"environment": environment})})
+    one = ALL_LAYERS[2].model_copy(
+        update={"status": ALL_LAYERS[2].status.model_copy(update={"environment": environment})}
+    )
     assert osd_count([one]) == 3
     assert environment.pool is not None
     rooted = environment.model_copy(update={"pool": environment.pool.model_copy(update={"crush_root": "fast"})})
     other = one.model_copy(update={"status": one.status.model_copy(update={"environment": rooted})})
     assert osd_count([other]) is None, "how many OSDs that root has is not known"
-    assert osd_count([of_ceph(RUN[2], osds=4)]) == 4
-    assert (osd_count(RUN), osd_count(RUN[2:])) == (3, None)
+    assert osd_count([of_ceph(ALL_LAYERS[2], osds=4)]) == 4
+    assert (osd_count(ALL_LAYERS), osd_count(ALL_LAYERS[2:])) == (3, None)
 
 
 def of_ceph(found: BenchmarkResult, *, osds: int) -> BenchmarkResult:
@@ -249,8 +265,8 @@ def of_ceph(found: BenchmarkResult, *, osds: int) -> BenchmarkResult:
 
 NETWORK = {**LAYERS, "pairs": Layer.NETWORK}
 LINKS = [
-    result("n-0", "pairs", {WRITE: (60, 0)}),
-    result("n-1", "pairs", {WRITE: (200, 0)}),
+    layer_result("n-0", "pairs", {WRITE: (60, 0)}),
+    layer_result("n-1", "pairs", {WRITE: (200, 0)}),
 ]
 
 
@@ -260,7 +276,7 @@ def at_once(found: BenchmarkResult) -> int:
 
 
 def test_the_network_is_a_layer_between_osds_and_rados_and_limits_what_is_above_it() -> None:
-    found = layers([*RUN, *LINKS], NETWORK, write_amplification=3, at_once=at_once)
+    found = layers([*ALL_LAYERS, *LINKS], NETWORK, write_amplification=3, at_once=at_once)
     assert [(one.layer, one.operation) for one in found[:3]] == [
         (Layer.OSD, WRITE),
         (Layer.NETWORK, WRITE),
@@ -275,8 +291,8 @@ def test_the_network_is_a_layer_between_osds_and_rados_and_limits_what_is_above_
 
 
 def test_each_direction_of_the_network_limits_its_own() -> None:
-    both = [*LINKS, result("n-2", "pairs", {READ: (70, 0)})]
-    found = layers([*RUN, *both], NETWORK, write_amplification=3, at_once=lambda _: 1)
+    both = [*LINKS, layer_result("n-2", "pairs", {READ: (70, 0)})]
+    found = layers([*ALL_LAYERS, *both], NETWORK, write_amplification=3, at_once=lambda _: 1)
     assert limited(found, Layer.RADOS, WRITE) == (200, Layer.NETWORK)
     assert limited(found, Layer.RADOS, READ) == (70, Layer.NETWORK)
 
@@ -284,10 +300,10 @@ def test_each_direction_of_the_network_limits_its_own() -> None:
 def network(*measured: tuple[str, Mapping[Operation, float]]) -> list[BenchmarkResult]:
     """Return results of RADOS and of tools of the network with these bytes per second."""
     links = [
-        result(f"n-{number}", tool, {kind: (rate, 0) for kind, rate in rates.items()})
+        layer_result(f"n-{number}", tool, {kind: (rate, 0) for kind, rate in rates.items()})
         for number, (tool, rates) in enumerate(measured)
     ]
-    return [*RUN[2:], *links]
+    return [*ALL_LAYERS[2:], *links]
 
 
 @pytest.mark.parametrize(
@@ -339,7 +355,7 @@ def test_a_client_is_limited_by_what_some_tool_of_the_network_showed(
 
 
 def test_osds_count_with_the_mean_of_their_trials_as_all_layers_do() -> None:
-    one = RUN[0]
+    one = ALL_LAYERS[0]
     trials = [
         one.status.trials[0].model_copy(update={"pass_number": number, "osds": osds(3, volume, iops)})
         for number, (volume, iops) in enumerate([(100, 10), (200, 30)])
@@ -350,7 +366,7 @@ def test_osds_count_with_the_mean_of_their_trials_as_all_layers_do() -> None:
 
 
 def test_a_measured_network_is_compared_with_the_stated_one_and_replaces_it() -> None:
-    found = layers([*RUN, *LINKS], NETWORK, write_amplification=3, network_rate=80, at_once=at_once)
+    found = layers([*ALL_LAYERS, *LINKS], NETWORK, write_amplification=3, network_rate=80, at_once=at_once)
     network = row(found, Layer.NETWORK, WRITE).bytes_per_second
     assert network is not None
     assert (network.limit, network.limited_by, network.efficiency) == (4 * 80, Layer.NETWORK, 200 / 320)
@@ -358,6 +374,6 @@ def test_a_measured_network_is_compared_with_the_stated_one_and_replaces_it() ->
 
 
 def test_an_invalid_measurement_of_the_network_limits_nothing() -> None:
-    bad = result("n-0", "pairs", {WRITE: (1, 0)}, verdict=Verdict.INVALID)
-    found = layers([*RUN, bad], NETWORK, write_amplification=3, at_once=at_once)
-    assert found == layers(RUN, LAYERS, write_amplification=3)
+    bad = layer_result("n-0", "pairs", {WRITE: (1, 0)}, verdict=Verdict.INVALID)
+    found = layers([*ALL_LAYERS, bad], NETWORK, write_amplification=3, at_once=at_once)
+    assert found == layers(ALL_LAYERS, LAYERS, write_amplification=3)

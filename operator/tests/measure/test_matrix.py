@@ -9,7 +9,7 @@ from plimsoll.api.names import Verdict
 from plimsoll.api.result import Matrix
 from plimsoll.measure.matrix import MatrixCell, extended, matrix_of
 from plimsoll.measure.trial import combined
-from support.documents import document, measure
+from support.client_documents import document, measure
 
 CELLS = tuple(
     MatrixCell(client=client, peer=peer, client_node=f"n{client}", peer_node=f"n{peer}", iops=0, bytes_per_second=rate)

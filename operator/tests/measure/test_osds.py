@@ -2,7 +2,7 @@ from plimsoll.api.names import Verdict
 from plimsoll.measure.cluster import MAX_SLOWEST_OSDS, osds_summary, speeds_of
 from plimsoll.measure.sample import OsdRate
 from plimsoll.measure.trial import measure_trial
-from support.documents import SECOND, T0, document, facts, measure, measurement, only, operation
+from support.client_documents import SECOND, T0, document, facts, measure, measurement, only, operation
 
 
 def rate(osd: int, volume: int = 1000, seconds: float = 1.0) -> OsdRate:

@@ -5,7 +5,7 @@ from pathlib import Path
 from plimsoll.api.result import ToolUse
 from plimsoll.measure.intake import MAX_ARGUMENT_CHARACTERS, MAX_ARGUMENTS
 from plimsoll.measure.trial import TrialNumbers
-from support.documents import document, measure
+from support.client_documents import document, measure
 
 A, B = "a" * 64, "b" * 64
 

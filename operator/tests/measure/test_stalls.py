@@ -9,7 +9,18 @@ from plimsoll.measure.intake import ClientMeasurement, receive
 from plimsoll.measure.sample import Cells, ClientDocument, OperationSample
 from plimsoll.measure.stalls import LEAST_PACE, Standstill, least_pace, standstill_of
 from plimsoll.measure.timeline import Interval, common_interval
-from support.documents import BLOCK, RUNTIME, SECOND, document, facts, latency, measure, measurement, only, operation
+from support.client_documents import (
+    BLOCK,
+    RUNTIME,
+    SECOND,
+    document,
+    facts,
+    latency,
+    measure,
+    measurement,
+    only,
+    operation,
+)
 
 
 def with_cells(cells: list[float], kind: Operation = Operation.WRITE) -> OperationSample:

@@ -10,7 +10,18 @@ from plimsoll.measure.histogram import Histogram, bin_index, bin_midpoint
 from plimsoll.measure.rates import MAX_RANGE, MAX_SLOPE, ROUNDS, rough_steadiness_of, steadiness, steady_state_of
 from plimsoll.measure.sample import Cells, LatencySlices, OperationSample
 from plimsoll.measure.timeline import Interval, Share
-from support.documents import BLOCK, RUNTIME, SECOND, T0, document, latency, measure, measurement, only, operation
+from support.client_documents import (
+    BLOCK,
+    RUNTIME,
+    SECOND,
+    T0,
+    document,
+    latency,
+    measure,
+    measurement,
+    only,
+    operation,
+)
 
 MINUTE = 60
 WINDOW = Interval(start=T0, end=T0 + MINUTE * SECOND)

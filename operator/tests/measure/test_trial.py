@@ -9,7 +9,7 @@ from plimsoll.api.names import Operation, Verdict
 from plimsoll.measure.histogram import Histogram
 from plimsoll.measure.sample import Clock, LatencySlices, Measurement
 from plimsoll.measure.trial import MAX_SLOWEST, MAX_WARNINGS, measure_trial
-from support.documents import (
+from support.client_documents import (
     BLOCK,
     RAMP,
     RUNTIME,

@@ -27,8 +27,7 @@ from plimsoll.measure.sample import (
     OsdRate,
 )
 from plimsoll.measure.trial import measure_trial
-from support.documents import SECOND, T0, facts, latency
-from support.hosts import quiet_host
+from support.client_documents import SECOND, T0, facts, latency, quiet_host
 
 M = TypeVar("M", bound=Model)
 

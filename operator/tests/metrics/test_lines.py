@@ -13,10 +13,9 @@ from plimsoll.api.result import BenchmarkResult
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.catalogue import Sample
 from plimsoll.metrics.results import record_of, samples_of
-from support.line_results import SEARCH, probe, searched
-from support.offered import OBJECTIVE, linear
-from support.scrapes import values
-from support.simulated_searches import simulated
+from support.goldens import values
+from support.results import SEARCH, probe, searched, simulated
+from support.simulated_storage import OBJECTIVE, linear
 
 POINT = ("default", "baseline", "line", "line-000")
 _LINE = {

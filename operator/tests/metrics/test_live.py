@@ -10,7 +10,7 @@ from plimsoll.api.operation import Latency, OperationResult, Rates
 from plimsoll.api.status import CurrentTrial, Live, LiveRate, Prefill, RunState, TrialKey
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.live import LastTrial, LiveTrial, LiveView, Scrape, samples_of
-from support.scrapes import check_against_catalogue, scraped, values
+from support.goldens import check_against_catalogue, scraped, values
 
 KEY = TrialKey(point="w-000", pass_number=1, attempt=2)
 NONE = Rates(iops=0.0, bytes_per_second=0)

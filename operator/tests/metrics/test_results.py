@@ -11,8 +11,8 @@ from plimsoll.measure.summary import counted
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.catalogue import Sample
 from plimsoll.metrics.results import ResultRecord, UnreadableError, record_of, samples_of
-from support.results import FULL_RESULT
-from support.scrapes import RESULTS, values
+from support.full_documents import FULL_RESULT
+from support.goldens import RESULTS, values
 
 Document = dict[str, Any]
 POINT = ("plimsoll-demo", "demo-ceph", "rbd", "rbd-000")

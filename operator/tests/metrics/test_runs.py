@@ -7,8 +7,8 @@ from typing import Any
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.catalogue import Sample
 from plimsoll.metrics.statuses import RunRecord, run_record_of, run_samples_of
-from support.results import FULL_STATUS
-from support.scrapes import RUN, values
+from support.full_documents import FULL_STATUS
+from support.goldens import RUN, values
 
 NAMES = ("plimsoll-demo", "demo-ceph")
 

@@ -14,7 +14,7 @@ from prometheus_client.exposition import generate_latest
 from plimsoll.metrics import results, statuses
 from plimsoll.metrics.exposition import Instruments, OperatorScrape
 from plimsoll.metrics.results import UnreadableError
-from support.scrapes import RESULTS, RUN, SUITE, check_against_catalogue, scraped
+from support.goldens import RESULTS, RUN, SUITE, check_against_catalogue, scraped
 
 Json = Any
 

@@ -7,7 +7,7 @@ from plimsoll.api.suite_status import RoundVerdict
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.catalogue import Sample
 from plimsoll.metrics.statuses import RoundRecord, SuiteRecord, suite_record_of, suite_samples_of
-from support.scrapes import SUITE, values
+from support.goldens import SUITE, values
 
 NAMES = ("default", "layouts")
 TIME = 1772334000.0

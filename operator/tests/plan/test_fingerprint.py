@@ -14,7 +14,7 @@ from plimsoll.api.storage import Pool, Precondition, Prepare, Replicated, Volume
 from plimsoll.api.surroundings import OsdCaches
 from plimsoll.plan.document import CephTarget, RunIdentity, base_name
 from plimsoll.plan.fingerprint import Difference, differences, digest, fingerprint
-from support.simulated_plan import make_plan
+from support.client_documents import make_plan
 
 STORAGE_CLASS: dict[str, JsonValue] = {
     "name": "fast",

@@ -18,7 +18,7 @@ from plimsoll.tools.base import AnyTool
 from plimsoll.tools.fio.tool import FIO
 from plimsoll.tools.rados_bench import RADOS_BENCH
 from plimsoll.tools.registry import TOOLS
-from support.pairs import KEY, PAIRS, pairs_plan, pairs_run
+from support.specs import KEY, PAIRS, pairs_plan, pairs_run
 
 SECONDS = 4 + 1 + TRIAL_OVERHEAD_SECONDS
 

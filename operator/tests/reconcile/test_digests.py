@@ -13,7 +13,7 @@ from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import ResultFact, result_fact
 from plimsoll.operator.gather import FEW, RESULT, RESULTS_PAGE_SIZE, Digests
 from support.fake_kube import FakeKube, failing
-from support.scrapes import RESULTS
+from support.goldens import RESULTS
 
 MANY = 5 * RESULTS_PAGE_SIZE
 LABELS = {naming.LABEL_RUN: "r"}

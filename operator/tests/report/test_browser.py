@@ -13,10 +13,10 @@ from playwright.sync_api import Browser, Page
 
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli import main
-from support.offered import HockeyStick
-from support.reports import CEPH, LATER, SWEEP
-from support.simulated_searches import simulated
-from support.written_rounds import rounds_in
+from support.command_line import rounds_in
+from support.goldens import CEPH, LATER, SWEEP
+from support.results import simulated
+from support.simulated_storage import HockeyStick
 
 pytestmark = pytest.mark.browser
 

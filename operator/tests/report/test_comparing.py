@@ -13,9 +13,8 @@ from plimsoll.report.inputs import Compared, ReportedRun
 from plimsoll.report.layers_links import layers_section
 from plimsoll.report.view import MEBIBYTE
 from plimsoll.tools.registry import LAYERS
-from support.line_results import line, searched
-from support.repeated import result, steady, trials_of
-from support.reports import CEPH, blocks_of, charts_of, golden, tables_of, texts, words_of
+from support.goldens import CEPH, blocks_of, charts_of, golden, tables_of, texts, words_of
+from support.results import line, result, searched, steady, trials_of
 
 
 def compared(baseline: list[BenchmarkResult], candidate: list[BenchmarkResult], *differences: Difference) -> Compared:

@@ -9,8 +9,8 @@ from plimsoll.api.result import BenchmarkResult
 from plimsoll.report.figure import MOST_FIGURES, MOST_SERIES, sweeps_of
 from plimsoll.report.sweeps import curves_section
 from plimsoll.report.view import MEBIBYTE, Chart
-from support.repeated import BLOCK, result, steady, trials_of
-from support.reports import charts_of, run_of, words_of
+from support.goldens import charts_of, run_of, words_of
+from support.results import BLOCK, result, steady, trials_of
 
 
 def point(

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from plimsoll.measure.histogram import OPEN_BIN, Histogram, bin_bounds
 from plimsoll.report.figure import sweeps_of
 from plimsoll.report.sweeps import ccdf, distribution_section
-from support.repeated import measured, result, steady, trial, trials_of
-from support.reports import SWEEP, charts_of, golden, run_of, tables_of
+from support.goldens import SWEEP, charts_of, golden, run_of, tables_of
+from support.results import measured, result, steady, trial, trials_of
 
 HISTOGRAMS = st.dictionaries(
     st.integers(min_value=0, max_value=OPEN_BIN), st.integers(min_value=1, max_value=10**9), min_size=1, max_size=300

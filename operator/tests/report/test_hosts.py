@@ -4,8 +4,8 @@ from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.api.surroundings import Hosts, Spread
 from plimsoll.report.overview import hosts_section
-from support.repeated import measured, result, trial
-from support.reports import run_of, tables_of, texts
+from support.goldens import run_of, tables_of, texts
+from support.results import measured, result, trial
 
 
 def spread(low: float, middle: float, high: float) -> Spread:

@@ -19,11 +19,9 @@ from plimsoll.report.overview import overview_section
 from plimsoll.report.page import make_page
 from plimsoll.report.summary import results_section, verdicts_section
 from plimsoll.report.view import Chart, Section
-from support.line_results import SEARCH, probe, searched
-from support.offered import OBJECTIVE, HockeyStick, linear
-from support.repeated import result, steady, trials_of
-from support.reports import charts_of, run_of, tables_of, texts, words_of
-from support.simulated_searches import simulated
+from support.goldens import charts_of, run_of, tables_of, texts, words_of
+from support.results import SEARCH, probe, result, searched, simulated, steady, trials_of
+from support.simulated_storage import OBJECTIVE, HockeyStick, linear
 
 
 def other(point: str = "line-001", *, run: str = "baseline") -> BenchmarkResult:

@@ -6,8 +6,8 @@ from plimsoll.api.names import Verdict
 from plimsoll.report.layers_links import links_of, links_section
 from plimsoll.report.page import make_page
 from plimsoll.report.render import render
-from support.matrices import full_mesh, matrix, point
-from support.reports import charts_of, run_of, tables_of, texts, words_of
+from support.goldens import charts_of, run_of, tables_of, texts, words_of
+from support.results import full_mesh, matrix, matrix_point
 
 HEALTHY = full_mesh(range(3), range(3))
 SLOW = HEALTHY | {(2, 0): 94.0}
@@ -15,7 +15,7 @@ SERVED = full_mesh(range(2), range(2, 5), 9_400)
 
 
 def test_a_map_has_a_row_for_each_client_and_a_column_for_each_that_serves() -> None:
-    section = links_section([run_of([point(matrix(SERVED))])])
+    section = links_section([run_of([matrix_point(matrix(SERVED))])])
     (chart,) = charts_of(section)
     (trace,) = chart.data
     assert trace["y"] == ["client 0 (n0)", "client 1 (n1)"]
@@ -26,7 +26,7 @@ def test_a_map_has_a_row_for_each_client_and_a_column_for_each_that_serves() -> 
 
 
 def test_outliers_are_marked_and_named() -> None:
-    section = links_section([run_of([point(matrix(SLOW))])])
+    section = links_section([run_of([matrix_point(matrix(SLOW))])])
     (chart,) = charts_of(section)
     (trace,) = chart.data
     assert trace["text"] == [["", "937", "937"], ["937", "", "937"], ["94*", "937", ""]]
@@ -36,7 +36,7 @@ def test_outliers_are_marked_and_named() -> None:
 
 
 def test_the_numbers_are_in_a_table_slowest_first() -> None:
-    section = links_section([run_of([point(matrix(SLOW, retransmits=7))])])
+    section = links_section([run_of([matrix_point(matrix(SLOW, retransmits=7))])])
     (chart,) = charts_of(section)
     assert chart.table is not None
     rows = texts(chart.table)
@@ -47,38 +47,38 @@ def test_the_numbers_are_in_a_table_slowest_first() -> None:
 
 def test_many_outliers_are_counted() -> None:
     mesh = full_mesh(range(6), range(6)) | {(n, 5): 10.0 for n in range(5)} | {(5, n): 10.0 for n in range(5)}
-    words = words_of(links_section([run_of([point(matrix(mesh))])]))
+    words = words_of(links_section([run_of([matrix_point(matrix(mesh))])]))
     assert "10 outliers: " in words
     assert words.endswith("; 2 more.")
 
 
 def test_pairs_that_would_fill_a_hundredth_of_a_map_are_a_table() -> None:
-    section = links_section([run_of([point(matrix({(n, 100 + n): 937.0 for n in range(100)}))])])
+    section = links_section([run_of([matrix_point(matrix({(n, 100 + n): 937.0 for n in range(100)}))])])
     assert charts_of(section) == []
     (table,) = tables_of(section)
     assert len(table.rows) == 100
 
 
 def test_the_fastest_of_many_pairs_are_left_out_of_the_table() -> None:
-    section = links_section([run_of([point(matrix(full_mesh(range(40), range(40, 60))))])])
+    section = links_section([run_of([matrix_point(matrix(full_mesh(range(40), range(40, 60))))])])
     (chart,) = charts_of(section)
     assert chart.table is not None
     assert (len(chart.table.rows), "the 288 fastest are left out" in chart.table.caption) == (512, True)
 
 
 def test_a_tool_that_counts_operations_shows_them() -> None:
-    links = links_of(point(matrix(SERVED, by_bytes=False)))
+    links = links_of(matrix_point(matrix(SERVED, by_bytes=False)))
     assert links is not None
     assert (links.unit, links.usual) == ("operations/s", 9_400)
 
 
 def test_points_without_a_matrix_and_invalid_ones_have_no_map() -> None:
-    assert links_section([run_of([point(None)])]) is None
-    assert links_section([run_of([point(matrix(SLOW), verdict=Verdict.INVALID)])]) is None
+    assert links_section([run_of([matrix_point(None)])]) is None
+    assert links_section([run_of([matrix_point(matrix(SLOW), verdict=Verdict.INVALID)])]) is None
 
 
 def test_the_page_has_the_section_and_names_cannot_break_it() -> None:
-    result = point(matrix(SLOW))
+    result = matrix_point(matrix(SLOW))
     assert result.status.summary is not None
     assert result.status.summary.matrix is not None
     members = tuple(
@@ -99,6 +99,6 @@ def test_the_usual_rate_is_that_between_nodes() -> None:
     nodes = {(0, 2): 53_300.0, (1, 3): 53_300.0, (0, 3): 9_400.0, (1, 2): 9_300.0}
     found = matrix(nodes)
     members = tuple(one.model_copy(update={"node": f"n{one.number % 2}"}) for one in found.members)
-    links = links_of(point(found.model_copy(update={"members": members})))
+    links = links_of(matrix_point(found.model_copy(update={"members": members})))
     assert links is not None
     assert links.usual == pytest.approx(9.35)

@@ -3,8 +3,8 @@
 from plimsoll.api.result import Trial
 from plimsoll.api.surroundings import DroppedCaches, OsdCaches
 from plimsoll.report.overview import overview_section
-from support.repeated import measured, result, trial
-from support.reports import run_of, tables_of, texts
+from support.goldens import run_of, tables_of, texts
+from support.results import measured, result, trial
 
 
 def cold(number: int, osds: OsdCaches | None = None) -> Trial:

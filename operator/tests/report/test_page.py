@@ -17,9 +17,14 @@ from plimsoll.report.figure import plain
 from plimsoll.report.inputs import ReportedRun, runs_of
 from plimsoll.report.page import make_page
 from plimsoll.report.render import embedded, render
-from plimsoll.report.view import ReportPage
-from support.repeated import measured, result, steady, trial, trials_of
-from support.reports import CEPH, LATER, SWEEP, all_charts, golden, run_of
+from plimsoll.report.view import Chart, ReportPage
+from support.goldens import CEPH, LATER, SWEEP, charts_of, golden, run_of
+from support.results import measured, result, steady, trial, trials_of
+
+
+def all_charts(page: ReportPage) -> list[Chart]:
+    return [chart for section in page.sections for chart in charts_of(section)]
+
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'&"
 

@@ -6,8 +6,8 @@ from pydantic import JsonValue
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.report.figure import axis_number, axis_text, sweeps_of
 from plimsoll.report.inputs import ReportedRun, runs_of
-from support.repeated import measured, result, steady, trial, trials_of
-from support.reports import SWEEP, golden, run_of
+from support.goldens import SWEEP, golden, run_of
+from support.results import measured, result, steady, trial, trials_of
 
 
 def test_axes_are_what_has_several_values() -> None:

@@ -15,8 +15,7 @@ from plimsoll.cli.suite_report import reported
 from plimsoll.report.page import make_suite_page
 from plimsoll.report.render import embedded, render
 from plimsoll.report.view import Block, Chart, ReportPage, Section, Table, Text
-from support.followed_suites import MINUTE
-from support.written_rounds import WEEK, rounds_in, written_round
+from support.command_line import MINUTE, WEEK, rounds_in, written_round
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ from plimsoll.api.operation import Series
 from plimsoll.api.result import BenchmarkResult, Finding, Stalls, Trial, Window
 from plimsoll.report.figure import MOST_FIGURES
 from plimsoll.report.trials import MOST_PANELS, timeline_section, trials_section
-from support.repeated import aborted, measured, result, steady, trial, trials_of
-from support.reports import SWEEP, charts_of, golden, run_of, tables_of, texts, words_of
+from support.goldens import SWEEP, charts_of, golden, run_of, tables_of, texts, words_of
+from support.results import aborted, measured, result, steady, trial, trials_of
 
 
 def over_time(number: int, rates: list[float], *, stalled: float = 0.0, verdict: Verdict = Verdict.VALID) -> Trial:

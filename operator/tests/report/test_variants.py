@@ -5,8 +5,8 @@ import pytest
 from plimsoll.api.names import Verdict
 from plimsoll.report.inputs import ReportedRun
 from plimsoll.report.trends import variants_section
-from support.line_results import line, searched
-from support.reports import charts_of
+from support.goldens import charts_of
+from support.results import line, searched
 
 
 def test_lines_of_variants_are_drawn_once_with_their_intervals() -> None:

@@ -7,8 +7,8 @@ from plimsoll.api.result import BenchmarkResult, Finding
 from plimsoll.report.figure import sweeps_of
 from plimsoll.report.summary import reasons_of, results_section, verdicts_section
 from plimsoll.report.view import Counts
-from support.repeated import MILLISECOND, aborted, measured, result, steady, trial, trials_of
-from support.reports import SWEEP, blocks_of, golden, run_of, tables_of, texts, words_of
+from support.goldens import SWEEP, blocks_of, golden, run_of, tables_of, texts, words_of
+from support.results import MILLISECOND, aborted, measured, result, steady, trial, trials_of
 
 
 def finding(reason: str, verdict: Verdict = Verdict.SUSPECT, message: str = "m") -> Finding:

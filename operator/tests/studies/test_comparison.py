@@ -9,7 +9,7 @@ from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli.layers import layers_of
 from plimsoll.studies.library import load_study
 from plimsoll.studies.model import OwnShare, compare_with_study
-from support.layers import READ, WRITE, osds, result
+from support.results import READ, WRITE, layer_result, osds
 
 READS = "RADOS reads of the limit of the network"
 RBD_WRITES = "RBD writes of the limit of OSDs and network"
@@ -19,7 +19,7 @@ MEGABYTE = 10**6
 def measured(tool: str, operation: Operation, rate: float, clients: int = 1) -> BenchmarkResult:
     """Return the result of a point: MB/s of all clients."""
     point = f"{tool}-{operation}-{clients}"
-    one = result(point, tool, {operation: (rate * MEGABYTE, 1)}, osds=OSDS if tool == "osdBench" else None)
+    one = layer_result(point, tool, {operation: (rate * MEGABYTE, 1)}, osds=OSDS if tool == "osdBench" else None)
     spec = one.spec.model_copy(update={"clients": clients, "parameters": PARAMETERS.get(tool, {})})
     return one.model_copy(update={"spec": spec})
 

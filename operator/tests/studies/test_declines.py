@@ -7,7 +7,7 @@ import pytest
 from plimsoll.api.hypothesis import Hypothesis, Quantity
 from plimsoll.measure.hypotheses.decide import decide
 from plimsoll.studies.library import load_study
-from support.hypotheses import point, run
+from support.results import point, run_of_points
 from support.studies import small_suites, suites_in
 
 SCATTER = (0.99, 1.0, 1.01)
@@ -45,7 +45,7 @@ def test_tables_decline_or_not(name: str, table: str, verdict: str) -> None:
         point(f"left-{number:03d}", [value * one for one in SCATTER], clients=threads)
         for number, (threads, value) in enumerate(by_threads(table).items())
     ]
-    (decision,) = decide(Hypothesis.model_validate(stated), [run(*points)])
+    (decision,) = decide(Hypothesis.model_validate(stated), [run_of_points(*points)])
     assert decision.verdict == verdict
 
 

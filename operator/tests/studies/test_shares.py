@@ -1,17 +1,21 @@
 """Published shares, what measures them again, and a user's own beside them."""
 
 import json
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from plimsoll.api.errors import SpecError
+from plimsoll.api.suite import BenchmarkSuite, decode_suite
 from plimsoll.cli import main
 from plimsoll.cli.suite_history import load_rounds
 from plimsoll.cli.suite_report import reported
+from plimsoll.cli.suite_round import RoundStart
 from plimsoll.measure.hypotheses.select import VariantRun, impossible
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import estimate
@@ -30,11 +34,38 @@ from plimsoll.studies.shares import (
     ValuesOf,
     published_range,
 )
-from plimsoll.suite.children import variant_plans
+from plimsoll.suite.children import children_of, suite_digest, variant_plans
 from plimsoll.tools.registry import LAYERS
-from support.kit_round import demo_suite, kit_round
-from support.reports import charts_of, tables_of, texts, words_of
-from support.studies import small_suites, suites_in
+from support.command_line import write_run
+from support.goldens import charts_of, tables_of, texts, words_of
+from support.studies import DEVICE, MINUTE, demo_document, results_of, small_suites, suites_in
+
+
+def demo_suite() -> BenchmarkSuite:
+    """Return the suite of the demo."""
+    return decode_suite(demo_document())
+
+
+def kit_round(path: Path, *, without: Sequence[str] = (), suspect: Sequence[str] = (), **named: str) -> Path:
+    """Write a round, and return its directory; variants `without` are not measured, workloads may be Suspect.
+
+    `named` may have another `study`, and another `device` of the variant disk.
+    """
+    document = demo_document()
+    document["metadata"]["annotations"] = {"plimsoll.dev/study": named.get("study", "kit")}
+    path.mkdir(exist_ok=True)
+    (path / "suite.yaml").write_text(yaml.safe_dump(document))
+    suite = decode_suite(document)
+    targets: dict[str, tuple[str, ...]] = {variant.name: ("/data",) for variant in suite.spec.variants}
+    start = RoundStart(minute=MINUTE, seed=1, digest=suite_digest(suite.spec), targets=targets)
+    (path / "round.json").write_text(start.model_dump_json())
+    plans = variant_plans(suite, seed=1)
+    for child in children_of(suite, minute=MINUTE, seed=1):
+        if child.variant not in without:
+            results = results_of(child.variant, plans[child.variant], suspect, named.get("device", DEVICE))
+            write_run(path / child.name, results)
+    return path
+
 
 SHARES = [(study, share) for study in load_studies() for share in study.shares]
 MOST_SECONDS = 510

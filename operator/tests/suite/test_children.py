@@ -21,8 +21,7 @@ from plimsoll.suite.children import (
     variant_plans,
     variant_runs,
 )
-from support.suite_documents import RUN, VARIANTS, suite_document
-from support.suite_strategies import SPECS
+from support.specs import ANY_SPEC, RUN, VARIANTS, suite_document
 
 MINUTE = 29_900_000
 LABEL = r"[a-z0-9]([-a-z0-9]{0,%d}[a-z0-9])?"
@@ -287,7 +286,7 @@ def test_field_of_run_that_some_variants_override_names_the_others() -> None:
     assert str(caught.value) == "spec.run.repetitions: 0 must be at least 1 (variants a, b)"
 
 
-@given(SPECS, SPECS, st.booleans())
+@given(ANY_SPEC, ANY_SPEC, st.booleans())
 def test_every_error_points_into_the_suite(run: dict[str, Any], changes: dict[str, Any], complete: bool) -> None:  # noqa: FBT001 - a case
     """Whatever users write has a plan, or problems at fields that are in the suite or missing there."""
     variants = [{"name": "plain"}, {"name": "changed", "set": changes}]

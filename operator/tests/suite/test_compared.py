@@ -7,7 +7,7 @@ from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.api.suite import SuiteSpec, decode_suite
 from plimsoll.measure.compare.tests import Conclusion
 from plimsoll.suite.evaluation import VariantComparison, comparisons_of
-from support.repeated import aborted, measured, result, steady, trial, trials_of
+from support.results import aborted, measured, result, steady, trial, trials_of
 
 SIZES: dict[str, Any] = {"blockSize": ["64Ki"]}
 Runs = list[list[BenchmarkResult]]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from plimsoll.api.suite import decode_suite
 from plimsoll.suite.children import suite_digest
-from support.suite_documents import RUN, VARIANTS, suite_document
+from support.specs import RUN, VARIANTS, suite_document
 
 COMPARISON = {"name": "costs", "baseline": {"variant": "small"}, "candidate": {"variant": "large"}}
 

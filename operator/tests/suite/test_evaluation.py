@@ -11,10 +11,9 @@ from plimsoll.api.suite_status import ComparisonOutcome, RoundVerdict
 from plimsoll.suite.evaluation import RoundResults, evaluate, projected
 from plimsoll.suite.rounds.actions import Judge, RoundRuns
 from plimsoll.suite.rounds.observed import Judgement
-from support.line_results import line, searched
-from support.repeated import measured, result, steady, trial, trials_of
-from support.results import RESULT
-from support.suite_documents import suite_document
+from support.full_documents import RESULT
+from support.results import line, measured, result, searched, steady, trial, trials_of
+from support.specs import suite_document
 
 BETWEEN = {"name": "costs", "baseline": {"variant": "small"}, "candidate": {"variant": "large"}}
 ACCEPTED = {"name": "upgrade", "baseline": {"rounds": "Accepted"}}

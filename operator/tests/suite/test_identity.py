@@ -9,7 +9,7 @@ from plimsoll.api.suite import BenchmarkSuite, decode_suite
 from plimsoll.plan.fingerprint import Difference, differences, fingerprint
 from plimsoll.suite.children import unexplained, variant_plans
 from plimsoll.suite.merging import changes_between
-from support.suite_documents import RUN, suite_document
+from support.specs import RUN, suite_document
 
 ROOK = {"cluster": {"namespace": "r", "name": "r"}, "pool": {"replicated": {"size": 3}}}
 SEARCHING = {

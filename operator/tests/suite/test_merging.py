@@ -10,26 +10,26 @@ from plimsoll.api.run import GENERIC_WORKLOAD_FIELDS
 from plimsoll.api.storage import Pool, RookStorage, Storage
 from plimsoll.api.suite import Variant
 from plimsoll.suite.merging import merged_spec, variant_spec
-from support.suite_strategies import SPECS, STORAGE, WORKLOADS
+from support.specs import ANY_SPEC, ANY_STORAGE, ANY_WORKLOADS
 
 CLUSTER = {"namespace": "rook-ceph", "name": "rook-ceph"}
 REPLICATED = {"replicated": {"size": 3}}
 CODED = {"erasureCoded": {"dataChunks": 4, "codingChunks": 2}}
 
 
-@given(SPECS)
+@given(ANY_SPEC)
 def test_no_changes_are_identity(run: dict[str, Any]) -> None:
     assert merged_spec(run, {}) == run
     assert list(merged_spec(run, {})) == list(run)
 
 
-@given(SPECS, SPECS)
+@given(ANY_SPEC, ANY_SPEC)
 def test_merging_is_idempotent(run: dict[str, Any], changes: dict[str, Any]) -> None:
     once = merged_spec(run, changes)
     assert merged_spec(once, changes) == once
 
 
-@given(SPECS, SPECS)
+@given(ANY_SPEC, ANY_SPEC)
 def test_inputs_stay_as_they_are(run: dict[str, Any], changes: dict[str, Any]) -> None:
     run_before, changes_before = deepcopy(run), deepcopy(changes)
     merged = merged_spec(run, changes)
@@ -45,7 +45,7 @@ def scramble(value: Any) -> None:
         value.clear()
 
 
-@given(SPECS, SPECS)
+@given(ANY_SPEC, ANY_SPEC)
 def test_changes_are_in_the_result(run: dict[str, Any], changes: dict[str, Any]) -> None:
     merged = merged_spec(run, changes)
     for name in ("repetitions", "bogus"):
@@ -55,7 +55,7 @@ def test_changes_are_in_the_result(run: dict[str, Any], changes: dict[str, Any])
             assert merged.get(name) == run.get(name)
 
 
-@given(WORKLOADS, WORKLOADS)
+@given(ANY_WORKLOADS, ANY_WORKLOADS)
 def test_workloads_keep_their_order_and_new_ones_follow(ours: list[Any], theirs: list[Any]) -> None:
     merged: Any = merged_spec({"workloads": ours}, {"workloads": theirs})["workloads"]
     names = [one["name"] for one in ours]
@@ -67,7 +67,7 @@ def test_workloads_keep_their_order_and_new_ones_follow(ours: list[Any], theirs:
             assert by_name[one["name"]] == one
 
 
-@given(STORAGE, STORAGE)
+@given(ANY_STORAGE, ANY_STORAGE)
 def test_siblings_in_a_union_vanish(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
     merged: Any = merged_spec({"storage": ours}, {"storage": theirs})["storage"]
     members = ("rook", "ceph", "storageClass")
@@ -80,7 +80,7 @@ def test_siblings_in_a_union_vanish(ours: dict[str, Any], theirs: dict[str, Any]
         }
 
 
-@given(WORKLOADS, WORKLOADS)
+@given(ANY_WORKLOADS, ANY_WORKLOADS)
 def test_a_workload_has_the_tool_of_the_change(ours: list[Any], theirs: list[Any]) -> None:
     merged: Any = merged_spec({"workloads": ours}, {"workloads": theirs})["workloads"]
     by_name = {one["name"]: one for one in merged}

@@ -7,7 +7,7 @@ import pytest
 from plimsoll.api.errors import SpecError
 from plimsoll.api.suite import decode_suite
 from plimsoll.suite.children import variant_plans
-from support.suite_documents import VARIANTS, suite_document
+from support.specs import VARIANTS, suite_document
 
 COMPARISON = {"name": "costs", "baseline": {"variant": "small"}, "candidate": {"variant": "other"}}
 OTHER = {"name": "other", "set": {"workloads": [{"name": "more", "fio": {}}]}}

@@ -1,4 +1,4 @@
-"""A real kube-apiserver with an etcd of its own, and as much of a client as tests need."""
+"""A real kube-apiserver with an etcd of its own, as much of a client as tests need, and what runs beside it."""
 
 import http.client
 import json
@@ -7,6 +7,7 @@ import secrets
 import socket
 import ssl
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
@@ -15,10 +16,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from support.yaml_documents import read_yaml
+
+def read_yaml(text: str) -> Any:
+    return yaml.load(text, yaml.CSafeLoader)
+
+
+def read_yamls(text: str) -> list[Any]:
+    """Return the documents of a text, without empty ones."""
+    return [document for document in yaml.load_all(text, yaml.CSafeLoader) if document]
+
 
 Document = dict[str, Any]
 
@@ -28,10 +38,6 @@ _DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
 _START_SECONDS = 60
 _STOP_SECONDS = 20
 _IDLE_SECONDS = 30
-
-
-class BinariesMissingError(Exception):
-    """The programs are not there; the message says how to get them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +50,16 @@ class Binaries:
 
     @classmethod
     def find(cls, environment: Mapping[str, str]) -> "Binaries":
-        """Take them from the directory that PLIMSOLL_KUBE_BINARIES names.
-
-        Raises:
-            BinariesMissingError: if it does not name one, or they are not there.
-
-        """
+        """Take them from the directory that PLIMSOLL_KUBE_BINARIES names; the test fails if they are not there."""
         named = environment.get("PLIMSOLL_KUBE_BINARIES", "")
         directory = Path(named).absolute()
         paths = [directory / name for name in ("etcd", "kube-apiserver", "kube-controller-manager")]
         missing = [path.name for path in paths if not os.access(path, os.X_OK)]
         if missing or not named:
-            raise BinariesMissingError(
+            pytest.fail(
                 f"PLIMSOLL_KUBE_BINARIES={named} has no {' and no '.join(missing)}; "
-                "run `make test`, or PLIMSOLL_KUBE_BINARIES=$(e2e/cluster/cluster binaries) pytest"
+                "run `make test`, or PLIMSOLL_KUBE_BINARIES=$(e2e/cluster/cluster binaries) pytest",
+                pytrace=False,
             )
         return cls(*paths)
 
@@ -84,7 +86,6 @@ class Answer:
         return {cause.get("field", ""): cause.get("message", "") for cause in causes}
 
     def expect(self, code: int) -> Document:
-        """Return the body of an answer with that code; fail the test otherwise."""
         assert self.code == code, f"{self.code}, not {code}: {self.message or self.body}"
         return self.body
 
@@ -93,7 +94,6 @@ class ApiServer:
     """A client of one API server. Every caller is an administrator."""
 
     def __init__(self, port: int, token: str, certificate: Path) -> None:
-        """Trust the server's own certificate."""
         self.port = port
         self._token = token
         self._certificate = certificate
@@ -113,7 +113,6 @@ class ApiServer:
         content: str = "application/json",
         accept: str = "application/json",
     ) -> Answer:
-        """Send a document and return the answer, whatever it is."""
         if time.monotonic() - self._used > _IDLE_SECONDS:
             self._connection.close()  # the server may have closed it already; the request reconnects
         self._used = time.monotonic()
@@ -140,7 +139,6 @@ class ApiServer:
         wait_until(lambda: self.request("GET", served).accepted, f"{served} is served")
 
     def kubeconfig(self) -> Document:
-        """Return a configuration for clients that want one."""
         server = {"server": f"https://127.0.0.1:{self.port}", "certificate-authority": str(self._certificate)}
         return {
             "apiVersion": "v1",
@@ -177,18 +175,13 @@ def running_apiserver(binaries: Binaries, directory: Path) -> Iterator[ApiServer
 @contextmanager
 def apiserver_with_kinds(directory: Path) -> Iterator[ApiServer]:
     """Run a server that knows Plimsoll's kinds, for a fixture."""
-    try:
-        binaries = Binaries.find(os.environ)
-    except BinariesMissingError as error:
-        pytest.fail(str(error), pytrace=False)
-    with running_apiserver(binaries, directory) as server:
+    with running_apiserver(Binaries.find(os.environ), directory) as server:
         for path in sorted(CRDS.glob("*.yaml")):
             server.define(read_yaml(path.read_text()))
         yield server
 
 
 def wait_until(condition: Callable[[], bool], what: str, seconds: float = _START_SECONDS) -> None:
-    """Wait for a condition with a deadline."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -274,3 +267,119 @@ def _make_key(path: Path) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
     encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL
     path.write_bytes(key.private_bytes(encoding, form, serialization.NoEncryption()))
+
+
+_MANIFEST = Path(__file__).parents[3] / "manifests" / "install.yaml"
+_RBAC = "/apis/rbac.authorization.k8s.io/v1"
+_EVERYWHERE = {"storageclasses", "persistentvolumes", "namespaces", "customresourcedefinitions"}
+
+
+def operator_config(apiserver: ApiServer, directory: Path, namespace: str) -> str:
+    """Return the path of a configuration with the rights of an operator that looks after that namespace only."""
+    subjects = [{"kind": "ServiceAccount", "name": "operator", "namespace": namespace}]
+    for name, everywhere, place in (
+        (f"{namespace}-cluster", True, "clusterrolebindings"),
+        (f"{namespace}-runs", False, f"namespaces/{namespace}/rolebindings"),
+    ):
+        apiserver.request("POST", f"{_RBAC}/clusterroles", _role(name, everywhere=everywhere)).expect(201)
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
+        binding = {"metadata": {"name": name}, "roleRef": reference, "subjects": subjects}
+        apiserver.request("POST", f"{_RBAC}/{place}", binding).expect(201)
+    return account_config(apiserver, directory, namespace, "operator")
+
+
+def _role(name: str, *, everywhere: bool) -> dict[str, Any]:
+    """Return that part of the operator's ClusterRole which it has in all namespaces, or the rest."""
+    (rules,) = [
+        one["rules"]
+        for one in read_yamls(_MANIFEST.read_text())
+        if one["kind"] == "ClusterRole" and one["metadata"]["name"] == "plimsoll"
+    ]
+    chosen = [rule for rule in rules if ({*rule.get("resources", ())} <= _EVERYWHERE) == everywhere]
+    return {"metadata": {"name": name}, "rules": chosen}
+
+
+def account_config(apiserver: ApiServer, directory: Path, namespace: str, name: str) -> str:
+    """Return the path of a configuration with the rights of a service account, which is made if it is not there."""
+    collection = f"/api/v1/namespaces/{namespace}/serviceaccounts"
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}}
+    apiserver.request("POST", collection, account)
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
+    token = apiserver.request("POST", f"{collection}/{name}/token", request).expect(201)["status"]["token"]
+    config = apiserver.kubeconfig()
+    config["users"][0]["user"] = {"token": token}
+    path = directory / f"account-{name}"
+    path.write_text(yaml.safe_dump(config))
+    return str(path)
+
+
+ACCOUNT = "demo-conductor"
+
+
+def token_of(server: ApiServer, namespace: str, *audiences: str) -> str:
+    """Return a token of a namespace's ServiceAccount for these audiences; by default, for the API server."""
+    collection = f"/api/v1/namespaces/{namespace}/serviceaccounts"
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ACCOUNT}}
+    if server.request("GET", f"{collection}/{ACCOUNT}").code == 404:
+        server.request("POST", collection, account).expect(201)
+    spec = {"expirationSeconds": 3600, "audiences": [*audiences]}
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
+    made = server.request("POST", f"{collection}/{ACCOUNT}/token", request).expect(201)
+    return str(made["status"]["token"])
+
+
+_NAMESPACE = "/apis/plimsoll.dev/v1alpha1/namespaces/default"
+RUNS = f"{_NAMESPACE}/benchmarkruns"
+RESULTS = f"{_NAMESPACE}/benchmarkresults"
+SUITES = f"{_NAMESPACE}/benchmarksuites"
+
+
+def create(api: ApiServer, collection: str, document: Document, *, keep: bool = False) -> Answer:
+    """Create an object, or only see whether it could be; unknown fields are refused as `kubectl apply` refuses them."""
+    dry_run = "" if keep else "&dryRun=All"
+    return api.request("POST", f"{collection}?fieldValidation=Strict{dry_run}", document)
+
+
+def patch(api: ApiServer, path: str, change: Document) -> Answer:
+    return api.request("PATCH", f"{path}?fieldValidation=Strict", change, content="application/merge-patch+json")
+
+
+def apply(api: ApiServer, path: str, document: Document, *, manager: str = "test") -> Answer:
+    query = f"fieldManager={manager}&fieldValidation=Strict"
+    return api.request("PATCH", f"{path}?{query}", document, content="application/apply-patch+yaml")
+
+
+def delete(api: ApiServer, path: str) -> None:
+    api.request("DELETE", path).expect(200)
+
+
+def rows(api: ApiServer, path: str) -> tuple[list[Document], list[list[Any]]]:
+    """Return the columns and cells that `kubectl get` shows."""
+    table = api.request("GET", path, accept="application/json;as=Table;v=v1;g=meta.k8s.io").expect(200)
+    return table["columnDefinitions"], [row["cells"] for row in table["rows"]]
+
+
+@contextmanager
+def operator_process(kubeconfig: str, log: Path, *options: str, **environment: str) -> Iterator[int]:
+    """Run one, give the port of its metrics, and expect that it ends well when it is told to end."""
+    port, liveness = _free_ports(2)
+    addresses = [
+        "--liveness",
+        f"http://127.0.0.1:{liveness}/healthz",
+        "--metrics",
+        f"http://127.0.0.1:{port}/metrics",
+    ]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "plimsoll", "operator", *addresses, *options],
+            env={"KUBECONFIG": kubeconfig, "PLIMSOLL_RUNNER_IMAGE": "runner:1", **environment},
+            stdout=output,
+            stderr=output,
+        )
+    try:
+        yield port
+        process.terminate()
+        assert process.wait(60) == 0, log.read_text()[-2000:]
+    finally:
+        process.kill()
+        process.wait()

@@ -35,8 +35,6 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = json.loads(
 
 
 class ProgramError(Exception):
-    """A command fails, with an exit code and a message."""
-
     def __init__(self, code: int, message: str) -> None:
         self.code = code
         super().__init__(message)
@@ -271,8 +269,6 @@ _RUN: dict[str, Callable[[State, list[str]], str]] = {"rbd": _rbd_or_config, "ra
 
 
 class Rados:
-    """A connection."""
-
     def __init__(self, *, rados_id: str, conffile: str, conf: Mapping[str, str]) -> None:
         assert rados_id
         assert not conffile, "CEPH_CONF names it"
@@ -289,7 +285,6 @@ def parse_json_funcsigs(text: str, consumer: str) -> str:
 
 
 def validate_command(descriptions: str, arguments: list[str]) -> Mapping[str, Any]:
-    """Return a command for `json_command`."""
     if arguments[0] == "no":
         sys.stderr.write("no valid command found; 10 closest matches:\n")
         return {}
@@ -339,7 +334,6 @@ def _run(program: str, arguments: list[str], execute: Callable[[State, list[str]
 
 
 def main(program: str, arguments: list[str]) -> int:
-    """Be one of the programs."""
     _option(arguments, "--id")
     _option(arguments, "--format")
     code, output, error = _run(program, arguments, _RUN[program])

@@ -9,7 +9,9 @@ import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from plimsoll.kube.errors import (
     ApiError,
@@ -20,7 +22,17 @@ from plimsoll.kube.errors import (
     UnknownKindError,
 )
 from plimsoll.kube.port import Changed, Gone, Kind, Listed, Object, Version
-from support.copies import copy_of
+
+T = TypeVar("T")
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
+
+def copy_of(value: T) -> T:
+    """Return a copy of a JSON value, as an API server sends it; several times as fast as `deepcopy`."""
+    return _decode(_encode(value))  # type: ignore[no-any-return] # a JSON value is one again
+
 
 NAMESPACE = Kind(api_version="v1", kind="Namespace")
 FOREGROUND = "foregroundDeletion"
@@ -32,8 +44,6 @@ _POLL_SECONDS = 0.005
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What of a kind matters here."""
-
     namespaced: bool = True
     has_status: bool = True
 
@@ -76,8 +86,6 @@ KINDS: Mapping[Kind, Traits] = {
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Which object."""
-
     kind: Kind
     namespace: str | None
     name: str

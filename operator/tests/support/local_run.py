@@ -12,11 +12,14 @@ from typing import Any, Self, TypeVar
 
 import yaml
 
+from plimsoll.api.line import Line
 from plimsoll.api.names import Outcome, Verdict
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.api.status import RunState
 from plimsoll.conductor.sink import read_results, read_state
 from plimsoll.measure.summary import counted
+from support.disks import throttled_device
+from support.simulated_storage import Throttle
 
 T = TypeVar("T")
 
@@ -99,19 +102,15 @@ class LocalRun:
         return self.wait_for(running)
 
     def pids(self, pattern: str) -> list[int]:
-        """Return the descendants of this run's process whose command line matches."""
         return [pid for pid in descendants(self.process.pid) if re.search(pattern, command_line(pid))]
 
     def agent(self, client: int) -> int:
-        """Return the process id of a client's agent."""
         return self.wait_for(lambda: next(iter(self.pids(rf"plimsoll agent .*/client-{client}-\d+\.json ")), None))
 
     def conductor(self) -> int:
-        """Return the process id of the conductor."""
         return self.wait_for(lambda: next(iter(self.pids("plimsoll conductor ")), None))
 
     def finish(self, *, seconds: float = 90) -> tuple[int, str, str]:
-        """Return exit code, standard output and standard error."""
         out, err = self.process.communicate(timeout=seconds)
         sys.stdout.write(out)  # the verdicts and their reasons, which pytest shows if the test fails
         return self.process.returncode, out, err
@@ -131,7 +130,6 @@ class LocalRun:
         return read_results(self.results)
 
     def trials(self) -> list[Trial]:
-        """Return every recorded attempt of every point."""
         return [trial for result in self.found() for trial in result.status.trials]
 
     def counted(self) -> list[Trial]:
@@ -172,7 +170,6 @@ def invalid_for_load(trials: Sequence[Trial]) -> bool:
 
 
 def descendants(pid: int) -> list[int]:
-    """Return all descendants of a process."""
     found = []
     for child in Path(f"/proc/{pid}/task").glob("*/children"):
         try:
@@ -191,7 +188,51 @@ def command_line(pid: int) -> str:
         return ""
 
 
-def processes_naming(text: str) -> list[int]:
-    """Return all other processes of the machine whose command line contains `text`."""
-    pids = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
-    return [pid for pid in pids if pid != os.getpid() and text in command_line(pid)]
+START, LIMIT = 400, 6400
+"""The shortest trial has 1200 operations at the first load, of which more than 10 are beyond the percentile."""
+
+THROTTLE = Throttle(permits_per_second=500, depth=64, percent=99, latency=0.05, ramp=1, runtime=3)
+"""99 % of operations within half a slice: near the limit, but by theory not exactly at it."""
+
+_SECONDS = 270
+
+
+def found_line(directory: Path, fio: str, precision_percent: int, seed: int = 1) -> BenchmarkResult:
+    """Return the result of the search on a new device with the limit of `THROTTLE`; arrivals follow the seed."""
+    spec = make_spec(
+        storage={"storageClass": {"name": "any"}, "volume": {"size": "64Mi", "mode": "Block"}},
+        clients={"count": 1},
+        workloads=[_workload(precision_percent)],
+        repetitions=1,
+    )
+    with throttled_device(directory, THROTTLE.permits_per_second) as disk:
+        options = ("--device", str(disk.device), "--destroy-data", "--seed", str(seed))
+        with LocalRun(directory, fio, spec, *options) as run:
+            disk.admit(run.process.pid)
+            code, _, err = run.finish(seconds=_SECONDS)
+        if code:
+            raise RuntimeError(err)
+        (result,) = run.found()
+        return result
+
+
+def line_of(result: BenchmarkResult) -> Line:
+    assert result.status.line is not None
+    return result.status.line
+
+
+def _workload(precision_percent: int) -> dict[str, Any]:
+    objective = {"percentile": f"{THROTTLE.percent:g}", "latencyMicroseconds": round(THROTTLE.latency * 1e6)}
+    return {
+        "name": "line",
+        "fio": {"pattern": "randread", "blockSize": ["4Ki"], "ioDepth": [THROTTLE.depth]},
+        "runtimeSeconds": round(THROTTLE.runtime),
+        "rampSeconds": round(THROTTLE.ramp),
+        "line": {
+            "vary": "Rate",
+            "start": START,
+            "limit": LIMIT,
+            "precisionPercent": precision_percent,
+            "objectives": [objective],
+        },
+    }

@@ -1,7 +1,7 @@
 """Manifests of runs, good and bad: what the API server and the models must agree on."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -10,6 +10,9 @@ from pydantic import JsonValue
 
 REMOVED: Final = "<removed>"
 """In place of a value: the field is left out."""
+
+Wrong = Iterable[tuple[Any, str]]
+"""Values, each with what is said of it."""
 
 LONGER = "a" * 64
 """One character more than a label may have."""
@@ -142,7 +145,6 @@ class Manifest:
 
     @property
     def document(self) -> dict[str, Any]:
-        """Return the whole manifest."""
         return changed(self.base, self.changes)
 
 
@@ -167,33 +169,39 @@ def refused(name: str, path: str, value: Any, *says: str, model_accepts: str = "
     return Manifest(name=name, changes={path: value}, says=says, model_accepts=model_accepts)
 
 
+def integers(low: int, high: int) -> tuple[tuple[Any, str], ...]:
+    """Return what is below and above the bounds of a whole number, and what is none."""
+    return (
+        (low - 1, f"greater than or equal to {low}"),
+        (high + 1, f"less than or equal to {high}"),
+        (str(low), "must be of type integer"),
+    )
+
+
+def each(path: str, wrong: Wrong) -> list[Manifest]:
+    return [refused(f"{path} {repr(value)[:40]}", path, value, indexed(path), words) for value, words in wrong]
+
+
 def bounds(path: str, low: int, high: int) -> list[Manifest]:
-    """Return what is below and above the bounds of a number, and what is no whole number."""
-    place = _indexed(path)
-    return [
-        refused(f"{path} too low", path, low - 1, place, f"greater than or equal to {low}"),
-        refused(f"{path} too high", path, high + 1, place, f"less than or equal to {high}"),
-        refused(f"{path} text", path, str(low), place, "must be of type integer"),
-        refused(f"{path} fraction", path, low + 0.5, place, "must be of type integer"),
-    ]
+    return each(path, (*integers(low, high), (low + 0.5, "must be of type integer")))
 
 
 def choice(path: str, *values: str) -> list[Manifest]:
-    return [refused(f"{path} unknown", path, "other", _indexed(path), *(f'"{value}"' for value in values))]
+    return [refused(f"{path} unknown", path, "other", indexed(path), *(f'"{value}"' for value in values))]
 
 
 def flag(path: str) -> list[Manifest]:
-    return [refused(f"{path} text", path, "yes", _indexed(path), "must be of type boolean")]
+    return [refused(f"{path} text", path, "yes", indexed(path), "must be of type boolean")]
 
 
 def missing(path: str) -> Manifest:
-    return refused(f"{path} missing", path, REMOVED, _indexed(path), "Required value")
+    return refused(f"{path} missing", path, REMOVED, indexed(path), "Required value")
 
 
 def unknown(path: str) -> Manifest:
-    return refused(f"{path} unknown", path, 1, f'unknown field "{_indexed(path)}"')
+    return refused(f"{path} unknown", path, 1, f'unknown field "{indexed(path)}"')
 
 
-def _indexed(path: str) -> str:
+def indexed(path: str) -> str:
     """Return a path as the API server writes it, with indices of lists in brackets."""
     return re.sub(r"\.(\d+)", r"[\1]", path)

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from plimsoll.api.names import API_VERSION
@@ -12,20 +12,16 @@ from plimsoll.lifecycle.settings import Settings
 from plimsoll.metrics.exposition import Instruments
 from plimsoll.operator.suites import SuiteReconciler
 from plimsoll.plan.fingerprint import digest
-from support.repeated import result, steady, trials_of
+from support.pretend_suites import START, KilledError
+from support.results import result, steady, trials_of
 
 SUITE = Kind(api_version=API_VERSION, kind="BenchmarkSuite")
 RUN = Kind(api_version=API_VERSION, kind="BenchmarkRun")
 RESULT = Kind(api_version=API_VERSION, kind="BenchmarkResult")
-START = datetime(2026, 11, 25, 12, 0, 30, tzinfo=UTC)
 SETTINGS = Settings(runner_image="runner:1", rook_clusters={"rook-ceph/rook-ceph": ("*",)})
 LOG = logging.getLogger("test")
 
 _MOST_LOOKS = 50
-
-
-class KilledError(Exception):
-    """The operator died."""
 
 
 @dataclass(slots=True)
@@ -130,13 +126,11 @@ class PlayedSuite:
         )
 
     async def create(self, document: Mapping[str, Any]) -> None:
-        """Create the suite."""
         metadata = {"name": self.name, "namespace": self.namespace}
         assert await self.kube.create({**document, "metadata": metadata})
         self.document = await self.suite()
 
     async def suite(self) -> Object:
-        """Return the suite as stored."""
         found = await self.kube.get(SUITE, self.name, self.namespace)
         assert found is not None
         return found
@@ -160,7 +154,6 @@ class PlayedSuite:
         self.now += timedelta(**duration)
 
     async def runs(self) -> Sequence[Object]:
-        """Return the runs in the namespace."""
         return await self.kube.list(RUN, namespace=self.namespace)
 
     async def look(self) -> float | None:
@@ -178,7 +171,6 @@ class PlayedSuite:
         raise AssertionError("the operator never waits")
 
     async def unfinished(self) -> Object | None:
-        """Return the run that is being measured."""
         return next((run for run in await self.runs() if not (run.get("status") or {}).get("conditions")), None)
 
     async def finish(self, rates: Mapping[str, float] | None = None) -> bool:
@@ -238,7 +230,6 @@ class PlayedSuite:
 
 
 async def end_run(kube: Kube, run: Object, *, succeeded: bool) -> None:
-    """Write the status of a run that has ended and is cleaned up."""
     metadata = run["metadata"]
     endings = {"Succeeded": ("True" if succeeded else "False", "Valid"), "CleanedUp": ("True", "Removed")}
     conditions = [

@@ -11,8 +11,7 @@ from typing import Any
 
 from plimsoll.kube.port import Kind
 from plimsoll.lifecycle import naming
-from support.copies import copy_of
-from support.fake_kube import FakeKube
+from support.fake_kube import FakeKube, copy_of
 
 Document = dict[str, Any]
 
@@ -122,7 +121,6 @@ class PretendCluster:
     # -- all of them, once
 
     def step(self) -> None:
-        """Let every controller look once."""
         self.bind_claims()
         self.run_jobs()
         self.run_pods()
@@ -172,7 +170,6 @@ class PretendCluster:
     # -- Jobs
 
     def run_jobs(self) -> None:
-        """Look at every Job as the Job controller does."""
         for job in self.kube.objects("Job"):
             if not is_going(job) and not condition(job, "Complete") and not condition(job, "Failed"):
                 self._run_job(job)
@@ -198,7 +195,6 @@ class PretendCluster:
             self._make_pod(job)
 
     def _failure(self, job: Document, pods: dict[str, Document]) -> tuple[str, str] | None:
-        """Return why a Job fails."""
         uid, spec = job["metadata"]["uid"], job["spec"]
         failed = self._failed.setdefault(uid, set())
         waits_for_end = spec.get("podReplacementPolicy") == "Failed"
@@ -316,7 +312,6 @@ class PretendCluster:
         return all(claim is not None and claim.get("status", {}).get("phase") == "Bound" for claim in claims)
 
     def _has_sources(self, pod: Document) -> bool:
-        """Whether the ConfigMaps and Secrets of the pod's Ceph volume exist."""
         wanted = [s for v in pod["spec"]["volumes"] for s in v.get("projected", {}).get("sources", [])]
         for kind, field_name in (("ConfigMap", "configMap"), ("Secret", "secret")):
             for source in (s[field_name] for s in wanted if field_name in s):
@@ -334,7 +329,6 @@ class PretendCluster:
         return {key for obj in self.kube.objects(kind, is_it) for key in obj.get("data", {})}
 
     def end(self, pod: Document, code: int, words: str = "") -> None:
-        """Have a pod's container end."""
         reason = "Completed" if code == 0 else "Error"
         finished = timestamp(self.now + self.faults.nodes_ahead)
         ended = {"exitCode": code, "reason": reason, "message": words, "finishedAt": finished}
@@ -395,3 +389,27 @@ def exit_code(pod: Document | None) -> int | None:
 
 def timestamp(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def pool_of(volume: Document) -> str:
+    """Return the pool of a volume; empty if it is not in Ceph."""
+    return str(volume["spec"]["csi"].get("volumeAttributes", {}).get("pool", ""))
+
+
+def volume_of(claim: Document, storage_class: Document) -> Document:
+    name, driver = f"pvc-{claim['metadata']['uid']}", storage_class["provisioner"]
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        # Without this note, the binder would try to delete the volume itself.
+        "metadata": {"name": name, "annotations": {"pv.kubernetes.io/provisioned-by": driver}},
+        "spec": {
+            "accessModes": claim["spec"].get("accessModes", []),
+            "capacity": claim["spec"].get("resources", {}).get("requests", {}),
+            "claimRef": {key: claim["metadata"][key] for key in ("namespace", "name", "uid")},
+            "csi": {"driver": driver, "volumeHandle": name, "volumeAttributes": storage_class.get("parameters", {})},
+            "persistentVolumeReclaimPolicy": storage_class["reclaimPolicy"],
+            "storageClassName": storage_class["metadata"]["name"],
+            "volumeMode": claim["spec"].get("volumeMode", "Filesystem"),
+        },
+    }

@@ -21,8 +21,8 @@ from plimsoll.measure.line.observe import probe_of
 from plimsoll.measure.trial import TrialNumbers, measure_trial
 from plimsoll.plan.document import Plan, load_plan
 from plimsoll.plan.expand import most_trials
+from support.client_documents import EPOCH, make_document
 from support.pretend_cluster import KUBELET, Document, PretendCluster, client_of, is_going, label, phase
-from support.simulated_plan import EPOCH, make_document
 
 EXIT_CRASHED = 1
 
@@ -89,7 +89,6 @@ class PretendConductors:
                 self.cluster.let_go(pod, KUBELET)
 
     def kill(self, pod: Document) -> None:
-        """Kill a conductor without a word."""
         self.cluster.end(pod, 137, "")
 
 
@@ -156,7 +155,6 @@ class _Desk:
             self._gather(ledger, since)
 
     def stop(self) -> None:
-        """Record what is in flight as interrupted, and go; the agents stay for the next conductor."""
         ledger, state = self._ledger(), self.state
         if state.epoch == self.epoch and state.in_flight is not None:
             self._record(ledger, self._aborted(state.in_flight, AbortReason.INTERRUPTED))
@@ -214,7 +212,6 @@ class _Desk:
         self._publish(ledger, phase=RunPhase.FAILED, failure=failure, missing=missing)
 
     def _leave(self, code: int, words: str = "") -> None:
-        """End, and have the agents leave."""
         for pod in self._accepted().values():
             self._cluster.end(pod, 0)
         self._cluster.end(self._pod, code, words)

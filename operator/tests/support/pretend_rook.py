@@ -18,9 +18,9 @@ from plimsoll.api.status import format_time
 from plimsoll.ceph.pools import EXIT_PURGING
 from plimsoll.lifecycle import naming
 from plimsoll.plan.document import image_prefix
-from support.copies import copy_of
-from support.pretend_cluster import KUBELET, Document, PretendCluster, is_going, label, phase
-from support.yaml_documents import read_yaml
+from support.apiserver import read_yaml
+from support.fake_kube import copy_of
+from support.pretend_cluster import KUBELET, Document, PretendCluster, is_going, label, phase, pool_of, volume_of
 
 OPERATOR_NAMESPACE = "plimsoll-system"
 ROOK_NAMESPACE = "rook-ceph"
@@ -97,7 +97,6 @@ class PretendRook:
             put(_osd(number))
 
     def step(self) -> None:
-        """Let everybody do what is to be done now."""
         if self.knobs.inactive:
             self._since.setdefault(_INACTIVE, self.cluster.now)
         self._bind_volumes()
@@ -243,15 +242,16 @@ class PretendRook:
         claims = {obj["metadata"]["uid"]: obj for obj in self.cluster.kube.objects("PersistentVolumeClaim")}
         volumes = {obj["metadata"]["name"]: obj for obj in self.cluster.kube.objects("PersistentVolume")}
         for uid, claim in claims.items():
-            pool = classes.get(claim.get("spec", {}).get("storageClassName", ""), {}).get("parameters", {}).get("pool")
-            if pool and f"pvc-{uid}" not in volumes and claim.get("status", {}).get("phase") == "Bound":
-                self.cluster.kube.put(_volume(claim, pool))
+            found = classes.get(claim.get("spec", {}).get("storageClassName", ""), {})
+            pool, is_bound = found.get("parameters", {}).get("pool"), claim.get("status", {}).get("phase") == "Bound"
+            if pool and is_bound and f"pvc-{uid}" not in volumes:
+                self.cluster.kube.put({**volume_of(claim, found), "status": {"phase": "Bound"}})
                 self.images[pool].add(f"csi-vol-{uid}")
         for volume in volumes.values():
             uid = volume["spec"]["claimRef"]["uid"]
             if uid not in claims and not self.knobs.slow_volumes:
-                self.images[volume["spec"]["pool"]].discard(f"csi-vol-{uid}")
-                self.purging.add(volume["spec"]["pool"])
+                self.images[pool_of(volume)].discard(f"csi-vol-{uid}")
+                self.purging.add(pool_of(volume))
                 self.cluster.delete(volume)
 
     def _use_pools(self) -> None:
@@ -304,7 +304,6 @@ class PretendRook:
 
 @cache
 def _recorded_file_system(story: str, name: str) -> Document:
-    """Return what Rook wrote of a file system of that name."""
     text = (_GOLDEN / f"cephfilesystem-{story}.yaml").read_text().replace("bench-fs", name)
     recorded: Document = read_yaml(text)
     return recorded
@@ -337,18 +336,3 @@ def _osd(number: int) -> Document:
     obj = _object("apps/v1", "Deployment", f"rook-ceph-osd-{number}", spec=spec, status=status)
     obj["metadata"]["labels"] = labels
     return obj
-
-
-def _volume(claim: Document, pool: str) -> Document:
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolume",
-        "metadata": {"name": f"pvc-{claim['metadata']['uid']}"},
-        "spec": {
-            "storageClassName": claim["spec"]["storageClassName"],
-            "persistentVolumeReclaimPolicy": "Delete",
-            "claimRef": {key: claim["metadata"][key] for key in ("namespace", "name", "uid")},
-            "pool": pool,
-        },
-        "status": {"phase": "Bound"},
-    }

@@ -1,14 +1,18 @@
-"""Cluster, conductors and operator together, with what must hold at any time."""
+"""Cluster, conductors and operator together in one process, with what must hold at any time."""
 
 import asyncio
 import json
 import re
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import ExitStack
+from copy import deepcopy
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Self, TypeVar
 from unittest.mock import patch
+
+import kopf
+from kopf._core.engines import posting
 
 from plimsoll.api.status import BenchmarkRunStatus
 from plimsoll.kube import errors
@@ -16,12 +20,126 @@ from plimsoll.kube.errors import ApiError
 from plimsoll.kube.port import Kind
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.decision import Create, CreateSecret, Decision
+from plimsoll.lifecycle.naming import LABEL_RUN_UID
+from plimsoll.lifecycle.queue import Entry, entry_of
 from plimsoll.lifecycle.run import needs_attention
+from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.step import step
+from plimsoll.metrics.exposition import Instruments
+from plimsoll.operator.runs import RunReconciler
+from plimsoll.operator.suites import SuiteReconciler
+from plimsoll.operator.watches import Context, post
 from plimsoll.plan.document import image_prefix
+from plimsoll.protocol.assignment import token_name
 from support.pretend_cluster import NAMESPACE, Document, PretendCluster, client_of, is_going, label, phase
 from support.pretend_conductor import PretendConductors
-from support.pretend_operator import PretendOperator
-from support.pretend_rook import KEY, PretendRook
+from support.pretend_rook import KEY, ROOK, PretendRook
+
+FINALIZER = "plimsoll.dev/teardown"
+SETTINGS = Settings(
+    runner_image="runner:1",
+    rook_clusters={"rook-ceph/rook-ceph": ("bench",)},
+    max_client_restarts=3,
+    conductor_restarts=3,
+)
+
+
+class Stopper:
+    """kopf's `stopped`."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    def __bool__(self) -> bool:
+        return self._event.is_set()
+
+    async def wait(self) -> None:
+        await self._event.wait()
+
+    def stop(self) -> None:
+        self._event.set()
+
+
+def no_secret(clients: int) -> Mapping[str, bytes]:
+    """Return the tokens of a session secret that cost nothing to make."""
+    return dict.fromkeys(map(token_name, range(clients)), b"t")
+
+
+def context_of(cluster: PretendCluster, queue: Callable[[], Iterable[Entry]] = tuple, **pace: float) -> Context:
+    """Return what handlers share in a pretended cluster; `pace` is the reconciler's, which does not rest otherwise."""
+    instruments = Instruments()
+    shared: dict[str, Any] = {
+        "kube": cluster.kube,
+        "settings": SETTINGS,
+        "now": lambda: cluster.now,
+        "instruments": instruments,
+        "post": post,
+    }
+    runs = RunReconciler(queue=queue, make_secret=no_secret, **{**shared, "rest_seconds": 0.0, **pace})
+    suites = SuiteReconciler(**shared)
+    return Context(runs=runs, suites=suites, instruments=instruments)
+
+
+class PretendOperator:
+    """One operator process. Creating another one simulates a crash: it knows only what the API server stores."""
+
+    def __init__(self, cluster: PretendCluster) -> None:
+        self.cluster = cluster
+        self.runs = context_of(cluster, lambda: map(entry_of, self.bodies.values())).runs
+        self.events: asyncio.Queue[Any] = asyncio.Queue()
+        self.bodies: dict[str, Document] = {}
+        self.watch_all()
+
+    def watch_all(self) -> None:
+        for uid in {*self.bodies, *(run["metadata"]["uid"] for run in self.cluster.kube.objects("BenchmarkRun"))}:
+            self.watch(uid)
+
+    def watch(self, uid: str) -> None:
+        """Let kopf see a run as it is, and put or take its finalizer."""
+        runs = self.cluster.kube.objects("BenchmarkRun", lambda run: run["metadata"]["uid"] == uid)
+        if not runs:
+            self.bodies.pop(uid, None)
+            self.runs.records.forget(uid)
+            return
+        (run,) = runs
+        if not needs_attention(run):
+            self.cluster.let_go(run, FINALIZER)
+            self.runs.records.forget(uid)
+        elif not is_going(run) and FINALIZER not in run["metadata"].get("finalizers", []):
+            self.cluster.edit(run, lambda new: new["metadata"].setdefault("finalizers", []).append(FINALIZER))
+        self.bodies[uid] = run
+
+    async def look(self, uid: str) -> Decision | None:
+        """Look at a run once, as the daemon does, or as its deletion does."""
+        body = self.bodies.get(uid)
+        if body is None or not needs_attention(body):
+            return None
+        if is_going(body):
+            await self._remove(body)
+            return None
+        posting.event_queue_var.set(self.events)
+        posting.event_queue_loop_var.set(asyncio.get_running_loop())
+        posting.settings_var.set(kopf.OperatorSettings())
+        return await self.runs.reconcile(_body(body))
+
+    async def foresee(self, uid: str) -> Decision:
+        """Return what the next look would decide if nothing happened meanwhile, twice the same."""
+        record = self.runs.records[uid]
+        run = self.runs.read(_body(self.bodies[uid]), record)
+        seen = await self.runs.observe(run, record)
+        decision = step(run, seen, SETTINGS, self.cluster.now)
+        assert step(run, seen, SETTINGS, self.cluster.now) == decision
+        return decision
+
+    async def _remove(self, body: Document) -> None:
+        cleaned_up = await self.runs.look_at_removal(_body(body))
+        if cleaned_up.holds:
+            self.cluster.let_go(body, FINALIZER)
+
+
+def _body(document: Any) -> kopf.Body:
+    return kopf.Body(document)
+
 
 T = TypeVar("T")
 
@@ -176,7 +294,6 @@ class PretendWorld:
     # -- all together
 
     def round(self, seconds: float = _ROUND_SECONDS) -> None:
-        """Let everybody do something, and time pass."""
         self.operator.watch_all()
         for uid in sorted(self.operator.bodies):
             self.look(uid)
@@ -196,19 +313,16 @@ class PretendWorld:
         raise AssertionError(message)
 
     def until_settled(self, uid: str) -> Document | None:
-        """Let a run come to its end; return it, or None if it is gone."""
         self.until(lambda: is_settled(self.run(uid)))
         return self.run(uid)
 
     def until_ended(self, uid: str) -> Document:
-        """Return Succeeded of a run that has ended."""
         self.until(lambda: self.conditions(uid).get("Succeeded", {}).get("status") in {"True", "False"})
         return self.conditions(uid)["Succeeded"]
 
     # -- what must hold
 
     def check(self) -> None:
-        """Check what must hold at any time."""
         requests = self.cluster.kube.requests
         for request in requests[self._checked :]:
             verb, kind, name = (*request.split(), "", "")[:3]
@@ -346,3 +460,81 @@ def is_settled(run: Document | None) -> bool:
 def _created(decision: Decision) -> set[tuple[str, str]]:
     created = [action.obj for action in decision.actions if isinstance(action, Create | CreateSecret)]
     return {(obj["kind"], obj["metadata"]["name"]) for obj in created}
+
+
+def kinds_of(world: PretendWorld, uid: str) -> set[str]:
+    return {obj["kind"] for obj in world.cluster.kube.objects() if label(obj, LABEL_RUN_UID) == uid}
+
+
+def until_trial(world: PretendWorld) -> None:
+    """Let rounds pass until a trial is in flight."""
+    known = len(world.conductors.loads)
+    world.until(lambda: len(world.conductors.loads) > known)
+
+
+def run_of(world: PretendWorld, uid: str) -> Document:
+    run = world.run(uid)
+    assert run is not None
+    return run
+
+
+LIBRBD = {"size": "1Gi", "access": "LibRBD"}
+CLAIMS = {"size": "1Gi"}
+SHARED = {"size": "1Gi", "sharing": "Shared"}
+FILE_SYSTEM = {
+    "cluster": ROOK["cluster"],
+    "fileSystem": {"metadataPool": ROOK["pool"], "dataPools": [ROOK["pool"]]},
+}
+ERASURE_CODED = ROOK | {"pool": {"erasureCoded": {"dataChunks": 2, "codingChunks": 1}}}
+
+
+def create(world: PretendWorld, name: str = "a", volume: Any = LIBRBD, rook: Any = ROOK, **spec: Any) -> str:
+    timeouts = {"provisionSeconds": 120, "readySeconds": 60, "totalSeconds": 600}
+    return world.create(name, storage={"rook": rook, "volume": volume}, **{"timeouts": timeouts, **spec})
+
+
+def outside(world: PretendWorld, uid: str) -> set[str]:
+    """Return the kinds of what a run has outside its namespace."""
+    objects = [obj for obj in world.cluster.kube.objects() if label(obj, LABEL_RUN_UID) == uid]
+    return {obj["kind"] for obj in objects if obj["metadata"].get("namespace") != NAMESPACE}
+
+
+_ROUNDS = 400
+
+
+def stages(world: PretendWorld, uid: str) -> Iterator[Document]:
+    """Yield a run at every change, beginning before the operator has seen it, until it is settled."""
+    last: Document | None = None
+    for _ in range(_ROUNDS):
+        for act in _actors(world, uid):
+            act()
+            run = world.run(uid)
+            if run is not None and run != last:
+                last = deepcopy(run)
+                yield last
+        if is_settled(world.run(uid)):
+            return
+        world.cluster.pass_time(5.0)
+    message = f"not in {_ROUNDS} rounds: {last}"
+    raise AssertionError(message)
+
+
+def _actors(world: PretendWorld, uid: str) -> Iterator[Callable[[], Any]]:
+    """Yield everybody's next step; the first does nothing, so that what is there is seen before it changes."""
+    yield lambda: None
+    yield world.operator.watch_all
+    for other in sorted({*world.operator.bodies, uid}):
+        yield lambda other=other: world.look(other)  # type: ignore[misc]
+    for _ in range(2):
+        yield world.cluster.step
+        yield world.rook.step
+        yield world.conductors.step
+
+
+def story(told: Iterator[str]) -> list[str]:
+    """Return the statuses without repetitions."""
+    words: list[str] = []
+    for word in told:
+        if words[-1:] != [word]:
+            words.append(word)
+    return words

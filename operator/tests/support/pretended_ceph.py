@@ -1,15 +1,25 @@
 """The cluster of `ceph_programs`, as tests see it while a conductor uses it."""
 
+import asyncio
 import json
 import os
 import stat
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
+from plimsoll.api.run import Gates, Timeouts
+from plimsoll.api.storage import Volume
+from plimsoll.conductor.ceph.commands import Commands
+from plimsoll.conductor.ceph.watch import CephCluster
+from plimsoll.conductor.faults import ClusterView
+from plimsoll.plan.document import CephTarget, Plan, flags_object
 from support import ceph_programs
 from support.ceph_programs import GOLDEN, STATE, State, locked
+from support.client_documents import make_plan
 
 _PROGRAMS = ("rbd", "rados")
 _MODULES = ("rados", "ceph_argparse")
@@ -58,12 +68,10 @@ class PretendedCeph:
 
     @contextmanager
     def changing(self) -> Iterator[State]:
-        """Yield the state for changes."""
         with locked(self.file) as state:
             yield state
 
     def flags(self, pool: str) -> set[str]:
-        """Return the flags of a pool that pause scrubs."""
         (found,) = [one for one in self.state["pools"] if one["pool_name"] == pool]
         return {flag for flag in found["flags_names"].split(",") if "scrub" in flag}
 
@@ -72,5 +80,72 @@ class PretendedCeph:
         return [int(line) for line in self.file.with_suffix(".connections").read_text().split()]
 
     def commands(self, beginning: str) -> list[str]:
-        """Return the commands that start with `beginning`, in order."""
         return [command for command in self.state["log"] if command.startswith(beginning)]
+
+
+def pretend_ceph(directory: Path, monkeypatch: pytest.MonkeyPatch) -> PretendedCeph:
+    """Return a cluster that all commands talk to until the test ends."""
+    pretended = PretendedCeph(directory)
+    for name, value in pretended.environment.items():
+        monkeypatch.setenv(name, value)
+    return pretended
+
+
+async def run_ceph(*arguments: str) -> str:
+    async with Commands("administrator") as commands:
+        return await commands.ceph(*arguments)
+
+
+SIZE = 2**26
+BOTH = {"noscrub", "nodeep-scrub"}
+TARGET = CephTarget(pool="golden", data_pool="golden-data", conductor_user="conductor", agent_user="agent")
+NOTE = flags_object("u")
+
+
+def plan_of(
+    target: CephTarget = TARGET, *, gates: Gates | None = None, clients: int = 2, ready_seconds: int = 60
+) -> Plan:
+    return make_plan(points=1, clients=clients, repetitions=1).model_copy(
+        update={
+            "ceph": target,
+            "volume": Volume(size=SIZE, access="LibRBD"),
+            "gates": gates or Gates(),
+            "timeouts": Timeouts(ready_seconds=ready_seconds),
+        }
+    )
+
+
+def cluster_of(plan: Plan, *, limit_seconds: float = 20.0) -> CephCluster:
+    assert plan.ceph is not None
+    commands = Commands(plan.ceph.conductor_user, limit_seconds=limit_seconds)
+    return CephCluster(
+        plan, plan.ceph, commands, pause_seconds=0.05, period_seconds=0.05, release_seconds=limit_seconds
+    )
+
+
+async def attend_until(cluster: CephCluster, enough: Callable[[ClusterView], bool]) -> list[ClusterView]:
+    """Attend to a cluster until one of its views is enough; return all views."""
+    seen: list[ClusterView] = []
+    found = asyncio.Event()
+
+    def see(view: ClusterView) -> None:
+        seen.append(view)
+        if enough(view):
+            found.set()
+
+    task = asyncio.create_task(cluster.attend(see))
+    try:
+        async with asyncio.timeout(60):
+            await found.wait()
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    return seen
+
+
+def is_prepared(view: ClusterView) -> bool:
+    return view.prepared
+
+
+def mentions(words: str) -> Callable[[ClusterView], bool]:
+    return lambda view: any(words in problem for problem in view.problems)

@@ -16,7 +16,6 @@ from plimsoll.agent.process import PreparationError, Progress
 from plimsoll.agent.worker import Armed
 from plimsoll.api.names import Operation
 from plimsoll.api.status import LiveRate, TrialKey
-from plimsoll.api.storage import Prepare as Preparation
 from plimsoll.api.surroundings import NodeCaches
 from plimsoll.cli.launch import free_port
 from plimsoll.conductor.ceph.watch import CephCluster
@@ -39,7 +38,7 @@ from plimsoll.protocol.messages import (
     ServeOrder,
     StageOrder,
 )
-from support.simulated_plan import make_document, make_plan
+from support.client_documents import make_document
 
 REGISTRATION = Registration(protocol=PROTOCOL_VERSION, client=0, instance="i", node="n")
 # Short where a test waits for it; long where a busy machine may delay all of a run, which is one process here.
@@ -106,15 +105,12 @@ class Setting:
         self.url = f"https://127.0.0.1:{self.port}"
 
     def secret_of(self, client: int) -> Path:
-        """Return the directory with a client's part of the session secret."""
         return client_directory(self.secret, client)
 
     def token(self, client: int = 0) -> str:
-        """Return a client's token."""
         return (self.secret_of(client) / TOKEN_FILE).read_text()
 
     async def raw(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Open a connection over TLS without sending anything."""
         context = ssl.create_default_context(cafile=str(self.secret / CERTIFICATE_FILE))
         return await asyncio.open_connection("127.0.0.1", self.port, ssl=context, server_hostname=SERVER_NAME)
 
@@ -189,13 +185,7 @@ async def until_up(connection: Connection) -> None:
             await asyncio.sleep(0.05)
 
 
-def short_plan() -> Plan:
-    """Return a plan of one trial of one client, without settling time."""
-    return make_plan(points=1, clients=1, repetitions=1).model_copy(update={"prepare": Preparation(settle_seconds=0)})
-
-
 def large_post(epoch: str, *, seconds: int, client: int = 0) -> ResultPost:
-    """Return the post of a client that read, wrote and synced for `seconds`."""
     rates = tuple(100_000 + (second * 0.6180339887498949) % 1 for second in range(seconds))
     document = make_document(client, 0)
     assert document.measurement is not None

@@ -1,327 +1,519 @@
-"""A result and a status of a run in which every field has a value."""
+"""Results of points and of searches whose trials gave what a test says."""
 
+import math
+import random
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
-from plimsoll.api.environment import Environment
-from plimsoll.api.line import Ending, Line, LineSearch, Objective, Probe, ProbeOutcome, Vary
-from plimsoll.api.names import (
-    AbortReason,
-    ConditionStatus,
-    ConditionType,
-    LatencyKind,
-    Operation,
-    Outcome,
-    Verdict,
-)
-from plimsoll.api.operation import (
-    Latency,
-    OperationResult,
-    OperationSummary,
-    Rates,
-    Series,
-    Statistic,
-    Steadiness,
-    SteadyState,
-)
+import yaml
+from pydantic import JsonValue
+
+from plimsoll.api.hypothesis import Hypothesis
+from plimsoll.api.line import MOST_PROBES, Ending, Line, LineSearch, Probe, ProbeOutcome, Vary
+from plimsoll.api.names import AbortReason, LatencyKind, Operation, Outcome, Verdict
+from plimsoll.api.operation import Latency, OperationResult, OperationSummary, Rates, Statistic
 from plimsoll.api.result import (
     Abort,
     BenchmarkResult,
-    ClientSummary,
     Finding,
     Fingerprint,
     Matrix,
-    MatrixMember,
     ResultMeta,
     ResultSpec,
     ResultStatus,
-    Stalls,
     Summary,
-    ToolUse,
     Trial,
-    Window,
 )
-from plimsoll.api.status import (
-    MAX_HEADLINES,
-    BenchmarkRunStatus,
-    Condition,
-    Display,
-    Headline,
-    HeadlineLatency,
-    HeadlineLine,
-    Hold,
-    Points,
-    ResultDisplay,
-)
-from plimsoll.api.surroundings import (
-    ClusterSummary,
-    DroppedCaches,
-    Hosts,
-    HostSummary,
-    NodeCaches,
-    OsdCaches,
-    OsdResult,
-    Osds,
-    Spread,
-)
-from plimsoll.tools.fio.parameters import FioParameters
+from plimsoll.api.surroundings import Osds, Spread
+from plimsoll.measure.checks.links import judge_links
+from plimsoll.measure.hypotheses.decide import Decision, decide
+from plimsoll.measure.hypotheses.select import MeasuredRun, measured_run
+from plimsoll.measure.line.model import Settings
+from plimsoll.measure.line.observe import Observation, outcome_of
+from plimsoll.measure.matrix import MatrixCell, matrix_of
+from plimsoll.measure.summary import summarise
+from support.simulated_storage import OBJECTIVE, SECONDS, Storage, linear, search
 
-NOW = "2026-01-31T12:00:00Z"
-_RATES = Rates(iops=2**53, bytes_per_second=2**62)
-_STATISTIC = Statistic(
-    trials=5,
-    mean=1e9 / 3,
-    standard_deviation=0.1,
-    coefficient_of_variation=1e-12,
-    low=-1.5,
-    high=1.7e308,
-)
-_LATENCY = Latency(
-    kind=LatencyKind.FULL,
-    count=2**53,
-    mean_nanoseconds=1e6 / 3,
-    standard_deviation_nanoseconds=1.0,
-    min_nanoseconds=0,
-    max_nanoseconds=2**62,
-    percentiles={"50": 10, "99.9": 20},
-    histogram="fio-plat-6-29:" + "A" * 100,
-)
-_STEADINESS = Steadiness(attained=False, rounds=(1e9 / 3,) * 5, range_ratio=0.25, slope_ratio=0.0)
-_SPREAD = Spread(min=0.25, median=1e9 / 3, max=1e12)
-_HOST = HostSummary(
-    cpu=1.5,
-    cpu_limit=2.0,
-    throttled_seconds=0.25,
-    node_cpu_busy=0.9,
-    memory_bytes=2**34,
-    received_bytes_per_second=2**33,
-    sent_bytes_per_second=0,
-    device_read_bytes_per_second=2**33,
-    device_written_bytes_per_second=0,
-    device_busy=1.0,
-    device_queue=15.9,
-    device_read_request_bytes=4096,
-    device_write_request_bytes=2**22,
-)
-_FINDING = Finding(reason="LowOverlap", verdict=Verdict.SUSPECT, message="m" * 1000, clients=tuple(range(32)))
-_TRIAL = Trial(
-    pass_number=1,
-    attempt=2,
-    epoch="d9428888-122b-11e1-b85c-61cd3cbb3210",
-    clients=tuple(range(0, 1000, 2)),
-    new_data_set=True,
-    probe=Probe(offered=12_000, achieved=11_990.5, depth_full_percent=0.02, outcome=ProbeOutcome.MET),
-    outcome=Outcome.MEASURED,
-    started_at="2026-01-01T00:00:00.000Z",
-    finished_at="2026-01-01T00:01:00.000Z",
-    abort=Abort(reason=AbortReason.LATE_CLIENT, message="m"),
-    verdict=Verdict.SUSPECT,
-    findings=(_FINDING,),
-    window=Window(
-        start_nanoseconds=1,
-        end_nanoseconds=-1,
-        last_end_nanoseconds=2,
-        seconds=1e-9,
-        whole_seconds=1e-9,
-        spread_seconds=0.0,
-        overlap=0.97,
-    ),
-    stalls=Stalls(seconds=0.0, worst_client_seconds=2.0, worst_client=999),
-    operations=tuple(
-        OperationResult(
+BLOCK = 4096
+MILLISECOND = 10**6
+
+
+def measured(
+    iops: float,
+    *,
+    p99: int | None = 5 * MILLISECOND,
+    operation: Operation = Operation.READ,
+    kind: LatencyKind = LatencyKind.FULL,
+    histogram: str | None = None,
+) -> OperationResult:
+    """Return an operation whose percentiles other than p99 never change."""
+    rates = Rates(iops=round(iops), bytes_per_second=round(iops) * BLOCK)
+    percentiles = {"50": MILLISECOND} | ({} if p99 is None else {"99": p99})
+    latency = Latency(
+        kind=kind,
+        count=round(iops) * 10,
+        mean_nanoseconds=None if kind is LatencyKind.NONE else 1.5 * MILLISECOND,
+        max_nanoseconds=50 * MILLISECOND,
+        percentiles=percentiles if kind is LatencyKind.FULL else {},
+        histogram=histogram,
+    )
+    return OperationResult(
+        operation=operation,
+        ios=round(iops) * 10,
+        bytes=round(iops) * 10 * BLOCK,
+        rates=rates,
+        whole_run=rates,
+        sum_of_rates=rates,
+        latency=latency,
+    )
+
+
+def trial(number: int, *operations: OperationResult, attempt: int = 0, verdict: Verdict = Verdict.VALID) -> Trial:
+    return Trial(
+        pass_number=number,
+        attempt=attempt,
+        epoch="e",
+        clients=(0, 1),
+        outcome=Outcome.MEASURED,
+        started_at="2026-01-01T00:00:00.000Z",
+        finished_at="2026-01-01T00:00:04.000Z",
+        verdict=verdict,
+        operations=operations,
+    )
+
+
+def aborted(number: int, *, attempt: int = 0, reason: AbortReason = AbortReason.CLIENT_LOST) -> Trial:
+    return trial(number, attempt=attempt, verdict=Verdict.INVALID).model_copy(
+        update={"outcome": Outcome.ABORTED, "abort": Abort(reason=reason, message="m")}
+    )
+
+
+def trials_of(rates: Iterable[float]) -> list[Trial]:
+    return [trial(number, measured(rate)) for number, rate in enumerate(rates)]
+
+
+def steady(mean: float, trials: int = 5) -> list[float]:
+    """Return rates that scatter by about 1 %."""
+    return [mean * (1 + 0.01 * ((number % 3) - 1)) for number in range(trials)]
+
+
+def result(
+    trials: Sequence[Trial],
+    *,
+    run: str = "baseline",
+    point: str = "w-000",
+    parameters: Mapping[str, Any] | None = None,
+    identity: Mapping[str, Any] | None = None,
+    context: Mapping[str, Any] | None = None,
+    final: bool = True,
+    repetitions: int | None = None,
+    findings: tuple[Finding, ...] = (),
+    matrix: Matrix | None = None,
+) -> BenchmarkResult:
+    """Return the result of a point with these trials."""
+    planned = len({one.pass_number for one in trials}) if repetitions is None else repetitions
+    numbers = summarise(trials, planned, matrix)
+    return BenchmarkResult(
+        metadata=ResultMeta(name=f"{run}-{point}", namespace="default"),
+        spec=ResultSpec(
+            run=run,
+            run_uid=f"uid of {run}",
+            point=point,
+            workload=point.rpartition("-")[0],
+            tool="fio",
+            label="randread 4Ki qd1",
+            parameters={"ioDepth": 1} | dict(parameters or {}),
+            clients=2,
+            runtime_seconds=10,
+            ramp_seconds=1,
+            repetitions=planned,
+        ),
+        status=ResultStatus(
+            trials=tuple(trials),
+            summary=numbers.summary,
+            verdict=numbers.verdict if final else None,
+            findings=(*numbers.findings, *findings) if final else (),
+            fingerprint=Fingerprint(
+                identity={"tool": "fio"} | dict(identity or {}),
+                context={"seed": 1} | dict(context or {}),
+                identity_sha256="",
+                context_sha256="",
+            ),
+            final=final,
+        ),
+    )
+
+
+MEGABIT = 10**6 / 8
+Mesh = Mapping[tuple[int, int], float]
+
+
+def full_mesh(clients: Iterable[int], servers: Iterable[int], rate: float = 937) -> dict[tuple[int, int], float]:
+    peers = list(servers)
+    return {(client, peer): rate for client in clients for peer in peers if client != peer}
+
+
+def matrix(mesh: Mesh, *, by_bytes: bool = True, retransmits: int | None = None) -> Matrix:
+    """Return the matrix of a trial in which each pair had a round of its own; client n is on node n<n>."""
+    cells = [
+        MatrixCell(
+            client=client,
+            peer=peer,
+            client_node=f"n{client}",
+            peer_node=f"n{peer}",
+            iops=0 if by_bytes else rate,
+            bytes_per_second=rate * MEGABIT if by_bytes else 0,
+            retransmits=retransmits,
+        )
+        for (client, peer), rate in mesh.items()
+    ]
+    found = matrix_of(judge_links([[cell] for cell in cells])[0])
+    assert found is not None
+    return found
+
+
+def matrix_point(found: Matrix | None, *, verdict: Verdict = Verdict.VALID, **fields: Any) -> BenchmarkResult:
+    written = measured(1000, operation=Operation.WRITE, kind=LatencyKind.NONE)
+    trials = [trial(number, written, verdict=verdict) for number in range(3)]
+    return result(trials, matrix=None if verdict is Verdict.INVALID else found, **fields)
+
+
+def _statistic(mean: float) -> Statistic:
+    return Statistic(trials=1, mean=mean)
+
+
+def layer_result(
+    point: str,
+    tool: str,
+    rates: dict[Operation, tuple[float, float]],
+    *,
+    verdict: Verdict = Verdict.VALID,
+    osds: Osds | None = None,
+    reason: str = "",
+) -> BenchmarkResult:
+    """Return a result with bytes and operations per second of each operation, and a finding if there is a reason."""
+    operations = tuple(
+        OperationSummary(
             operation=operation,
-            ios=1,
-            bytes=4096,
-            rates=_RATES,
-            whole_run=_RATES,
-            sum_of_rates=_RATES,
-            bias=-0.01,
-            latency=_LATENCY,
-            processor_percent=2.5,
-            series=Series(interval_seconds=1, iops=(0.0, 2.5) * 60, bytes_per_second=(0, 2**62) * 60),
-            steady_state=SteadyState(round_seconds=12.0, rate=_STEADINESS, p99=_STEADINESS),
+            iops=_statistic(iops),
+            bytes_per_second=_statistic(volume),
+            latency=Latency(kind=LatencyKind.NONE, count=0),
         )
-        for operation in Operation
-    ),
-    hosts=Hosts(
-        clients=500,
-        cpu=_SPREAD,
-        throttled_seconds=_SPREAD,
-        node_cpu_busy=_SPREAD,
-        memory_bytes=_SPREAD,
-        received_bytes_per_second=_SPREAD,
-        sent_bytes_per_second=_SPREAD,
-        device_busy=_SPREAD,
-        device_queue=_SPREAD,
-        device_read_request_bytes=_SPREAD,
-        device_write_request_bytes=_SPREAD,
-    ),
-    caches=DroppedCaches(
-        node_count=500,
-        nodes=tuple(
-            NodeCaches(node="n" * 253, dropped_at="2026-01-31T12:00:00Z", before_bytes=2**62, after_bytes=0)
-            for _ in range(64)
-        ),
-        osds=OsdCaches(count=2000, osds=tuple(range(64)), reason="r" * 512),
-    ),
-    slowest=tuple(
-        ClientSummary(
-            client=number,
-            node="n" * 253,
-            start_offset_seconds=0.1,
-            runtime_seconds=4.0,
-            iops=9,
-            clock_offset_seconds=-1e-6,
-            clock_error_seconds=1e-6,
-            stall_seconds=2.0,
-            host=_HOST,
-        )
-        for number in range(8)
-    ),
-    osds=Osds(
-        count=2000,
-        iops=_SPREAD,
-        bytes_per_second=_SPREAD,
-        mean_iops=1e9 / 3,
-        mean_bytes_per_second=2**62,
-        slowest=tuple(OsdResult(osd=number, iops=1e9 / 3, bytes_per_second=2**62) for number in range(32)),
-    ),
-    cluster=ClusterSummary(
-        samples=20,
-        failed=1,
-        worst_health="HEALTH_WARN",
-        problems=("p" * 300,) * 8,
-        used_ratio=0.25,
-        read_bytes_per_second=2**62,
-        written_bytes_per_second=0,
-        operations_per_second=1e9 / 3,
-        foreign_operations_per_second=0.125,
-    ),
-    tool=ToolUse(versions=("fio 3.39",) * 8, argv=("a" * 512,) * 40, argv_client=3, raw_sha256="0" * 64),
-    warnings=("w",) * 20,
-)
+        for operation, (volume, iops) in rates.items()
+    )
+    tried = trial(0, verdict=verdict).model_copy(update={"osds": osds})
+    plain = result([tried], run="r", point=point)
+    spec = plain.spec.model_copy(
+        update={"workload": "w", "tool": tool, "label": point, "parameters": {}, "clients": 1, "runtime_seconds": 1}
+    )
+    findings = (Finding(reason=reason, verdict=Verdict.SUSPECT, message="m"),) if reason else ()
+    summary = Summary(trials=1, operations=operations)
+    status = ResultStatus(trials=(tried,), summary=summary, verdict=verdict, findings=findings)
+    return plain.model_copy(update={"spec": spec, "status": status})
 
-RESULT = BenchmarkResult(
-    metadata=ResultMeta(name="rbd-size3-w-000", namespace="default", labels={"plimsoll.dev/run": "rbd-size3"}),
-    spec=ResultSpec(
-        run="rbd-size3",
-        run_uid="d9428888-122b-11e1-b85c-61cd3cbb3210",
-        point="w-000",
-        workload="w",
-        tool="fio",
-        label=FioParameters().label(),
-        parameters=FioParameters().model_dump(mode="json"),
-        clients=1000,
-        runtime_seconds=60,
-        ramp_seconds=10,
-        repetitions=5,
-        line=LineSearch(start=500, limit=200_000, objectives=(Objective(percentile="99", latency_microseconds=5000),)),
-    ),
-    status=ResultStatus(
-        trials=(_TRIAL,),
-        line=Line(ending=Ending.PRECISE, probes=20, counted=19, estimate=12_412.3, low=11_824.7, high=13_001.9),
-        summary=Summary(
-            trials=1,
-            operations=(
-                OperationSummary(
-                    operation=Operation.READ,
-                    iops=_STATISTIC,
-                    bytes_per_second=_STATISTIC,
-                    mean_latency=_STATISTIC,
-                    percentiles={"99": _STATISTIC},
-                    latency=_LATENCY,
-                ),
-            ),
-            matrix=Matrix(
-                trials=5,
-                members=(MatrixMember(number=0, node="n" * 253), MatrixMember(number=1, node="b")),
-                clients=(0,),
-                peers=(1,),
-                bytes_per_second=(2**62,),
-                least_bytes_per_second=(0,),
-                iops=(1e9 / 3,),
-                least_iops=(0.5,),
-                retransmits=(3,),
-                outliers=(0,),
-            ),
-        ),
-        verdict=Verdict.VALID,
-        findings=(_FINDING,),
-        environment=Environment.model_validate(
-            {"nodes": ["a", "b"], "fio": "3.39", "dataSetBytes": {"min": 0, "max": 2**50}}
-        ),
-        fingerprint=Fingerprint(
-            identity={"tool": "fio", "clients": 1000},
-            context={"nodes": ["a", "b"]},
-            identity_sha256="0123456789abcdef" * 4,
-            context_sha256="f" * 64,
-        ),
-        final=True,
-    ),
-)
 
-RESULT_DISPLAY = ResultDisplay(
-    operation="read",
-    iops="12.3k ± 0.1k",
-    bytes_per_second="48.0 MiB/s",
-    p99="1.2 ms",
-    line="12,400 ± 600 at p99 <= 5 ms",
-    trials="4/5",
-    reason="LowOverlap +2",
-)
+def osds(count: int, volume: int, iops: float) -> Osds:
+    spread = Spread(min=1, median=1, max=1)
+    return Osds(count=count, iops=spread, bytes_per_second=spread, mean_iops=iops, mean_bytes_per_second=volume)
 
-RUN_STATUS = BenchmarkRunStatus(
-    observed_generation=1,
-    conditions=tuple(
-        Condition(
-            type=kind,
-            status=ConditionStatus.UNKNOWN,
-            observed_generation=1,
-            last_transition_time=NOW,
-            reason="Measuring",
-            message="m" * 32768,
-        )
-        for kind in ConditionType
-    ),
-    start_time=NOW,
-    completion_time=NOW,
-    estimated_completion_time=NOW,
-    plan_sha256="0123456789abcdef" * 4,
-    hold=Hold(seconds=59, since=NOW, measured_trials=7),
-    points=Points(total=512, completed=7, invalid=1),
-    headline=tuple(
-        Headline(
-            workload="w" * 32,
-            point=f"{'w' * 32}-{number:03d}",
-            label="randwrite 4Ki qd16",
-            operation=Operation.WRITE,
-            iops=2**53,
-            bytes_per_second=2**62,
-            latency_nanoseconds=HeadlineLatency(p50=10**6, p99=10**7),
-            line=HeadlineLine(
-                text="carries 12,400 ± 600 IOPS at p99 <= 5 ms",
-                vary=Vary.RATE,
-                ending=Ending.PRECISE,
-                estimate=12_412.3,
-                low=11_824.7,
-                high=13_001.9,
-            ),
-            verdict=Verdict.SUSPECT,
-        )
-        for number in range(MAX_HEADLINES)
-    ),
-    environment={"ceph": "19.2.3", "fio": "3.39", "nodes": "a, b"},
-    display=Display(
-        workloads="w",
-        progress="7/24",
-        status="Measuring",
-        message="m",
-        iops="12.3k",
-        p99="1.2 ms",
-        line="12,400 ± 600 at p99 <= 5 ms +2",
-        verdict="Valid",
-    ),
-)
 
-FULL_STATUS: dict[str, Any] = RUN_STATUS.model_dump(mode="json", exclude_none=True)
-FULL_RESULT: dict[str, Any] = RESULT.model_dump(mode="json", exclude_none=True)
-FULL_RESULT["status"]["display"] = RESULT_DISPLAY.model_dump(mode="json")
+READ, WRITE = Operation.READ, Operation.WRITE
+ALL_LAYERS = [
+    layer_result("o-0", "osdBench", {WRITE: (99, 99)}, osds=osds(3, 300, 30)),
+    layer_result("o-1", "osdBench", {WRITE: (99, 99)}, osds=osds(3, 100, 3000)),
+    layer_result("r-0", "radosBench", {WRITE: (150, 15)}),
+    layer_result("r-1", "radosBench", {WRITE: (240, 10)}),
+    layer_result("r-2", "radosBench", {READ: (500, 50)}),
+    layer_result("f-0", "fio", {READ: (250, 40), WRITE: (120, 5)}),
+    layer_result("f-1", "fio", {READ: (9999, 9999)}, verdict=Verdict.INVALID),
+]
+
+
+RATIO = """
+name: rbd-close-to-rados
+left: {workload: rbd, where: {blockSize: 4Mi, clients: 8}, quantity: bytesPerSecond}
+atLeastPercent: 90
+of: {workload: rados, where: {objectSize: 4Mi, clients: 8}, quantity: bytesPerSecond}
+"""
+SCALING = """
+name: scales-with-clients
+left: {workload: rados, quantity: bytesPerSecond}
+over: clients
+range: {first: 1, last: 5}
+exponentAtLeast: "0.8"
+"""
+
+
+_Measured = Sequence[Trial | float]
+
+
+def hypothesis(text: str = RATIO, **changes: Any) -> Hypothesis:
+    """Return a hypothesis with other fields; None removes one."""
+    document = yaml.safe_load(text) | changes
+    return Hypothesis.model_validate({key: value for key, value in document.items() if value is not None})
+
+
+def operation_at(
+    rate: float,
+    *,
+    block: int = BLOCK,
+    kind: Operation = Operation.WRITE,
+    latency: LatencyKind = LatencyKind.FULL,
+    p99: int | None = 5_000_000,
+) -> OperationResult:
+    """Return an operation with this rate, not rounded; with `block` 0 that of a tool without bytes."""
+    rates = Rates(iops=rate, bytes_per_second=round(rate * block) if math.isfinite(rate) else 0)
+    found = measured(100, operation=kind, kind=latency, p99=p99)
+    return found.model_copy(update={"rates": rates, "bytes": 100 * block})
+
+
+def trials_at(rates: Sequence[float], **fields: Any) -> list[Trial]:
+    """Return one trial of each rate; `fields` are of `operation`."""
+    return [trial(number, operation_at(rate, **fields)) for number, rate in enumerate(rates)]
+
+
+def point(
+    name: str,
+    measured: _Measured,
+    *,
+    clients: int = 8,
+    run: str = "r1",
+    final: bool = True,
+    findings: tuple[Finding, ...] = (),
+    **parameters: Any,
+) -> BenchmarkResult:
+    """Return the result of a point, from its trials or from their rates."""
+    attempts = [one if isinstance(one, Trial) else trial(n, operation_at(one)) for n, one in enumerate(measured)]
+    found = result(attempts, run=run, point=name, final=final, findings=findings)
+    spec = found.spec.model_copy(update={"clients": clients, "parameters": parameters})
+    return found.model_copy(update={"spec": spec})
+
+
+def run_of_points(*points: BenchmarkResult, variant: str = "", name: str = "r1") -> MeasuredRun:
+    return measured_run(variant, name, points)
+
+
+def pair(rbd: _Measured, rados: _Measured, *, variant: str = "", name: str = "r1") -> MeasuredRun:
+    points = point("rbd-000", rbd, run=name, blockSize="4Mi"), point("rados-000", rados, run=name, objectSize="4Mi")
+    return run_of_points(*points, variant=variant, name=name)
+
+
+def sweep(by_clients: Mapping[int, Sequence[float]], *, variant: str = "", name: str = "r1") -> MeasuredRun:
+    points = (
+        point(f"rados-{number:03d}", rates, clients=clients, run=name, objectSize="4Mi")
+        for number, (clients, rates) in enumerate(by_clients.items())
+    )
+    return run_of_points(*points, variant=variant, name=name)
+
+
+def decided(given: Hypothesis, *runs: MeasuredRun) -> Decision:
+    (decision,) = decide(given, runs)
+    return decision
+
+
+SEARCH = LineSearch(start=500, limit=200_000, objectives=(OBJECTIVE,))
+PRECISE = Line(ending=Ending.PRECISE, probes=4, counted=3, estimate=12_412.3, low=11_824.7, high=13_001.9)
+GOING_ON = Line(probes=3, counted=3, low=8000, high=16_000)
+BOUND = Line(ending=Ending.NEVER_BROKE, probes=12, counted=12, low=231_512.7)
+UNKNOWN = Line(ending=Ending.PROBES_USED_UP, probes=40, counted=0)
+
+
+def line(
+    estimate: float | None,
+    *,
+    width: float = 0.1,
+    low: float | None = None,
+    high: float | None = None,
+    ending: Ending | None = Ending.PRECISE,
+    counted: int = 20,
+) -> Line:
+    """Return a line whose interval is this part of the estimate wide, unless its ends are given."""
+    if estimate is not None:
+        low = estimate * (1 - width / 2) if low is None else low
+        high = estimate * (1 + width / 2) if high is None else high
+    return Line(ending=ending, probes=counted, counted=counted, estimate=estimate, low=low, high=high)
+
+
+def above(limit: float = 200_000) -> Line:
+    return line(None, low=limit * 1.1, ending=Ending.NEVER_BROKE)
+
+
+def below(load: float = 1) -> Line:
+    return line(None, high=load, ending=Ending.BROKEN_AT_FIRST)
+
+
+def probe(
+    number: int,
+    offered: float,
+    outcome: ProbeOutcome = ProbeOutcome.MET,
+    *,
+    p99: int | None = 2_000_000,
+    achieved: float | None = None,
+    histogram: str | None = None,
+    verdict: Verdict = Verdict.VALID,
+) -> Trial:
+    """Return a measured probe that achieved its load unless another one is given."""
+    got = offered if achieved is None else achieved
+    load = Probe(offered=offered, achieved=got, depth_full_percent=0.25, outcome=outcome)
+    operation = measured(got, p99=p99, operation=Operation.READ, kind=LatencyKind.FULL, histogram=histogram)
+    return trial(number, operation, verdict=verdict).model_copy(update={"probe": load})
+
+
+def died(number: int, offered: float, attempt: int = 0) -> Trial:
+    load = Probe(offered=offered, outcome=ProbeOutcome.UNKNOWN)
+    return aborted(number, attempt=attempt).model_copy(update={"probe": load})
+
+
+def searched(
+    found: Line | None = PRECISE,
+    trials: Sequence[Trial] | None = None,
+    *,
+    run: str = "baseline",
+    point: str = "line-000",
+    search: LineSearch = SEARCH,
+    verdict: Verdict | None = Verdict.VALID,
+    findings: Sequence[Finding] = (),
+) -> BenchmarkResult:
+    """Return the result of a search with that line; without other trials, probes at the line met and broke in turn."""
+    if trials is None:
+        trials = _probes_at(found, search)
+    plain = result(trials, run=run, point=point, repetitions=MOST_PROBES)
+    status = plain.status.model_copy(
+        update={
+            "summary": None,
+            "line": found,
+            "verdict": verdict,
+            "findings": tuple(findings),
+            "final": found is not None and found.ending is not None,
+        }
+    )
+    spec = plain.spec.model_copy(update={"line": search, "label": "randread 4Ki up to qd64"})
+    return plain.model_copy(update={"spec": spec, "status": status})
+
+
+def _probes_at(found: Line | None, search: LineSearch) -> Sequence[Trial]:
+    """Return probes of which every other one broke at the estimate; all of a bound ended on its side."""
+    if found is None:
+        return ()
+    outcomes = [ProbeOutcome.MET, ProbeOutcome.LATE]
+    if not found.estimate:
+        outcomes = outcomes[:1] if found.low else outcomes[1:]
+    load = found.estimate or search.start
+    return [probe(number, load, outcomes[number % len(outcomes)]) for number in range(found.probes)]
+
+
+def in_flight(search: LineSearch = SEARCH) -> LineSearch:
+    return search.model_copy(update={"vary": Vary.DEPTH})
+
+
+_OF_P99 = {"50": 0.4, "90": 0.7, "95": 0.8, "99": 1.0, "99.9": 1.3, "99.99": 1.7}
+"""Each percentile of a trial, as a part of the measured one."""
+
+_MEAN_OF_P99 = 0.45
+
+
+def simulated(
+    storage: Storage | None = None,
+    *,
+    run: str = "baseline",
+    point: str = "line-000",
+    label: str = "randread 4Ki up to qd64",
+    parameters: Mapping[str, JsonValue] | None = None,
+    search_for: LineSearch = SEARCH,
+    seed: Hashable = 1,
+    probes: int | None = None,
+    clients: int = 2,
+) -> BenchmarkResult:
+    """Return the result of a search whose objective is that of `offered`; unfinished after some probes.
+
+    Args:
+        storage: what is measured; a line at 12 000 operations per second that scatters by 3 % by default.
+        probes: the number of probes after which the search is looked at; until its end by default.
+
+    """
+    observed, found = _search(storage or linear(12_000, 0.03), search_for, clients, seed)
+    is_final = probes is None
+    trials = tuple(trial_of(number, one) for number, one in enumerate(observed[:probes]))
+    line = found if is_final else Line(probes=len(trials), counted=len(trials))
+    verdict, findings = _judged(line)
+    plain = searched(
+        line,
+        trials,
+        run=run,
+        point=point,
+        search=search_for,
+        verdict=verdict if is_final else None,
+        findings=findings if is_final else (),
+    )
+    spec = plain.spec.model_copy(
+        update={
+            "label": label,
+            "parameters": {"ioDepth": 64, "blockSize": "4Ki", **(parameters or {})},
+            "clients": clients,
+            "runtime_seconds": SECONDS,
+            "ramp_seconds": 10,
+        }
+    )
+    return plain.model_copy(update={"spec": spec})
+
+
+def trial_of(number: int, observation: Observation) -> Trial:
+    """Return the trial of one probe, a minute after the one before."""
+    achieved, completed = observation.whole.achieved, round(observation.whole.achieved * SECONDS)
+    rates = Rates(iops=achieved, bytes_per_second=round(achieved) * BLOCK)
+    operation = measured(achieved).model_copy(
+        update={
+            "ios": completed,
+            "bytes": completed * BLOCK,
+            "latency": _latency(observation, completed),
+            **dict.fromkeys(("rates", "whole_run", "sum_of_rates"), rates),
+        }
+    )
+    load = Probe(
+        offered=observation.whole.offered,
+        achieved=achieved,
+        depth_full_percent=100 * (observation.depth_full_share or 0.0),
+        outcome=outcome_of(observation, [OBJECTIVE]),
+    )
+    begin = f"2026-01-01T00:{number:02}"
+    times = {"started_at": f"{begin}:00.000Z", "finished_at": f"{begin}:59.000Z"}
+    return trial(number, operation).model_copy(update={"probe": load, **times})
+
+
+@cache
+def _search(
+    storage: Storage, search_for: LineSearch, clients: int, seed: Hashable
+) -> tuple[Sequence[Observation], Line]:
+    observed: list[Observation] = []
+
+    def recorded(load: float, number: int, chance: random.Random) -> Observation:
+        observed.append(storage(load, number, chance))
+        return observed[-1]
+
+    settings = Settings(
+        start=search_for.start,
+        limit=search_for.limit,
+        precision_percent=search_for.precision_percent,
+        step=clients,
+    )
+    line, _ = search(recorded, settings, seed)
+    return tuple(observed), line
+
+
+def _latency(observation: Observation, count: int) -> Latency:
+    p99 = observation.latencies[0]
+    known = {} if p99 is None else {name: round(share * p99) for name, share in _OF_P99.items()}
+    return Latency(
+        kind=LatencyKind.FULL,
+        count=count,
+        mean_nanoseconds=_MEAN_OF_P99 * (p99 or 0.0),
+        percentiles=known,
+    )
+
+
+def _judged(line: Line) -> tuple[Verdict, tuple[Finding, ...]]:
+    if line.ending not in {Ending.NOT_MONOTONE, Ending.DRIFTING}:
+        return Verdict.VALID, ()
+    reason = str(line.ending)
+    return Verdict.SUSPECT, (Finding(reason=reason, verdict=Verdict.SUSPECT, message="the line is doubtful"),)

@@ -1,15 +1,14 @@
-"""Schemas of CustomResourceDefinitions: walking them, and comparing them with the models."""
+"""Schemas of CustomResourceDefinitions: compared with the models, violated, and seen in an API server's refusals."""
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel
 
 from plimsoll.api.quantity import parse_quantity
-from plimsoll.api.run import MAX_AXIS_VALUES, RunSpec
-from plimsoll.tools.base import AnyTool
-from plimsoll.tools.registry import TOOLS
+from support.apiserver import Answer
 
 Schema = Mapping[str, Any]
 
@@ -30,7 +29,6 @@ _OTHER_NAMES = {"ge": "minimum", "le": "maximum", "multiple_of": "multipleOf"}
 
 
 def schema_of(definition: Schema) -> Schema:
-    """Return the schema of a definition's one version."""
     (version,) = definition["spec"]["versions"]
     schema: Schema = version["schema"]["openAPIV3Schema"]
     return schema
@@ -53,17 +51,6 @@ def model_schema(model: type[BaseModel], *, written: bool = False) -> Schema:
     plain = _plain(schema, schema.get("$defs", {}))
     assert isinstance(plain, dict)
     return plain
-
-
-def run_spec_schema() -> Schema:
-    """Return the schema of a run's specification, with the tools where the workloads have them."""
-    schema = dict(model_schema(RunSpec))
-    workload = schema["properties"]["workloads"]["items"]
-    for name in ("tool", "parameters"):
-        del workload["properties"][name]
-        workload["required"].remove(name)
-    workload["properties"] |= {key: _tool_schema(tool) for key, tool in TOOLS.items()}
-    return schema
 
 
 def differences(model: Schema, crd: Schema, path: str) -> Iterator[str]:
@@ -120,16 +107,6 @@ def _filled(crd: Schema, value: Any) -> Any:
     return inner | value
 
 
-def _tool_schema(tool: AnyTool) -> Schema:
-    schema = dict(model_schema(tool.parameters))
-    for axis in tool.parameters.axes:
-        item = dict(schema["properties"][axis])
-        default = {"default": [item.pop("default")]} if "default" in item else {}
-        axis_schema = {"type": "array", "items": item, "minItems": 1, "maxItems": MAX_AXIS_VALUES, **default}
-        schema["properties"][axis] = axis_schema
-    return schema
-
-
 def _plain(schema: Any, definitions: Schema) -> Any:
     if isinstance(schema, list):
         return [_plain(part, definitions) for part in schema]
@@ -184,3 +161,83 @@ _REFUSALS = {
     "enum": "Unsupported value",
 }
 """Bound -> the API server's words, with the limit."""
+
+
+def violations(schema: Schema) -> Iterator[Any]:
+    """Yield values that are refused: at least one for every bound, key and list in the schema."""
+    yield from _scalars(schema)
+    yield from _collections(schema)
+    for name, field in schema.get("properties", {}).items():
+        yield from ({name: value} for value in violations(field))
+    if isinstance(schema.get("additionalProperties"), dict):
+        yield from ({"k": value} for value in violations(schema["additionalProperties"]))
+    if "items" in schema:
+        names = dict.fromkeys(schema.get("x-kubernetes-list-map-keys", ()), "n")
+        yield from ([names | value if names and value else value] for value in violations(schema["items"]))
+
+
+def _scalars(schema: Schema) -> Iterator[Any]:
+    for bound, worse in (("minimum", -1), ("maximum", 1)):
+        if bound in schema:
+            yield schema[bound] + worse
+    if "multipleOf" in schema:
+        yield schema["minimum"] + 1
+    if "maxLength" in schema:
+        yield "a" * (schema["maxLength"] + 1)
+    if "minLength" in schema:
+        yield ""
+    if {"pattern", "enum"} & schema.keys():
+        yield "- -"
+
+
+def _collections(schema: Schema) -> Iterator[Any]:
+    if "required" in schema:
+        yield {}
+    if "maxProperties" in schema:
+        value = example(schema["additionalProperties"])
+        yield {f"k{number}": value for number in range(schema["maxProperties"] + 1)}
+    if "minItems" in schema:
+        yield []
+    if "maxItems" in schema:
+        yield [example(schema["items"])] * (schema["maxItems"] + 1)
+    if schema.get("x-kubernetes-list-type") in ("set", "map"):
+        yield [example(schema["items"])] * 2
+
+
+def example(schema: Schema) -> Any:
+    """Return a small value that the schema accepts."""
+    if "enum" in schema:
+        return schema["enum"][0]
+    match schema.get("type"):
+        case "object":
+            return dict.fromkeys(schema.get("required", ()), "n")
+        case "array":
+            return [example(schema["items"])]
+        case "boolean":
+            return True
+        case "string":
+            return "a"
+    return schema.get("minimum", 1)
+
+
+def seen(answers: Iterable[Answer]) -> set[tuple[str, str]]:
+    """Return field, without list indices and keys, and message of every rejection."""
+    found = set()
+    for answer in answers:
+        for cause in answer.body.get("details", {}).get("causes", []):
+            found.add((re.sub(r"\[\w+\]", "[]", cause["field"]), cause["message"]))
+    return found
+
+
+def unseen(schema: Schema, path: str, found: set[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [
+        (field, words)
+        for field, words in refusable(schema, path)
+        if not any(words in message and _same(field, where) for where, message in found)
+    ]
+
+
+def _same(field: str, where: str) -> bool:
+    """Compare `spec.clients.nodeSelector{}` with `spec.clients.nodeSelector.disk`; a list may stand for its items."""
+    pattern = re.escape(field).replace(r"\{\}", r"\.[^.\[]+")
+    return re.fullmatch(pattern, where) is not None

@@ -1,27 +1,276 @@
-"""A real operator process on a real API server with real controllers, and those who play the rest of a cluster."""
+"""The pretended players on a real API server, with real controllers and a real operator process. Time is real."""
 
 import json
+import os
 import re
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from plimsoll.api.names import RunPhase
 from plimsoll.api.status import RunState
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render.common import STATE_FILE
-from support.accounts import account_config
-from support.apiserver import CRDS, ApiServer, Binaries
-from support.controller_manager import controller_manager
-from support.operator_process import operator_process
-from support.pretend_cluster import STORAGE_CLASS, Document, label
+from support.apiserver import (
+    CRDS,
+    Answer,
+    ApiServer,
+    Binaries,
+    account_config,
+    operator_process,
+    read_yamls,
+    running_program,
+)
+from support.fake_kube import KINDS, FakeKube, copy_of
+from support.pretend_cluster import (
+    KUBELET,
+    STORAGE_CLASS,
+    Document,
+    Faults,
+    PretendCluster,
+    is_going,
+    label,
+    pool_of,
+    volume_of,
+)
 from support.pretend_conductor import Knobs, PretendConductors
-from support.pretend_rook import OPERATOR_NAMESPACE, ROOK_NAMESPACE, RookKnobs
-from support.served_cluster import ServedCluster, ServedRook, path_of
-from support.yaml_documents import read_yamls
+from support.pretend_rook import OPERATOR_NAMESPACE, ROOK_NAMESPACE, PretendRook, RookKnobs
+
+_PLURALS = {"NetworkPolicy": "networkpolicies", "StorageClass": "storageclasses"}
+_KINDS = {kind.kind: kind for kind in KINDS}
+_MERGE = "application/merge-patch+json"
+_FILLED_IN = {"CephBlockPool": "statusCheck", "CephClient": "security"}
+"""What Rook writes into a specification, so that its generation is the second one."""
+
+_DELETION = timedelta(seconds=2)
+"""How long provisioner and Rook take, so that whoever does not wait for them is noticed."""
+
+_LATE = (404, 409)
+"""Somebody else has deleted or changed the object: its player looks again in the next round."""
+
+
+def path_of(kind: str, namespace: str | None = None, name: str = "") -> str:
+    """Return the path of an object, or of all objects of a kind, in a namespace or in all."""
+    api_version = _KINDS[kind].api_version
+    root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+    place = f"/namespaces/{namespace}" if namespace else ""
+    return f"{root}{place}/{_PLURALS.get(kind, f'{kind.lower()}s')}/{name}".rstrip("/")
+
+
+class ServedObjects:
+    """The objects of an API server; those of a kind are listed once in a round, unless a player changes one.
+
+    With a namespace, only its objects and those that are in none exist.
+    """
+
+    def __init__(self, api: ApiServer, namespace: str | None) -> None:
+        self._api = api
+        self._namespace = namespace
+        self._listed: dict[str, list[Document]] = {}
+
+    def begin_round(self) -> None:
+        self._listed.clear()
+
+    def objects(self, kind: str, is_meant: Callable[[Document], bool] = lambda _: True) -> Sequence[Document]:
+        if kind not in self._listed:
+            place = self._namespace if KINDS[_KINDS[kind]].namespaced else None
+            found = self._api.request("GET", path_of(kind, place)).expect(200)["items"]
+            named = {"apiVersion": _KINDS[kind].api_version, "kind": kind}
+            self._listed[kind] = [{**obj, **named} for obj in found]
+        return [copy_of(obj) for obj in self._listed[kind] if is_meant(obj)]
+
+    def put(self, obj: Document) -> Document:
+        place, name = obj["metadata"].get("namespace"), obj["metadata"]["name"]
+        created = self._request("POST", obj["kind"], path_of(obj["kind"], place), obj).expect(201)
+        if "status" not in obj:
+            return created
+        path = f"{path_of(obj['kind'], place, name)}/status"
+        change = {"status": obj["status"]}
+        return self._request("PATCH", obj["kind"], path, change, content=_MERGE).expect(200)
+
+    def edit(self, obj: Document, change: Callable[[Document], None]) -> None:
+        """Change an object and its status as they are now, unless it has been deleted since the round began."""
+        path = _path(obj)
+        answer = self._api.request("GET", path)
+        old = answer.body
+        if not answer.accepted or old["metadata"]["uid"] != obj["metadata"]["uid"] or is_going(old) != is_going(obj):
+            return
+        new = copy_of(old)
+        change(new)
+        status = new.get("status")
+        if new | {"status": None} != old | {"status": None}:
+            answer = self._request("PUT", obj["kind"], path, new)
+            assert answer.accepted or answer.code in _LATE, answer.message
+        if answer.accepted and status != old.get("status"):
+            answer = self._request("PUT", obj["kind"], f"{path}/status", answer.body | {"status": status})
+            assert answer.accepted or answer.code in _LATE, answer.message
+
+    def delete(self, obj: Document, *, at_once: bool = False) -> None:
+        self._request("DELETE", obj["kind"], f"{_path(obj)}{'?gracePeriodSeconds=0' if at_once else ''}")
+
+    def bind(self, pod: Document, node: str) -> None:
+        binding = {"metadata": {"name": pod["metadata"]["name"]}, "target": {"kind": "Node", "name": node}}
+        self._request("POST", "Pod", f"{_path(pod)}/binding", binding)
+
+    def _request(self, method: str, kind: str, path: str, body: Any = None, **options: str) -> Answer:
+        self._listed.pop(kind, None)
+        return self._api.request(method, path, body, **options)
+
+
+class ServedCluster(PretendCluster):
+    """Scheduler, kubelets and the provisioner of all volumes.
+
+    Attributes:
+        served: what `kube` is here.
+        images: pool -> what the provisioner, or somebody else, has made there.
+        early: StorageClasses and pools that were deleted before what was made from them.
+
+    """
+
+    def __init__(self, api: ApiServer, namespace: str | None = None) -> None:
+        self.served = ServedObjects(api, namespace)
+        # Players only ask it for `objects`, and `put` some.
+        self.kube = cast("FakeKube", self.served)
+        self.faults = Faults()
+        self.images: defaultdict[str, set[str]] = defaultdict(set)
+        self.early: set[str] = set()
+        self._begun: dict[str, datetime] = {}
+        self.begin_round()
+
+    def begin_round(self) -> None:
+        self.now = datetime.now(UTC)
+        self.served.begin_round()
+
+    def step(self) -> None:
+        """Let each of them look once; the controllers of Jobs, claims and namespaces are real."""
+        self.provision()
+        self.run_pods()
+
+    def edit(self, obj: Document, change: Callable[[Document], None]) -> None:
+        self.served.edit(obj, change)
+
+    def delete(self, obj: Document, *, foreground: bool = False) -> None:
+        assert not foreground
+        self.served.delete(obj)
+
+    def let_go(self, obj: Document, finalizer: str) -> None:
+        """Remove a finalizer; a kubelet, which has none, says that the pod has ended."""
+        if finalizer == KUBELET:
+            self.served.delete(obj, at_once=True)
+        else:
+            super().let_go(obj, finalizer)
+
+    def set_status(self, obj: Document, **status: Any) -> None:
+        self.edit(obj, lambda new: new.setdefault("status", {}).update(status))
+
+    def schedule(self, pod: Document, node: str) -> None:
+        self.served.bind(pod, node)
+
+    def is_deleted(self, obj: Document) -> bool:
+        """Tell whether the deletion of what an object stands for, which begins with the first call, is done."""
+        return self.now - self._begun.setdefault(obj["metadata"]["uid"], self.now) >= _DELETION
+
+    def provision(self) -> None:
+        """Make volumes for the claims that need one, and delete those whose claims are gone."""
+        classes = {obj["metadata"]["name"]: obj for obj in self.kube.objects("StorageClass")}
+        volumes = self.kube.objects("PersistentVolume")
+        made = {volume["metadata"]["name"] for volume in volumes}
+        for claim in self.kube.objects("PersistentVolumeClaim"):
+            found = classes.get(claim["spec"].get("storageClassName", ""))
+            if found is None or is_going(claim) or f"pvc-{claim['metadata']['uid']}" in made:
+                continue
+            if found.get("volumeBindingMode") != "WaitForFirstConsumer" or self._users(claim):
+                volume = volume_of(claim, found)
+                self.images[pool_of(volume)].add(volume["metadata"]["name"])
+                self.kube.put(volume)
+        for volume in volumes:
+            if volume["spec"]["storageClassName"] not in classes:
+                self.early.add(f"StorageClass {volume['spec']['storageClassName']}")
+            is_unused = volume["status"].get("phase") == "Released" and not is_going(volume)
+            if is_unused and self.is_deleted(volume):
+                self.images[pool_of(volume)].discard(volume["metadata"]["name"])
+                self.delete(volume)
+
+
+class ServedRook(PretendRook):
+    """Rook, with what it has made in Ceph.
+
+    Attributes:
+        made: the names of pools and users that exist in Ceph, whatever the API server has.
+
+    """
+
+    def __init__(self, cluster: ServedCluster) -> None:
+        super().__init__(cluster, images=cluster.images)
+        self._served = cluster
+        self.made: set[str] = set()
+
+    def contents(self) -> set[str]:
+        """Return all that is in Ceph: pools, users, and images and notes, wherever their pools are."""
+        inside = {f"{pool}/{name}" for there in (self.images, self.notes) for pool in there for name in there[pool]}
+        return self.made | {name for name in inside if not name.startswith("/")}
+
+    def _bind_volumes(self) -> None:
+        """Leave volumes to the provisioner of the cluster."""
+
+    def _play(self, obj: Document, story: str) -> bool:
+        self.made.add(_name(obj))
+        self.cluster.edit(obj, lambda new: new["spec"].setdefault(_FILLED_IN[obj["kind"]], {}))
+        return super()._play(obj, story)
+
+    def _delete_pool(self, pool: Document) -> None:
+        if self.images[pool["metadata"]["name"]]:
+            self._served.early.add(_name(pool))
+        if not self._served.is_deleted(pool):
+            return
+        super()._delete_pool(pool)
+        if not self.images[pool["metadata"]["name"]]:
+            self.made.discard(_name(pool))
+
+    def _see_to_users(self) -> None:
+        going = [_name(user) for user in self.cluster.kube.objects("CephClient", is_going)]
+        super()._see_to_users()
+        self.made -= {*going}
+
+
+def _path(obj: Document) -> str:
+    return path_of(obj["kind"], obj["metadata"].get("namespace"), obj["metadata"]["name"])
+
+
+def _name(obj: Document) -> str:
+    return f"{obj['kind']} {obj['metadata']['name']}"
+
+
+CONTROLLERS = (
+    "garbage-collector-controller",
+    "job-controller",
+    "namespace-controller",
+    "persistentvolume-binder-controller",
+    "persistentvolume-protection-controller",
+    "persistentvolumeclaim-protection-controller",
+)
+
+
+@contextmanager
+def controller_manager(api: ApiServer, directory: Path) -> Iterator[None]:
+    """Run one with all kinds that the server has by now: the garbage collector looks for new ones every 30 s only."""
+    config = directory / "controller-manager.kubeconfig"
+    config.write_text(json.dumps(api.kubeconfig()))
+    arguments = [
+        str(Binaries.find(os.environ).kube_controller_manager),
+        f"--kubeconfig={config}",
+        f"--controllers={','.join(CONTROLLERS)}",
+        "--leader-elect=false",
+        "--secure-port=0",
+    ]
+    with running_program(arguments, directory / "controller-manager.log"):
+        yield
+
 
 _ROOT = Path(__file__).parents[3]
 _MANIFESTS = (_ROOT / "manifests" / "install.yaml", _ROOT / "manifests" / "rook" / "rook.yaml")
@@ -58,11 +307,9 @@ class ServedWorld:
 
     @property
     def knobs(self) -> Knobs:
-        """Return those of the conductors."""
         return self.conductors.knobs
 
     def round(self) -> None:
-        """Let everybody do what is to be done now."""
         self.cluster.begin_round()
         self.cluster.step()
         self.rook.step()
@@ -116,13 +363,11 @@ class ServedWorld:
     # -- what they see
 
     def condition(self, namespace: str, name: str, kind: str) -> Document:
-        """Return a condition of a run; empty if there is none yet."""
         run = self.api.request("GET", path_of("BenchmarkRun", namespace, name)).expect(200)
         found = run["status"].get("conditions", [])
         return next((entry for entry in found if entry["type"] == kind), {})
 
     def until_condition(self, namespace: str, name: str, kind: str, **fields: str) -> None:
-        """Wait for a condition of a run with such fields."""
         what = f"{kind} of {name} is {fields}"
         self.until(lambda: fields.items() <= self.condition(namespace, name, kind).items(), what)
 
@@ -138,7 +383,6 @@ class ServedWorld:
         self.until(is_there, f"{name} is {phase}")
 
     def exist(self, kind: str, namespace: str) -> bool:
-        """Tell whether the runs of a namespace have objects of a kind."""
         return any(_is_of_run(obj, namespace) for obj in self.cluster.kube.objects(kind))
 
     def volumes(self, namespace: str) -> list[str]:
@@ -189,7 +433,6 @@ def served_world(api: ApiServer, binaries: Binaries, directory: Path) -> Iterato
 
 
 def _apply(api: ApiServer, binaries: Binaries, directory: Path) -> None:
-    """Apply the operator's manifests. Nobody starts its Deployment here."""
     config = directory / "kubeconfig"
     config.write_text(json.dumps(api.kubeconfig()))
     files = [argument for path in _MANIFESTS for argument in ("-f", str(path))]

@@ -1,8 +1,11 @@
 """A conductor's session among simulated agents, with a clock and storage that the test controls."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 
-from plimsoll.api.names import RunPhase
+from plimsoll.api.line import LineSearch, Objective
+from plimsoll.api.names import Operation, RunPhase
 from plimsoll.api.result import Trial
 from plimsoll.api.status import RunState, TrialKey
 from plimsoll.conductor.faults import ClusterView, Gate
@@ -19,12 +22,13 @@ from plimsoll.conductor.phases import (
 )
 from plimsoll.conductor.published import run_state
 from plimsoll.conductor.session import Session
-from plimsoll.measure.sample import ClientDocument, Clock
+from plimsoll.measure.histogram import sample_of
+from plimsoll.measure.sample import Cells, ClientDocument, Clock, LatencySample, OperationSample
 from plimsoll.measure.trial import measure_trial
 from plimsoll.plan.document import Plan
 from plimsoll.protocol import messages
 from plimsoll.protocol.messages import AgentState, RefusedError
-from support.simulated_plan import EPOCH, SECOND, make_document
+from support.client_documents import EPOCH, SECOND, make_document, make_plan
 
 
 @dataclass
@@ -147,12 +151,10 @@ class Simulation:
                 self.session.judged(measure_trial(facts, documents), self.moment)
 
     def look(self) -> None:
-        """Update the session's view of the cluster, if it answers."""
         if self.cluster is not None and self.cluster_answers:
             self.session.see(self.cluster, self.moment)
 
     def publish(self) -> None:
-        """Store the state, as the shell does regularly."""
         self.stored_state = self.state
 
     # -- the agents
@@ -238,7 +240,6 @@ class Simulation:
         self.post(post)
 
     def document(self, client: int, armed: messages.ArmOrder) -> ClientDocument:
-        """Return what a client sends."""
         return make_document(client, armed.t0_nanoseconds, exit_code=1 if client in self.failing else 0)
 
     def post(self, post: messages.ResultPost) -> bool | None:
@@ -251,7 +252,6 @@ class Simulation:
         return kept
 
     def report(self, client: int, state: AgentState, message: str) -> None:
-        """Report a client's state under its current order."""
         known = self.session.roster.get([client])[0]
         report = messages.Report(
             epoch=self.session.epoch,
@@ -264,11 +264,9 @@ class Simulation:
         self.session.report(report, self.moment)
 
     def kill(self, agent: SimulatedAgent) -> None:
-        """Replace an agent process by a new one."""
         self.agents[agent.client] = SimulatedAgent(client=agent.client, attempt=agent.attempt + 1)
 
     def node(self, client: int) -> str:
-        """Return the node that a client runs on."""
         return f"node-{client % 2}"
 
     def _registration(self, agent: SimulatedAgent) -> messages.Registration:
@@ -300,7 +298,6 @@ class Simulation:
 
     @property
     def trials(self) -> list[Trial]:
-        """Every recorded attempt."""
         return [trial for stored in self.stored.values() for trial in stored]
 
     def pass_time(self, seconds: float) -> None:
@@ -320,7 +317,6 @@ class Simulation:
         raise AssertionError(message)
 
     def run_for(self, seconds: float) -> None:
-        """Let everything run for a while."""
         for _ in range(int(seconds * 10)):
             while self.work():
                 pass
@@ -346,3 +342,63 @@ class Simulation:
     @property
     def phase(self) -> RunPhase:
         return self.state.phase
+
+
+ROUGH_SEARCH = LineSearch(
+    start=400,
+    limit=20_000,
+    precision_percent=20,
+    objectives=(Objective(percentile="99", latency_microseconds=5_000),),
+)
+SECONDS = 4
+FAST, SLOW = 1_000_000, 9_000_000
+
+
+def search_plan(*, points: int = 1, searches: int = 1, repetitions: int = 2, clients: int = 2) -> Plan:
+    plan = make_plan(points=points, clients=clients, repetitions=repetitions)
+    searched = [
+        point.model_copy(update={"line": ROUGH_SEARCH if number < searches else None})
+        for number, point in enumerate(plan.points)
+    ]
+    return plan.model_copy(update={"points": tuple(searched)})
+
+
+def offered_document(client: int, t0: int, rate: int, *, latency: int, full: float = 0.0) -> ClientDocument:
+    """Return what a client sends that completed all operations that arrived, each with this latency."""
+    document = make_document(client, t0)
+    assert document.measurement is not None
+    read = OperationSample(
+        operation=Operation.READ,
+        ios=rate * SECONDS,
+        bytes=rate * SECONDS * 4096,
+        latency=_same(latency, rate * SECONDS),
+        cells=Cells(width_nanoseconds=SECOND, ios=(float(rate),) * SECONDS, bytes=(4096.0 * rate,) * SECONDS),
+    )
+    measurement = document.measurement.model_copy(update={"operations": (read,), "depth_full_share": full})
+    return document.model_copy(update={"measurement": measurement})
+
+
+@cache
+def _same(latency: int, count: int) -> LatencySample:
+    return sample_of([latency] * count)
+
+
+class SearchSimulation(Simulation):
+    """A run whose storage is slow where `breaks` says so of the load of all clients."""
+
+    def __init__(self, plan: Plan, breaks: Callable[[int], bool] = lambda load: load > 3_000) -> None:
+        self.breaks = breaks
+        super().__init__(plan)
+
+    def document(self, client: int, armed: messages.ArmOrder) -> ClientDocument:
+        rate = armed.parameters.get("rateIops")
+        if not isinstance(rate, int) or client in self.failing:
+            return super().document(client, armed)
+        latency = SLOW if self.breaks(rate * self.plan.clients) else FAST
+        return offered_document(client, armed.t0_nanoseconds, rate, latency=latency)
+
+    def loads(self, point: str = "w-000") -> list[float]:
+        return [trial.probe.offered for trial in self.measured(point) if trial.probe]
+
+    def measured(self, point: str = "w-000") -> list[Trial]:
+        return [trial for trial in self.stored[point] if trial.abort is None]

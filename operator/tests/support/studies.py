@@ -1,6 +1,6 @@
-"""The suites of the studies in `manifests/studies`, with their overlays applied."""
+"""The suites of the studies in `manifests/studies`, with their overlays applied, and a measured round of one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -8,9 +8,15 @@ from typing import Any
 
 import yaml
 
+from plimsoll.api.environment import Environment
+from plimsoll.api.names import Operation, Verdict
+from plimsoll.api.result import BenchmarkResult, ResultStatus, Trial
 from plimsoll.api.suite import BenchmarkSuite, decode_suite
-from plimsoll.plan.document import Plan
+from plimsoll.conductor.sink import result_of
+from plimsoll.measure.summary import summarise
+from plimsoll.plan.document import Plan, Point
 from plimsoll.suite.children import variant_plans
+from support.results import osds, trials_at
 
 FOLDER = Path(__file__).parents[3] / "manifests" / "studies"
 STUDIES = ("kit", "ornl", "utsa", "ctu", "blog")
@@ -21,7 +27,6 @@ CLUSTER_FORMS = tuple(Path("../../e2e/studies") / name for name in ("demo", *STU
 
 
 def built(kustomization: Path) -> list[dict[str, Any]]:
-    """Return the objects of a folder with a kustomization."""
     document = yaml.safe_load((kustomization / "kustomization.yaml").read_text())
     assert document.keys() <= {"apiVersion", "kind", "resources", "patches"}
     objects = [one for resource in document["resources"] for one in _resource((kustomization / resource).resolve())]
@@ -47,7 +52,6 @@ def suites_in(folder: Path) -> list[BenchmarkSuite]:
 
 @cache
 def small_plans() -> dict[str, dict[str, Plan]]:
-    """Return the plans of all variants, by suite and variant."""
     return {name: variant_plans(suite, seed=1) for name, suite in small_suites().items()}
 
 
@@ -80,3 +84,71 @@ def _patch(document: dict[str, Any], operations: list[dict[str, Any]]) -> None:
                 assert place[key] == one["value"], one
             case other:
                 raise AssertionError(f"operation {other} is not supported here")
+
+
+DEMO = FOLDER.parents[1] / "e2e" / "studies" / "demo"
+SCATTER = (0.99, 1.0, 1.01)
+MINUTE = 29_000_000
+MEGABYTE = 10**6
+DEVICE = "loop3"
+CEPH = {
+    "versions": "18.2.7 reef",
+    "osds": {"up": 3, "hosts": 3, "objectStores": {"bluestore": 3}, "kernels": {"6.1.0": 3}},
+}
+
+RATES: Mapping[str, float] = {
+    "osds-all/write": 20,
+    "osds-all/read": 30,
+    "osds-all/rbd": 22,
+    "osds-all/write-sizes": 20,
+    "osds-all/read-sizes": 30,
+    "osds-all/osd": 30,
+    "osds-all/tcp": 111,
+    "osds-few/write": 10,
+    "osds-few/read": 50 / 3,
+    "osds-more/write": 20,
+    "osds-more/read": 95 / 3,
+    "size-3/write-sizes": 12,
+    "size-3/read-sizes": 30,
+    "disk/disk": 72,
+}
+"""MB/s of each client, by variant and workload."""
+
+
+def demo_document() -> dict[str, Any]:
+    (document,) = built(DEMO)
+    return document
+
+
+def results_of(variant: str, plan: Plan, suspect: Sequence[str] = (), device: str = DEVICE) -> list[BenchmarkResult]:
+    if variant == "disk":
+        environment = {"kernel": "6.1.0", "volumeDevice": device, "nodeCount": 1}
+    else:
+        environment = {"ceph": CEPH, "pool": {"type": "replicated", "size": 3 if variant == "size-3" else 1}}
+    found = Environment.model_validate(environment)
+    return [_result(variant, plan, point, found, is_suspect=point.workload in suspect) for point in plan.points]
+
+
+def _result(variant: str, plan: Plan, point: Point, environment: Environment, *, is_suspect: bool) -> BenchmarkResult:
+    found = _trials(point, RATES[f"{variant}/{point.workload}"] * MEGABYTE)
+    numbers = summarise(found, len(found), None)
+    status = ResultStatus(
+        trials=tuple(found),
+        summary=numbers.summary,
+        verdict=Verdict.SUSPECT if is_suspect else numbers.verdict,
+        findings=numbers.findings,
+        environment=environment,
+        final=True,
+    )
+    return result_of(plan, point, status)
+
+
+def _trials(point: Point, bytes_per_second: float) -> list[Trial]:
+    """Return three trials; an OSD is measured alone, whatever the number of clients."""
+    block = 2**20
+    rate = bytes_per_second * (1 if point.tool == "osdBench" else point.clients) / block
+    kind = Operation.READ if point.workload.startswith("read") else Operation.WRITE
+    found = trials_at([rate * one for one in SCATTER], block=block, kind=kind)
+    if point.tool != "osdBench":
+        return found
+    return [one.model_copy(update={"osds": osds(3, round(bytes_per_second), rate)}) for one in found]

@@ -15,8 +15,8 @@ import pytest
 from plimsoll.api.names import Outcome
 from plimsoll.api.result import Trial
 from plimsoll.measure.summary import counted
+from support.disks import mounted_disk, mounted_image
 from support.local_run import LocalRun, make_spec
-from support.own_disk import mounted_disk, mounted_image
 
 # In one process: one of the tests drops what the other one expects to be cached.
 pytestmark = [pytest.mark.system, pytest.mark.fio, pytest.mark.xdist_group("caches")]

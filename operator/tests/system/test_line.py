@@ -6,7 +6,7 @@ import pytest
 
 from plimsoll.api.line import Probe, ProbeOutcome
 from plimsoll.api.names import Verdict
-from support.device_line import THROTTLE, found_line, line_of
+from support.local_run import THROTTLE, found_line, line_of
 
 pytestmark = [pytest.mark.system, pytest.mark.fio, pytest.mark.quiet]
 

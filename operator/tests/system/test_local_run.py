@@ -24,7 +24,14 @@ from plimsoll.conductor.sink import read_plan
 from plimsoll.measure.sample import ClientDocument
 from plimsoll.measure.summary import counted
 from plimsoll.protocol.assignment import TOKEN_FILE, Assignment
-from support.local_run import LocalRun, command_line, invalid_for_load, make_spec, processes_naming
+from support.local_run import LocalRun, command_line, invalid_for_load, make_spec
+
+
+def processes_naming(text: str) -> list[int]:
+    """Return all other processes of the machine whose command line contains `text`."""
+    pids = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
+    return [pid for pid in pids if pid != os.getpid() and text in command_line(pid)]
+
 
 pytestmark = [pytest.mark.system, pytest.mark.fio, pytest.mark.usefixtures("own_disk")]
 

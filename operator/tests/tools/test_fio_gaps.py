@@ -12,7 +12,7 @@ from plimsoll.tools.base import StepContext, StepKind, Timing
 from plimsoll.tools.fio.logs import JobCompletions, SeriesError, check_gaps, gaps_of
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.tool import FIO
-from support.documents import SECOND, latency
+from support.client_documents import SECOND, latency
 from tools.conftest import FILE, load
 
 WIDTH = 10

@@ -13,7 +13,7 @@ from plimsoll.tools.base import Output, OutputError, StepContext, StepKind, Timi
 from plimsoll.tools.cast import SERVING_PORTS, Pairing, serving_port
 from plimsoll.tools.iperf3 import IPERF3, Iperf3Parameters
 from plimsoll.tools.target import PeerTarget, TargetKind
-from support.network_goldens import NetworkGolden, network_golden
+from support.goldens import NetworkGolden, network_golden
 
 SECOND = 10**9
 

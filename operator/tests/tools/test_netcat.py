@@ -9,7 +9,7 @@ from plimsoll.tools.base import OutputError, StepContext, StepKind, Timing
 from plimsoll.tools.cast import serving_port
 from plimsoll.tools.netcat import NETCAT, NetcatParameters
 from plimsoll.tools.target import PeerTarget, TargetKind
-from support.network_goldens import network_golden
+from support.goldens import network_golden
 
 SECOND = 10**9
 WHOLE = network_golden("netcat-1.10-receive")

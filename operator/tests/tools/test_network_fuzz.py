@@ -12,7 +12,23 @@ import pytest
 
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import OutputError
-from support.network_goldens import MEASURED_CASES, NetworkGolden, network_golden
+from support.goldens import NetworkGolden, network_golden
+
+MEASURED_CASES = (
+    "iperf3-3.12-tcp-send",
+    "iperf3-3.12-tcp-receive",
+    "iperf3-3.12-tcp-4-streams",
+    "iperf3-3.12-udp-send",
+    "iperf3-3.12-udp-receive",
+    "iperf3-3.12-udp-lossy",
+    "ping-20221126-good",
+    "ping-20221126-large",
+    "ping-20221126-losses",
+    "ping-20221126-went-away",
+    "netcat-1.10-receive",
+)
+"""Those of a measurement that was not cut short."""
+
 
 TEXTS = [case for case in MEASURED_CASES if not case.startswith("iperf3")]
 DOCUMENTS = [case for case in MEASURED_CASES if case.startswith("iperf3")]

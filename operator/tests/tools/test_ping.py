@@ -11,7 +11,7 @@ from plimsoll.measure.histogram import Histogram
 from plimsoll.tools.base import OutputError, StepContext, StepKind, Timing
 from plimsoll.tools.ping import PING, PingParameters
 from plimsoll.tools.target import PeerTarget, TargetKind
-from support.network_goldens import NetworkGolden, network_golden
+from support.goldens import NetworkGolden, network_golden
 
 from .conftest import replaced
 

@@ -24,7 +24,7 @@ from plimsoll.tools.base import Command, Output, StepContext, Tool, ToolParamete
 from plimsoll.tools.cast import Executor
 from plimsoll.tools.registry import TOOLS
 from plimsoll.tools.target import ApiTarget, TargetKind
-from support.simulated_plan import SECOND, make_document
+from support.client_documents import SECOND, make_document
 from support.simulation import Simulation
 
 

@@ -27,7 +27,7 @@ from plimsoll.report.page import make_page
 from plimsoll.tools.base import Command, Output, StepContext, Tool, ToolParameters
 from plimsoll.tools.registry import TOOLS
 from plimsoll.tools.target import TargetKind
-from support.simulated_plan import EPOCH, SECOND, make_document, make_plan
+from support.client_documents import EPOCH, SECOND, make_document, make_plan
 from support.simulation import Simulation
 
 MEBIBYTE = 2**20

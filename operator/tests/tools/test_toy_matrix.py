@@ -46,11 +46,11 @@ from plimsoll.tools.base import Command, Output, StepContext, StepKind, Timing, 
 from plimsoll.tools.cast import Cast, RosterMember, Round, choose_clients
 from plimsoll.tools.registry import LAYERS, TOOLS, loading_clients
 from plimsoll.tools.target import PeerTarget, TargetKind
-from support import simulation as simulated
-from support.layers import RUN
-from support.layers import result as layered
+from support import simulation
+from support.client_documents import SECOND, make_document
 from support.rendezvous import PretendedWork, Setting
-from support.simulated_plan import SECOND, make_document
+from support.results import ALL_LAYERS
+from support.results import layer_result as layered
 from support.simulation import Simulation
 
 MEBIBYTE = 2**20
@@ -192,7 +192,7 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> list[TrialNumbers]:
         found.append(measure_trial(facts, documents))
         return found[-1]
 
-    monkeypatch.setattr(simulated, "measure_trial", measure)
+    monkeypatch.setattr(simulation, "measure_trial", measure)
     return found
 
 
@@ -336,7 +336,7 @@ def test_the_network_is_a_layer_of_a_report_and_of_the_command(monkeypatch: pyte
     pairs = pairs.model_copy(
         update={"spec": pairs.spec.model_copy(update={"parameters": {"streams": 1}, "clients": 3})}
     )
-    rows = layers_of([*RUN, pairs])
+    rows = layers_of([*ALL_LAYERS, pairs])
     assert [*layer_sentences(rows)][:2] == [
         "RADOS reads reach 833 % of the limit set by the clients' network.",
         "RADOS writes reach 400 % of the limit set by the clients' network.",

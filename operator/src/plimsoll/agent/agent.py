@@ -67,7 +67,7 @@ class AgentIdentity:
 
 @dataclass(slots=True)
 class _LatestProgress:
-    """The latest progress of a preparation; see `plimsoll.agent.programs.Progress`."""
+    """The latest progress of a preparation; see `plimsoll.agent.process.Progress`."""
 
     done: int = 0
     total: int = 0

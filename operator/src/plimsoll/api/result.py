@@ -226,7 +226,7 @@ class Finding(Model):
 
     """
 
-    reason: _Name  # one of plimsoll.measure.checking.checks
+    reason: _Name  # one of plimsoll.measure.checks.registry
     verdict: Verdict
     message: _Message
     clients: Annotated[tuple[_Client, ...], ServerOnly(max_length=32)] = ()

@@ -184,7 +184,7 @@ COLUMNS = (
     *("point", "workload", "label", "clients", "operation", "metric", "gates"),
     *("baseline_trials", "baseline", "candidate_trials", "candidate"),
     *("ratio", "low", "high", "p_value", "conclusion", "confirmed", "improved", "trials_needed"),
-    *("bound", "p_worse", "level", "in_mean", "suspected"),
+    *("bound", "p_worse", "in_mean", "suspected"),
 )
 """Columns of CSV, a row per metric: operations and bytes per second, nanoseconds, and ratios to the baseline.
 

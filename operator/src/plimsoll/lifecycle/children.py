@@ -1,7 +1,8 @@
 """A run's objects, reduced to the facts that decisions need."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Generic, TypeVar
@@ -9,19 +10,19 @@ from typing import Any, Generic, TypeVar
 from plimsoll.api.environment import Environment
 from plimsoll.api.line import Line
 from plimsoll.api.names import RESULT_KIND, RUN_KIND, Operation, Outcome, Verdict
-from plimsoll.api.operation import OperationSummary
-from plimsoll.api.result import ResultStatus, Trial
+from plimsoll.api.result import ResultStatus
 from plimsoll.lifecycle import naming
 from plimsoll.measure.checks.judge import reasons_of
 from plimsoll.plan.document import base_name, file_system_name
 
 Object = Mapping[str, Any]
 
-_STARTED = {"running", "terminated"}
+F = TypeVar("F")
+
 _WAITS = frozenset({"ExternalProvisioning"})
 """Reasons of Normal events: a missing CSI driver causes no warning. Source: Kubernetes' volume controller."""
 
-_NOT_A_PROBLEM = {"ContainerCreating", "PodInitializing"}
+_SHOWN_PERCENTILES = ("50", "99")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,11 @@ class Child:
     name: str
     uid: str
     deleting: bool
+
+    @property
+    def place(self) -> str:
+        """Return its name in its namespace: `bench/demo`."""
+        return f"{self.namespace}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,188 +115,6 @@ class ClaimFact:
     finalizers: tuple[str, ...] = ()
 
 
-def child_of(obj: Object) -> Child:
-    """Return an object's identity."""
-    metadata = obj["metadata"]
-    return Child(
-        api_version=obj["apiVersion"],
-        kind=obj["kind"],
-        namespace=metadata.get("namespace", ""),
-        name=metadata["name"],
-        uid=metadata["uid"],
-        deleting="deletionTimestamp" in metadata,
-    )
-
-
-def job_fact(obj: Object) -> JobFact:
-    """Read a Job."""
-    conditions = {c["type"]: c for c in obj.get("status", {}).get("conditions", []) if c["status"] == "True"}
-    failed = conditions.get("Failed") or conditions.get("FailureTarget")
-    return JobFact(
-        child=child_of(obj),
-        created=datetime.fromisoformat(obj["metadata"]["creationTimestamp"]),
-        deleted=_time(obj["metadata"].get("deletionTimestamp")),
-        client=_number(obj, naming.LABEL_CLIENT),
-        attempt=_number(obj, naming.LABEL_ATTEMPT) or 0,
-        complete="Complete" in conditions,
-        failure=f"{failed.get('reason', 'Failed')}: {failed.get('message', '')}" if failed else "",
-    )
-
-
-def pod_fact(obj: Object) -> PodFact:
-    """Read a pod."""
-    status = obj.get("status", {})
-    states = [container.get("state", {}) for container in status.get("containerStatuses", [])]
-    return PodFact(
-        child=child_of(obj),
-        client=_number(obj, naming.LABEL_CLIENT),
-        attempt=_number(obj, naming.LABEL_ATTEMPT) or 0,
-        node=obj.get("spec", {}).get("nodeName", ""),
-        phase=status.get("phase", "Pending"),
-        created=datetime.fromisoformat(obj["metadata"]["creationTimestamp"]),
-        changed=_status_written(obj) if any(state.keys() & _STARTED for state in states) else None,
-        gone_by=_time(obj["metadata"].get("deletionTimestamp")),
-        problem=_problem(status),
-        exit_message=_exit_message(status),
-        exit_code=next((int(ended["exitCode"]) for ended in _failures(status)), 0),
-    )
-
-
-def claim_fact(obj: Object) -> ClaimFact:
-    """Read a PVC; one without a client's label has the client -1."""
-    client = _number(obj, naming.LABEL_CLIENT)
-    child = child_of(obj)
-    return ClaimFact(
-        child=child,
-        client=-1 if client is None else client,
-        phase=obj.get("status", {}).get("phase", "Pending"),
-        finalizers=tuple(obj["metadata"].get("finalizers") or ()) if child.deleting else (),
-    )
-
-
-def label(obj: Object, name: str) -> str:
-    """Return the value of a label; empty if it is missing."""
-    return str((obj["metadata"].get("labels") or {}).get(name, ""))
-
-
-def warnings_on(objects: Iterable[Object], events: Iterable[Object]) -> dict[str, str]:
-    """Return the newest warning about each of these objects, as `warnings_about` does."""
-    return warnings_about({obj["metadata"]["uid"] for obj in objects}, events)
-
-
-def warnings_about(uids: AbstractSet[str], events: Iterable[Object]) -> dict[str, str]:
-    """Return the newest warning about each object with one of these UIDs, by UID: `ProvisioningFailed: ...`.
-
-    Without a warning, an event that names what the object waits for counts.
-    """
-    newest: dict[str, tuple[bool, str, str]] = {}
-    for event in events:
-        uid, is_warning = event.get("involvedObject", {}).get("uid", ""), event.get("type") == "Warning"
-        if uid in uids and (is_warning or event.get("reason") in _WAITS):
-            when = event.get("lastTimestamp") or event.get("eventTime") or ""
-            found = (is_warning, when, f"{event.get('reason')}: {event.get('message')}")
-            newest[uid] = max(newest.get(uid, found), found)
-    return {uid: message for uid, (_, _, message) in newest.items()}
-
-
-def _number(obj: Object, name: str) -> int | None:
-    text = label(obj, name)
-    return int(text) if text.isdecimal() else None
-
-
-def _time(text: str | None) -> datetime | None:
-    return datetime.fromisoformat(text) if text else None
-
-
-def _status_written(obj: Object) -> datetime | None:
-    """Return when the status was last written, according to the managed fields."""
-    entries = obj["metadata"].get("managedFields") or ()
-    times = (entry.get("time") for entry in entries if entry.get("subresource") == "status")
-    return max((datetime.fromisoformat(text) for text in times if text), default=None)
-
-
-def _problem(status: Object) -> str:
-    for condition in status.get("conditions", []):
-        if condition["type"] == "PodScheduled" and condition["status"] == "False":
-            return f"{condition.get('reason', 'Unschedulable')}: {condition.get('message', '')}"
-    for container in status.get("containerStatuses", []):
-        waiting = container.get("state", {}).get("waiting")
-        if waiting and waiting.get("reason") not in _NOT_A_PROBLEM:
-            return f"{waiting.get('reason', 'Waiting')}: {waiting.get('message', '')}"
-    return ""
-
-
-def _exit_message(status: Object) -> str:
-    for ended in _failures(status):
-        message = (ended.get("message") or ended.get("reason") or "").strip()
-        return f"exit code {ended['exitCode']}: {message}"
-    return str(status.get("reason", ""))
-
-
-def _failures(status: Object) -> Iterator[Object]:
-    """Yield how each container that failed ended."""
-    for container in status.get("containerStatuses", []):
-        ended = container.get("state", {}).get("terminated")
-        if ended and ended.get("exitCode"):
-            yield ended
-
-
-_JOB = "Job"
-
-
-def is_of_run(obj: Object, uid: str) -> bool:
-    """Whether an object belongs to the run with that UID: by its label, and by its owner or, for a pod, its Job.
-
-    For results the specification decides: they may outlive the run, and users may change their labels.
-    """
-    if obj["kind"] == RESULT_KIND:
-        return bool(obj.get("spec", {}).get("runUid") == uid)
-    if label(obj, naming.LABEL_RUN_UID) != uid:
-        return False
-    if obj["kind"] == "Pod":
-        return bool(jobs_of(obj))
-    return any(owner["uid"] == uid for owner in _owners(obj))
-
-
-def is_external_object_of(obj: Object, name: str, uid: str) -> bool:
-    """Whether an object outside the run's namespace belongs to the run.
-
-    Owner references do not cross namespaces, so its name, with a digest of the UID, and its label decide.
-    """
-    base = base_name(name, uid)
-    pools = {base, f"{base}-data", file_system_name(name, uid)}
-    names = {*pools, f"{base}-conductor", f"{base}-agent", naming.teardown(uid)}
-    return label(obj, naming.LABEL_RUN_UID) == uid and obj["metadata"]["name"] in names
-
-
-def belongs_to_same_run(found: Object, wanted: Object) -> bool:
-    """Whether an existing object belongs to the same run as one that was to be created under its name."""
-    uid = label(wanted, naming.LABEL_RUN_UID)
-    if _owners(wanted) or wanted["kind"] == RESULT_KIND:
-        return is_of_run(found, uid)
-    return label(found, naming.LABEL_RUN_UID) == uid
-
-
-def jobs_of(pod: Object) -> set[str]:
-    """Return the UIDs of the Jobs that own a pod; the Jobs may be gone."""
-    return {str(owner["uid"]) for owner in _owners(pod) if owner["kind"] == _JOB}
-
-
-def is_departing(obj: Object) -> bool:
-    """Whether another owner's object will disappear by itself: another run owns it, or it is being deleted."""
-    owned = any(owner["kind"] == RUN_KIND for owner in _owners(obj))
-    return owned or "deletionTimestamp" in obj["metadata"]
-
-
-def _owners(obj: Object) -> list[Any]:
-    return list(obj["metadata"].get("ownerReferences") or ())
-
-
-F = TypeVar("F")
-
-_MAY_BELONG_TO_A_JOB = {"Pending", "Running"}
-
-
 @dataclass(frozen=True, slots=True)
 class Member(Generic[F]):
     """What decisions need from an object with a run's label.
@@ -306,14 +130,9 @@ class Member(Generic[F]):
     jobs: frozenset[str]
 
 
-def member(fact: Callable[[Object], F], uid: str, obj: Object) -> Member[F]:
-    """Read an object that carries the UID of a run."""
-    return Member(fact(obj), is_of_run(obj, uid), frozenset(jobs_of(obj) if obj["kind"] == "Pod" else ()))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Members:
-    """All of them, as observed by one look."""
+    """A run's Jobs, pods and PVCs, as observed by one look."""
 
     jobs: Sequence[Member[JobFact]] = ()
     pods: Sequence[Member[PodFact]] = ()
@@ -338,12 +157,8 @@ class Members:
     @property
     def has_job_without_pod(self) -> bool:
         """Whether a Job has no pod but may still create one."""
-        pods = (pod for pod in self.pods if pod.fact.phase in _MAY_BELONG_TO_A_JOB)
-        owners = {uid for pod in pods for uid in pod.jobs}
+        owners = {uid for pod in self.pods if pod.fact.phase in {"Pending", "Running"} for uid in pod.jobs}
         return any(not job.fact.is_concluded and job.fact.child.uid not in owners for job in self.jobs)
-
-
-_SHOWN_PERCENTILES = ("50", "99")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -411,9 +226,158 @@ class ResultFact:
     measured: Measured | None
 
 
+def child_of(obj: Object) -> Child:
+    """Return an object's identity."""
+    metadata = obj["metadata"]
+    return Child(
+        api_version=obj["apiVersion"],
+        kind=obj["kind"],
+        namespace=metadata.get("namespace", ""),
+        name=metadata["name"],
+        uid=metadata["uid"],
+        deleting="deletionTimestamp" in metadata,
+    )
+
+
+def job_fact(obj: Object) -> JobFact:
+    """Read a Job."""
+    conditions = {c["type"]: c for c in obj.get("status", {}).get("conditions", []) if c["status"] == "True"}
+    failed = conditions.get("Failed") or conditions.get("FailureTarget")
+    return JobFact(
+        child=child_of(obj),
+        created=datetime.fromisoformat(obj["metadata"]["creationTimestamp"]),
+        deleted=time_of(obj["metadata"].get("deletionTimestamp")),
+        client=_number(obj, naming.LABEL_CLIENT),
+        attempt=_number(obj, naming.LABEL_ATTEMPT) or 0,
+        complete="Complete" in conditions,
+        failure=f"{failed.get('reason', 'Failed')}: {failed.get('message', '')}" if failed else "",
+    )
+
+
+def pod_fact(obj: Object) -> PodFact:
+    """Read a pod."""
+    metadata, status = obj["metadata"], obj.get("status", {})
+    states = [container.get("state", {}) for container in status.get("containerStatuses", [])]
+    managed = [entry for entry in metadata.get("managedFields") or () if entry.get("subresource") == "status"]
+    written = [datetime.fromisoformat(entry["time"]) for entry in managed if entry.get("time")]
+    has_started = any(state.keys() & {"running", "terminated"} for state in states)
+    failed = next((end for state in states if (end := state.get("terminated")) and end.get("exitCode")), None)
+    exit_message = str(status.get("reason", ""))
+    if failed:
+        message = (failed.get("message") or failed.get("reason") or "").strip()
+        exit_message = f"exit code {failed['exitCode']}: {message}"
+    return PodFact(
+        child=child_of(obj),
+        client=_number(obj, naming.LABEL_CLIENT),
+        attempt=_number(obj, naming.LABEL_ATTEMPT) or 0,
+        node=obj.get("spec", {}).get("nodeName", ""),
+        phase=status.get("phase", "Pending"),
+        created=datetime.fromisoformat(metadata["creationTimestamp"]),
+        changed=max(written, default=None) if has_started else None,
+        gone_by=time_of(metadata.get("deletionTimestamp")),
+        problem=_problem(status),
+        exit_message=exit_message,
+        exit_code=int(failed["exitCode"]) if failed else 0,
+    )
+
+
+def claim_fact(obj: Object) -> ClaimFact:
+    """Read a PVC; one without a client's label has the client -1."""
+    client, child = _number(obj, naming.LABEL_CLIENT), child_of(obj)
+    return ClaimFact(
+        child=child,
+        client=-1 if client is None else client,
+        phase=obj.get("status", {}).get("phase", "Pending"),
+        finalizers=tuple(obj["metadata"].get("finalizers") or ()) if child.deleting else (),
+    )
+
+
+def label(obj: Object, name: str) -> str:
+    """Return the value of a label; empty if it is missing."""
+    return str((obj["metadata"].get("labels") or {}).get(name, ""))
+
+
+def time_of(text: str | None) -> datetime | None:
+    """Return the time of a text as the API server writes it; None without one."""
+    return datetime.fromisoformat(text) if text else None
+
+
+def warnings_on(objects: Iterable[Object], events: Iterable[Object]) -> dict[str, str]:
+    """Return the newest warning about each of these objects, as `warnings_about` does."""
+    return warnings_about({obj["metadata"]["uid"] for obj in objects}, events)
+
+
+def warnings_about(uids: AbstractSet[str], events: Iterable[Object]) -> dict[str, str]:
+    """Return the newest warning about each object with one of these UIDs, by UID: `ProvisioningFailed: ...`.
+
+    Without a warning, an event that names what the object waits for counts.
+    """
+    newest: dict[str, tuple[bool, str, str]] = {}
+    for event in events:
+        uid, is_warning = event.get("involvedObject", {}).get("uid", ""), event.get("type") == "Warning"
+        if uid in uids and (is_warning or event.get("reason") in _WAITS):
+            when = event.get("lastTimestamp") or event.get("eventTime") or ""
+            candidate = (is_warning, when, f"{event.get('reason')}: {event.get('message')}")
+            newest[uid] = max(newest.get(uid, candidate), candidate)
+    return {uid: message for uid, (_, _, message) in newest.items()}
+
+
+def is_of_run(obj: Object, uid: str) -> bool:
+    """Whether an object belongs to the run with that UID: by its label, and by its owner or, for a pod, its Job.
+
+    For results the specification decides: they may outlive the run, and users may change their labels.
+    """
+    if obj["kind"] == RESULT_KIND:
+        return bool(obj.get("spec", {}).get("runUid") == uid)
+    if label(obj, naming.LABEL_RUN_UID) != uid:
+        return False
+    if obj["kind"] == "Pod":
+        return bool(jobs_of(obj))
+    return any(owner["uid"] == uid for owner in _owners(obj))
+
+
+def is_external_object_of(obj: Object, name: str, uid: str) -> bool:
+    """Whether an object outside the run's namespace belongs to the run.
+
+    Owner references do not cross namespaces, so its name, with a digest of the UID, and its label decide.
+    """
+    base = base_name(name, uid)
+    pools = {base, f"{base}-data", file_system_name(name, uid)}
+    names = {*pools, f"{base}-conductor", f"{base}-agent", naming.teardown(uid)}
+    return label(obj, naming.LABEL_RUN_UID) == uid and obj["metadata"]["name"] in names
+
+
+def belongs_to_same_run(existing: Object, wanted: Object) -> bool:
+    """Whether an existing object belongs to the same run as one that was to be created under its name."""
+    uid = label(wanted, naming.LABEL_RUN_UID)
+    if _owners(wanted) or wanted["kind"] == RESULT_KIND:
+        return is_of_run(existing, uid)
+    return label(existing, naming.LABEL_RUN_UID) == uid
+
+
+def jobs_of(pod: Object) -> set[str]:
+    """Return the UIDs of the Jobs that own a pod; the Jobs may be gone."""
+    return {str(owner["uid"]) for owner in _owners(pod) if owner["kind"] == "Job"}
+
+
+def is_departing(obj: Object) -> bool:
+    """Whether another owner's object will disappear by itself: another run owns it, or it is being deleted."""
+    return "deletionTimestamp" in obj["metadata"] or any(owner["kind"] == RUN_KIND for owner in _owners(obj))
+
+
+def member(fact: Callable[[Object], F], uid: str, obj: Object) -> Member[F]:
+    """Read an object that carries the UID of a run."""
+    return Member(fact(obj), is_of_run(obj, uid), frozenset(jobs_of(obj) if obj["kind"] == "Pod" else ()))
+
+
 def result_fact(obj: Object) -> ResultFact:
     """Read a result."""
     metadata, spec = obj["metadata"], obj.get("spec") or {}
+    # `display` is never read back.
+    status = {key: value for key, value in (obj.get("status") or {}).items() if key != "display"}
+    measured = None
+    with suppress(ValueError):
+        measured = digest(ResultStatus.model_validate(status))
     return ResultFact(
         name=metadata["name"],
         uid=metadata["uid"],
@@ -421,56 +385,58 @@ def result_fact(obj: Object) -> ResultFact:
         run_uid=str(spec.get("runUid", "")),
         point=str(spec.get("point", "")),
         departing=is_departing(obj),
-        measured=_measured(obj),
+        measured=measured,
     )
 
 
 def digest(status: ResultStatus) -> Measured:
-    """Return what decisions need from a status.
-
-    Raises:
-        ValueError: if a time is invalid.
-
-    """
+    """Return what decisions need from a status; raises ValueError if a time is invalid."""
+    operations = (
+        OperationFact(
+            operation=summary.operation,
+            iops=summary.iops.mean,
+            bytes_per_second=summary.bytes_per_second.mean,
+            percentiles={
+                name: interval.mean for name, interval in summary.percentiles.items() if name in _SHOWN_PERCENTILES
+            },
+        )
+        for summary in (status.summary.operations if status.summary else ())
+    )
+    trials = (
+        TrialFact(
+            epoch=trial.epoch,
+            outcome=trial.outcome,
+            started=datetime.fromisoformat(trial.started_at),
+            finished=datetime.fromisoformat(trial.finished_at),
+        )
+        for trial in status.trials
+    )
     return Measured(
         final=status.final,
         verdict=status.verdict,
         reason=next(iter(reasons_of(status)), ""),
-        operations=tuple(_operations(status)),
+        operations=tuple(operations),
         line=status.line,
-        trials=tuple(map(_trial, status.trials)),
+        trials=tuple(trials),
         environment=status.environment,
     )
 
 
-def _measured(obj: Object) -> Measured | None:
-    """Return the digest of a result's status; None if it cannot be read. `display` is never read back."""
-    status = {key: value for key, value in (obj.get("status") or {}).items() if key != "display"}
-    try:
-        return digest(ResultStatus.model_validate(status))
-    except ValueError:
-        return None
+def _number(obj: Object, name: str) -> int | None:
+    text = label(obj, name)
+    return int(text) if text.isdecimal() else None
 
 
-def _operations(status: ResultStatus) -> Iterator[OperationFact]:
-    for summary in status.summary.operations if status.summary else ():
-        yield OperationFact(
-            operation=summary.operation,
-            iops=summary.iops.mean,
-            bytes_per_second=summary.bytes_per_second.mean,
-            percentiles=_percentiles(summary),
-        )
+def _problem(status: Object) -> str:
+    for condition in status.get("conditions", []):
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            return f"{condition.get('reason', 'Unschedulable')}: {condition.get('message', '')}"
+    for container in status.get("containerStatuses", []):
+        waiting = container.get("state", {}).get("waiting")
+        if waiting and waiting.get("reason") not in {"ContainerCreating", "PodInitializing"}:
+            return f"{waiting.get('reason', 'Waiting')}: {waiting.get('message', '')}"
+    return ""
 
 
-def _percentiles(summary: OperationSummary) -> dict[str, float]:
-    known = summary.percentiles
-    return {percentile: known[percentile].mean for percentile in _SHOWN_PERCENTILES if percentile in known}
-
-
-def _trial(trial: Trial) -> TrialFact:
-    return TrialFact(
-        epoch=trial.epoch,
-        outcome=trial.outcome,
-        started=datetime.fromisoformat(trial.started_at),
-        finished=datetime.fromisoformat(trial.finished_at),
-    )
+def _owners(obj: Object) -> list[Any]:
+    return list(obj["metadata"].get("ownerReferences") or ())

@@ -1,6 +1,6 @@
-"""The outcome of one look at a run."""
+"""The outcome of one look at a run: actions, its situation with conditions, events, and why a request was refused."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Self
@@ -9,10 +9,27 @@ from plimsoll.api.names import ConditionStatus, ConditionType
 from plimsoll.api.reasons.reason import Reason, Severity, UnknownReason
 from plimsoll.api.reasons.table import REFUSALS, event_name, remedy_of, severity_of
 from plimsoll.api.status import Condition
-from plimsoll.lifecycle.children import Child
+from plimsoll.lifecycle.children import Child, Object
 from plimsoll.lifecycle.run import Run
 
-Object = Mapping[str, Any]
+_CONSEQUENCES = frozenset({Reason.ENDED, Reason.SUSPENDED})
+"""Reasons of conditions that became False because of another condition, which has its own event."""
+
+_BEGINNINGS = frozenset({Reason.STARTING, Reason.CONDUCTOR_STARTING})
+"""After these reasons every client is briefly missing: the conductor is new, and no client has registered yet."""
+
+_ORDER = (
+    ConditionType.SUSPENDED,
+    ConditionType.ADMITTED,
+    ConditionType.RECONCILING,
+    ConditionType.STALLED,
+    ConditionType.STORAGE_READY,
+    ConditionType.CLIENTS_READY,
+    ConditionType.MEASURED,
+    ConditionType.SUCCEEDED,
+    ConditionType.CLEANED_UP,
+)
+"""Order of the events about simultaneous changes: causes before their consequences."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,21 +106,20 @@ class Event:
 Action = Create | CreateSecret | CopyKeyring | CheckSecret | Delete
 
 
-def deletion(child: Child, *, foreground: bool = False) -> Delete:
-    """Return the deletion of an object."""
-    return Delete(
-        api_version=child.api_version,
-        kind=child.kind,
-        namespace=child.namespace,
-        name=child.name,
-        uid=child.uid,
-        foreground=foreground,
-    )
-
-
-def deletions(children: Iterable[Child]) -> tuple[Delete, ...]:
+def deletions(children: Iterable[Child], *, foreground: bool = False) -> tuple[Delete, ...]:
     """Return the deletions of the objects that are not being deleted yet."""
-    return tuple(deletion(child) for child in children if not child.deleting)
+    return tuple(
+        Delete(
+            api_version=child.api_version,
+            kind=child.kind,
+            namespace=child.namespace,
+            name=child.name,
+            uid=child.uid,
+            foreground=foreground,
+        )
+        for child in children
+        if not child.deleting
+    )
 
 
 class Stage(StrEnum):
@@ -202,44 +218,32 @@ class Removal:
     cleaned_up: Fact
 
 
-_CONSEQUENCES = frozenset({Reason.ENDED, Reason.SUSPENDED})
-"""Reasons of conditions that became False because of another condition, which has its own event."""
-
-_BEGINNINGS = frozenset({Reason.STARTING, Reason.CONDUCTOR_STARTING})
-"""After these reasons every client is briefly missing: the conductor is new, and no client has registered yet."""
-
-_ORDER = (
-    ConditionType.SUSPENDED,
-    ConditionType.ADMITTED,
-    ConditionType.RECONCILING,
-    ConditionType.STALLED,
-    ConditionType.STORAGE_READY,
-    ConditionType.CLIENTS_READY,
-    ConditionType.MEASURED,
-    ConditionType.SUCCEEDED,
-    ConditionType.CLEANED_UP,
-)
-"""Order of the events about simultaneous changes: causes before their consequences."""
-
-
 def events_of(run: Run, status: Mapping[str, Any]) -> tuple[Event, ...]:
     """Return an event for every condition that changes with this status."""
-    return tuple(_events(run, status))
-
-
-def _events(run: Run, status: Mapping[str, Any]) -> Iterator[Event]:
+    events = []
     conditions = [Condition.model_validate(entry) for entry in status["conditions"]]
     for condition in sorted(conditions, key=lambda condition: _ORDER.index(condition.type)):
         before = run.conditions.get(condition.type)
-        changed = before is None or (before.status, before.reason) != (condition.status, condition.reason)
-        if changed and _is_news(condition, before):
-            yield _event(condition)
+        if before is not None and (before.status, before.reason) == (condition.status, condition.reason):
+            continue
+        if not _is_news(condition, before):
+            continue
+        # Named after a condition that holds, or after the reason of one that does not.
+        holds = condition.status is ConditionStatus.TRUE and condition.type is not ConditionType.RECONCILING
+        severity = Severity.NORMAL if holds else severity_of(condition.reason)
+        name = event_name(condition.type.value if holds else condition.reason)
+        events.append(Event(kind=severity, reason=name, message=condition.message or condition.reason))
+    return tuple(events)
 
 
 def _is_news(condition: Condition, before: Condition | None) -> bool:
     """Whether a change needs an event, and is not covered by that of another condition."""
-    if condition.status is ConditionStatus.FALSE and _follows(condition, before):
-        return False
+    if condition.status is ConditionStatus.FALSE:
+        is_beginning = (
+            before is not None and before.reason in _BEGINNINGS and condition.reason == Reason.CLIENTS_MISSING
+        )
+        if is_beginning or condition.reason in _CONSEQUENCES:
+            return False
     match condition.type:
         case ConditionType.RECONCILING:
             return condition.reason in REFUSALS
@@ -250,22 +254,6 @@ def _is_news(condition: Condition, before: Condition | None) -> bool:
         case ConditionType.SUSPENDED:
             return condition.status is ConditionStatus.TRUE or before is not None
     return condition.status is not ConditionStatus.UNKNOWN
-
-
-def _follows(condition: Condition, before: Condition | None) -> bool:
-    """Whether the change follows from an earlier one."""
-    beginning = before is not None and before.reason in _BEGINNINGS
-    return condition.reason in _CONSEQUENCES or (beginning and condition.reason == Reason.CLIENTS_MISSING)
-
-
-def _event(condition: Condition) -> Event:
-    """Return the event, named after a condition that holds, or after the reason of one that does not."""
-    holds = condition.status is ConditionStatus.TRUE
-    name = condition.type.value if holds else condition.reason
-    if condition.type is ConditionType.RECONCILING:
-        name, holds = condition.reason, False
-    severity = Severity.NORMAL if holds else severity_of(condition.reason)
-    return Event(kind=severity, reason=event_name(name), message=condition.message or condition.reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

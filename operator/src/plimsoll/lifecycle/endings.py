@@ -1,13 +1,11 @@
 """Whether and how a run has ended: from the conductor's report and the state of the pods."""
 
-from collections.abc import Sequence
 from datetime import datetime
 
 from plimsoll.api.names import ConditionStatus, ConditionType, Verdict
 from plimsoll.api.reasons.reason import Reason, read_reason
 from plimsoll.api.reasons.table import remedy_of
 from plimsoll.lifecycle import provisioning, waiting
-from plimsoll.lifecycle.children import JobFact, Measured
 from plimsoll.lifecycle.decision import Ending, Fact, Refusal
 from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.run import Run, are, counted, listed
@@ -56,15 +54,25 @@ def recorded_ending(run: Run) -> Ending | None:
     return Ending(succeeded=succeeded, reason=read_reason(condition.reason), message=condition.message)
 
 
+def refused_too_long(refusal: Refusal, limit: int) -> Ending:
+    """Return the end of a run for which an object could not be created."""
+    reason = Reason.NAME_TAKEN if refusal.reason is Reason.WAITING_FOR_EARLIER_RUN else refusal.reason
+    return Ending.failure(reason, f"{_not_ready(limit)}: {refusal.message}")
+
+
+def not_ready_too_long(fact: Fact, limit: int) -> Ending:
+    """Return the end of a run that waited too long for a cluster, volumes or pods."""
+    return Ending.failure(fact.reason, f"{_not_ready(limit)}: {fact.message}; {remedy_of(fact.reason)}")
+
+
 def _conductor_failure(seen: Observed) -> Ending | None:
-    """Return the failure that the conductor reported, with what is known about the clients it misses."""
     if seen.state is None or seen.state.failure is None:
         return None
     failure, missing = seen.state.failure, seen.state.missing
-    known = [text for client in missing[:_MAX_NAMES] if (text := waiting.client_problem(client, seen))]
+    problems = [text for client in missing[:_MAX_NAMES] if (text := waiting.client_problem(client, seen))]
     if missing and seen.refusal is not None:
-        known.append(seen.refusal.message)
-    return Ending.failure(Reason(failure.reason), ". ".join([failure.message, *known]))
+        problems.append(seen.refusal.message)
+    return Ending.failure(Reason(failure.reason), ". ".join([failure.message, *problems]))
 
 
 def _measured(plan: Plan, seen: Observed) -> Ending | None:
@@ -75,35 +83,28 @@ def _measured(plan: Plan, seen: Observed) -> Ending | None:
     job = seen.conductor_job
     if job is None or not seen.conductor_succeeded:
         return None
-    final = sum(result.final for result in seen.results.values())
-    if final < len(plan.points):
+    final, points = sum(result.final for result in seen.results.values()), len(plan.points)
+    if final < points:
         # Only Jobs are read before results: if just the pod has succeeded, the results may be out of date.
-        is_known = job.complete and not seen.unreadable_results
-        return _incomplete(final, len(plan.points)) if is_known else None
+        if not job.complete or seen.unreadable_results:
+            return None
+        message = (
+            f"the conductor finished, but only {final} of {counted(points, 'result')} {are(final)} final; a result may "
+            "have been deleted or changed: create the run again"
+        )
+        return Ending.failure(Reason.RESULTS_INCOMPLETE, message)
     results = [seen.results[point.name] for point in plan.points if point.name in seen.results]
-    invalid = [result for result in results if result.verdict is Verdict.INVALID]
-    suspect = [result for result in results if result.verdict is Verdict.SUSPECT]
+    invalid = [result.reason for result in results if result.verdict is Verdict.INVALID]
+    suspect = [result.reason for result in results if result.verdict is Verdict.SUSPECT]
     if invalid:
         message = f"{len(invalid)} of {counted(len(results), 'point')} {are(len(invalid))} Invalid"
-        return Ending.failure(Reason.INVALID_RESULTS, f"{message}: {_main_reasons(invalid)}; {_FINDINGS}")
+        return Ending.failure(Reason.INVALID_RESULTS, f"{message}: {main_reasons(invalid)}; {_FINDINGS}")
     measured = "the only point is measured" if len(results) == 1 else f"all {len(results)} points are measured"
-    if suspect:
-        suspects = " and" if len(results) == 1 else f", {len(suspect)} {are(len(suspect))}"
-        message = f"{measured}{suspects} Suspect: {_main_reasons(suspect)}; {_FINDINGS}"
-        return Ending(succeeded=True, reason=Reason.SUSPECT, message=message)
-    return Ending(succeeded=True, reason=Reason.VALID, message=f"{measured} and Valid")
-
-
-def _incomplete(final: int, points: int) -> Ending:
-    message = (
-        f"the conductor finished, but only {final} of {counted(points, 'result')} {are(final)} final; a result may "
-        "have been deleted or changed: create the run again"
-    )
-    return Ending.failure(Reason.RESULTS_INCOMPLETE, message)
-
-
-def _main_reasons(results: Sequence[Measured]) -> str:
-    return main_reasons(result.reason for result in results)
+    if not suspect:
+        return Ending(succeeded=True, reason=Reason.VALID, message=f"{measured} and Valid")
+    suspects = " and" if len(results) == 1 else f", {len(suspect)} {are(len(suspect))}"
+    message = f"{measured}{suspects} Suspect: {main_reasons(suspect)}; {_FINDINGS}"
+    return Ending(succeeded=True, reason=Reason.SUSPECT, message=message)
 
 
 def _conductor_timeout(run: Run, plan: Plan, seen: Observed, now: datetime) -> Ending | None:
@@ -125,7 +126,8 @@ def _conductor_timeout(run: Run, plan: Plan, seen: Observed, now: datetime) -> E
 
 def _clients_lost(plan: Plan, seen: Observed, settings: Settings) -> Ending | None:
     for client in range(plan.members):
-        if provisioning.is_out_of_restarts(client, seen, settings):
+        jobs = seen.client_jobs(client)
+        if len(jobs) > settings.max_client_restarts and provisioning.is_lost(jobs[-1], seen):
             problem = waiting.client_problem(client, seen) or f"client {client} was lost"
             times = settings.max_client_restarts + 1
             message = f"{problem}; it was lost {times} times, the limit; {remedy_of(Reason.CLIENT_FAILED)}"
@@ -143,8 +145,8 @@ def _registration_timeout(plan: Plan, seen: Observed, now: datetime) -> Ending |
         return None
     names = listed([f"client {client}" for client in missing])
     message = f"{names} did not register within timeouts.readySeconds ({limit} s)"
-    known = [text for client in missing[:_MAX_NAMES] if (text := waiting.client_problem(client, seen))]
-    return Ending.failure(Reason.CLIENTS_NOT_READY, ". ".join([message, *known]))
+    problems = [text for client in missing[:_MAX_NAMES] if (text := waiting.client_problem(client, seen))]
+    return Ending.failure(Reason.CLIENTS_NOT_READY, ". ".join([message, *problems]))
 
 
 def _provisioning_timeout(run: Run, plan: Plan, seen: Observed, settings: Settings, now: datetime) -> Ending | None:
@@ -167,29 +169,15 @@ def _is_coming_back(run: Run, plan: Plan, seen: Observed, now: datetime) -> bool
     """Whether a run that was complete a moment ago replaces a lost client, or a conductor's Job that was deleted."""
     if seen.conductor_job is None:
         return run.holds(ConditionType.CLIENTS_READY)
-    newest = [jobs[-1] for client in range(plan.members) if (jobs := seen.client_jobs(client))]
-    times = [since for job in newest if (since := _replaced_since(job, seen))]
-    return bool(times) and age_seconds(max(times), now) <= plan.timeouts.ready_seconds
-
-
-def _replaced_since(job: JobFact, seen: Observed) -> datetime | None:
-    """Return when the newest Job of a client failed, or replaced one that did; None if the client was never lost."""
-    pods = [pod for pod in seen.client_pods(job.client) if pod.attempt == job.attempt]
-    if provisioning.is_lost(job, seen) or any(pod.phase == "Failed" for pod in pods):
-        times = [job.deleted, *(pod.gone_by or pod.changed for pod in pods)]
-        return max((time for time in times if time), default=job.created)
-    return job.created if job.attempt else None
-
-
-def refused_too_long(refusal: Refusal, limit: int) -> Ending:
-    """Return the end of a run for which an object could not be created."""
-    reason = Reason.NAME_TAKEN if refusal.reason is Reason.WAITING_FOR_EARLIER_RUN else refusal.reason
-    return Ending.failure(reason, f"{_not_ready(limit)}: {refusal.message}")
-
-
-def not_ready_too_long(fact: Fact, limit: int) -> Ending:
-    """Return the end of a run that waited too long for a cluster, volumes or pods."""
-    return Ending.failure(fact.reason, f"{_not_ready(limit)}: {fact.message}; {remedy_of(fact.reason)}")
+    replaced = []
+    for job in (jobs[-1] for client in range(plan.members) if (jobs := seen.client_jobs(client))):
+        pods = [pod for pod in seen.client_pods(job.client) if pod.attempt == job.attempt]
+        if provisioning.is_lost(job, seen) or any(pod.phase == "Failed" for pod in pods):
+            times = [job.deleted, *(pod.gone_by or pod.changed for pod in pods)]
+            replaced.append(max((time for time in times if time), default=job.created))
+        elif job.attempt:
+            replaced.append(job.created)
+    return bool(replaced) and age_seconds(max(replaced), now) <= plan.timeouts.ready_seconds
 
 
 def _not_ready(limit: int) -> str:

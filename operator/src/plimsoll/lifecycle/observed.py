@@ -1,12 +1,13 @@
-"""What is observed of a run: facts read from the objects that carry its UID."""
+"""What is observed of a run: facts read from the objects that carry its UID, and what stands in its way."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from hashlib import sha256
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import ValidationError
 
@@ -14,31 +15,23 @@ from plimsoll.api.errors import SpecError
 from plimsoll.api.names import RESULT_KIND, RunPhase
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.status import RunState
-from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.children import (
-    Child,
-    ClaimFact,
-    JobFact,
-    Measured,
-    Members,
-    Object,
-    PodFact,
-    ResultFact,
-    child_of,
-    claim_fact,
-    is_departing,
-    is_of_run,
-    job_fact,
-    member,
-    pod_fact,
-    warnings_about,
-)
+from plimsoll.lifecycle import children, naming
+from plimsoll.lifecycle.children import Child, ClaimFact, JobFact, Members, Object, PodFact, ResultFact, is_of_run
 from plimsoll.lifecycle.decision import Ending, Refusal
 from plimsoll.lifecycle.render.common import PLAN_FILE, STATE_FILE
 from plimsoll.lifecycle.run import Platform, Run, listed
 from plimsoll.plan.document import Plan, RunIdentity, load_plan
 
 Process = TypeVar("Process", JobFact, PodFact)
+
+_UNSHOWN = {"elapsed_seconds", "live", "prefill", "registered"}
+"""Fields of the conductor's state that no status shows; conductors and `kubectl plimsoll watch` read them."""
+
+_FACTS: Mapping[str, Callable[[Object], object]] = {
+    "Job": children.job_fact,
+    "Pod": children.pod_fact,
+    "PersistentVolumeClaim": children.claim_fact,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +60,7 @@ class Observed:
     plan_problem: str = ""
     plan_sha256: str = ""
     state: RunState | None = None
-    results: Mapping[str, Measured]
+    results: Mapping[str, children.Measured]
     unreadable_results: tuple[str, ...] = ()
     foreign_results: tuple[str, ...] = ()
     departing: tuple[str, ...] = ()
@@ -144,11 +137,11 @@ class Observed:
 
     @cached_property
     def _names_by_kind(self) -> dict[str, set[str]]:
-        found: dict[str, set[str]] = {}
+        names: dict[str, set[str]] = {}
         processes = (*(job.child for job in self.jobs), *(pod.child for pod in self.pods))
         for child in (*processes, *(claim.child for claim in self.claims), *self.others):
-            found.setdefault(child.kind, set()).add(child.name)
-        return found
+            names.setdefault(child.kind, set()).add(child.name)
+        return names
 
     @cached_property
     def _jobs_by_client(self) -> dict[int | None, list[JobFact]]:
@@ -157,14 +150,6 @@ class Observed:
     @cached_property
     def _pods_by_client(self) -> dict[int | None, list[PodFact]]:
         return _by_client(self.pods)
-
-
-def _by_client(facts: Iterable[Process]) -> dict[int | None, list[Process]]:
-    """Return Jobs or pods by client, in order of their attempts."""
-    found: dict[int | None, list[Process]] = {}
-    for fact in sorted(facts, key=lambda fact: fact.attempt):
-        found.setdefault(fact.client, []).append(fact)
-    return found
 
 
 def observe(
@@ -183,10 +168,19 @@ def observe(
     """
     everything = list(objects)
     own = [obj for obj in everything if is_of_run(obj, run.uid)]
-    conflicts = [obj for obj in everything if _has_plan_name(obj, run) and not is_of_run(obj, run.uid)]
+    plan_name = naming.plan_config_map(run.name)
+    conflicts = [
+        obj
+        for obj in everything
+        if (obj["kind"], obj["metadata"]["name"]) == ("ConfigMap", plan_name) and not is_of_run(obj, run.uid)
+    ]
     maps = {obj["metadata"]["name"]: obj for obj in own if obj["kind"] == "ConfigMap"}
-    plan_map = maps.get(naming.plan_config_map(run.name))
+    plan_map = maps.get(plan_name)
     plan, problem = _plan(plan_map, run)
+    state = None
+    # A state that this version cannot read is none.
+    with suppress(ValidationError):
+        state = RunState.model_validate_json(_text(maps.get(naming.state_config_map(run.name)), STATE_FILE))
     own_results = [result for result in results if result.run_uid == run.uid]
     foreign_results = [result for result in results if result.run_uid != run.uid]
     jobs = tuple(job.fact for job in members.jobs if job.own)
@@ -196,73 +190,21 @@ def observe(
         plan=plan,
         plan_problem=problem,
         plan_sha256=sha256(_text(plan_map, PLAN_FILE).encode()).hexdigest() if plan_map else "",
-        state=_state(maps.get(naming.state_config_map(run.name))),
-        results={result.point: result.measured or Measured() for result in own_results},
+        state=state,
+        results={result.point: result.measured or children.Measured() for result in own_results},
         unreadable_results=tuple(result.name for result in own_results if result.measured is None),
         foreign_results=tuple(result.name for result in foreign_results if not result.departing),
         departing=(
             *(f"{RESULT_KIND} {result.name}" for result in foreign_results if result.departing),
-            *(_name(obj) for obj in conflicts if is_departing(obj)),
+            *(_name(obj) for obj in conflicts if children.is_departing(obj)),
         ),
-        name_taken=next((_name(obj) for obj in conflicts if not is_departing(obj)), ""),
+        name_taken=next((_name(obj) for obj in conflicts if not children.is_departing(obj)), ""),
         jobs=jobs,
         pods=members.own_pods,
         claims=claims,
-        others=(*map(child_of, own), *fixed),
-        warnings=warnings_about(uids, events),
+        others=(*map(children.child_of, own), *fixed),
+        warnings=children.warnings_about(uids, events),
     )
-
-
-def _has_plan_name(obj: Object, run: RunIdentity) -> bool:
-    return bool(obj["kind"] == "ConfigMap" and obj["metadata"]["name"] == naming.plan_config_map(run.name))
-
-
-def _name(obj: Object) -> str:
-    return f"{obj['kind']} {obj['metadata']['name']}"
-
-
-def _plan(config_map: Object | None, run: RunIdentity) -> tuple[Plan | None, str]:
-    """Return the plan, or why it is unusable."""
-    if config_map is None:
-        return None, ""
-    if config_map.get("immutable") is not True:
-        return None, f"ConfigMap {config_map['metadata']['name']} is not immutable"
-    try:
-        plan = load_plan(_text(config_map, PLAN_FILE))
-    except SpecError as error:
-        return None, str(error)
-    if plan.run != run:
-        return None, f"it belongs to run {plan.run.namespace}/{plan.run.name} (UID {plan.run.uid})"
-    return plan, ""
-
-
-def _text(config_map: Object, file: str) -> str:
-    return str((config_map.get("data") or {}).get(file, ""))
-
-
-def _state(config_map: Object | None) -> RunState | None:
-    """Return the conductor's state; None if there is none that can be read."""
-    if config_map is None:
-        return None
-    try:
-        return RunState.model_validate_json(_text(config_map, STATE_FILE))
-    except ValidationError:
-        return None
-
-
-def age_seconds(since: datetime | None, now: datetime) -> float:
-    """Return the seconds since a time; 0 without one."""
-    return (now - since).total_seconds() if since else 0.0
-
-
-_UNSHOWN = {"elapsed_seconds", "live", "prefill", "registered"}
-"""Fields of the conductor's state that no status shows; conductors and `kubectl plimsoll watch` read them."""
-
-_FACTS: Mapping[str, Callable[[Object], object]] = {
-    "Job": job_fact,
-    "Pod": pod_fact,
-    "PersistentVolumeClaim": claim_fact,
-}
 
 
 def noticeable(obj: Object, run_uid: str) -> object:
@@ -272,24 +214,21 @@ def noticeable(obj: Object, run_uid: str) -> object:
     """
     kind = obj["kind"]
     if kind in _FACTS:
-        return member(_FACTS[kind], run_uid, obj)
-    files = dict(obj.get("data") or {})
-    state = _shown(files.pop(STATE_FILE, ""))
-    metadata = obj["metadata"]
+        return children.member(_FACTS[kind], run_uid, obj)
+    files, metadata = dict(obj.get("data") or {}), obj["metadata"]
+    state: object = files.pop(STATE_FILE, "")
+    with suppress(ValidationError):
+        state = RunState.model_validate_json(str(state)).model_dump(exclude=_UNSHOWN)
     return metadata["uid"], "deletionTimestamp" in metadata, is_of_run(obj, run_uid), obj.get("immutable"), files, state
-
-
-def _shown(text: str) -> dict[str, Any] | str:
-    """Return what a status shows of a conductor's state; the text if it cannot be read."""
-    try:
-        return RunState.model_validate_json(text).model_dump(exclude=_UNSHOWN)
-    except ValidationError:
-        return text
 
 
 def obstacle(run: Run, seen: Observed) -> Ending | None:
     """Return which existing or missing object makes a run impossible; None if none does."""
-    damage = _plan_damage(run, seen)
+    damage = ""
+    if seen.plan_problem:
+        damage = f"{seen.plan_problem}; delete the run and create it again"
+    elif seen.plan is not None and not is_own_plan(run, seen):
+        damage = "its digest is not status.planSha256; delete the plan and the run, and create the run again"
     if damage:
         return Ending.failure(Reason.PLAN_DAMAGED, f"the frozen plan is unusable: {damage}")
     if seen.refusal is not None and seen.refusal.reason is Reason.NAME_TAKEN:
@@ -322,15 +261,41 @@ def name_still_taken(seen: Observed, limit: int) -> Ending:
     return Ending.failure(Reason.RESULTS_EXIST if first.startswith(RESULT_KIND) else Reason.NAME_TAKEN, message)
 
 
-def _plan_damage(run: Run, seen: Observed) -> str:
-    """Return why the existing plan is unusable, and the remedy; empty if it is usable."""
-    if seen.plan_problem:
-        return f"{seen.plan_problem}; delete the run and create it again"
-    if seen.plan is None or is_own_plan(run, seen):
-        return ""
-    return "its digest is not status.planSha256; delete the plan and the run, and create the run again"
+def age_seconds(since: datetime | None, now: datetime) -> float:
+    """Return the seconds since a time; 0 without one."""
+    return (now - since).total_seconds() if since else 0.0
 
 
 def is_own_plan(run: Run, seen: Observed) -> bool:
     """Whether the operator created the plan, whose digest it records first."""
     return run.status.get("planSha256") == seen.plan_sha256
+
+
+def _by_client(facts: Iterable[Process]) -> dict[int | None, list[Process]]:
+    """Return Jobs or pods by client, in order of their attempts."""
+    by_client: dict[int | None, list[Process]] = {}
+    for fact in sorted(facts, key=lambda fact: fact.attempt):
+        by_client.setdefault(fact.client, []).append(fact)
+    return by_client
+
+
+def _name(obj: Object) -> str:
+    return f"{obj['kind']} {obj['metadata']['name']}"
+
+
+def _plan(config_map: Object | None, run: RunIdentity) -> tuple[Plan | None, str]:
+    if config_map is None:
+        return None, ""
+    if config_map.get("immutable") is not True:
+        return None, f"ConfigMap {config_map['metadata']['name']} is not immutable"
+    try:
+        plan = load_plan(_text(config_map, PLAN_FILE))
+    except SpecError as error:
+        return None, str(error)
+    if plan.run != run:
+        return None, f"it belongs to run {plan.run.namespace}/{plan.run.name} (UID {plan.run.uid})"
+    return plan, ""
+
+
+def _text(config_map: Object | None, file: str) -> str:
+    return str(((config_map or {}).get("data") or {}).get(file, ""))

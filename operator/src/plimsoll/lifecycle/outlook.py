@@ -1,6 +1,6 @@
 """Estimate of when the last trial of a run will be over."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -9,7 +9,7 @@ from statistics import fmean, median
 
 from plimsoll.api.names import ConditionType, Outcome, RunPhase
 from plimsoll.api.status import RunState
-from plimsoll.lifecycle.children import TrialFact
+from plimsoll.lifecycle.children import TrialFact, time_of
 from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.run import Run
 from plimsoll.plan.document import Plan, Point
@@ -22,6 +22,34 @@ _TOLERATED_SHARE = 0.1
 """The same as a share of the remaining time: otherwise every look during a prefill would write a status."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pace:
+    """How long trials really take, in seconds.
+
+    Attributes:
+        by_point: mean of each measured point.
+        servers: number of the run's servers.
+        preparing: planned between two trials: zero unless each trial has a new data set.
+        between: from the end of a trial to the start of the next.
+        ratio: of the real to the planned duration of trials, both with what is between them.
+        measured: point -> its measured trials.
+
+    """
+
+    by_point: Mapping[str, float]
+    servers: int
+    preparing: float
+    between: float
+    ratio: float
+    measured: Mapping[str, int]
+
+    def seconds(self, point: Point) -> float:
+        """Return how long a trial of a point should take, from its start to that of the next one."""
+        if point.name in self.by_point:
+            return self.by_point[point.name] + self.between
+        return (trial_seconds(point, self.servers) + self.preparing) * self.ratio
+
+
 def estimated_end(run: Run, seen: Observed, now: datetime) -> datetime | None:
     """Return when the last trial should be over if no more have to be repeated; None while that is unknown.
 
@@ -31,7 +59,7 @@ def estimated_end(run: Run, seen: Observed, now: datetime) -> datetime | None:
     plan, state = seen.plan, seen.state
     if plan is None or state is None or run.is_suspended:
         return None
-    before = recorded_end(run)
+    before = time_of(run.status.get("estimatedCompletionTime"))
     if not seen.all_registered or not 0 <= state.trials_done < state.trials_total:
         return before
     pace = _pace(plan, seen)
@@ -46,8 +74,9 @@ def estimated_end(run: Run, seen: Observed, now: datetime) -> datetime | None:
             afterwards = cost.precondition_seconds + cost.settle_seconds + _left_seconds(plan, state, pace)
             new = _after(now, _prefill_seconds(run, state, cost.prefill_seconds, now) + afterwards)
             # The estimate of the last attempt includes the preparations between trials.
-            is_known = before is not None and plan.renews_data_sets and any(_all_trials(seen))
-            return before if is_known else _unless_close(before, new, now, may_grow=not _is_filled(state))
+            is_known = before is not None and plan.renews_data_sets and any(_trials(seen))
+            is_filled = 0 < state.prefill.total_bytes <= state.prefill.done_bytes
+            return before if is_known else _unless_close(before, new, now, may_grow=not is_filled)
         case _:
             return before
 
@@ -57,52 +86,28 @@ def is_late(end: datetime | None, now: datetime) -> bool:
     return age_seconds(end, now) > _TOLERATED_SECONDS
 
 
-def recorded_end(run: Run) -> datetime | None:
-    """Return the estimate in the run's status; None if it has none."""
-    text = run.status.get("estimatedCompletionTime")
-    return datetime.fromisoformat(text) if text else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Pace:
-    """How long trials really take, in seconds.
-
-    Attributes:
-        known: by measured point.
-        servers: number of the run's servers.
-        preparing: planned between two trials: zero unless each trial has a new data set.
-        between: from the end of a trial to the start of the next.
-        ratio: of the real to the planned duration of trials, both with what is between them.
-        measured: point -> its measured trials.
-
-    """
-
-    known: Mapping[str, float]
-    servers: int
-    preparing: float
-    between: float
-    ratio: float
-    measured: Mapping[str, int]
-
-    def seconds(self, point: Point) -> float:
-        """Return how long a trial of a point should take, from its start to that of the next one."""
-        known = self.known.get(point.name)
-        if known is not None:
-            return known + self.between
-        return (trial_seconds(point, self.servers) + self.preparing) * self.ratio
-
-
 def _pace(plan: Plan, seen: Observed) -> _Pace:
-    """Return the pace of the measured trials; the planned one if there are none."""
-    took = {point.name: tuple(_seconds_taken(seen, point.name)) for point in plan.points}
-    gaps = [max(0.0, gap) for gap in _gaps(seen)]
+    took = {
+        point.name: [
+            max(0.0, (trial.finished - trial.started).total_seconds())
+            for trial in (seen.results[point.name].trials if point.name in seen.results else ())
+            if trial.outcome is Outcome.MEASURED
+        ]
+        for point in plan.points
+    }
+    in_order = pairwise(sorted(_trials(seen), key=lambda trial: trial.started))
+    gaps = [
+        max(0.0, (after.started - before.finished).total_seconds())
+        for before, after in in_order
+        if before.epoch == after.epoch
+    ]
     preparing = renewal_seconds(plan)
     between = median(gaps) if gaps else preparing
     servers = plan.server_count
     planned = sum(len(took[point.name]) * (trial_seconds(point, servers) + preparing) for point in plan.points)
     taken = sum(seconds + between for all_taken in took.values() for seconds in all_taken)
     return _Pace(
-        known={name: fmean(seconds) for name, seconds in took.items() if seconds},
+        by_point={name: fmean(seconds) for name, seconds in took.items() if seconds},
         servers=servers,
         preparing=preparing,
         between=between,
@@ -111,66 +116,35 @@ def _pace(plan: Plan, seen: Observed) -> _Pace:
     )
 
 
-def _trials(seen: Observed, point: str) -> Sequence[TrialFact]:
-    return seen.results[point].trials if point in seen.results else ()
-
-
-def _all_trials(seen: Observed) -> Iterator[TrialFact]:
-    for point in seen.results:
-        yield from _trials(seen, point)
-
-
-def _seconds_taken(seen: Observed, point: str) -> Iterator[float]:
-    for trial in _trials(seen, point):
-        if trial.outcome is Outcome.MEASURED:
-            yield max(0.0, (trial.finished - trial.started).total_seconds())
-
-
-def _gaps(seen: Observed) -> Iterator[float]:
-    """Yield the seconds between one attempt and the next of the same conductor."""
-    for one, other in pairwise(sorted(_all_trials(seen), key=lambda trial: trial.started)):
-        if one.epoch == other.epoch:
-            yield (other.started - one.finished).total_seconds()
-
-
-def _left(plan: Plan, state: RunState) -> Sequence[tuple[int, Point]]:
-    """Return pass and point of the remaining trials in order, the one in flight first; a search is one of them."""
-    return plan.pairs[state.trials_done :]
-
-
-def _left_seconds(plan: Plan, state: RunState, pace: _Pace) -> float:
-    """Return the seconds from the start of the next trial to the end of the last one; searches as long as they may."""
-    seconds = sum(pace.seconds(point) * _trials_of(plan, point, pace) for _, point in _left(plan, state))
-    # Nothing is prepared after the last trial.
-    return max(0.0, seconds - pace.between) if pace.preparing else seconds
-
-
-def _trials_of(plan: Plan, point: Point, pace: _Pace) -> int:
-    """Return the trials that a point needs in one pass, or may still need in its search."""
-    return 1 if point.line is None else max(1, most_trials(plan, point) - pace.measured.get(point.name, 0))
-
-
 def _end_from_trial(plan: Plan, state: RunState, pace: _Pace) -> datetime | None:
     """Return when the last trial should be over, counted from the one in flight; None if there is none.
 
     It does not change during an attempt, however long that takes.
     """
     trial = state.in_flight
-    number, point = _left(plan, state)[0]
+    number, point = plan.pairs[state.trials_done]
     if trial is None or trial.point != point.name or (point.line is None and trial.pass_number != number):
         return None
-    begun = datetime.fromisoformat(state.in_flight_since) if state.in_flight_since else _start_of(state)
-    return _after(begun, _left_seconds(plan, state, pace)) if begun else None
+    current = datetime.fromtimestamp(state.current.starts_at, tz=UTC) if state.current else None
+    started = time_of(state.in_flight_since) or current
+    return _after(started, _left_seconds(plan, state, pace)) if started else None
 
 
-def _start_of(state: RunState) -> datetime | None:
-    return datetime.fromtimestamp(state.current.starts_at, tz=UTC) if state.current else None
+def _left_seconds(plan: Plan, state: RunState, pace: _Pace) -> float:
+    """Return the seconds from the start of the next trial to the end of the last one; searches as long as they may."""
+    seconds = 0.0
+    for _, point in plan.pairs[state.trials_done :]:
+        is_search = point.line is not None
+        trials = max(1, most_trials(plan, point) - pace.measured.get(point.name, 0)) if is_search else 1
+        seconds += pace.seconds(point) * trials
+    # Nothing is prepared after the last trial.
+    return max(0.0, seconds - pace.between) if pace.preparing else seconds
 
 
 def _prefill_seconds(run: Run, state: RunState, guess: int, now: datetime) -> float:
     """Return how long the rest of the prefill takes at its rate since the clients registered."""
     ready = run.conditions.get(ConditionType.CLIENTS_READY)
-    since = datetime.fromisoformat(ready.last_transition_time) if ready and ready.last_transition_time else now
+    since = (time_of(ready.last_transition_time) if ready else None) or now
     done, total = state.prefill.done_bytes, state.prefill.total_bytes
     passed = age_seconds(since, now)
     if not done or passed < _TOLERATED_SECONDS:
@@ -178,8 +152,8 @@ def _prefill_seconds(run: Run, state: RunState, guess: int, now: datetime) -> fl
     return max(0, total - done) * passed / done
 
 
-def _is_filled(state: RunState) -> bool:
-    return 0 < state.prefill.total_bytes <= state.prefill.done_bytes
+def _trials(seen: Observed) -> list[TrialFact]:
+    return [trial for result in seen.results.values() for trial in result.trials]
 
 
 def _unless_close(before: datetime | None, new: datetime, now: datetime, *, may_grow: bool) -> datetime:

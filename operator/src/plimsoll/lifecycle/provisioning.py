@@ -1,4 +1,4 @@
-"""Creation of the objects that a run needs to measure."""
+"""What a run needs to measure: permission, a frozen plan, and the objects that are created for it."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -14,12 +14,10 @@ from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.render import client as render_client
 from plimsoll.lifecycle.render import common, network
 from plimsoll.lifecycle.render import conductor as render_conductor
-from plimsoll.lifecycle.render.client import has_device
 from plimsoll.lifecycle.run import Platform, Run
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.storage.registry import provider_of
 from plimsoll.lifecycle.storage.seam import Storage
-from plimsoll.lifecycle.waiting import all_pods_are_scheduled
 from plimsoll.plan.document import ControlPlane, Plan
 from plimsoll.plan.expand import check_fits_deadline, make_plan
 from plimsoll.plan.sweep import run_seed
@@ -27,12 +25,21 @@ from plimsoll.protocol.helpers import excess_of
 from plimsoll.tools.registry import TOOLS
 from plimsoll.tools.target import TargetKind
 
-_CONDUCTED = {RunPhase.COMPLETE, RunPhase.FAILED}
+_RESTRICTED = "restricted"
+"""The Pod Security Standard that forbids root."""
 
 
 def missing_objects(run: Run, plan: Plan, seen: Observed, settings: Settings, storage: Storage) -> Iterator[Action]:
     """Yield the creations due now, in order: documents and permissions, storage with volumes, clients, conductor."""
-    first = [*_first_objects(run, plan, seen, settings)]
+    wanted = [
+        *(common.result(run, plan, point) for point in plan.points if point.name not in seen.results),
+        common.state_config_map(run),
+        render_conductor.service_account(run),
+        render_conductor.role(run, plan),
+        render_conductor.service(run, settings),
+        *network.policies(run, plan, settings),
+    ]
+    first = _absent(seen, wanted)
     yield from first
     # The API server refuses to bind a Role that does not exist yet.
     if naming.conductor(run.name) in seen.names("Role"):
@@ -44,34 +51,6 @@ def missing_objects(run: Run, plan: Plan, seen: Observed, settings: Settings, st
     # The operator may not list Secrets. This one is created before the first Job, so a Job proves that it exists.
     if not seen.jobs:
         yield CreateSecret(obj=common.session_secret(run), clients=plan.members)
-    yield from _clients(run, plan, seen, settings)
-    # The conductor starts while the clients' containers are being prepared, but takes no client's place on a node.
-    if all_pods_are_scheduled(plan, seen) and naming.conductor(run.name) in seen.names("RoleBinding"):
-        yield from _conductor(run, plan, seen, settings)
-
-
-def _first_objects(run: Run, plan: Plan, seen: Observed, settings: Settings) -> Iterator[Create]:
-    yield from _absent(
-        seen,
-        [
-            *(common.result(run, plan, point) for point in plan.points if point.name not in seen.results),
-            common.state_config_map(run),
-            render_conductor.service_account(run),
-            render_conductor.role(run, plan),
-            render_conductor.service(run, settings),
-            *network.policies(run, plan, settings),
-        ],
-    )
-
-
-def _absent(seen: Observed, objects: Iterable[dict[str, Any]]) -> Iterator[Create]:
-    for obj in objects:
-        if obj["metadata"]["name"] not in seen.names(obj["kind"]):
-            yield Create(obj=obj)
-
-
-def _clients(run: Run, plan: Plan, seen: Observed, settings: Settings) -> Iterator[Action]:
-    """Yield a Job for every client without a working process."""
     for client in range(plan.members):
         jobs = seen.client_jobs(client)
         if not jobs:
@@ -79,11 +58,12 @@ def _clients(run: Run, plan: Plan, seen: Observed, settings: Settings) -> Iterat
         elif is_lost(jobs[-1], seen) and len(jobs) <= settings.max_client_restarts:
             attempt = jobs[-1].attempt + 1
             yield Create(obj=render_client.job(run, plan, settings, client=client, attempt=attempt))
-
-
-def _conductor(run: Run, plan: Plan, seen: Observed, settings: Settings) -> Iterator[Action]:
-    """Yield the conductor's Job, once one that a suspension deletes is gone."""
-    if seen.conductor_job is None:
+    # The conductor starts while the clients' containers are being prepared, but takes no client's place on a node. A
+    # new Job is created once one that a suspension deletes is gone.
+    pods = [seen.client_pod(client) for client in range(plan.members)]
+    are_scheduled = all(pod is not None and pod.node for pod in pods)
+    is_permitted = naming.conductor(run.name) in seen.names("RoleBinding")
+    if are_scheduled and is_permitted and seen.conductor_job is None:
         yield Create(obj=render_conductor.job(run, plan, settings))
 
 
@@ -96,18 +76,8 @@ def is_lost(job: JobFact, seen: Observed) -> bool:
     if job.failure or job.child.deleting:
         return True
     if job.complete:
-        return seen.state is None or seen.state.phase not in _CONDUCTED
+        return seen.state is None or seen.state.phase not in {RunPhase.COMPLETE, RunPhase.FAILED}
     return any(pod.child.deleting for pod in seen.client_pods(job.client) if pod.attempt == job.attempt)
-
-
-def is_out_of_restarts(client: int, seen: Observed, settings: Settings) -> bool:
-    """Whether a client has lost as many processes as it may."""
-    jobs = seen.client_jobs(client)
-    return len(jobs) > settings.max_client_restarts and bool(jobs) and is_lost(jobs[-1], seen)
-
-
-_RESTRICTED = "restricted"
-"""The Pod Security Standard that forbids root."""
 
 
 def refusal(run: Run, settings: Settings) -> Ending | None:
@@ -145,7 +115,7 @@ def freeze(run: Run, document: BenchmarkRun, platform: Platform, settings: Setti
         check_fits_deadline(plan)
     except SpecError as error:
         return Ending.failure(Reason.INVALID_SPEC, str(error))
-    if has_device(plan, 0) and platform.pod_security == _RESTRICTED:
+    if render_client.has_device(plan, 0) and platform.pod_security == _RESTRICTED:
         message = (
             f"spec.storage.volume.mode: clients of a Block volume run as root, which Pod Security in namespace "
             f"{run.namespace} forbids (pod-security.kubernetes.io/enforce: {_RESTRICTED}); set volume.mode to "
@@ -155,12 +125,13 @@ def freeze(run: Run, document: BenchmarkRun, platform: Platform, settings: Setti
     control_plane = _control_plane(run, plan, platform, settings)
     if isinstance(control_plane, Ending):
         return control_plane
-    helpers: dict[str, object] = {}
-    if document.spec.prepare.drop_caches:
-        helpers |= {"cache_helper": settings.cache_helper}
-    if control_plane is not None:
-        helpers |= {"control_plane": control_plane}
-    return provider.complete_plan(plan.model_copy(update=helpers), platform)
+    cache_helper = settings.cache_helper if document.spec.prepare.drop_caches else None
+    plan = plan.model_copy(update={"cache_helper": cache_helper, "control_plane": control_plane})
+    return provider.complete_plan(plan, platform)
+
+
+def _absent(seen: Observed, objects: Iterable[dict[str, Any]]) -> list[Create]:
+    return [Create(obj=obj) for obj in objects if obj["metadata"]["name"] not in seen.names(obj["kind"])]
 
 
 def _creates_claims(tool: str) -> bool:
@@ -168,20 +139,14 @@ def _creates_claims(tool: str) -> bool:
 
 
 def _control_plane(run: Run, plan: Plan, platform: Platform, settings: Settings) -> ControlPlane | Ending | None:
-    """Return how a run loads the control plane, if it does, or why it may not."""
     points = [point for point in plan.points if _creates_claims(point.tool)]
     burning = settings.burning
     if not points or burning is None:
         return None
     for point in points:
         limited = TOOLS[point.tool].parameters.model_validate(point.parameters).limited
-        problem = excess_of(
-            limited,
-            max_objects=burning.max_objects,
-            max_qps=burning.max_qps,
-            max_volume_size=burning.max_volume_size,
-        )
-        if problem:
+        limits = {"max_objects": burning.max_objects, "max_qps": burning.max_qps}
+        if problem := excess_of(limited, **limits, max_volume_size=burning.max_volume_size):
             message = f"workload {point.workload}: {problem}; lower it, or ask the operator's administrator for more"
             return Ending.failure(Reason.KUBE_BURNER_NOT_ALLOWED, message)
     name = provider_of(run).claims_class(run)

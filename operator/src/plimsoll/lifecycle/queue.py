@@ -13,6 +13,7 @@ from plimsoll.api.names import ConditionType, Outcome
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.reasons.table import LOAD_IS_GONE, PASSED_BY
 from plimsoll.api.status import Hold, format_time
+from plimsoll.lifecycle.children import time_of
 from plimsoll.lifecycle.decision import Fact
 from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.run import Run
@@ -61,12 +62,17 @@ def entry_of(body: Mapping[str, Any]) -> Entry:
     passed_by = not admitted and conditions.get("Succeeded", {}).get("reason") in PASSED_BY
     removal = conditions.get("CleanedUp", {}).get("reason", "")
     storage = body.get("spec", {}).get("storage") or {}
+    queued, suspension = metadata["creationTimestamp"], conditions.get("Suspended", {})
+    if status.get("startTime") and not admitted:
+        # It has lost its place, and enters the queue again when it is resumed.
+        queued = max(queued, place.get("lastTransitionTime", ""), suspension.get("lastTransitionTime", ""))
+        queued = _NOT_YET if suspension.get("status") == "True" else queued
     return Entry(
         uid=metadata["uid"],
         namespace=metadata["namespace"],
         name=metadata["name"],
         targets=provider_for(storage).targets(storage),
-        queued=_queued(metadata["creationTimestamp"], conditions, has_begun=bool(status.get("startTime"))),
+        queued=queued,
         admitted=admitted,
         over=(suspended and not admitted) or passed_by or removal in LOAD_IS_GONE,
         suspended=suspended and admitted and not removal,
@@ -75,57 +81,50 @@ def entry_of(body: Mapping[str, Any]) -> Entry:
     )
 
 
-def _queued(created: str, conditions: Mapping[str, Mapping[str, str]], *, has_begun: bool) -> str:
-    """Return when a run entered the queue: its creation, or its resumption after it had lost its place."""
-    place, suspension = conditions.get("Admitted", {}), conditions.get("Suspended", {})
-    if not has_begun or place.get("status") == "True":
-        return created
-    if suspension.get("status") == "True":
-        return _NOT_YET
-    return max(created, place.get("lastTransitionTime", ""), suspension.get("lastTransitionTime", ""))
-
-
 def ahead_of(uid: str, entries: Iterable[Entry], *, now: datetime, hold_seconds: float) -> tuple[str, ...]:
     """Return the runs on the same target that come before a run, in order, as `namespace/name`.
 
     A run that has ended blocks the next until its storage is removed or kept, because deleting images and pools is I/O
     too; but at most for `hold_seconds`, because any user can prevent a removal.
     """
-    known = {entry.uid: entry for entry in entries}
-    this = known.get(uid)
+    by_uid = {entry.uid: entry for entry in entries}
+    this = by_uid.get(uid)
     if this is None or not this.targets or this.admitted:
         return ()
-    rivals = [entry for entry in known.values() if entry.targets & this.targets and not entry.over]
+    rivals = [entry for entry in by_uid.values() if entry.targets & this.targets and not entry.over]
     # Compared as text: the API server's format sorts by time, and an invalid time does not raise.
     since = format_time(now - timedelta(seconds=hold_seconds))
     before = [entry for entry in rivals if _turn(entry) < _turn(this) and not "" < entry.ended < since]
-    return tuple(_named(entry, hold_seconds) for entry in sorted(before, key=_turn))
-
-
-def _named(entry: Entry, hold_seconds: float) -> str:
-    name = f"{entry.namespace}/{entry.name}"
-    if entry.suspended:
-        return f"{name} (suspended; keeps its place for at most {hold_seconds:.0f} s)"
-    return f"{name} (being cleaned up: {entry.removal})" if entry.removal else name
-
-
-def _turn(entry: Entry) -> tuple[bool, str, str]:
-    return (not entry.admitted, entry.queued, entry.uid)
+    names = []
+    for entry in sorted(before, key=_turn):
+        remark = f" (being cleaned up: {entry.removal})" if entry.removal else ""
+        if entry.suspended:
+            remark = f" (suspended; keeps its place for at most {hold_seconds:.0f} s)"
+        names.append(f"{entry.namespace}/{entry.name}{remark}")
+    return tuple(names)
 
 
 def hold_of(run: Run, seen: Observed, now: datetime) -> Hold | None:
     """Return how long a run has kept its place without measuring; None if it has no place, or never did."""
     if not run.holds(ConditionType.ADMITTED):
         return None
-    measured = _measured_trials(seen)
-    before = _recorded(run)
+    # According to the results, which users cannot write.
+    measured = sum(trial.outcome is Outcome.MEASURED for result in seen.results.values() for trial in result.trials)
+    before = None
+    with suppress(ValidationError):
+        before = Hold.model_validate(run.status.get("hold"))
     if before is None or measured > before.measured_trials:
         return Hold(seconds=0, since=format_time(now), measured_trials=measured) if run.is_suspended else None
-    if run.is_suspended and before.since is None:
-        return before.model_copy(update={"since": format_time(now)})
-    if run.is_suspended or not _is_back(seen):
+    if run.is_suspended:
+        return before if before.since is not None else before.model_copy(update={"since": format_time(now)})
+    # What remains of a client on a dead node stays until the node returns, and does not count. A suspension has stopped
+    # a conductor that is being deleted.
+    conductor = seen.conductor_job
+    if not seen.all_registered or conductor is None or conductor.child.deleting:
         return before
-    return before.model_copy(update={"seconds": _held_seconds(before, now), "since": None})
+    # Rounded up: otherwise suspensions shorter than a second would cost nothing.
+    seconds = before.seconds + ceil(max(0.0, age_seconds(time_of(before.since), now)))
+    return before.model_copy(update={"seconds": seconds, "since": None})
 
 
 def place_lost(run: Run, seen: Observed, settings: Settings, now: datetime) -> Fact | None:
@@ -159,32 +158,8 @@ def keeps_until(run: Run, seen: Observed, settings: Settings, now: datetime) -> 
     hold = hold_of(run, seen, now)
     if hold is None:
         return None
-    since = datetime.fromisoformat(hold.since) if hold.since else now
-    return since + timedelta(seconds=settings.hold_seconds - hold.seconds)
+    return (time_of(hold.since) or now) + timedelta(seconds=settings.hold_seconds - hold.seconds)
 
 
-def _is_back(seen: Observed) -> bool:
-    """Whether all clients of a resumed run are registered with a conductor that no suspension has stopped.
-
-    What remains of a client on a dead node stays until the node returns, and does not count.
-    """
-    conductor = seen.conductor_job
-    return seen.all_registered and conductor is not None and not conductor.child.deleting
-
-
-def _recorded(run: Run) -> Hold | None:
-    """Return the status's hold; None if there is none that this version can read."""
-    with suppress(ValidationError):
-        return Hold.model_validate(run.status.get("hold"))
-    return None
-
-
-def _measured_trials(seen: Observed) -> int:
-    """Return the number of measured trials according to the results, which users cannot write."""
-    return sum(trial.outcome is Outcome.MEASURED for result in seen.results.values() for trial in result.trials)
-
-
-def _held_seconds(hold: Hold, now: datetime) -> int:
-    """Return the sum until now, rounded up: otherwise suspensions shorter than a second would cost nothing."""
-    running = age_seconds(datetime.fromisoformat(hold.since), now) if hold.since else 0.0
-    return hold.seconds + ceil(max(0.0, running))
+def _turn(entry: Entry) -> tuple[bool, str, str]:
+    return (not entry.admitted, entry.queued, entry.uid)

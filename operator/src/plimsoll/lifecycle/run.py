@@ -1,6 +1,6 @@
 """A `BenchmarkRun` as the operator sees it: identity, specification and the last status."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,8 +14,12 @@ from plimsoll.api.names import API_VERSION, RUN_KIND, ConditionStatus, Condition
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.run import BenchmarkRun, decode_run
 from plimsoll.api.status import Condition
-from plimsoll.lifecycle.children import Object, label
+from plimsoll.lifecycle.children import Object, label, time_of
 from plimsoll.plan.document import RunIdentity
+
+_MAX_PARAMETERS = 32
+MAX_DESCRIPTION_CHARACTERS = 256
+"""Maximum length of a text in a plan's environment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,13 +61,17 @@ class Run:
     @property
     def start_time(self) -> datetime | None:
         """Return when the run was first admitted; None before that."""
-        return _time(self.status.get("startTime"))
+        return time_of(self.status.get("startTime"))
+
+    @property
+    def completion_time(self) -> datetime | None:
+        """Return when the run ended according to its status; None before that."""
+        return time_of(self.status.get("completionTime"))
 
     @property
     def end_time(self) -> datetime | None:
         """Return when the run ended or was deleted, whichever was later; None while it is active."""
-        times = [time for time in (self.deleted, _time(self.status.get("completionTime"))) if time is not None]
-        return max(times, default=None)
+        return max((time for time in (self.deleted, self.completion_time) if time is not None), default=None)
 
     @property
     def owner_reference(self) -> dict[str, Any]:
@@ -86,26 +94,50 @@ class Run:
         return kind in self.conditions and self.conditions[kind].reason == reason
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Platform:
+    """A cluster.
+
+    Attributes:
+        kubernetes: its version: `v1.34.0`.
+        storage_classes: by name.
+        storage: what the provider of the run's storage found; None if it has no survey.
+        pod_security: the level that the run's namespace enforces; empty if it has no label.
+
+    """
+
+    kubernetes: str
+    storage_classes: Mapping[str, Object]
+    storage: object | None = None
+    pod_security: str = ""
+
+
 def run_of(body: Mapping[str, Any]) -> Run:
     """Read a run as the API server stores it. An invalid specification does not raise, but sets `spec_problem`."""
-    metadata = body["metadata"]
+    metadata, status = body["metadata"], body.get("status") or {}
     document, problem = None, ""
     try:
         document = decode_run(dict(body))
     except SpecError as error:
         problem = str(error)
+    conditions = {}
+    for entry in status.get("conditions", []):
+        # Those of a later version cannot be read, and are ignored.
+        with suppress(ValidationError):
+            condition = Condition.model_validate(entry)
+            conditions[condition.type] = condition
     return Run(
         name=metadata["name"],
         namespace=metadata["namespace"],
         uid=metadata["uid"],
         generation=metadata.get("generation", 1),
         created=datetime.fromisoformat(metadata["creationTimestamp"]),
-        deleted=_time(metadata.get("deletionTimestamp")),
+        deleted=time_of(metadata.get("deletionTimestamp")),
         document=document,
         written=body.get("spec") or {},
         spec_problem=problem,
-        status=body.get("status") or {},
-        conditions={condition.type: condition for condition in _conditions(body.get("status") or {})},
+        status=status,
+        conditions=conditions,
     )
 
 
@@ -125,15 +157,38 @@ def needs_attention(body: Mapping[str, Any]) -> bool:
     return not is_over(body) or expires or changed
 
 
-def _time(text: str | None) -> datetime | None:
-    return datetime.fromisoformat(text) if text else None
+def platform_of(
+    kubernetes: str,
+    storage_classes: Iterable[Object],
+    storage: object | None = None,
+    namespace: Object | None = None,
+) -> Platform:
+    """Return a cluster from its version, its StorageClasses, what the storage provider found, and the namespace."""
+    classes = {obj["metadata"]["name"]: obj for obj in storage_classes}
+    pod_security = label(namespace, "pod-security.kubernetes.io/enforce") if namespace else ""
+    return Platform(kubernetes=kubernetes, storage_classes=classes, storage=storage, pod_security=pod_security)
 
 
-def _conditions(status: Mapping[str, Any]) -> Iterator[Condition]:
-    """Yield the conditions that this version can read; those of a later version are ignored."""
-    for entry in status.get("conditions", []):
-        with suppress(ValidationError):
-            yield Condition.model_validate(entry)
+def environment_of(platform: Platform, storage_class: str | None) -> PlatformEnvironment:
+    """Return what a plan records about a cluster and the run's StorageClass, bounded in size."""
+    kubernetes, described = platform.kubernetes[:MAX_DESCRIPTION_CHARACTERS], None
+    if storage_class is not None:
+        obj = platform.storage_classes[storage_class]
+        parameters = sorted((obj.get("parameters") or {}).items())[:_MAX_PARAMETERS]
+        described = StorageClassDescription(
+            name=obj["metadata"]["name"],
+            provisioner=obj.get("provisioner"),
+            parameters={key: str(value)[:MAX_DESCRIPTION_CHARACTERS] for key, value in parameters},
+            reclaim_policy=obj.get("reclaimPolicy"),
+            volume_binding_mode=obj.get("volumeBindingMode"),
+            allow_volume_expansion=obj.get("allowVolumeExpansion"),
+        )
+    return PlatformEnvironment(kubernetes=kubernetes, storage_class=described)
+
+
+def listed_storage_classes(platform: Platform) -> str:
+    """Return the names of the StorageClasses, for a message."""
+    return listed(sorted(platform.storage_classes), most=10) or "none"
 
 
 def counted(number: int, noun: str) -> str:
@@ -152,67 +207,3 @@ def listed(items: Sequence[str], *, most: int = 3, separator: str = ", ") -> str
     if len(items) <= most:
         return shown
     return f"{shown}{separator.rstrip(', ')} and {len(items) - most} more"
-
-
-_MAX_PARAMETERS = 32
-MAX_DESCRIPTION_CHARACTERS = 256
-"""Maximum length of a text in a plan's environment."""
-
-_MAX_NAMES = 10
-
-_POD_SECURITY = "pod-security.kubernetes.io/enforce"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Platform:
-    """A cluster.
-
-    Attributes:
-        kubernetes: its version: `v1.34.0`.
-        storage_classes: by name.
-        storage: what the provider of the run's storage found; None if it has no survey.
-        pod_security: the level that the run's namespace enforces; empty if it has no label.
-
-    """
-
-    kubernetes: str
-    storage_classes: Mapping[str, Object]
-    storage: object | None = None
-    pod_security: str = ""
-
-
-def platform_of(
-    kubernetes: str,
-    storage_classes: Iterable[Object],
-    storage: object | None = None,
-    namespace: Object | None = None,
-) -> Platform:
-    """Return a cluster from its version, its StorageClasses, what the storage provider found, and the namespace."""
-    classes = {obj["metadata"]["name"]: obj for obj in storage_classes}
-    pod_security = label(namespace, _POD_SECURITY) if namespace else ""
-    return Platform(kubernetes=kubernetes, storage_classes=classes, storage=storage, pod_security=pod_security)
-
-
-def environment_of(platform: Platform, storage_class: str | None) -> PlatformEnvironment:
-    """Return what a plan records about a cluster and the run's StorageClass, bounded in size."""
-    return PlatformEnvironment(
-        kubernetes=platform.kubernetes[:MAX_DESCRIPTION_CHARACTERS],
-        storage_class=_described(platform.storage_classes[storage_class]) if storage_class is not None else None,
-    )
-
-
-def listed_storage_classes(platform: Platform) -> str:
-    """Return the names of the StorageClasses, for a message."""
-    return listed(sorted(platform.storage_classes), most=_MAX_NAMES) or "none"
-
-
-def _described(obj: Object) -> StorageClassDescription:
-    parameters = sorted((obj.get("parameters") or {}).items())[:_MAX_PARAMETERS]
-    return StorageClassDescription(
-        name=obj["metadata"]["name"],
-        provisioner=obj.get("provisioner"),
-        parameters={key: str(value)[:MAX_DESCRIPTION_CHARACTERS] for key, value in parameters},
-        reclaim_policy=obj.get("reclaimPolicy"),
-        volume_binding_mode=obj.get("volumeBindingMode"),
-        allow_volume_expansion=obj.get("allowVolumeExpansion"),
-    )

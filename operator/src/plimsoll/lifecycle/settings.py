@@ -1,6 +1,6 @@
 """The operator's settings."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,22 +80,20 @@ class Settings:
 
     def caches_problem(self, namespace: str) -> str:
         """Return why runs in a namespace may not drop caches, and what the administrator can do; empty if they may."""
-        if self.cache_helper is None:
-            return "dropping caches is not enabled; ask the operator's administrator to set the chart's caches.enabled"
-        if not {namespace, ANY_NAMESPACE} & {*self.cache_namespaces}:
-            return (
-                f"runs in namespace {namespace} may not drop caches; ask the operator's administrator to add it to the "
-                "chart's caches.namespaces"
-            )
-        return ""
+        namespaces = None if self.cache_helper is None else self.cache_namespaces
+        return _problem("dropping caches", "drop caches", "caches", namespaces, namespace)
 
     def burning_problem(self, namespace: str) -> str:
         """Return why runs in a namespace may not use kube-burner, and the remedy; empty if they may."""
-        if self.burning is None:
-            return "kube-burner is not enabled; ask the operator's administrator to set the chart's kubeBurner.enabled"
-        if not {namespace, ANY_NAMESPACE} & {*self.burning.namespaces}:
-            return (
-                f"runs in namespace {namespace} may not use kube-burner; ask the operator's administrator to add it to "
-                "the chart's kubeBurner.namespaces"
-            )
+        namespaces = self.burning.namespaces if self.burning is not None else None
+        return _problem("kube-burner", "use kube-burner", "kubeBurner", namespaces, namespace)
+
+
+def _problem(feature: str, use: str, chart_value: str, namespaces: Sequence[str] | None, namespace: str) -> str:
+    """`namespaces`: those whose runs may use the feature; None if it is not enabled."""
+    ask = "ask the operator's administrator to"
+    if namespaces is None:
+        return f"{feature} is not enabled; {ask} set the chart's {chart_value}.enabled"
+    if {namespace, ANY_NAMESPACE} & {*namespaces}:
         return ""
+    return f"runs in namespace {namespace} may not {use}; {ask} add it to the chart's {chart_value}.namespaces"

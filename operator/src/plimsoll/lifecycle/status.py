@@ -7,7 +7,6 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from plimsoll.api.line import Line, LineSearch
 from plimsoll.api.names import ConditionStatus, ConditionType, Verdict, format_duration
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.status import (
@@ -22,14 +21,12 @@ from plimsoll.api.status import (
     format_time,
     set_condition,
 )
-from plimsoll.lifecycle.children import OperationFact
 from plimsoll.lifecycle.decision import Fact, Refusal, Situation, Stage
 from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.outlook import estimated_end, is_late
 from plimsoll.lifecycle.queue import hold_of
 from plimsoll.lifecycle.run import Run
 from plimsoll.measure.line.summary import headline_text, short_text
-from plimsoll.plan.document import Point
 from plimsoll.tools.registry import TOOLS
 
 _MAX_MESSAGE = 2000
@@ -51,14 +48,23 @@ _STATUS_OF = {True: ConditionStatus.TRUE, False: ConditionStatus.FALSE, None: Co
 def status_of(run: Run, seen: Observed, situation: Situation, now: datetime) -> Json:
     """Return the whole status. A field that is None will be removed."""
     end = estimated_end(run, seen, now) if situation.ending is None else None
-    situation = _with_delay(situation, end, now)
+    if end is not None and is_late(end, now):
+        remark = f"behind schedule: expected to be measured by {format_time(end)}"
+        message = f"{situation.message}; {remark}" if situation.message else remark
+        situation = replace(situation, message=message)
     conditions = _conditions(run, {**situation.facts, **_summary(situation)}, now)
     if seen.plan is None and run.status.get("completionTime"):
         # The numbers of a finished run stay although the objects they were read from were deleted.
         return {**run.status, "observedGeneration": run.generation, "conditions": _dumped(conditions)}
     headline = tuple(_headlines(seen))
-    is_admitted = any((one.type, one.status) == (ConditionType.ADMITTED, ConditionStatus.TRUE) for one in conditions)
+    is_admitted = (ConditionType.ADMITTED, ConditionStatus.TRUE) in {(entry.type, entry.status) for entry in conditions}
     admitted = situation.facts.get("Admitted")
+    final = [result for result in seen.results.values() if result.final]
+    points = Points(
+        total=len(seen.plan.points) if seen.plan else 0,
+        completed=len(final),
+        invalid=sum(result.verdict is Verdict.INVALID for result in final),
+    )
     ended = run.status.get("completionTime") or (format_time(now) if situation.ending else None)
     status = BenchmarkRunStatus(
         observed_generation=run.generation,
@@ -68,14 +74,14 @@ def status_of(run: Run, seen: Observed, situation: Situation, now: datetime) -> 
         estimated_completion_time=format_time(end) if end and not ended else None,
         plan_sha256=situation.plan_sha256 or run.status.get("planSha256"),
         hold=hold_of(run, seen, now) if not ended and is_admitted else None,
-        points=_points(seen),
+        points=points,
         headline=headline[:MAX_HEADLINES],
         environment=dict(_environment(seen)),
         display=_display(seen, situation, headline),
     )
-    known = status.model_dump(mode="json", exclude_none=True)
+    dumped = status.model_dump(mode="json", exclude_none=True)
     names = [field.serialization_alias or name for name, field in BenchmarkRunStatus.model_fields.items()]
-    return {name: known.get(name) for name in names}
+    return {name: dumped.get(name) for name in names}
 
 
 def status_of_removal(run: Run, cleaned_up: Fact, now: datetime) -> Json:
@@ -133,22 +139,16 @@ def _summary(situation: Situation) -> dict[str, Fact]:
     """Return Succeeded, and Reconciling or Stalled if they hold: kstatus checks only for their presence."""
     ending = situation.ending
     if ending is None:
-        found = {"Succeeded": Fact(holds=None, reason=situation.reason, message=situation.message)}
+        facts = {"Succeeded": Fact(holds=None, reason=situation.reason, message=situation.message)}
         if situation.stage is not Stage.SUSPENDED:
-            found["Reconciling"] = Fact.true(situation.reason, situation.message)
-        return found
-    found = {"Succeeded": Fact(holds=ending.succeeded, reason=ending.reason, message=ending.message)}
+            facts["Reconciling"] = Fact.true(situation.reason, situation.message)
+        return facts
+    facts = {"Succeeded": Fact(holds=ending.succeeded, reason=ending.reason, message=ending.message)}
     if not ending.succeeded:
-        found["Stalled"] = Fact.true(ending.reason, ending.message)
+        facts["Stalled"] = Fact.true(ending.reason, ending.message)
     elif situation.stage is not Stage.FINISHED:
-        found["Reconciling"] = Fact.true(Reason.CLEANING_UP, situation.facts["CleanedUp"].message)
-    return found
-
-
-def _points(seen: Observed) -> Points:
-    final = [result for result in seen.results.values() if result.final]
-    invalid = sum(result.verdict is Verdict.INVALID for result in final)
-    return Points(total=len(seen.plan.points) if seen.plan else 0, completed=len(final), invalid=invalid)
+        facts["Reconciling"] = Fact.true(Reason.CLEANING_UP, situation.facts["CleanedUp"].message)
+    return facts
 
 
 def _headlines(seen: Observed) -> Iterator[Headline]:
@@ -157,57 +157,54 @@ def _headlines(seen: Observed) -> Iterator[Headline]:
         result = seen.results.get(point.name)
         if result is None or result.verdict in {None, Verdict.INVALID}:
             continue
+        label, verdict = point.label[:_MAX_TEXT], result.verdict or Verdict.INVALID
         if point.line is not None and result.line is not None:
-            yield _line_headline(point, point.line, result.line, result.verdict or Verdict.INVALID)
-        for operation in result.operations:
+            line = result.line
             yield Headline(
                 workload=point.workload,
                 point=point.name,
-                label=point.label[:_MAX_TEXT],
+                label=label,
+                line=HeadlineLine(
+                    text=headline_text(line, point.line)[:_MAX_TEXT],
+                    vary=point.line.vary,
+                    ending=line.ending,
+                    estimate=line.estimate,
+                    low=line.low,
+                    high=line.high,
+                ),
+                verdict=verdict,
+            )
+        for operation in result.operations:
+            latencies = {f"p{percentile}": round(mean) for percentile, mean in operation.percentiles.items()}
+            yield Headline(
+                workload=point.workload,
+                point=point.name,
+                label=label,
                 operation=operation.operation,
                 iops=round(operation.iops),
                 bytes_per_second=round(operation.bytes_per_second),
-                latency_nanoseconds=_latency(operation),
-                verdict=result.verdict or Verdict.INVALID,
+                latency_nanoseconds=HeadlineLatency.model_validate(latencies) if latencies else None,
+                verdict=verdict,
             )
-
-
-def _line_headline(point: Point, search: LineSearch, line: Line, verdict: Verdict) -> Headline:
-    return Headline(
-        workload=point.workload,
-        point=point.name,
-        label=point.label[:_MAX_TEXT],
-        line=HeadlineLine(
-            text=headline_text(line, search)[:_MAX_TEXT],
-            vary=search.vary,
-            ending=line.ending,
-            estimate=line.estimate,
-            low=line.low,
-            high=line.high,
-        ),
-        verdict=verdict,
-    )
-
-
-def _latency(operation: OperationFact) -> HeadlineLatency | None:
-    known = {f"p{percentile}": round(mean) for percentile, mean in operation.percentiles.items()}
-    return HeadlineLatency.model_validate(known) if known else None
 
 
 def _environment(seen: Observed) -> Iterator[tuple[str, str]]:
     """Yield the environment recorded in plan and results as names and texts; groups of fields are flattened."""
-    known = seen.plan.environment.document() if seen.plan else {}
-    found = (result.environment.document() for result in seen.results.values())
-    known.update(next(filter(None, found), {}))
-    storage_class = known.pop("storageClass", None)
+    fields = seen.plan.environment.document() if seen.plan else {}
+    fields.update(next(filter(None, (result.environment.document() for result in seen.results.values())), {}))
+    storage_class, ceph = fields.pop("storageClass", None), fields.pop("ceph", None)
     if isinstance(storage_class, Mapping):
-        fields = {_FIELDS.get(field, field): value for field, value in storage_class.items()}
-        known.update({field: value for field, value in fields.items() if value not in ({}, None)})
-    ceph = known.pop("ceph", None)
+        values = {_FIELDS.get(field, field): value for field, value in storage_class.items()}
+        fields.update({field: value for field, value in values.items() if value not in ({}, None)})
     if isinstance(ceph, Mapping):
-        known.update({f"ceph{field[:1].upper()}{field[1:]}": value for field, value in ceph.items()})
-    for name, value in sorted(known.items())[:_MAX_ENVIRONMENT]:
-        yield name, _shortened(_text(value))
+        fields.update({f"ceph{field[:1].upper()}{field[1:]}": value for field, value in ceph.items()})
+    for name, value in sorted(fields.items())[:_MAX_ENVIRONMENT]:
+        text = _text(value)
+        if len(text) > _MAX_VALUE:
+            # Truncated after its last whole entry, if there is one.
+            whole, comma, _ = text[: _MAX_VALUE - 1].rpartition(", ")
+            text = f"{whole}{comma}…" if comma else f"{text[: _MAX_VALUE - 1]}…"
+        yield name, text
 
 
 def _text(value: JsonValue) -> str:
@@ -218,70 +215,31 @@ def _text(value: JsonValue) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _shortened(text: str) -> str:
-    """Return a text, truncated with an ellipsis after its last whole entry if it exceeds the API's limit."""
-    if len(text) <= _MAX_VALUE:
-        return text
-    whole, comma, _ = text[: _MAX_VALUE - 1].rpartition(", ")
-    return f"{whole}{comma}…" if comma else f"{text[: _MAX_VALUE - 1]}…"
-
-
 def _display(seen: Observed, situation: Situation, headline: Sequence[Headline]) -> Display:
-    workloads = ",".join(dict.fromkeys(point.workload for point in seen.plan.points)) if seen.plan else ""
-    return Display(
-        workloads=workloads[:_MAX_TEXT],
-        progress=_progress(seen) if seen.plan else "",
-        status=situation.stage.value if situation.ending is None else situation.reason,
-        iops=_best_iops(seen, headline),
-        p99=_p99_of_best(headline),
-        line=_first_line(seen),
-        message=situation.message[:_MAX_DISPLAY],
-        verdict=_verdict(situation, seen),
-    )
-
-
-def _with_delay(situation: Situation, end: datetime | None, now: datetime) -> Situation:
-    """Return the situation, with a remark if the run is behind schedule."""
-    if end is None or not is_late(end, now):
-        return situation
-    remark = f"behind schedule: expected to be measured by {format_time(end)}"
-    return replace(situation, message=f"{situation.message}; {remark}" if situation.message else remark)
-
-
-def _progress(seen: Observed) -> str:
-    return f"{seen.state.trials_done}/{seen.state.trials_total}" if seen.state else "0/0"
-
-
-def _best_iops(seen: Observed, headline: Sequence[Headline]) -> str:
-    """Return the best rate of operations; empty if no tool counts them."""
     points = seen.plan.points if seen.plan else ()
-    uncounted = {point.name for point in points if not TOOLS[point.tool].quantities.operations}
-    rates = [entry.iops for entry in headline if entry.iops is not None and entry.point not in uncounted]
-    return f"{max(rates):,}" if rates else ""
-
-
-def _p99_of_best(headline: Sequence[Headline]) -> str:
+    done, total = (seen.state.trials_done, seen.state.trials_total) if seen.state else (0, 0)
     rated = [entry for entry in headline if entry.iops is not None]
+    # Not every tool counts operations.
+    uncounted = {point.name for point in points if not TOOLS[point.tool].quantities.operations}
+    rates = [entry.iops for entry in rated if entry.iops is not None and entry.point not in uncounted]
     best = max(rated, key=lambda entry: entry.iops or 0, default=None)
     latency = best.latency_nanoseconds if best else None
-    return format_duration(latency.p99) if latency and latency.p99 else ""
-
-
-def _first_line(seen: Observed) -> str:
-    """Return the first line of a point that is not Invalid, and the number of others; empty without one."""
     lines = [
         short_text(result.line, point.line)
-        for point in (seen.plan.points if seen.plan else ())
+        for point in points
         if point.line and (result := seen.results.get(point.name)) and result.line
         if result.verdict is not Verdict.INVALID
     ]
     more = f" +{len(lines) - 1}" if len(lines) > 1 else ""
-    return f"{lines[0][: _MAX_SHORT - len(more)]}{more}" if lines else ""
-
-
-def _verdict(situation: Situation, seen: Observed) -> str:
-    """Return the worst verdict of a finished run's points; empty while it is active."""
-    if situation.ending is None:
-        return ""
-    verdicts = {result.verdict for result in seen.results.values() if result.final}
-    return next((one for one in (Verdict.INVALID, Verdict.SUSPECT, Verdict.VALID) if one in verdicts), "")
+    final = {result.verdict for result in seen.results.values() if result.final} if situation.ending else set()
+    worst = next((verdict for verdict in (Verdict.INVALID, Verdict.SUSPECT, Verdict.VALID) if verdict in final), "")
+    return Display(
+        workloads=",".join(dict.fromkeys(point.workload for point in points))[:_MAX_TEXT],
+        progress=f"{done}/{total}" if seen.plan else "",
+        status=situation.stage.value if situation.ending is None else situation.reason,
+        iops=f"{max(rates):,}" if rates else "",
+        p99=format_duration(latency.p99) if latency and latency.p99 else "",
+        line=f"{lines[0][: _MAX_SHORT - len(more)]}{more}" if lines else "",
+        message=situation.message[:_MAX_DISPLAY],
+        verdict=worst,
+    )

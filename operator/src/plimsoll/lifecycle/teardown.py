@@ -7,14 +7,12 @@ from dataclasses import replace
 from datetime import datetime
 
 from plimsoll.api.reasons.reason import Reason
-from plimsoll.lifecycle.children import PodFact
-from plimsoll.lifecycle.decision import Action, Ending, Fact, Teardown, deletion, deletions
+from plimsoll.lifecycle.decision import Action, Ending, Fact, Teardown, deletions
 from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.run import Run, counted, listed
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.storage.claims import removable
 from plimsoll.lifecycle.storage.registry import storage_of
-from plimsoll.lifecycle.storage.seam import Storage
 
 LOAD_GONE_SECONDS = 300
 """Seconds after a pod's deletion deadline from which on it cannot load the storage, wherever it is.
@@ -32,43 +30,17 @@ def teardown(run: Run, seen: Observed, settings: Settings, *, keep_volumes: bool
     return replace(step, fact=Fact.false(seen.refusal.reason, seen.refusal.message))
 
 
-def _next_step(run: Run, seen: Observed, settings: Settings, *, keep_volumes: bool, now: datetime) -> Teardown:
-    load = stop_load(seen)
-    if load or seen.jobs or seen.pods:
-        return Teardown(actions=load, fact=_stopping_fact(seen, now))
-    storage, rest = storage_of(run, seen, settings, now), deletions(removable(seen))
-    if keep_volumes and (kept := _kept(seen, storage)):
-        return Teardown(actions=rest, fact=Fact.false(Reason.STORAGE_KEPT, f"spec.cleanup keeps {kept}"))
-    step = storage.removal()
-    if step is None:
-        return Teardown(actions=(), fact=_removed_fact(run, seen))
-    others = (action for action in rest if action not in step.actions)
-    return replace(step, actions=(*others, *step.actions))
-
-
-def _removed_fact(run: Run, seen: Observed) -> Fact:
-    if run.start_time is None and not seen.others and not seen.results:
-        return Fact.true(Reason.NOTHING_MADE, "nothing was created")
-    return Fact.true(Reason.REMOVED, "only the run's documents and results remain")
-
-
-def _kept(seen: Observed, storage: Storage) -> str:
-    """Return the storage that can be kept; empty if there is none."""
-    claims = [claim.child.name for claim in seen.claims]
-    parts = [f"{counted(len(claims), 'PVC')}: {listed(claims)}"] if claims else []
-    return "; ".join([*parts, *storage.kept])
-
-
 def stop_load(seen: Observed) -> tuple[Action, ...]:
     """Return the deletions that stop the load: every Job with its pods, and pods that have lost their Job."""
     if seen.jobs:
-        return tuple(deletion(job.child, foreground=True) for job in seen.jobs if not job.child.deleting)
+        return deletions((job.child for job in seen.jobs), foreground=True)
     return deletions(pod.child for pod in seen.pods)
 
 
 def load_is_gone(seen: Observed, now: datetime) -> bool:
     """Whether a run no longer loads its target, whatever the state of its nodes and its pods' finalizers."""
-    return all(job.child.deleting for job in seen.jobs) and all(_is_without_load(pod, now) for pod in seen.pods)
+    are_gone = all(age_seconds(pod.gone_by, now) > LOAD_GONE_SECONDS for pod in seen.pods)
+    return are_gone and all(job.child.deleting for job in seen.jobs)
 
 
 def stopping_message(seen: Observed) -> str:
@@ -84,23 +56,33 @@ def keeps_volumes(run: Run, ending: Ending) -> bool:
     return cleanup == "Never" or (cleanup == "OnSuccess" and not ending.succeeded)
 
 
-def _stopping_fact(seen: Observed, now: datetime) -> Fact:
-    """Return the progress of stopping the load, which is over at the latest some time after the pods' deadlines."""
-    if not (seen.pods and load_is_gone(seen, now)):
-        return Fact.false(Reason.IN_PROGRESS, stopping_message(seen))
-    message = (
-        f"{counted(len(seen.pods), 'pod')}{_nodes(seen)} should have been gone {LOAD_GONE_SECONDS} s ago and can no "
-        "longer load the storage, so the next run may start; delete the Node if it will not return, or taint it "
-        "node.kubernetes.io/out-of-service"
-    )
-    return Fact.false(Reason.NODE_GONE, message)
+def _next_step(run: Run, seen: Observed, settings: Settings, *, keep_volumes: bool, now: datetime) -> Teardown:
+    load = stop_load(seen)
+    if load or seen.jobs or seen.pods:
+        fact = Fact.false(Reason.IN_PROGRESS, stopping_message(seen))
+        if seen.pods and load_is_gone(seen, now):
+            message = (
+                f"{counted(len(seen.pods), 'pod')}{_nodes(seen)} should have been gone {LOAD_GONE_SECONDS} s ago and "
+                "can no longer load the storage, so the next run may start; delete the Node if it will not return, or "
+                "taint it node.kubernetes.io/out-of-service"
+            )
+            fact = Fact.false(Reason.NODE_GONE, message)
+        return Teardown(actions=load, fact=fact)
+    storage, rest = storage_of(run, seen, settings, now), deletions(removable(seen))
+    claims = [claim.child.name for claim in seen.claims]
+    kept = "; ".join([*([f"{counted(len(claims), 'PVC')}: {listed(claims)}"] if claims else []), *storage.kept])
+    if keep_volumes and kept:
+        return Teardown(actions=rest, fact=Fact.false(Reason.STORAGE_KEPT, f"spec.cleanup keeps {kept}"))
+    step = storage.removal()
+    if step is not None:
+        others = (action for action in rest if action not in step.actions)
+        return replace(step, actions=(*others, *step.actions))
+    if run.start_time is None and not seen.others and not seen.results:
+        return Teardown(actions=(), fact=Fact.true(Reason.NOTHING_MADE, "nothing was created"))
+    return Teardown(actions=(), fact=Fact.true(Reason.REMOVED, "only the run's documents and results remain"))
 
 
 def _nodes(seen: Observed) -> str:
     """Return the nodes of pods that are being deleted, as ` on a, b`; empty if there are none."""
     nodes = sorted({pod.node for pod in seen.pods if pod.child.deleting and pod.node})
     return f" on {listed(nodes)}" if nodes else ""
-
-
-def _is_without_load(pod: PodFact, now: datetime) -> bool:
-    return age_seconds(pod.gone_by, now) > LOAD_GONE_SECONDS

@@ -6,7 +6,7 @@ from datetime import datetime
 from plimsoll.api.names import ConditionType
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.reasons.table import REFUSALS
-from plimsoll.lifecycle.children import JobFact, PodFact
+from plimsoll.lifecycle.children import PodFact
 from plimsoll.lifecycle.decision import Fact, reason_of_words
 from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.run import Run, counted, listed
@@ -14,23 +14,9 @@ from plimsoll.lifecycle.storage.registry import provider_of
 from plimsoll.plan.document import Plan
 
 
-def all_pods_run(plan: Plan, seen: Observed) -> bool:
-    """Whether the newest pod of every client is running."""
-    pods = [seen.client_pod(client) for client in range(plan.members)]
-    return all(pod is not None and pod.phase == "Running" for pod in pods)
-
-
-def all_pods_are_scheduled(plan: Plan, seen: Observed) -> bool:
-    """Whether the newest pod of every client has a node."""
-    pods = [seen.client_pod(client) for client in range(plan.members)]
-    return all(pod is not None and pod.node for pod in pods)
-
-
 def is_provisioning(plan: Plan, seen: Observed) -> bool:
     """Whether the run still waits for volumes and pods, which may take `provisionSeconds`."""
-    if seen.conductor_job is None:
-        return True
-    return is_gathering(seen) and not all_pods_run(plan, seen)
+    return seen.conductor_job is None or (is_gathering(seen) and pods_run_since(plan, seen) is None)
 
 
 def is_gathering(seen: Observed) -> bool:
@@ -47,34 +33,52 @@ def pods_run_since(plan: Plan, seen: Observed) -> datetime | None:
 
 def clients_fact(run: Run, plan: Plan, seen: Observed) -> Fact:
     """Return whether every client is registered, combining the conductor's report with the state of the pods."""
-    problems = [text for client in range(plan.members) if (text := client_problem(client, seen))]
+    clients = range(plan.members)
+    problems = [text for client in clients if (text := client_problem(client, seen))]
     conductor = conductor_fact(seen)
     if conductor is not None and conductor.reason is Reason.CONDUCTOR_STARTING and is_provisioning(plan, seen):
         # It starts beside the clients, which do not need it yet.
         conductor = None
     if problems:
         texts = [listed(problems, separator="; "), *([conductor.message] if conductor else [])]
-        return Fact.false(_clients_reason(run, plan, seen), "; ".join(texts))
+        pods = [pod for client in clients if (pod := seen.client_pod(client)) is not None]
+        has_failed = any(pod.phase == "Failed" for pod in pods)
+        reason = worst_reason(pods) or (Reason.CLIENT_FAILED if has_failed else Reason.CLIENTS_MISSING)
+        if reason is Reason.UNSCHEDULABLE and seen.unbound_claims and provider_of(run).binds_immediately(plan):
+            reason = Reason.CLAIMS_NOT_BOUND
+        if refused := " ".join(_refused_pod(client, seen) for client in clients).strip():
+            reason = reason_of_words(refused)
+        return Fact.false(reason, "; ".join(texts))
     if conductor is not None:
         return conductor
     if seen.all_registered:
-        return Fact.true(Reason.REGISTERED, f"{_members(plan)} registered")
-    warnings = listed([text for client in range(plan.members) if (text := _pod_warning(client, seen))], separator="; ")
+        servers = f" and {counted(plan.server_count, 'server')}" if plan.servers else ""
+        return Fact.true(Reason.REGISTERED, f"{counted(plan.clients, 'client')}{servers} registered")
+    warnings = listed([text for client in clients if (text := _pod_warning(client, seen))], separator="; ")
     return Fact.false(Reason.STARTING, f"clients are starting{'; ' if warnings else ''}{warnings}")
-
-
-def _members(plan: Plan) -> str:
-    servers = f" and {counted(plan.server_count, 'server')}" if plan.servers else ""
-    return f"{counted(plan.clients, 'client')}{servers}"
 
 
 def conductor_fact(seen: Observed) -> Fact | None:
     """Return why no conductor is active; None if one is, or if none is needed yet."""
-    job, pods = seen.conductor_job, seen.conductor_pods
+    job, pod = seen.conductor_job, seen.conductor_pods[-1] if seen.conductor_pods else None
     if job is None or seen.conductor_in_charge:
         return None
-    message = f"the conductor {_conductor_problem(job, pods[-1] if pods else None, seen)}"
-    return Fact.false(_conductor_reason(job, seen), message)
+    warning = seen.warnings.get(job.child.uid, "")
+    has_ended = pod is not None and pod.phase in {"Failed", "Succeeded"}
+    if pod is None:
+        problem = f"(Job {job.child.name}) has no pod: {warning or 'none is created yet'}"
+    elif pod.problem:
+        problem = f"{_place(pod)} is not running: {pod.problem}"
+    elif pod.child.deleting:
+        problem = f"{_place(pod)} is being deleted; its node may be gone"
+    elif has_ended:
+        problem = f"{_place(pod)} ended: {pod.exit_message}; {warning or 'its Job is about to create another pod'}"
+    else:
+        problem = f"{_place(pod)} is {pod.phase} and not active yet"
+    reason = worst_reason(seen.conductor_pods[-1:]) or Reason.CONDUCTOR_STARTING
+    if warning and (pod is None or has_ended):
+        reason = reason_of_words(warning)
+    return Fact.false(reason, f"the conductor {problem}")
 
 
 def conductor_absent_since(run: Run, seen: Observed) -> datetime | None:
@@ -102,7 +106,8 @@ def not_running_fact(plan: Plan, seen: Observed) -> Fact:
     for client in range(plan.members):
         pod = seen.client_pod(client)
         if pod is None:
-            texts.append(f"client {client} (Job {_newest_job(client, seen) or 'not created yet'}) has no pod")
+            jobs = seen.client_jobs(client)
+            texts.append(f"client {client} (Job {jobs[-1].child.name if jobs else 'not created yet'}) has no pod")
         elif pod.phase != "Running":
             state = f"client {client} (pod {pod.child.name} on {pod.node or 'no node'}) is {pod.phase}"
             texts.append(_pod_warning(client, seen) or state)
@@ -126,7 +131,10 @@ def client_problem(client: int, seen: Observed) -> str:
     if refused := _refused_pod(client, seen):
         return refused
     pod = seen.client_pod(client)
-    missing = _is_missed(client, seen)
+    # The report of a conductor that is gone counts only if it failed.
+    is_reported = seen.state is not None and bool(seen.conductor_in_charge or seen.state.failure)
+    has_started = seen.has_gathered or (pod is not None and (pod.phase != "Pending" or pod.attempt > 0))
+    missing = seen.state is not None and is_reported and has_started and client in seen.state.missing
     if pod is None:
         return f"client {client} has no pod yet" if missing else ""
     where = f"client {client} {_place(pod)}"
@@ -183,21 +191,6 @@ def _last_transition(run: Run, kind: ConditionType) -> datetime:
     return datetime.fromisoformat(run.conditions[kind].last_transition_time)
 
 
-def _is_missed(client: int, seen: Observed) -> bool:
-    """Whether the conductor misses a client. The report of one that is gone counts only if it failed."""
-    if seen.state is None or not (seen.conductor_in_charge or seen.state.failure):
-        return False
-    if not seen.has_gathered and _is_starting(client, seen):
-        return False
-    return client in seen.state.missing
-
-
-def _is_starting(client: int, seen: Observed) -> bool:
-    """Whether the first process of a client has not started yet."""
-    pod = seen.client_pod(client)
-    return pod is None or (pod.phase == "Pending" and pod.attempt == 0)
-
-
 def _refused_pod(client: int, seen: Observed) -> str:
     """Return why a client's newest Job cannot create a pod; empty if no reason is known."""
     jobs = seen.client_jobs(client) if seen.warnings else []
@@ -207,48 +200,5 @@ def _refused_pod(client: int, seen: Observed) -> str:
     return f"client {client} (Job {jobs[-1].child.name}) has no pod: {warning}" if warning else ""
 
 
-def _clients_reason(run: Run, plan: Plan, seen: Observed) -> Reason:
-    refused = " ".join(_refused_pod(client, seen) for client in range(plan.members)).strip()
-    if refused:
-        return reason_of_words(refused)
-    pods = [pod for client in range(plan.members) if (pod := seen.client_pod(client)) is not None]
-    failed = any(pod.phase == "Failed" for pod in pods)
-    worst = worst_reason(pods)
-    if worst is Reason.UNSCHEDULABLE and seen.unbound_claims and provider_of(run).binds_immediately(plan):
-        return Reason.CLAIMS_NOT_BOUND
-    return worst or (Reason.CLIENT_FAILED if failed else Reason.CLIENTS_MISSING)
-
-
-def _conductor_problem(job: JobFact, pod: PodFact | None, seen: Observed) -> str:
-    warning = seen.warnings.get(job.child.uid, "")
-    if pod is None:
-        return f"(Job {job.child.name}) has no pod: {warning or 'none is created yet'}"
-    where = _place(pod)
-    if pod.problem:
-        return f"{where} is not running: {pod.problem}"
-    if pod.child.deleting:
-        return f"{where} is being deleted; its node may be gone"
-    if _has_ended(pod):
-        return f"{where} ended: {pod.exit_message}; {warning or 'its Job is about to create another pod'}"
-    return f"{where} is {pod.phase} and not active yet"
-
-
-def _conductor_reason(job: JobFact, seen: Observed) -> Reason:
-    pods = seen.conductor_pods
-    warning = seen.warnings.get(job.child.uid, "")
-    if warning and (not pods or _has_ended(pods[-1])):
-        return reason_of_words(warning)
-    return worst_reason(pods[-1:]) or Reason.CONDUCTOR_STARTING
-
-
 def _place(pod: PodFact) -> str:
     return f"(pod {pod.child.name}{f' on {pod.node}' if pod.node else ''})"
-
-
-def _has_ended(pod: PodFact) -> bool:
-    return pod.phase in {"Failed", "Succeeded"}
-
-
-def _newest_job(client: int, seen: Observed) -> str:
-    jobs = seen.client_jobs(client)
-    return jobs[-1].child.name if jobs else ""

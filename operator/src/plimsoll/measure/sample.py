@@ -336,7 +336,7 @@ class ClientDocument(Model):
         exit_code: of the tool; a negative number is the signal that ended it, as in `subprocess`.
         launched_at: when the agent started the tool.
         parse_error: why there is no measurement although the tool ended; names the field or the position.
-        raw_sha256: of everything that the tool wrote; see `plimsoll.measure.provenance`.
+        raw_sha256: of everything that the tool wrote; see `plimsoll.measure.intake`.
         prefilled: every byte of the data set was written before, and none trimmed since: reads of unwritten extents
             measure nothing, and first writes allocate.
         host: absent if the host could not be observed, or if the tool ended before it measured.

@@ -3,7 +3,7 @@
 import pytest
 
 from plimsoll.agent.host.readings import CgroupCounters, find_cgroup
-from support.host_tree import AGENT, LEGACY, UNIFIED, HostTree
+from support.agents import AGENT, LEGACY, UNIFIED, HostTree
 
 USED = CgroupCounters(cpu=2_500_000_000, throttled_periods=4, throttled=70_000_000, memory=4_096_000)
 

@@ -9,7 +9,7 @@ from plimsoll.agent.host.observation import host_facts, volume_facts
 from plimsoll.agent.host.readings import Host
 from plimsoll.agent.preparation import Volume
 from plimsoll.agent.volume import DeviceVolume, FileVolume, ImageVolume
-from support.host_tree import HostTree
+from support.agents import HostTree
 
 
 def test_facts_name_the_processor_governor_and_clock_source(tree: HostTree) -> None:

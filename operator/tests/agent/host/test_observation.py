@@ -9,7 +9,7 @@ from plimsoll.agent.host import observation as module
 from plimsoll.agent.host.observation import DataSetIdentity, HostObservation, identify
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.target import VolumeKind, VolumeTarget
-from support.host_tree import DEVICE_STAT, HostTree
+from support.agents import DEVICE_STAT, HostTree
 
 SECOND = 10**9
 NUMBER = "252:16"

@@ -7,7 +7,7 @@ import pytest
 
 from plimsoll.agent.host.observation import DataSetIdentity, OpenFiles, identify
 from plimsoll.tools.target import VolumeKind, VolumeTarget
-from support.host_tree import HostTree
+from support.agents import HostTree
 
 TOOL = 100
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.agent.host.readings import CgroupCounters, DeviceCounters, Host, ToolCounters, Traffic
-from support.host_tree import DEVICE_STAT, NET_DEV, STAT, HostTree
+from support.agents import DEVICE_STAT, NET_DEV, STAT, HostTree
 
 MEBIBYTE = 2**20
 

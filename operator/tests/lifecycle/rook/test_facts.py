@@ -8,10 +8,12 @@ import pytest
 import yaml
 
 from plimsoll.lifecycle.ceph.rook import removal_fact
-from plimsoll.lifecycle.ceph.rook_facts import RookFact, readiness_fact, rook_fact, why_not_existing
+from plimsoll.lifecycle.ceph.rook_facts import RookFact, readiness_fact, rook_fact
+from plimsoll.lifecycle.ceph.rook_survey import unusable_pools
 from plimsoll.lifecycle.children import warnings_on
+from plimsoll.lifecycle.decision import Ending, Fact
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
-from support.ceph_runs import ceph_run, made_in_rook
+from support.specs import ceph_run, made_in_rook
 
 ROOK = Path(__file__).parents[2] / "golden" / "rook-1.18.11"
 
@@ -163,14 +165,20 @@ def shared(**annotations: str) -> list[dict[str, Any]]:
     return [thing(name=name, annotations=annotations) for name in ("shared", "shared-data")]
 
 
+def words(unusable: Ending | Fact | None) -> str:
+    assert unusable is not None
+    return unusable.message
+
+
 def test_an_existing_pool_has_to_be_there_given_and_ready() -> None:
     target = ceph_run("rook-existing").target
     given = {ALLOW_BENCHMARKS: "true"}
-    assert why_not_existing(target, shared(**given)) == ""
-    assert "kubectl annotate cephblockpool shared plimsoll.dev/allow-benchmarks" in why_not_existing(target, shared())
-    assert "is not annotated" in why_not_existing(target, shared(**{ALLOW_BENCHMARKS: "yes"}))
-    missing = why_not_existing(target, [thing(name="rbd")])
-    assert missing == "CephBlockPool shared does not exist; name an existing one: rbd"
-    assert "shared-data does not exist" in why_not_existing(target, shared(**given)[:1])
+    assert unusable_pools(target, shared(**given)) is None
+    private = words(unusable_pools(target, shared()))
+    assert "kubectl annotate cephblockpool shared plimsoll.dev/allow-benchmarks" in private
+    assert "is not annotated" in words(unusable_pools(target, shared(**{ALLOW_BENCHMARKS: "yes"})))
+    missing = words(unusable_pools(target, [thing(name="rbd")]))
+    assert missing == ("spec.storage.rook.existingPool: CephBlockPool shared does not exist; name an existing one: rbd")
+    assert "shared-data does not exist" in words(unusable_pools(target, shared(**given)[:1]))
     going = [thing(name=name, annotations=given, phase="Progressing") for name in ("shared", "shared-data")]
-    assert "shared is Progressing" in why_not_existing(target, going)
+    assert "shared is Progressing" in words(unusable_pools(target, going))

@@ -12,7 +12,7 @@ from plimsoll.lifecycle.ceph.rook_render import (
     users,
 )
 from plimsoll.lifecycle.render import teardown
-from support.ceph_runs import SETTINGS, UID, ceph_run
+from support.specs import SETTINGS, UID, ceph_run
 
 BASE = "plimsoll-rook-images-f94acc63"
 

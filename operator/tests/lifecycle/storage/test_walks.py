@@ -13,8 +13,8 @@ from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.storage.claims import Claims
 from plimsoll.lifecycle.storage.registry import provider_of
 from plimsoll.lifecycle.storage.seam import Resource, Storage, View
-from support.ceph_runs import SETTINGS, STORAGE, ceph_run
 from support.pretend_cluster import START
+from support.specs import SETTINGS, STORAGE, ceph_run
 
 
 @dataclass(frozen=True, kw_only=True)

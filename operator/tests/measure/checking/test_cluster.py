@@ -9,7 +9,7 @@ from plimsoll.api.names import LatencyKind, Operation, Verdict
 from plimsoll.ceph.watch import ClusterSample, ClusterStatus, ClusterWatch, PoolCounters
 from plimsoll.measure.sample import Cells, LatencySample
 from plimsoll.measure.trial import TrialNumbers
-from support.documents import BLOCK, RAMP, SECOND, T0, document, measure, measurement, only, operation
+from support.client_documents import BLOCK, RAMP, SECOND, T0, document, measure, measurement, only, operation
 
 LENGTH = 60
 START = T0 + RAMP * SECOND

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.measure.sample import ClientDocument, DeviceUse, Measurement, ToolIo
 from plimsoll.measure.trial import TrialNumbers
-from support.documents import BLOCK, RUNTIME, document, measure, measurement, only, operation
-from support.hosts import quiet_host
+from support.client_documents import BLOCK, RUNTIME, document, measure, measurement, only, operation, quiet_host
 
 SECONDS = 22.0
 RATE = 1000

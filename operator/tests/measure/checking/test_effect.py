@@ -14,7 +14,7 @@ from plimsoll.ceph.watch import ClusterSample, ClusterStatus, ClusterWatch, Pool
 from plimsoll.measure.histogram import Histogram, bin_index
 from plimsoll.measure.sample import Cells, LatencySample, LatencySlices, Measurement
 from plimsoll.measure.trial import TrialNumbers
-from support.documents import BLOCK, RAMP, SECOND, T0, document, measure, measurement, operation
+from support.client_documents import BLOCK, RAMP, SECOND, T0, document, measure, measurement, operation
 
 LENGTH = 60
 START = T0 + RAMP * SECOND

@@ -11,7 +11,7 @@ from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.result import Finding
 from plimsoll.measure.sample import ClientDocument, OperationSample
 from plimsoll.measure.trial import TrialNumbers
-from support.documents import BLOCK, RUNTIME, SECOND, document, latency, measure, measurement, operation
+from support.client_documents import BLOCK, RUNTIME, SECOND, document, latency, measure, measurement, operation
 
 _WORSE = (Verdict.VALID, Verdict.SUSPECT, Verdict.INVALID)
 

@@ -4,8 +4,18 @@ import pytest
 
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.measure.sample import ClientDocument, DeviceUse, HostUse
-from support.documents import BLOCK, RUNTIME, T0, document, measure, measurement, only, operation
-from support.hosts import GIBIBYTE, quiet_host
+from support.client_documents import (
+    BLOCK,
+    GIBIBYTE,
+    RUNTIME,
+    T0,
+    document,
+    measure,
+    measurement,
+    only,
+    operation,
+    quiet_host,
+)
 
 RATE = 100 * BLOCK
 """Bytes per second of a client."""

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from plimsoll.api.names import LatencyKind, Operation, Verdict
 from plimsoll.measure.sample import LatencySample, PeerRate
-from support.documents import RUNTIME, SECOND, document, latency, measure, measurement, only, operation
+from support.client_documents import RUNTIME, SECOND, document, latency, measure, measurement, only, operation
 
 MILLISECOND = 10**6
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.names import Verdict
-from support.documents import SECOND, document, measure, measurement, operation
+from support.client_documents import SECOND, document, measure, measurement, operation
 
 SEVERITY = [Verdict.VALID, Verdict.SUSPECT, Verdict.INVALID]
 

@@ -8,7 +8,7 @@ from plimsoll.api.names import LatencyKind, Operation, Verdict
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Gaps, LatencySample, Measurement
 from plimsoll.measure.trial import TrialNumbers
-from support.documents import RUNTIME, SECOND, document, measure, measurement, only, operation
+from support.client_documents import RUNTIME, SECOND, document, measure, measurement, only, operation
 
 UNTIMED = LatencySample(kind=LatencyKind.NONE)
 PHASES = (Operation.WRITE, Operation.REWRITE, Operation.READ)

@@ -11,7 +11,7 @@ from plimsoll.measure.histogram import sample_of
 from plimsoll.measure.intake import Offer
 from plimsoll.measure.sample import LatencySample, OperationSample
 from plimsoll.measure.trial import TrialNumbers
-from support.documents import BLOCK, RUNTIME, document, latency, measure, measurement, operation
+from support.client_documents import BLOCK, RUNTIME, document, latency, measure, measurement, operation
 
 FAST, SLOW = 1_000_000, 9_000_000
 

@@ -18,8 +18,18 @@ from plimsoll.tools.base import Output, StepContext, StepKind, Timing
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.tool import FIO
 from plimsoll.tools.target import VolumeKind, VolumeTarget
-from support.documents import BLOCK, RAMP, RUNTIME, SECOND, T0, document, measure, measurement, operation
-from support.hosts import quiet_host
+from support.client_documents import (
+    BLOCK,
+    RAMP,
+    RUNTIME,
+    SECOND,
+    T0,
+    document,
+    measure,
+    measurement,
+    operation,
+    quiet_host,
+)
 
 SEVERITY = (Verdict.VALID, Verdict.SUSPECT, Verdict.INVALID)
 IOPS = 2000

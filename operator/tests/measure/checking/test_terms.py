@@ -1,7 +1,7 @@
 import pytest
 
 from plimsoll.api.names import Verdict
-from support.documents import RAMP, RUNTIME, document, measure, measurement, only
+from support.client_documents import RAMP, RUNTIME, document, measure, measurement, only
 
 # Versions
 

@@ -12,7 +12,7 @@ from plimsoll.measure.checks.evidence import Evidence
 from plimsoll.measure.checks.load import judge_load
 from plimsoll.measure.checks.registry import CHECKS, markdown_table
 from plimsoll.measure.timeline import NANOSECONDS
-from support.documents import RAMP, RUNTIME, SECOND, T0, document, measure, only
+from support.client_documents import RAMP, RUNTIME, SECOND, T0, document, measure, only
 
 SLOW_END = Check(
     reason="ToySlowEnd",

@@ -6,8 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from plimsoll.measure.compare.tests import Between, Conclusion, LogChange, assess_points, between_means, components_of
-from support.sweeps import judgement_of, sample_of
+from plimsoll.measure.compare.tests import (
+    Between,
+    Conclusion,
+    LogChange,
+    assess,
+    between_means,
+    components_of,
+    conclude,
+    point_members,
+)
+from support.simulated_comparisons import RULE, sample_of
 
 TRIALS = 5
 WITHIN = 0.01
@@ -43,7 +52,7 @@ def test_more_trials_do_not_lessen_the_part_between_runs() -> None:
     change = LogChange(estimate=0.1, variances=(0, 0), trials=(5, 5), between=Between(variance=0.01, runs=5))
     low, high = change.interval()
     assert (high - low) / 2 == pytest.approx(2.776 * math.sqrt(2) * 0.1, rel=0.001)
-    assert change.trials_needed(0.1) is None
+    assert change.trials_needed(0.1, 0.025) is None
 
 
 def test_few_runs_are_few_degrees_of_freedom() -> None:
@@ -70,8 +79,8 @@ def regressions(between: float, runs: int, change: float) -> float:
         floor = components_of([run_of(chance, between) for _ in range(runs)])
         sample = sample_of(run_of(chance, between), run_of(chance, between, change))
         noise = floor.between if floor else None
-        (assessment,) = assess_points([replace(sample, trials=replace(sample.trials, between=noise))])
-        found += judgement_of(sample, assessment).conclusion is Conclusion.REGRESSION
+        (assessment,) = assess(point_members([replace(sample, trials=replace(sample.trials, between=noise))]))
+        found += conclude(sample.metric, assessment, RULE).conclusion is Conclusion.REGRESSION
     return found / SIMULATED
 
 

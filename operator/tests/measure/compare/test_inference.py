@@ -2,6 +2,7 @@ import math
 import random
 import statistics
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,6 @@ from plimsoll.measure.compare.tests import (
     MOST_TRIALS,
     RECOMMENDED_TRIALS,
     LogChange,
-    Prior,
     detectable_change,
     holm,
     log_change,
@@ -103,28 +103,30 @@ def test_intervals_cover_the_truth_in_95_percent() -> None:
     assert covered / 2000 == pytest.approx(0.95, abs=0.015)
 
 
-# Variances known from elsewhere
-
-
-def test_common_degrees_of_freedom_replace_welchs_and_grow_with_the_trials() -> None:
+def test_known_degrees_of_freedom_replace_welchs() -> None:
+    """With 8 degrees of freedom t is 2.3060."""
     found = LogChange(estimate=0.1, variances=(0.01, 0), trials=(5, 5), freedom=8)
-    assert found.own_freedom == 8
-    assert LogChange(estimate=0.1, variances=(0.01, 0), trials=(5, 5)).own_freedom == 4
+    assert found.interval()[1] - 0.1 == pytest.approx(2.3060 * math.sqrt(0.01 / 5), rel=1e-4)
     assert found.p_value() < LogChange(estimate=0.1, variances=(0.01, 0), trials=(5, 5)).p_value()
 
 
-def test_a_prior_is_a_part_of_the_variance_and_adds_degrees_of_freedom() -> None:
-    """Of (8 x 0.0004 + 24 x 0.0008) / 32 = 0.0007, with 32 degrees of freedom, where t is 2.0369."""
-    prior = Prior(variance=0.0008, freedom=24, most=100)
-    found = LogChange(estimate=0, variances=(0.0004, 0.0004), trials=(5, 5), freedom=8, prior=prior)
-    assert found.interval()[1] == pytest.approx(2.0369 * math.sqrt(0.0007 * 2 / 5), rel=1e-4)
+@given(samples, samples, st.floats(-3, 3))
+def test_one_sided_p_values_are_halves_of_the_two_sided_one(
+    baseline: list[float], candidate: list[float], truth: float
+) -> None:
+    found = log_change(baseline, candidate)
+    if found.estimate != truth and any(found.variances):
+        assert found.p_lower(truth) + found.p_higher(truth) == pytest.approx(1)
+    assert found.p_value(truth) == pytest.approx(min(1, 2 * min(found.p_lower(truth), found.p_higher(truth))))
 
 
-def test_no_variance_is_known_better_than_from_all_points_together() -> None:
-    """With 10 degrees of freedom t is 2.2281."""
-    prior = Prior(variance=0.0004, freedom=1e6, most=10)
-    found = LogChange(estimate=0, variances=(0.0004, 0.0004), trials=(5, 5), freedom=8, prior=prior)
-    assert found.interval()[1] == pytest.approx(2.2281 * math.sqrt(0.0004 * 2 / 5), rel=1e-4)
+def test_a_bound_is_evidence_on_one_side_only() -> None:
+    known = LogChange(estimate=-0.3, variances=(0.01, 0.01), trials=(5, 5))
+    upper, lower = replace(known, may_be_lower=True), replace(known, may_be_higher=True)
+    assert (upper.p_lower(), upper.p_higher()) == (known.p_lower(), 1)
+    assert (lower.p_lower(), lower.p_higher()) == (1, known.p_higher())
+    assert upper.interval() == (-math.inf, known.interval()[1])
+    assert lower.interval() == (known.interval()[0], math.inf)
 
 
 # How many trials
@@ -141,17 +143,17 @@ def trials_by_trying(found: LogChange, margin: float) -> int | None:
 @pytest.mark.parametrize("deviation", [0.001, 0.02, 0.05, 0.08, 0.3])
 def test_needed_trials_are_the_fewest_that_make_the_interval_narrow_enough(deviation: float) -> None:
     found = LogChange(estimate=0.1, variances=(deviation**2, 4 * deviation**2), trials=(3, 3))
-    assert found.trials_needed(0.05) == trials_by_trying(found, 0.05)
+    assert found.trials_needed(0.05, 0.025) == trials_by_trying(found, 0.05)
 
 
 def test_needed_trials_follow_the_rule_of_thumb_where_they_are_many() -> None:
     """n = 2 (t CV / threshold)^2, where t is that of many degrees of freedom."""
-    assert change(0, 0.05, 3).trials_needed(0.025) == pytest.approx(2 * (1.99 * 0.05 / 0.025) ** 2, abs=1)
+    assert change(0, 0.05, 3).trials_needed(0.025, 0.025) == pytest.approx(2 * (1.99 * 0.05 / 0.025) ** 2, abs=1)
 
 
 def test_no_trials_are_enough_without_a_margin() -> None:
-    assert change(0.1, 0.05, 5).trials_needed(0) is None
-    assert change(0.1, 0, 5).trials_needed(0.01) == RECOMMENDED_TRIALS
+    assert change(0.1, 0.05, 5).trials_needed(0, 0.025) is None
+    assert change(0.1, 0, 5).trials_needed(0.01, 0.025) == RECOMMENDED_TRIALS
 
 
 @pytest.mark.parametrize(("trials", "power"), [(3, 0.68), (5, 0.78), (8, 0.8), (10, 0.8)])
@@ -171,21 +173,26 @@ def draw(chance: random.Random, trials: int, shift: float) -> Sequence[float]:
 # Holm
 
 
+def test_a_test_has_the_part_of_the_level_that_its_weight_is_of_those_left() -> None:
+    """By hand: p / weight is 0.02, 0.06 and 0.08; 0.02 / 1 * 2 = 0.04, 0.03 / 0.5 * 1 = 0.06, 0.04 / 0.5 * 0.5."""
+    assert holm([0.02, 0.03, 0.04], [1, 0.5, 0.5]) == pytest.approx([0.04, 0.06, 0.06])
+
+
 def test_holm_of_a_known_family() -> None:
-    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.01, 0.04, 0.03, 0.005], [1, 1, 1, 1]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
 
 
 @given(p_values)
 def test_adjusted_values_keep_order_and_lie_between_the_raw_and_bonferroni(values: list[float]) -> None:
-    adjusted = holm(values)
+    adjusted = holm(values, [1] * len(values))
     assert all(raw <= one <= min(1, len(values) * raw) for raw, one in zip(values, adjusted, strict=True))
     ordered = [one for _, one in sorted(zip(values, adjusted, strict=True))]
     assert ordered == sorted(ordered)
 
 
 def test_a_test_alone_is_not_adjusted() -> None:
-    assert holm([0.04]) == [0.04]
-    assert holm([]) == []
+    assert holm([0.04], [0.5]) == [0.04]
+    assert holm([], []) == []
 
 
 def test_holm_keeps_the_family_wise_error_of_six_metrics() -> None:
@@ -194,7 +201,7 @@ def test_holm_keeps_the_family_wise_error_of_six_metrics() -> None:
     wrong = unadjusted = 0
     for _ in range(1500):
         values = [log_change(draw(chance, 5, 0.0), draw(chance, 5, 0.0)).p_value() for _ in range(6)]
-        wrong += min(holm(values)) < 0.05
+        wrong += min(holm(values, [1] * 6)) < 0.05
         unadjusted += min(values) < 0.05
     assert wrong / 1500 <= 0.05 + 2 * 0.006
     assert unadjusted / 1500 > 0.15

@@ -4,7 +4,7 @@ import pytest
 
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.measure.compare.values import Matching, match_points
-from support.repeated import result
+from support.results import result
 
 
 def point(name: str, depth: int = 1, **spec: Any) -> BenchmarkResult:

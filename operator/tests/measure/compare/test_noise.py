@@ -5,9 +5,9 @@ import pytest
 
 from plimsoll.measure.compare.noise import MetricNoise, noise_of
 from plimsoll.measure.compare.sides import UNGATEABLE_MARGIN
-from plimsoll.measure.compare.tests import ALONE, detectable_change
+from plimsoll.measure.compare.tests import LEVEL, detectable_change
 from plimsoll.measure.compare.values import Metric, RegressionRule
-from support.repeated import BLOCK, aborted, result, trials_of
+from support.results import BLOCK, aborted, result, trials_of
 
 RULE = RegressionRule()
 QUIET, NOISY = [990, 1000, 1010], [950, 1000, 1050]
@@ -24,7 +24,7 @@ def test_noise_of_one_run() -> None:
     assert found.side.trials == 3
     assert found.side.mean == 1000
     assert found.side.deviation == pytest.approx(0.01, rel=0.01)
-    assert found.detectable == pytest.approx(detectable_change(0.01, 5, confidence=1 - 2 * ALONE.rate), rel=0.02)
+    assert found.detectable == pytest.approx(detectable_change(0.01, 5, confidence=1 - 2 * LEVEL / 2), rel=0.02)
     assert found.note == ""
 
 

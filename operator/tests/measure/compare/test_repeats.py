@@ -13,7 +13,7 @@ from plimsoll.measure.compare.noise import RepeatsDifferError, as_one_run
 from plimsoll.measure.compare.tests import Conclusion
 from plimsoll.measure.compare.values import Metric, RegressionRule, match_points, values_of
 from plimsoll.measure.summary import counted
-from support.repeated import MILLISECOND, aborted, measured, result, steady, trial, trials_of
+from support.results import MILLISECOND, aborted, measured, result, steady, trial, trials_of
 
 
 def repeats(*means: float, variant: str = "a") -> list[list[BenchmarkResult]]:

@@ -8,8 +8,19 @@ from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding
 from plimsoll.measure.hypotheses.decide import Decision, Form, decide, decide_all
 from plimsoll.measure.hypotheses.judge import HypothesisVerdict, Unit
-from support.hypotheses import SCALING, decided, hypothesis, operation, pair, point, run, sweep, trials
-from support.repeated import aborted, trial
+from support.results import (
+    SCALING,
+    aborted,
+    decided,
+    hypothesis,
+    operation_at,
+    pair,
+    point,
+    run_of_points,
+    sweep,
+    trial,
+    trials_at,
+)
 
 RADOS = [98, 99, 100, 101, 102]
 RADOS_IOPS = {"workload": "rados", "quantity": "iops"}
@@ -60,15 +71,15 @@ def test_the_sentence_of_latencies() -> None:
     faster = {"workload": "rbd", "quantity": "p99", "operation": "write"}
     given = hypothesis(left=faster, of={**faster, "where": {"clients": 1}}, atLeastPercent=None, atMostPercent=150)
     latencies = [
-        point(f"rbd-{number}", trials(RADOS, p99=p99), clients=clients)
+        point(f"rbd-{number}", trials_at(RADOS, p99=p99), clients=clients)
         for number, (clients, p99) in enumerate([(1, 10**6), (8, 2 * 10**6)])
     ]
     # Both points match without `where`.
-    assert decided(given, run(*latencies)).reasons == (
+    assert decided(given, run_of_points(*latencies)).reasons == (
         "left: rbd-0 and rbd-1 match; add clients (1 or 8) to left.where",
     )
     given = given.model_copy(update={"left": given.left.model_copy(update={"where": {"clients": 8}})})
-    assert decided(given, run(*latencies)).sentence == (
+    assert decided(given, run_of_points(*latencies)).sentence == (
         "The p99 latency of rbd write (clients 8) is 200 % (200 to 200) of that of rbd write (clients 1); "
         "at most 150 % was expected: Refuted."
     )
@@ -77,7 +88,7 @@ def test_the_sentence_of_latencies() -> None:
 def test_the_sentence_of_two_percentiles_of_one_point() -> None:
     left = {"workload": "rbd", "quantity": "p99"}
     given = hypothesis(left=left, of={**left, "quantity": "p50"}, atLeastPercent=None, atMostPercent=1000)
-    found = decided(given, run(point("rbd-0", RADOS)))
+    found = decided(given, run_of_points(point("rbd-0", RADOS)))
     assert found.sentence == (
         "The p99 latency of rbd is 500 % (500 to 500) of the p50 latency of rbd; at most 1,000 % was expected: Held."
     )
@@ -115,7 +126,7 @@ def test_small_and_large_ratios_are_readable(ratio: float, text: str) -> None:
 def test_even_absurd_values_have_finite_numbers() -> None:
     for rates in ([1e-150, 1, 1e150], [1e-150] * 3, [1e150] * 3):
         for count in (1, 3):
-            runs = (pair(trials(rates, block=0), trials([1, 1, 1], block=0), name=f"r{n}") for n in range(count))
+            runs = (pair(trials_at(rates, block=0), trials_at([1, 1, 1], block=0), name=f"r{n}") for n in range(count))
             found = decided(hypothesis(left={"workload": "rbd", "quantity": "iops"}, of=RADOS_IOPS), *runs)
             assert found.low is not None
             assert found.high is not None
@@ -152,7 +163,7 @@ def test_an_axis_of_sizes() -> None:
     left = {"workload": "w", "quantity": "iops"}
     given = hypothesis(SCALING, left=left, over="blockSize", range={"first": "4Ki"}, exponentAtLeast="-1.1")
     points = [point(f"w-{n}", scaled(1024 / (4**n)), blockSize=size) for n, size in enumerate(["4Ki", "16Ki", "64Ki"])]
-    found = decided(given, run(*points))
+    found = decided(given, run_of_points(*points))
     assert found.estimate == pytest.approx(-1)
     assert found.sentence == (
         "The IOPS of w scales with blockSize to the power of -1.000 (-1.007 to -0.993), from 4Ki to 64Ki; at least "
@@ -188,7 +199,7 @@ def test_three_runs_are_the_unit_and_show_the_noise_between_them() -> None:
     left = {"workload": "rbd", "quantity": "iops"}
     given = hypothesis(left={**left, "variant": "a"}, of={**left, "variant": "b"})
     runs = [
-        run(point("rbd-0", [noise * rate] * 5), variant=variant, name=f"{variant}{noise}")
+        run_of_points(point("rbd-0", [noise * rate] * 5), variant=variant, name=f"{variant}{noise}")
         for variant, rate in (("a", 95.0), ("b", 100.0))
         for noise in (0.9, 1, 1.1)
     ]
@@ -210,7 +221,7 @@ def test_runs_of_different_variants_are_no_pairs_whatever_their_names() -> None:
     left = {"workload": "rbd", "quantity": "iops"}
     given = hypothesis(left={**left, "variant": "a"}, of={**left, "variant": "b"})
     runs = [
-        run(point("rbd-0", [noise * rate] * 5), variant=variant, name=f"r{noise}")
+        run_of_points(point("rbd-0", [noise * rate] * 5), variant=variant, name=f"r{noise}")
         for variant, rate in (("a", 95.0), ("b", 100.0))
         for noise in (0.8, 1, 1.2)
     ]
@@ -266,7 +277,7 @@ def test_without_a_variant_each_one_is_decided() -> None:
 
 
 def test_a_variant_without_the_workload_is_undecided_and_not_left_out() -> None:
-    runs = [pair(RADOS, RADOS, variant="a"), run(point("rados-0", RADOS), variant="b", name="r2")]
+    runs = [pair(RADOS, RADOS, variant="a"), run_of_points(point("rados-0", RADOS), variant="b", name="r2")]
     _, found = decide(hypothesis(), runs)
     assert found.sentence == (
         "Undecided in b: left.workload: run r2 (variant b) has no workload rbd; it has rados (and 1 more)."
@@ -276,7 +287,10 @@ def test_a_variant_without_the_workload_is_undecided_and_not_left_out() -> None:
 def test_variants_are_compared_by_name() -> None:
     left = {"workload": "rbd", "quantity": "iops"}
     given = hypothesis(left={**left, "variant": "memory"}, of={**left, "variant": "disk"}, atLeastPercent=150)
-    runs = [run(point("rbd-0", scaled(2)), variant="memory"), run(point("rbd-0", RADOS), variant="disk", name="r2")]
+    runs = [
+        run_of_points(point("rbd-0", scaled(2)), variant="memory"),
+        run_of_points(point("rbd-0", RADOS), variant="disk", name="r2"),
+    ]
     found = decided(given, *runs)
     assert (found.variant, found.verdict) == (None, HypothesisVerdict.HELD)
     assert found.sentence.startswith("rbd of memory reaches 200 % (195 to 205) of the IOPS of rbd of disk; ")
@@ -300,7 +314,7 @@ def test_points_trials_and_runs_are_named() -> None:
 def test_suspect_points_are_decided_and_named() -> None:
     rbd = point("rbd-000", scaled(0.95), blockSize="4Mi", findings=(SUSPECT,))
     rbd = rbd.model_copy(update={"status": rbd.status.model_copy(update={"verdict": Verdict.SUSPECT})})
-    found = decided(hypothesis(), run(rbd, point("rados-000", RADOS, objectSize="4Mi")))
+    found = decided(hypothesis(), run_of_points(rbd, point("rados-000", RADOS, objectSize="4Mi")))
     assert found.is_suspect
     assert found.sentence.endswith("at least 90 % was expected: Held, on Suspect points.")
     assert found.notes == ("Suspect (NodeCpuSaturated): rbd-000 of run r1", NO_NOISE)
@@ -309,7 +323,7 @@ def test_suspect_points_are_decided_and_named() -> None:
 def test_an_invalid_point_decides_nothing() -> None:
     rbd = point("rbd-000", scaled(0.95), blockSize="4Mi", findings=(INVALID,))
     rbd = rbd.model_copy(update={"status": rbd.status.model_copy(update={"verdict": Verdict.INVALID})})
-    found = decided(hypothesis(), run(rbd, point("rados-000", RADOS, objectSize="4Mi")))
+    found = decided(hypothesis(), run_of_points(rbd, point("rados-000", RADOS, objectSize="4Mi")))
     assert found.sentence == (
         "Undecided: rbd-000 of run r1 is Invalid (PasteFailed), so it decides nothing; fix the cause and measure again."
     )
@@ -319,27 +333,31 @@ def test_an_invalid_point_decides_nothing() -> None:
 
 def test_a_point_without_trials_that_count_decides_nothing() -> None:
     rados = point("rados-000", RADOS, objectSize="4Mi")
-    found = decided(hypothesis(), run(point("rbd-000", [aborted(0)], blockSize="4Mi"), rados))
+    found = decided(hypothesis(), run_of_points(point("rbd-000", [aborted(0)], blockSize="4Mi"), rados))
     (reason,) = found.reasons
     assert reason.startswith("rbd-000 of run r1 is Invalid (NoTrialCounts), so it decides nothing;")
 
 
 def test_an_unfinished_point_decides_nothing() -> None:
     rbd = point("rbd-000", RADOS, blockSize="4Mi", final=False)
-    found = decided(hypothesis(), run(rbd, point("rados-000", RADOS, objectSize="4Mi")))
+    found = decided(hypothesis(), run_of_points(rbd, point("rados-000", RADOS, objectSize="4Mi")))
     assert found.reasons == ("rbd-000 of run r1 is not finished",)
 
 
 def test_replaced_attempts_do_not_count() -> None:
-    attempts = [trial(0, operation(1), verdict=Verdict.INVALID), *trials(RADOS)[1:], trial(0, operation(98), attempt=1)]
+    attempts = [
+        trial(0, operation_at(1), verdict=Verdict.INVALID),
+        *trials_at(RADOS)[1:],
+        trial(0, operation_at(98), attempt=1),
+    ]
     found = decided(
         hypothesis(atLeastPercent=99),
-        run(point("rbd-0", attempts, blockSize="4Mi"), point("rados-0", RADOS, objectSize="4Mi")),
+        run_of_points(point("rbd-0", attempts, blockSize="4Mi"), point("rados-0", RADOS, objectSize="4Mi")),
     )
     assert found.estimate == pytest.approx(1)
 
 
 def test_the_document_is_json() -> None:
-    for given_run in (pair(RADOS, RADOS), pair([0.0] * 3, RADOS), run()):
+    for given_run in (pair(RADOS, RADOS), pair([0.0] * 3, RADOS), run_of_points()):
         found = decided(hypothesis(), given_run)
         assert Decision.model_validate_json(found.model_dump_json()) == found

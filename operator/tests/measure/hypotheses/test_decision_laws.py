@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from plimsoll.measure.hypotheses.decide import Decision
 from plimsoll.measure.hypotheses.judge import HypothesisVerdict
 from plimsoll.measure.hypotheses.select import MeasuredRun, measured_run
-from support.hypotheses import RATIO, SCALING, decided, hypothesis, pair, sweep, trials
+from support.results import RATIO, SCALING, decided, hypothesis, pair, sweep, trials_at
 
 IOPS = {
     "left": {"workload": "rbd", "quantity": "iops"},
@@ -28,7 +28,7 @@ def measured_as(template: MeasuredRun, rates: Sequence[Sequence[float]], number:
     """Return a run with the points of another one, each with these rates; faster than to summarise every point."""
     results = []
     for point, of_point in zip(template.points, rates, strict=True):
-        status = point.result.status.model_copy(update={"trials": tuple(trials(of_point))})
+        status = point.result.status.model_copy(update={"trials": tuple(trials_at(of_point))})
         results.append(point.result.model_copy(update={"status": status}))
     return measured_run("", f"r{number}", results)
 

@@ -8,8 +8,7 @@ from plimsoll.measure.hypotheses.decide import Decision, decide
 from plimsoll.measure.hypotheses.judge import HypothesisVerdict, Unit
 from plimsoll.measure.hypotheses.select import MeasuredRun, measured_run
 from plimsoll.report.suite import estimate_texts
-from support.hypotheses import decided, hypothesis, point, trials
-from support.line_results import SEARCH, above, below, line, searched
+from support.results import SEARCH, above, below, decided, hypothesis, line, point, searched, trials_at
 
 
 def _asked(percent: int = 90, quantity: str = "line") -> Hypothesis:
@@ -106,7 +105,7 @@ def test_a_search_has_no_other_quantity() -> None:
 
 
 def test_a_point_at_one_load_has_no_line() -> None:
-    results = [searched(line(12_000), run="r1", point="rbd-0"), point("rados-0", trials([98, 99, 100]))]
+    results = [searched(line(12_000), run="r1", point="rbd-0"), point("rados-0", trials_at([98, 99, 100]))]
     found = decided(_asked(), measured_run("v", "r1", results))
     assert "rados-0 of run r1 does not search for the line" in found.reasons[0]
 

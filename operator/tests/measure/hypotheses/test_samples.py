@@ -6,8 +6,7 @@ import pytest
 
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.hypotheses.decide import Decision
-from support.hypotheses import decided, hypothesis, operation, point, run, trials
-from support.repeated import trial
+from support.results import decided, hypothesis, operation_at, point, run_of_points, trial, trials_at
 
 RADOS = [98, 99, 100, 101, 102]
 
@@ -15,7 +14,7 @@ RADOS = [98, 99, 100, 101, 102]
 def broken(rbd: list[float], quantity: str = "iops", **fields: object) -> Decision:
     left = {"workload": "rbd", "quantity": quantity}
     given = hypothesis(left=left, of={"workload": "rados", "quantity": quantity})
-    return decided(given, run(point("rbd-0", trials(rbd, **fields)), point("rados-0", trials(RADOS))))
+    return decided(given, run_of_points(point("rbd-0", trials_at(rbd, **fields)), point("rados-0", trials_at(RADOS))))
 
 
 @pytest.mark.parametrize(
@@ -49,25 +48,25 @@ def test_a_quantity_that_the_tool_does_not_have(quantity: str, fields: dict[str,
 
 
 def test_a_tool_that_counts_only_bytes() -> None:
-    rates = operation(0).rates.model_copy(update={"bytes_per_second": 4096})
-    bytes_only = [trial(number, operation(0).model_copy(update={"rates": rates})) for number in range(3)]
+    rates = operation_at(0).rates.model_copy(update={"bytes_per_second": 4096})
+    bytes_only = [trial(number, operation_at(0).model_copy(update={"rates": rates})) for number in range(3)]
     given = hypothesis(left={"workload": "dd", "quantity": "iops"}, of={"workload": "rados", "quantity": "iops"})
-    found = decided(given, run(point("dd-0", bytes_only), point("rados-0", RADOS)))
+    found = decided(given, run_of_points(point("dd-0", bytes_only), point("rados-0", RADOS)))
     assert found.reasons == ("left.quantity: the tool of dd-0 of run r1 does not report iops; choose bytesPerSecond",)
 
 
 def test_a_percentile_that_some_trials_lack() -> None:
-    some = [trial(number, operation(100, p99=None if number else 10**6)) for number in range(3)]
+    some = [trial(number, operation_at(100, p99=None if number else 10**6)) for number in range(3)]
     given = hypothesis(left={"workload": "rbd", "quantity": "p99"}, of={"workload": "rados", "quantity": "p99"})
-    found = decided(given, run(point("rbd-0", some), point("rados-0", RADOS)))
+    found = decided(given, run_of_points(point("rbd-0", some), point("rados-0", RADOS)))
     assert found.reasons == (
         "p99 is missing in 2 of 3 trials of rbd-0 of run r1: fewer than 10 operations beyond it; measure for longer",
     )
 
 
 def test_several_operations_need_a_choice() -> None:
-    mixed = [trial(n, operation(70, kind=Operation.READ), operation(30, kind=Operation.WRITE)) for n in range(3)]
-    results = run(point("rbd-0", mixed), point("rados-0", RADOS))
+    mixed = [trial(n, operation_at(70, kind=Operation.READ), operation_at(30, kind=Operation.WRITE)) for n in range(3)]
+    results = run_of_points(point("rbd-0", mixed), point("rados-0", RADOS))
     of = {"workload": "rados", "quantity": "iops"}
     left = {"workload": "rbd", "quantity": "iops"}
     assert decided(hypothesis(left=left, of=of), results).reasons == (

@@ -8,7 +8,7 @@ import pytest
 from pydantic import JsonValue
 
 from plimsoll.measure.hypotheses.select import SelectionError, VariantRun, impossible, scopes, select
-from support.hypotheses import RATIO, SCALING, hypothesis
+from support.results import RATIO, SCALING, hypothesis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ import yaml
 
 from plimsoll.api.hypothesis import Hypothesis
 from plimsoll.measure.hypotheses.select import MeasuredRun
-from support.hypotheses import decided, point, run
+from support.results import decided, point, run_of_points
 
 SCATTER = (0.99, 1.0, 1.01)
 
@@ -26,14 +26,14 @@ def written(text: str) -> Hypothesis:
 def variants(workload: str, rates: dict[str, float], **parameters: Any) -> list[MeasuredRun]:
     """Return one run of each variant."""
     return [
-        run(point(f"{workload}-000", around(rate), **parameters), variant=name, name=f"of-{name}")
+        run_of_points(point(f"{workload}-000", around(rate), **parameters), variant=name, name=f"of-{name}")
         for name, rate in rates.items()
     ]
 
 
 def one_run(*points: tuple[str, float, int, dict[str, Any]]) -> MeasuredRun:
     """Return a run of points: workload, rate, clients and parameters."""
-    return run(
+    return run_of_points(
         *(
             point(f"{workload}-{n:03d}", around(rate), clients=clients, **parameters)
             for n, (workload, rate, clients, parameters) in enumerate(points)

@@ -8,7 +8,7 @@ from plimsoll.measure.compare.lines import line_problem
 from plimsoll.measure.line.model import Settings, TriedLoad
 from plimsoll.measure.line.search import progress_of
 from plimsoll.measure.line.summary import unproven_side
-from support.line_results import above, below, line, probe, searched
+from support.results import above, below, line, probe, searched
 
 _MET, _LATE, _UNKNOWN = ProbeOutcome.MET, ProbeOutcome.LATE, ProbeOutcome.UNKNOWN
 

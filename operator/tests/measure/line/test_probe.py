@@ -5,7 +5,7 @@ import pytest
 from plimsoll.api.line import ProbeOutcome
 from plimsoll.api.result import Trial, Window
 from plimsoll.measure.line.model import arrived_load, tried_loads
-from support.line_results import probe
+from support.results import probe
 
 
 def lasting(seconds: float, trial: Trial, milliseconds: float) -> Trial:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.queueing import Queue
+from support.simulated_storage import Queue
 
 
 def erlang(utilisation: float, waited: float) -> float:

@@ -11,7 +11,7 @@ from plimsoll.api.line import MOST_PROBES, Ending, Line, ProbeOutcome
 from plimsoll.api.names import Verdict
 from plimsoll.measure.line.model import Settings, TriedLoad
 from plimsoll.measure.line.search import progress_of
-from support.offered import (
+from support.simulated_storage import (
     HockeyStick,
     Storage,
     bimodal,

@@ -4,7 +4,7 @@ import math
 import random
 from itertools import pairwise
 
-from support.throttling import SLICE_SECONDS, Throttle, in_flight, poisson
+from support.simulated_storage import SLICE_SECONDS, Throttle, in_flight, poisson
 
 LIMIT = Throttle(permits_per_second=100, depth=64, percent=99, latency=0.05, ramp=0, runtime=2)
 

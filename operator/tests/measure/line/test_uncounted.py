@@ -5,7 +5,7 @@ from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding, Trial
 from plimsoll.measure.line.model import Progress
 from plimsoll.measure.line.summary import summarise_search, uncounted_text
-from support.line_results import died, probe
+from support.results import died, probe
 
 
 def invalid(number: int, *reasons: str) -> Trial:

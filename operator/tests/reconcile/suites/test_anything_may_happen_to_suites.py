@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from plimsoll.kube.errors import ApiError, ForbiddenError, TransientError
 from support.fake_kube import FakeKube, failing
-from support.played_suites import RUN, KilledError, Mortal, PlayedSuite
-from support.suite_documents import suite_document
+from support.played_suites import RUN, Mortal, PlayedSuite
+from support.pretend_suites import KilledError
+from support.specs import suite_document
 
 _RATES = {"small": 1000.0, "large": 2000.0}
 _STEPS = (

@@ -11,7 +11,7 @@ from plimsoll.kube.errors import ApiError, TransientError
 from plimsoll.suite.evaluation import evaluate
 from support.fake_kube import FakeKube
 from support.played_suites import Mortal, PlayedSuite
-from support.suite_documents import suite_document
+from support.specs import suite_document
 
 ACCEPTED = {"name": "upgrade", "baseline": {"rounds": "Accepted"}}
 LIST = "list BenchmarkResult default"

@@ -13,10 +13,10 @@ from plimsoll.suite.rounds.actions import LONGEST_WAIT_SECONDS
 from support.fake_kube import FakeKube, failing
 from support.played_suites import RESULT, RUN, SUITE, Mortal, PlayedSuite
 from support.pretend_cluster import NAMESPACE, PretendCluster
-from support.pretend_operator import Stopper, context_of
 from support.pretend_rook import ROOK
-from support.suite_documents import RUN as SPEC
-from support.suite_documents import suite_document
+from support.pretend_world import Stopper, context_of
+from support.specs import RUN as SPEC
+from support.specs import suite_document
 
 ACCEPTED = {"name": "upgrade", "baseline": {"rounds": "Accepted"}}
 REEF, QUINCY = "ceph version 18.2.7 (6b) reef (stable)", "ceph version 17.2.7 (b1) quincy (stable)"

@@ -22,7 +22,7 @@ from plimsoll.suite.rounds.actions import CreateRun, DeleteRun, DryRun, GetRun
 from plimsoll.suite.rounds.observed import Absent, Checked, Deleted, Found, RunRefusal, State, Suite, read_specification
 from plimsoll.suite.rounds.turns import run_object
 from support.fake_kube import Document, FakeKube, failing
-from support.suite_documents import suite_document
+from support.specs import suite_document
 
 NOW = datetime(2026, 11, 25, tzinfo=UTC)
 SPECIFICATION = read_specification(suite_document("s"))

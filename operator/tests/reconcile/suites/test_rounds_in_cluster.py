@@ -12,8 +12,9 @@ from plimsoll.kube.errors import ConflictError
 from plimsoll.kube.port import Kind
 from plimsoll.suite.children import measured_digest, turn_in_name
 from support.apiserver import ApiServer
-from support.played_suites import RUN, START, SUITE, KilledError, Mortal, PlayedSuite, end_run
-from support.suite_documents import suite_document
+from support.played_suites import RUN, SUITE, Mortal, PlayedSuite, end_run
+from support.pretend_suites import START, KilledError
+from support.specs import suite_document
 
 pytestmark = [pytest.mark.crd, pytest.mark.timeout(180)]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from plimsoll.measure.compare.values import Metric, RegressionRule
 from plimsoll.suite.history.changes import Against, baselines_of
 from plimsoll.suite.history.rounds import MeasuredRound, Quantity
-from support.rounds import Losses, Rounds, drawn, everywhere, quantity_of
+from support.simulated_comparisons import Losses, Rounds, drawn, everywhere, quantity_of
 
 RULE = RegressionRule()
 SUITE = Rounds(points=2, noise=0.01, shared=0.5)

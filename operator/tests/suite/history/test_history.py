@@ -10,7 +10,7 @@ from plimsoll.measure.compare.tests import Conclusion
 from plimsoll.measure.compare.values import RegressionRule
 from plimsoll.suite.history.judging import History, RoundJudgement, judge
 from plimsoll.suite.history.rounds import MeasuredRound
-from support.rounds import Rounds, drawn, everywhere
+from support.simulated_comparisons import Rounds, drawn, everywhere
 
 SUITE = Rounds(points=2, noise=0.005)
 

@@ -12,7 +12,7 @@ from plimsoll.measure.compare.values import Metric, RegressionRule
 from plimsoll.suite.evaluation import outcomes_of_rounds, projected
 from plimsoll.suite.history.judging import JudgedRound, RoundJudgement, judge, trends_of
 from plimsoll.suite.history.rounds import MeasuredRound, measured_round
-from support.line_results import above, below, line, probe, searched
+from support.results import above, below, line, probe, searched
 
 _BEFORE = ((12_000, 12_100), (11_950, 12_050), (12_100, 11_900), (12_050, 11_980))
 

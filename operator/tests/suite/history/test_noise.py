@@ -6,7 +6,7 @@ import pytest
 
 from plimsoll.measure.statistics import f_tail
 from plimsoll.suite.history.changes import change_between, step_between
-from support.rounds import drawn
+from support.simulated_comparisons import drawn
 
 
 def test_the_tail_of_f_is_that_of_tables() -> None:
@@ -24,14 +24,14 @@ def test_rounds_that_do_not_differ_count_their_runs() -> None:
     """Five rounds and a new one have twelve degrees of freedom within, and four between."""
     rounds = [[-0.03, 0.0, 0.03]] * 5
     change = change_between(rounds, [-0.03, 0.0, 0.03])
-    assert change.own_freedom == pytest.approx(16)
-    assert change.variance == pytest.approx(12 / 16 * 0.03**2)
+    assert change.freedom == pytest.approx(16)
+    assert change.variances == pytest.approx([12 / 16 * 0.03**2] * 2)
 
 
 def test_rounds_that_clearly_differ_count_as_one_value_each() -> None:
     rounds = [[level - 0.001, level, level + 0.001] for level in (-0.1, -0.05, 0.0, 0.05, 0.1)]
     change = change_between(rounds, [0.0, 0.001, 0.002])
-    assert change.own_freedom == pytest.approx(4, abs=0.01)
+    assert change.freedom == pytest.approx(4, abs=0.01)
     error = math.sqrt(0.00625 * (1 + 1 / 5))
     low, high = change.interval()
     assert (high - low) / 2 == pytest.approx(2.776 * error, rel=0.02)
@@ -39,8 +39,8 @@ def test_rounds_that_clearly_differ_count_as_one_value_each() -> None:
 
 def test_a_single_run_per_round_leaves_the_rounds_only() -> None:
     change = change_between([[0.0], [0.1], [0.2]], [0.1])
-    assert change.own_freedom == 2
-    assert change.variance == pytest.approx(0.01)
+    assert change.freedom == 2
+    assert change.variances == pytest.approx([0.01] * 2)
 
 
 @pytest.mark.parametrize(("between", "least"), [(0.0, 0.94), (0.03, 0.88), (0.3, 0.94)])
@@ -62,7 +62,7 @@ def test_a_step_between_rounds_has_the_noise_of_both_sides() -> None:
     before, after = ([[step + level] * 2 for level in levels] for step in (0.0, 0.3))
     change = step_between(before, after)
     assert change.estimate == pytest.approx(0.3)
-    assert change.own_freedom == pytest.approx(4, abs=0.01)
+    assert change.freedom == pytest.approx(4, abs=0.01)
     # Six means of rounds, with a standard deviation of 2 % around their level.
     assert change.interval()[1] - change.estimate == pytest.approx(2.776 * 0.02 * math.sqrt(2 / 3), rel=0.01)
 

@@ -11,8 +11,8 @@ from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.measure.compare.tests import logarithm
 from plimsoll.measure.compare.values import Metric
 from plimsoll.suite.history.rounds import MeasuredRound, measured_round
-from support.repeated import aborted, measured, result, steady, trial, trials_of
-from support.rounds import quantity_of
+from support.results import aborted, measured, result, steady, trial, trials_of
+from support.simulated_comparisons import quantity_of
 
 Runs = list[list[BenchmarkResult]]
 

@@ -12,7 +12,7 @@ from plimsoll.api.result import Fingerprint
 from plimsoll.measure.compare.values import Metric
 from plimsoll.suite.history.judging import JudgedRound, TrendRow, trends_of
 from plimsoll.suite.history.rounds import Condition, MeasuredRound
-from support.rounds import Rounds, drawn, quantity_of
+from support.simulated_comparisons import Rounds, drawn, quantity_of
 
 QUANTITY = quantity_of()
 

@@ -10,9 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from plimsoll.api.suite_status import MAX_ROUNDS, RoundVerdict
 from plimsoll.suite.rounds.actions import Decision
 from plimsoll.suite.rounds.step import step
-from support.pretend_suites import HASH, NAME, KilledError, PretendRun
-from support.suite_documents import VARIANTS
-from support.watched_suites import WatchedSuites
+from support.pretend_suites import HASH, NAME, KilledError, PretendRun, WatchedSuites
+from support.specs import VARIANTS
 
 CRON = "*/10 * * * *"
 

@@ -6,8 +6,7 @@ from itertools import count
 import pytest
 
 from plimsoll.api.suite_status import RoundVerdict
-from support.pretend_suites import KilledError
-from support.watched_suites import WatchedSuites
+from support.pretend_suites import KilledError, WatchedSuites
 
 REQUEST = "plimsoll.dev/request-round"
 ACCEPT = "plimsoll.dev/accept-round"

@@ -4,7 +4,7 @@ import pytest
 
 from plimsoll.suite.rounds.actions import CreateRun, DeleteRun, PatchStatus
 from support.pretend_suites import HASH, NAME, START_MINUTE, UID, KilledError, PretendRun, PretendSuites
-from support.suite_documents import large_run
+from support.specs import large_run
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from typing import Any
 from plimsoll.api.suite import decode_suite
 from plimsoll.suite.children import variant_plans
 from plimsoll.suite.rounds.observed import size_problem
-from support.suite_documents import RUN, suite_document
+from support.specs import RUN, suite_document
 
 LINE = {"vary": "Rate", "start": 1000, "limit": 20_000, "objectives": [{"percentile": "99", "latencyMicroseconds": 1}]}
 

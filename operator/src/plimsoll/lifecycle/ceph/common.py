@@ -1,8 +1,12 @@
-"""How a run's pods reach Ceph: keys and the monitors' addresses."""
+"""What every run on a Ceph cluster has, with Rook or without: its objects outside its namespace, and their resources.
+
+Resources, in order: the teardown record, access to Ceph (keys and `ceph.conf`), and what the run leaves in Ceph.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import ClassVar
 
 from plimsoll.api.errors import SpecError
@@ -10,42 +14,32 @@ from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.status import format_time
 from plimsoll.ceph.document import monitors_of
 from plimsoll.ceph.pools import EXIT_PURGING
-from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.ceph.rook_facts import (
-    POOL_KINDS,
-    ClusterFact,
-    RookFact,
-    cluster_fact,
-    inactive_groups,
-    rook_fact,
-)
+from plimsoll.lifecycle import children, naming
+from plimsoll.lifecycle.ceph import rook_facts
+from plimsoll.lifecycle.ceph.rook_facts import ClusterFact, RookFact
 from plimsoll.lifecycle.ceph.rook_render import CEPH_CLIENT
 from plimsoll.lifecycle.ceph.rook_survey import operator_namespace
-from plimsoll.lifecycle.children import (
-    Child,
-    JobFact,
-    Object,
-    PodFact,
-    child_of,
-    is_external_object_of,
-    is_of_run,
-    job_fact,
-    pod_fact,
-    warnings_on,
-)
-from plimsoll.lifecycle.decision import Action, CheckSecret, CopyKeyring, Create, Fact, Teardown, deletion, deletions
+from plimsoll.lifecycle.children import Child, JobFact, Object, PodFact
+from plimsoll.lifecycle.decision import Action, CheckSecret, CopyKeyring, Create, Fact, Teardown, deletions
 from plimsoll.lifecycle.observed import age_seconds, is_own_plan
 from plimsoll.lifecycle.render import ceph as render_ceph
 from plimsoll.lifecycle.render import teardown as render_teardown
 from plimsoll.lifecycle.render.common import Json
-from plimsoll.lifecycle.render.teardown import TeardownRecord, keyring_secret, read_record
 from plimsoll.lifecycle.storage.seam import Look, Query, Resource, View
 from plimsoll.plan.document import CephTarget, Plan, RunIdentity, ceph_target
+
+JOB = "Job"
+
+_MAX_CHARACTERS = 500
+"""Maximum length of a Job's own words in a message."""
+
+_LONG_SECONDS = 120.0
+"""A teardown Job takes a few seconds, and half a minute longer if a client of an image died."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExternalObjects:
-    """The objects, and what Rook reports about its cluster.
+    """What a run has outside its namespace, and what Rook reports about its cluster.
 
     Attributes:
         kinds_problem: why Rook's objects cannot be read, with the remedy: unknown kinds, or missing permissions; empty
@@ -83,7 +77,7 @@ class ExternalObjects:
     volume_warning: str = ""
     claimed_by_others: tuple[str, ...] = ()
     record: Child | None = None
-    recorded: TeardownRecord | None = None
+    recorded: render_teardown.TeardownRecord | None = None
     keyring: Child | None = None
     network_policy: Child | None = None
     jobs: tuple[JobFact, ...] = ()
@@ -98,7 +92,7 @@ class ExternalObjects:
     @property
     def cluster_fact(self) -> ClusterFact | None:
         """Return the facts about the CephCluster; None if it does not exist, or without Rook."""
-        return None if self.cluster is None else cluster_fact(self.cluster)
+        return None if self.cluster is None else rook_facts.cluster_fact(self.cluster)
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -119,75 +113,76 @@ def external_objects_of(
 ) -> ExternalObjects:
     """Return the facts about the run's objects among objects of any kind and owner."""
     everything = list(objects)
-    own = [obj for obj in everything if is_external_object_of(obj, run.name, run.uid)]
-    pods = [obj for obj in everything if obj["kind"] == "Pod" and is_of_run(obj, run.uid)]
+    own = [obj for obj in everything if children.is_external_object_of(obj, run.name, run.uid)]
+    pods = [obj for obj in everything if obj["kind"] == "Pod" and children.is_of_run(obj, run.uid)]
     jobs = [obj for obj in own if obj["kind"] == "Job"]
-    warnings = warnings_on(own, events)
+    warnings = children.warnings_on(own, events)
     storage_class = naming.storage_class(run.name, run.uid)
-    volumes = [obj for obj in everything if _is_deleted_with_claim(obj, storage_class)]
+    volumes = [
+        obj
+        for obj in everything
+        if obj["kind"] == "PersistentVolume" and obj.get("spec", {}).get("storageClassName") == storage_class
+        if obj["spec"].get("persistentVolumeReclaimPolicy") != "Retain"
+    ]
     records = [obj for obj in own if obj["kind"] == "ConfigMap"]
-    deployments = [obj for obj in everything if obj["kind"] == "Deployment"]
     return ExternalObjects(
         kinds_problem=kinds_problem,
         cluster=cluster,
         monitors=monitors,
-        rook_operator=operator_namespace(deployments, "") if deployments else "",
-        pools=tuple(rook_fact(obj, warnings) for obj in own if obj["kind"] in POOL_KINDS),
-        users=tuple(rook_fact(obj, warnings) for obj in own if obj["kind"] == CEPH_CLIENT),
+        rook_operator=operator_namespace((obj for obj in everything if obj["kind"] == "Deployment"), ""),
+        pools=tuple(rook_facts.rook_fact(obj, warnings) for obj in own if obj["kind"] in rook_facts.POOL_KINDS),
+        users=tuple(rook_facts.rook_fact(obj, warnings) for obj in own if obj["kind"] == CEPH_CLIENT),
         all_users=tuple(obj for obj in everything if obj["kind"] == CEPH_CLIENT),
         storage_class=_child(own, "StorageClass", storage_class),
-        volumes=tuple(map(_named, volumes)),
-        volume_warning=next(iter(warnings_on(volumes, events).values()), ""),
-        claimed_by_others=tuple(_named(obj) for obj in volumes if _is_claimed_by_others(obj, run)),
-        record=next(map(child_of, records), None),
+        volumes=tuple(map(_name_with_claim, volumes)),
+        volume_warning=next(iter(children.warnings_on(volumes, events).values()), ""),
+        claimed_by_others=tuple(_name_with_claim(obj) for obj in volumes if _is_claimed_by_others(obj, run)),
+        record=next(map(children.child_of, records), None),
         recorded=_recorded(records, run),
         keyring=_child(own, "Secret", naming.teardown(run.uid)),
         network_policy=_child(own, "NetworkPolicy", naming.teardown(run.uid)),
-        jobs=tuple(map(job_fact, jobs)),
-        pods=tuple(map(pod_fact, pods)),
+        jobs=tuple(map(children.job_fact, jobs)),
+        pods=tuple(map(children.pod_fact, pods)),
         warnings=warnings,
     )
 
 
-def _recorded(records: Sequence[Object], run: RunIdentity) -> TeardownRecord | None:
-    for config_map in records:
-        with suppress(SpecError):
-            record = read_record(config_map)
-            if record.run == run:
-                return record
-    return None
+def look_at_ceph(namespace: str, run: RunIdentity) -> Look[ExternalObjects]:
+    """Find the objects outside its namespace of a run on a Ceph cluster without Rook."""
+    objects = yield from look_at_teardown(namespace, run.uid)
+    events = yield from look_for_events(namespace, objects, (JOB,))
+    return external_objects_of(objects, run=run, events=events)
 
 
-def _child(own: Iterable[Object], kind: str, name: str) -> Child | None:
-    found = (obj for obj in own if obj["kind"] == kind and obj["metadata"]["name"] == name)
-    return next(map(child_of, found), None)
+def look_at_teardown(namespace: str, uid: str) -> Look[Sequence[Object]]:
+    """Find the record, the keyring, and the teardown Jobs with their pods and their NetworkPolicy."""
+    labels, name = {naming.LABEL_RUN_UID: uid}, naming.teardown(uid)
+    # Jobs first: a pod that is read after its Job is at least as new.
+    (jobs,) = yield [Query(api_version="batch/v1", kind=JOB, namespace=namespace, labels=labels)]
+    rest = yield [
+        Query(api_version="v1", kind="Pod", namespace=namespace, labels=labels),
+        Query(api_version="v1", kind="ConfigMap", namespace=namespace, name=name),
+        Query(api_version="v1", kind="Secret", namespace=namespace, name=name),
+        Query(api_version="networking.k8s.io/v1", kind="NetworkPolicy", namespace=namespace, name=name),
+    ]
+    return [*jobs, *chain.from_iterable(rest)]
 
 
-def _is_deleted_with_claim(obj: Object, storage_class: str) -> bool:
-    """Whether an object is a PersistentVolume of that StorageClass and is deleted with its PVC."""
-    spec = obj.get("spec", {})
-    of_class = obj["kind"] == "PersistentVolume" and spec.get("storageClassName") == storage_class
-    return bool(of_class and spec.get("persistentVolumeReclaimPolicy") != "Retain")
-
-
-def _is_claimed_by_others(volume: Object, run: RunIdentity) -> bool:
-    """Whether a PersistentVolume is bound to a PVC that is, by its name, not one of the run's."""
-    claim = volume.get("spec", {}).get("claimRef") or {}
-    if volume.get("status", {}).get("phase") != "Bound" or not claim:
-        return False
-    name = str(claim.get("name", ""))
-    client = name.rpartition("-")[2]
-    own = name == naming.shared_claim(run.name) or (
-        client.isdecimal() and name == naming.client_claim(run.name, int(client))
-    )
-    return not (own and claim.get("namespace") == run.namespace)
-
-
-def _named(volume: Object) -> str:
-    """Return the name of a PersistentVolume, and the PVC it is bound to; one whose PVC is gone is no longer bound."""
-    name, claim = str(volume["metadata"]["name"]), volume.get("spec", {}).get("claimRef") or {}
-    bound = volume.get("status", {}).get("phase") == "Bound"
-    return f"{name} (claimed by {claim.get('namespace')}/{claim.get('name')})" if bound and claim else name
+def look_for_events(namespace: str, objects: Sequence[Object], kinds: Iterable[str]) -> Look[Sequence[Object]]:
+    """Find the events about objects of these kinds, if one of them waits for something."""
+    waiting = {
+        obj["kind"]
+        for obj in objects
+        if obj.get("status", {}).get("phase") != "Ready" or "deletionTimestamp" in obj["metadata"]
+    }
+    if not waiting.intersection(kinds):
+        return ()
+    events = yield [
+        Query(api_version="v1", kind="Event", namespace=namespace, fields={"involvedObject.kind": kind})
+        for kind in kinds
+        if kind in waiting
+    ]
+    return [*chain.from_iterable(events)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,24 +194,14 @@ class CephResource(Resource):
 
     @property
     def plan(self) -> Plan:
-        """Return the frozen plan.
-
-        Raises:
-            ValueError: there is none.
-
-        """
+        """Return the frozen plan; raises ValueError if there is none."""
         if self.view.plan is None:
             raise ValueError(f"run {self.view.run.name} has no plan")
         return self.view.plan
 
     @property
     def target(self) -> CephTarget:
-        """Return the run's part of the Ceph cluster.
-
-        Raises:
-            ValueError: the frozen plan names no Ceph cluster.
-
-        """
+        """Return the run's part of the Ceph cluster; raises ValueError if the plan names none."""
         if self.plan.ceph is None:
             raise ValueError(f"the plan of run {self.view.run.name} names no Ceph cluster")
         return self.plan.ceph
@@ -254,19 +239,9 @@ class Record(CephResource):
         there = self.there
         if there.is_empty:
             return None
-        records = [child for child in (there.record, there.network_policy) if child is not None]
-        jobs = [deletion(job.child, foreground=True) for job in there.jobs if not job.child.deleting]
-        return removal_step("deleting the teardown record", *jobs, *deletions(records))
-
-
-def hidden_fact(*, holds: bool) -> Fact:
-    """Return whether a resource is ready, as a fact that no status shows."""
-    return Fact.true(Reason.READY) if holds else Fact.false(Reason.IN_PROGRESS)
-
-
-def removal_step(message: str, *actions: Action, reason: Reason = Reason.IN_PROGRESS) -> Teardown:
-    """Return an unfinished step of a removal."""
-    return Teardown(actions=actions, fact=Fact.false(reason, message))
+        records = deletions(child for child in (there.record, there.network_policy) if child is not None)
+        jobs = deletions((job.child for job in there.jobs), foreground=True)
+        return removal_step("deleting the teardown record", *jobs, *records)
 
 
 class Access(CephResource):
@@ -279,10 +254,11 @@ class Access(CephResource):
         """Yield the copies of keys, and then the `ceph.conf` that is used with them."""
         run = self.view.run
         if self.there.keyring is None:
-            yield self.copy(keyring_secret(run, self.view.settings), self.target.conductor_user)
+            yield self.copy(render_teardown.keyring_secret(run, self.view.settings), self.target.conductor_user)
         if not self.view.in_use:
             yield from self.pod_keyrings()
-            yield from self._administrator_key_check()
+            if administrator := render_ceph.administrator_keyring(self.plan):
+                yield CheckSecret(namespace=run.namespace, secret=administrator.name)
         if not self._is_configured():
             yield Create(obj=render_ceph.config_map(run, self.monitors))
 
@@ -303,79 +279,15 @@ class Access(CephResource):
         return ()
 
     def copy(self, obj: Json, user: str) -> CopyKeyring:
-        """Return the copy of a user's key: from the keyring that the run names.
-
-        Raises:
-            ValueError: the run names none.
-
-        """
+        """Return the copy of a user's key from the keyring that the run names; raises ValueError if it names none."""
         source = self.target.keyring
         if source is None:
             raise ValueError(f"run {self.view.run.name} names no keyring")
-        return CopyKeyring(
-            obj=obj,
-            user=user,
-            namespace=self.view.run.namespace,
-            secret=source.name,
-            field=source.key,
-            is_keyring=True,
-        )
+        namespace, secret, field = self.view.run.namespace, source.name, source.key
+        return CopyKeyring(obj=obj, user=user, namespace=namespace, secret=secret, field=field, is_keyring=True)
 
     def _is_configured(self) -> bool:
         return naming.ceph_config_map(self.view.run.name) in self.view.seen.names("ConfigMap")
-
-    def _administrator_key_check(self) -> Iterator[CheckSecret]:
-        """Yield the check that the run may use the keyring that it names for the OSDs."""
-        keyring = render_ceph.administrator_keyring(self.plan)
-        if keyring is not None:
-            yield CheckSecret(namespace=self.view.run.namespace, secret=keyring.name)
-
-
-JOB = "Job"
-
-
-def look_at_ceph(namespace: str, run: RunIdentity) -> Look[ExternalObjects]:
-    """Find the objects outside its namespace of a run on a Ceph cluster without Rook."""
-    objects = yield from look_at_teardown(namespace, run.uid)
-    events = yield from look_for_events(namespace, objects, (JOB,))
-    return external_objects_of(objects, run=run, events=events)
-
-
-def look_at_teardown(namespace: str, uid: str) -> Look[Sequence[Object]]:
-    """Find the record, the keyring, and the teardown Jobs with their pods and their NetworkPolicy."""
-    own, name = {naming.LABEL_RUN_UID: uid}, naming.teardown(uid)
-    # Jobs first: a pod that is read after its Job is at least as new.
-    (jobs,) = yield [Query(api_version="batch/v1", kind=JOB, namespace=namespace, labels=own)]
-    rest = yield [
-        Query(api_version="v1", kind="Pod", namespace=namespace, labels=own),
-        Query(api_version="v1", kind="ConfigMap", namespace=namespace, name=name),
-        Query(api_version="v1", kind="Secret", namespace=namespace, name=name),
-        Query(api_version="networking.k8s.io/v1", kind="NetworkPolicy", namespace=namespace, name=name),
-    ]
-    return [*jobs, *(obj for found in rest for obj in found)]
-
-
-def look_for_events(namespace: str, objects: Sequence[Object], kinds: Iterable[str]) -> Look[Sequence[Object]]:
-    """Find the events about objects of these kinds, if one of them waits for something."""
-    waiting = [kind for kind in kinds if any(obj["kind"] == kind and not _is_at_rest(obj) for obj in objects)]
-    if not waiting:
-        return ()
-    events = yield [
-        Query(api_version="v1", kind="Event", namespace=namespace, fields={"involvedObject.kind": kind})
-        for kind in waiting
-    ]
-    return [event for found in events for event in found]
-
-
-def _is_at_rest(obj: Object) -> bool:
-    ready = obj.get("status", {}).get("phase") == "Ready"
-    return ready and "deletionTimestamp" not in obj["metadata"]
-
-
-_MAX_CHARACTERS = 500
-
-_LONG_SECONDS = 120.0
-"""A teardown Job takes a few seconds, and half a minute longer if a client of an image died."""
 
 
 class Leftovers(CephResource):
@@ -406,10 +318,9 @@ class Leftovers(CephResource):
         return self._in_ceph(there.recorded)
 
     def _restore_record(self) -> Teardown:
-        """Return the creation of a record that was deleted, or cannot be read."""
         run, there = self.view.run, self.there
         if there.record is not None:
-            message = f"cannot read the teardown record {_place(there.record)}; use the operator version that wrote it"
+            message = f"cannot read the teardown record {there.record.place}; use the operator version that wrote it"
             can_be_written = self.view.plan is not None and is_own_plan(run, self.view.seen)
             obsolete = deletions([there.record] if can_be_written else [])
             return removal_step(message, *obsolete, reason=Reason.TEARDOWN_FAILING)
@@ -423,63 +334,55 @@ class Leftovers(CephResource):
 
     def _record(self) -> render_teardown.TeardownRecord | None:
         """Return what has to be undone, from the operator's own plan or from the specification; None if unknown."""
-        run, plan = self.view.run, self.view.plan
+        run, plan, document = self.view.run, self.view.plan, self.view.run.document
         if plan is not None and is_own_plan(run, self.view.seen):
             return render_teardown.record_of(plan)
-        if run.document is None:
+        if document is None:
             return None
-        document = run.document
         metadata = document.metadata.model_copy(update={"uid": run.uid})
         target = ceph_target(document.model_copy(update={"metadata": metadata}))
         if target is None:
             return None
-        return render_teardown.TeardownRecord(
-            run=run.identity,
-            runner_image=self.view.settings.runner_image,
-            clients=document.spec.clients.count,
-            ceph=target,
-        )
+        image, clients = self.view.settings.runner_image, document.spec.clients.count
+        return render_teardown.TeardownRecord(run=run.identity, runner_image=image, clients=clients, ceph=target)
 
     def _in_ceph(self, record: render_teardown.TeardownRecord) -> Teardown | None:
         """Return the progress of the teardown Job, which is replaced if it failed; None if it is complete."""
-        job = self.there.jobs[0] if self.there.jobs else None
+        there, settings = self.there, self.view.settings
+        job = there.jobs[0] if there.jobs else None
         if job is None:
             # The policy first: without it a pod could reach any address.
-            manifest = render_teardown.job if self.there.network_policy else render_teardown.network_policy
-            creation = Create(obj=manifest(self.view.run, record, self.view.settings))
+            manifest = render_teardown.job if there.network_policy else render_teardown.network_policy
+            creation = Create(obj=manifest(self.view.run, record, settings))
             return removal_step("about to remove what the run left in Ceph", creation)
         if job.complete and not job.child.deleting:
             return None
-        again = (deletion(job.child, foreground=True),) if job.failure and not job.child.deleting else ()
-        return replace(self._progress(job), actions=again)
-
-    def _progress(self, job: JobFact) -> Teardown:
-        there = self.there
         # A pod can have succeeded shortly before its Job is complete.
         trying = sorted((pod for pod in there.pods if pod.phase != "Succeeded"), key=lambda pod: pod.created)
         last = next((pod for pod in reversed(trying) if pod.problem or pod.exit_message), None)
-        if last is not None and not last.problem and last.exit_code == EXIT_PURGING:
-            return self._waiting(job, last.exit_message.partition(": ")[2][:_MAX_CHARACTERS])
         problem = (last and (last.problem or last.exit_message)) or job.failure or there.warnings.get(job.child.uid)
-        return self._failing(job, problem) if problem else self._waiting(job)
-
-    def _failing(self, job: JobFact, problem: str) -> Teardown:
-        message = (
-            f"Job {_place(job.child)} failed to remove what the run left in Ceph, and retries: "
-            f"{problem[:_MAX_CHARACTERS]}; if the monitors have moved, delete ConfigMap "
-            f"{self.view.settings.namespace}/{job.child.name}, which the operator recreates; if the Ceph cluster is "
-            "gone for good, delete the Secret of that name"
-        )
-        if inactive := inactive_groups(self.there.cluster_fact):
-            message = f"{inactive}, so {message}"
-        return removal_step(message, reason=Reason.TEARDOWN_FAILING)
+        if last is not None and not last.problem and last.exit_code == EXIT_PURGING:
+            step = self._waiting(job, last.exit_message.partition(": ")[2][:_MAX_CHARACTERS])
+        elif not problem:
+            step = self._waiting(job)
+        else:
+            inactive = rook_facts.inactive_groups(there.cluster_fact)
+            message = (
+                f"Job {job.child.place} failed to remove what the run left in Ceph, and retries: "
+                f"{problem[:_MAX_CHARACTERS]}; if the monitors have moved, delete ConfigMap "
+                f"{settings.namespace}/{job.child.name}, which the operator recreates; if the Ceph cluster is gone for "
+                "good, delete the Secret of that name"
+            )
+            message = f"{inactive}, so {message}" if inactive else message
+            step = removal_step(message, reason=Reason.TEARDOWN_FAILING)
+        return replace(step, actions=deletions([job.child] if job.failure else [], foreground=True))
 
     def _waiting(self, job: JobFact, purge: str = "") -> Teardown:
         """Return that the Job is at work; `purge`: what was left to be purged when one of its pods last said so."""
         doing = "is removing what the run left in Ceph"
         waiting = "has removed what the run left in Ceph, and waits until Ceph has purged the deleted volumes"
-        message = f"Job {_place(job.child)} {waiting if purge else doing}"
-        if inactive := inactive_groups(self.there.cluster_fact):
+        message = f"Job {job.child.place} {waiting if purge else doing}"
+        if inactive := rook_facts.inactive_groups(self.there.cluster_fact):
             message = f"{message}, and waits because {inactive}; it continues when they are active"
             return removal_step(message, reason=Reason.PLACEMENT_GROUPS_INACTIVE)
         if purge:
@@ -490,5 +393,51 @@ class Leftovers(CephResource):
         return removal_step(message)
 
 
-def _place(child: Child) -> str:
-    return f"{child.namespace}/{child.name}"
+def hidden_fact(*, holds: bool) -> Fact:
+    """Return whether a resource is ready, as a fact that no status shows."""
+    return Fact.true(Reason.READY) if holds else Fact.false(Reason.IN_PROGRESS)
+
+
+def removal_step(message: str, *actions: Action, reason: Reason = Reason.IN_PROGRESS) -> Teardown:
+    """Return an unfinished step of a removal."""
+    return Teardown(actions=actions, fact=Fact.false(reason, message))
+
+
+def _recorded(records: Sequence[Object], run: RunIdentity) -> render_teardown.TeardownRecord | None:
+    for config_map in records:
+        with suppress(SpecError):
+            record = render_teardown.read_record(config_map)
+            if record.run == run:
+                return record
+    return None
+
+
+def _child(objects: Iterable[Object], kind: str, name: str) -> Child | None:
+    return next(
+        (children.child_of(obj) for obj in objects if (obj["kind"], obj["metadata"]["name"]) == (kind, name)), None
+    )
+
+
+def _is_claimed_by_others(volume: Object, run: RunIdentity) -> bool:
+    """Whether a PersistentVolume is bound to a PVC that is, by its name, not one of the run's."""
+    claim = _bound_claim(volume)
+    if not claim:
+        return False
+    name = str(claim.get("name", ""))
+    client = name.rpartition("-")[2]
+    own_names = {
+        naming.shared_claim(run.name),
+        *([naming.client_claim(run.name, int(client))] if client.isdecimal() else ()),
+    }
+    return name not in own_names or claim.get("namespace") != run.namespace
+
+
+def _name_with_claim(volume: Object) -> str:
+    name, claim = str(volume["metadata"]["name"]), _bound_claim(volume)
+    return f"{name} (claimed by {claim.get('namespace')}/{claim.get('name')})" if claim else name
+
+
+def _bound_claim(volume: Object) -> Object:
+    """Return the reference to the PVC that a PersistentVolume is bound to; empty if it is not, or its PVC is gone."""
+    is_bound = volume.get("status", {}).get("phase") == "Bound"
+    return (volume.get("spec", {}).get("claimRef") or {}) if is_bound else {}

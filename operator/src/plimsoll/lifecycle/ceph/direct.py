@@ -5,15 +5,8 @@ from typing import ClassVar
 
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.ceph.document import monitor_keys
-from plimsoll.lifecycle.ceph.common import (
-    Access,
-    CephResource,
-    ExternalObjects,
-    Leftovers,
-    Record,
-    Unseen,
-    look_at_ceph,
-)
+from plimsoll.lifecycle.ceph import common
+from plimsoll.lifecycle.ceph.common import ExternalObjects
 from plimsoll.lifecycle.decision import Fact
 from plimsoll.lifecycle.storage.claims import Claims
 from plimsoll.lifecycle.storage.seam import Look, Provider, Resource, StorageSpec, View
@@ -36,13 +29,13 @@ class CephProvider(Provider):
         """Return the record, the existing pool, and access to it."""
         there = view.seen.external
         if not isinstance(there, ExternalObjects):
-            return [Unseen(), Claims(view=view)]
+            return [common.Unseen(), Claims(view=view)]
         return [
-            Record(view=view, there=there),
+            common.Record(view=view, there=there),
             ExistingPool(view=view, there=there),
-            Access(view=view, there=there),
+            common.Access(view=view, there=there),
             Claims(view=view),
-            Leftovers(view=view, there=there),
+            common.Leftovers(view=view, there=there),
         ]
 
     def kept(self, view: View) -> Sequence[str]:
@@ -53,10 +46,10 @@ class CephProvider(Provider):
         """Return the look at the operator's namespace; None before the run is admitted."""
         if view.run.start_time is None:
             return None
-        return look_at_ceph(view.settings.namespace, view.run.identity)
+        return common.look_at_ceph(view.settings.namespace, view.run.identity)
 
 
-class ExistingPool(CephResource):
+class ExistingPool(common.CephResource):
     """The pool."""
 
     def ready(self) -> Fact:

@@ -1,6 +1,10 @@
-"""A pool or file system of a Rook cluster: an existing one, or one that is created for the run and deleted again."""
+"""Storage in a Rook cluster: its provider, the resources of a run there, and the looks at them.
+
+A run uses an existing pool or file system, or one that is created for it and deleted again.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
@@ -11,49 +15,13 @@ from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.status import format_time
 from plimsoll.api.storage import NamespacedName, RookStorage
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.ceph import rook_render
-from plimsoll.lifecycle.ceph.common import (
-    JOB,
-    Access,
-    CephResource,
-    ExternalObjects,
-    Leftovers,
-    Record,
-    Unseen,
-    external_objects_of,
-    hidden_fact,
-    look_at_teardown,
-    look_for_events,
-    removal_step,
-)
-from plimsoll.lifecycle.ceph.rook_facts import (
-    MAX_WARNING_CHARACTERS,
-    POOL_KINDS,
-    ClusterFact,
-    RookFact,
-    cluster_fact,
-    inactive_groups,
-    own_objects,
-    readiness_fact,
-)
-from plimsoll.lifecycle.ceph.rook_render import (
-    API_VERSION,
-    BLOCK_POOL,
-    CEPH_CLIENT,
-    CEPH_CLUSTER,
-    FILE_SYSTEM,
-    needs_storage_class,
-)
-from plimsoll.lifecycle.ceph.rook_survey import (
-    OSD_LABELS,
-    RookPlatform,
-    cluster_name,
-    why_not_usable,
-    with_all_pools,
-    with_placement_groups,
-)
+from plimsoll.lifecycle.ceph import common, rook_facts, rook_render, rook_survey
+from plimsoll.lifecycle.ceph.common import ExternalObjects
+from plimsoll.lifecycle.ceph.rook_facts import ClusterFact, RookFact, inactive_groups
+from plimsoll.lifecycle.ceph.rook_render import API_VERSION, BLOCK_POOL, CEPH_CLIENT, CEPH_CLUSTER, FILE_SYSTEM
+from plimsoll.lifecycle.ceph.rook_survey import RookPlatform, cluster_name
 from plimsoll.lifecycle.children import Object, is_external_object_of
-from plimsoll.lifecycle.decision import Action, CopyKeyring, Create, Ending, Fact, Teardown, deletion, deletions
+from plimsoll.lifecycle.decision import Action, CopyKeyring, Create, Ending, Fact, Teardown, deletions
 from plimsoll.lifecycle.render import ceph as render_ceph
 from plimsoll.lifecycle.render.common import Json
 from plimsoll.lifecycle.run import MAX_DESCRIPTION_CHARACTERS, Platform, Run, are, counted, environment_of, listed
@@ -64,6 +32,13 @@ from plimsoll.plan.document import Plan, RunIdentity, ceph_target
 
 _LONG_SECONDS = 180.0
 """Rook deletes a pool in 3 to 30 s, restarts within 90 s, and queries Ceph once a minute."""
+
+VOLUME = "PersistentVolume"
+CLUSTER_SCOPED_EVENTS = "default"
+"""Namespace of the events about objects without a namespace. Source: Kubernetes."""
+
+MONITORS = "rook-ceph-mon-endpoints"
+"""ConfigMap in Rook's namespace. Source: Rook 1.18."""
 
 _COMPLAINT_SECONDS = 60.0
 """Ceph raises PG_AVAILABILITY when groups have been inactive for `mon_pg_stuck_threshold`. Source: Ceph 18.2."""
@@ -83,6 +58,279 @@ _CHECK_ROOK = "check that Rook's operator is running, and its log"
 _BRING_BACK = "bring the OSDs back (`ceph health detail` names the groups)"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Where a run on Rook has objects.
+
+    Attributes:
+        operator_namespace: of the Plimsoll operator.
+        rook_namespace: of the CephCluster.
+        by_claims: whether the volumes are PVCs of the run's own StorageClass.
+        has_file_system: whether the run measures a file system. Other runs need no right to read CephFilesystems.
+
+    """
+
+    operator_namespace: str
+    rook_namespace: str
+    rook_cluster: str
+    by_claims: bool = False
+    has_file_system: bool = False
+
+
+class RookProvider(Provider):
+    """A pool or file system in the Ceph cluster of a CephCluster."""
+
+    is_polled: ClassVar[bool] = True
+
+    def provides(self, storage: StorageSpec) -> bool:
+        """Whether the run names a Rook cluster."""
+        return bool(storage.get("rook"))
+
+    def targets(self, storage: StorageSpec) -> frozenset[str]:
+        """Return the CephCluster."""
+        cluster = storage["rook"].get("cluster", {})
+        return frozenset({f"rook/{cluster.get('namespace')}/{cluster.get('name')}"})
+
+    def resources(self, view: View) -> Sequence[Resource]:
+        """Return the record, pools, users, access and PVCs."""
+        there, has_class = view.seen.external, view.plan is not None and rook_render.needs_storage_class(view.plan)
+        claims = Claims(view=view, storage_class=self.claims_class(view.run) if has_class else "")
+        if not isinstance(there, ExternalObjects):
+            return [common.Unseen(), claims]
+        makes_file_system = bool(view.run.written["storage"]["rook"].get("fileSystem"))
+        return [
+            Cluster(view=view, there=there),
+            common.Record(view=view, there=there),
+            Pools(view=view, there=there),
+            Users(view=view, there=there),
+            RookAccess(view=view, there=there),
+            *([FileSystemLeftovers(view=view, there=there)] if makes_file_system else []),
+            claims,
+            *([] if makes_file_system else [common.Leftovers(view=view, there=there)]),
+        ]
+
+    def kept(self, view: View) -> Sequence[str]:
+        """Return pools, users, StorageClass, and what their removal needs."""
+        return view.seen.external.kept if isinstance(view.seen.external, ExternalObjects) else ()
+
+    def claims_class(self, run: Run) -> str:
+        """Return the run's own StorageClass, which exists if it has PVCs or a tool creates some."""
+        return naming.storage_class(run.name, run.uid)
+
+    def version(self, storage: StorageSpec, namespace: str, settings: Settings) -> Look[str] | None:
+        """Return the look at the CephCluster, if runs in that namespace may use it."""
+        cluster = NamespacedName.model_validate(storage["rook"]["cluster"])
+        return version_of_rook(cluster.namespace, cluster.name) if settings.allows(cluster, namespace) else None
+
+    def refusal(self, run: Run, settings: Settings) -> Ending | None:
+        """Return that runs in that namespace may not use the cluster or set an option; None if they may."""
+        storage = run.document.spec.storage if run.document else None
+        rook = storage.rook if storage else None
+        if rook is None:
+            return None
+        if not settings.allows(rook.cluster, run.namespace):
+            message = (
+                f"spec.storage.rook.cluster: runs in namespace {run.namespace} may not use {cluster_name(rook)}; ask "
+                "the operator's administrator to allow it in PLIMSOLL_ROOK_CLUSTERS"
+            )
+            return Ending.failure(Reason.ROOK_CLUSTER_NOT_ALLOWED, message)
+        for number, option in enumerate(rook.config):
+            if not settings.allows_option(rook.cluster, option.name):
+                message = (
+                    f"spec.storage.rook.config[{number}].name: runs may not set option {option.name} of "
+                    f"{cluster_name(rook)}; remove it, or ask the operator's administrator to add it to the chart's "
+                    "rook.options"
+                )
+                return Ending.failure(Reason.CEPH_OPTION_NOT_ALLOWED, message)
+        return None
+
+    def survey(self, document: BenchmarkRun) -> Look[RookPlatform] | None:
+        """Return the look at the cluster, its pools and its OSDs."""
+        storage = document.spec.storage
+        return survey_rook(storage.rook) if storage and storage.rook else None
+
+    def blocker(self, document: BenchmarkRun, platform: Platform) -> Ending | Fact | None:
+        """Return why the cluster is unusable; a Fact if that may change by itself."""
+        storage, target = document.spec.storage, ceph_target(document)
+        if storage is None or storage.rook is None or target is None:
+            return None
+        return rook_survey.why_not_usable(storage.rook, target, document.spec.gates, _surveyed(platform))
+
+    def environment(self, document: BenchmarkRun, platform: Platform) -> PlatformEnvironment:
+        """Return the environment of any cluster, and the version of Ceph."""
+        environment, surveyed = environment_of(platform, None), _surveyed(platform)
+        if surveyed is None or surveyed.cluster is None:
+            return environment
+        version = rook_facts.cluster_fact(surveyed.cluster).version
+        rook = RookDescription(ceph_version=version[:MAX_DESCRIPTION_CHARACTERS])
+        return environment.model_copy(update={"rook": rook})
+
+    def complete_plan(self, plan: Plan, platform: Platform) -> Plan:
+        """Return the plan with a fixed number of placement groups, and with all pools of an existing file system."""
+        surveyed = _surveyed(platform)
+        return plan if surveyed is None else rook_survey.complete_plan(plan, surveyed)
+
+    def look(self, view: View) -> Look[ExternalObjects] | None:
+        """Return the look at Rook's namespace and the operator's; None before the run is admitted."""
+        if view.run.start_time is None:
+            return None
+        storage = view.run.written["storage"]
+        rook, volume = storage["rook"], storage.get("volume") or {}
+        cluster = rook.get("cluster") or {}
+        scope = Scope(
+            operator_namespace=view.settings.namespace,
+            rook_namespace=str(cluster.get("namespace", "")),
+            rook_cluster=str(cluster.get("name", "")),
+            by_claims=bool(volume) and volume.get("access", "PVC") == "PVC",
+            has_file_system=bool(rook.get("fileSystem") or rook.get("existingFileSystem")),
+        )
+        has_ended = view.run.end_time is not None
+        return look_at_rook(scope, view.run.identity, has_claims=bool(view.seen.claims), has_ended=has_ended)
+
+    def binds_immediately(self, plan: Plan) -> bool:
+        """Whether there are PVCs: the run's own StorageClass binds them immediately."""
+        return rook_render.needs_storage_class(plan)
+
+
+class Cluster(common.CephResource):
+    """The existing CephCluster."""
+
+    def ready(self) -> Fact:
+        """Return whether objects can be created in it, and why not."""
+        rook, there = self.target.rook, self.there
+        if rook is None:
+            return common.hidden_fact(holds=True)
+        name = f"CephCluster {rook.namespace}/{rook.name}"
+        if there.kinds_problem or there.cluster is None:
+            why = f": {there.kinds_problem}" if there.kinds_problem else ""
+            return Fact.false(Reason.ROOK_NOT_FOUND, f"{name} not found{why}")
+        if not self.monitors:
+            message = f"Rook has not published the monitors of {name} yet (ConfigMap rook-ceph-mon-endpoints)"
+            return Fact.false(Reason.CEPH_CLUSTER_NOT_READY, message)
+        return common.hidden_fact(holds=True)
+
+
+class RookResource(common.CephResource):
+    """Objects that Rook reconciles."""
+
+    def unless_in_use(self, fact: Fact) -> Fact:
+        """Return the fact, or that objects in use are ready, whatever a restarted Rook reports about them."""
+        objects, expected = (*self.there.pools, *self.there.users), [*rook_facts.own_objects(self.target)]
+        is_complete = len(objects) == len(expected) and not any(obj.child.deleting for obj in objects)
+        if fact.holds or not self.view.in_use or not is_complete:
+            return fact
+        return Fact.true(Reason.READY, f"in use; Rook is reconciling it again: {fact.message}")
+
+
+class Pools(RookResource):
+    """The run's own pools, or its file system. One that a user deletes under load is not created again."""
+
+    def desired(self) -> Iterable[Create]:
+        """Return the creation of missing pools."""
+        wanted: Iterable[Json] = () if self.view.in_use else rook_render.pools(self.view.run, self.target)
+        return _absent(wanted, self.there.pools)
+
+    def ready(self) -> Fact:
+        """Return whether they are ready."""
+        return self.unless_in_use(rook_facts.readiness_fact(self.target, self.there.pools, kinds=rook_facts.POOL_KINDS))
+
+    def remove(self) -> Teardown | None:
+        """Return the progress of deleting pools: first the one with the images' headers, then `<its name>-data`."""
+        if not self.there.pools:
+            return None
+        pool, cluster = min(self.there.pools, key=lambda fact: fact.child.name), self.there.cluster_fact
+        answered = any(job.complete for job in self.there.jobs)
+        run, now = self.view.run, self.view.now
+        blocker = deletion_blocker(pool, cluster, groups_answered=answered, ended=run.end_time, now=now)
+        if blocker is not None and not pool.child.deleting:
+            return Teardown(actions=(), fact=blocker)
+        return Teardown(actions=deletions([pool.child]), fact=removal_fact([pool], now, inactive_groups(cluster)))
+
+
+class Users(RookResource):
+    """The CephX users of conductor and agents."""
+
+    def desired(self) -> Iterable[Create]:
+        """Return the creation of missing users, as long as Secrets are left for their keys."""
+        secrets = rook_render.key_secrets(self.target, self.there.all_users)
+        if self.view.in_use or secrets is None:
+            return ()
+        return _absent(rook_render.users(self.view.run, self.target, secrets), self.there.users)
+
+    def ready(self) -> Fact:
+        """Return whether pools and users are ready."""
+        fact = self.unless_in_use(rook_facts.readiness_fact(self.target, (*self.there.pools, *self.there.users)))
+        if fact.reason is not Reason.USER_NOT_READY or rook_render.key_secrets(self.target, self.there.all_users):
+            return fact
+        names = f"{rook_render.KEY_SECRETS[0]} to {rook_render.KEY_SECRETS[-1]}"
+        namespace = self.target.rook.namespace if self.target.rook else ""
+        message = f"CephClients use all Secrets {names} in namespace {namespace}; delete runs that keep their storage"
+        return Fact.false(Reason.KEY_SECRETS_TAKEN, message)
+
+    def remove(self) -> Teardown | None:
+        """Return the progress of deleting the users."""
+        users = self.there.users
+        if not users:
+            return None
+        return Teardown(actions=deletions(user.child for user in users), fact=removal_fact(users, self.view.now))
+
+
+class RookAccess(common.Access):
+    """Access as without Rook, but with keys from Rook's namespace, and with the StorageClass of the run's PVCs."""
+
+    def desired(self) -> Iterator[Action]:
+        """Yield keys and `ceph.conf`, and the StorageClass."""
+        yield from super().desired()
+        if rook_render.needs_storage_class(self.plan) and self.there.storage_class is None and self.there.rook_operator:
+            yield Create(obj=rook_render.storage_class(self.view.run, self.plan, self.there.rook_operator))
+
+    def ready(self) -> Fact:
+        """Return whether pods have what they need, and PVCs their StorageClass."""
+        has_class = self.there.storage_class is not None or not rook_render.needs_storage_class(self.plan)
+        return common.hidden_fact(holds=bool(super().ready().holds) and has_class)
+
+    def remove(self) -> Teardown | None:
+        """Return the progress of deleting the key, PersistentVolumes and their StorageClass."""
+        if step := super().remove():
+            return step
+        if volumes := _volumes_fact(self.there):
+            return Teardown(actions=(), fact=volumes)
+        if self.there.storage_class is None:
+            return None
+        return common.removal_step("deleting the StorageClass", *deletions([self.there.storage_class]))
+
+    def pod_keyrings(self) -> Iterator[Action]:
+        """Yield the copies of the keys that the run's pods need."""
+        run = self.view.run
+        yield self.copy(render_ceph.keyring_secret(run, naming.CONDUCTOR), self.target.conductor_user)
+        if render_ceph.clients_use_ceph(self.plan):
+            yield self.copy(render_ceph.keyring_secret(run, naming.CLIENT), self.target.agent_user)
+
+    def copy(self, obj: Json, user: str) -> CopyKeyring:
+        """Return the copy of a user's key from Rook's namespace."""
+        fact = next(fact for fact in self.there.users if fact.child.name == user)
+        # Rook also stores the key in a field named after the user, which an earlier user of this Secret does not have.
+        return CopyKeyring(obj=obj, user=user, namespace=fact.child.namespace, secret=fact.secret, field=user)
+
+
+class FileSystemLeftovers(common.Leftovers):
+    """Those of a run with its own file system: removed after its volumes, which Ceph purges when they are deleted."""
+
+    delay: ClassVar[str] = "check whether Ceph is still purging deleted volumes, and that it responds"
+
+    def remove(self) -> Teardown | None:
+        """Return the progress of deleting the volumes, and of what they leave.
+
+        A Job from before the last volume was deleted is repeated.
+        """
+        there, volumes = self.there, _volumes_fact(self.there)
+        if volumes is None:
+            return super().remove()
+        # Without the copied key, another one could only fail.
+        jobs = [job.child for job in there.jobs] if there.keyring is not None else []
+        return Teardown(actions=deletions(jobs, foreground=True), fact=volumes)
+
+
 def deletion_blocker(
     pool: RookFact, cluster: ClusterFact | None, *, groups_answered: bool, ended: datetime | None, now: datetime
 ) -> Fact | None:
@@ -98,8 +346,7 @@ def deletion_blocker(
     """
     if cluster is None:
         return None
-    kind = pool.child.kind
-    name = f"{kind} {pool.child.namespace}/{pool.child.name}"
+    kind, name = pool.child.kind, f"{pool.child.kind} {pool.child.place}"
     if inactive := inactive_groups(cluster):
         message = (
             f"{name} is not deleted while {inactive}: that would block Rook's {_WORKERS[kind]}. The removal continues "
@@ -128,12 +375,12 @@ def removal_fact(left: Sequence[RookFact], now: datetime, inactive: str = "") ->
     if blocked is not None:
         child = blocked.child
         message = (
-            f"Rook does not delete {child.kind} {child.namespace}/{child.name}: {blocked.blocked}; list its content, "
+            f"Rook does not delete {child.kind} {child.place}: {blocked.blocked}; list its content, "
             f"for example with `{_LISTING[child.kind].format(name=child.name)}`, and remove what is not needed"
         )
         return Fact.false(_BLOCKED[child.kind], message)
     names = ", ".join(f"{fact.child.kind} {fact.child.name}" for fact in left)
-    warning = next((f" ({fact.warning[:MAX_WARNING_CHARACTERS]})" for fact in left if fact.warning), "")
+    warning = next((f" ({fact.warning[: rook_facts.MAX_WARNING_CHARACTERS]})" for fact in left if fact.warning), "")
     message = f"Rook is deleting {names}{warning}"
     if inactive:
         message = f"{message}, and waits because {inactive}; {_BRING_BACK}"
@@ -144,236 +391,58 @@ def removal_fact(left: Sequence[RookFact], now: datetime, inactive: str = "") ->
     return Fact.false(Reason.IN_PROGRESS, message)
 
 
-class Cluster(CephResource):
-    """The existing CephCluster."""
-
-    def ready(self) -> Fact:
-        """Return whether objects can be created in it, and why not."""
-        rook, there = self.target.rook, self.there
-        if rook is None:
-            return hidden_fact(holds=True)
-        name = f"CephCluster {rook.namespace}/{rook.name}"
-        if there.kinds_problem or there.cluster is None:
-            why = f": {there.kinds_problem}" if there.kinds_problem else ""
-            return Fact.false(Reason.ROOK_NOT_FOUND, f"{name} not found{why}")
-        if not self.monitors:
-            message = f"Rook has not published the monitors of {name} yet (ConfigMap rook-ceph-mon-endpoints)"
-            return Fact.false(Reason.CEPH_CLUSTER_NOT_READY, message)
-        return hidden_fact(holds=True)
-
-
-class RookResource(CephResource):
-    """Objects that Rook reconciles."""
-
-    def unless_in_use(self, fact: Fact) -> Fact:
-        """Return the fact, or that objects in use are ready, whatever a restarted Rook reports about them."""
-        if fact.holds or not self.view.in_use or not self._is_complete():
-            return fact
-        return Fact.true(Reason.READY, f"in use; Rook is reconciling it again: {fact.message}")
-
-    def _is_complete(self) -> bool:
-        facts = (*self.there.pools, *self.there.users)
-        return len(facts) == len([*own_objects(self.target)]) and not any(fact.child.deleting for fact in facts)
-
-
-class Pools(RookResource):
-    """The run's own pools, or its file system. One that a user deletes under load is not created again."""
-
-    def desired(self) -> Iterable[Create]:
-        """Return the creation of missing pools."""
-        wanted: Iterable[Json] = () if self.view.in_use else rook_render.pools(self.view.run, self.target)
-        return _absent(wanted, self.there.pools)
-
-    def ready(self) -> Fact:
-        """Return whether they are ready."""
-        return self.unless_in_use(readiness_fact(self.target, self.there.pools, kinds=POOL_KINDS))
-
-    def remove(self) -> Teardown | None:
-        """Return the progress of deleting pools: first the one with the images' headers, then `<its name>-data`."""
-        if not self.there.pools:
-            return None
-        pool, cluster = min(self.there.pools, key=lambda fact: fact.child.name), self.there.cluster_fact
-        answered = any(job.complete for job in self.there.jobs)
-        run, now = self.view.run, self.view.now
-        blocker = deletion_blocker(pool, cluster, groups_answered=answered, ended=run.end_time, now=now)
-        if blocker is not None and not pool.child.deleting:
-            return Teardown(actions=(), fact=blocker)
-        return Teardown(actions=deletions([pool.child]), fact=removal_fact([pool], now, inactive_groups(cluster)))
-
-
-class Users(RookResource):
-    """The CephX users of conductor and agents."""
-
-    def desired(self) -> Iterable[Create]:
-        """Return the creation of missing users, as long as Secrets are left for their keys."""
-        secrets = rook_render.key_secrets(self.target, self.there.all_users)
-        if self.view.in_use or secrets is None:
-            return ()
-        return _absent(rook_render.users(self.view.run, self.target, secrets), self.there.users)
-
-    def ready(self) -> Fact:
-        """Return whether pools and users are ready."""
-        fact = self.unless_in_use(readiness_fact(self.target, (*self.there.pools, *self.there.users)))
-        if fact.reason is Reason.USER_NOT_READY and rook_render.key_secrets(self.target, self.there.all_users) is None:
-            return self._no_secret_left()
-        return fact
-
-    def remove(self) -> Teardown | None:
-        """Return the progress of deleting the users."""
-        users = self.there.users
-        if not users:
-            return None
-        return Teardown(actions=deletions(user.child for user in users), fact=removal_fact(users, self.view.now))
-
-    def _no_secret_left(self) -> Fact:
-        names = f"{rook_render.KEY_SECRETS[0]} to {rook_render.KEY_SECRETS[-1]}"
-        namespace = self.target.rook.namespace if self.target.rook else ""
-        message = f"CephClients use all Secrets {names} in namespace {namespace}; delete runs that keep their storage"
-        return Fact.false(Reason.KEY_SECRETS_TAKEN, message)
-
-
-class RookAccess(Access):
-    """Access as without Rook, but with keys from Rook's namespace, and with the StorageClass of the run's PVCs."""
-
-    def desired(self) -> Iterator[Action]:
-        """Yield keys and `ceph.conf`, and the StorageClass."""
-        yield from super().desired()
-        if self._needs_storage_class() and self.there.storage_class is None and self.there.rook_operator:
-            yield Create(obj=rook_render.storage_class(self.view.run, self.plan, self.there.rook_operator))
-
-    def ready(self) -> Fact:
-        """Return whether pods have what they need, and PVCs their StorageClass."""
-        has_class = self.there.storage_class is not None or not self._needs_storage_class()
-        return hidden_fact(holds=bool(super().ready().holds) and has_class)
-
-    def remove(self) -> Teardown | None:
-        """Return the progress of deleting the key, PersistentVolumes and their StorageClass."""
-        if step := super().remove():
-            return step
-        if volumes := _volumes_fact(self.there):
-            return Teardown(actions=(), fact=volumes)
-        if self.there.storage_class is None:
-            return None
-        return removal_step("deleting the StorageClass", *deletions([self.there.storage_class]))
-
-    def pod_keyrings(self) -> Iterator[Action]:
-        """Yield the copies of the keys that the run's pods need."""
-        run = self.view.run
-        yield self.copy(render_ceph.keyring_secret(run, naming.CONDUCTOR), self.target.conductor_user)
-        if render_ceph.clients_use_ceph(self.plan):
-            yield self.copy(render_ceph.keyring_secret(run, naming.CLIENT), self.target.agent_user)
-
-    def copy(self, obj: Json, user: str) -> CopyKeyring:
-        """Return the copy of a user's key from Rook's namespace."""
-        fact = next(fact for fact in self.there.users if fact.child.name == user)
-        # Rook also stores the key in a field named after the user, which an earlier user of this Secret does not have.
-        return CopyKeyring(obj=obj, user=user, namespace=fact.child.namespace, secret=fact.secret, field=user)
-
-    def _needs_storage_class(self) -> bool:
-        return rook_render.needs_storage_class(self.plan)
-
-
-class FileSystemLeftovers(Leftovers):
-    """Those of a run with its own file system: removed after its volumes, which Ceph purges when they are deleted."""
-
-    delay: ClassVar[str] = "check whether Ceph is still purging deleted volumes, and that it responds"
-
-    def remove(self) -> Teardown | None:
-        """Return the progress of deleting the volumes, and of what they leave.
-
-        A Job from before the last volume was deleted is repeated.
-        """
-        there, volumes = self.there, _volumes_fact(self.there)
-        if volumes is None:
-            return super().remove()
-        # Without the copied key, another one could only fail.
-        jobs = [job.child for job in there.jobs if not job.child.deleting] if there.keyring is not None else []
-        return Teardown(actions=tuple(deletion(job, foreground=True) for job in jobs), fact=volumes)
-
-
-def _volumes_fact(there: ExternalObjects) -> Fact | None:
-    """Return which PersistentVolumes are left, and which PVCs of others they are bound to; None if none is left."""
-    if volumes := there.claimed_by_others:
-        message = (
-            f"{counted(len(volumes), 'PersistentVolume')} of the run's StorageClass {are(len(volumes))} bound to "
-            f"PVCs of others: {listed(volumes)}; what these need in Ceph stays until the PVCs are deleted, and the "
-            "next run may start"
-        )
-        return Fact.false(Reason.CLAIMED_BY_OTHERS, message)
-    if volumes := there.volumes:
-        left = counted(len(volumes), "PersistentVolume")
-        message = f"waiting for the provisioner to delete {left}: {listed(volumes)}"
-        why = f" ({warning[:MAX_WARNING_CHARACTERS]})" if (warning := there.volume_warning) else ""
-        return Fact.false(Reason.IN_PROGRESS, f"{message}{why}")
-    return None
-
-
-def _absent(wanted: Iterable[Json], there: Iterable[RookFact]) -> Iterator[Create]:
-    names = {fact.child.name for fact in there}
-    for obj in wanted:
-        if obj["metadata"]["name"] not in names:
-            yield Create(obj=obj)
-
-
-VOLUME = "PersistentVolume"
-CLUSTER_SCOPED_EVENTS = "default"
-"""Namespace of the events about objects without a namespace. Source: Kubernetes."""
-
-MONITORS = "rook-ceph-mon-endpoints"
-"""ConfigMap in Rook's namespace. Source: Rook 1.18."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
-    """Where a run on Rook has objects.
-
-    Attributes:
-        operator_namespace: of the Plimsoll operator.
-        rook_namespace: of the CephCluster.
-        by_claims: whether the volumes are PVCs of the run's own StorageClass.
-        has_file_system: whether the run measures a file system. Other runs need no right to read CephFilesystems.
-
-    """
-
-    operator_namespace: str
-    rook_namespace: str
-    rook_cluster: str
-    by_claims: bool = False
-    has_file_system: bool = False
-
-
 def look_at_rook(scope: Scope, run: RunIdentity, *, has_claims: bool, has_ended: bool = False) -> Look[ExternalObjects]:
     """Find a run's objects outside its namespace.
 
     `has_claims`: as long as the run has PVCs, the PersistentVolumes, which may be many, do not matter.
     `has_ended`: whether the run has ended or is being deleted.
     """
-    teardown = yield from look_at_teardown(scope.operator_namespace, run.uid)
-    own = {naming.LABEL_RUN_UID: run.uid}
-    (classes,) = yield [Query(api_version="storage.k8s.io/v1", kind="StorageClass", labels=own)]
+    teardown = yield from common.look_at_teardown(scope.operator_namespace, run.uid)
+    labels, namespace = {naming.LABEL_RUN_UID: run.uid}, scope.rook_namespace
+    (classes,) = yield [Query(api_version="storage.k8s.io/v1", kind="StorageClass", labels=labels)]
     here = [*teardown, *classes]
     try:
-        in_rook, cluster, monitors = yield from _look_at_cluster(scope, own)
+        pools, users, clusters, config_maps = yield [
+            Query(api_version=API_VERSION, kind=BLOCK_POOL, namespace=namespace, labels=labels),
+            # All of them, because the Secrets of other CephClients are taken.
+            Query(api_version=API_VERSION, kind=CEPH_CLIENT, namespace=namespace),
+            _cluster(namespace, scope.rook_cluster),
+            Query(api_version="v1", kind="ConfigMap", namespace=namespace, name=MONITORS),
+        ]
+        in_rook = [*pools, *users]
+        if scope.has_file_system:
+            (file_systems,) = yield [_file_systems(namespace, labels)]
+            in_rook = [*pools, *file_systems, *users]
         if scope.by_claims and not classes:
-            (osds,) = yield [_osds(scope.rook_namespace)]
-            in_rook = [*in_rook, *osds]
+            (osds,) = yield [_osds(namespace)]
+            in_rook += osds
     except UnansweredError as error:
         # Whatever permissions the operator lost there, it has to stop the run's load here.
-        problem = _missing_permission(error, scope.rook_namespace) if error.is_forbidden else error.reason
+        problem = _missing_permission(error, namespace) if error.is_forbidden else error.reason
         remedy = "" if error.is_forbidden else "; reinstall Rook's CRDs"
-        return external_objects_of(here, run=run, kinds_problem=f"{problem}{remedy}")
+        return common.external_objects_of(here, run=run, kinds_problem=f"{problem}{remedy}")
     volumes: Sequence[Object] = ()
+    volume_events: Sequence[Object] = ()
     # Somebody may have deleted the StorageClass. Without the users there are no volumes any more.
-    lost_class = scope.by_claims and has_ended and any(_is_user(obj, run) for obj in in_rook)
+    has_users = any(obj["kind"] == CEPH_CLIENT and is_external_object_of(obj, run.name, run.uid) for obj in in_rook)
+    lost_class = scope.by_claims and has_ended and has_users
     if (classes or lost_class) and not has_claims:
-        volumes = yield from _look_for_volumes(naming.storage_class(run.name, run.uid))
+        # The API server does not select PersistentVolumes by their StorageClass.
+        (volumes,) = yield [Query(api_version="v1", kind=VOLUME)]
+        name = naming.storage_class(run.name, run.uid)
+        volumes = [volume for volume in volumes if volume.get("spec", {}).get("storageClassName") == name]
+    # An operator that watches only some namespaces may not list these events.
+    with suppress(UnansweredError):
+        volume_events = yield from common.look_for_events(CLUSTER_SCOPED_EVENTS, volumes, (VOLUME,))
     events = [
-        *(yield from _look_for_volume_events(volumes)),
-        *(yield from look_for_events(scope.rook_namespace, in_rook, (*POOL_KINDS, CEPH_CLIENT))),
-        *(yield from look_for_events(scope.operator_namespace, teardown, (JOB,))),
+        *volume_events,
+        *(yield from common.look_for_events(namespace, in_rook, (*rook_facts.POOL_KINDS, CEPH_CLIENT))),
+        *(yield from common.look_for_events(scope.operator_namespace, teardown, (common.JOB,))),
     ]
+    cluster = next(iter(clusters), None)
+    monitors = next((str(config_map.get("data", {}).get("data", "")) for config_map in config_maps), "")
     everything = [*here, *volumes, *in_rook]
-    return external_objects_of(everything, run=run, cluster=cluster, monitors=monitors, events=events)
+    return common.external_objects_of(everything, run=run, cluster=cluster, monitors=monitors, events=events)
 
 
 def survey_rook(rook: RookStorage) -> Look[RookPlatform]:
@@ -403,42 +472,30 @@ def version_of_rook(namespace: str, name: str) -> Look[str]:
         (clusters,) = yield [_cluster(namespace, name)]
     except UnansweredError:
         return ""
-    found = next((cluster_fact(obj) for obj in clusters), None)
-    return found.version if found is not None and len(found.versions) == 1 else ""
+    cluster = next(map(rook_facts.cluster_fact, clusters), None)
+    return cluster.version if cluster is not None and len(cluster.versions) == 1 else ""
 
 
-def _is_user(obj: Object, run: RunIdentity) -> bool:
-    return obj["kind"] == CEPH_CLIENT and is_external_object_of(obj, run.name, run.uid)
+def _volumes_fact(there: ExternalObjects) -> Fact | None:
+    """Return which PersistentVolumes are left, and which PVCs of others they are bound to; None if none is left."""
+    if volumes := there.claimed_by_others:
+        message = (
+            f"{counted(len(volumes), 'PersistentVolume')} of the run's StorageClass {are(len(volumes))} bound to "
+            f"PVCs of others: {listed(volumes)}; what these need in Ceph stays until the PVCs are deleted, and the "
+            "next run may start"
+        )
+        return Fact.false(Reason.CLAIMED_BY_OTHERS, message)
+    if volumes := there.volumes:
+        left = counted(len(volumes), "PersistentVolume")
+        message = f"waiting for the provisioner to delete {left}: {listed(volumes)}"
+        why = f" ({warning[: rook_facts.MAX_WARNING_CHARACTERS]})" if (warning := there.volume_warning) else ""
+        return Fact.false(Reason.IN_PROGRESS, f"{message}{why}")
+    return None
 
 
-def _look_for_volumes(storage_class: str) -> Look[Sequence[Object]]:
-    """Find the PersistentVolumes of a StorageClass: the API server selects none by it."""
-    (everything,) = yield [Query(api_version="v1", kind=VOLUME)]
-    return [obj for obj in everything if obj.get("spec", {}).get("storageClassName") == storage_class]
-
-
-def _look_for_volume_events(volumes: Sequence[Object]) -> Look[Sequence[Object]]:
-    """Find why PersistentVolumes are not deleted. An operator that watches some namespaces only may not list them."""
-    try:
-        return (yield from look_for_events(CLUSTER_SCOPED_EVENTS, volumes, (VOLUME,)))
-    except UnansweredError:
-        return ()
-
-
-def _look_at_cluster(scope: Scope, own: Mapping[str, str]) -> Look[tuple[Sequence[Object], Object | None, str]]:
-    namespace = scope.rook_namespace
-    pools, users, clusters, monitors = yield [
-        Query(api_version=API_VERSION, kind=BLOCK_POOL, namespace=namespace, labels=own),
-        # All of them, because the Secrets of other CephClients are taken.
-        Query(api_version=API_VERSION, kind=CEPH_CLIENT, namespace=namespace),
-        _cluster(namespace, scope.rook_cluster),
-        Query(api_version="v1", kind="ConfigMap", namespace=namespace, name=MONITORS),
-    ]
-    file_systems: Sequence[Object] = ()
-    if scope.has_file_system:
-        (file_systems,) = yield [_file_systems(namespace, own)]
-    endpoints = next((str(found.get("data", {}).get("data", "")) for found in monitors), "")
-    return [*pools, *file_systems, *users], next(iter(clusters), None), endpoints
+def _absent(wanted: Iterable[Json], existing: Iterable[RookFact]) -> Iterator[Create]:
+    names = {fact.child.name for fact in existing}
+    return (Create(obj=obj) for obj in wanted if obj["metadata"]["name"] not in names)
 
 
 def _cluster(namespace: str, name: str) -> Query:
@@ -450,142 +507,15 @@ def _file_systems(namespace: str, labels: Mapping[str, str] | None = None) -> Qu
 
 
 def _osds(namespace: str) -> Query:
-    return Query(api_version="apps/v1", kind="Deployment", namespace=namespace, labels=OSD_LABELS)
+    return Query(api_version="apps/v1", kind="Deployment", namespace=namespace, labels=rook_survey.OSD_LABELS)
 
 
 def _missing_permission(error: UnansweredError, namespace: str) -> str:
-    """Return the refusal, and which permission to grant."""
     return (
         f"{error.reason}; bind the Role of manifests/rook to the operator's ServiceAccount in namespace {namespace}, "
         "or name the cluster in the chart's value rook.clusters"
     )
 
 
-class RookProvider(Provider):
-    """A pool or file system in the Ceph cluster of a CephCluster."""
-
-    is_polled: ClassVar[bool] = True
-
-    def provides(self, storage: StorageSpec) -> bool:
-        """Whether the run names a Rook cluster."""
-        return bool(storage.get("rook"))
-
-    def targets(self, storage: StorageSpec) -> frozenset[str]:
-        """Return the CephCluster."""
-        cluster = storage["rook"].get("cluster", {})
-        return frozenset({f"rook/{cluster.get('namespace')}/{cluster.get('name')}"})
-
-    def resources(self, view: View) -> Sequence[Resource]:
-        """Return the record, pools, users, access and PVCs."""
-        claims, there = Claims(view=view, storage_class=_storage_class(view)), view.seen.external
-        if not isinstance(there, ExternalObjects):
-            return [Unseen(), claims]
-        makes_file_system = bool(view.run.written["storage"]["rook"].get("fileSystem"))
-        return [
-            Cluster(view=view, there=there),
-            Record(view=view, there=there),
-            Pools(view=view, there=there),
-            Users(view=view, there=there),
-            RookAccess(view=view, there=there),
-            *([FileSystemLeftovers(view=view, there=there)] if makes_file_system else []),
-            claims,
-            *([] if makes_file_system else [Leftovers(view=view, there=there)]),
-        ]
-
-    def kept(self, view: View) -> Sequence[str]:
-        """Return pools, users, StorageClass, and what their removal needs."""
-        return view.seen.external.kept if isinstance(view.seen.external, ExternalObjects) else ()
-
-    def claims_class(self, run: Run) -> str:
-        """Return the run's own StorageClass, which exists if it has PVCs or a tool creates some."""
-        return naming.storage_class(run.name, run.uid)
-
-    def version(self, storage: StorageSpec, namespace: str, settings: Settings) -> Look[str] | None:
-        """Return the look at the CephCluster, if runs in that namespace may use it."""
-        cluster = NamespacedName.model_validate(storage["rook"]["cluster"])
-        return version_of_rook(cluster.namespace, cluster.name) if settings.allows(cluster, namespace) else None
-
-    def refusal(self, run: Run, settings: Settings) -> Ending | None:
-        """Return that runs in that namespace may not use the cluster or set an option; None if they may."""
-        storage = run.document.spec.storage if run.document else None
-        rook = storage.rook if storage else None
-        if rook is None:
-            return None
-        if settings.allows(rook.cluster, run.namespace):
-            return _option_refusal(rook, settings)
-        message = (
-            f"spec.storage.rook.cluster: runs in namespace {run.namespace} may not use {cluster_name(rook)}; ask the "
-            "operator's administrator to allow it in PLIMSOLL_ROOK_CLUSTERS"
-        )
-        return Ending.failure(Reason.ROOK_CLUSTER_NOT_ALLOWED, message)
-
-    def survey(self, document: BenchmarkRun) -> Look[RookPlatform] | None:
-        """Return the look at the cluster, its pools and its OSDs."""
-        storage = document.spec.storage
-        return survey_rook(storage.rook) if storage and storage.rook else None
-
-    def blocker(self, document: BenchmarkRun, platform: Platform) -> Ending | Fact | None:
-        """Return why the cluster is unusable; a Fact if that may change by itself."""
-        storage, target = document.spec.storage, ceph_target(document)
-        if storage is None or storage.rook is None or target is None:
-            return None
-        return why_not_usable(storage.rook, target, document.spec.gates, _found(platform))
-
-    def environment(self, document: BenchmarkRun, platform: Platform) -> PlatformEnvironment:
-        """Return the environment of any cluster, and the version of Ceph."""
-        environment, found = environment_of(platform, None), _found(platform)
-        if found is not None and found.cluster is not None:
-            version = (found.cluster.get("status", {}).get("version") or {}).get("version", "")
-            rook = RookDescription(ceph_version=str(version)[:MAX_DESCRIPTION_CHARACTERS])
-            environment = environment.model_copy(update={"rook": rook})
-        return environment
-
-    def complete_plan(self, plan: Plan, platform: Platform) -> Plan:
-        """Return the plan with a fixed number of placement groups, and with all pools of an existing file system."""
-        found = _found(platform)
-        return with_all_pools(with_placement_groups(plan, found), found.file_systems if found else ())
-
-    def look(self, view: View) -> Look[ExternalObjects] | None:
-        """Return the look at Rook's namespace and the operator's; None before the run is admitted."""
-        if view.run.start_time is None:
-            return None
-        storage = view.run.written["storage"]
-        rook, volume = storage["rook"], storage.get("volume") or {}
-        cluster = rook.get("cluster") or {}
-        scope = Scope(
-            operator_namespace=view.settings.namespace,
-            rook_namespace=str(cluster.get("namespace", "")),
-            rook_cluster=str(cluster.get("name", "")),
-            by_claims=bool(volume) and volume.get("access", "PVC") == "PVC",
-            has_file_system=bool(rook.get("fileSystem") or rook.get("existingFileSystem")),
-        )
-        has_ended = view.run.end_time is not None
-        return look_at_rook(scope, view.run.identity, has_claims=bool(view.seen.claims), has_ended=has_ended)
-
-    def binds_immediately(self, plan: Plan) -> bool:
-        """Whether there are PVCs: the run's own StorageClass binds them immediately."""
-        return needs_storage_class(plan)
-
-
-def _option_refusal(rook: RookStorage, settings: Settings) -> Ending | None:
-    """Return that the administrator has not allowed an option for that cluster; None if all are allowed."""
-    for number, option in enumerate(rook.config):
-        if not settings.allows_option(rook.cluster, option.name):
-            message = (
-                f"spec.storage.rook.config[{number}].name: runs may not set option {option.name} of "
-                f"{cluster_name(rook)}; remove it, or ask the operator's administrator to add it to the chart's "
-                "rook.options"
-            )
-            return Ending.failure(Reason.CEPH_OPTION_NOT_ALLOWED, message)
-    return None
-
-
-def _found(platform: Platform) -> RookPlatform | None:
+def _surveyed(platform: Platform) -> RookPlatform | None:
     return platform.storage if isinstance(platform.storage, RookPlatform) else None
-
-
-def _storage_class(view: View) -> str:
-    """Return the StorageClass of the clients' PVCs; empty if there are none."""
-    if view.plan is None or not needs_storage_class(view.plan):
-        return ""
-    return naming.storage_class(view.run.name, view.run.uid)

@@ -1,4 +1,4 @@
-"""The status of a run's objects in Rook, and of existing pools."""
+"""What Rook reports: about the pools, file systems and users of a run, and about the CephCluster."""
 
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
@@ -8,14 +8,13 @@ from datetime import datetime
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.run import Gates
 from plimsoll.lifecycle.ceph.rook_render import BLOCK_POOL, CEPH_CLIENT, FILE_SYSTEM
-from plimsoll.lifecycle.children import Child, Object, child_of
+from plimsoll.lifecycle.children import Child, Object, child_of, time_of
 from plimsoll.lifecycle.decision import Fact
-from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
-from plimsoll.lifecycle.run import listed
 from plimsoll.plan.document import CephTarget
 
-_READY = "Ready"
-_FAILED = "Failure"
+READY = "Ready"
+"""Phase of an object that Rook has applied."""
+
 _NOT_READY = {
     BLOCK_POOL: Reason.POOL_NOT_READY,
     FILE_SYSTEM: Reason.FILE_SYSTEM_NOT_READY,
@@ -26,10 +25,14 @@ _FAILURES = {
     FILE_SYSTEM: Reason.FILE_SYSTEM_FAILED,
     CEPH_CLIENT: Reason.USER_FAILED,
 }
+_OK = "HEALTH_OK"
+_WARN = "HEALTH_WARN"
+_INACTIVE = "PG_AVAILABILITY"
+"""Ceph's health check for inactive placement groups."""
+
 POOL_KINDS = (BLOCK_POOL, FILE_SYSTEM)
 """The kinds of objects that pools belong to."""
 
-_MAX_NAMES = 10
 MAX_WARNING_CHARACTERS = 500
 """Maximum length of a warning in a message."""
 
@@ -59,106 +62,7 @@ class RookFact:
     @property
     def failed(self) -> bool:
         """Whether Rook's last attempt failed. It retries, so this may change."""
-        return self.phase == _FAILED
-
-
-def rook_fact(obj: Object, warnings: Mapping[str, str]) -> RookFact:
-    """Read one of these objects. `warnings` are by UID, so those about an earlier object do not count."""
-    status = obj.get("status") or {}
-    current = status.get("observedGeneration") == obj["metadata"].get("generation")
-    info = status.get("info") or {}
-    deleted = obj["metadata"].get("deletionTimestamp")
-    return RookFact(
-        child=child_of(obj),
-        ready=status.get("phase") == _READY and current and not deleted,
-        phase=str(status.get("phase", "")),
-        warning=warnings.get(obj["metadata"]["uid"], ""),
-        blocked=_blocked(status),
-        secret=str(info.get("secretName", "")),
-        deleted=datetime.fromisoformat(deleted) if deleted else None,
-    )
-
-
-def readiness_fact(
-    target: CephTarget, facts: Iterable[RookFact], kinds: Collection[str] = (*POOL_KINDS, CEPH_CLIENT)
-) -> Fact:
-    """Return whether a run's own objects in Rook are ready, and what is wrong with the first that is not."""
-    found = {(fact.child.kind, fact.child.name): fact for fact in facts}
-    for kind, name in own_objects(target):
-        if kind not in kinds:
-            continue
-        fact = found.get((kind, name))
-        if fact is None:
-            return Fact.false(_NOT_READY[kind], f"{kind} {name} is not created yet")
-        if not fact.ready:
-            return Fact.false((_FAILURES if fact.failed else _NOT_READY)[kind], _waiting_message(fact))
-    what = f"file system {target.file_system.name}" if target.file_system else f"pool {' and '.join(target.pools)}"
-    return Fact.true(Reason.READY, f"Rook reports {what} as ready")
-
-
-def why_not_existing(target: CephTarget, found: Iterable[Object]) -> str:
-    """Return why a run may not use the existing pools it names, given all CephBlockPools; empty if it may."""
-    pools = {obj["metadata"]["name"]: obj for obj in found}
-    for name in target.pools:
-        if name not in pools:
-            existing = listed(sorted(pools), most=_MAX_NAMES) or "none"
-            return f"CephBlockPool {name} does not exist; name an existing one: {existing}"
-        annotations = pools[name]["metadata"].get("annotations") or {}
-        if annotations.get(ALLOW_BENCHMARKS) != "true":
-            return (
-                f"CephBlockPool {name} is not annotated as being for benchmarks; its owner can allow them with "
-                f'`kubectl annotate cephblockpool {name} {ALLOW_BENCHMARKS}="true"` in its namespace'
-            )
-        status = pools[name].get("status") or {}
-        if status.get("phase") != _READY or "deletionTimestamp" in pools[name]["metadata"]:
-            return (
-                f"CephBlockPool {name} is {status.get('phase') or 'not reconciled by Rook yet'}; wait until it is Ready"
-            )
-    return ""
-
-
-def own_objects(target: CephTarget) -> Iterable[tuple[str, str]]:
-    """Yield kind and name of a run's objects in Rook's namespace, in order of creation."""
-    if target.rook is None:
-        return
-    if target.made is not None and target.file_system is not None:
-        yield FILE_SYSTEM, target.file_system.name
-    elif target.made is not None:
-        yield from ((BLOCK_POOL, pool) for pool in target.pools)
-    yield from ((CEPH_CLIENT, user) for user in (target.conductor_user, target.agent_user))
-
-
-def _waiting_message(fact: RookFact) -> str:
-    what = f"{fact.child.kind} {fact.child.namespace}/{fact.child.name}"
-    if fact.child.deleting:
-        return f"{what} is being deleted by another user; delete the run and create it again"
-    because = f": {fact.warning[:MAX_WARNING_CHARACTERS]}" if fact.warning else ""
-    if not fact.phase:
-        return (
-            f"Rook has not reported the status of {what} yet{because}; check that its operator is running, and that it "
-            "is not blocked by another object that it cannot delete"
-        )
-    if fact.failed:
-        return f"{what} failed{because}; Rook retries, and its operator's log has the details"
-    if fact.phase == _READY:
-        return f"{what}: Rook has not applied its current specification yet"
-    return f"{what} is {fact.phase}{because}"
-
-
-def _blocked(status: Object) -> str:
-    """Return the messages of the conditions DeletionIsBlocked and PoolDeletionIsBlocked that are True."""
-    conditions = status.get("conditions") or ()
-    return "; ".join(
-        str(condition.get("message", ""))
-        for condition in conditions
-        if str(condition.get("type", "")).endswith("DeletionIsBlocked") and condition.get("status") == "True"
-    )
-
-
-_OK = "HEALTH_OK"
-_WARN = "HEALTH_WARN"
-_INACTIVE = "PG_AVAILABILITY"
-"""Ceph's health check for inactive placement groups."""
+        return self.phase == "Failure"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,22 +91,75 @@ class ClusterFact:
     checked: datetime | None
 
 
+def rook_fact(obj: Object, warnings: Mapping[str, str]) -> RookFact:
+    """Read one of these objects. `warnings` are by UID, so those about an earlier object do not count."""
+    metadata, status = obj["metadata"], obj.get("status") or {}
+    deleted = time_of(metadata.get("deletionTimestamp"))
+    is_current = status.get("observedGeneration") == metadata.get("generation")
+    # Conditions DeletionIsBlocked and PoolDeletionIsBlocked.
+    blocking = [
+        str(condition.get("message", ""))
+        for condition in status.get("conditions") or ()
+        if str(condition.get("type", "")).endswith("DeletionIsBlocked") and condition.get("status") == "True"
+    ]
+    return RookFact(
+        child=child_of(obj),
+        ready=status.get("phase") == READY and is_current and not deleted,
+        phase=str(status.get("phase", "")),
+        warning=warnings.get(metadata["uid"], ""),
+        blocked="; ".join(blocking),
+        secret=str((status.get("info") or {}).get("secretName", "")),
+        deleted=deleted,
+    )
+
+
+def readiness_fact(
+    target: CephTarget, facts: Iterable[RookFact], kinds: Collection[str] = (*POOL_KINDS, CEPH_CLIENT)
+) -> Fact:
+    """Return whether a run's own objects in Rook are ready, and what is wrong with the first that is not."""
+    facts_by_name = {(fact.child.kind, fact.child.name): fact for fact in facts}
+    for kind, name in own_objects(target):
+        if kind not in kinds:
+            continue
+        fact = facts_by_name.get((kind, name))
+        if fact is None:
+            return Fact.false(_NOT_READY[kind], f"{kind} {name} is not created yet")
+        if not fact.ready:
+            return Fact.false((_FAILURES if fact.failed else _NOT_READY)[kind], _waiting_message(fact))
+    name = f"file system {target.file_system.name}" if target.file_system else f"pool {' and '.join(target.pools)}"
+    return Fact.true(Reason.READY, f"Rook reports {name} as ready")
+
+
+def own_objects(target: CephTarget) -> Iterable[tuple[str, str]]:
+    """Yield kind and name of a run's objects in Rook's namespace, in order of creation."""
+    if target.rook is None:
+        return
+    if target.made is not None and target.file_system is not None:
+        yield FILE_SYSTEM, target.file_system.name
+    elif target.made is not None:
+        yield from ((BLOCK_POOL, pool) for pool in target.pools)
+    yield from ((CEPH_CLIENT, user) for user in (target.conductor_user, target.agent_user))
+
+
 def cluster_fact(obj: Object) -> ClusterFact:
     """Read a CephCluster."""
     status = obj.get("status") or {}
     ceph = status.get("ceph") or {}
-    details = ceph.get("details") or {}
-    conditions = status.get("conditions") or ()
+    checks = (ceph.get("details") or {}).items()
+    checked = None
+    with suppress(ValueError):
+        checked = datetime.fromisoformat(str(ceph.get("lastChecked")))
+    conditions = {(condition.get("type"), condition.get("status")) for condition in status.get("conditions") or ()}
     return ClusterFact(
         namespace=obj["metadata"]["namespace"],
         name=obj["metadata"]["name"],
-        ready=any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions),
+        ready=("Ready", "True") in conditions,
         health=str(ceph.get("health", "")),
-        checks={name: str(check.get("message", "")) for name, check in details.items() if check.get("severity") != _OK},
+        checks={name: str(check.get("message", "")) for name, check in checks if check.get("severity") != _OK},
         versions=tuple(sorted((ceph.get("versions") or {}).get("overall") or ())),
         version=str((status.get("version") or {}).get("version", "")),
         message=str(status.get("message", "")),
-        checked=_time(ceph.get("lastChecked")),
+        checked=checked if checked and checked.tzinfo else None,
     )
 
 
@@ -234,11 +191,21 @@ def why_unusable(cluster: ClusterFact, gates: Gates) -> str:
     return ""
 
 
-def _time(text: object) -> datetime | None:
-    with suppress(ValueError):
-        time = datetime.fromisoformat(str(text))
-        return time if time.tzinfo else None
-    return None
+def _waiting_message(fact: RookFact) -> str:
+    what = f"{fact.child.kind} {fact.child.place}"
+    if fact.child.deleting:
+        return f"{what} is being deleted by another user; delete the run and create it again"
+    because = f": {fact.warning[:MAX_WARNING_CHARACTERS]}" if fact.warning else ""
+    if not fact.phase:
+        return (
+            f"Rook has not reported the status of {what} yet{because}; check that its operator is running, and that it "
+            "is not blocked by another object that it cannot delete"
+        )
+    if fact.failed:
+        return f"{what} failed{because}; Rook retries, and its operator's log has the details"
+    if fact.phase == READY:
+        return f"{what}: Rook has not applied its current specification yet"
+    return f"{what} is {fact.phase}{because}"
 
 
 def _because(checks: Mapping[str, str]) -> str:

@@ -4,136 +4,37 @@ Rook rewrites a pool's specification when it first reconciles it; an update woul
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
 
-from plimsoll.api.storage import FileSystem, NamespacedName, Pool, Volume
+from plimsoll.api.storage import Pool
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import Object
 from plimsoll.lifecycle.render.common import Json, foreign_metadata, manifest
 from plimsoll.lifecycle.run import Run
 from plimsoll.plan.document import CephTarget, Plan, options_key
 
-
-def pool_spec(pool: Pool, layout: Json | None = None) -> Json:
-    """Return the specification of a pool; `layout` replaces its own."""
-    spec: Json = {"failureDomain": pool.failure_domain, **(layout or _layout(pool))}
-    if pool.device_class is not None:
-        spec["deviceClass"] = pool.device_class
-    if pool.crush_root is not None:
-        spec["crushRoot"] = pool.crush_root
-    if parameters := _parameters(pool):
-        spec["parameters"] = parameters
-    return spec
-
-
-def replicated(size: int) -> Json:
-    """Return the layout of a replicated pool."""
-    # Rook rejects a single copy unless requireSafeReplicaSize is false.
-    return {"replicated": {"size": size, **({"requireSafeReplicaSize": False} if size == 1 else {})}}
-
-
-def _layout(pool: Pool) -> Json:
-    if pool.erasure_coded is not None:
-        chunks = pool.erasure_coded
-        return {"erasureCoded": {"dataChunks": chunks.data_chunks, "codingChunks": chunks.coding_chunks}}
-    return replicated(pool.replicated.size if pool.replicated else 1)
-
-
-def _parameters(pool: Pool) -> dict[str, str]:
-    """Return the pool's parameters, which Rook passes to Ceph unchanged."""
-    found: dict[str, str] = {}
-    if pool.placement_groups is not None:
-        count = str(pool.placement_groups)
-        found = {"pg_num": count, "pgp_num": count, "pg_autoscale_mode": "off"}
-    if pool.compression_mode is not None:
-        found["compression_mode"] = pool.compression_mode
-    return found
-
-
-FILE_SYSTEM = "CephFilesystem"
-
-_DEFAULT_NAME = "data"
-_FILE_SYSTEM_CSI_SECRETS = {
-    "provisioner": "rook-csi-cephfs-provisioner",
-    "controller-expand": "rook-csi-cephfs-provisioner",
-    "node-stage": "rook-csi-cephfs-node",
-}
-
-
-def file_system_manifest(run: Run, target: CephTarget, api_version: str) -> Iterator[Json]:
-    """Yield the CephFilesystem of a run; nothing if it uses an existing one."""
-    wanted, cluster = target.file_system, target.rook
-    if wanted is None or wanted.made is None or cluster is None:
-        return
-    yield {
-        "apiVersion": api_version,
-        "kind": FILE_SYSTEM,
-        "metadata": foreign_metadata(run, wanted.name, namespace=cluster.namespace, component=naming.STORAGE),
-        "spec": _spec(wanted.made),
-    }
-
-
-def _spec(made: FileSystem) -> Json:
-    data_pools = [
-        {"name": f"{_DEFAULT_NAME}{number}", **pool_spec(pool)} for number, pool in enumerate(made.data_pools)
-    ]
-    return {
-        "metadataPool": pool_spec(made.metadata_pool),
-        "dataPools": data_pools,
-        # Deleted with its pools: Rook keeps them otherwise.
-        "preserveFilesystemOnDelete": False,
-        "metadataServer": {"activeCount": made.metadata_servers, "activeStandby": False},
-    }
-
-
-def class_parameters(target: CephTarget, namespace: str) -> dict[str, str]:
-    """Return where the driver creates subvolumes, and with which users' keys."""
-    name = target.file_system.name if target.file_system else ""
-    found = {"clusterID": namespace, "fsName": name, "pool": target.pools[-1]}
-    for purpose, secret in _FILE_SYSTEM_CSI_SECRETS.items():
-        found[f"csi.storage.k8s.io/{purpose}-secret-name"] = secret
-        found[f"csi.storage.k8s.io/{purpose}-secret-namespace"] = namespace
-    return found
-
-
-def pools_of(file_system: Object) -> Mapping[str, Json]:
-    """Return the pools of a CephFilesystem: name in Ceph -> specification, the metadata pool first."""
-    spec, name = file_system.get("spec") or {}, file_system["metadata"]["name"]
-    keeps_names = bool(spec.get("preservePoolNames"))
-
-    def in_ceph(pool: Json, default: str) -> str:
-        own = str(pool.get("name") or "")
-        return own if own and keeps_names else f"{name}-{own or default}"
-
-    metadata: Json = spec.get("metadataPool") or {}
-    data: list[Json] = spec.get("dataPools") or []
-    named = {in_ceph(pool, f"{_DEFAULT_NAME}{number}"): pool for number, pool in enumerate(data)}
-    return {in_ceph(metadata, "metadata"): metadata} | named
-
-
-def specifications(file_systems: Iterable[Object]) -> Iterator[Object]:
-    """Yield the pools of CephFilesystems in the form of CephBlockPools, to count their placement groups."""
-    for pool in chain.from_iterable(pools_of(found).values() for found in file_systems):
-        yield {"spec": pool}
-
-
-def requested(made: FileSystem) -> Iterator[tuple[str, Pool]]:
-    """Yield the field and the specification of each pool of a file system."""
-    yield "metadataPool", made.metadata_pool
-    for number, pool in enumerate(made.data_pools):
-        yield f"dataPools[{number}]", pool
-
-
 API_VERSION = "ceph.rook.io/v1"
 BLOCK_POOL = "CephBlockPool"
 CEPH_CLIENT = "CephClient"
 CEPH_CLUSTER = "CephCluster"
+FILE_SYSTEM = "CephFilesystem"
 
 KEY_SECRETS = tuple(f"plimsoll-{number}" for number in range(16))
 """The only Secrets in Rook's namespace that the operator may read: that namespace holds the administrator's key."""
 
 _MAX_METADATA_SIZE = 3
-_CSI_SECRETS = {"provisioner": "rook-csi-rbd-provisioner", "node-stage": "rook-csi-rbd-node"}
+_DEFAULT_NAME = "data"
+"""Prefix of a file system's data pools without a name."""
+
+_CSI_SECRETS = {
+    "rbd": {"provisioner": "rook-csi-rbd-provisioner", "node-stage": "rook-csi-rbd-node"},
+    "cephfs": {
+        "provisioner": "rook-csi-cephfs-provisioner",
+        "controller-expand": "rook-csi-cephfs-provisioner",
+        "node-stage": "rook-csi-cephfs-node",
+    },
+}
+_LIST_KEYS = 'allow command "config-key ls"'
+"""Shows whether another run has left options. Names of keys only: `allow r` includes no keys of the monitors' store."""
 
 
 def pools(run: Run, target: CephTarget) -> Iterator[Json]:
@@ -145,13 +46,61 @@ def pools(run: Run, target: CephTarget) -> Iterator[Json]:
     if made is None or cluster is None:
         return
     if target.file_system is not None:
-        yield from file_system_manifest(run, target, API_VERSION)
-    elif target.data_pool is None:
-        yield _pool(run, cluster, target.pool, pool_spec(made))
-    else:
+        if (file_system := target.file_system.made) is None:
+            return
+        spec = {
+            "metadataPool": pool_spec(file_system.metadata_pool),
+            "dataPools": [
+                {"name": f"{_DEFAULT_NAME}{number}", **pool_spec(pool)}
+                for number, pool in enumerate(file_system.data_pools)
+            ],
+            # Deleted with its pools: Rook keeps them otherwise.
+            "preserveFilesystemOnDelete": False,
+            "metadataServer": {"activeCount": file_system.metadata_servers, "activeStandby": False},
+        }
+        yield _rook_object(run, FILE_SYSTEM, cluster.namespace, target.file_system.name, spec)
+        return
+    if target.data_pool is not None:
         headers = made.model_copy(update={"compression_mode": None})
-        yield _pool(run, cluster, target.pool, pool_spec(headers, _metadata_layout(made)))
-        yield _pool(run, cluster, target.data_pool, pool_spec(made))
+        size = metadata_size(made.erasure_coded.coding_chunks if made.erasure_coded else 1)
+        yield _rook_object(run, BLOCK_POOL, cluster.namespace, target.pool, pool_spec(headers, _replicated(size)))
+    yield _rook_object(run, BLOCK_POOL, cluster.namespace, target.data_pool or target.pool, pool_spec(made))
+
+
+def pool_spec(pool: Pool, layout: Json | None = None) -> Json:
+    """Return the specification of a pool; `layout` replaces its own."""
+    if layout is None and (chunks := pool.erasure_coded) is not None:
+        layout = {"erasureCoded": {"dataChunks": chunks.data_chunks, "codingChunks": chunks.coding_chunks}}
+    elif layout is None:
+        layout = _replicated(pool.replicated.size if pool.replicated else 1)
+    spec: Json = {"failureDomain": pool.failure_domain, **layout}
+    if pool.device_class is not None:
+        spec["deviceClass"] = pool.device_class
+    if pool.crush_root is not None:
+        spec["crushRoot"] = pool.crush_root
+    # Rook passes these to Ceph unchanged.
+    parameters: dict[str, str] = {}
+    if pool.placement_groups is not None:
+        count = str(pool.placement_groups)
+        parameters = {"pg_num": count, "pgp_num": count, "pg_autoscale_mode": "off"}
+    if pool.compression_mode is not None:
+        parameters["compression_mode"] = pool.compression_mode
+    return {**spec, "parameters": parameters} if parameters else spec
+
+
+def pools_of(file_system: Object) -> Mapping[str, Json]:
+    """Return the pools of a CephFilesystem: name in Ceph -> specification, the metadata pool first."""
+    spec, name = file_system.get("spec") or {}, file_system["metadata"]["name"]
+    keeps_names = bool(spec.get("preservePoolNames"))
+
+    def in_ceph(pool: Json, default: str) -> str:
+        own_name = str(pool.get("name") or "")
+        return own_name if own_name and keeps_names else f"{name}-{own_name or default}"
+
+    metadata: Json = spec.get("metadataPool") or {}
+    data: list[Json] = spec.get("dataPools") or []
+    named = {in_ceph(pool, f"{_DEFAULT_NAME}{number}"): pool for number, pool in enumerate(data)}
+    return {in_ceph(metadata, "metadata"): metadata} | named
 
 
 def users(run: Run, target: CephTarget, secrets: tuple[str, str]) -> Iterator[Json]:
@@ -160,20 +109,15 @@ def users(run: Run, target: CephTarget, secrets: tuple[str, str]) -> Iterator[Js
         return
     wanted = ((target.conductor_user, _conductor_caps(run, target)), (target.agent_user, _agent_caps(target)))
     for (name, caps), secret in zip(wanted, secrets, strict=True):
-        yield {
-            "apiVersion": API_VERSION,
-            "kind": CEPH_CLIENT,
-            "metadata": foreign_metadata(run, name, namespace=target.rook.namespace, component=naming.STORAGE),
-            "spec": {"caps": caps, "secretName": secret},
-        }
+        yield _rook_object(run, CEPH_CLIENT, target.rook.namespace, name, {"caps": caps, "secretName": secret})
 
 
-def key_secrets(target: CephTarget, found: Iterable[Object]) -> tuple[str, str] | None:
+def key_secrets(target: CephTarget, ceph_clients: Iterable[Object]) -> tuple[str, str] | None:
     """Return the Secrets for the keys of conductor and agents, given all CephClients in Rook's namespace.
 
     These are the run's Secrets, or else the first free ones; None if too few are free.
     """
-    taken = {obj["metadata"]["name"]: str(obj.get("spec", {}).get("secretName", "")) for obj in found}
+    taken = {obj["metadata"]["name"]: str(obj.get("spec", {}).get("secretName", "")) for obj in ceph_clients}
     free = (name for name in KEY_SECRETS if name not in taken.values())
     conductor = taken.get(target.conductor_user) or next(free, None)
     agent = taken.get(target.agent_user) or next(free, None)
@@ -190,17 +134,57 @@ def metadata_size(coding_chunks: int) -> int:
     return min(coding_chunks + 1, _MAX_METADATA_SIZE)
 
 
-def _pool(run: Run, cluster: NamespacedName, name: str, spec: Json) -> Json:
-    return {
-        "apiVersion": API_VERSION,
-        "kind": BLOCK_POOL,
-        "metadata": foreign_metadata(run, name, namespace=cluster.namespace, component=naming.STORAGE),
-        "spec": spec,
-    }
+def needs_storage_class(plan: Plan) -> bool:
+    """Whether a run has a StorageClass of its own: with Rook, and PVCs of its clients or of a tool."""
+    rook = plan.ceph is not None and plan.ceph.rook is not None
+    has_claims = plan.volume is not None and plan.volume.access == "PVC"
+    return rook and (has_claims or plan.control_plane is not None)
 
 
-def _metadata_layout(pool: Pool) -> Json:
-    return replicated(metadata_size(pool.erasure_coded.coding_chunks if pool.erasure_coded else 1))
+def storage_class(run: Run, plan: Plan, operator_namespace: str) -> Json:
+    """Return the run's StorageClass, whose CSI driver is named after the namespace of Rook's operator.
+
+    Raises ValueError if the run has no PVCs in Rook's cluster.
+    """
+    target = plan.ceph
+    if target is None or target.rook is None or not needs_storage_class(plan):
+        raise ValueError(f"run {run.name} needs no StorageClass of its own")
+    namespace = target.rook.namespace
+    parameters = {"clusterID": namespace}
+    if target.file_system is not None:
+        driver = "cephfs"
+        parameters |= {"fsName": target.file_system.name, "pool": target.pools[-1]}
+    else:
+        driver = "rbd"
+        parameters["pool"] = target.pool
+        if target.data_pool is not None:
+            parameters["dataPool"] = target.data_pool
+        # Only layering: every kernel supports it, and object maps and journals would add to what is measured.
+        parameters |= {"imageFormat": "2", "imageFeatures": "layering"}
+    for purpose, secret in _CSI_SECRETS[driver].items():
+        parameters[f"csi.storage.k8s.io/{purpose}-secret-name"] = secret
+        parameters[f"csi.storage.k8s.io/{purpose}-secret-namespace"] = namespace
+    if driver == "rbd" and (plan.volume is None or plan.volume.mode == "Filesystem"):
+        parameters["csi.storage.k8s.io/fstype"] = "ext4"
+    name = naming.storage_class(run.name, run.uid)
+    return manifest(
+        "StorageClass",
+        foreign_metadata(run, name, namespace=None, component=naming.STORAGE),
+        provisioner=f"{operator_namespace}.{driver}.csi.ceph.com",
+        parameters=parameters,
+        reclaimPolicy="Delete",
+        volumeBindingMode="Immediate",
+    )
+
+
+def _rook_object(run: Run, kind: str, namespace: str, name: str, spec: Json) -> Json:
+    metadata = foreign_metadata(run, name, namespace=namespace, component=naming.STORAGE)
+    return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def _replicated(size: int) -> Json:
+    # Rook rejects a single copy unless requireSafeReplicaSize is false.
+    return {"replicated": {"size": size, **({"requireSafeReplicaSize": False} if size == 1 else {})}}
 
 
 def _agent_caps(target: CephTarget) -> dict[str, str]:
@@ -212,10 +196,6 @@ def _agent_caps(target: CephTarget) -> dict[str, str]:
     if target.file_system is not None:
         return {"mon": "profile simple-rados-client", "osd": f"allow rw pool={target.note_pool}"}
     return {"mon": "profile simple-rados-client", "osd": ", ".join(f"profile rbd pool={pool}" for pool in target.pools)}
-
-
-_LIST_KEYS = 'allow command "config-key ls"'
-"""Shows whether another run has left options. Names of keys only: `allow r` includes no keys of the monitors' store."""
 
 
 def _conductor_caps(run: Run, target: CephTarget) -> dict[str, str]:
@@ -230,67 +210,12 @@ def _conductor_caps(run: Run, target: CephTarget) -> dict[str, str]:
         for pool in target.pools
         for flag in ("noscrub", "nodeep-scrub")
     ]
-    return {"mon": ", ".join(("allow r", _LIST_KEYS, *flags, *_option_caps(run, target))), "mgr": "allow r", "osd": osd}
-
-
-def _option_caps(run: Run, target: CephTarget) -> Iterator[str]:
-    """Yield the capabilities to set exactly the run's options, and to record their previous values."""
-    if not target.options:
-        return
-    for command in ("set", "get", "rm"):
-        yield f'allow command "config-key {command}" with key="{options_key(run.uid)}"'
-    for option in target.options:
-        for command in ("set", "rm"):
-            yield f'allow command "config {command}" with who="{option.who}" name="{option.name}"'
-
-
-def needs_storage_class(plan: Plan) -> bool:
-    """Whether a run has a StorageClass of its own: with Rook, and PVCs of its clients or of a tool."""
-    rook = plan.ceph is not None and plan.ceph.rook is not None
-    has_claims = plan.volume is not None and plan.volume.access == "PVC"
-    return rook and (has_claims or plan.control_plane is not None)
-
-
-def storage_class(run: Run, plan: Plan, operator_namespace: str) -> Json:
-    """Return the run's StorageClass. The CSI driver is named after the namespace of Rook's operator.
-
-    Raises:
-        ValueError: the run has no PVCs in Rook's cluster.
-
-    """
-    target, volume = plan.ceph, plan.volume
-    if target is None or target.rook is None or not needs_storage_class(plan):
-        raise ValueError(f"run {run.name} needs no StorageClass of its own")
-    driver, parameters = _driver(target, volume, target.rook.namespace)
-    name = naming.storage_class(run.name, run.uid)
-    return manifest(
-        "StorageClass",
-        foreign_metadata(run, name, namespace=None, component=naming.STORAGE),
-        provisioner=f"{operator_namespace}.{driver}.csi.ceph.com",
-        parameters=parameters,
-        reclaimPolicy="Delete",
-        volumeBindingMode="Immediate",
-    )
-
-
-def _driver(target: CephTarget, volume: Volume | None, namespace: str) -> tuple[str, dict[str, str]]:
-    """Return the driver for a run's volumes, and the parameters of its StorageClass."""
-    if target.file_system is not None:
-        return "cephfs", class_parameters(target, namespace)
-    parameters = _class_parameters(target, namespace)
-    if volume is None or volume.mode == "Filesystem":
-        parameters["csi.storage.k8s.io/fstype"] = "ext4"
-    return "rbd", parameters
-
-
-def _class_parameters(target: CephTarget, namespace: str) -> dict[str, str]:
-    """Return where the driver creates images, and with which users' keys."""
-    found = {"clusterID": namespace, "pool": target.pool}
-    if target.data_pool is not None:
-        found["dataPool"] = target.data_pool
-    # Only layering: every kernel supports it, and object maps and journals would add to what is measured.
-    found |= {"imageFormat": "2", "imageFeatures": "layering"}
-    for purpose, secret in _CSI_SECRETS.items():
-        found[f"csi.storage.k8s.io/{purpose}-secret-name"] = secret
-        found[f"csi.storage.k8s.io/{purpose}-secret-namespace"] = namespace
-    return found
+    # To set exactly the run's options, and to record their previous values.
+    key, commands = options_key(run.uid), ("set", "get", "rm") if target.options else ()
+    keys = [f'allow command "config-key {command}" with key="{key}"' for command in commands]
+    options = [
+        f'allow command "config {command}" with who="{option.who}" name="{option.name}"'
+        for option in target.options
+        for command in ("set", "rm")
+    ]
+    return {"mon": ", ".join(("allow r", _LIST_KEYS, *flags, *keys, *options)), "mgr": "allow r", "osd": osd}

@@ -1,20 +1,13 @@
-"""Whether a run can use a Rook cluster, checked before anything is created."""
+"""Whether a run can use a Rook cluster, checked before anything is created; and how many placement groups it gets."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.run import Gates
 from plimsoll.api.storage import FileSystem, Pool, RookStorage
-from plimsoll.lifecycle.ceph.rook_facts import cluster_fact, why_not_existing, why_unusable
-from plimsoll.lifecycle.ceph.rook_render import (
-    FILE_SYSTEM,
-    metadata_size,
-    pool_spec,
-    pools_of,
-    requested,
-    specifications,
-)
+from plimsoll.lifecycle.ceph.rook_facts import READY, cluster_fact, why_unusable
+from plimsoll.lifecycle.ceph.rook_render import BLOCK_POOL, FILE_SYSTEM, metadata_size, pool_spec, pools_of
 from plimsoll.lifecycle.children import Object, label
 from plimsoll.lifecycle.decision import Ending, Fact
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
@@ -34,13 +27,24 @@ MAX_PLACEMENT_GROUPS = 1 << _MAX_PLACEMENT_GROUPS_LOG2
 DEFAULT_ROOT = "default"
 """The root that Rook uses if neither the pool nor the CephCluster names one."""
 
-_OPERATOR_NAMESPACE = "rook.io/operator-namespace"
 _LOCATION = "topology-location-"
 _ROOT = "root"
 """The type of bucket that contains all others, over which nothing can be spread."""
 
 _ROOT_OF_POOLS = "the CRUSH root of pools that name none (the CephCluster's spec.storage.config.crushRoot, or default)"
 
+SETTING = "mon_max_pg_per_osd"
+_DEFAULT_PER_OSD = 250
+"""Ceph's default (global.yaml.in). Only settings made through Rook are known."""
+
+_SECTIONS = ("mon", "global")
+_SMALL_POOL_GROUPS = 16
+"""What Ceph's autoscaler gives a metadata pool at least."""
+
+_LEAST_OSDS = 3
+"""Ceph counts at least this many OSDs."""
+
+_FIELD = "spec.storage.rook"
 _MAX_NAMES = 10
 
 
@@ -64,26 +68,114 @@ class Osd:
     by_default: bool = True
 
 
-def root_of_pools(cluster: Object) -> str:
-    """Return the root of the CRUSH map that Rook uses for a pool that names none."""
-    storage = (cluster.get("spec") or {}).get("storage") or {}
-    return str((storage.get("config") or {}).get("crushRoot") or DEFAULT_ROOT)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RookPlatform:
+    """The Rook cluster that a run names.
+
+    Attributes:
+        problem: why it cannot be inspected: the API server does not know Rook's kinds; empty if it can be.
+        cluster: the CephCluster; None if it does not exist.
+        pools: all CephBlockPools in its namespace.
+        file_systems: all CephFilesystems in its namespace; empty if the run measures none.
+        osds: the Deployments of its OSDs.
+
+    """
+
+    problem: str = ""
+    cluster: Object | None = None
+    pools: tuple[Object, ...] = ()
+    file_systems: tuple[Object, ...] = ()
+    osds: tuple[Object, ...] = ()
+
+    @property
+    def pool_specifications(self) -> list[Object]:
+        """Return all pools, those of CephFilesystems in the form of CephBlockPools, to count their placement groups."""
+        of_file_systems = (pool for file_system in self.file_systems for pool in pools_of(file_system).values())
+        return [*self.pools, *({"spec": pool} for pool in of_file_systems)]
 
 
-def osds_of(deployments: Iterable[Object], root: str = DEFAULT_ROOT) -> tuple[Osd, ...]:
-    """Return the OSDs of these Deployments; `root` is that of pools that name none."""
-    return tuple(_osd(deployment, root) for deployment in deployments)
+def why_not_usable(
+    rook: RookStorage, target: CephTarget, gates: Gates, platform: RookPlatform | None
+) -> Ending | Fact | None:
+    """Return why a Rook cluster is unusable; a Fact if that may change by itself."""
+    if platform is None or platform.problem or platform.cluster is None:
+        why = f": {platform.problem}" if platform and platform.problem else ""
+        message = f"{cluster_name(rook)} not found{why}; install Rook, or name another cluster"
+        return Ending.failure(Reason.ROOK_NOT_FOUND, f"{_FIELD}.cluster: {message}")
+    if rook.existing_pool and (unusable := unusable_pools(target, platform.pools)):
+        return unusable
+    if rook.existing_file_system and (unusable := unusable_file_system(target, platform.file_systems)):
+        return unusable
+    cluster = cluster_fact(platform.cluster)
+    osds = osds_of(platform.osds, root_of_pools(platform.cluster))
+    # A pool that does not fit even with all OSDs available is not worth waiting for; a new cluster may get more OSDs.
+    all_available = [replace(osd, available=True) for osd in osds]
+    infeasible = _infeasible(rook, target, all_available, platform) if cluster.ready and osds else None
+    if infeasible is not None:
+        return infeasible
+    if why := why_unusable(cluster, gates):
+        return Fact.false(Reason.CEPH_CLUSTER_NOT_READY, why)
+    return _infeasible(rook, target, osds, platform)
 
 
-def all_available(osds: Iterable[Osd]) -> tuple[Osd, ...]:
-    """Return the same OSDs, all available."""
-    return tuple(replace(osd, available=True) for osd in osds)
+def complete_plan(plan: Plan, platform: RookPlatform) -> Plan:
+    """Return the plan with a fixed number of placement groups, or with all pools of an existing file system."""
+    target, cluster = plan.ceph, platform.cluster
+    if target is None or cluster is None:
+        return plan
+    osds, others = osds_of(platform.osds, root_of_pools(cluster)), platform.pool_specifications
+    changed: dict[str, object] = {}
+    if target.file_system is not None and target.file_system.made is not None:
+        fitted = fitting_file_system(target.file_system.made, osds, others, cluster)
+        file_system = target.file_system.model_copy(update={"made": fitted})
+        changed = {"made": fitted.data_pools[-1], "file_system": file_system}
+    elif target.made is not None:
+        changed = {"made": fitting_placement_groups(target.made, osds, others, cluster)}
+    elif (obj := _named(target, platform.file_systems)) is not None:
+        _, *data_pools = pools_of(obj)
+        if data_pools and data_pools[0] != target.data_pool:
+            changed = {"default_data_pool": data_pools[0]}
+    return plan.model_copy(update={"ceph": target.model_copy(update=changed)})
 
 
-def operator_namespace(deployments: Iterable[Object], cluster_namespace: str) -> str:
-    """Return the namespace of the Rook operator that created these Deployments; the cluster's if they have no label."""
-    labels = (label(deployment, _OPERATOR_NAMESPACE) for deployment in deployments)
-    return next(filter(None, labels), cluster_namespace)
+def unusable_pools(target: CephTarget, pools: Iterable[Object]) -> Ending | Fact | None:
+    """Return why a run may not use the existing pools it names, given all CephBlockPools; None if it may."""
+    field, existing = f"{_FIELD}.existingPool", {pool["metadata"]["name"]: pool for pool in pools}
+    for name in target.pools:
+        if name not in existing:
+            message = f"{field}: {BLOCK_POOL} {name} does not exist; name an existing one: {_listed(existing)}"
+            return Ending.failure(Reason.POOL_NOT_FOUND, message)
+    for name in target.pools:
+        if why := _why_not_allowed(existing[name], BLOCK_POOL):
+            return Ending.failure(Reason.POOL_NOT_ALLOWED, f"{field}: {BLOCK_POOL} {name} {why}")
+    for name in target.pools:
+        if why := _why_not_ready(existing[name]):
+            return Fact.false(Reason.POOL_NOT_READY, f"{BLOCK_POOL} {name} {why}")
+    return None
+
+
+def unusable_file_system(target: CephTarget, file_systems: Sequence[Object]) -> Ending | Fact | None:
+    """Return why a run may not use the file system it names, given all CephFilesystems; None if it may."""
+    field, obj = f"{_FIELD}.existingFileSystem", _named(target, file_systems)
+    name = f"{FILE_SYSTEM} {target.file_system.name if target.file_system else ''}"
+    if obj is None:
+        existing = _listed(file_system["metadata"]["name"] for file_system in file_systems)
+        message = f"{field}: {name} does not exist; name an existing one: {existing}"
+        return Ending.failure(Reason.FILE_SYSTEM_NOT_FOUND, message)
+    if why := _why_not_allowed(obj, FILE_SYSTEM):
+        return Ending.failure(Reason.FILE_SYSTEM_NOT_ALLOWED, f"{field}: {name} {why}")
+    metadata, *data = pools_of(obj)
+    problem = ""
+    if target.pool != metadata:
+        problem = f"metadataPool: {name} has no metadata pool {target.pool}; name its own: {metadata}"
+    elif target.data_pool not in data:
+        names = listed(data, most=_MAX_NAMES) or "none"
+        problem = f"dataPool: {name} has no data pool {target.data_pool}; name one of its own: {names}"
+    if problem:
+        return Ending.failure(Reason.FILE_SYSTEM_NOT_FOUND, f"{field}.{problem}")
+    if why := _why_not_ready(obj):
+        return Fact.false(Reason.FILE_SYSTEM_NOT_READY, f"{name} {why}")
+    return None
 
 
 def why_infeasible(pool: Pool, osds: Sequence[Osd], namespace: str) -> str:
@@ -97,7 +189,10 @@ def why_infeasible(pool: Pool, osds: Sequence[Osd], namespace: str) -> str:
     if not inside:
         where = f"CRUSH root {pool.crush_root}; use" if pool.crush_root else f"{_ROOT_OF_POOLS}; set crushRoot to"
         return f"no OSD is in {where} an existing one: {_listed({osd.root for osd in osds} - {''})}"
-    root = pool.crush_root or _only_root(inside, osds)
+    root = pool.crush_root or ""
+    if not root and len(inside) < len(osds):
+        # The root of a pool that names none, if it is known.
+        root = next((osd.root for osd in inside if osd.root), "")
     of_root = f" of CRUSH root {root}" if root else ""
     classes = {osd.device_class for osd in inside}
     if pool.device_class is not None and pool.device_class not in classes:
@@ -105,38 +200,15 @@ def why_infeasible(pool: Pool, osds: Sequence[Osd], namespace: str) -> str:
     domains = {domain for osd in inside for domain in osd.buckets}
     if pool.failure_domain not in domains:
         return f"no OSD{of_root} is in a {pool.failure_domain}; use an existing failure domain: {_listed(domains)}"
-    return _too_few(pool, inside, root)
-
-
-def placement_groups(pool: Pool, osds: Sequence[Osd]) -> int:
-    """Return the number of placement groups, a power of two, that gives each usable OSD at most 100 replicas."""
-    log2 = (usable_osds(pool, osds) * REPLICAS_PER_OSD // width(pool)).bit_length() - 1
-    return 1 << min(max(log2, 0), _MAX_PLACEMENT_GROUPS_LOG2)
-
-
-def usable_osds(pool: Pool, osds: Sequence[Osd]) -> int:
-    """Return how many available OSDs a pool can use."""
-    return sum(1 for osd in osds if osd.available and _has_class(osd, pool) and _is_in_root(osd, pool))
-
-
-def width(pool: Pool) -> int:
-    """Return over how many failure domains a pool spreads every object."""
-    if pool.erasure_coded is not None:
-        return pool.erasure_coded.data_chunks + pool.erasure_coded.coding_chunks
-    return pool.replicated.size if pool.replicated is not None else 1
-
-
-def _only_root(inside: Sequence[Osd], osds: Sequence[Osd]) -> str:
-    """Return the root of a pool that names none; empty if it is unknown, or all OSDs are in it."""
-    return "" if len(inside) == len(osds) else next((osd.root for osd in inside if osd.root), "")
-
-
-def _too_few(pool: Pool, osds: Sequence[Osd], root: str) -> str:
-    domain, needed = pool.failure_domain, width(pool)
-    fitting = [osd for osd in osds if domain in osd.buckets and _has_class(osd, pool)]
+    domain, needed, chunks = pool.failure_domain, width(pool), pool.erasure_coded
+    fitting = [osd for osd in inside if domain in osd.buckets and _has_class(osd, pool)]
     usable = {osd.buckets[domain] for osd in fitting if osd.available}
     if len(usable) >= needed:
         return ""
+    purpose, remedy = "one for each copy", f"set size to at most {max(len(usable), 1)}"
+    if chunks is not None:
+        purpose = f"one for each of {chunks.data_chunks} data and {chunks.coding_chunks} coding chunks"
+        remedy = "use fewer chunks"
     of_class = f" of device class {pool.device_class}" if pool.device_class else ""
     in_root = f" in CRUSH root {root}" if root else ""
     names = f" ({_listed(usable)})" if usable else ""
@@ -144,59 +216,9 @@ def _too_few(pool: Pool, osds: Sequence[Osd], root: str) -> str:
     remark = f"; no OSD is available in {_listed(down)}" if down else ""
     return (
         f"the pool needs {needed} failure domains of type {domain} with an available OSD{of_class}{in_root}, "
-        f"{_needed_for(pool)}, but there {are(len(usable))} {len(usable)}{names}{remark}; {_remedy(pool, len(usable))}"
+        f"{purpose}, but there {are(len(usable))} {len(usable)}{names}{remark}; {remedy}, choose another "
+        "failureDomain, or add OSDs"
     )
-
-
-def _needed_for(pool: Pool) -> str:
-    if pool.erasure_coded is not None:
-        chunks = pool.erasure_coded
-        return f"one for each of {chunks.data_chunks} data and {chunks.coding_chunks} coding chunks"
-    return "one for each copy"
-
-
-def _remedy(pool: Pool, usable: int) -> str:
-    smaller = "use fewer chunks" if pool.erasure_coded is not None else f"set size to at most {max(usable, 1)}"
-    return f"{smaller}, choose another failureDomain, or add OSDs"
-
-
-def _has_class(osd: Osd, pool: Pool) -> bool:
-    return pool.device_class is None or osd.device_class == pool.device_class
-
-
-def _is_in_root(osd: Osd, pool: Pool) -> bool:
-    return osd.by_default if pool.crush_root is None else osd.root == pool.crush_root
-
-
-def _listed(names: Iterable[str]) -> str:
-    return listed(sorted(names), most=_MAX_NAMES) or "none"
-
-
-def _osd(deployment: Object, root_of_pools: str) -> Osd:
-    labels = deployment["metadata"].get("labels") or {}
-    number = str(labels.get("ceph-osd-id", deployment["metadata"]["name"]))
-    buckets = {key.removeprefix(_LOCATION): str(value) for key, value in labels.items() if key.startswith(_LOCATION)}
-    root = buckets.pop(_ROOT, "")
-    return Osd(
-        number=number,
-        device_class=str(labels.get("device-class", "")),
-        buckets={**buckets, "osd": number},
-        root=root,
-        by_default=root in {"", root_of_pools},
-        available=(deployment.get("status") or {}).get("availableReplicas", 0) > 0,
-    )
-
-
-SETTING = "mon_max_pg_per_osd"
-_DEFAULT_PER_OSD = 250
-"""Ceph's default (global.yaml.in). Only settings made through Rook are known."""
-
-_SECTIONS = ("mon", "global")
-_SMALL_POOL_GROUPS = 16
-"""What Ceph's autoscaler gives a metadata pool at least."""
-
-_LEAST_OSDS = 3
-"""Ceph counts at least this many OSDs."""
 
 
 def why_over_budget(
@@ -242,16 +264,124 @@ def fitting_file_system(made: FileSystem, osds: Sequence[Osd], others: Iterable[
     def fitted(pool: Pool, most: int) -> Pool:
         if pool.placement_groups is not None:
             return pool
-        found = fitting_placement_groups(pool, osds, taken, cluster, headers=False)
-        if (found.placement_groups or 0) > most:
-            found = found.model_copy(update={"placement_groups": most})
-        taken.append({"spec": pool_spec(found)})
-        return found
+        pool = fitting_placement_groups(pool, osds, taken, cluster, headers=False)
+        pool = pool.model_copy(update={"placement_groups": min(pool.placement_groups or 0, most)})
+        taken.append({"spec": pool_spec(pool)})
+        return pool
 
     metadata = fitted(made.metadata_pool, _SMALL_POOL_GROUPS)
     *small, last = made.data_pools
     data = (*(fitted(pool, _SMALL_POOL_GROUPS) for pool in small), fitted(last, MAX_PLACEMENT_GROUPS))
     return made.model_copy(update={"metadata_pool": metadata, "data_pools": data})
+
+
+def placement_groups(pool: Pool, osds: Sequence[Osd]) -> int:
+    """Return the number of placement groups, a power of two, that gives each usable OSD at most 100 replicas."""
+    log2 = (usable_osds(pool, osds) * REPLICAS_PER_OSD // width(pool)).bit_length() - 1
+    return 1 << min(max(log2, 0), _MAX_PLACEMENT_GROUPS_LOG2)
+
+
+def usable_osds(pool: Pool, osds: Sequence[Osd]) -> int:
+    """Return how many available OSDs a pool can use."""
+    return sum(1 for osd in osds if osd.available and _has_class(osd, pool) and _is_in_root(osd, pool))
+
+
+def width(pool: Pool) -> int:
+    """Return over how many failure domains a pool spreads every object."""
+    if pool.erasure_coded is not None:
+        return pool.erasure_coded.data_chunks + pool.erasure_coded.coding_chunks
+    return pool.replicated.size if pool.replicated is not None else 1
+
+
+def osds_of(deployments: Iterable[Object], root: str = DEFAULT_ROOT) -> tuple[Osd, ...]:
+    """Return the OSDs of these Deployments; `root` is that of pools that name none."""
+    osds = []
+    for deployment in deployments:
+        labels = deployment["metadata"].get("labels") or {}
+        number = str(labels.get("ceph-osd-id", deployment["metadata"]["name"]))
+        locations = [key for key in labels if key.startswith(_LOCATION)]
+        buckets = {key.removeprefix(_LOCATION): str(labels[key]) for key in locations}
+        own_root = buckets.pop(_ROOT, "")
+        osd = Osd(
+            number=number,
+            device_class=str(labels.get("device-class", "")),
+            buckets={**buckets, "osd": number},
+            root=own_root,
+            by_default=own_root in {"", root},
+            available=(deployment.get("status") or {}).get("availableReplicas", 0) > 0,
+        )
+        osds.append(osd)
+    return tuple(osds)
+
+
+def root_of_pools(cluster: Object) -> str:
+    """Return the root of the CRUSH map that Rook uses for a pool that names none."""
+    storage = (cluster.get("spec") or {}).get("storage") or {}
+    return str((storage.get("config") or {}).get("crushRoot") or DEFAULT_ROOT)
+
+
+def operator_namespace(deployments: Iterable[Object], cluster_namespace: str) -> str:
+    """Return the namespace of the Rook operator that created these Deployments; the cluster's if they have no label."""
+    labels = (label(deployment, "rook.io/operator-namespace") for deployment in deployments)
+    return next(filter(None, labels), cluster_namespace)
+
+
+def cluster_name(rook: RookStorage) -> str:
+    """Return kind and name of the CephCluster that a run names, for a message."""
+    return f"CephCluster {rook.cluster.namespace}/{rook.cluster.name}"
+
+
+def _infeasible(rook: RookStorage, target: CephTarget, osds: Sequence[Osd], platform: RookPlatform) -> Ending | None:
+    if target.made is None or platform.cluster is None:
+        return None
+    pools = {"pool": rook.pool} if rook.pool is not None else {}
+    if rook.file_system is not None:
+        pools["fileSystem.metadataPool"] = rook.file_system.metadata_pool
+        pools |= {f"fileSystem.dataPools[{number}]": pool for number, pool in enumerate(rook.file_system.data_pools)}
+    for field, pool in pools.items():
+        if why := why_infeasible(pool, osds, rook.cluster.namespace):
+            return Ending.failure(Reason.POOL_NOT_FEASIBLE, f"{_FIELD}.{field}: {why}")
+    # Without a number, a pool gets what the others leave, but one placement group at least.
+    specs = {
+        field: {"spec": pool_spec(pool.model_copy(update={"placement_groups": pool.placement_groups or 1}))}
+        for field, pool in pools.items()
+    }
+    # The last one has the content, and so most placement groups.
+    for field, pool in reversed(pools.items()):
+        taken = [*platform.pool_specifications, *(spec for other, spec in specs.items() if other != field)]
+        if why := why_over_budget(pool, osds, taken, platform.cluster, headers=rook.file_system is None):
+            return Ending.failure(Reason.POOL_NOT_FEASIBLE, f"{_FIELD}.{field}: {why}")
+    return None
+
+
+def _named(target: CephTarget, file_systems: Sequence[Object]) -> Object | None:
+    name = target.file_system.name if target.file_system else ""
+    return next((obj for obj in file_systems if obj["metadata"]["name"] == name), None)
+
+
+def _why_not_allowed(obj: Object, kind: str) -> str:
+    if (obj["metadata"].get("annotations") or {}).get(ALLOW_BENCHMARKS) == "true":
+        return ""
+    command = f'kubectl annotate {kind.lower()} {obj["metadata"]["name"]} {ALLOW_BENCHMARKS}="true"'
+    return f"is not annotated as being for benchmarks; its owner can allow them with `{command}` in its namespace"
+
+
+def _why_not_ready(obj: Object) -> str:
+    phase = (obj.get("status") or {}).get("phase")
+    is_ready = phase == READY and "deletionTimestamp" not in obj["metadata"]
+    return "" if is_ready else f"is {phase or 'not reconciled by Rook yet'}; wait until it is Ready"
+
+
+def _has_class(osd: Osd, pool: Pool) -> bool:
+    return pool.device_class is None or osd.device_class == pool.device_class
+
+
+def _is_in_root(osd: Osd, pool: Pool) -> bool:
+    return osd.by_default if pool.crush_root is None else osd.root == pool.crush_root
+
+
+def _listed(names: Iterable[str]) -> str:
+    return listed(sorted(names), most=_MAX_NAMES) or "none"
 
 
 def _fitting(pool: Pool, osds: Sequence[Osd], per_osd: float, *, headers: bool) -> int:
@@ -270,9 +400,9 @@ def _copies(pool: Pool, *, headers: bool) -> int:
     return width(pool) + (metadata_size(chunks.coding_chunks) if headers and chunks is not None else 0)
 
 
-def _replicas(found: Object) -> int:
+def _replicas(pool: Object) -> int:
     """Return how many replicas of placement groups a CephBlockPool has, according to its specification."""
-    spec = found.get("spec") or {}
+    spec = pool.get("spec") or {}
     chunks = spec.get("erasureCoded") or {}
     size = _count((spec.get("replicated") or {}).get("size"))
     copies = size or _count(chunks.get("dataChunks")) + _count(chunks.get("codingChunks"))
@@ -289,165 +419,3 @@ def _count(value: object) -> int:
     """Return a count, which may be a string; 0 if it is invalid."""
     text = str(value)
     return int(text) if text.isdecimal() else 0
-
-
-_FIELD = "spec.storage.rook.existingFileSystem"
-_READY = "Ready"
-
-
-def unusable_file_system(target: CephTarget, found: Sequence[Object]) -> Ending | Fact | None:
-    """Return why a run may not use the file system it names, given all CephFilesystems; None if it may."""
-    obj = _named(target, found)
-    if obj is None:
-        existing = listed(sorted(one["metadata"]["name"] for one in found), most=_MAX_NAMES) or "none"
-        message = f"{_FIELD}: {_name(target)} does not exist; name an existing one: {existing}"
-        return Ending.failure(Reason.FILE_SYSTEM_NOT_FOUND, message)
-    if (obj["metadata"].get("annotations") or {}).get(ALLOW_BENCHMARKS) != "true":
-        message = (
-            f"{_FIELD}: {_name(target)} is not annotated as being for benchmarks; its owner can allow them with "
-            f'`kubectl annotate cephfilesystem {obj["metadata"]["name"]} {ALLOW_BENCHMARKS}="true"` in its namespace'
-        )
-        return Ending.failure(Reason.FILE_SYSTEM_NOT_ALLOWED, message)
-    if problem := _wrong_pool(target, obj):
-        return Ending.failure(Reason.FILE_SYSTEM_NOT_FOUND, f"{_FIELD}.{problem}")
-    phase = (obj.get("status") or {}).get("phase")
-    if phase != _READY or "deletionTimestamp" in obj["metadata"]:
-        message = f"{_name(target)} is {phase or 'not reconciled by Rook yet'}; wait until it is Ready"
-        return Fact.false(Reason.FILE_SYSTEM_NOT_READY, message)
-    return None
-
-
-def with_all_pools(plan: Plan, found: Sequence[Object]) -> Plan:
-    """Return the plan with the default data pool of an existing file system, if the run measures another one."""
-    target = plan.ceph
-    if target is None or target.file_system is None or target.file_system.made is not None:
-        return plan
-    obj = _named(target, found)
-    _, *data = pools_of(obj) if obj is not None else ("",)
-    if not data or data[0] == target.data_pool:
-        return plan
-    return plan.model_copy(update={"ceph": target.model_copy(update={"default_data_pool": data[0]})})
-
-
-def _wrong_pool(target: CephTarget, obj: Object) -> str:
-    """Return which pool the file system does not have, with its field; empty if it has both."""
-    metadata, *data = pools_of(obj)
-    if target.pool != metadata:
-        return f"metadataPool: {_name(target)} has no metadata pool {target.pool}; name its own: {metadata}"
-    if target.data_pool not in data:
-        names = listed(data, most=_MAX_NAMES) or "none"
-        return f"dataPool: {_name(target)} has no data pool {target.data_pool}; name one of its own: {names}"
-    return ""
-
-
-def _named(target: CephTarget, found: Sequence[Object]) -> Object | None:
-    name = target.file_system.name if target.file_system else ""
-    return next((obj for obj in found if obj["metadata"]["name"] == name), None)
-
-
-def _name(target: CephTarget) -> str:
-    return f"{FILE_SYSTEM} {target.file_system.name if target.file_system else ''}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RookPlatform:
-    """The Rook cluster that a run names.
-
-    Attributes:
-        problem: why it cannot be inspected: the API server does not know Rook's kinds; empty if it can be.
-        cluster: the CephCluster; None if it does not exist.
-        pools: all CephBlockPools in its namespace.
-        file_systems: all CephFilesystems in its namespace; empty if the run measures none.
-        osds: the Deployments of its OSDs.
-
-    """
-
-    problem: str = ""
-    cluster: Object | None = None
-    pools: tuple[Object, ...] = ()
-    file_systems: tuple[Object, ...] = ()
-    osds: tuple[Object, ...] = ()
-
-
-def cluster_name(rook: RookStorage) -> str:
-    """Return kind and name of the CephCluster that a run names, for a message."""
-    return f"CephCluster {rook.cluster.namespace}/{rook.cluster.name}"
-
-
-def why_not_usable(
-    rook: RookStorage, target: CephTarget, gates: Gates, platform: RookPlatform | None
-) -> Ending | Fact | None:
-    """Return why a Rook cluster is unusable; a Fact if that may change by itself."""
-    if platform is None or platform.problem or platform.cluster is None:
-        why = f": {platform.problem}" if platform and platform.problem else ""
-        message = f"{cluster_name(rook)} not found{why}; install Rook, or name another cluster"
-        return Ending.failure(Reason.ROOK_NOT_FOUND, f"spec.storage.rook.cluster: {message}")
-    if unusable := _unusable_pools(target, platform) if rook.existing_pool else None:
-        return unusable
-    if unusable := unusable_file_system(target, platform.file_systems) if rook.existing_file_system else None:
-        return unusable
-    cluster = cluster_fact(platform.cluster)
-    osds = osds_of(platform.osds, root_of_pools(platform.cluster))
-    # A pool that does not fit even with all OSDs available is not worth waiting for; a new cluster may get more OSDs.
-    infeasible = _infeasible(rook, target, all_available(osds), platform) if cluster.ready and osds else None
-    if infeasible is not None:
-        return infeasible
-    if why := why_unusable(cluster, gates):
-        return Fact.false(Reason.CEPH_CLUSTER_NOT_READY, why)
-    return _infeasible(rook, target, osds, platform)
-
-
-def with_placement_groups(plan: Plan, platform: RookPlatform | None) -> Plan:
-    """Return the plan with a fixed number of placement groups, if the run has its own pool."""
-    if plan.ceph is None or plan.ceph.made is None or platform is None or platform.cluster is None:
-        return plan
-    osds = osds_of(platform.osds, root_of_pools(platform.cluster))
-    others = [*platform.pools, *specifications(platform.file_systems)]
-    file_system = plan.ceph.file_system
-    if file_system is None or file_system.made is None:
-        made = fitting_placement_groups(plan.ceph.made, osds, others, platform.cluster)
-        return plan.model_copy(update={"ceph": plan.ceph.model_copy(update={"made": made})})
-    fitted = fitting_file_system(file_system.made, osds, others, platform.cluster)
-    changed = {"made": fitted.data_pools[-1], "file_system": file_system.model_copy(update={"made": fitted})}
-    return plan.model_copy(update={"ceph": plan.ceph.model_copy(update=changed)})
-
-
-def _infeasible(rook: RookStorage, target: CephTarget, osds: Sequence[Osd], platform: RookPlatform) -> Ending | None:
-    if target.made is None or platform.cluster is None:
-        return None
-    others, headers = [*platform.pools, *specifications(platform.file_systems)], rook.file_system is None
-    # Without a number, a pool gets what the others leave, but one placement group at least.
-    wanted = [(field, pool, {"spec": pool_spec(_with_one_group(pool))}) for field, pool in _requested(rook)]
-    for field, pool, _ in wanted:
-        if why := why_infeasible(pool, osds, rook.cluster.namespace):
-            return Ending.failure(Reason.POOL_NOT_FEASIBLE, f"spec.storage.rook.{field}: {why}")
-    # The last one has the content, and so most placement groups.
-    for field, pool, counted in reversed(wanted):
-        taken = [*others, *(spec for _, _, spec in wanted if spec is not counted)]
-        if why := why_over_budget(pool, osds, taken, platform.cluster, headers=headers):
-            return Ending.failure(Reason.POOL_NOT_FEASIBLE, f"spec.storage.rook.{field}: {why}")
-    return None
-
-
-def _with_one_group(pool: Pool) -> Pool:
-    return pool if pool.placement_groups is not None else pool.model_copy(update={"placement_groups": 1})
-
-
-def _requested(rook: RookStorage) -> Iterator[tuple[str, Pool]]:
-    """Yield the field and the specification of each pool that is created for a run."""
-    if rook.pool is not None:
-        yield "pool", rook.pool
-    if rook.file_system is not None:
-        yield from ((f"fileSystem.{field}", pool) for field, pool in requested(rook.file_system))
-
-
-def _unusable_pools(target: CephTarget, platform: RookPlatform) -> Ending | Fact | None:
-    why = why_not_existing(target, platform.pools)
-    if not why:
-        return None
-    pools = {pool["metadata"]["name"]: pool["metadata"].get("annotations") or {} for pool in platform.pools}
-    if not pools.keys() >= set(target.pools):
-        return Ending.failure(Reason.POOL_NOT_FOUND, f"spec.storage.rook.existingPool: {why}")
-    if any(pools[name].get(ALLOW_BENCHMARKS) != "true" for name in target.pools):
-        return Ending.failure(Reason.POOL_NOT_ALLOWED, f"spec.storage.rook.existingPool: {why}")
-    return Fact.false(Reason.POOL_NOT_READY, why)

@@ -47,15 +47,10 @@ def uses_ceph(plan: Plan, client: int) -> bool:
 
 def volumes(run: Run, target: CephTarget, component: str) -> list[Json]:
     """Return the pod's volume with `ceph.conf` and keyring, readable by the pod's group."""
-    keyring = target.keyring
-    secret = (
-        {
-            "name": naming.keyring_secret(run.name, run.uid, component),
-            "items": [{"key": KEYRING_FILE, "path": KEYRING_FILE}],
-        }
-        if keyring is None
-        else {"name": keyring.name, "items": [{"key": keyring.key, "path": KEYRING_FILE}]}
-    )
+    name, key = naming.keyring_secret(run.name, run.uid, component), KEYRING_FILE
+    if target.keyring is not None:
+        name, key = target.keyring.name, target.keyring.key
+    secret = {"name": name, "items": [{"key": key, "path": KEYRING_FILE}]}
     conf = {"name": naming.ceph_config_map(run.name), "items": [{"key": CONF_FILE, "path": CONF_FILE}]}
     sources = [{"configMap": conf}, {"secret": secret}]
     return [{"name": "ceph", "projected": {"defaultMode": READABLE, "sources": sources}}]
@@ -68,21 +63,20 @@ def mounts() -> list[Json]:
 
 def client_volumes(run: Run, plan: Plan, client: int) -> list[Json]:
     """Return the Ceph volumes of a client's pod, with the administrator's keyring for the client that needs it."""
-    found = volumes(run, plan.ceph, naming.CLIENT) if plan.ceph is not None and uses_ceph(plan, client) else []
+    for_ceph = volumes(run, plan.ceph, naming.CLIENT) if plan.ceph is not None and uses_ceph(plan, client) else []
     administrators = _keyring_of(plan, client)
-    if administrators is not None:
-        items = [{"key": administrators.key, "path": KEYRING_FILE}]
-        secret = {"secretName": administrators.name, "defaultMode": READABLE, "items": items}
-        found.append({"name": "osd-bench", "secret": secret})
-    return found
+    if administrators is None:
+        return for_ceph
+    items = [{"key": administrators.key, "path": KEYRING_FILE}]
+    secret = {"secretName": administrators.name, "defaultMode": READABLE, "items": items}
+    return [*for_ceph, {"name": "osd-bench", "secret": secret}]
 
 
 def client_mounts(plan: Plan, client: int) -> list[Json]:
     """Return the mounts of those volumes."""
-    found = mounts() if uses_ceph(plan, client) else []
-    if _keyring_of(plan, client) is not None:
-        found.append({"name": "osd-bench", "mountPath": OSD_BENCH_MOUNT, "readOnly": True})
-    return found
+    for_ceph = mounts() if uses_ceph(plan, client) else []
+    for_osds = {"name": "osd-bench", "mountPath": OSD_BENCH_MOUNT, "readOnly": True}
+    return [*for_ceph, for_osds] if _keyring_of(plan, client) is not None else for_ceph
 
 
 def image(plan: Plan, client: int) -> RbdImage | None:
@@ -124,7 +118,6 @@ def administrator_keyring(plan: Plan) -> KeyringReference | None:
 
 
 def _keyring_of(plan: Plan, client: int) -> KeyringReference | None:
-    """Return that Secret for the client that loads the OSDs; None for all others."""
     return administrator_keyring(plan) if client == ACTOR_CLIENT else None
 
 

@@ -7,22 +7,7 @@ from plimsoll.api.run import Clients
 from plimsoll.api.storage import Volume
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render import ceph, common, helpers
-from plimsoll.lifecycle.render.common import (
-    NOT_EVICTED,
-    RUN_AS_USER,
-    SCRATCH_MOUNT,
-    SECRET_MOUNT,
-    SESSION_MOUNT,
-    TMP_MOUNT,
-    Json,
-    container_security,
-    environment,
-    manifest,
-    metadata,
-    pod_spec,
-    run_labels,
-    session_volume,
-)
+from plimsoll.lifecycle.render.common import Json, manifest, metadata
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.document import Plan
@@ -42,10 +27,12 @@ DATA_MOUNT = "/data"
 DEVICE_PATH = "/dev/plimsoll-volume"
 ASSIGNMENT_MOUNT = "/etc/plimsoll/assignment"
 ASSIGNMENT_FILE = "assignment.json"
-TERMINATION_LOG = "/dev/termination-log"
-_CPU_REQUEST = "100m"
-_NODE_GONE_SECONDS = 30
-_NODE_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+
+_NODE_GONE_TOLERATIONS: list[Json] = [
+    {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 30}
+    for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+]
+"""They evict a pod 30 s after its node is gone, not after five minutes."""
 
 
 def claims(run: Run, plan: Plan, storage_class: str) -> Iterator[Json]:
@@ -53,23 +40,16 @@ def claims(run: Run, plan: Plan, storage_class: str) -> Iterator[Json]:
     volume = plan.volume
     if volume is None or not has_claim(plan):
         return
-    mode = "ReadWriteMany" if volume.is_shared else "ReadWriteOnce"
     spec = {
         "storageClassName": storage_class,
-        "accessModes": [mode],
+        "accessModes": ["ReadWriteMany" if volume.is_shared else "ReadWriteOnce"],
         "volumeMode": volume.mode,
         "resources": {"requests": {"storage": format_quantity(volume.claimed_bytes(plan.clients))}},
     }
-    for client in (None,) if volume.is_shared else range(plan.clients):
-        labels = {} if client is None else {naming.LABEL_CLIENT: str(client)}
+    for client in (0,) if volume.is_shared else range(plan.clients):
+        labels = {} if volume.is_shared else {naming.LABEL_CLIENT: str(client)}
         described = metadata(run, _claim_name(run, volume, client), component=naming.CLIENT, labels=labels)
         yield manifest("PersistentVolumeClaim", described, spec=spec)
-
-
-def _claim_name(run: Run, volume: Volume, client: int | None) -> str:
-    if client is None or volume.is_shared:
-        return naming.shared_claim(run.name)
-    return naming.client_claim(run.name, client)
 
 
 def has_claim(plan: Plan) -> bool:
@@ -77,33 +57,33 @@ def has_claim(plan: Plan) -> bool:
     return plan.volume is not None and plan.volume.access == "PVC"
 
 
+def has_device(plan: Plan, client: int) -> bool:
+    """Whether a client opens a block device, which requires root."""
+    return _mounts_claim(plan, client) and plan.volume is not None and plan.volume.mode == "Block"
+
+
 def job(run: Run, plan: Plan, settings: Settings, *, client: int, attempt: int) -> Json:
     """Return the Job of one process of a client. It runs once: a lost process gets a new Job, not a restart."""
     identity = {naming.LABEL_CLIENT: str(client), naming.LABEL_ATTEMPT: str(attempt)}
     if plan.is_server(client):
         identity[naming.LABEL_ROLE] = naming.SERVER
-    labels = {**run_labels(run), naming.LABEL_COMPONENT: naming.CLIENT, **identity}
+    labels = {**common.run_labels(run), naming.LABEL_COMPONENT: naming.CLIENT, **identity}
     assigned = assignment(run, plan, settings, client=client, attempt=attempt)
-    template = {
-        "metadata": {"labels": labels, "annotations": _annotations(assigned)},
-        "spec": _pod(run, plan, settings, assigned),
-    }
+    annotations = {**common.NOT_EVICTED, naming.ANNOTATION_ASSIGNMENT: assigned.model_dump_json(exclude_none=True)}
+    template = {"metadata": {"labels": labels, "annotations": annotations}, "spec": _pod(run, plan, settings, assigned)}
     name = naming.client_job(run.name, client, attempt)
-    return manifest(
-        "Job",
-        metadata(run, name, component=naming.CLIENT, labels=identity),
-        spec={"backoffLimit": 0, "template": template},
-    )
+    described = metadata(run, name, component=naming.CLIENT, labels=identity)
+    return manifest("Job", described, spec={"backoffLimit": 0, "template": template})
 
 
 def assignment(run: Run, plan: Plan, settings: Settings, *, client: int, attempt: int) -> Assignment:
     """Return the assignment of a client's agent."""
     return Assignment(
         conductor=f"https://{naming.conductor(run.name)}.{run.namespace}.svc:{settings.port}",
-        secret=SECRET_MOUNT,
+        secret=common.SECRET_MOUNT,
         client=client,
         attempt=attempt,
-        work=SCRATCH_MOUNT,
+        work=common.SCRATCH_MOUNT,
         # The conductor may not exist yet while pods are scheduled, images pulled and volumes bound.
         silence_seconds=plan.timeouts.provision_seconds + plan.timeouts.ready_seconds,
         tools=ceph.tools_of(plan),
@@ -111,32 +91,35 @@ def assignment(run: Run, plan: Plan, settings: Settings, *, client: int, attempt
         rados=ceph.rados(plan, client),
         osd_keyring=ceph.osd_keyring(plan, client),
         caches=helpers.dropping(plan),
-        termination_log=TERMINATION_LOG,
+        termination_log="/dev/termination-log",
     )
 
 
-def _annotations(assigned: Assignment) -> Json:
-    return {**NOT_EVICTED, naming.ANNOTATION_ASSIGNMENT: assigned.model_dump_json(exclude_none=True)}
+def _claim_name(run: Run, volume: Volume, client: int) -> str:
+    return naming.shared_claim(run.name) if volume.is_shared else naming.client_claim(run.name, client)
 
 
 def _pod(run: Run, plan: Plan, settings: Settings, assigned: Assignment) -> Json:
     client = assigned.client
     wanted = run.document.spec.clients if run.document else Clients()
     # A raw device is root:root 0600, so only uid 0 may open it, even without any capability.
-    user = 0 if has_device(plan, client) else RUN_AS_USER
-    spec = pod_spec(
+    user = 0 if has_device(plan, client) else common.RUN_AS_USER
+    spec = common.pod_spec(
         grace_seconds=5,
         user=user,
-        **common.of_member(run, plan, wanted, client),
-        tolerations=[*_node_gone_tolerations(), *(dict(toleration) for toleration in wanted.tolerations)],
+        **common.placement(run, plan, wanted, client),
+        tolerations=[*_NODE_GONE_TOLERATIONS, *(dict(toleration) for toleration in wanted.tolerations)],
         imagePullSecrets=[{"name": secret.name} for secret in wanted.image_pull_secrets],
         containers=[_container(run, plan, settings, assigned, user=user)],
         volumes=_volumes(run, plan, client),
     )
-    if sysctls := _sysctls(plan):
-        spec["securityContext"]["sysctls"] = sysctls
-    account = _service_account(plan) if client == ACTOR_CLIENT else ""
-    if account:
+    tools = [TOOLS[point.tool] for point in plan.points]
+    # All are safe ones, which the restricted profile permits.
+    if sysctls := {name: value for tool in tools for name, value in tool.sysctls.items()}:
+        spec["securityContext"]["sysctls"] = [{"name": name, "value": value} for name, value in sorted(sysctls.items())]
+    # A plan has at most one tool that one actor runs.
+    account = next((tool.executor.service_account for tool in tools if tool.executor.service_account), "")
+    if account and client == ACTOR_CLIENT:
         spec |= {"serviceAccountName": account, "automountServiceAccountToken": True}
     if wanted.priority_class_name:
         spec["priorityClassName"] = wanted.priority_class_name
@@ -144,63 +127,36 @@ def _pod(run: Run, plan: Plan, settings: Settings, assigned: Assignment) -> Json
 
 
 def _container(run: Run, plan: Plan, settings: Settings, assigned: Assignment, *, user: int) -> Json:
+    client = assigned.client
+    variables = dict(ceph.ENVIRONMENT) if ceph.uses_ceph(plan, client) else {}
+    variables |= helpers.burner_environment(run, plan, client)
+    resources: Json = dict(run.document.spec.clients.resources) if run.document else {}
+    requests = resources.get("requests", {})
+    if "cpu" not in {*requests, *resources.get("limits", {})}:
+        # Without a CPU request a busy node would starve the pod.
+        resources["requests"] = {"cpu": "100m", **requests}
     container: Json = {
         "name": naming.CLIENT,
         "image": plan.runner_image,
         "imagePullPolicy": settings.image_pull_policy,
         "args": ["agent", f"--assignment={ASSIGNMENT_MOUNT}/{ASSIGNMENT_FILE}"],
-        "env": environment(_variables(run, plan, assigned.client), {"PLIMSOLL_NODE": "spec.nodeName"}),
-        "resources": _resources(run),
-        "securityContext": container_security(user=user),
+        "env": common.environment(variables, {"PLIMSOLL_NODE": "spec.nodeName"}),
+        "resources": resources,
+        "securityContext": common.container_security(user=user),
         "volumeMounts": [
-            SESSION_MOUNT,
+            common.SESSION_MOUNT,
             {"name": "assignment", "mountPath": ASSIGNMENT_MOUNT, "readOnly": True},
-            {"name": "scratch", "mountPath": SCRATCH_MOUNT},
-            TMP_MOUNT,
-            *ceph.client_mounts(plan, assigned.client),
-            *helpers.burner_mounts(plan, assigned.client),
+            {"name": "scratch", "mountPath": common.SCRATCH_MOUNT},
+            common.TMP_MOUNT,
+            *ceph.client_mounts(plan, client),
+            *helpers.burner_mounts(plan, client),
         ],
     }
-    if has_device(plan, assigned.client):
+    if has_device(plan, client):
         container["volumeDevices"] = [{"name": "data", "devicePath": DEVICE_PATH}]
-    elif _mounts_claim(plan, assigned.client):
+    elif _mounts_claim(plan, client):
         container["volumeMounts"].append({"name": "data", "mountPath": DATA_MOUNT})
     return container
-
-
-def _variables(run: Run, plan: Plan, client: int) -> dict[str, str]:
-    return {
-        **(ceph.ENVIRONMENT if ceph.uses_ceph(plan, client) else {}),
-        **helpers.burner_environment(run, plan, client),
-    }
-
-
-def _service_account(plan: Plan) -> str:
-    """Return the ServiceAccount of the tool that one actor runs, of which a plan has at most one; empty if none."""
-    accounts = (TOOLS[point.tool].executor.service_account for point in plan.points)
-    return next(filter(None, accounts), "")
-
-
-def _sysctls(plan: Plan) -> list[Json]:
-    """Return the sysctls that the plan's tools need; all are safe ones, which the restricted profile permits."""
-    wanted: dict[str, str] = {}
-    for point in plan.points:
-        wanted |= TOOLS[point.tool].sysctls
-    return [{"name": name, "value": value} for name, value in sorted(wanted.items())]
-
-
-def _resources(run: Run) -> Json:
-    """Return the requested resources, with a CPU request: without one a busy node would starve the pod."""
-    wanted: Json = dict(run.document.spec.clients.resources) if run.document else {}
-    requests, limits = wanted.get("requests", {}), wanted.get("limits", {})
-    if "cpu" not in {*requests, *limits}:
-        wanted["requests"] = {"cpu": _CPU_REQUEST, **requests}
-    return wanted
-
-
-def has_device(plan: Plan, client: int) -> bool:
-    """Whether a client opens a block device, which requires root."""
-    return _mounts_claim(plan, client) and plan.volume is not None and plan.volume.mode == "Block"
 
 
 def _mounts_claim(plan: Plan, client: int) -> bool:
@@ -214,39 +170,24 @@ def _claimed_volume(plan: Plan, client: int) -> DirectoryVolume | SharedDirector
     if plan.volume.mode == "Block":
         return BlockDevice(path=DEVICE_PATH)
     if plan.volume.is_shared:
-        one_file = plan.has_shared_file
-        return SharedDirectory(
-            path=DATA_MOUNT, mounted=True, part=plan.volume.size, clients=plan.clients, one_file=one_file
-        )
+        part, clients, one_file = plan.volume.size, plan.clients, plan.has_shared_file
+        return SharedDirectory(path=DATA_MOUNT, mounted=True, part=part, clients=clients, one_file=one_file)
     # Some file systems report the capacity of the whole backing store: a node's directory, a server's export.
     return DirectoryVolume(path=DATA_MOUNT, mounted=True, capacity=plan.volume.size)
 
 
 def _volumes(run: Run, plan: Plan, client: int) -> list[Json]:
     """Return the pod's volumes. An agent gets the certificate and only its own client's token."""
+    field = {"fieldPath": f"metadata.annotations['{naming.ANNOTATION_ASSIGNMENT}']"}
     volumes: list[Json] = [
-        session_volume(run, {CERTIFICATE_FILE: CERTIFICATE_FILE, token_name(client): TOKEN_FILE}),
-        _assignment_volume(),
+        common.session_volume(run, {CERTIFICATE_FILE: CERTIFICATE_FILE, token_name(client): TOKEN_FILE}),
+        {"name": "assignment", "downwardAPI": {"items": [{"path": ASSIGNMENT_FILE, "fieldRef": field}]}},
         {"name": "scratch", "emptyDir": {"sizeLimit": "1Gi"}},
         {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}},
         *ceph.client_volumes(run, plan, client),
         *helpers.burner_volumes(plan, client),
     ]
     if _mounts_claim(plan, client) and plan.volume is not None:
-        claim_name = _claim_name(run, plan.volume, client)
-        volumes.append({"name": "data", "persistentVolumeClaim": {"claimName": claim_name}})
+        claim = {"claimName": _claim_name(run, plan.volume, client)}
+        volumes.append({"name": "data", "persistentVolumeClaim": claim})
     return volumes
-
-
-def _assignment_volume() -> Json:
-    field = {"fieldPath": f"metadata.annotations['{naming.ANNOTATION_ASSIGNMENT}']"}
-    item = {"path": ASSIGNMENT_FILE, "fieldRef": field}
-    return {"name": "assignment", "downwardAPI": {"items": [item]}}
-
-
-def _node_gone_tolerations() -> list[Json]:
-    """Return tolerations that evict a pod 30 s after its node is gone, not after five minutes."""
-    return [
-        {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _NODE_GONE_SECONDS}
-        for key in _NODE_TAINTS
-    ]

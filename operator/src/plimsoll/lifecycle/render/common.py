@@ -1,14 +1,14 @@
-"""Common parts of a run's manifests."""
+"""Common parts of a run's manifests, its documents, and the placement of its clients."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from plimsoll.api.names import API_VERSION, RESULT_KIND
-from plimsoll.api.run import Clients, Servers
+from plimsoll.api.run import Clients
 from plimsoll.api.status import RunState
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.run import Run
-from plimsoll.plan.document import CephTarget, Plan, Point
+from plimsoll.plan.document import Plan, Point
 from plimsoll.plan.expand import most_trials
 
 PLAN_FILE = "plan.json"
@@ -26,42 +26,20 @@ READABLE = 0o440
 SESSION_MOUNT = {"name": "session", "mountPath": SECRET_MOUNT, "readOnly": True}
 TMP_MOUNT = {"name": "tmp", "mountPath": "/tmp"}  # noqa: S108 - of the container
 
-_RBAC = "rbac.authorization.k8s.io/v1"
+_HOST = "kubernetes.io/hostname"
+_OSD = {"app": "rook-ceph-osd"}
+"""Label of the pods of OSDs. Source: Rook, pkg/operator/ceph/cluster/osd."""
+
 _API_VERSIONS = {
     **dict.fromkeys(("ConfigMap", "Secret", "Service", "ServiceAccount", "PersistentVolumeClaim"), "v1"),
     "Job": "batch/v1",
     "NetworkPolicy": "networking.k8s.io/v1",
-    "Role": _RBAC,
-    "RoleBinding": _RBAC,
+    **dict.fromkeys(("Role", "RoleBinding"), "rbac.authorization.k8s.io/v1"),
     "StorageClass": "storage.k8s.io/v1",
     RESULT_KIND: API_VERSION,
 }
 
 Json = dict[str, Any]
-
-
-def metadata(
-    run: Run, name: str, *, component: str, owned: bool = True, labels: Mapping[str, str] | None = None
-) -> Json:
-    """Return an object's metadata: in the run's namespace, with its labels, and garbage-collected with the run."""
-    found: Json = {
-        "name": name,
-        "namespace": run.namespace,
-        "labels": {**run_labels(run), naming.LABEL_COMPONENT: component, **(labels or {})},
-    }
-    if owned:
-        found["ownerReferences"] = [run.owner_reference]
-    return found
-
-
-def foreign_metadata(run: Run, name: str, *, namespace: str | None, component: str) -> Json:
-    """Return the metadata of an object outside the run's namespace; `namespace` None for a cluster-scoped one.
-
-    Owner references do not cross namespaces, so the run's finalizer removes these, and a label names its namespace.
-    """
-    place = {} if namespace is None else {"namespace": namespace}
-    labels = {**run_labels(run), naming.LABEL_RUN_NAMESPACE: run.namespace, naming.LABEL_COMPONENT: component}
-    return {"name": name, **place, "labels": labels}
 
 
 def run_labels(run: Run) -> dict[str, str]:
@@ -74,6 +52,25 @@ def run_labels(run: Run) -> dict[str, str]:
     }
 
 
+def metadata(
+    run: Run, name: str, *, component: str, owned: bool = True, labels: Mapping[str, str] | None = None
+) -> Json:
+    """Return an object's metadata: in the run's namespace, with its labels, and garbage-collected with the run."""
+    all_labels = {**run_labels(run), naming.LABEL_COMPONENT: component, **(labels or {})}
+    owners = {"ownerReferences": [run.owner_reference]} if owned else {}
+    return {"name": name, "namespace": run.namespace, "labels": all_labels, **owners}
+
+
+def foreign_metadata(run: Run, name: str, *, namespace: str | None, component: str) -> Json:
+    """Return the metadata of an object outside the run's namespace; `namespace` None for a cluster-scoped one.
+
+    Owner references do not cross namespaces, so the run's finalizer removes these, and a label names its namespace.
+    """
+    place = {} if namespace is None else {"namespace": namespace}
+    labels = {**run_labels(run), naming.LABEL_RUN_NAMESPACE: run.namespace, naming.LABEL_COMPONENT: component}
+    return {"name": name, **place, "labels": labels}
+
+
 def manifest(kind: str, metadata: Json, **content: object) -> Json:
     """Return an object of one of the kinds that runs consist of."""
     return {"apiVersion": _API_VERSIONS[kind], "kind": kind, "metadata": metadata, **content}
@@ -82,16 +79,6 @@ def manifest(kind: str, metadata: Json, **content: object) -> Json:
 def empty_secret(metadata: Json) -> Json:
     """Return a Secret without data."""
     return manifest("Secret", metadata, immutable=True, type="Opaque")
-
-
-def container_security(*, user: int = RUN_AS_USER) -> Json:
-    """Return the container settings of the restricted profile, except for the user if that is root."""
-    return {
-        **_identity(user),
-        "allowPrivilegeEscalation": False,
-        "readOnlyRootFilesystem": True,
-        "capabilities": {"drop": ["ALL"]},
-    }
 
 
 def pod_spec(*, grace_seconds: int, user: int = RUN_AS_USER, token: bool = False, **content: object) -> Json:
@@ -106,6 +93,16 @@ def pod_spec(*, grace_seconds: int, user: int = RUN_AS_USER, token: bool = False
     }
 
 
+def container_security(*, user: int = RUN_AS_USER) -> Json:
+    """Return the container settings of the restricted profile, except for the user if that is root."""
+    return {
+        **_identity(user),
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+
+
 def session_volume(run: Run, items: Mapping[str, str]) -> Json:
     """Return the volume with some keys of the session secret, under these paths."""
     secret = {
@@ -116,30 +113,18 @@ def session_volume(run: Run, items: Mapping[str, str]) -> Json:
     return {"name": "session", "secret": secret}
 
 
-def _identity(user: int) -> Json:
-    return {
-        "runAsUser": user,
-        "runAsGroup": user,
-        "runAsNonRoot": user != 0,
-        "seccompProfile": {"type": "RuntimeDefault"},
-    }
-
-
 def environment(values: Mapping[str, str], fields: Mapping[str, str]) -> list[Json]:
     """Return a container's environment: plain values, and fields of its pod."""
-    plain = [{"name": name, "value": value} for name, value in values.items()]
-    downward = [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields.items()]
-    return [*plain, *downward]
+    return [
+        *({"name": name, "value": value} for name, value in values.items()),
+        *({"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields.items()),
+    ]
 
 
 def plan_config_map(run: Run, plan: Plan) -> Json:
     """Return the frozen plan. It is immutable: an upgrade of the operator cannot change a running plan."""
-    return manifest(
-        "ConfigMap",
-        metadata(run, naming.plan_config_map(run.name), component="plan"),
-        immutable=True,
-        data={PLAN_FILE: plan.model_dump_json(indent=1)},
-    )
+    described = metadata(run, naming.plan_config_map(run.name), component="plan")
+    return manifest("ConfigMap", described, immutable=True, data={PLAN_FILE: plan.model_dump_json(indent=1)})
 
 
 def state_config_map(run: Run) -> Json:
@@ -155,9 +140,8 @@ def session_secret(run: Run) -> Json:
 
 def result(run: Run, plan: Plan, point: Point) -> Json:
     """Return a point's result before it is measured: its identity."""
-    is_retained = run.document is not None and run.document.spec.results == "Retain"
-    labels = {naming.LABEL_WORKLOAD: point.workload}
-    name = naming.result(run.name, point.name)
+    is_owned = run.document is None or run.document.spec.results != "Retain"
+    name, labels = naming.result(run.name, point.name), {naming.LABEL_WORKLOAD: point.workload}
     spec = {
         "run": run.name,
         "runUid": run.uid,
@@ -173,49 +157,45 @@ def result(run: Run, plan: Plan, point: Point) -> Json:
     }
     if point.line is not None:
         spec["line"] = point.line.model_dump(mode="json", by_alias=True)
-    return manifest(
-        RESULT_KIND, metadata(run, name, component="result", owned=not is_retained, labels=labels), spec=spec
-    )
+    return manifest(RESULT_KIND, metadata(run, name, component="result", owned=is_owned, labels=labels), spec=spec)
 
 
-_HOST = "kubernetes.io/hostname"
-_OSD = {"app": "rook-ceph-osd"}
-"""Label of the pods of OSDs. Source: Rook, pkg/operator/ceph/cluster/osd."""
-
-
-def of_member(run: Run, plan: Plan, clients: Clients, number: int) -> Json:
-    """Return the parts of a pod's specification that choose its node."""
-    if plan.servers is not None and plan.is_server(number):
-        return _of_server(run, plan.servers, plan.ceph)
-    selector = _clients(run, plan)
-    return {
-        "nodeSelector": dict(clients.node_selector),
-        "topologySpreadConstraints": [_spread(selector, is_required=clients.spread == "Required")],
-    }
-
-
-def _of_server(run: Run, servers: Servers, ceph: CephTarget | None) -> Json:
-    """Return the placement of a server.
+def placement(run: Run, plan: Plan, clients: Clients, number: int) -> Json:
+    """Return the parts of a pod's specification that choose its node.
 
     A required spread counts all nodes that the node selector matches. Nodes that the affinity to other pods excludes
-    would always have the fewest servers, so that no node could ever have a second one.
+    would always have the fewest servers, so that no node could ever have a second one: servers have only one of both.
     """
-    is_selected = servers.placement == "Selected"
+    members = {naming.LABEL_RUN_UID: run.uid, naming.LABEL_COMPONENT: naming.CLIENT}
+    not_a_server = [{"key": naming.LABEL_ROLE, "operator": "DoesNotExist"}]
+    clients_only: Json = {"matchLabels": members, **({"matchExpressions": not_a_server} if plan.servers else {})}
+    if plan.servers is None or not plan.is_server(number):
+        spread = _spread(clients_only, is_required=clients.spread == "Required")
+        return {"nodeSelector": dict(clients.node_selector), "topologySpreadConstraints": [spread]}
+    where = plan.servers.placement
+    servers_only = {"matchLabels": {**members, naming.LABEL_ROLE: naming.SERVER}}
     placed: Json = {
-        "nodeSelector": dict(servers.node_selector),
-        "topologySpreadConstraints": [_spread(_servers(run), is_required=is_selected)],
+        "nodeSelector": dict(plan.servers.node_selector),
+        "topologySpreadConstraints": [_spread(servers_only, is_required=where == "Selected")],
     }
-    if is_selected:
+    if where == "Selected":
         return placed
-    term = _beside_osds(ceph) if servers.placement == "StorageNodes" else {"labelSelector": _not_servers(run)}
+    term: Json = {"labelSelector": clients_only}
+    if where == "StorageNodes":
+        # The specification is refused without a Rook cluster.
+        namespaces = [plan.ceph.rook.namespace] if plan.ceph is not None and plan.ceph.rook is not None else []
+        term = {"labelSelector": {"matchLabels": dict(_OSD)}, "namespaces": namespaces}
     required = [{**term, "topologyKey": _HOST}]
     return {**placed, "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}}
 
 
-def _beside_osds(ceph: CephTarget | None) -> Json:
-    # The specification is refused without a Rook cluster.
-    namespaces = [ceph.rook.namespace] if ceph is not None and ceph.rook is not None else []
-    return {"labelSelector": {"matchLabels": dict(_OSD)}, "namespaces": namespaces}
+def _identity(user: int) -> Json:
+    return {
+        "runAsUser": user,
+        "runAsGroup": user,
+        "runAsNonRoot": user != 0,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
 
 
 def _spread(selector: Json, *, is_required: bool) -> Json:
@@ -227,21 +207,3 @@ def _spread(selector: Json, *, is_required: bool) -> Json:
         "nodeTaintsPolicy": "Honor",
         "labelSelector": selector,
     }
-
-
-def _clients(run: Run, plan: Plan) -> Json:
-    """Return the selector of the clients' pods, without servers."""
-    return _not_servers(run) if plan.servers else {"matchLabels": _members(run)}
-
-
-def _not_servers(run: Run) -> Json:
-    other = {"key": naming.LABEL_ROLE, "operator": "DoesNotExist"}
-    return {"matchLabels": _members(run), "matchExpressions": [other]}
-
-
-def _servers(run: Run) -> Json:
-    return {"matchLabels": {**_members(run), naming.LABEL_ROLE: naming.SERVER}}
-
-
-def _members(run: Run) -> dict[str, str]:
-    return {naming.LABEL_RUN_UID: run.uid, naming.LABEL_COMPONENT: naming.CLIENT}

@@ -3,29 +3,13 @@
 from plimsoll.api.names import GROUP
 from plimsoll.api.run import Clients
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.render import ceph, helpers
-from plimsoll.lifecycle.render.common import (
-    NOT_EVICTED,
-    PLAN_FILE,
-    PLAN_MOUNT,
-    SECRET_MOUNT,
-    SESSION_MOUNT,
-    TMP_MOUNT,
-    Json,
-    container_security,
-    environment,
-    manifest,
-    metadata,
-    pod_spec,
-    run_labels,
-    session_volume,
-)
+from plimsoll.lifecycle.render import ceph, common, helpers
+from plimsoll.lifecycle.render.common import Json, manifest
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.document import Plan
 from plimsoll.protocol.assignment import CERTIFICATE_FILE, KEY_FILE, TOKEN_KEY_FILE
 
-_DEADLINE_SLACK_SECONDS = 3600
 _PERMANENT_EXIT_CODES = [10, 11, 12, 13, 14]
 _INTERRUPTED_EXIT_CODE = 3
 
@@ -55,10 +39,6 @@ def role(run: Run, plan: Plan) -> Json:
     return manifest("Role", _metadata(run), rules=rules)
 
 
-def _rule(group: str, resource: str, names: list[str], verbs: list[str]) -> Json:
-    return {"apiGroups": [group], "resources": [resource], "resourceNames": names, "verbs": verbs}
-
-
 def role_binding(run: Run) -> Json:
     """Return the binding of that Role."""
     name = naming.conductor(run.name)
@@ -82,47 +62,38 @@ def service(run: Run, settings: Settings) -> Json:
 
 def job(run: Run, plan: Plan, settings: Settings) -> Json:
     """Return the conductor's Job. Its pod is replaced only once it is gone; permanent failures fail the Job."""
-    labels = {**run_labels(run), naming.LABEL_COMPONENT: naming.CONDUCTOR}
+    labels = {**common.run_labels(run), naming.LABEL_COMPONENT: naming.CONDUCTOR}
+    exits = {"containerName": naming.CONDUCTOR, "operator": "In"}
     rules = [
-        _on_exit("FailJob", _PERMANENT_EXIT_CODES),
+        {"action": "FailJob", "onExitCodes": {**exits, "values": _PERMANENT_EXIT_CODES}},
         {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]},
-        _on_exit("Ignore", [_INTERRUPTED_EXIT_CODE]),
+        {"action": "Ignore", "onExitCodes": {**exits, "values": [_INTERRUPTED_EXIT_CODE]}},
     ]
+    metadata = {"labels": labels, "annotations": dict(common.NOT_EVICTED)}
+    # Before its clients have registered, the run's own time does not count; and an hour of slack.
+    starting_seconds = plan.timeouts.provision_seconds + plan.timeouts.ready_seconds
     spec = {
         "backoffLimit": settings.conductor_restarts,
         "podReplacementPolicy": "Failed",
-        "activeDeadlineSeconds": _deadline_seconds(plan),
+        "activeDeadlineSeconds": starting_seconds + plan.timeouts.total_seconds + 3600,
         "podFailurePolicy": {"rules": rules},
-        "template": {
-            "metadata": {"labels": labels, "annotations": dict(NOT_EVICTED)},
-            "spec": _pod(run, plan, settings),
-        },
+        "template": {"metadata": metadata, "spec": _pod(run, plan, settings)},
     }
     return manifest("Job", _metadata(run), spec=spec)
 
 
+def _rule(group: str, resource: str, names: list[str], verbs: list[str]) -> Json:
+    return {"apiGroups": [group], "resources": [resource], "resourceNames": names, "verbs": verbs}
+
+
 def _metadata(run: Run) -> Json:
-    return metadata(run, naming.conductor(run.name), component=naming.CONDUCTOR)
-
-
-def _deadline_seconds(plan: Plan) -> int:
-    """Return how long the Job may take: before its clients have registered, the run's own time does not count."""
-    timeouts = plan.timeouts
-    starting = timeouts.provision_seconds + timeouts.ready_seconds
-    return starting + timeouts.total_seconds + _DEADLINE_SLACK_SECONDS
-
-
-def _on_exit(action: str, codes: list[int]) -> Json:
-    return {
-        "action": action,
-        "onExitCodes": {"containerName": naming.CONDUCTOR, "operator": "In", "values": codes},
-    }
+    return common.metadata(run, naming.conductor(run.name), component=naming.CONDUCTOR)
 
 
 def _pod(run: Run, plan: Plan, settings: Settings) -> Json:
     """Return the conductor's pod. `clients.nodeSelector` does not apply to it: those nodes are for the load."""
     clients = run.document.spec.clients if run.document else Clients()
-    spec = pod_spec(
+    spec = common.pod_spec(
         grace_seconds=30,
         token=True,
         serviceAccountName=naming.conductor(run.name),
@@ -131,7 +102,7 @@ def _pod(run: Run, plan: Plan, settings: Settings) -> Json:
         containers=[_container(run, plan, settings)],
         volumes=[
             {"name": "plan", "configMap": {"name": naming.plan_config_map(run.name)}},
-            session_volume(run, {name: name for name in (CERTIFICATE_FILE, KEY_FILE, TOKEN_KEY_FILE)}),
+            common.session_volume(run, {name: name for name in (CERTIFICATE_FILE, KEY_FILE, TOKEN_KEY_FILE)}),
             {"name": "tmp", "emptyDir": {}},
             *(ceph.volumes(run, plan.ceph, naming.CONDUCTOR) if plan.ceph else ()),
             *helpers.caches_volumes(plan),
@@ -143,6 +114,9 @@ def _pod(run: Run, plan: Plan, settings: Settings) -> Json:
 
 
 def _container(run: Run, plan: Plan, settings: Settings) -> Json:
+    # For the documents of the largest trial: 1 GiB, and more for very long trials.
+    rows = max((point.clients * point.runtime_seconds for point in plan.points), default=0) * _OPERATIONS
+    memory = f"{2**10 + rows * _BYTES_PER_ROW // 2**20}Mi"
     return {
         "name": naming.CONDUCTOR,
         "image": plan.runner_image,
@@ -150,13 +124,13 @@ def _container(run: Run, plan: Plan, settings: Settings) -> Json:
         "args": [
             "conductor",
             f"--namespace={run.namespace}",
-            f"--plan={PLAN_MOUNT}/{PLAN_FILE}",
-            f"--secret={SECRET_MOUNT}",
+            f"--plan={common.PLAN_MOUNT}/{common.PLAN_FILE}",
+            f"--secret={common.SECRET_MOUNT}",
             "--host=",
             f"--port={settings.port}",
             "--termination-log=/dev/termination-log",
         ],
-        "env": environment(
+        "env": common.environment(
             {
                 "PLIMSOLL_METRICS_PORT": str(settings.metrics_port),
                 **(ceph.ENVIRONMENT if plan.ceph else {}),
@@ -168,19 +142,13 @@ def _container(run: Run, plan: Plan, settings: Settings) -> Json:
             {"name": "rendezvous", "containerPort": settings.port},
             {"name": "metrics", "containerPort": settings.metrics_port},
         ],
-        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": _memory_limit(plan)}},
-        "securityContext": container_security(),
+        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": memory}},
+        "securityContext": common.container_security(),
         "volumeMounts": [
-            {"name": "plan", "mountPath": PLAN_MOUNT, "readOnly": True},
-            SESSION_MOUNT,
-            TMP_MOUNT,
+            {"name": "plan", "mountPath": common.PLAN_MOUNT, "readOnly": True},
+            common.SESSION_MOUNT,
+            common.TMP_MOUNT,
             *(ceph.mounts() if plan.ceph else ()),
             *helpers.caches_mounts(plan),
         ],
     }
-
-
-def _memory_limit(plan: Plan) -> str:
-    """Return the memory for the documents of the largest trial: 1 GiB, and more for very long trials."""
-    rows = max((point.clients * point.runtime_seconds for point in plan.points), default=0) * _OPERATIONS
-    return f"{2**10 + rows * _BYTES_PER_ROW // 2**20}Mi"

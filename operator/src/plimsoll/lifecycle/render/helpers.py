@@ -1,5 +1,9 @@
-"""The parts of a run's pods for kube-burner: its first client's token for the helper, and the way to it."""
+"""The parts of a run's pods for the helpers: a token that only one helper accepts, and the way to it.
 
+The first client needs the helper with kube-burner, the conductor those that drop the caches of nodes.
+"""
+
+from plimsoll.api.storage import NamespacedName
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render.common import READABLE, Json
 from plimsoll.lifecycle.run import Run
@@ -8,37 +12,33 @@ from plimsoll.protocol.assignment import CacheDropping
 from plimsoll.protocol.helpers import BURNER_AUDIENCE, CACHES_AUDIENCE, PORT, burner_url, caches_url
 from plimsoll.tools.cast import ACTOR_CLIENT
 
-_BURNER_VOLUME = "burner-token"
-_BURNER_MOUNT = "/etc/plimsoll/burner"
 _FILE = "token"
 _TOKEN_SECONDS = 3600
 
 BURNER = "kube-burner"
 """Label `app.kubernetes.io/component` of the helper, which the chart creates."""
 
-_NAMESPACE_LABEL = "kubernetes.io/metadata.name"
+CACHES = "caches"
+"""The same label of the helpers that drop caches."""
+
+_BURNER_MOUNT = "/etc/plimsoll/burner"
+_CACHES_MOUNT = "/etc/plimsoll/caches"
 
 
 def burner_volumes(plan: Plan, client: int) -> list[Json]:
-    """Return the volume with a token that only the helper accepts; none for the other clients."""
-    if plan.control_plane is None or client != ACTOR_CLIENT:
-        return []
-    source = {"audience": BURNER_AUDIENCE, "expirationSeconds": _TOKEN_SECONDS, "path": _FILE}
-    projected = {"defaultMode": READABLE, "sources": [{"serviceAccountToken": source}]}
-    return [{"name": _BURNER_VOLUME, "projected": projected}]
+    """Return the volume with the client's token; none for a client that does not need the helper."""
+    return [_token_volume("burner-token", BURNER_AUDIENCE)] if _uses_burner(plan, client) else []
 
 
 def burner_mounts(plan: Plan, client: int) -> list[Json]:
     """Return the mount of that volume."""
-    return [
-        {"name": volume["name"], "mountPath": _BURNER_MOUNT, "readOnly": True}
-        for volume in burner_volumes(plan, client)
-    ]
+    mount = {"name": "burner-token", "mountPath": _BURNER_MOUNT, "readOnly": True}
+    return [mount] if _uses_burner(plan, client) else []
 
 
 def burner_environment(run: Run, plan: Plan, client: int) -> dict[str, str]:
     """Return the options of `plimsoll burn`."""
-    if plan.control_plane is None or client != ACTOR_CLIENT:
+    if plan.control_plane is None or not _uses_burner(plan, client):
         return {}
     helper = plan.control_plane.helper
     return {
@@ -49,23 +49,10 @@ def burner_environment(run: Run, plan: Plan, client: int) -> dict[str, str]:
     }
 
 
-def burner_egress(plan: Plan) -> list[Json]:
-    """Return the egress rule for the helper."""
-    if plan.control_plane is None:
-        return []
-    helper = {
-        "namespaceSelector": {"matchLabels": {_NAMESPACE_LABEL: plan.control_plane.helper.namespace}},
-        "podSelector": {"matchLabels": {naming.LABEL_COMPONENT: BURNER}},
-    }
-    return [{"to": [helper], "ports": [{"port": PORT, "protocol": "TCP"}]}]
-
-
-_VOLUME = "caches-token"
-_MOUNT = "/etc/plimsoll/caches"
-
-
-CACHES = "caches"
-"""Label `app.kubernetes.io/component` of the helpers, which the chart creates."""
+def egress(plan: Plan) -> list[Json]:
+    """Return the egress rules for the helpers that a plan uses."""
+    caches = [_egress(plan.cache_helper, CACHES)] if plan.cache_helper is not None else []
+    return [*caches, *([_egress(plan.control_plane.helper, BURNER)] if plan.control_plane is not None else [])]
 
 
 def dropping(plan: Plan) -> CacheDropping | None:
@@ -75,30 +62,33 @@ def dropping(plan: Plan) -> CacheDropping | None:
 
 
 def caches_volumes(plan: Plan) -> list[Json]:
-    """Return the volume with the conductor's token, which only the helpers accept."""
-    if plan.cache_helper is None:
-        return []
-    source = {"audience": CACHES_AUDIENCE, "expirationSeconds": _TOKEN_SECONDS, "path": _FILE}
-    projected = {"defaultMode": READABLE, "sources": [{"serviceAccountToken": source}]}
-    return [{"name": _VOLUME, "projected": projected}]
+    """Return the volume with the conductor's token."""
+    return [] if plan.cache_helper is None else [_token_volume("caches-token", CACHES_AUDIENCE)]
 
 
 def caches_mounts(plan: Plan) -> list[Json]:
     """Return the mount of that volume."""
-    return [] if plan.cache_helper is None else [{"name": _VOLUME, "mountPath": _MOUNT, "readOnly": True}]
+    mount = {"name": "caches-token", "mountPath": _CACHES_MOUNT, "readOnly": True}
+    return [] if plan.cache_helper is None else [mount]
 
 
 def caches_environment(plan: Plan) -> dict[str, str]:
     """Return the variable with the path of that token."""
-    return {} if plan.cache_helper is None else {"PLIMSOLL_CACHES_TOKEN": f"{_MOUNT}/{_FILE}"}
+    return {} if plan.cache_helper is None else {"PLIMSOLL_CACHES_TOKEN": f"{_CACHES_MOUNT}/{_FILE}"}
 
 
-def caches_egress(plan: Plan) -> list[Json]:
-    """Return the egress rule for the helpers."""
-    if plan.cache_helper is None:
-        return []
-    helpers = {
-        "namespaceSelector": {"matchLabels": {_NAMESPACE_LABEL: plan.cache_helper.namespace}},
-        "podSelector": {"matchLabels": {naming.LABEL_COMPONENT: CACHES}},
+def _uses_burner(plan: Plan, client: int) -> bool:
+    return plan.control_plane is not None and client == ACTOR_CLIENT
+
+
+def _token_volume(name: str, audience: str) -> Json:
+    source = {"audience": audience, "expirationSeconds": _TOKEN_SECONDS, "path": _FILE}
+    return {"name": name, "projected": {"defaultMode": READABLE, "sources": [{"serviceAccountToken": source}]}}
+
+
+def _egress(helper: NamespacedName, component: str) -> Json:
+    peer = {
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": helper.namespace}},
+        "podSelector": {"matchLabels": {naming.LABEL_COMPONENT: component}},
     }
-    return [{"to": [helpers], "ports": [{"port": PORT, "protocol": "TCP"}]}]
+    return {"to": [peer], "ports": [{"port": PORT, "protocol": "TCP"}]}

@@ -28,66 +28,29 @@ _MAX_PORT = 65535
 
 
 def policies(run: Run, plan: Plan, settings: Settings) -> tuple[Json, ...]:
-    """Return the NetworkPolicies of a run."""
-    return (_client_policy(run, plan, settings), _conductor_policy(run, settings))
+    """Return the NetworkPolicies of a run: of its clients, and of its conductor.
 
-
-def _client_policy(run: Run, plan: Plan, settings: Settings) -> Json:
-    ports = [*_peer_ports(plan)]
-    return _policy(
-        run,
-        naming.CLIENT,
-        ingress=[{"from": [peer(run, naming.CLIENT)], **one} for one in ports],
-        egress=[
-            DNS,
-            {"to": [peer(run, naming.CONDUCTOR)], "ports": [{"port": settings.port, "protocol": "TCP"}]},
-            *_to_ceph(plan),
-            *helpers.caches_egress(plan),
-            *helpers.burner_egress(plan),
-            *({"to": [peer(run, naming.CLIENT)], **one} for one in ports),
-        ],
-    )
-
-
-def _peer_ports(plan: Plan) -> Iterator[Json]:
-    """Yield the ports that clients open to each other, at most once; without ports for all traffic, ICMP included.
-
-    A NetworkPolicy cannot name ICMP.
+    The conductor's egress is open because the API server has no label and no fixed port. Only an administrator knows
+    where Prometheus runs; without that setting no pod may scrape the conductor.
     """
-    tools = [TOOLS[name] for name in sorted({point.tool for point in plan.points})]
-    opened = {tool.peer_ports for tool in tools if tool.target is TargetKind.PEER}
-    if None in opened:
-        yield {}
-        return
-    for ports in sorted((one for one in opened if one is not None), key=lambda one: one.start):
-        yield {
-            "ports": [
-                {"port": ports.start, "endPort": ports.stop - 1, "protocol": protocol} for protocol in ("TCP", "UDP")
-            ]
-        }
-
-
-def _conductor_policy(run: Run, settings: Settings) -> Json:
-    """Return the conductor's policy. Egress is open because the API server has no label and no fixed port.
-
-    Only an administrator knows where Prometheus runs; without that setting no pod may scrape the conductor.
-    """
+    rendezvous = {"ports": [{"port": settings.port, "protocol": "TCP"}]}
     metrics = {"ports": [{"port": settings.metrics_port, "protocol": "TCP"}]}
-    scraped = [{"from": [dict(peer) for peer in settings.metrics_from], **metrics}] if settings.metrics_from else []
-    return _policy(
-        run,
-        naming.CONDUCTOR,
-        ingress=[
-            {"from": [peer(run, naming.CLIENT)], "ports": [{"port": settings.port, "protocol": "TCP"}]},
-            *scraped,
-        ],
-        egress=[{}],
+    scraped = [{"from": [peer(run, naming.CLIENT)], **rendezvous}]
+    if settings.metrics_from:
+        scraped.append({"from": [dict(scraper) for scraper in settings.metrics_from], **metrics})
+    peer_ports = [*_peer_ports(plan)]
+    egress = [
+        DNS,
+        {"to": [peer(run, naming.CONDUCTOR)], **rendezvous},
+        *([to_ceph(plan.ceph.monitors)] if plan.ceph is not None and ceph.clients_use_ceph(plan) else []),
+        *helpers.egress(plan),
+        *({"to": [peer(run, naming.CLIENT)], **ports} for ports in peer_ports),
+    ]
+    ingress = [{"from": [peer(run, naming.CLIENT)], **ports} for ports in peer_ports]
+    return (
+        _policy(run, naming.CLIENT, ingress=ingress, egress=egress),
+        _policy(run, naming.CONDUCTOR, ingress=scraped, egress=[{}]),
     )
-
-
-def _to_ceph(plan: Plan) -> Iterator[Json]:
-    if plan.ceph is not None and ceph.clients_use_ceph(plan):
-        yield to_ceph(plan.ceph.monitors)
 
 
 def to_ceph(monitors: Iterable[str]) -> Json:
@@ -103,11 +66,25 @@ def policy(metadata: Json, selected: Json, *, ingress: list[Json], egress: list[
     return manifest("NetworkPolicy", metadata, spec=spec)
 
 
+def peer(run: Run, component: str) -> Json:
+    """Return the selector of a component's pods."""
+    return {"podSelector": {"matchLabels": {naming.LABEL_RUN_UID: run.uid, naming.LABEL_COMPONENT: component}}}
+
+
 def _policy(run: Run, component: str, *, ingress: list[Json], egress: list[Json]) -> Json:
     name = naming.child(run.name, f"{component}-network")
     return policy(metadata(run, name, component=component), peer(run, component), ingress=ingress, egress=egress)
 
 
-def peer(run: Run, component: str) -> Json:
-    """Return the selector of a component's pods."""
-    return {"podSelector": {"matchLabels": {naming.LABEL_RUN_UID: run.uid, naming.LABEL_COMPONENT: component}}}
+def _peer_ports(plan: Plan) -> Iterator[Json]:
+    """Yield the ports that clients open to each other, at most once; without ports for all traffic, ICMP included.
+
+    A NetworkPolicy cannot name ICMP.
+    """
+    tools = [TOOLS[name] for name in {point.tool for point in plan.points}]
+    opened = {tool.peer_ports for tool in tools if tool.target is TargetKind.PEER}
+    if None in opened:
+        yield {}
+        return
+    for first, end in sorted((ports.start, ports.stop) for ports in opened if ports is not None):
+        yield {"ports": [{"port": first, "endPort": end - 1, "protocol": protocol} for protocol in ("TCP", "UDP")]}

@@ -12,18 +12,8 @@ from plimsoll.api.model import Model
 from plimsoll.ceph.document import CONF_FILE, KEYRING_FILE, ceph_conf
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import Object
-from plimsoll.lifecycle.render import ceph, network
-from plimsoll.lifecycle.render.common import (
-    READABLE,
-    TMP_MOUNT,
-    Json,
-    container_security,
-    empty_secret,
-    environment,
-    foreign_metadata,
-    manifest,
-    pod_spec,
-)
+from plimsoll.lifecycle.render import ceph, common, network
+from plimsoll.lifecycle.render.common import Json, empty_secret, manifest
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.document import CephTarget, Plan, RunIdentity
@@ -52,12 +42,7 @@ def record_of(plan: Plan) -> TeardownRecord | None:
 
 
 def read_record(config_map: Object) -> TeardownRecord:
-    """Read the record out of its ConfigMap.
-
-    Raises:
-        SpecError: if it is damaged or of another version.
-
-    """
+    """Read the record out of its ConfigMap; raises SpecError if it is damaged or of another version."""
     try:
         return TeardownRecord.model_validate_json((config_map.get("data") or {}).get(RECORD_FILE, ""))
     except ValidationError as error:
@@ -85,17 +70,23 @@ def job(run: Run, record: TeardownRecord, settings: Settings) -> Json:
     """Return the Job that restores options and flags, and removes images and objects. It is idempotent."""
     metadata = _metadata(run, settings)
     template = {"metadata": {"labels": metadata["labels"]}, "spec": _pod(record, settings)}
-    return manifest(
-        "Job", metadata, spec={"backoffLimit": _RESTARTS, "podReplacementPolicy": "Failed", "template": template}
-    )
+    spec = {"backoffLimit": _RESTARTS, "podReplacementPolicy": "Failed", "template": template}
+    return manifest("Job", metadata, spec=spec)
 
 
 def _metadata(run: Run, settings: Settings) -> Json:
-    return foreign_metadata(run, naming.teardown(run.uid), namespace=settings.namespace, component=naming.TEARDOWN)
+    name, namespace = naming.teardown(run.uid), settings.namespace
+    return common.foreign_metadata(run, name, namespace=namespace, component=naming.TEARDOWN)
 
 
 def _pod(record: TeardownRecord, settings: Settings) -> Json:
-    name = naming.teardown(record.run.uid)
+    name, target = naming.teardown(record.run.uid), record.ceph
+    pools = [f"--pool={target.pool}", *([f"--data-pool={target.data_pool}"] if target.data_pool is not None else [])]
+    if target.file_system is not None:
+        # The note is in the first pool. There are no images.
+        others = [f"--other-pool={pool}" for pool in target.pools_by_note[1:]]
+        own_file_system = [f"--file-system={target.file_system.name}"] if target.file_system.made else []
+        pools = [f"--pool={target.note_pool}", *others, "--no-images", *own_file_system]
     sources = [
         {"configMap": {"name": name, "items": [{"key": CONF_FILE, "path": CONF_FILE}]}},
         {"secret": {"name": name, "items": [{"key": KEYRING_FILE, "path": KEYRING_FILE}]}},
@@ -104,37 +95,22 @@ def _pod(record: TeardownRecord, settings: Settings) -> Json:
         "name": naming.TEARDOWN,
         "image": record.runner_image,
         "imagePullPolicy": settings.image_pull_policy,
-        "args": _arguments(record),
-        "env": environment(ceph.ENVIRONMENT, {}),
+        "args": [
+            "teardown",
+            f"--uid={record.run.uid}",
+            f"--clients={record.clients}",
+            *pools,
+            *(["--options"] if target.options else []),
+            f"--user={target.conductor_user}",
+            "--termination-log=/dev/termination-log",
+        ],
+        "env": common.environment(ceph.ENVIRONMENT, {}),
         "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "512Mi"}},
-        "securityContext": container_security(),
-        "volumeMounts": [*ceph.mounts(), TMP_MOUNT],
+        "securityContext": common.container_security(),
+        "volumeMounts": [*ceph.mounts(), common.TMP_MOUNT],
     }
     volumes = [
-        {"name": "ceph", "projected": {"defaultMode": READABLE, "sources": sources}},
+        {"name": "ceph", "projected": {"defaultMode": common.READABLE, "sources": sources}},
         {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}},
     ]
-    return pod_spec(grace_seconds=30, containers=[container], volumes=volumes)
-
-
-def _pools(target: CephTarget) -> list[str]:
-    if target.file_system is not None:
-        # The note is in the first pool. There are no images.
-        others = [f"--other-pool={pool}" for pool in target.pools_by_note[1:]]
-        own = [f"--file-system={target.file_system.name}"] if target.file_system.made else []
-        return [f"--pool={target.note_pool}", *others, "--no-images", *own]
-    data_pool = [f"--data-pool={target.data_pool}"] if target.data_pool is not None else []
-    return [f"--pool={target.pool}", *data_pool]
-
-
-def _arguments(record: TeardownRecord) -> list[str]:
-    target = record.ceph
-    return [
-        "teardown",
-        f"--uid={record.run.uid}",
-        f"--clients={record.clients}",
-        *_pools(target),
-        *(["--options"] if target.options else []),
-        f"--user={target.conductor_user}",
-        "--termination-log=/dev/termination-log",
-    ]
+    return common.pod_spec(grace_seconds=30, containers=[container], volumes=volumes)

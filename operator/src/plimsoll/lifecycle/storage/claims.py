@@ -1,4 +1,4 @@
-"""The clients' volumes: one PVC per client, or one for all, of the StorageClass that a provider names."""
+"""The PVCs of a run: those of its clients, and the namespaces with those that tools create themselves."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,8 @@ from plimsoll.lifecycle.storage.seam import Look, Query, Resource, View
 from plimsoll.protocol.helpers import namespace_base
 from plimsoll.tools.registry import TOOLS
 
-_KEPT_KIND = "ConfigMap"
+_MAX_CHARACTERS = 200
+"""Maximum length of why a namespace is not deleted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,27 +65,14 @@ class Claims(Resource):
         if not claims and not others:
             return None
         if claims:
-            message = f"deleting {counted(len(claims), 'PVC')}{_blockers(self.view.seen)}"
+            message = f"deleting {counted(len(claims), 'PVC')}"
+            # Their names say what blocks the deletion.
+            if blocked := next((claim for claim in self.view.seen.claims if claim.finalizers), None):
+                message = f"{message}; {blocked.child.name} waits for finalizers: {listed(blocked.finalizers)}"
         else:
             kinds = ", ".join(sorted({child.kind for child in others}))
             message = f"deleting {counted(len(others), 'object')}: {kinds}"
         return Teardown(actions=deletions([*claims, *others]), fact=Fact.false(Reason.IN_PROGRESS, message))
-
-
-def removable(seen: Observed) -> Sequence[Child]:
-    """Return what a run has in its namespace, besides load and PVCs, that is deleted before the run itself."""
-    return [child for child in seen.others if child.kind != _KEPT_KIND]
-
-
-def _blockers(seen: Observed) -> str:
-    """Return the finalizers of the first PVC that has any, as a clause; their names say what blocks its deletion."""
-    claim = next((claim for claim in seen.claims if claim.finalizers), None)
-    if claim is None:
-        return ""
-    return f"; {claim.child.name} waits for finalizers: {listed(claim.finalizers)}"
-
-
-_MAX_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,32 +91,6 @@ class Outside:
     volumes: Sequence[str] = ()
 
 
-def creates_claims(run: Run) -> bool:
-    """Whether a tool of the run creates PVCs itself. It reads the specification as stored, and never raises."""
-    workloads = run.written.get("workloads")
-    if not isinstance(workloads, list):
-        return False
-    return any(
-        tool.creates_claims and isinstance(one, Mapping) and key in one
-        for one in workloads
-        for key, tool in TOOLS.items()
-    )
-
-
-def look_outside(run: Run, storage: Look[object] | None) -> Look[Outside]:
-    """Find the run's namespaces and their volumes, and what the storage provider looks for."""
-    found = (yield from storage) if storage is not None else None
-    own = {naming.LABEL_RUN_UID: run.uid}
-    (answer,) = yield [Query(api_version="v1", kind="Namespace", labels=own)]
-    base = namespace_base(run.namespace, run.uid)
-    namespaces = {name: _blocker(obj) for obj in answer if (name := str(obj["metadata"]["name"])).startswith(base)}
-    volumes: Sequence[Object] = ()
-    if not namespaces:
-        (volumes,) = yield [Query(api_version="v1", kind="PersistentVolume")]
-    own_volumes = [str(obj["metadata"]["name"]) for obj in volumes if _is_of(obj, base)]
-    return Outside(storage=found, namespaces=namespaces, volumes=own_volumes)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Namespaces(Resource):
     """They exist only while a trial runs. Their PVCs need everything else of the storage."""
@@ -143,8 +105,12 @@ class Namespaces(Resource):
     def remove(self) -> Teardown | None:
         """Return what the helper is still removing; None if nothing is left."""
         if self.outside.namespaces:
+            helper, remedy = "the kube-burner helper", "it is not enabled any more, so delete them yourself"
+            if burning := self.settings.burning:
+                helper = f"the helper {burning.helper.namespace}/{burning.helper.name}"
+                remedy = "if it does not, check its pod"
             left = [f"{name}{f' ({why})' if why else ''}" for name, why in self.outside.namespaces.items()]
-            message = f"{self._helper} is deleting {counted(len(left), 'namespace')}: {listed(left)}; {self._remedy}"
+            message = f"{helper} is deleting {counted(len(left), 'namespace')}: {listed(left)}; {remedy}"
         elif self.outside.volumes:
             names = listed(self.outside.volumes)
             message = (
@@ -155,27 +121,38 @@ class Namespaces(Resource):
             return None
         return Teardown(actions=(), fact=Fact.false(Reason.IN_PROGRESS, message))
 
-    @property
-    def _helper(self) -> str:
-        burning = self.settings.burning
-        return f"the helper {burning.helper.namespace}/{burning.helper.name}" if burning else "the kube-burner helper"
 
-    @property
-    def _remedy(self) -> str:
-        if self.settings.burning is None:
-            return "it is not enabled any more, so delete them yourself"
-        return "if it does not, check its pod"
+def removable(seen: Observed) -> Sequence[Child]:
+    """Return what a run has in its namespace, besides load and PVCs, that is deleted before the run itself."""
+    return [child for child in seen.others if child.kind != "ConfigMap"]
 
 
-def _blocker(namespace: Object) -> str:
-    """Return why a namespace that is being deleted is not gone; empty if its conditions do not say."""
-    conditions = namespace.get("status", {}).get("conditions") or ()
-    said = (str(one.get("message", "")) for one in conditions if one.get("status") == "True")
-    return next(said, "")[:_MAX_CHARACTERS]
+def creates_claims(run: Run) -> bool:
+    """Whether a tool of the run creates PVCs itself. It reads the specification as stored, and never raises."""
+    workloads = run.written.get("workloads")
+    if not isinstance(workloads, list):
+        return False
+    keys = {key for key, tool in TOOLS.items() if tool.creates_claims}
+    return any(isinstance(workload, Mapping) and not keys.isdisjoint(workload) for workload in workloads)
 
 
-def _is_of(volume: Object, base: str) -> bool:
-    """Whether a PersistentVolume belongs to a PVC in such a namespace, and is deleted with it."""
-    spec = volume.get("spec", {})
-    claimed = str((spec.get("claimRef") or {}).get("namespace", "")).startswith(base)
-    return claimed and spec.get("persistentVolumeReclaimPolicy") != "Retain"
+def look_outside(run: Run, storage: Look[object] | None) -> Look[Outside]:
+    """Find the run's namespaces and their volumes, and what the storage provider looks for."""
+    provided = (yield from storage) if storage is not None else None
+    (answer,) = yield [Query(api_version="v1", kind="Namespace", labels={naming.LABEL_RUN_UID: run.uid})]
+    base, namespaces = namespace_base(run.namespace, run.uid), dict[str, str]()
+    for namespace in answer:
+        conditions = namespace.get("status", {}).get("conditions") or ()
+        blockers = (str(entry.get("message", "")) for entry in conditions if entry.get("status") == "True")
+        if (name := str(namespace["metadata"]["name"])).startswith(base):
+            namespaces[name] = next(blockers, "")[:_MAX_CHARACTERS]
+    volumes: Sequence[Object] = ()
+    if not namespaces:
+        (volumes,) = yield [Query(api_version="v1", kind="PersistentVolume")]
+    own_volumes = [
+        str(volume["metadata"]["name"])
+        for volume in volumes
+        if str((volume.get("spec", {}).get("claimRef") or {}).get("namespace", "")).startswith(base)
+        if volume["spec"].get("persistentVolumeReclaimPolicy") != "Retain"
+    ]
+    return Outside(storage=provided, namespaces=namespaces, volumes=own_volumes)

@@ -30,8 +30,8 @@ def provider_of(run: Run) -> Provider:
 def storage_of(run: Run, seen: Observed, settings: Settings, now: datetime) -> Storage:
     """Return a run's storage."""
     outside = seen.external if isinstance(seen.external, Outside) else None
-    known = seen if outside is None else replace(seen, external=outside.storage)
-    provider, view = provider_of(run), View(run=run, seen=known, settings=settings, now=now)
+    seen = seen if outside is None else replace(seen, external=outside.storage)
+    provider, view = provider_of(run), View(run=run, seen=seen, settings=settings, now=now)
     namespaces = () if outside is None else (Namespaces(outside=outside, settings=settings),)
     return Storage(resources=[*provider.resources(view), *namespaces], kept=provider.kept(view), in_use=view.in_use)
 
@@ -50,10 +50,10 @@ def survey_of(run: Run) -> Look[object] | None:
 def versions_of(storages: Iterable[StorageSpec], namespace: str, settings: Settings) -> Look[str]:
     """Find the version of Ceph behind valid `spec.storage` of runs in that namespace; several are joined."""
     by_target = {provider_for(storage).targets(storage): storage for storage in storages}
-    found: set[str] = set()
+    versions: set[str] = set()
     for storage in by_target.values():
         look = provider_for(storage).version(storage, namespace, settings)
         if look is not None:
-            found.add((yield from look))
+            versions.add((yield from look))
     # A cluster whose version is unknown at the moment makes that of all of them unknown.
-    return "" if "" in found else ", ".join(sorted(found))
+    return "" if "" in versions else ", ".join(sorted(versions))

@@ -55,7 +55,6 @@ class UnansweredError(Exception):
     """
 
     def __init__(self, reason: str, *, is_forbidden: bool) -> None:
-        """Record why."""
         self.reason = reason
         self.is_forbidden = is_forbidden
         super().__init__(reason)
@@ -142,8 +141,7 @@ class Storage:
 
     def is_provided(self) -> bool:
         """Whether clients can be created. While clients run, only resources that wait for clients count."""
-        wanted = [resource for resource in self.resources if resource.waits_for_clients or not self.in_use]
-        return all(map(_is_usable, wanted))
+        return all(_is_usable(resource) for resource in self.resources if resource.waits_for_clients or not self.in_use)
 
     def fact(self) -> Fact:
         """Return whether the storage is ready: the fact of the first resource that is not."""
@@ -154,8 +152,7 @@ class Storage:
 
     def removal(self) -> Teardown | None:
         """Walk backwards: return the next step of the removal; None if nothing is left."""
-        steps = (resource.remove() for resource in reversed(self.resources))
-        return next((step for step in steps if step is not None), None)
+        return next((step for resource in reversed(self.resources) if (step := resource.remove()) is not None), None)
 
 
 class Provider(ABC):
@@ -239,5 +236,4 @@ class Provider(ABC):
 
 
 def _is_usable(resource: Resource) -> bool:
-    """Whether the resources after this one can be created."""
     return not [*resource.desired()] if resource.waits_for_clients else bool(resource.ready().holds)

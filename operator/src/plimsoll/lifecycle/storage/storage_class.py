@@ -52,8 +52,8 @@ class StorageClassProvider(Provider):
 
     def binds_immediately(self, plan: Plan) -> bool:
         """Whether the StorageClass had that binding mode when the plan was frozen."""
-        found = plan.environment.storage_class
-        return isinstance(found, StorageClassDescription) and found.volume_binding_mode == "Immediate"
+        described = plan.environment.storage_class
+        return isinstance(described, StorageClassDescription) and described.volume_binding_mode == "Immediate"
 
     def limitation(self, plan: Plan) -> str:
         """Return that gates on a Ceph cluster have no effect, if there are any."""

@@ -10,12 +10,12 @@ This covers the scatter of trials. Only repeated runs, the floor, show the noise
 error hold for two runs that share everything except the change.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from plimsoll.api.names import AbortReason, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.measure.checks.check import first_few
-from plimsoll.measure.compare.lines import compare_lines, is_search
+from plimsoll.measure.compare.lines import compare_lines, is_search, lines_of
 from plimsoll.measure.compare.sides import (
     Case,
     Change,
@@ -24,11 +24,24 @@ from plimsoll.measure.compare.sides import (
     MetricComparison,
     PointComparison,
     cases_of,
-    compare_means,
+    compare_mean,
     deviation_of,
-    ratios_of,
+    fields_of,
+    means_of,
+    noise_of_means,
 )
-from plimsoll.measure.compare.tests import Assessment, Conclusion, Floor, Group, Sample, assess_points, conclude
+from plimsoll.measure.compare.tests import (
+    Assessment,
+    Conclusion,
+    Floor,
+    Group,
+    Member,
+    assess,
+    assess_alone,
+    change_of,
+    conclude,
+    point_members,
+)
 from plimsoll.measure.compare.values import Matching, Metric, Pair, RegressionRule
 from plimsoll.measure.summary import counted
 
@@ -152,14 +165,23 @@ NO_FLOOR = Floor()
 
 def compare(matching: Matching, rule: RegressionRule, floor: Floor = NO_FLOOR) -> Comparison:
     """Compare two runs, point by point as matched."""
+    searches = [lines_of(pair, floor) for pair in matching.pairs if is_search(pair)]
     cases = [[] if is_search(pair) else [*cases_of(pair, rule, floor)] for pair in matching.pairs]
     samples = [case.sample for of_point in cases for case in of_point if case.sample]
-    means = compare_means(matching.pairs, samples, rule, floor)
-    assessed = iter(assess_points(samples, _regressed(means)))
-    searches = [pair for pair in matching.pairs if is_search(pair)]
-    lines = iter(compare_lines(searches, rule, floor, alone=len(searches) == len(matching.pairs)))
+    found = means_of(samples, noise_of_means(matching.pairs, samples, floor) if floor.runs else {})
+    tested = (
+        *(mean.member for mean in found if mean.is_known),
+        *(Member(metric=Metric.LINE, change=lines.change) for lines in searches if lines.change),
+        *point_members(samples),
+    )
+    assessed = iter(assess(tested))
+    means = tuple(compare_mean(mean, next(assessed) if mean.is_known else None, rule) for mean in found)
+    compared = iter([compare_lines(lines, next(assessed) if lines.change else None, rule) for lines in searches])
+    included = {mean.group for mean in found}
     judged = [
-        (next(lines),) if is_search(pair) else tuple(_metrics(pair, of_point, assessed, means, rule))
+        (next(compared),)
+        if is_search(pair)
+        else tuple(_metric(pair, case, assessed, included, rule) for case in of_point)
         for pair, of_point in zip(matching.pairs, cases, strict=True)
     ]
     points = tuple(_point(pair, metrics) for pair, metrics in zip(matching.pairs, judged, strict=True))
@@ -188,32 +210,11 @@ def _overall(means: Sequence[MeanComparison], gating: Sequence[MetricComparison]
     )
 
 
-def _group(mean: MeanComparison) -> Group:
-    return mean.workload, mean.operation, mean.metric
-
-
-def _regressed(means: Sequence[MeanComparison]) -> set[Group]:
-    return {_group(mean) for mean in means if mean.conclusion is Conclusion.REGRESSION}
-
-
-def _metrics(
-    pair: Pair,
-    cases: Sequence[Case],
-    assessed: Iterator[Assessment],
-    means: Sequence[MeanComparison],
-    rule: RegressionRule,
-) -> Iterator[MetricComparison]:
-    included = {_group(mean) for mean in means}
-    for case in cases:
-        in_mean = (pair.baseline.spec.workload, case.operation, case.metric) in included
-        if case.sample is None:
-            yield _incomparable(case, in_mean=in_mean)
-        else:
-            yield _compared(case, case.sample, next(assessed), rule, in_mean=in_mean)
-
-
-def _incomparable(case: Case, *, in_mean: bool) -> MetricComparison:
-    return MetricComparison(
+def _metric(
+    pair: Pair, case: Case, assessed: Iterator[Assessment], means: Collection[Group], rule: RegressionRule
+) -> MetricComparison:
+    in_mean = (pair.baseline.spec.workload, case.operation, case.metric) in means
+    found = MetricComparison(
         operation=case.operation,
         metric=case.metric,
         gates=case.gates,
@@ -224,36 +225,15 @@ def _incomparable(case: Case, *, in_mean: bool) -> MetricComparison:
         in_mean=in_mean,
         notes=(*filter(None, (case.problem, case.noise)), *case.notes),
     )
-
-
-def _compared(
-    case: Case, sample: Sample, assessment: Assessment, rule: RegressionRule, *, in_mean: bool
-) -> MetricComparison:
-    baseline, candidate = (tuple(side.values()) for side in sample.trials.sides)
-    judgement = conclude(case.metric, assessment, (baseline, candidate), rule)
-    ratios = ratios_of(case.metric, assessment.change)
-    return MetricComparison(
-        operation=case.operation,
-        metric=case.metric,
-        gates=case.gates,
-        baseline=case.sides[0],
-        candidate=case.sides[1],
-        ratio=ratios.ratio,
-        low=ratios.low,
-        high=ratios.high,
-        bound=ratios.bound,
-        between=ratios.between,
-        p_value=assessment.p_value,
-        p_worse=assessment.p_worse,
-        level=assessment.level,
-        conclusion=judgement.conclusion,
-        confirmed=judgement.confirmed,
-        improved=judgement.improved,
-        trials_needed=judgement.trials_needed,
-        in_mean=in_mean,
-        suspected=in_mean and judgement.suspected,
-        # Of several points the scatter of their mean decides, and has a note of its own.
-        notes=(*filter(None, (judgement.note, "" if in_mean else case.noise)), *case.notes),
+    if case.sample is None:
+        return found
+    assessment = next(assessed) if case.gates else assess_alone(case.metric, change_of(case.sample.trials))
+    judgement = conclude(case.metric, assessment, rule)
+    # Of several points the scatter of their mean decides, and has a note of its own.
+    notes = (*filter(None, (judgement.note, "" if in_mean else case.noise)), *case.notes)
+    suspected = in_mean and judgement.suspected
+    return found.model_copy(
+        update={**fields_of(case.metric, assessment, judgement), "suspected": suspected, "notes": notes}
     )
 
 

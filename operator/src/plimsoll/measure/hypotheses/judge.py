@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from plimsoll.api.hypothesis import Hypothesis
-from plimsoll.measure.compare.lines import LineChange, Position
+from plimsoll.measure.compare.lines import Position, line_change
 from plimsoll.measure.compare.tests import log_change, moments
 from plimsoll.measure.hypotheses.select import Sample
 from plimsoll.measure.statistics import CONFIDENCE, t_quantile
@@ -49,7 +49,7 @@ def log_ratio_of_pairs(left: Sequence[float], of: Sequence[float]) -> Interval:
 
 def log_ratio_of_lines(left: Sequence[Position], of: Sequence[Position]) -> Interval:
     """Return the same of lines, from their own intervals: at least one on each side."""
-    change = LineChange(baseline=_mean_position(of), candidate=_mean_position(left))
+    change = line_change(_mean_position(of), _mean_position(left))
     low, high = change.interval()
     return Interval(estimate=change.estimate, low=low, high=high)
 
@@ -59,10 +59,10 @@ def _mean_position(lines: Sequence[Position]) -> Position:
     number = len(lines)
     return Position(
         value=math.fsum(one.value for one in lines) / number,
-        down=math.hypot(*(one.down for one in lines)) / number,
-        up=math.hypot(*(one.up for one in lines)) / number,
+        error=math.hypot(*(one.error for one in lines)) / number,
         probes=min(one.probes for one in lines),
-        is_estimate=all(one.is_estimate for one in lines),
+        may_be_lower=any(one.may_be_lower for one in lines),
+        may_be_higher=any(one.may_be_higher for one in lines),
     )
 
 

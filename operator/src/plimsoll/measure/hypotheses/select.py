@@ -377,7 +377,7 @@ def _line_sample(field: str, selector: Selector, selected: SelectedPoint[Measure
     problem = _line_problem(field, selector, result, where)
     if problem or position is None:
         return Sample(field=field, selected=selected, values=(), problems=(problem,))
-    if not position.has_interval:
+    if not position.is_estimate:
         bound = (
             f"the line of {where} is not between the lowest and the highest load that were offered; raise limit, or "
             "lower start"

@@ -315,7 +315,7 @@ def outcome_of(observation: Observation, objectives: Sequence[Objective]) -> Pro
     In an open loop whose share of full depth is unknown, latencies that hold prove nothing. Where it is known, only a
     full depth or submissions that block say that the storage fell behind, and then it broke at what was offered,
     however little it completed. Otherwise its clients offered less, and what arrived is the load (see
-    `plimsoll.measure.line.probe`). Where they offered less than half of it, the trial says nothing about the load, even
+    `plimsoll.measure.line.model`). Where they offered less than half of it, the trial says nothing about the load, even
     if operations were late: clients that get so little of a processor notice completions late too.
 
     Raises:

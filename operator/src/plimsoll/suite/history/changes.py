@@ -1,29 +1,22 @@
 """How the quantities of a round changed since the rounds before it, and which of these changes are significant."""
 
 import math
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from plimsoll.api.suite_status import PINNED_ROUNDS
 from plimsoll.measure.compare.tests import (
-    DOUBT,
     Assessment,
-    Conclusion,
     Judgement,
-    Level,
     LogChange,
-    Prior,
+    Member,
     Series,
-    by_level,
+    assess,
     conclude,
-    confirmed,
-    deviations_of,
     grouped,
     moments,
-    prior_of,
-    shared_correlation,
-    weight_of_others,
+    weights,
 )
 from plimsoll.measure.compare.values import Metric, RegressionRule, worsening
 from plimsoll.measure.statistics import f_tail
@@ -144,10 +137,6 @@ class Runs:
         """Return the change of the quantity."""
         return change_between([[*one.values()] for one in self.earlier.values()], [*self.judged.values()])
 
-    def means(self) -> Series:
-        """Return the mean of each earlier round, by its minute."""
-        return {minute: math.fsum(one.values()) / len(one) for minute, one in self.earlier.items()}
-
 
 def mean_runs(points: Sequence[Runs]) -> Runs:
     """Return the means over points of the runs that have all of them; the points have the same rounds."""
@@ -163,52 +152,8 @@ def mean_series(points: Sequence[Series]) -> Series:
     return {repeat: math.fsum(series[repeat] for series in points) / len(points) for repeat in common}
 
 
-def runs_apart(points: Sequence[Runs]) -> list[Runs]:
-    """Return the runs of each point without the part of the noise that the points of a run share."""
-    minutes = [*points[0].earlier]
-    rounds = [*([one.earlier[minute] for one in points] for minute in minutes), [one.judged for one in points]]
-    correlation = shared_correlation([[deviations_of(series) for series in one] for one in rounds])
-    weight = weight_of_others(correlation, len(points))
-    # Of each point: its series in all rounds, the judged one last.
-    apart = zip(*(_without_others(one, weight) for one in rounds), strict=True)
-    return [Runs(earlier=dict(zip(minutes, earlier, strict=True)), judged=judged) for *earlier, judged in apart]
-
-
-def shared_noise(runs: Sequence[Runs]) -> float:
-    """Return the part of the variance between rounds that these have in common, from 0 to 1; 1 if few rounds show it.
-
-    It is the square of the correlation of the means of rounds, less what few of them correlate by chance.
-    """
-    means = [one.means() for one in runs]
-    minutes = [minute for minute in means[0] if all(minute in one for one in means)]
-    if len(minutes) < MINIMUM_ROUNDS:
-        return 1.0
-    correlation = shared_correlation([[deviations_of({minute: one[minute] for minute in minutes}) for one in means]])
-    chance = 2 / ((len(minutes) - 1) * len(means) * (len(means) - 1))
-    return min(1.0, max(0.0, (correlation**2 - chance) / (1 - chance)))
-
-
-def _without_others(points: Sequence[Series], weight: float) -> list[Series]:
-    """Return the runs of each point less the mean of the other points in them, with that weight."""
-    means, number = mean_series(points), len(points)
-    return [
-        {
-            repeat: value - weight * (number * means[repeat] - value) / (number - 1)
-            for repeat, value in series.items()
-            if repeat in means
-        }
-        for series in points
-    ]
-
-
-ALONE = Level(rate=0.009, latency=0.001)
-"""Of the changes of workloads if none has several points."""
-
-MEANS = Level(rate=0.006, latency=0.0005)
-"""Of the mean changes of workloads, if one has several points."""
-
-POINTS = Level(rate=0.003, latency=0.0005)
-"""Of single points among several."""
+LEVEL = 0.01
+"""The probability of any false alarm in a round, one-sided."""
 
 _USUAL_RUNS = 3
 
@@ -246,106 +191,39 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Test:
-    """A change to be tested; `own` is it without what other points lend or explain."""
+    """A change to be tested."""
 
     against: Against
     group: Group
     point: str
     points: int
     runs: Runs
-    own: LogChange
-
-    @property
-    def metric(self) -> Metric:
-        return self.group[3]
+    member: Member
 
 
 def judge_changes(baselines: Mapping[Against, Mapping[Quantity, Runs]], rule: RegressionRule) -> list[Found]:
     """Judge all changes of a round against these baselines, means first."""
-    groups = {
-        (against, group): {quantity: runs[quantity] for quantity in quantities}
-        for against, runs in baselines.items()
-        for group, quantities in grouped([*runs], lambda quantity: quantity.group).items()
-    }
-    several = {key: members for key, members in groups.items() if len(members) > 1}
-    means = [_mean(key, members) for key, members in groups.items()]
-    level = MEANS if several else ALONE
-    # Variants have runs of their own, but the same rounds; the workloads of a variant have the same runs, too.
-    kinds = [test.group[1:] for test in means]
-    changes = _moderated(means, [test.own for test in means], kinds, independent=False)
-    assessed = by_level([test.metric for test in means], changes, changes, level)
-    found = [_found(test, assessment, rule) for test, assessment in zip(means, assessed, strict=True)]
-    regressed = {(one.against, one.group) for one in found if one.judgement.conclusion is Conclusion.REGRESSION}
-    return [*found, *_points(several, regressed, rule)]
+    tests = sorted(_tests(baselines), key=lambda test: bool(test.point))
+    assessed = assess([test.member for test in tests], LEVEL)
+    return [_found(test, assessment, rule) for test, assessment in zip(tests, assessed, strict=True)]
 
 
-_Key = tuple[Against, Group]
-
-
-def _points(
-    groups: Mapping[_Key, Mapping[Quantity, Runs]], regressed: Collection[_Key], rule: RegressionRule
-) -> Iterator[Found]:
-    """Yield single points, without the noise that they share, unless their mean regressed: it is no noise then."""
-    tests = [
-        _point(key, quantity, runs, len(members))
-        for key, members in groups.items()
-        for quantity, runs in members.items()
-    ]
-    if not tests:
-        return
-    kinds = [test.group[2:] for test in tests]
-    # Points share noise, which is subtracted here. `plain` only confirms what the rest and a point's own runs show.
-    plain = _moderated(tests, [test.own for test in tests], kinds, independent=True)
-    without = [runs.change() for members in groups.values() for runs in runs_apart([*members.values()])]
-    apart = _moderated(tests, without, kinds, independent=True)
-    tested = [
-        old if (test.against, test.group) in regressed else new
-        for test, old, new in zip(tests, plain, apart, strict=True)
-    ]
-    metrics = [test.metric for test in tests]
-    for test, assessment, doubt in zip(
-        tests, by_level(metrics, plain, tested, POINTS), by_level(metrics, plain, plain, DOUBT), strict=True
-    ):
-        yield _found(test, confirmed(test.metric, assessment, doubt, test.own), rule)
-
-
-def _mean(key: _Key, members: Mapping[Quantity, Runs]) -> _Test:
-    runs = mean_runs([*members.values()])
-    return _Test(against=key[0], group=key[1], point="", points=len(members), runs=runs, own=runs.change())
-
-
-def _point(key: _Key, quantity: Quantity, runs: Runs, points: int) -> _Test:
-    return _Test(against=key[0], group=key[1], point=quantity.point, points=points, runs=runs, own=runs.change())
-
-
-def _moderated(
-    tests: Sequence[_Test], changes: Sequence[LogChange], kinds: Sequence[Hashable], *, independent: bool
-) -> list[LogChange]:
-    """Return the changes with what those of the same kind know of each other's variances."""
-    found = [*changes]
-    for indices in grouped(range(len(tests)), lambda index: (tests[index].against, kinds[index])).values():
-        some = [changes[index] for index in indices]
-        prior = prior_of([change.variance for change in some], [change.own_freedom for change in some])
-        if prior is not None and not independent:
-            prior = _of_dependent(prior, [tests[index].runs for index in indices])
-        for index in indices:
-            found[index] = replace(changes[index], prior=prior)
-    return found
-
-
-def _of_dependent(prior: Prior, runs: Sequence[Runs]) -> Prior:
-    """Return what variances know that are the less independent the more noise between rounds they share."""
-    number = len(runs)
-    # Sample variances of normal variables correlate by the square of the variables' correlation. The mean of as many
-    # independent ones has the same error:
-    independent = number / (1 + (number - 1) * shared_noise(runs))
-    lent = prior.freedom * (independent - 1) / (number - 1)
-    return replace(prior, freedom=lent, most=prior.most * independent / number)
+def _tests(baselines: Mapping[Against, Mapping[Quantity, Runs]]) -> Iterator[_Test]:
+    """Yield the tests of each workload: of its mean, which may be that of one point, and of each of several points."""
+    for against, known in baselines.items():
+        for group, quantities in grouped([*known], lambda quantity: quantity.group).items():
+            of_mean, of_point = weights(len(quantities))
+            tested = [("", mean_runs([known[one] for one in quantities]), of_mean)]
+            if len(quantities) > 1:
+                tested += [(one.point, known[one], of_point) for one in quantities]
+            for point, runs, weight in tested:
+                member = Member(metric=group[3], change=runs.change(), weight=weight)
+                yield _Test(against=against, group=group, point=point, points=len(quantities), runs=runs, member=member)
 
 
 def _found(test: _Test, assessment: Assessment, rule: RegressionRule) -> Found:
-    worse = assessment.worse and _exceeds_own_scatter(test)
-    values = ([value for one in test.runs.earlier.values() for value in one.values()], [*test.runs.judged.values()])
+    metric = test.member.metric
+    worse = assessment.worse and _exceeds_own_scatter(worsening(metric, assessment.change.estimate), test.runs)
     return Found(
         against=test.against,
         group=test.group,
@@ -353,21 +231,20 @@ def _found(test: _Test, assessment: Assessment, rule: RegressionRule) -> Found:
         points=test.points,
         rounds=len(test.runs.earlier),
         change=assessment.change,
-        judgement=conclude(test.metric, replace(assessment, worse=worse), values, rule),
+        judgement=conclude(metric, replace(assessment, worse=worse), rule),
     )
 
 
-def _exceeds_own_scatter(test: _Test) -> bool:
+def _exceeds_own_scatter(worse: float, runs: Runs) -> bool:
     """Whether a round is worse by more than its own runs scatter: a single bad run is no regression.
 
     The limit shrinks like the error of the mean, and is one standard deviation of three runs. One bad run of any number
     stays below it.
     """
-    judged = [*test.runs.judged.values()]
+    judged = [*runs.judged.values()]
     if len(judged) < 2:  # noqa: PLR2004 - one run has no scatter
         return True
-    limit = math.sqrt(moments(judged)[1] * _USUAL_RUNS / len(judged))
-    return worsening(test.metric, test.own.estimate) > limit
+    return worse > math.sqrt(moments(judged)[1] * _USUAL_RUNS / len(judged))
 
 
 _IMPROVED = 0.001

@@ -1,0 +1,101 @@
+"""Disks in memory: nothing else writes to them, and the kernel can limit their reads. They need root and loop devices.
+
+The limit is that of blk-throttle (`Throttle` of `simulated_storage.py`), and applies to the processes of one cgroup.
+"""
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+DISK_BYTES = 96 * 2**20
+
+_CGROUPS = Path("/sys/fs/cgroup")
+_V1 = _CGROUPS / "blkio"
+
+
+@contextmanager
+def _image_in_memory(directory: Path) -> Iterator[Path]:
+    """Yield an empty file of `DISK_BYTES` in memory, mounted below a directory until the context ends."""
+    memory = directory / "memory"
+    memory.mkdir()
+    _call("mount", "-t", "tmpfs", "-o", f"size={2 * DISK_BYTES}", "tmpfs", str(memory))
+    try:
+        image = memory / "disk"
+        image.touch()
+        os.truncate(image, DISK_BYTES)
+        yield image
+    finally:
+        _call("umount", "--lazy", str(memory))
+
+
+@contextmanager
+def mounted_image(image: Path, place: Path, *, size: int = DISK_BYTES // 2) -> Iterator[Path]:
+    """Mount a new ext4 in an image, a file of another file system, until the context ends."""
+    place.mkdir(exist_ok=True)
+    image.touch()
+    os.truncate(image, size)
+    _call("mkfs.ext4", "-q", str(image))
+    _call("mount", "-o", "loop", str(image), str(place))
+    try:
+        (place / "lost+found").rmdir()
+        yield place
+    finally:
+        _call("umount", "--lazy", str(place))
+
+
+@contextmanager
+def mounted_disk(directory: Path, place: Path) -> Iterator[Path]:
+    """Mount a new ext4 on a disk in memory, for tests that measure while others keep the machine's disk busy."""
+    with _image_in_memory(directory) as image, mounted_image(image, place, size=DISK_BYTES):
+        yield place
+
+
+@dataclass(frozen=True, slots=True)
+class Throttled:
+    """A device and the cgroup whose reads from it are limited."""
+
+    device: Path
+    cgroup: Path
+
+    def admit(self, pid: int) -> None:
+        (self.cgroup / "cgroup.procs").write_text(str(pid))
+
+
+@contextmanager
+def throttled_device(directory: Path, reads_per_second: int) -> Iterator[Throttled]:
+    """Yield a device of a disk in memory with that limit; nothing is left of it afterwards."""
+    with _image_in_memory(directory) as image:
+        device = _call("losetup", "--find", "--show", str(image)).strip()
+        try:
+            with _limited(Path(device), reads_per_second) as cgroup:
+                yield Throttled(Path(device), cgroup)
+        finally:
+            _call("losetup", "--detach", device)
+
+
+@contextmanager
+def _limited(device: Path, reads_per_second: int) -> Iterator[Path]:
+    number = device.stat().st_rdev
+    name = f"{os.major(number)}:{os.minor(number)}"
+    cgroup = (_V1 if _V1.is_dir() else _CGROUPS) / f"plimsoll-throttled-{os.getpid()}"
+    cgroup.mkdir()
+    try:
+        if _V1.is_dir():
+            (cgroup / "blkio.throttle.read_iops_device").write_text(f"{name} {reads_per_second}")
+        else:
+            (cgroup / "io.max").write_text(f"{name} riops={reads_per_second}")
+        yield cgroup
+    finally:
+        # Its last process may not have been reaped yet.
+        deadline = time.monotonic() + 10
+        while (cgroup / "cgroup.procs").read_text() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        cgroup.rmdir()
+
+
+def _call(*command: str) -> str:
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout

@@ -1,0 +1,225 @@
+"""What real programs printed, and reports and scrapes of it."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from prometheus_client import Metric as Family
+from prometheus_client.exposition import generate_latest
+from prometheus_client.openmetrics import exposition as openmetrics
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+from prometheus_client.registry import Collector
+
+from plimsoll.api.result import BenchmarkResult
+from plimsoll.cli.source import load_results
+from plimsoll.measure.sample import Measurement
+from plimsoll.metrics.catalogue import METRICS, MetricFamily, MetricType, Sample
+from plimsoll.report.inputs import ReportedRun
+from plimsoll.report.view import Block, Chart, Details, Section, Table, Text
+from plimsoll.tools.base import AnyTool, Output, StepContext, StepKind, Timing, ToolParameters
+from plimsoll.tools.iperf3 import IPERF3
+from plimsoll.tools.netcat import NETCAT
+from plimsoll.tools.ping import PING
+from plimsoll.tools.target import PeerTarget
+from support.full_documents import FULL_SUITE, FULL_SUITE_STATUS
+
+_GOLDEN = Path(__file__).parent.parent / "golden"
+
+
+def ceph(name: str) -> str:
+    """Return a golden of the test cluster, by the name of its file without the ending."""
+    return (_GOLDEN / "ceph-18.2" / f"{name}.json").read_text()
+
+
+def rook(name: str) -> str:
+    return (_GOLDEN / "rook-1.18.11" / f"{name}.json").read_text()
+
+
+CRUSH_RULES = """
+[{"rule_id":0,"rule_name":"replicated_rule","type":1,"steps":[{"op":"take","item":-1,"item_name":"default"},
+  {"op":"chooseleaf_firstn","num":0,"type":"host"},{"op":"emit"}]},
+ {"rule_id":1,"rule_name":"golden-data","type":3,"steps":[{"op":"set_chooseleaf_tries","num":5},
+  {"op":"set_choose_tries","num":100},{"op":"take","item":-2,"item_name":"default~ssd"},
+  {"op":"chooseleaf_indep","num":0,"type":"host"},{"op":"emit"}]},
+ {"rule_id":2,"rule_name":"two-steps","type":1,"steps":[{"op":"take","item":-1,"item_name":"default"},
+  {"op":"choose_firstn","num":2,"type":"rack"},{"op":"chooseleaf_firstn","num":2,"type":"host"},{"op":"emit"}]}]
+"""
+"""`ceph osd crush rule dump --format json` of the test cluster, with a rule for a device class and one of two steps."""
+
+
+PEER = PeerTarget(addresses={1: "192.0.2.2"})
+
+_TOOLS: Mapping[str, AnyTool] = MappingProxyType({"iperf3": IPERF3, "ping": PING, "netcat": NETCAT})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkGolden:
+    """One captured case with what its command was given."""
+
+    tool: AnyTool
+    parameters: ToolParameters
+    timing: Timing
+    output: Output
+
+    def parse(self, stdout: str | None = None) -> Measurement:
+        """Return the measurement, of another standard output if there is one."""
+        output = self.output if stdout is None else replace(self.output, stdout=stdout)
+        return self.tool.parse(self.parameters, self.context(), output)
+
+    def context(self) -> StepContext:
+        return StepContext(step=StepKind.MEASURE, target=PEER, timing=self.timing, seed=1, work_directory="/work")
+
+
+_UDP = {"protocol": "UDP", "bitrate": "10M", "datagramBytes": 1400}
+_CASES: Mapping[str, tuple[Mapping[str, object], int, int]] = MappingProxyType(
+    {
+        "iperf3-3.12-tcp-send": ({}, 1, 3),
+        "iperf3-3.12-tcp-receive": ({"direction": "Receive"}, 2, 3),
+        "iperf3-3.12-tcp-4-streams": ({"streams": 4, "window": "256Ki"}, 1, 3),
+        "iperf3-3.12-udp-send": ({**_UDP, "streams": 2}, 1, 3),
+        "iperf3-3.12-udp-receive": ({**_UDP, "direction": "Receive"}, 1, 3),
+        "iperf3-3.12-udp-lossy": ({**_UDP, "bitrate": "30M"}, 1, 3),
+        "iperf3-3.12-killed": ({}, 1, 30),
+        "iperf3-3.12-server-died": ({}, 1, 5),
+        "iperf3-3.12-refused": ({}, 1, 3),
+        "ping-20221126-good": ({}, 1, 3),
+        "ping-20221126-large": ({"size": 1400, "intervalMilliseconds": 50}, 0, 3),
+        "ping-20221126-losses": ({"size": 1000}, 1, 3),
+        "ping-20221126-nobody": ({"intervalMilliseconds": 100}, 0, 1),
+        "ping-20221126-went-away": ({}, 1, 3),
+        "ping-20221126-killed": ({"intervalMilliseconds": 50}, 1, 28),
+        "netcat-1.10-receive": ({}, 1, 4),
+        "netcat-1.10-server-died": ({}, 1, 4),
+    }
+)
+
+
+def network_golden(name: str) -> NetworkGolden:
+    fields, ramp, runtime = _CASES[name]
+    tool = _TOOLS[name.partition("-")[0]]
+    return NetworkGolden(
+        tool=tool,
+        parameters=tool.parameters.model_validate(fields),
+        timing=Timing(ramp_seconds=ramp, runtime_seconds=runtime),
+        output=_output(name),
+    )
+
+
+@cache
+def _output(name: str) -> Output:
+    # `with_suffix` would take the version for a suffix.
+    files = {
+        match[1]: path.read_text()
+        for path in _GOLDEN.glob(f"{name}.*")
+        if (match := re.fullmatch(rf"{re.escape(name)}\.([a-z]+)", path.name))
+    }
+    status = int(files.get("exit", "0"))
+    began, ended = map(int, files.get("times", "0 0").split())
+    return Output(
+        # The shell's number for a signal, as an agent counts it.
+        exit_code=128 - status if status > 128 else status,
+        stdout=files.get("json", files.get("txt", "")),
+        stderr=files.get("stderr", ""),
+        files={},
+        launched_at=began,
+        finished_at=ended,
+    )
+
+
+_REPORTS = Path(__file__).parent.parent / "golden" / "report"
+SWEEP = _REPORTS / "fio-3.39-sweep.json"
+LATER = _REPORTS / "fio-3.39-sweep-later.json"
+CEPH = _REPORTS / "ceph-18.2-layers.json"
+
+
+def golden(path: Path) -> list[BenchmarkResult]:
+    return load_results(str(path))
+
+
+def run_of(results: Sequence[BenchmarkResult], label: str = "run") -> ReportedRun:
+    return ReportedRun(label=label, results=results)
+
+
+def blocks_of(section: Section | None) -> Iterator[Block]:
+    assert section is not None
+    waiting = [*section.blocks]
+    while waiting:
+        block = waiting.pop(0)
+        yield block
+        if isinstance(block, Details):
+            waiting = [*block.blocks, *waiting]
+
+
+def charts_of(section: Section | None) -> list[Chart]:
+    return [block for block in blocks_of(section) if isinstance(block, Chart)]
+
+
+def tables_of(section: Section | None) -> list[Table]:
+    return [block for block in blocks_of(section) if isinstance(block, Table)]
+
+
+def words_of(section: Section | None) -> str:
+    return "\n".join(text for block in blocks_of(section) if isinstance(block, Text) for text in block.paragraphs)
+
+
+def texts(table: Table) -> list[list[str]]:
+    return [[cell.text for cell in row] for row in table.rows]
+
+
+_METRICS = Path(__file__).parents[1] / "golden" / "metrics"
+RESULTS: list[dict[str, Any]] = json.loads((_METRICS / "results-demo-ceph.json").read_text())["items"]
+RUN: dict[str, Any] = json.loads((_METRICS / "run-demo-ceph.json").read_text())
+
+SUITE: dict[str, Any] = {
+    **FULL_SUITE,
+    "metadata": {**FULL_SUITE["metadata"], "creationTimestamp": "2026-01-01T00:00:00Z"},
+    "status": FULL_SUITE_STATUS,
+}
+
+_BY_NAME = {metric.name: metric for metric in METRICS}
+_OF_THE_LIBRARY = ("process_", "python_")
+_ENDINGS = ("_bucket", "_count", "_sum")
+
+
+def values(samples: Iterable[Sample], metric: MetricFamily) -> dict[tuple[str, ...], float]:
+    found = [sample for sample in samples if sample.metric is metric]
+    by_labels = {sample.labels: sample.value for sample in found}
+    assert len(by_labels) == len(found), "two values for one series"
+    return by_labels
+
+
+def scraped(collector: Collector) -> list[Family]:
+    """Return what both formats say, which is the same, after it went through them."""
+    families = list(parse_text(generate_latest(collector).decode()))
+    text = openmetrics.generate_latest(collector).decode()  # type: ignore[no-untyped-call]
+    again = list(parse_openmetrics(text))  # type: ignore[no-untyped-call]
+    assert sorted(_series(families)) == sorted(_series(again))
+    return families
+
+
+def check_against_catalogue(families: Iterable[Family]) -> None:
+    """Fail if something is exposed that is not in the catalogue, with its type, its labels and its meaning."""
+    series = []
+    for family in families:
+        if family.name.startswith(_OF_THE_LIBRARY):
+            continue
+        metric = _BY_NAME.get(family.name) or _BY_NAME[f"{family.name}_total"]
+        assert family.type == metric.kind.value, metric.name
+        assert family.documentation == metric.help
+        for sample in family.samples:
+            assert set(sample.labels) - {"le"} == set(metric.labels), sample
+            assert sample.name == metric.name or (
+                metric.kind is MetricType.HISTOGRAM and sample.name.endswith(_ENDINGS)
+            )
+            series.append((sample.name, *sorted(sample.labels.items())))
+    assert len(series) == len(set(series)), "two values for one series"
+
+
+def _series(families: Iterable[Family]) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
+    return [(sample.name, tuple(sorted(sample.labels.items()))) for family in families for sample in family.samples]

@@ -1,0 +1,167 @@
+"""Simulated sweeps and rounds of suites, as their trials' values only: no results, no histograms."""
+
+import math
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from plimsoll.api.names import Operation
+from plimsoll.measure.compare.comparison import overall
+from plimsoll.measure.compare.sides import means_of
+from plimsoll.measure.compare.tests import Conclusion, Sample, Series, Trials, assess, conclude, point_members
+from plimsoll.measure.compare.values import Metric, RegressionRule
+from plimsoll.suite.history.rounds import MeasuredRound, Quantity
+
+RULE = RegressionRule()
+SCATTER = {Metric.IOPS: 0.03, Metric.P99: 0.08}
+"""Coefficient of variation of the trials of a point."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sweep:
+    """Two runs of one workload.
+
+    Attributes:
+        correlation: of trials of different points in one pass.
+        quiet: factor of the scatter of every other point, from the first; the remaining ones are as much noisier, so
+            that the mean is the same.
+        calm: factor of the variance of the baseline's trials; the candidate's are as much noisier.
+        scatter: of each metric.
+
+    """
+
+    points: int
+    trials: int = 5
+    correlation: float = 0.0
+    quiet: float = 1.0
+    calm: float = 1.0
+    scatter: Mapping[Metric, float] = field(default_factory=lambda: SCATTER)
+
+    def samples(self, chance: random.Random, changes: Mapping[int, float]) -> list[Sample]:
+        """Return the trials of all metrics; rates of these points change by a part of the baseline: -0.1."""
+        return [
+            Sample(
+                workload="w",
+                point=f"w-{point:03d}",
+                operation=Operation.READ,
+                metric=metric,
+                gates=True,
+                trials=Trials(baseline=baseline, candidate=candidate),
+            )
+            for metric in self.scatter
+            for point, (baseline, candidate) in enumerate(
+                zip(
+                    self._side(chance, metric, math.sqrt(self.calm), {}),
+                    self._side(chance, metric, math.sqrt(2 - self.calm), changes if metric.is_rate else {}),
+                    strict=True,
+                )
+            )
+        ]
+
+    def _side(
+        self, chance: random.Random, metric: Metric, factor: float, changes: Mapping[int, float]
+    ) -> Iterator[Series]:
+        shared, own = math.sqrt(self.correlation), math.sqrt(1 - self.correlation)
+        passes = [shared * chance.gauss(0, 1) for _ in range(self.trials)]
+        for point in range(self.points):
+            scatter = factor * self.scatter[metric] * (2 - self.quiet if point % 2 else self.quiet)
+            yield {
+                number: math.log((1 + changes.get(point, 0)) * (1 + scatter * (common + own * chance.gauss(0, 1))))
+                for number, common in enumerate(passes)
+            }
+
+    def conclusion(self, chance: random.Random, changes: Mapping[int, float] | None = None) -> Conclusion:
+        return conclusion_of(self.samples(chance, changes or {}))
+
+
+def conclusion_of(samples: Sequence[Sample], rule: RegressionRule = RULE) -> Conclusion:
+    """Return the conclusion of a comparison of these samples, all of which gate."""
+    means = means_of(samples, {})
+    members = [*(mean.member for mean in means), *point_members(samples)]
+    judged = [
+        conclude(member.metric, assessment, rule) for member, assessment in zip(members, assess(members), strict=True)
+    ]
+    of_means, of_points = judged[: len(means)], judged[len(means) :]
+    included = {mean.group for mean in means}
+    alone = [one for sample, one in zip(samples, of_points, strict=True) if sample.group not in included]
+    return overall(
+        [one.conclusion for one in (*of_means, *alone)],
+        [one.conclusion for one in of_points],
+        doubted=any(one.suspected for one in of_points),
+    )
+
+
+def sample_of(
+    baseline: Sequence[float],
+    candidate: Sequence[float],
+    metric: Metric = Metric.IOPS,
+    *,
+    point: str = "w-000",
+    gates: bool = True,
+) -> Sample:
+    """Return a sample with these values, one in each pass."""
+    series = [{number: math.log(value) for number, value in enumerate(side)} for side in (baseline, candidate)]
+    return Sample(
+        workload=point.rpartition("-")[0],
+        point=point,
+        operation=Operation.READ,
+        metric=metric,
+        gates=gates,
+        trials=Trials(baseline=series[0], candidate=series[1]),
+    )
+
+
+GATING = (Metric.IOPS, Metric.P99)
+Losses = Mapping[int, float]
+"""Point -> lost part of its rate."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rounds:
+    """The rounds of a suite of one workload.
+
+    Attributes:
+        noise: standard deviation of the logarithms of runs of the same round.
+        shared: part of the variance that all points of a run share.
+        between: standard deviation of the logarithms of rounds, beyond that of their runs; all points share it.
+
+    """
+
+    points: int
+    variants: int = 1
+    repeat: int = 3
+    noise: float = 0.03
+    shared: float = 0.0
+    between: float = 0.0
+
+    @property
+    def names(self) -> Sequence[str]:
+        return [f"v{number}" for number in range(self.variants)]
+
+    def round(self, chance: random.Random, minute: int, losses: Losses | None = None) -> MeasuredRound:
+        """Return a round whose first variant has these losses."""
+        values: dict[Quantity, dict[int, float]] = {}
+        shared, own = math.sqrt(self.shared) * self.noise, math.sqrt(1 - self.shared) * self.noise
+        for variant in self.names:
+            lost = (losses or {}) if variant == self.names[0] else {}
+            for metric in GATING:
+                apart = chance.gauss(0, self.between)
+                common = [apart + chance.gauss(0, shared) for _ in range(self.repeat)]
+                for point in range(self.points):
+                    loss = math.log1p(-lost.get(point, 0.0)) if metric.is_rate else 0.0
+                    values[quantity_of(variant, point, metric)] = {
+                        repeat: loss + one + chance.gauss(0, own) for repeat, one in enumerate(common)
+                    }
+        return MeasuredRound(minute=minute, digest="d", values=values)
+
+
+def quantity_of(variant: str = "v0", point: int = 0, metric: Metric = Metric.IOPS) -> Quantity:
+    return Quantity(variant=variant, workload="w", point=f"w-{point:03d}", operation=Operation.READ, metric=metric)
+
+
+def everywhere(loss: float, points: int) -> Losses:
+    return dict.fromkeys(range(points), loss)
+
+
+def drawn(seed: object) -> random.Random:
+    return random.Random(str(seed))  # noqa: S311 - numbers, not secrets

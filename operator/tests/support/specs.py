@@ -1,0 +1,313 @@
+"""Small runs and suites as users write them, and plans of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import strategies as st
+
+from plimsoll.api.errors import SpecError
+from plimsoll.api.model import Integer
+from plimsoll.api.names import LatencyKind, Layer
+from plimsoll.api.run import BenchmarkRun, decode_run, load_run
+from plimsoll.lifecycle import naming
+from plimsoll.lifecycle.ceph import rook_render as rook
+from plimsoll.lifecycle.ceph.rook_render import needs_storage_class, storage_class
+from plimsoll.lifecycle.children import Object
+from plimsoll.lifecycle.render import ceph, client, conductor, network, teardown
+from plimsoll.lifecycle.run import Run, run_of
+from plimsoll.lifecycle.settings import Settings
+from plimsoll.measure.rates import Quantities
+from plimsoll.measure.sample import Measurement
+from plimsoll.plan.document import CephTarget, Plan
+from plimsoll.plan.expand import make_plan
+from plimsoll.tools.base import Command, Output, StepContext, Tool, ToolParameters
+from plimsoll.tools.cast import Cast, Pairing, RosterMember, paired, round_count
+from plimsoll.tools.target import TargetKind
+
+CLUSTER = {"namespace": "r", "name": "r"}
+CEPH = {"monitors": ["192.0.2.1"], "user": "u", "keyringSecret": {"name": "k"}, "pool": {"name": "p"}}
+
+
+def document(**spec: Any) -> dict[str, Any]:
+    """Return a small run; `spec` replaces parts of its specification."""
+    parts = {
+        "storage": {"storageClass": {"name": "fast"}, "volume": {"size": "1Gi"}},
+        "clients": {"count": 2},
+        "workloads": [workload()],
+    }
+    return {
+        "apiVersion": "plimsoll.dev/v1alpha1",
+        "kind": "BenchmarkRun",
+        "metadata": {"name": "run"},
+        "spec": parts | spec,
+    }
+
+
+def workload(**fields: Any) -> dict[str, Any]:
+    return {"name": "w", "fio": {"blockSize": ["4Ki"]}} | fields
+
+
+def problems(given: str | dict[str, Any]) -> list[str]:
+    with pytest.raises(SpecError) as caught:
+        _ = load_run(given) if isinstance(given, str) else decode_run(given)
+    assert str(caught.value).splitlines() == [str(problem) for problem in caught.value.problems]
+    return [str(problem) for problem in caught.value.problems]
+
+
+RUN = {
+    "storage": {"storageClass": {"name": "fast"}, "volume": {"size": "1Gi"}},
+    "clients": {"count": 2},
+    "workloads": [
+        {"name": "reads", "fio": {"blockSize": ["4Ki"], "ioDepth": [1, 16]}, "runtimeSeconds": 20},
+        {"name": "writes", "fio": {"pattern": "randwrite"}},
+    ],
+    "repetitions": 3,
+}
+VARIANTS = [
+    {"name": "small", "set": {}},
+    {"name": "large", "set": {"workloads": [{"name": "reads", "fio": {"blockSize": ["64Ki"]}}]}},
+]
+
+
+def large_run(points: int) -> dict[str, Any]:
+    reads = {"name": "reads", "fio": {"ioDepth": [*range(1, points + 1)]}, "runtimeSeconds": 20}
+    return RUN | {"workloads": [reads], "repetitions": 10, "timeouts": {"totalSeconds": 86400}}
+
+
+def suite_document(name: str = "sizes", **spec: Any) -> dict[str, Any]:
+    """Return a suite of two variants; `spec` replaces parts of its specification."""
+    return {
+        "apiVersion": "plimsoll.dev/v1alpha1",
+        "kind": "BenchmarkSuite",
+        "metadata": {"name": name},
+        "spec": {"run": RUN, "variants": VARIANTS} | spec,
+    }
+
+
+def _mapping(*keys: str, value: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.dictionaries(st.sampled_from(keys), value, max_size=len(keys))
+
+
+# What users may write, from real fields, and values of any form in their places.
+_SCALARS = st.none() | st.booleans() | st.integers(0, 9) | st.sampled_from(["4Ki", "fast", ""])
+_VALUES = st.recursive(_SCALARS, lambda inner: st.lists(inner, max_size=2) | _mapping("name", "size", value=inner))
+_PARAMETERS = st.dictionaries(st.sampled_from(["blockSize", "ioDepth", "pattern"]), _VALUES, max_size=2)
+
+
+_ANY_POOLS = _mapping(
+    "replicated", "erasureCoded", "failureDomain", value=_mapping("size", "dataChunks", value=_SCALARS) | _VALUES
+)
+_ANY_ROOK = _mapping("cluster", "pool", "existingPool", "fileSystem", "existingFileSystem", value=_ANY_POOLS | _VALUES)
+ANY_STORAGE = _mapping("rook", "ceph", "storageClass", "volume", value=_ANY_ROOK | _VALUES)
+ANY_WORKLOADS = st.lists(
+    st.fixed_dictionaries(
+        {"name": st.sampled_from("abcd")},
+        optional={
+            "fio": _PARAMETERS | _SCALARS,
+            "dd": _PARAMETERS | _SCALARS,
+            "runtimeSeconds": _SCALARS,
+            "clients": st.lists(st.integers(1, 3), max_size=2),
+        },
+    ),
+    max_size=4,
+    unique_by=lambda workload: str(workload["name"]),
+)
+ANY_SPEC = st.fixed_dictionaries(
+    {},
+    optional={
+        "storage": ANY_STORAGE | _VALUES,
+        "workloads": ANY_WORKLOADS | _VALUES | st.lists(_VALUES, max_size=3),
+        "clients": _mapping("count", "nodeSelector", "tolerations", value=_VALUES),
+        "repetitions": _SCALARS,
+        "bogus": _VALUES,
+    },
+)
+
+
+UID = "d9428888-122b-11e1-b85c-61cd3cbb3210"
+SETTINGS = Settings(runner_image="runner:1")
+MONITORS = ("192.0.2.1:6789", "192.0.2.2:6789")
+
+_CLUSTER = {"namespace": "rook-ceph", "name": "rook-ceph"}
+_FIO = {"name": "w", "fio": {}, "runtimeSeconds": 4, "rampSeconds": 1}
+
+STORAGE: Mapping[str, Mapping[str, Any]] = {
+    "rook-claims": {
+        "rook": {"cluster": _CLUSTER, "pool": {"replicated": {"size": 1}, "placementGroups": 8}},
+        "volume": {"size": "1Gi", "mode": "Filesystem"},
+    },
+    "rook-images": {
+        "rook": {
+            "cluster": _CLUSTER,
+            "pool": {
+                "erasureCoded": {"dataChunks": 2, "codingChunks": 1},
+                "failureDomain": "host",
+                "deviceClass": "ssd",
+                "crushRoot": "fast",
+                "compressionMode": "aggressive",
+                "placementGroups": 16,
+            },
+        },
+        "volume": {"size": "1Gi", "access": "LibRBD", "rbdCache": True},
+    },
+    "rook-existing": {
+        "rook": {"cluster": _CLUSTER, "existingPool": {"name": "shared", "dataPool": "shared-data"}},
+        "volume": {"size": "1Gi"},
+    },
+    "rook-files": {
+        "rook": {
+            "cluster": _CLUSTER,
+            "fileSystem": {
+                "metadataPool": {"replicated": {"size": 3}, "placementGroups": 16},
+                "dataPools": [
+                    {"replicated": {"size": 3}, "placementGroups": 16},
+                    {"erasureCoded": {"dataChunks": 2, "codingChunks": 1}, "placementGroups": 32},
+                ],
+                "metadataServers": 2,
+            },
+            "config": [
+                {"who": "osd", "name": "osd_mclock_profile", "value": "high_client_ops"},
+                {"who": "osd/class:ssd", "name": "osd_memory_target", "value": "4Gi"},
+            ],
+        },
+        "volume": {"size": "1Gi", "sharing": "Shared"},
+    },
+    "rook-existing-files": {
+        "rook": {"cluster": _CLUSTER, "existingFileSystem": {"name": "shared", "dataPool": "shared-fast"}},
+        "volume": {"size": "1Gi"},
+    },
+    "ceph": {
+        "ceph": {
+            "monitors": ["192.0.2.2:6789", "192.0.2.1:16789"],
+            "user": "bench",
+            "keyringSecret": {"name": "our-key", "key": "ceph.client.bench.keyring"},
+            "pool": {"name": "bench"},
+        },
+        "volume": {"size": "1Gi", "access": "LibRBD"},
+    },
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CephRun:
+    """A run, its plan, and what of its plan is Ceph's."""
+
+    run: Run
+    plan: Plan
+    target: CephTarget
+
+
+def ceph_run(name: str, *workloads: Mapping[str, Any]) -> CephRun:
+    """Return the run on that storage; with one workload of fio unless others are given."""
+    metadata = {"name": name, "namespace": "bench", "uid": UID, "creationTimestamp": "2026-01-01T12:00:00Z"}
+    spec = {
+        "storage": STORAGE[name],
+        "clients": {"count": 1},
+        "workloads": [dict(one) for one in workloads] or [_FIO],
+        "repetitions": 1,
+    }
+    run = run_of({"apiVersion": "plimsoll.dev/v1alpha1", "kind": "BenchmarkRun", "metadata": metadata, "spec": spec})
+    assert run.document is not None, run.spec_problem
+    plan = make_plan(run.document, seed=1, runner_image=SETTINGS.runner_image)
+    assert plan.ceph is not None
+    return CephRun(run=run, plan=plan, target=plan.ceph)
+
+
+def made_in_rook(made: CephRun) -> list[Object]:
+    found = rook.key_secrets(made.target, ())
+    assert found is not None
+    return [*rook.pools(made.run, made.target), *rook.users(made.run, made.target, found)]
+
+
+def made_for_ceph(made: CephRun) -> list[Object]:
+    """Return every object of a run that another run has not, or has otherwise."""
+    run, plan = made.run, made.plan
+    record = teardown.record_of(plan)
+    assert record is not None
+    own = [storage_class(run, plan, "rook-ceph")] if needs_storage_class(plan) else []
+    claims = list(client.claims(run, plan, own[0]["metadata"]["name"]))[:1] if own else []
+    components = () if made.target.keyring else (naming.CONDUCTOR, naming.CLIENT)
+    return [
+        teardown.record_config_map(run, record, MONITORS, SETTINGS),
+        *made_in_rook(made),
+        *own,
+        ceph.config_map(run, MONITORS),
+        *(ceph.keyring_secret(run, component) for component in components),
+        teardown.keyring_secret(run, SETTINGS),
+        *network.policies(run, plan, SETTINGS),
+        *claims,
+        client.job(run, plan, SETTINGS, client=0, attempt=0),
+        conductor.job(run, plan, SETTINGS),
+        teardown.network_policy(run, record, SETTINGS),
+        teardown.job(run, record, SETTINGS),
+    ]
+
+
+KEY = "pairs"
+MEBIBYTE = 2**20
+SERVERS = {"placement": "ClientNodes", "count": 2}
+
+
+class Parameters(ToolParameters):
+    """The pairs that are active at the same time."""
+
+    axes: ClassVar[frozenset[str]] = frozenset({"streams"})
+    pairing: Pairing = Pairing.EACH_PAIR
+    streams: Integer = 1
+
+    def label(self) -> str:
+        return f"{self.pairing} x{self.streams}"
+
+
+class Pairs(Tool[Parameters]):
+    """Sends from one client to another."""
+
+    key: ClassVar[str] = KEY
+    program: ClassVar[str] = KEY
+    parameters = Parameters
+    layer: ClassVar[Layer] = Layer.NETWORK
+    quantities: ClassVar[Quantities] = Quantities(latency=LatencyKind.NONE, operations=False, cells=True)
+    target: ClassVar[TargetKind] = TargetKind.PEER
+    least_runtime_seconds: ClassVar[int] = 3
+
+    def cast(self, parameters: Parameters, roster: Sequence[RosterMember], clients: int) -> Cast:
+        return paired(parameters.pairing, roster, clients)
+
+    def rounds(self, parameters: Parameters, clients: int, servers: int) -> int:
+        return round_count(parameters.pairing, clients, servers)
+
+    def command(self, parameters: Parameters, context: StepContext) -> Command:
+        return Command(argv=(self.program, context.step))
+
+    def parse(self, parameters: Parameters, context: StepContext, output: Output) -> Measurement:
+        raise NotImplementedError
+
+
+PAIRS = Pairs()
+
+
+def pairs_run(*workloads: dict[str, Any], clients: int = 2, **spec: Any) -> BenchmarkRun:
+    """Return a run without storage whose workloads run the tool, by default one; None removes a field."""
+    fields: dict[str, Any] = {
+        "clients": {"count": clients},
+        "servers": dict(SERVERS),
+        "workloads": [{"name": f"w{n}", **one} for n, one in enumerate(workloads or ({KEY: {}},))],
+        "repetitions": 1,
+        **spec,
+    }
+    for workload in fields["workloads"]:
+        workload |= {"runtimeSeconds": 4, "rampSeconds": 1}
+    return decode_run(
+        {
+            "apiVersion": "plimsoll.dev/v1alpha1",
+            "kind": "BenchmarkRun",
+            "metadata": {"name": "run", "namespace": "bench", "uid": "u"},
+            "spec": {name: value for name, value in fields.items() if value is not None},
+        }
+    )
+
+
+def pairs_plan(*workloads: dict[str, Any], **spec: Any) -> Plan:
+    return make_plan(pairs_run(*workloads, **spec), seed=1)
