@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.helpers.authority import Turns, bearer_token, drop_refusal, namespace_of
-from plimsoll.helpers.caches import reviewed_user
+from plimsoll.helpers.authority import DROPPING, Turns, namespace_of, refusal_of
+from plimsoll.helpers.server import bearer_token, reviewed_user
 
 NAME = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,20}[a-z0-9])?", fullmatch=True)
 
@@ -14,10 +14,10 @@ NAME = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,20}[a-z0-9])?", fullmatch=True)
 def test_a_service_account_belongs_to_its_namespace(namespace: str, name: str) -> None:
     user = f"system:serviceaccount:{namespace}:{name}"
     assert namespace_of(user) == namespace
-    assert not drop_refusal(user, {namespace})
-    assert not drop_refusal(user, ["*"])
-    assert f"namespace {namespace} may not drop caches" in drop_refusal(user, {f"not-{namespace}"})
-    assert "caches.namespaces" in drop_refusal(user, ())
+    assert not refusal_of(user, DROPPING, {namespace})
+    assert not refusal_of(user, DROPPING, ["*"])
+    assert f"namespace {namespace} may not drop caches" in refusal_of(user, DROPPING, {f"not-{namespace}"})
+    assert "caches.namespaces" in refusal_of(user, DROPPING, ())
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_a_service_account_belongs_to_its_namespace(namespace: str, name: str) -
 )
 def test_no_other_user_may(user: str) -> None:
     assert namespace_of(user) is None
-    assert "is not a ServiceAccount" in drop_refusal(user, ["*", "bench"])
+    assert "is not a ServiceAccount" in refusal_of(user, DROPPING, ["*", "bench"])
 
 
 def test_a_token_is_read_from_its_header() -> None:

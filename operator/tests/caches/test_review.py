@@ -2,7 +2,7 @@
 
 import pytest
 
-from plimsoll.helpers.caches import TokenReviews
+from plimsoll.helpers.server import TokenReviews
 from plimsoll.protocol.helpers import CACHES_AUDIENCE
 from support.apiserver import ApiServer, token_of
 

@@ -243,7 +243,7 @@ def test_no_client_is_ordered_before_the_shell_has_read_the_token() -> None:
     simulation.until(Dropping)
     phase = dropping_phase(simulation)
     phase.token = None
-    orders.give_orders(phase, simulation.session.roster, simulation.timings, simulation.session.describe)
+    orders.give_dropping(phase, simulation.session.roster, simulation.timings, simulation.session.describe)
     assert not phase.chosen
 
 
@@ -278,6 +278,6 @@ def test_a_record_lists_a_bounded_number_of_nodes() -> None:
     phase = simulation.session.phase
     assert isinstance(phase, Running)
     attempt = phase.attempt
-    found = orders.dropped(Dropping(attempt=attempt, deadline=0.0, token="", chosen=chosen), roster)
+    found = orders.dropped_caches(Dropping(attempt=attempt, deadline=0.0, token="", chosen=chosen), roster)
     assert found.node_count == 200
     assert [one.node for one in found.nodes] == [f"node-{number:03d}" for number in range(MAX_LISTED)]

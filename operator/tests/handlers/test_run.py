@@ -352,7 +352,7 @@ async def test_a_deletion_that_is_not_done_in_time_says_what_it_waits_for_and_go
     with pytest.raises(kopf.TemporaryError, match="are stopping"):
         await remove(**made.arguments)
     assert made.reasons["CleanedUp"] == "InProgress"
-    assert made.records[made.uid].memory.known is None
+    assert made.records[made.uid].known is None
     statuses = [request for request in made.cluster.kube.requests if request.startswith("patch status")]
     with pytest.raises(kopf.TemporaryError, match="are stopping"):
         await remove(**made.arguments)

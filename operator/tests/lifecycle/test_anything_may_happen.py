@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from plimsoll.api.names import FailureReason, Verdict
 from plimsoll.kube.errors import ConflictError, ForbiddenError, TransientError
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.decision import DecisionOf
+from plimsoll.lifecycle.decision import Decision
 from plimsoll.lifecycle.naming import LABEL_RUN_UID
 from plimsoll.lifecycle.run import needs_attention
 from plimsoll.operator import watches
@@ -97,7 +97,7 @@ class WakefulWorld(PretendWorld):
         self.looks += 1
         self.operator.runs.records[uid].wakeup.clear()
         decision = self.look(uid)
-        seconds = decision.requeue_seconds if isinstance(decision, DecisionOf) else _RETRY_SECONDS
+        seconds = decision.requeue_seconds if isinstance(decision, Decision) else _RETRY_SECONDS
         self._next[uid] = None if seconds is None else self.cluster.now + timedelta(seconds=seconds)
 
 

@@ -1,13 +1,12 @@
 """Removal of what a run has in a Ceph cluster: in order, at any time, and without force."""
 
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from plimsoll.kube.errors import ForbiddenError
 from plimsoll.lifecycle import naming
-from plimsoll.operator.runs import RunSteps
 from support.pretend_cluster import NAMESPACE
 from support.pretend_rook import ROOK
 from support.pretend_world import CLAIMS, ERASURE_CODED, LIBRBD, CrashError, PretendWorld, create, outside
@@ -218,8 +217,8 @@ def test_a_run_that_waits_for_its_turn_ends_if_its_namespace_may_not_use_the_clu
     world.until(lambda: world.conditions(first).get("CleanedUp", {}).get("reason") == "TeardownFailing")
     second = create(world, "b")
     world.until(lambda: world.conditions(second).get("Admitted", {}).get("reason") == "WaitingForTurn")
-    steps = cast("RunSteps", world.operator.runs.steps)
-    steps.settings = replace(steps.settings, rook_clusters={})
+    runs = world.operator.runs
+    runs.settings = replace(runs.settings, rook_clusters={})
     assert world.until_ended(second)["reason"] == "RookClusterNotAllowed"
     world.rook.knobs.unclean = ""
     world.until_settled(first)

@@ -10,7 +10,7 @@ from plimsoll.api.names import API_VERSION
 from plimsoll.kube.port import Kind, Kube, Object
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.metrics.exposition import Instruments
-from plimsoll.operator.suites import SuiteReconciler, SuiteSteps
+from plimsoll.operator.suites import SuiteReconciler
 from plimsoll.plan.fingerprint import digest
 from support.pretend_suites import START, KilledError
 from support.results import result, steady, trials_of
@@ -117,10 +117,10 @@ class PlayedSuite:
     def restart(self) -> None:
         """Have another operator process take over, which knows nothing."""
         self.operator.kill_in = None
-        steps = SuiteSteps(kube=self.operator, settings=SETTINGS, now=lambda: self.now)  # type: ignore[arg-type]
         self.reconciler = SuiteReconciler(
-            steps=steps,
             kube=self.operator,  # type: ignore[arg-type]
+            settings=SETTINGS,
+            now=lambda: self.now,
             instruments=Instruments(),
             post=lambda _, event: self.events.append(f"{event.reason}: {event.message}"),
         )
@@ -158,10 +158,10 @@ class PlayedSuite:
 
     async def look(self) -> float | None:
         """Look once; return after how many seconds the operator looks again."""
-        decision = await self.reconciler.look(self.document)
+        pause = await self.reconciler.look(self.document)
         known = [run["metadata"]["name"] for run in await self.runs()]
         self.created += [name for name in known if name not in self.created]
-        return decision.requeue_seconds
+        return pause.seconds
 
     async def settle(self) -> float:
         """Look until the operator only waits; return for how long."""

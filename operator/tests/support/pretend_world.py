@@ -19,15 +19,16 @@ from plimsoll.kube import errors
 from plimsoll.kube.errors import ApiError
 from plimsoll.kube.port import Kind
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.decision import Action, Create, CreateSecret, Decision, DecisionOf
+from plimsoll.lifecycle.decision import Create, CreateSecret, Decision
 from plimsoll.lifecycle.naming import LABEL_RUN_UID
 from plimsoll.lifecycle.queue import Entry, entry_of
 from plimsoll.lifecycle.run import needs_attention
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.step import step
 from plimsoll.metrics.exposition import Instruments
-from plimsoll.operator.runs import RunReconciler, RunSteps
-from plimsoll.operator.watches import Context, post, suite_reconciler
+from plimsoll.operator.runs import RunReconciler
+from plimsoll.operator.suites import SuiteReconciler
+from plimsoll.operator.watches import Context, post
 from plimsoll.plan.document import image_prefix
 from plimsoll.protocol.assignment import token_name
 from support.pretend_cluster import NAMESPACE, Document, PretendCluster, client_of, is_going, label, phase
@@ -67,17 +68,15 @@ def no_secret(clients: int) -> Mapping[str, bytes]:
 def context_of(cluster: PretendCluster, queue: Callable[[], Iterable[Entry]] = tuple, **pace: float) -> Context:
     """Return what handlers share in a pretended cluster; `pace` is the reconciler's, which does not rest otherwise."""
     instruments = Instruments()
-    steps = RunSteps(
-        kube=cluster.kube,
-        settings=SETTINGS,
-        now=lambda: cluster.now,
-        queue=queue,
-        make_secret=no_secret,
-        instruments=instruments,
-    )
-    pace = {"rest_seconds": 0.0} | pace
-    runs = RunReconciler(steps=steps, kube=cluster.kube, instruments=instruments, post=post, **pace)
-    suites = suite_reconciler(cluster.kube, SETTINGS, now=lambda: cluster.now, instruments=instruments)
+    shared: dict[str, Any] = {
+        "kube": cluster.kube,
+        "settings": SETTINGS,
+        "now": lambda: cluster.now,
+        "instruments": instruments,
+        "post": post,
+    }
+    runs = RunReconciler(queue=queue, make_secret=no_secret, **{**shared, "rest_seconds": 0.0, **pace})
+    suites = SuiteReconciler(**shared)
     return Context(runs=runs, suites=suites, instruments=instruments)
 
 
@@ -110,7 +109,7 @@ class PretendOperator:
             self.cluster.edit(run, lambda new: new["metadata"].setdefault("finalizers", []).append(FINALIZER))
         self.bodies[uid] = run
 
-    async def look(self, uid: str) -> DecisionOf[Action] | None:
+    async def look(self, uid: str) -> Decision | None:
         """Look at a run once, as the daemon does, or as its deletion does."""
         body = self.bodies.get(uid)
         if body is None or not needs_attention(body):
@@ -121,13 +120,13 @@ class PretendOperator:
         posting.event_queue_var.set(self.events)
         posting.event_queue_loop_var.set(asyncio.get_running_loop())
         posting.settings_var.set(kopf.OperatorSettings())
-        return await self.runs.look(_body(body))
+        return await self.runs.reconcile(_body(body))
 
     async def foresee(self, uid: str) -> Decision:
         """Return what the next look would decide if nothing happened meanwhile, twice the same."""
         record = self.runs.records[uid]
-        run = self.runs._read(_body(self.bodies[uid]), record)
-        seen = await self.runs.steps.observe(run, record)
+        run = self.runs.read(_body(self.bodies[uid]), record)
+        seen = await self.runs.observe(run, record)
         decision = step(run, seen, SETTINGS, self.cluster.now)
         assert step(run, seen, SETTINGS, self.cluster.now) == decision
         return decision
@@ -245,7 +244,7 @@ class PretendWorld:
     def restart_operator(self) -> None:
         self.operator = PretendOperator(self.cluster)
 
-    def look(self, uid: str) -> DecisionOf[Action] | None:
+    def look(self, uid: str) -> Decision | None:
         """Have the operator look once; what it complains of is for the next time."""
         try:
             return self.wait(self.operator.look(uid))
@@ -458,7 +457,7 @@ def is_settled(run: Document | None) -> bool:
     return not needs_attention(run) or (seen and (rests or kept))
 
 
-def _created(decision: DecisionOf[Action]) -> set[tuple[str, str]]:
+def _created(decision: Decision) -> set[tuple[str, str]]:
     created = [action.obj for action in decision.actions if isinstance(action, Create | CreateSecret)]
     return {(obj["kind"], obj["metadata"]["name"]) for obj in created}
 

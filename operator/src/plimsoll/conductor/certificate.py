@@ -18,13 +18,9 @@ def new_certificate() -> tuple[bytes, bytes]:
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    return _certificate(key).public_bytes(serialization.Encoding.PEM), private
-
-
-def _certificate(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, SERVER_NAME)])
     now = datetime.now(UTC)
-    return (
+    certificate = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
@@ -36,3 +32,4 @@ def _certificate(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(key, hashes.SHA256())
     )
+    return certificate.public_bytes(serialization.Encoding.PEM), private

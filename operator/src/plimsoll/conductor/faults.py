@@ -1,4 +1,4 @@
-"""Why an attempt has to be aborted: what its clients have reported, or have failed to report in time."""
+"""Why an attempt has to wait or to be aborted: the lead to T0, registrations, the cluster, late or failed clients."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -25,6 +25,8 @@ from plimsoll.conductor.roster import Roster
 from plimsoll.protocol.messages import AgentState
 
 _SECOND = 10**9
+_REMEMBERED_ARMINGS = 16
+"""The slowest of this many armings counts, so one slow client delays some trials, but not the rest of the run."""
 
 INTERRUPTED = Fault(reason=AbortReason.INTERRUPTED, message="the run was interrupted or suspended")
 
@@ -61,14 +63,10 @@ def lost_clients(phase: InFlight, roster: Roster, moment: Moment) -> Fault | Non
 
 def staging_fault(phase: Staging, roster: Roster, timings: Timings, moment: Moment) -> Fault | None:
     """Return the clients that failed to get ready for arming, or did not in time; None if there are none."""
-    failure = reported_failure(phase.attempt.round.members, roster, AbortReason.CLIENT_NOT_STAGED)
-    return failure or _staging_timeout(phase, roster, timings, moment)
-
-
-def _staging_timeout(phase: Staging, roster: Roster, timings: Timings, moment: Moment) -> Fault | None:
-    if moment.seconds < phase.deadline:
-        return None
     attempt = phase.attempt
+    failure = reported_failure(attempt.round.members, roster, AbortReason.CLIENT_NOT_STAGED)
+    if failure or moment.seconds < phase.deadline:
+        return failure
     who = reporting.names(unready_clients(attempt, roster))
     limit = staging_seconds(attempt.point, timings)
     message = f"{who} did not write the data that the trial reads within {limit:g} s; check the storage for stalled I/O"
@@ -104,8 +102,6 @@ def _late_clients(attempt: Attempt, roster: Roster, timings: Timings, moment: Mo
     if late:
         message = f"{reporting.names(late)} did not start at T0; a late start would distort the sum of all clients"
         return Fault(reason=AbortReason.LATE_CLIENT, message=message)
-    if moment.wall <= attempt.ends_at:
-        return None
     limit = overrun_seconds(attempt.point, timings)
     if moment.wall <= attempt.ends_at + int(limit * _SECOND):
         return None
@@ -114,17 +110,12 @@ def _late_clients(attempt: Attempt, roster: Roster, timings: Timings, moment: Mo
     return Fault(reason=AbortReason.TOOL_OVERRAN, message=message)
 
 
-_REMEMBERED = 16
-"""The slowest of this many armings counts, so one slow client delays some trials, but not the rest of the run."""
-
-
 class Lead:
     """The lead to T0, from observed armings: from the order until all clients, their commands built, are armed."""
 
     def __init__(self, timings: Timings) -> None:
-        """Start without observed armings."""
         self._timings = timings
-        self._armings: deque[float] = deque(maxlen=_REMEMBERED)
+        self._armings: deque[float] = deque(maxlen=_REMEMBERED_ARMINGS)
 
     def seconds(self, attempt: Attempt, roster: Roster) -> float:
         """Return the lead to T0; each further attempt gets more time to arm."""
@@ -141,8 +132,7 @@ class Lead:
 
     def margin(self, attempt: Attempt, seconds: float) -> float:
         """Return how long before T0 clients must be released if arming took `seconds`: releasing them may as well."""
-        margin = self._timings.go_margin
-        return max(margin, seconds) if _may_be_postponed(attempt) else margin
+        return max(self._timings.go_margin, seconds if _may_be_postponed(attempt) else 0.0)
 
     def record_arming(self, attempt: Attempt, seconds: float, *, in_time: bool) -> bool:
         """Record how long an arming took; true if the attempt gets a second T0 because the first one was too soon.
@@ -230,7 +220,7 @@ class Gate:
         Unless a healthy cluster is `required`, the gate ignores all problems but differing options once the cluster is
         prepared. A view expires after `fresh_seconds`.
         """
-        self._watched = watched
+        self.is_watched = watched
         self._required = required
         self._fresh_seconds = fresh_seconds
         self._view = ClusterView(prepared=not watched)
@@ -240,11 +230,6 @@ class Gate:
     def is_prepared(self) -> bool:
         """Whether the cluster contains everything that the clients need."""
         return self._view.prepared
-
-    @property
-    def is_watched(self) -> bool:
-        """Whether there is a cluster to watch."""
-        return self._watched
 
     @property
     def is_refused(self) -> bool:
@@ -257,7 +242,7 @@ class Gate:
 
     def problems(self, now: float) -> tuple[str, ...]:
         """Return the reasons why no attempt may start; empty if the gate is open."""
-        if not self._watched:
+        if not self.is_watched:
             return ()
         if not self._view.prepared:
             return self._view.problems or ("it is being prepared",)

@@ -63,18 +63,23 @@ class KubeSink:
             SpecError: an object's content is invalid; the message names the object.
 
         """
-        state = await self._load_state()
+        name = naming.state_config_map(self._plan.run.name)
+        text = (await self._get(CONFIG_MAP, name)).get("data", {}).get(STATE_FILE)
+        try:
+            state = RunState.model_validate_json(text) if text else None
+        except ValidationError as error:
+            raise SpecError(problems_of(error, prefix=[f"ConfigMap {name}", STATE_FILE])) from error
         trials = await self._parts([point.name for point in self._plan.points], "trials", _TRIALS)
-        return {point: found or () for point, found in trials.items()}, state
+        return {point: of_point or () for point, of_point in trials.items()}, state
 
     async def load_matrices(self) -> Mapping[str, Matrix]:
         """Load the matrices of the points that have one; see `load` for errors."""
-        found: dict[str, Matrix] = {}
+        matrices: dict[str, Matrix] = {}
         for point in (point.name for point in self._plan.points if TOOLS[point.tool].quantities.cells):
             summary = await self._part(point, "summary", _SUMMARY)
             if summary is not None and summary.matrix is not None:
-                found[point] = summary.matrix
-        return found
+                matrices[point] = summary.matrix
+        return matrices
 
     async def load_ended(self) -> Collection[str]:
         """Load the points whose search for the line ended; see `load` for errors."""
@@ -118,16 +123,7 @@ class KubeSink:
             await persist(ask, seconds=self._retry_seconds)
             self._written = state
 
-    async def _load_state(self) -> RunState | None:
-        name = naming.state_config_map(self._plan.run.name)
-        text = (await self._get(CONFIG_MAP, name)).get("data", {}).get(STATE_FILE)
-        try:
-            return RunState.model_validate_json(text) if text else None
-        except ValidationError as error:
-            raise SpecError(problems_of(error, prefix=[f"ConfigMap {name}", STATE_FILE])) from error
-
     async def _parts(self, points: Sequence[str], field: str, model: TypeAdapter[M]) -> dict[str, M | None]:
-        """Return a field of the status of the results of points."""
         reading = asyncio.Semaphore(_CONCURRENCY)
 
         async def read(point: str) -> M | None:
@@ -143,19 +139,18 @@ class KubeSink:
         if result["spec"]["runUid"] != self._plan.run.uid:
             raise NotFoundError(f"get {RESULT_KIND} {self._namespace}/{name}", "it belongs to another run of that name")
         try:
-            found = result.get("status", {}).get(field)
-            return None if found is None else model.validate_python(found)
+            value = result.get("status", {}).get(field)
+            return None if value is None else model.validate_python(value)
         except ValidationError as error:
             raise SpecError(problems_of(error, prefix=[f"{RESULT_KIND} {name}", "status", field])) from error
 
     async def _get(self, kind: Kind, name: str) -> Object:
-        found = await persist(partial(self._kube.get, kind, name, self._namespace), seconds=self._retry_seconds)
-        if found is None:
+        obj = await persist(partial(self._kube.get, kind, name, self._namespace), seconds=self._retry_seconds)
+        if obj is None:
             asked = f"get {kind.kind} {self._namespace}/{name}"
             raise NotFoundError(asked, "it does not exist; the operator creates it before the conductor")
-        return found
+        return obj
 
 
 def _resumed_from(state: RunState) -> tuple[RunPhase, TrialKey | None]:
-    """Return the part of a state that a successor needs."""
     return state.phase, state.in_flight

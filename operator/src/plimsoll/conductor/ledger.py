@@ -9,7 +9,7 @@ from itertools import groupby
 from plimsoll.api.environment import Environment
 from plimsoll.api.line import Line, LineSearch
 from plimsoll.api.names import AbortReason, Outcome, Verdict
-from plimsoll.api.result import Finding, Fingerprint, Matrix, ResultStatus, Summary, Trial
+from plimsoll.api.result import Finding, Matrix, ResultStatus, Summary, Trial
 from plimsoll.api.status import TrialKey
 from plimsoll.conductor.size import bare_outcome_of, fit, outcome_of, without_distributions, without_histograms
 from plimsoll.measure.intake import Offer
@@ -25,11 +25,14 @@ from plimsoll.plan.refusals import offer_at, search_settings
 MAX_ATTEMPTS = 3
 """An aborted or invalid trial is repeated at most twice."""
 
-_FREE_ABORTS = {AbortReason.INTERRUPTED}
-"""Interruptions by the user do not use up a trial's attempts ..."""
-
 MAX_FREE_ATTEMPTS = 20
-"""... up to this number, because the size of results is bounded; in a search, over all its probes."""
+"""Up to this number, interruptions by the user do not use up a trial's attempts; in a search, over all its probes.
+
+The size of results is bounded.
+"""
+
+_NEIGHBOURS = 2
+"""On each side of the line, the trials that keep their histograms: a result has room for a few."""
 
 
 def is_settled(attempts: Sequence[Trial], free_before: int = 0) -> bool:
@@ -50,11 +53,7 @@ def next_attempt(attempts: Sequence[Trial]) -> int:
 
 def free_attempts(attempts: Sequence[Trial]) -> int:
     """Return the number of attempts that do not use up a trial's attempts."""
-    return sum(trial.abort is not None and trial.abort.reason in _FREE_ABORTS for trial in attempts)
-
-
-_NEIGHBOURS = 2
-"""On each side of the line, the trials that keep their histograms: a result has room for a few."""
+    return sum(trial.abort is not None and trial.abort.reason is AbortReason.INTERRUPTED for trial in attempts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,14 +74,9 @@ class Search:
     attempt: int
 
     @property
-    def has_ended(self) -> bool:
-        """Whether the search needs no further attempt."""
-        return self.progress.next_load is None
-
-    @property
     def next_trial(self) -> TrialKey | None:
         """The next attempt; None if the search has ended."""
-        if self.has_ended:
+        if self.progress.next_load is None:
             return None
         return TrialKey(point=self.point.name, pass_number=self.number, attempt=self.attempt)
 
@@ -96,8 +90,8 @@ class Search:
     def message(self) -> str:
         """Return how far the search is: `line-000: probe 12 of at most 40, line 11,800 to 12,900 IOPS`."""
         line = self.progress.line
-        known = f", line {interval_text(line, self.asked)} {unit_text(self.asked)}" if is_known(line) else ""
-        return f"{self.point.name}: {current_text(self.number)}{known}"
+        interval = f", line {interval_text(line, self.asked)} {unit_text(self.asked)}" if is_known(line) else ""
+        return f"{self.point.name}: {current_text(self.number)}{interval}"
 
 
 def search_at(point: Point, asked: LineSearch, trials: Sequence[Trial]) -> Search:
@@ -107,7 +101,8 @@ def search_at(point: Point, asked: LineSearch, trials: Sequence[Trial]) -> Searc
     and so is that of a pending probe whose load is not the next one.
     """
     settings = search_settings(point, asked)
-    probes = _by_number(trials)
+    ordered = sorted(trials, key=lambda trial: (trial.pass_number, trial.attempt))
+    probes = {number: [*group] for number, group in groupby(ordered, key=lambda trial: trial.pass_number)}
     last = max(probes, default=-1)
     earlier = [trial for number in sorted(probes) if number != last for trial in probes[number]]
     attempts = probes.get(last, [])
@@ -120,30 +115,24 @@ def search_at(point: Point, asked: LineSearch, trials: Sequence[Trial]) -> Searc
     return Search(point=point, asked=asked, progress=progress, number=last + 1, attempt=0)
 
 
-def _by_number(trials: Sequence[Trial]) -> dict[int, list[Trial]]:
-    ordered = sorted(trials, key=lambda trial: (trial.pass_number, trial.attempt))
-    return {number: [*group] for number, group in groupby(ordered, key=lambda trial: trial.pass_number)}
-
-
 def _progress(trials: Sequence[Trial], number: int, settings: Settings) -> Progress:
     """Return what trials show before the probe of this number; numbers without a load are used up."""
     tried = tried_loads(trials)
-    lost = number - len(tried)
-    return progress_of(tried, replace(settings, most_probes=max(1, settings.most_probes - lost)))
+    unused = settings.most_probes - (number - len(tried))
+    return progress_of(tried, replace(settings, most_probes=max(1, unused)))
 
 
 def recorded(search: Search, trials: Sequence[Trial]) -> tuple[Trial, ...]:
     """Return the trials of a search as they are kept: full histograms only next to the line."""
     near = _near(search, trials)
     last = {trial.pass_number: trial.attempt for trial in trials}
-    return tuple(
-        bare_outcome_of(trial)
-        if trial.attempt < last[trial.pass_number]
-        else trial
-        if trial.pass_number in near
-        else without_histograms(trial)
-        for trial in trials
-    )
+
+    def reduced(trial: Trial) -> Trial:
+        if trial.attempt < last[trial.pass_number]:
+            return bare_outcome_of(trial)
+        return trial if trial.pass_number in near else without_histograms(trial)
+
+    return tuple(map(reduced, trials))
 
 
 def _near(search: Search, trials: Sequence[Trial]) -> set[int]:
@@ -195,8 +184,7 @@ class Ledger:
         self.measured: tuple[str, Trial] | None = None
         self._searches: dict[str, Search] = {}
         self._trials: dict[str, tuple[Trial, ...]] = {point.name: () for point in plan.points}
-        for name, trials in (recorded or {}).items():
-            self._trials[name] = tuple(trials)
+        self._trials |= {name: tuple(trials) for name, trials in (recorded or {}).items()}
 
     def next_trial(self) -> TrialKey | None:
         """Return the first missing attempt in the plan's order; None if none is missing.
@@ -266,6 +254,8 @@ class Ledger:
         everything = (environment or Environment()).merged(self.plan.environment)
         summary, line, verdict, findings = self._numbers(point)
         final = all(key.point != point for key in self._all_missing())
+        drops = [trial.caches.osds for trial in self._trials[point] if trial.caches and trial.caches.osds]
+        planned = self.plan.point(point)
         status = ResultStatus(
             trials=self._trials[point],
             summary=summary,
@@ -274,7 +264,7 @@ class Ledger:
             verdict=verdict if final else None,
             findings=findings if final else (),
             environment=everything,
-            fingerprint=self._fingerprint(point, everything) if environment is not None else None,
+            fingerprint=None if environment is None else fingerprint(self.plan, planned, everything, osd_caches=drops),
             final=final,
         )
         return fit(status)
@@ -284,8 +274,8 @@ class Ledger:
         if search is None:
             numbers = summarise(trials, self.plan.repetitions, self._matrices.get(point))
             return numbers.summary, None, numbers.verdict, numbers.findings
-        found = summarise_search(trials, search.progress)
-        return None, found.line, found.verdict, found.findings
+        outcome = summarise_search(trials, search.progress)
+        return None, outcome.line, outcome.verdict, outcome.findings
 
     def _all_missing(self) -> Iterator[TrialKey]:
         """Yield the next attempt at each (pass, point) pair that needs another one."""
@@ -303,10 +293,6 @@ class Ledger:
         if is_settled(attempts):
             return None
         return TrialKey(point=point, pass_number=pass_number, attempt=next_attempt(attempts))
-
-    def _fingerprint(self, point: str, environment: Environment) -> Fingerprint:
-        drops = [trial.caches.osds for trial in self._trials[point] if trial.caches and trial.caches.osds]
-        return fingerprint(self.plan, self.plan.point(point), environment, osd_caches=drops)
 
     def _attempts(self, point: str, pass_number: int) -> list[Trial]:
         return [trial for trial in self._trials[point] if trial.pass_number == pass_number]

@@ -88,13 +88,17 @@ async def conduct(
     process's Job, if that was created beside the clients' Jobs. SIGTERM and SIGINT end the process once the trial in
     flight is recorded as interrupted.
     """
-    _allow_many_connections()
+    # Every agent holds two connections; the limit of open files is usually 1024.
+    _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))
     session = await _resume(plan, sink, timings or Timings(), epoch or str(uuid.uuid4()), cluster, job)
     driver = _Driver(session, sink, cluster, listen.caches_token)
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, driver.stop)
-    listener = Listener(_limits(plan), tls=listen.tls)
-    rendezvous = Rendezvous(session, token_key=listen.token_key, on_input=driver.input, know=listener.know)
+    # All clients may connect at the same time, as before a trial.
+    limits = ListenerLimits(strangers=plan.members + _OTHER_STRANGERS, stranger_seconds=_STRANGER_SECONDS)
+    listener = Listener(limits, tls=listen.tls)
+    rendezvous = Rendezvous(session, token_key=listen.token_key, on_input=driver.inputs.set, know=listener.know)
     async with serving_requests(
         rendezvous.application(), listener, listen.host, listen.port, idle_seconds=_IDLE_SECONDS
     ):
@@ -103,13 +107,17 @@ async def conduct(
         # Not after an error: another conductor may already be in charge.
         if cluster is not None:
             await cluster.release()
-    return _exit_code(session)
+    phase = session.phase
+    if isinstance(phase, Ended) and phase.failure is not None:
+        return EXIT_OF_FAILURE[phase.failure.reason]
+    if isinstance(phase, Ended) and phase.phase is RunPhase.INTERRUPTED:
+        return EXIT_INTERRUPTED
+    return EXIT_COMPLETE
 
 
 async def _resume(
     plan: Plan, sink: Sink, timings: Timings, epoch: str, cluster: "CephCluster | None", job: str
 ) -> Session:
-    """Return a session that continues from what the sink has stored."""
     recorded, before = await sink.load()
     session = Session(
         plan=plan,
@@ -126,17 +134,6 @@ async def _resume(
     return session
 
 
-def _limits(plan: Plan) -> ListenerLimits:
-    """Return limits that allow all clients to connect at the same time, as before a trial."""
-    return ListenerLimits(strangers=plan.members + _OTHER_STRANGERS, stranger_seconds=_STRANGER_SECONDS)
-
-
-def _allow_many_connections() -> None:
-    """Raise the limit of open files, usually 1024, to its maximum: every agent holds two connections."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
 class _Driver:
     """Drives a session: advances it, performs its effects, publishes its state."""
 
@@ -145,16 +142,13 @@ class _Driver:
         self._sink = sink
         self._cluster = cluster
         self._token = caches_token
-        self._inputs = asyncio.Event()
+        self.inputs = asyncio.Event()
         self._published: RunState | None = None
         self._published_at = float("-inf")
 
-    def input(self) -> None:
-        self._inputs.set()
-
     def stop(self) -> None:
         self._session.stop()
-        self._inputs.set()
+        self.inputs.set()
 
     async def drive_and_attend(self, rendezvous: Rendezvous) -> None:
         """Drive the session until it is over, and attend to the cluster meanwhile, if there is one."""
@@ -174,7 +168,7 @@ class _Driver:
     async def drive(self, rendezvous: Rendezvous) -> None:
         """Drive the session until it is over."""
         while not self._session.is_over(moment()):
-            self._inputs.clear()
+            self.inputs.clear()
             self._session.advance(moment())
             rendezvous.wake()
             await self._publish_if_due()
@@ -182,7 +176,7 @@ class _Driver:
                 continue
             with suppress(TimeoutError):
                 async with asyncio.timeout(_TICK_SECONDS):
-                    await self._inputs.wait()
+                    await self.inputs.wait()
         await self._publish()
 
     async def _perform_one(self) -> bool:
@@ -211,7 +205,7 @@ class _Driver:
 
     def _see(self, view: ClusterView) -> None:
         self._session.see(view, moment())
-        self._inputs.set()
+        self.inputs.set()
 
     async def _publish_if_due(self) -> None:
         """Publish a change of phase or trial at once, and progress at the sink's intervals."""
@@ -238,12 +232,3 @@ class _Driver:
 def _read_token(file: Path | None) -> str:
     """Return the token for the helpers, which Kubernetes renews in its file; empty without helpers."""
     return "" if file is None else file.read_text().strip()
-
-
-def _exit_code(session: Session) -> int:
-    phase = session.phase
-    if isinstance(phase, Ended) and phase.failure is not None:
-        return EXIT_OF_FAILURE[phase.failure.reason]
-    if isinstance(phase, Ended) and phase.phase is RunPhase.INTERRUPTED:
-        return EXIT_INTERRUPTED
-    return EXIT_COMPLETE

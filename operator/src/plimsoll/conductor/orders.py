@@ -1,10 +1,10 @@
-"""The orders for the steps of a plan."""
+"""The orders for the steps of a plan, and the dropping of caches, which takes several of them."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from plimsoll.api.names import AbortReason
-from plimsoll.api.surroundings import MAX_LISTED, DroppedCaches, NodeCaches, OsdCaches
+from plimsoll.api.surroundings import MAX_LISTED, DroppedCaches, NodeCaches
 from plimsoll.conductor import reporting
 from plimsoll.conductor.phases import Attempt, Dropping, Fault, Moment, Timings, needs_staging
 from plimsoll.conductor.roster import Client, Roster
@@ -44,48 +44,27 @@ def give_preparation(plan: Plan, unprepared: Iterable[Client]) -> None:
             client.give(prepare(plan, client.number))
 
 
-def stage(plan: Plan, attempt: Attempt, client: int) -> StageOrder:
-    """Return the order to write the data that the attempt reads, with the same seed as `arm`."""
-    return StageOrder(**_tool_fields(plan, attempt, client))
-
-
-def serve(plan: Plan, attempt: Attempt, client: int, roster: Roster) -> ServeOrder:
-    """Return the order to serve the clients that generate load."""
-    return ServeOrder(**_tool_fields(plan, attempt, client), peers=_peers(attempt, client, roster))
-
-
 def give_staging(plan: Plan, attempt: Attempt, roster: Roster) -> None:
     """Order the clients of the current round to get ready for arming."""
     for client in roster.get(attempt.round.serving):
-        client.give(serve(plan, attempt, client.number, roster))
+        peers = _peers(attempt, client.number, roster)
+        client.give(ServeOrder(**_tool_fields(plan, attempt, client.number), peers=peers))
     for client in roster.get(attempt.round.loading):
-        client.give(stage(plan, attempt, client.number))
-
-
-def drop_caches(attempt: Attempt, timings: Timings, *, token: str, fsid: str | None) -> DropCachesOrder:
-    """Return the order to drop the caches of a node, and of the OSDs of a cluster if one is given."""
-    return DropCachesOrder(trial=attempt.key, token=token, fsid=fsid, limit_seconds=timings.dropping)
-
-
-def arm(plan: Plan, attempt: Attempt, client: int, roster: Roster) -> ArmOrder:
-    """Return the order to get ready for T0."""
-    return ArmOrder(
-        **_tool_fields(plan, attempt, client),
-        peers=_peers(attempt, client, roster),
-        data_of=attempt.round.next_after(client) if attempt.point.reads_next_client else None,
-        t0_nanoseconds=attempt.t0,
-    )
+        # With the same seed as the order to arm.
+        client.give(StageOrder(**_tool_fields(plan, attempt, client.number)))
 
 
 def give_arming(plan: Plan, attempt: Attempt, roster: Roster) -> None:
     """Order the clients that generate load in the current round to arm."""
     for client in roster.get(attempt.round.loading):
-        client.give(arm(plan, attempt, client.number, roster))
-
-
-def go(attempt: Attempt) -> GoOrder:
-    """Return the order to run at T0."""
-    return GoOrder(trial=attempt.key)
+        client.give(
+            ArmOrder(
+                **_tool_fields(plan, attempt, client.number),
+                peers=_peers(attempt, client.number, roster),
+                data_of=attempt.round.next_after(client.number) if attempt.point.reads_next_client else None,
+                t0_nanoseconds=attempt.t0,
+            )
+        )
 
 
 def belongs_to(order: Order, attempt: Attempt) -> bool:
@@ -94,7 +73,6 @@ def belongs_to(order: Order, attempt: Attempt) -> bool:
 
 
 def _tool_fields(plan: Plan, attempt: Attempt, client: int) -> dict[str, Any]:
-    """Return the fields of every order for a tool."""
     point = attempt.point
     return {
         "trial": attempt.key,
@@ -103,7 +81,7 @@ def _tool_fields(plan: Plan, attempt: Attempt, client: int) -> dict[str, Any]:
         "parameters": point.parameters,
         "ramp_seconds": point.ramp_seconds,
         "runtime_seconds": point.runtime_seconds,
-        "seed": _seed(plan, attempt, client),
+        "seed": client_seed(plan.seed, point=point.name, pass_number=attempt.key.pass_number, client=client),
     }
 
 
@@ -111,11 +89,7 @@ def _peers(attempt: Attempt, client: int, roster: Roster) -> dict[int, str]:
     return {peer.number: peer.address for peer in roster.get(attempt.round.peers(client))}
 
 
-def _seed(plan: Plan, attempt: Attempt, client: int) -> int:
-    return client_seed(plan.seed, point=attempt.point.name, pass_number=attempt.key.pass_number, client=client)
-
-
-def begin(attempt: Attempt, timings: Timings, moment: Moment) -> Dropping:
+def begin_dropping(attempt: Attempt, timings: Timings, moment: Moment) -> Dropping:
     """Return the phase in which the caches are dropped, without orders yet."""
     deadline = moment.seconds + timings.dropping + timings.dropping_grace
     return Dropping(attempt=attempt, deadline=deadline, is_staged=needs_staging(attempt))
@@ -127,33 +101,33 @@ def undropped_nodes(phase: Dropping, roster: Roster) -> tuple[str, ...]:
     return tuple(sorted(nodes - {client.node for client in _droppers(phase, roster) if _drop_of(client)}))
 
 
-def is_done(phase: Dropping, roster: Roster, describe: reporting.Describe) -> bool:
+def is_dropped(phase: Dropping, roster: Roster, describe: reporting.Describe) -> bool:
     """Whether all caches are dropped: those of the nodes and, of a run on Ceph, those of the OSDs."""
     if phase.token is None or undropped_nodes(phase, roster):
         return False
     return phase.has_reached_osds or _fsid(roster, describe) is None
 
 
-def give_orders(phase: Dropping, roster: Roster, timings: Timings, describe: reporting.Describe) -> None:
+def give_dropping(phase: Dropping, roster: Roster, timings: Timings, describe: reporting.Describe) -> None:
     """Order one client on each node that has no order yet; when all nodes are done, one of them for the OSDs.
 
     A node first writes its dirty data, which would warm up the caches of the OSDs again.
     """
     if phase.token is None:
         return
+    order = DropCachesOrder(trial=phase.attempt.key, token=phase.token, limit_seconds=timings.dropping)
     for client in roster.get(phase.attempt.round.loading):
-        if client.node in phase.chosen:
-            continue
-        client.give(drop_caches(phase.attempt, timings, token=phase.token, fsid=None))
-        phase.chosen[client.node] = client.number
+        if client.node not in phase.chosen:
+            client.give(order)
+            phase.chosen[client.node] = client.number
     fsid = _fsid(roster, describe)
     if fsid is not None and not phase.has_reached_osds and not undropped_nodes(phase, roster):
         (last,) = roster.get([max(phase.chosen.values())])
-        last.give(drop_caches(phase.attempt, timings, token=phase.token, fsid=fsid))
+        last.give(order.model_copy(update={"fsid": fsid}))
         phase.has_reached_osds = True
 
 
-def fault(phase: Dropping, roster: Roster, timings: Timings, moment: Moment) -> Fault | None:
+def dropping_fault(phase: Dropping, roster: Roster, timings: Timings, moment: Moment) -> Fault | None:
     """Return why the caches cannot be dropped, or were not in time; None if neither is the case."""
     droppers = _droppers(phase, roster)
     message = reporting.failures(droppers) or "; ".join(filter(None, map(_mismatch, droppers)))
@@ -164,20 +138,16 @@ def fault(phase: Dropping, roster: Roster, timings: Timings, moment: Moment) -> 
     return Fault(reason=AbortReason.CACHES_NOT_DROPPED, message=message) if message else None
 
 
-def dropped(phase: Dropping, roster: Roster) -> DroppedCaches:
+def dropped_caches(phase: Dropping, roster: Roster) -> DroppedCaches:
     """Return what was dropped, for the trial's record."""
     drops = [drop for client in _droppers(phase, roster) if (drop := _drop_of(client))]
     nodes: Mapping[str, NodeCaches] = {drop.node.node: drop.node for drop in drops}
     listed = tuple(nodes[name] for name in sorted(nodes))
-    return DroppedCaches(node_count=len(listed), nodes=listed[:MAX_LISTED], osds=_osds(drops))
-
-
-def _osds(drops: Iterable[CacheDrop]) -> OsdCaches | None:
-    return next((drop.osds for drop in drops if drop.osds is not None), None)
+    osds = next((drop.osds for drop in drops if drop.osds is not None), None)
+    return DroppedCaches(node_count=len(listed), nodes=listed[:MAX_LISTED], osds=osds)
 
 
 def _fsid(roster: Roster, describe: reporting.Describe) -> str | None:
-    """Return the identity of the run's Ceph cluster; None if there is none."""
     ceph = describe(roster.client_nodes).ceph
     return ceph.fsid if ceph else None
 

@@ -1,6 +1,7 @@
-"""The conductor's time limits. Every wait has one."""
+"""The phases of a session, the attempt in flight, the effects to perform, and the time limits: every wait has one."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from plimsoll.api.names import AbortReason, Layer, Outcome, RunPhase, Verdict
 from plimsoll.api.result import Abort, ResultStatus, Trial
@@ -163,15 +164,9 @@ class Attempt:
         """Return the record of the attempt with its numbers, without its matrix, which the attempt keeps."""
         self.matrix = numbers.matrix
         return Trial(
-            pass_number=self.key.pass_number,
-            attempt=self.key.attempt,
-            epoch=epoch,
-            clients=self.clients,
-            new_data_set=self.new_data_set or None,
+            **self._identity(epoch, moment),
             probe=numbers.probe,
             outcome=Outcome.MEASURED,
-            started_at=self.started_at,
-            finished_at=timestamp(moment.wall),
             verdict=numbers.verdict,
             findings=numbers.findings,
             window=numbers.window,
@@ -189,18 +184,23 @@ class Attempt:
     def aborted(self, fault: Fault, *, epoch: str, moment: Moment) -> Trial:
         """Return the record of the attempt with the reason of its abort."""
         return Trial(
-            pass_number=self.key.pass_number,
-            attempt=self.key.attempt,
-            epoch=epoch,
-            clients=self.clients,
-            new_data_set=self.new_data_set or None,
+            **self._identity(epoch, moment),
             probe=probe_of(self.offer) if self.offer else None,
             outcome=Outcome.ABORTED,
-            started_at=self.started_at,
-            finished_at=timestamp(moment.wall),
             abort=Abort(reason=fault.reason, message=fault.message),
             verdict=Verdict.INVALID,
         )
+
+    def _identity(self, epoch: str, moment: Moment) -> dict[str, Any]:
+        return {
+            "pass_number": self.key.pass_number,
+            "attempt": self.key.attempt,
+            "epoch": epoch,
+            "clients": self.clients,
+            "new_data_set": self.new_data_set or None,
+            "started_at": self.started_at,
+            "finished_at": timestamp(moment.wall),
+        }
 
 
 def check_author(post: ResultPost) -> None:

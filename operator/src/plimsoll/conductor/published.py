@@ -6,7 +6,6 @@ from plimsoll.api.names import Operation, RunPhase
 from plimsoll.api.status import CurrentTrial, Live, LiveRate, Prefill, RunState
 from plimsoll.conductor.orders import undropped_nodes
 from plimsoll.conductor.phases import (
-    Attempt,
     Dropping,
     Ended,
     Gathering,
@@ -33,9 +32,20 @@ def run_state(session: Session, moment: Moment) -> RunState:
     """Return the public state of a session."""
     missing = session.roster.missing(moment.seconds)
     attempt = session.phase.attempt if isinstance(session.phase, InFlight) else None
+    current = None
     # An attempt that is being recorded is over, and counted as done.
-    is_recorded = isinstance(session.phase, Recording)
+    if attempt and attempt.t0 and not isinstance(session.phase, Recording):
+        current = CurrentTrial(
+            key=attempt.key,
+            label=attempt.point.label,
+            clients=attempt.clients,
+            starts_at=attempt.t0 / 1e9,
+            ends_at=attempt.ends_at / 1e9,
+        )
     ended = session.phase if isinstance(session.phase, Ended) else None
+    key = session.ledger.next_trial()
+    search = session.ledger.search(key.point) if key else None
+    written = [_written(client) for client in session.roster]
     return RunState(
         epoch=session.epoch,
         phase=ended.phase if ended else _shown_phase(session, missing),
@@ -43,23 +53,17 @@ def run_state(session: Session, moment: Moment) -> RunState:
         registered=tuple(client.number for client in session.roster if client.number not in missing),
         missing=missing,
         gathered=session.start.gathered,
-        prefill=_prefill(session),
-        current=_current(attempt) if attempt and attempt.t0 and not is_recorded else None,
+        prefill=Prefill(done_bytes=sum(done for done, _ in written), total_bytes=sum(total for _, total in written)),
+        current=current,
         live=_live_rates(session, moment),
         in_flight=attempt.key if attempt else None,
         in_flight_since=attempt.started_at if attempt else "",
         elapsed_seconds=round(session.elapsed(moment), 3),
         trials_done=session.ledger.done,
         trials_total=session.ledger.total,
-        probes_done=_probes_done(session),
+        probes_done=search.progress.line.probes if search else 0,
         failure=ended.failure if ended else None,
     )
-
-
-def _probes_done(session: Session) -> int:
-    key = session.ledger.next_trial()
-    search = session.ledger.search(key.point) if key else None
-    return search.progress.line.probes if search else 0
 
 
 def _shown_phase(session: Session, missing: Sequence[int]) -> RunPhase:
@@ -118,35 +122,18 @@ def _preparation(unfinished: Sequence[Client], step: str) -> str:
 
 
 def _staging(unfinished: Sequence[Client]) -> str:
-    """Return the current step of the clients that are not staged yet."""
     message = next((client.message for client in unfinished if client.is_in(AgentState.STAGING) and client.message), "")
     step = message or "writing the data that the trial reads"
     return f"{step}: {names([client.number for client in unfinished])}" if unfinished else "all clients are staged"
 
 
-def _prefill(session: Session) -> Prefill:
-    """Return the progress of the clients' last preparations; one that prepares again begins at 0 bytes."""
-    written = [_written(client) for client in session.roster]
-    return Prefill(done_bytes=sum(done for done, _ in written), total_bytes=sum(total for _, total in written))
-
-
 def _written(client: Client) -> tuple[int, int]:
-    """Return how much of its data set a client has written, and the size of the data set."""
+    """Return how much of its data set a client has written, and its size; one that prepares again begins at 0."""
     prepares = isinstance(client.order, PrepareOrder) and not client.is_in(AgentState.PREPARED)
     if client.prepared_bytes and not prepares:
         return client.prepared_bytes, client.prepared_bytes
     reported = (client.done_bytes, client.total_bytes) if client.is_in(AgentState.PREPARING) else (0, 0)
     return reported[0], reported[1] or client.prepared_bytes
-
-
-def _current(attempt: Attempt) -> CurrentTrial:
-    return CurrentTrial(
-        key=attempt.key,
-        label=attempt.point.label,
-        clients=attempt.clients,
-        starts_at=attempt.t0 / 1e9,
-        ends_at=attempt.ends_at / 1e9,
-    )
 
 
 def _live_rates(session: Session, moment: Moment) -> Live | None:
@@ -160,14 +147,14 @@ def _live_rates(session: Session, moment: Moment) -> Live | None:
         return None
     sums: dict[Operation, LiveRate] = {}
     for rate in (rate for rates in reported for rate in rates):
-        known = sums.get(rate.operation)
-        sums[rate.operation] = _sum(known, rate) if known else rate
+        before = sums.get(rate.operation)
+        sums[rate.operation] = (
+            rate
+            if before is None
+            else LiveRate(
+                operation=rate.operation,
+                iops=before.iops + rate.iops,
+                bytes_per_second=before.bytes_per_second + rate.bytes_per_second,
+            )
+        )
     return Live(clients=len(reported), rates=tuple(sums.values()))
-
-
-def _sum(one: LiveRate, other: LiveRate) -> LiveRate:
-    return LiveRate(
-        operation=one.operation,
-        iops=one.iops + other.iops,
-        bytes_per_second=one.bytes_per_second + other.bytes_per_second,
-    )

@@ -1,4 +1,4 @@
-"""Messages about clients and cluster, and the environment of the results."""
+"""Messages about clients and cluster, the environment of the results, and what `kubectl get` shows of a result."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
@@ -21,6 +21,8 @@ from plimsoll.protocol.messages import AgentState
 _SHOWN_CLIENTS = 12
 _SHOWN_NODES = 64
 _SHOWN_PROBLEMS = 6
+
+_MAX_CHARACTERS = 64
 
 MAX_FACTS = 16
 """Values of one fact that are kept, if the clients differ."""
@@ -89,13 +91,13 @@ def environment(roster: Roster, describe: Describe = no_description) -> Environm
     if not nodes:
         return None
     sizes = [client.prepared_bytes for client in roster if client.prepared_bytes]
-    known = Environment(
+    observed = Environment(
         nodes=tuple(nodes[:_SHOWN_NODES]),
         node_count=len(nodes),
         data_set_bytes=Extremes(min=min(sizes, default=0), max=max(sizes, default=0)),
     )
     # The clients' facts come first, so that they do not replace what the conductor knows.
-    return Environment.model_validate(_facts(roster)).merged(known).merged(describe(roster.client_nodes))
+    return Environment.model_validate(_facts(roster)).merged(observed).merged(describe(roster.client_nodes))
 
 
 def _facts(roster: Roster) -> dict[str, JsonValue]:
@@ -103,14 +105,10 @@ def _facts(roster: Roster) -> dict[str, JsonValue]:
     facts: dict[str, list[JsonValue]] = {}
     for client in roster:
         for name, value in client.facts.items():
-            known = facts.setdefault(name, [])
-            if value not in known and len(known) < MAX_FACTS:
-                known.append(value)
+            values = facts.setdefault(name, [])
+            if value not in values and len(values) < MAX_FACTS:
+                values.append(value)
     return {name: values[0] if len(values) == 1 else values for name, values in facts.items()}
-
-
-_MAX_CHARACTERS = 64
-_MEBIBYTE = 2**20
 
 
 def result_display(status: ResultStatus, repetitions: int, search: LineSearch | None = None) -> ResultDisplay:
@@ -118,29 +116,25 @@ def result_display(status: ResultStatus, repetitions: int, search: LineSearch | 
 
     Of a search the trials are its probes, and the line replaces rates and latencies.
     """
+    reason = _reason(status)
     if search is not None:
-        return _search_display(status, search)
+        text = short_text(status.line, search)[:_MAX_CHARACTERS] if status.line else None
+        return ResultDisplay(line=text, trials=progress_text(status.line or NOTHING_TRIED), reason=reason)
     summary = status.summary
     trials = f"{summary.trials if summary else 0}/{repetitions}"
-    shown = _shown(summary.operations) if summary else ()
-    reason = _reason(status)
+    operations = summary.operations if summary else ()
+    # Without syncs, unless there are only syncs.
+    shown = tuple(summed for summed in operations if summed.operation is not Operation.SYNC) or operations
     if not shown:
         return ResultDisplay(trials=trials, reason=reason)
     return ResultDisplay(
         operation=_joined(shown, lambda operation: operation.operation.value),
         iops=_joined(shown, _rate),
-        bytes_per_second=_joined(shown, lambda operation: f"{operation.bytes_per_second.mean / _MEBIBYTE:,.1f} MiB/s"),
+        bytes_per_second=_joined(shown, lambda operation: f"{operation.bytes_per_second.mean / 2**20:,.1f} MiB/s"),
         p99=_joined(shown, _p99),
         trials=trials,
         reason=reason,
     )
-
-
-def _search_display(status: ResultStatus, search: LineSearch) -> ResultDisplay:
-    line, reason = status.line, _reason(status)
-    trials = progress_text(line or NOTHING_TRIED)
-    text = short_text(line, search)[:_MAX_CHARACTERS] if line else None
-    return ResultDisplay(line=text, trials=trials, reason=reason)
 
 
 def _reason(status: ResultStatus) -> str | None:
@@ -148,12 +142,6 @@ def _reason(status: ResultStatus) -> str | None:
     reasons = reasons_of(status)
     more = f" +{len(reasons) - 1}" if len(reasons) > 1 else ""
     return f"{reasons[0]}{more}"[:_MAX_CHARACTERS] if reasons else None
-
-
-def _shown(operations: Iterable[OperationSummary]) -> tuple[OperationSummary, ...]:
-    """Return the operations without syncs, unless there are only syncs."""
-    everything = tuple(operations)
-    return tuple(one for one in everything if one.operation is not Operation.SYNC) or everything
 
 
 def _joined(operations: Iterable[OperationSummary], text: Callable[[OperationSummary], str]) -> str:

@@ -19,8 +19,6 @@ from plimsoll.protocol.messages import (
     WaitOrder,
 )
 
-_QUIET_STATES = {AgentState.IDLE, AgentState.PREPARED}
-
 
 @dataclass(slots=True, kw_only=True)
 class Client:
@@ -76,7 +74,7 @@ class Client:
     @property
     def is_quiet(self) -> bool:
         """Whether it has confirmed that nothing of an earlier order runs any more."""
-        return self.answered == self.sequence and self.state in _QUIET_STATES
+        return self.answered == self.sequence and self.state in {AgentState.IDLE, AgentState.PREPARED}
 
 
 class Roster:
@@ -97,19 +95,17 @@ class Roster:
 
         Any process replaces a lost one, so that a lost process with a high attempt number cannot lock out a successor.
 
-        Raises:
-            RefusedError: the plan has no such client, or a newer process has replaced this one.
-
+        RefusedError: the plan has no such client, or a newer process has replaced this one.
         """
         number = registration.client
         if number >= self._count:
             raise RefusedError("UnknownClient", f"client {number} is not one of the plan's {self._count}")
-        known = self._clients.get(number)
-        if known is not None and known.instance == registration.instance:
-            known.last_contact = now
-            return known
-        if known is not None and known.attempt > registration.attempt and self._is_present(number, now):
-            raise RefusedError("Superseded", f"client {number} has been replaced by attempt {known.attempt}")
+        before = self._clients.get(number)
+        if before is not None and before.instance == registration.instance:
+            before.last_contact = now
+            return before
+        if before is not None and before.attempt > registration.attempt and self._is_present(number, now):
+            raise RefusedError("Superseded", f"client {number} has been replaced by attempt {before.attempt}")
         client = Client(
             number=number,
             instance=registration.instance,
@@ -128,9 +124,7 @@ class Roster:
     def known(self, number: int, instance: str, now: float) -> Client:
         """Return a registered client and update its last contact.
 
-        Raises:
-            RefusedError: it has not registered, or another process has replaced it.
-
+        RefusedError: it has not registered, or another process has replaced it.
         """
         client = self._clients.get(number)
         if client is None:

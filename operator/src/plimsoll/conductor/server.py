@@ -48,6 +48,30 @@ _PACE_BYTES = 2**20
 _PACE_GRACE_SECONDS = 2.0
 """Time by which a large body may fall behind; longer than the event loop is busy with other documents."""
 
+Know = Callable[[web.RequestHandler, int], None]
+"""Called with a connection and the number of the client that has authenticated on it."""
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+_STATUS_OF_REFUSAL: dict[RefusalCode, int] = {
+    "BadToken": 401,
+    "BadProtocol": 426,
+    "BadRequest": 400,
+    "UnknownClient": 404,
+    "Superseded": 410,
+    "StaleEpoch": 409,
+    "TooLarge": 413,
+}
+
+_CLIENT = web.RequestKey("client", int)
+"""The client whose token a request carries."""
+
+_REMEDIES = {"/v1/clients": "send fewer facts", "/v1/results": "reduce runtimeSeconds"}
+
+_SHOWN_PROBLEMS = 3
+
+_log = logging.getLogger(__name__)
+
 
 class TooLargeError(Exception):
     """A body exceeds the size limit in the message."""
@@ -85,18 +109,16 @@ class Bodies:
                 earlier.reschedule(asyncio.get_running_loop().time())
             self._posting[client] = mine
             try:
-                return await self._document(_Body(request, MAX_DOCUMENT_BYTES))
+                body = _Body(request, MAX_DOCUMENT_BYTES)
+                async with _in_time(_BODY_SECONDS):
+                    content = await body.read(_SMALL_BYTES)
+                if request.content.at_eof():
+                    return content
+                async with self._turns, _in_time(_PACE_GRACE_SECONDS) as deadline:
+                    return await body.read_at_pace(deadline)
             finally:
                 if self._posting.get(client) is mine:
                     del self._posting[client]
-
-    async def _document(self, body: "_Body") -> bytes:
-        async with _in_time(_BODY_SECONDS):
-            content = await body.read(_SMALL_BYTES)
-        if body.is_complete:
-            return content
-        async with self._turns, _in_time(_PACE_GRACE_SECONDS) as deadline:
-            return await body.read_at_pace(deadline)
 
 
 class _Body:
@@ -107,10 +129,6 @@ class _Body:
         self._limit = limit
         self._content = bytearray()
         self._check(request.content_length or 0)
-
-    @property
-    def is_complete(self) -> bool:
-        return self._request.content.at_eof()
 
     async def read(self, enough: int) -> bytes:
         """Read until the body is complete or exceeds `enough` bytes."""
@@ -126,13 +144,15 @@ class _Body:
         return bytes(self._content)
 
     async def _read_some(self) -> bool:
+        """Read what has arrived; false if the body is complete."""
         self._content += await self._request.content.readany()
         self._check(len(self._content))
-        return not self.is_complete
+        return not self._request.content.at_eof()
 
     def _check(self, size: int) -> None:
         if size > self._limit:
-            raise TooLargeError(f"the body is larger than {_size(self._limit)}")
+            limit = f"{self._limit // 2**20} MiB" if self._limit >= 2**20 else f"{self._limit // 2**10} KiB"
+            raise TooLargeError(f"the body is larger than {limit}")
 
 
 @asynccontextmanager
@@ -143,33 +163,6 @@ async def _in_time(seconds: float | None) -> AsyncIterator[asyncio.Timeout]:
             yield deadline
     except (TimeoutError, ConnectionError) as error:
         raise web.HTTPServiceUnavailable(text="the body did not arrive in time; send it again") from error
-
-
-def _size(limit: int) -> str:
-    return f"{limit // 2**20} MiB" if limit >= 2**20 else f"{limit // 2**10} KiB"
-
-
-Know = Callable[[web.RequestHandler, int], None]
-"""Called with a connection and the number of the client that has authenticated on it."""
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-_STATUS_OF_REFUSAL: dict[RefusalCode, int] = {
-    "BadToken": 401,
-    "BadProtocol": 426,
-    "BadRequest": 400,
-    "UnknownClient": 404,
-    "Superseded": 410,
-    "StaleEpoch": 409,
-    "TooLarge": 413,
-}
-
-_CLIENT = web.RequestKey("client", int)
-"""The client whose token a request carries."""
-
-_REMEDIES = {"/v1/clients": "send fewer facts", "/v1/results": "reduce runtimeSeconds"}
-
-_SHOWN_PROBLEMS = 3
 
 
 def moment() -> Moment:
@@ -192,15 +185,11 @@ class Rendezvous:
     def application(self) -> web.Application:
         """Return the application with its routes."""
         application = web.Application(middlewares=[self._guard])
-        application.add_routes(
-            [
-                web.get("/v1/clock", self._clock),
-                web.post("/v1/clients", self._register),
-                web.get("/v1/orders", self._orders),
-                web.post("/v1/reports", self._report),
-                web.post("/v1/results", self._result),
-            ]
-        )
+        application.router.add_get("/v1/clock", self._clock)
+        application.router.add_post("/v1/clients", self._register)
+        application.router.add_get("/v1/orders", self._orders)
+        application.router.add_post("/v1/reports", self._report)
+        application.router.add_post("/v1/results", self._result)
         return application
 
     def wake(self) -> None:
@@ -215,7 +204,11 @@ class Rendezvous:
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Admit requests with a client's token, and turn errors into refusals."""
         try:
-            request[_CLIENT] = self._client_of(request)
+            scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+            client = client_of(token, self._token_key) if scheme == "Bearer" else None
+            if client is None:
+                return _refusal("BadToken", "the token is not one of this run's session secret")
+            request[_CLIENT] = client
             self._know(request.protocol, request[_CLIENT])
             return await handler(request)
         except RefusedError as refused:
@@ -224,15 +217,7 @@ class Rendezvous:
             remedy = _REMEDIES.get(request.path, "send a shorter message")
             return _refusal("TooLarge", f"{request.path}: {error}; {remedy}")
         except ValidationError as error:
-            problems = problems_of(error)
-            return _refusal("BadRequest", "; ".join(map(str, problems[:_SHOWN_PROBLEMS])))
-
-    def _client_of(self, request: web.Request) -> int:
-        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-        client = client_of(token, self._token_key) if scheme == "Bearer" else None
-        if client is None:
-            raise RefusedError("BadToken", "the token is not one of this run's session secret")
-        return client
+            return _refusal("BadRequest", "; ".join(map(str, problems_of(error)[:_SHOWN_PROBLEMS])))
 
     async def _clock(self, _: web.Request) -> web.Response:
         received_at = time.time_ns()
@@ -298,7 +283,6 @@ class Rendezvous:
 
 
 def _check_speaker(request: web.Request, client: int) -> None:
-    """Refuse a message on behalf of another client."""
     if request[_CLIENT] != client:
         raise RefusedError("BadToken", f"client: {client} is not client {request[_CLIENT]}, whose token was sent")
 
@@ -310,9 +294,6 @@ def _answer(model: Model) -> web.Response:
 def _refusal(code: RefusalCode, message: str) -> web.Response:
     text = Refusal(code=code, message=message).model_dump_json()
     return web.Response(status=_STATUS_OF_REFUSAL[code], text=text, content_type="application/json")
-
-
-_log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
@@ -333,33 +314,24 @@ async def exposing(session: Session, port: int | None) -> AsyncIterator[None]:
 
 def view_of(session: Session, now: Moment) -> LiveView:
     """Return the state of a session for a scrape."""
-    plan, ledger, gate = session.plan, session.ledger, session.gate
-    measured = ledger.measured
+    plan, ledger, gate, phase = session.plan, session.ledger, session.gate, session.phase
+    trial = last = None
+    if isinstance(phase, Staging | Arming | Running):
+        point, is_running = phase.attempt.point, isinstance(phase, Running)
+        trial = LiveTrial(workload=point.workload, label=point.label, key=phase.attempt.key, running=is_running)
+    if ledger.measured is not None:
+        name, measured = ledger.measured
+        last = LastTrial(workload=plan.point(name).workload, point=name, operations=measured.operations)
     return LiveView(
         namespace=plan.run.namespace,
         run=plan.run.name,
         now=now.wall / 1e9,
         state=run_state(session, now),
         planned=plan.members,
-        armed=_clients_in(session, AgentState.ARMED),
-        measuring=_clients_in(session, AgentState.RUNNING),
+        armed=sum(client.is_in(AgentState.ARMED) for client in session.roster),
+        measuring=sum(client.is_in(AgentState.RUNNING) for client in session.roster),
         attempts=dict(ledger.added),
-        trial=_trial(session),
-        last=None
-        if measured is None
-        else LastTrial(workload=plan.point(measured[0]).workload, point=measured[0], operations=measured[1].operations),
+        trial=trial,
+        last=last,
         gate_open=not gate.problems(now.seconds) if gate.is_watched else None,
     )
-
-
-def _clients_in(session: Session, state: AgentState) -> int:
-    return sum(client.is_in(state) for client in session.roster)
-
-
-def _trial(session: Session) -> LiveTrial | None:
-    phase = session.phase
-    if not isinstance(phase, Staging | Arming | Running):
-        return None
-    point = phase.attempt.point
-    is_running = isinstance(phase, Running)
-    return LiveTrial(workload=point.workload, label=point.label, key=phase.attempt.key, running=is_running)

@@ -8,9 +8,8 @@ at a time. An attempt is measured only after its effect `BeginAttempt` is durabl
 
 from plimsoll.api.names import AbortReason, FailureReason, RunPhase
 from plimsoll.api.result import Trial
-from plimsoll.api.status import Failure, RunState, TrialKey
+from plimsoll.api.status import Failure, RunState
 from plimsoll.conductor import faults, orders, phases, reporting
-from plimsoll.conductor import orders as dropping
 from plimsoll.conductor.faults import ClusterView, Gate, Lead, Start
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.phases import (
@@ -41,7 +40,7 @@ from plimsoll.conductor.phases import (
 from plimsoll.conductor.roster import Client, Roster
 from plimsoll.measure.trial import TrialNumbers, combined
 from plimsoll.plan.document import Plan
-from plimsoll.protocol.messages import LeaveOrder, RefusedError, Registration, Report, ResultPost, WaitOrder
+from plimsoll.protocol.messages import GoOrder, LeaveOrder, RefusedError, Registration, Report, ResultPost, WaitOrder
 
 _SECOND = 10**9
 
@@ -80,7 +79,9 @@ class Session:
         self.start = Start(job=job, before=before, timeouts=plan.timeouts, now=moment.seconds)
         self.phase: Phase = Gathering(deadline=self.start.deadline(moment.seconds))
         if before is not None and before.in_flight is not None and not ledger.has(before.in_flight):
-            self._record_orphan(before.in_flight, before.in_flight_since, moment)
+            # The previous conductor died with this attempt.
+            attempt = phases.new_attempt(ledger, before.in_flight, before.in_flight_since)
+            self._record(attempt, attempt.aborted(faults.CONDUCTOR_RESTARTED, epoch=epoch, moment=moment))
 
     # -- requests of agents -----------------------------------------------------------------------------------------
 
@@ -94,9 +95,7 @@ class Session:
     def client(self, number: int, instance: str, epoch: str, moment: Moment) -> Client:
         """Return the client that sends a request.
 
-        Raises:
-            RefusedError: its epoch is another conductor's, or another process has replaced it.
-
+        RefusedError: its epoch is another conductor's, or another process has replaced it.
         """
         if epoch != self.epoch:
             raise RefusedError("StaleEpoch", "another conductor process is in charge; register again")
@@ -110,9 +109,7 @@ class Session:
     def post(self, post: ResultPost, moment: Moment) -> bool:
         """Accept a document; false if it is discarded because it is late, a duplicate, or of an earlier epoch.
 
-        Raises:
-            RefusedError: another process has replaced the client, or the document is another client's.
-
+        RefusedError: another process has replaced the client, or the document is another client's.
         """
         check_author(post)
         if post.epoch != self.epoch:
@@ -199,25 +196,27 @@ class Session:
         match self.phase:
             case Gathering():
                 return self._leave_gathering(self.phase, moment)
-            case Preparing() | Settling() | Gating():
-                return self._end_if_due(moment) or self._leave_waiting(self.phase, moment)
+            case Preparing():
+                return self._end_if_due(moment) or self._leave_preparing(self.phase, moment)
+            case Settling(until=until):
+                return self._end_if_due(moment) or (moment.seconds >= until and self._gather(moment))
+            case Gating():
+                return self._end_if_due(moment) or self._leave_gating(self.phase, moment)
             case Staging() | Dropping() | Arming() | Running():
-                # A complete attempt counts, even if its clients are gone.
-                is_over = self._judge_if_complete(self.phase.attempt) or self._abort_if_due(self.phase, moment)
-                return is_over or self._leave_attempt(self.phase, moment)
+                return self._leave_attempt(self.phase, moment)
             case _:
                 return False
 
-    def _leave_waiting(self, phase: Preparing | Settling | Gating, moment: Moment) -> bool:
-        match phase:
-            case Preparing():
-                return self._leave_preparing(phase, moment)
-            case Settling():
-                return moment.seconds >= phase.until and self._gather(moment)
-            case Gating():
-                return self._leave_gating(phase, moment)
-
     def _leave_attempt(self, phase: Staging | Dropping | Arming | Running, moment: Moment) -> bool:
+        attempt = phase.attempt
+        # A complete attempt counts, even if its clients are gone.
+        if set(attempt.documents) == set(attempt.round.loading):
+            self.roster.give(attempt.round.serving, WaitOrder())
+            self.phase = Judging(attempt=attempt)
+            self._effects.append(phases.judging(attempt, self.plan, self.roster))
+            return True
+        if self._abort_if_due(phase, moment):
+            return True
         match phase:
             case Staging():
                 return self._leave_staging(phase, moment)
@@ -226,7 +225,8 @@ class Session:
             case Arming():
                 return self._leave_arming(phase, moment)
             case Running():
-                return self._leave_running(phase.attempt, moment)
+                fault = faults.running_fault(attempt, self.roster, self.timings, moment)
+                return self._abort_if(attempt, fault, moment)
 
     def _leave_gathering(self, phase: Gathering, moment: Moment) -> bool:
         key = self.ledger.next_trial()
@@ -299,16 +299,16 @@ class Session:
     def _drop_or_arm(self, attempt: Attempt, moment: Moment) -> bool:
         if not self.plan.prepare.drop_caches:
             return self._arm(attempt, moment)
-        self.phase = dropping.begin(attempt, self.timings, moment)
+        self.phase = orders.begin_dropping(attempt, self.timings, moment)
         self._effects.append(ReadToken())
         return True
 
     def _leave_dropping(self, phase: Dropping, moment: Moment) -> bool:
-        fault = dropping.fault(phase, self.roster, self.timings, moment)
-        if fault or not dropping.is_done(phase, self.roster, self.describe):
-            dropping.give_orders(phase, self.roster, self.timings, self.describe)
+        fault = orders.dropping_fault(phase, self.roster, self.timings, moment)
+        if fault or not orders.is_dropped(phase, self.roster, self.describe):
+            orders.give_dropping(phase, self.roster, self.timings, self.describe)
             return self._abort_if(phase.attempt, fault, moment)
-        phase.attempt.caches = dropping.dropped(phase, self.roster)
+        phase.attempt.caches = orders.dropped_caches(phase, self.roster)
         return self._arm(phase.attempt, moment)
 
     def _arm(self, attempt: Attempt, moment: Moment) -> bool:
@@ -331,20 +331,9 @@ class Session:
             return self._arm(attempt, moment)
         if too_late:
             return self._abort_if(attempt, faults.arming_timeout(unarmed or attempt.round.loading), moment)
-        self.roster.give(attempt.round.loading, orders.go(attempt))
+        self.roster.give(attempt.round.loading, GoOrder(trial=attempt.key))
         self.phase = Running(attempt=attempt)
         return True
-
-    def _judge_if_complete(self, attempt: Attempt) -> bool:
-        if set(attempt.documents) != set(attempt.round.loading):
-            return False
-        self.roster.give(attempt.round.serving, WaitOrder())
-        self.phase = Judging(attempt=attempt)
-        self._effects.append(phases.judging(attempt, self.plan, self.roster))
-        return True
-
-    def _leave_running(self, attempt: Attempt, moment: Moment) -> bool:
-        return self._abort_if(attempt, faults.running_fault(attempt, self.roster, self.timings, moment), moment)
 
     # -- ends -------------------------------------------------------------------------------------------------------
 
@@ -360,11 +349,6 @@ class Session:
         self.roster.give(attempt.clients, WaitOrder())
         self._record(attempt, attempt.aborted(fault, epoch=self.epoch, moment=moment))
         return True
-
-    def _record_orphan(self, key: TrialKey, started_at: str, moment: Moment) -> None:
-        """Record the attempt that was in flight when the previous conductor died."""
-        attempt = phases.new_attempt(self.ledger, key, started_at)
-        self._record(attempt, attempt.aborted(faults.CONDUCTOR_RESTARTED, epoch=self.epoch, moment=moment))
 
     def _record(self, attempt: Attempt, trial: Trial) -> None:
         point = attempt.key.point

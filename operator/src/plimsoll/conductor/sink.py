@@ -35,23 +35,18 @@ class Sink(Protocol):
 
     async def load(self) -> tuple[Mapping[str, Sequence[Trial]], RunState | None]:
         """Return the recorded trials by point, and the state that an earlier conductor stored."""
-        ...
 
     async def load_matrices(self) -> Mapping[str, Matrix]:
         """Return the recorded matrices by point."""
-        ...
 
     async def load_ended(self) -> Collection[str]:
         """Return the points whose search for the line ended."""
-        ...
 
     async def publish(self, state: RunState) -> None:
         """Store the state so that it survives the process."""
-        ...
 
     async def record(self, point: str, status: ResultStatus) -> None:
         """Store a point's status so that it survives the machine."""
-        ...
 
 
 class FilesSink:
@@ -66,19 +61,21 @@ class FilesSink:
 
     async def load(self) -> tuple[Mapping[str, Sequence[Trial]], RunState | None]:
         """Load trials and state; see `Sink.load`."""
-        return await asyncio.to_thread(self._load)
+        results = await asyncio.to_thread(read_results, self.directory)
+        state = await asyncio.to_thread(read_state, self.directory)
+        return {result.spec.point: result.status.trials for result in results}, state
 
     async def load_matrices(self) -> Mapping[str, Matrix]:
         """Load the matrices; see `Sink.load_matrices`."""
         results = await asyncio.to_thread(read_results, self.directory)
         summaries = {result.spec.point: result.status.summary for result in results}
-        return {point: one.matrix for point, one in summaries.items() if one is not None and one.matrix is not None}
+        return {point: summary.matrix for point, summary in summaries.items() if summary and summary.matrix}
 
     async def load_ended(self) -> Collection[str]:
         """Load the points whose search ended; see `Sink.load_ended`."""
         results = await asyncio.to_thread(read_results, self.directory)
         lines = {result.spec.point: result.status.line for result in results}
-        return {point for point, line in lines.items() if line is not None and line.ending is not None}
+        return {point for point, line in lines.items() if line and line.ending}
 
     async def publish(self, state: RunState) -> None:
         """Write `state.json`; see `Sink.publish`."""
@@ -90,10 +87,6 @@ class FilesSink:
         result = result_of(self.plan, self.plan.point(point), status)
         path = self.directory / RESULTS_DIRECTORY / f"{result.metadata.name}.json"
         await asyncio.to_thread(replace_file, path, result.model_dump_json(indent=1), sync=True)
-
-    def _load(self) -> tuple[Mapping[str, Sequence[Trial]], RunState | None]:
-        trials = {result.spec.point: result.status.trials for result in read_results(self.directory)}
-        return trials, read_state(self.directory)
 
 
 def result_of(plan: Plan, point: Point, status: ResultStatus) -> BenchmarkResult:
@@ -130,9 +123,7 @@ def read_plan(directory: Path) -> Plan:
 def read_state(directory: Path) -> RunState | None:
     """Read the state of a results directory; None before a conductor has written one.
 
-    Raises:
-        SpecError: the file is invalid; the message names file and field.
-
+    SpecError: the file is invalid; the message names file and field.
     """
     path = directory / STATE_FILE
     return _validated(RunState, path) if path.exists() else None
@@ -161,12 +152,8 @@ def replace_file(path: Path, text: str, *, sync: bool) -> None:
             os.fsync(file.fileno())
     draft.replace(path)
     if sync:
-        _sync_directory(path.parent)
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)

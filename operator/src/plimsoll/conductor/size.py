@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from plimsoll.api.model import Model
-from plimsoll.api.operation import Latency
+from plimsoll.api.operation import Latency, OperationResult
 from plimsoll.api.result import ResultStatus, Trial
 from plimsoll.measure.checks.check import quote
 
@@ -21,18 +21,16 @@ _REMEDY = "; use fewer repetitions to have it"
 
 def without_distributions(trial: Trial) -> Trial:
     """Return a trial without histograms and series, which matter only for trials that count."""
-    operations = [_with(one, latency=_with(one.latency, histogram=None), series=None) for one in trial.operations]
-    return _with(trial, operations=tuple(operations))
+    return _without_series(without_histograms(trial))
 
 
 def outcome_of(trial: Trial) -> Trial:
     """Return the part of a repeated attempt to keep: its outcome, the reason, and its rates."""
-    operations = tuple(
-        _with(one, latency=Latency(kind=one.latency.kind, count=one.latency.count), series=None, steady_state=None)
-        for one in trial.operations
+    reduced = _without_command(_without_storage(_without_cached_nodes(_without_slowest(trial))))
+    return _with_operations(
+        _without_steadiness(_without_series(reduced)),
+        lambda one: _with(one, latency=Latency(kind=one.latency.kind, count=one.latency.count)),
     )
-    reduced = _without_command(_without_storage(_without_cached_nodes(trial)))
-    return _with(reduced, slowest=(), operations=operations)
 
 
 def bare_outcome_of(trial: Trial) -> Trial:
@@ -42,8 +40,7 @@ def bare_outcome_of(trial: Trial) -> Trial:
 
 def without_histograms(trial: Trial) -> Trial:
     """Return a trial with the percentiles, but without the histograms of its latencies."""
-    operations = [_with(one, latency=_with(one.latency, histogram=None)) for one in trial.operations]
-    return _with(trial, operations=tuple(operations))
+    return _with_operations(trial, lambda one: _with(one, latency=_with(one.latency, histogram=None)))
 
 
 def fit(status: ResultStatus) -> ResultStatus:
@@ -58,7 +55,9 @@ def fit(status: ResultStatus) -> ResultStatus:
         if not _is_too_large(status):
             break
         warning = f"{name} {_LEFT_OUT}{'' if status.line else _REMEDY}"
-        status = _with(status, trials=tuple(_warned(trial, without(trial), warning) for trial in status.trials))
+        reduced = [(trial, without(trial)) for trial in status.trials]
+        trials = (new if new == old else _with(new, warnings=(*new.warnings, warning)) for old, new in reduced)
+        status = _with(status, trials=tuple(trials))
     return _without_parts_of_matrix(status) if _is_too_large(status) else status
 
 
@@ -80,12 +79,8 @@ def _without_parts_of_matrix(status: ResultStatus) -> ResultStatus:
     )
 
 
-def _warned(before: Trial, after: Trial, warning: str) -> Trial:
-    return after if after == before else _with(after, warnings=(*after.warnings, warning))
-
-
 def _without_series(trial: Trial) -> Trial:
-    return _with(trial, operations=tuple(_with(operation, series=None) for operation in trial.operations))
+    return _with_operations(trial, lambda operation: _with(operation, series=None))
 
 
 def _without_hosts(trial: Trial) -> Trial:
@@ -107,7 +102,7 @@ def _without_cached_nodes(trial: Trial) -> Trial:
 
 
 def _without_steadiness(trial: Trial) -> Trial:
-    return _with(trial, operations=tuple(_with(operation, steady_state=None) for operation in trial.operations))
+    return _with_operations(trial, lambda operation: _with(operation, steady_state=None))
 
 
 def _with_short_findings(trial: Trial) -> Trial:
@@ -117,6 +112,10 @@ def _with_short_findings(trial: Trial) -> Trial:
 
 def _without_command(trial: Trial) -> Trial:
     return _with(trial, tool=trial.tool and _with(trial.tool, argv=()))
+
+
+def _with_operations(trial: Trial, change: Callable[[OperationResult], OperationResult]) -> Trial:
+    return _with(trial, operations=tuple(map(change, trial.operations)))
 
 
 def _with(model: M, **changes: object) -> M:

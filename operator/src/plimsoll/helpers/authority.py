@@ -1,4 +1,4 @@
-"""Whose orders the helper fulfils, and how large they may be. Pure."""
+"""Whose orders the helpers fulfil, and how large they may be. Pure."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -9,35 +9,51 @@ from plimsoll.tools.kube_burner.job import KubeBurnerParameters
 
 ANY_NAMESPACE = "*"
 
-_PREFIX = "system:serviceaccount"
-_PARTS = 4
-
 
 def namespace_of(username: str) -> str | None:
     """Return the namespace of a ServiceAccount, `system:serviceaccount:NAMESPACE:NAME`; None for another user."""
-    parts = username.split(":")
-    if len(parts) != _PARTS or ":".join(parts[:2]) != _PREFIX or not all(parts):
-        return None
-    return parts[2]
+    match username.split(":"):
+        case ["system", "serviceaccount", namespace, name] if namespace and name:
+            return namespace
+        case _:
+            return None
 
 
-def drop_refusal(username: str, allowed: Collection[str]) -> str:
-    """Return why a user may not have caches dropped, and the remedy; empty if the user may."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """What a helper does: its `name`, who sends it orders, what others may not, and the chart's value for that."""
+
+    name: str
+    sender: str
+    action: str
+    value: str
+
+
+DROPPING = Service(
+    name="the helpers that drop caches",
+    sender="a run's conductor",
+    action="drop caches",
+    value="caches.namespaces",
+)
+BURNING = Service(
+    name="the helper that runs kube-burner",
+    sender="a run's client",
+    action="run kube-burner",
+    value="kubeBurner.namespaces",
+)
+
+
+def refusal_of(username: str, service: Service, allowed: Collection[str]) -> str:
+    """Return why a user may not use a service of the allowed namespaces, and the remedy; empty if the user may."""
     namespace = namespace_of(username)
     if namespace is None:
-        return f"{username} is not a ServiceAccount; use the token of a run's conductor"
+        return f"{username} is not a ServiceAccount; use the token of {service.sender}"
     if namespace in allowed or ANY_NAMESPACE in allowed:
         return ""
     return (
-        f"runs in namespace {namespace} may not drop caches; ask the administrator to add it to the chart's "
-        "caches.namespaces"
+        f"runs in namespace {namespace} may not {service.action}; ask the administrator to add it to the chart's "
+        f"{service.value}"
     )
-
-
-def bearer_token(header: str) -> str:
-    """Return the token of an Authorization header; empty if there is none."""
-    scheme, _, token = header.partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,19 +72,6 @@ class Limits:
     max_objects: int
     max_qps: int
     max_volume_size: int
-
-
-def burn_refusal(username: str, limits: Limits) -> str:
-    """Return why a user may not order anything, and the remedy; empty if the user may."""
-    namespace = namespace_of(username)
-    if namespace is None:
-        return f"{username} is not a ServiceAccount; use the token of a run's client"
-    if namespace in limits.allowed or ANY_NAMESPACE in limits.allowed:
-        return ""
-    return (
-        f"runs in namespace {namespace} may not run kube-burner; ask the administrator to add it to the chart's "
-        "kubeBurner.namespaces"
-    )
 
 
 def excess(parameters: KubeBurnerParameters, limits: Limits) -> str:
@@ -98,15 +101,10 @@ def class_refusal(found: Mapping[str, Any] | None, order: BurnOrder, namespace: 
     return ""
 
 
-MIN_SECONDS = 2.0
-"""Time from the end of one drop to the beginning of the next."""
-
-
 class Turns:
-    """At most one drop at a time, and a pause between two."""
+    """At most one drop at a time, and `min_seconds` from the end of one to the beginning of the next."""
 
-    def __init__(self, min_seconds: float = MIN_SECONDS) -> None:
-        """Start with a free turn."""
+    def __init__(self, min_seconds: float = 2.0) -> None:
         self._min_seconds = min_seconds
         self._is_taken = False
         self._ended = float("-inf")

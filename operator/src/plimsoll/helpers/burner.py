@@ -1,4 +1,4 @@
-"""The helper's one request: `POST /burn` with the token of a run's client.
+"""The helper that runs kube-burner. Its one request is `POST /burn` with the token of a run's client.
 
 It runs one order at a time: two would measure each other. Nothing that kube-burner creates outlives its order: the
 namespaces are deleted when it ends, when its client is gone, and when the helper starts.
@@ -12,17 +12,16 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TypeVar
 from uuid import uuid4
 
 from aiohttp import web
-from pydantic import ValidationError
 
 from plimsoll.agent import process
-from plimsoll.api.errors import problems_of
-from plimsoll.helpers.authority import Limits, bearer_token, burn_refusal, class_refusal, excess, namespace_of
+from plimsoll.helpers.authority import BURNING, Limits, class_refusal, excess, namespace_of
+from plimsoll.helpers.server import RefusedError, Username, answer, authorized_user, read_body
 from plimsoll.kube.errors import ApiError
-from plimsoll.kube.port import Kind, Object
+from plimsoll.kube.port import Kind, Kube, Object
 from plimsoll.net.listener import Listener
 from plimsoll.protocol.helpers import (
     BEAT_SECONDS,
@@ -31,7 +30,6 @@ from plimsoll.protocol.helpers import (
     LABEL_RUN_NAMESPACE,
     LABEL_RUN_UID,
     MAX_BURN_REQUEST_BYTES,
-    MAX_TOKEN_CHARACTERS,
     RETRY_SECONDS,
     SILENCE_SECONDS,
     BurnOrder,
@@ -48,29 +46,18 @@ _CLAIM = Kind(api_version="v1", kind="PersistentVolumeClaim")
 _POD = Kind(api_version="v1", kind="Pod")
 _EVENT = Kind(api_version="v1", kind="Event")
 _VOLUME = Kind(api_version="v1", kind="PersistentVolume")
+_CLASS = Kind(api_version="storage.k8s.io/v1", kind="StorageClass")
 
 _POLL_SECONDS = 1.0
 _MAX_PROBLEMS = 10
 _MAX_CHARACTERS = 300
+_MAX_LOG_CHARACTERS = 1000
+_GRACE_SECONDS = 60
+_RETAINED = "is kept by its reclaim policy"
 
+T = TypeVar("T")
 
-class Api(Protocol):
-    """The part of `plimsoll.kube.port.Kube` that this needs."""
-
-    async def list(
-        self,
-        kind: Kind,
-        *,
-        namespace: str | None = None,
-        labels: Mapping[str, str] | None = None,
-        fields: Mapping[str, str] | None = None,
-    ) -> Sequence[Object]:
-        """Return the objects with these labels and fields."""
-        ...
-
-    async def delete(self, kind: Kind, name: str, namespace: str | None = None, *, uid: str | None = None) -> bool:
-        """Delete an object; false if there is none."""
-        ...
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +78,8 @@ class Namespaces:
     """All namespaces with certain labels, or only those called `base`, or `base` and a number."""
 
     def __init__(
-        self, api: Api, labels: Mapping[str, str], *, base: str = "", poll_seconds: float = _POLL_SECONDS
+        self, api: Kube, labels: Mapping[str, str], *, base: str = "", poll_seconds: float = _POLL_SECONDS
     ) -> None:
-        """Look at nothing yet."""
         self._api = api
         self._labels = labels
         self._base = base
@@ -105,16 +91,15 @@ class Namespaces:
 
     async def problems(self) -> list[str]:
         """Return why PVCs are not bound and pods not ready, according to their newest events."""
-        found: list[str] = []
-        for namespace in await self._existing():
-            name = namespace["metadata"]["name"]
+        problems: list[str] = []
+        for name in await self.names():
             waiting = [obj for obj in await self._api.list(_CLAIM, namespace=name) if _phase(obj) != "Bound"]
             waiting += [obj for obj in await self._api.list(_POD, namespace=name) if not is_ready(obj)]
             events = await self._api.list(_EVENT, namespace=name) if waiting else ()
-            found.extend(_problem(obj, events) for obj in waiting)
-            if len(found) >= _MAX_PROBLEMS:
+            problems.extend(_problem(obj, events) for obj in waiting)
+            if len(problems) >= _MAX_PROBLEMS:
                 break
-        return found[:_MAX_PROBLEMS]
+        return problems[:_MAX_PROBLEMS]
 
     async def started(self) -> Starts:
         """Return when their pods started. After a failure nothing more is read: an API server that is down stays so."""
@@ -163,10 +148,9 @@ class Namespaces:
 
     async def _existing(self) -> Sequence[Object]:
         found = await self._api.list(_NAMESPACE, labels=self._labels)
-        return [obj for obj in found if _is_of(str(obj["metadata"]["name"]), self._base)]
-
-
-_RETAINED = "is kept by its reclaim policy"
+        if not self._base:
+            return found
+        return [obj for obj in found if f"{obj['metadata']['name']}-".startswith(f"{self._base}-")]
 
 
 def _volumes_of(namespaces: set[str], volumes: Sequence[Object]) -> Iterator[str]:
@@ -177,15 +161,11 @@ def _volumes_of(namespaces: set[str], volumes: Sequence[Object]) -> Iterator[str
             yield f"PersistentVolume {volume['metadata']['name']}{kept}"
 
 
-def _is_of(name: str, base: str) -> bool:
-    return not base or name == base or name.startswith(f"{base}-")
-
-
 def _blocker(namespace: Object) -> str:
     """Return why a namespace is not gone, in the words of its conditions, in parentheses; empty if they say nothing."""
     conditions = namespace.get("status", {}).get("conditions") or ()
-    said = next((one.get("message", "") for one in conditions if one.get("status") == "True"), "")
-    return f" ({said[:_MAX_CHARACTERS]})" if said else ""
+    message = next((condition.get("message", "") for condition in conditions if condition.get("status") == "True"), "")
+    return f" ({message[:_MAX_CHARACTERS]})" if message else ""
 
 
 def _phase(obj: Object) -> str:
@@ -193,27 +173,11 @@ def _phase(obj: Object) -> str:
 
 
 def _problem(obj: Object, events: Sequence[Object]) -> str:
-    """Return an object's phase and the message of its newest event."""
-    own = [event for event in events if event.get("involvedObject", {}).get("uid") == obj["metadata"]["uid"]]
-    newest = max(own, key=_time, default=None)
+    about = [event for event in events if event.get("involvedObject", {}).get("uid") == obj["metadata"]["uid"]]
+    # In a format that sorts by time.
+    newest = max(about, key=lambda event: str(event.get("lastTimestamp") or event.get("eventTime") or ""), default=None)
     words = f": {' '.join(str(newest.get('message', '')).split())[:_MAX_CHARACTERS]}" if newest else ""
     return f"{obj['kind']} {obj['metadata']['name']} is {_phase(obj) or 'new'}{words}"
-
-
-def _time(event: Mapping[str, Any]) -> str:
-    """Return when an event occurred last, in a format that sorts by time."""
-    return str(event.get("lastTimestamp") or event.get("eventTime") or "")
-
-
-_BODY_SECONDS = 5.0
-_CLEAN_SECONDS = 900.0
-_GRACE_SECONDS = 60
-_CLASS = Kind(api_version="storage.k8s.io/v1", kind="StorageClass")
-_HELPER_MAX_CHARACTERS = 1000
-
-T = TypeVar("T")
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,7 +189,6 @@ class Means:
         program: kube-burner.
         pod_image: of the pods that kube-burner creates.
         directory: for kube-burner's files.
-        username: returns the user that a token belongs to, or None.
         api: with the helper's rights.
         beat_seconds: between two lines of an answer.
         poll_seconds: between two looks at what is being removed.
@@ -238,30 +201,22 @@ class Means:
     program: str
     pod_image: str
     directory: Path
-    username: Callable[[str], Awaitable[str | None]]
-    api: Api
+    username: Username
+    api: Kube
     beat_seconds: float = BEAT_SECONDS
     poll_seconds: float = 1.0
-    clean_seconds: float = _CLEAN_SECONDS
+    clean_seconds: float = 900.0
     send_seconds: float = SILENCE_SECONDS
-
-
-class _RefusedError(Exception):
-    """A request is refused with a status and a message."""
-
-    def __init__(self, status: int, message: str) -> None:
-        self.status = status
-        super().__init__(message)
 
 
 class Helper:
     """Runs kube-burner. `know` is called with each connection that has authenticated, and the namespace of its user."""
 
     def __init__(self, means: Means, limits: Limits, *, know: Callable[[web.RequestHandler, str], None]) -> None:
-        """Serve nothing yet; see `application`."""
         self._means = means
         self._limits = limits
         self._know = know
+        self._own = {LABEL_HELPER: means.namespace}
         self._turn = asyncio.Lock()
         self._served = ""
         self._refused: dict[str, float] = {}
@@ -275,19 +230,14 @@ class Helper:
     async def clean(self) -> list[str]:
         """Remove what an earlier process of the helper left; return what is still there."""
         async with self._turn:
-            return await self._remove(self._own)
-
-    @property
-    def _own(self) -> Mapping[str, str]:
-        return {LABEL_HELPER: self._means.namespace}
+            return await self._remove_all()
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         try:
             namespace, order = await self._accepted(request)
-        except _RefusedError as refused:
+        except RefusedError as refused:
             _log.info("refused with status %d: %s", refused.status, refused)
-            body = BurnRefusal(message=str(refused)).model_dump_json()
-            return web.Response(status=refused.status, text=body, content_type="application/json")
+            return answer(refused.status, BurnRefusal(message=str(refused)))
         response = web.StreamResponse()
         async with self._turn:
             await response.prepare(request)
@@ -299,30 +249,31 @@ class Helper:
 
     async def _accepted(self, request: web.Request) -> tuple[str, BurnOrder]:
         """Return an order whose turn it is, and the namespace of its client."""
-        namespace = await self._authorized_namespace(request)
+        user = await authorized_user(request, self._means.username, BURNING, self._limits.allowed)
+        namespace = namespace_of(user) or ""
         self._know(request.protocol, namespace)
-        order = await _body(request)
-        if problem := excess(order.parameters, self._limits) or await self._class_problem(order, namespace):
-            raise _RefusedError(403, problem)
+        order = await read_body(request, BurnOrder)
+        problem = excess(order.parameters, self._limits)
+        if not problem:
+            try:
+                classes = await self._means.api.list(_CLASS, fields={"metadata.name": order.storage_class})
+            except ApiError as error:
+                raise RefusedError(503, f"the StorageClass could not be read: {error}") from error
+            problem = class_refusal(next(iter(classes), None), order, namespace)
+        if problem:
+            raise RefusedError(403, problem)
         self._take_turn(namespace)
         return namespace, order
 
     def _take_turn(self, namespace: str) -> None:
         """Refuse an order while another is in progress, or if it is the turn of another namespace that waits."""
         now = time.monotonic()
-        waiting = {one for one, since in self._refused.items() if now - since < 2 * RETRY_SECONDS} - {namespace}
+        waiting = {name for name, since in self._refused.items() if now - since < 2 * RETRY_SECONDS} - {namespace}
         if self._turn.locked() or (waiting and namespace == self._served):
             self._refused[namespace] = now
-            raise _RefusedError(429, "kube-burner runs for another run, or what it created is being removed")
+            raise RefusedError(429, "kube-burner runs for another run, or what it created is being removed")
         self._refused.pop(namespace, None)
         self._served = namespace
-
-    async def _class_problem(self, order: BurnOrder, namespace: str) -> str:
-        try:
-            found = await self._means.api.list(_CLASS, fields={"metadata.name": order.storage_class})
-        except ApiError as error:
-            raise _RefusedError(503, f"the StorageClass could not be read: {error}") from error
-        return class_refusal(next(iter(found), None), order, namespace)
 
     async def _serve(self, response: web.StreamResponse, namespace: str, order: BurnOrder) -> bytes:
         """Run an order while its client listens, and remove everything; return the last line, empty without it."""
@@ -332,7 +283,7 @@ class Helper:
         try:
             earlier = await self._beating(response, self._left_before())
             outcome = await self._beating(response, self._burn(order, labels))
-            left = await self._beating(response, self._remove(self._own))
+            left = await self._beating(response, self._remove_all())
             is_clean = True
             return _line(outcome, earlier, left)
         except ConnectionError:
@@ -340,7 +291,7 @@ class Helper:
             return b""
         finally:
             if not is_clean:
-                await asyncio.shield(self._remove(self._own))
+                await asyncio.shield(self._remove_all())
 
     async def _send_last(self, request: web.Request, response: web.StreamResponse, line: bytes) -> None:
         try:
@@ -377,12 +328,19 @@ class Helper:
             for file, text in files_of(order.parameters, place).items():
                 (directory / file).write_text(text)
             output = await self._run(directory, uuid, order.parameters.limit_seconds)
-            files = _collected(directory / COLLECTED)
-        own = Namespaces(self._means.api, labels, base=place.namespace)
-        starts = await own.started() if order.parameters.pods else Starts()
+            collected = directory / COLLECTED
+            # None if kube-burner did not get that far.
+            paths = sorted(collected.iterdir()) if collected.is_dir() else []
+            files = {path.name: path.read_text(errors="replace") for path in paths if path.is_file()}
+        namespaces = Namespaces(self._means.api, labels, base=place.namespace)
+        starts = await namespaces.started() if order.parameters.pods else Starts()
         if starts.lost:
             _log.warning("%s", starts.lost)
-        looked = {PODS_FILE: starts.text, PROBLEMS_FILE: "\n".join(await _problems(own))}
+        try:
+            problems = await namespaces.problems()
+        except ApiError as error:
+            problems = [f"why objects are not ready is unknown: {error}"]
+        looked = {PODS_FILE: starts.text, PROBLEMS_FILE: "\n".join(problems)}
         return BurnOutcome(
             exit_code=output.exit_code,
             stdout=output.stdout,
@@ -404,26 +362,12 @@ class Helper:
         except ApiError as error:
             return [str(error)]
 
-    async def _remove(self, labels: Mapping[str, str]) -> list[str]:
-        namespaces = Namespaces(self._means.api, labels, poll_seconds=self._means.poll_seconds)
+    async def _remove_all(self) -> list[str]:
+        namespaces = Namespaces(self._means.api, self._own, poll_seconds=self._means.poll_seconds)
         left = await namespaces.remove(limit_seconds=self._means.clean_seconds)
         if left:
             _log.error("not removed: %s", "; ".join(left))
         return left
-
-    async def _authorized_namespace(self, request: web.Request) -> str:
-        token = bearer_token(request.headers.get("Authorization", ""))
-        if not token or len(token) > MAX_TOKEN_CHARACTERS:
-            raise _RefusedError(401, "the request has no valid bearer token; send the token of a run's client")
-        try:
-            user = await self._means.username(token)
-        except ApiError as error:
-            raise _RefusedError(503, f"the token could not be reviewed: {error}") from error
-        if user is None:
-            raise _RefusedError(401, "the token is not valid, or not for the helper that runs kube-burner")
-        if problem := burn_refusal(user, self._limits):
-            raise _RefusedError(403, problem)
-        return namespace_of(user) or ""
 
 
 def knower(listener: Listener) -> Callable[[web.RequestHandler, str], None]:
@@ -436,13 +380,6 @@ def knower(listener: Listener) -> Callable[[web.RequestHandler, str], None]:
     return know
 
 
-async def _problems(namespaces: Namespaces) -> list[str]:
-    try:
-        return await namespaces.problems()
-    except ApiError as error:
-        return [f"why objects are not ready is unknown: {error}"]
-
-
 def _line(outcome: BurnOutcome, earlier: list[str], left: list[str]) -> bytes:
     """Return the last line of an answer; what could not be removed before or afterwards is an error in the log."""
     texts = [("still being removed when kube-burner started", earlier), ("not removed", left)]
@@ -452,23 +389,6 @@ def _line(outcome: BurnOutcome, earlier: list[str], left: list[str]) -> bytes:
 
 def _with_errors(stderr: str, messages: Iterable[str]) -> str:
     """Return kube-burner's log with further errors, in its format; empty messages are none."""
-    lines = [f"level=error msg={json.dumps(message[:_HELPER_MAX_CHARACTERS])}\n" for message in messages if message]
+    lines = [f"level=error msg={json.dumps(message[:_MAX_LOG_CHARACTERS])}\n" for message in messages if message]
     separator = "\n" if lines and stderr and not stderr.endswith("\n") else ""
     return f"{stderr}{separator}{''.join(lines)}"
-
-
-def _collected(directory: Path) -> Mapping[str, str]:
-    """Return the files of the indexer by name; none if kube-burner did not get that far."""
-    if not directory.is_dir():
-        return {}
-    return {path.name: path.read_text(errors="replace") for path in sorted(directory.iterdir()) if path.is_file()}
-
-
-async def _body(request: web.Request) -> BurnOrder:
-    try:
-        async with asyncio.timeout(_BODY_SECONDS):
-            return BurnOrder.model_validate_json(await request.read())
-    except TimeoutError:
-        raise _RefusedError(408, f"the request did not arrive within {_BODY_SECONDS:g} s") from None
-    except ValidationError as error:
-        raise _RefusedError(400, "; ".join(map(str, problems_of(error)))) from error

@@ -1,7 +1,7 @@
 """The port, implemented with `kubernetes.aio`, which only this module and `plimsoll.kube.connection` import.
 
 They use the library's configuration, connection and dynamic requests, with plain dictionaries. There are no hidden
-retries: see `plimsoll.kube.retry`.
+retries: see `plimsoll.kube.errors.persist`.
 """
 
 import asyncio
@@ -41,6 +41,27 @@ ACCEPT_METADATA_LIST = {
     # Within a cluster, compression costs both sides more than the bytes.
     "Accept-Encoding": "identity",
 }
+
+FIELD_MANAGER = "plimsoll"
+"""The owner of fields that Plimsoll sets."""
+
+PAGE_SIZE = 100
+"""Objects in one answer. Decoding it blocks the event loop for some milliseconds."""
+
+METADATA_PAGE_SIZE = 500
+"""The same for metadata, which is smaller and decoded faster."""
+
+Observer = Callable[[str, float, str | None], None]
+"""Called after every request with its verb, its seconds, and how it failed: the HTTP status, an empty text without an
+answer, or None if it succeeded."""
+
+_TIMEOUT = aiohttp.ClientTimeout(total=30, connect=10)
+_MERGE_PATCH, _JSON_PATCH = "application/merge-patch+json", "application/json-patch+json"
+_FIELD_MANAGER = ("fieldManager", FIELD_MANAGER)
+
+_WATCH_SECONDS = 600
+_WATCH_TIMEOUT = aiohttp.ClientTimeout(total=_WATCH_SECONDS + 60, connect=10)
+_WATCH = (("watch", "true"), ("timeoutSeconds", str(_WATCH_SECONDS)))
 
 Query = Sequence[tuple[str, str]]
 T = TypeVar("T")
@@ -96,9 +117,7 @@ def document(body: bytes) -> dict[str, Any]:
 async def read(parse: Callable[[bytes], T], response: aiohttp.ClientResponse) -> T:
     """Return the decoded body of an answer.
 
-    Raises:
-        ValueError: if it is not JSON, for example because a proxy answered.
-
+    Raises ValueError if it is not JSON, for example because a proxy answered.
     """
     body = await response.read()
     if "json" not in response.content_type:
@@ -114,9 +133,7 @@ async def unread(response: aiohttp.ClientResponse) -> aiohttp.ClientResponse:
 async def changes(stream: aiohttp.ClientResponse, asked: str) -> AsyncGenerator[Changed | Gone]:
     """Yield the changes of a metadata watch until the API server ends it.
 
-    Raises:
-        TransientError: if the connection breaks.
-
+    Raises TransientError if the connection breaks.
     """
     try:
         async for line in stream.content:
@@ -157,29 +174,6 @@ def creating(status: Mapping[str, Any], version: str | None) -> Object:
     """Return a merge patch (RFC 7386) for an object without a status, to which the other one cannot add fields."""
     metadata = {} if version is None else {"metadata": {"resourceVersion": version}}
     return {"status": dict(status), **metadata}
-
-
-FIELD_MANAGER = "plimsoll"
-"""The owner of fields that Plimsoll sets."""
-
-PAGE_SIZE = 100
-"""Objects in one answer. Decoding it blocks the event loop for some milliseconds."""
-
-METADATA_PAGE_SIZE = 500
-"""The same for metadata, which is smaller and decoded faster."""
-
-Observer = Callable[[str, float, str | None], None]
-"""Called after every request with its verb, its seconds, and how it failed: the HTTP status, an empty text without an
-answer, or None if it succeeded."""
-
-_TIMEOUT = aiohttp.ClientTimeout(total=30, connect=10)
-_JSON = "application/json"
-_MERGE_PATCH, _JSON_PATCH = "application/merge-patch+json", "application/json-patch+json"
-_FIELD_MANAGER = ("fieldManager", FIELD_MANAGER)
-
-_WATCH_SECONDS = 600
-_WATCH_TIMEOUT = aiohttp.ClientTimeout(total=_WATCH_SECONDS + 60, connect=10)
-_WATCH = (("watch", "true"), ("timeoutSeconds", str(_WATCH_SECONDS)))
 
 
 class AioKube:
@@ -246,24 +240,22 @@ class AioKube:
 
     async def changes(self, kind: Kind, *, namespace: str | None = None) -> AsyncGenerator[Listed | Changed | Gone]:
         """Yield the existing objects, and then every change; see `Kube.changes`."""
-        found, since = await self._versions(kind, namespace, ())
-        yield Listed(found)
+        existing, since = await self._versions(kind, namespace, ())
+        yield Listed(existing)
         asked = f"watch {kind.kind} of {namespace or 'all namespaces'}"
         resource = await self._discovery.resource(kind)
-        query = [*_WATCH, ("resourceVersion", since)]
-        path = resource.collection(namespace)
         stream = await self._request(
             "get",
-            path,
+            resource.collection(namespace),
             kind,
             asked,
             unread,
-            query=query,
+            query=[*_WATCH, ("resourceVersion", since)],
             accept=ACCEPT_METADATA,
             patience=_WATCH_TIMEOUT,
         )
-        async with aclosing(changes(stream, asked)) as found_later:
-            async for change in found_later:
+        async with aclosing(changes(stream, asked)) as later:
+            async for change in later:
                 yield change
 
     async def pages(
@@ -296,7 +288,7 @@ class AioKube:
 
     async def create(self, obj: Object, *, dry_run: bool = False) -> bool:
         """Create an object; false if one with that name exists, which is not changed; see `Kube.create`."""
-        kind, name, namespace = _identity(obj)
+        kind, name, namespace = Kind.of(obj), obj["metadata"]["name"], obj["metadata"].get("namespace")
         resource = await self._discovery.resource(kind)
         asked = _asked("dry run of" if dry_run else "create", kind, name, namespace)
         resource.single(name, namespace)  # raises without a name or namespace
@@ -337,7 +329,8 @@ class AioKube:
         except NotFoundError:
             return False
         except ConflictError:
-            if uid is None or await self._uid(kind, name, namespace) == uid:
+            obj = None if uid is None else await self.get(kind, name, namespace)
+            if uid is None or (obj is not None and obj["metadata"]["uid"] == uid):
                 raise
             return False
         return True
@@ -360,7 +353,6 @@ class AioKube:
         size: int,
         accept: Mapping[str, str] = ACCEPT_JSON,
     ) -> tuple[Sequence[T], str]:
-        """Return all entries of a list, and the version of the list."""
         found: list[T] = []
         limit: int | None = size
         token = ""
@@ -394,10 +386,6 @@ class AioKube:
             "get", resource.collection(namespace), kind, asked, partial(read, parse), query=query, accept=accept
         )
 
-    async def _uid(self, kind: Kind, name: str, namespace: str | None) -> str | None:
-        found = await self.get(kind, name, namespace)
-        return None if found is None else str(found["metadata"]["uid"])
-
     async def _patch(
         self,
         kind: Kind,
@@ -430,14 +418,11 @@ class AioKube:
         asked: str,
         *,
         body: Object | Sequence[Object] | None = None,
-        content_type: str = _JSON,
-        query: Query = (),
-        accept: Mapping[str, str] = ACCEPT_JSON,
+        content_type: str = "application/json",
+        **options: Any,  # noqa: ANN401 - those of `_request`
     ) -> dict[str, Any]:
         take = partial(read, document)
-        return await self._request(
-            method, path, kind, asked, take, query=query, accept=accept, body=body, content_type=content_type
-        )
+        return await self._request(method, path, kind, asked, take, body=body, content_type=content_type, **options)
 
     async def _request(
         self,
@@ -452,7 +437,6 @@ class AioKube:
         patience: aiohttp.ClientTimeout | None = None,
         **more: Any,  # noqa: ANN401 - the library's
     ) -> T:
-        """Send a request, and return what `take` makes of its answer."""
         begin, refusal, observe = time.monotonic(), None, self._observer
         try:
             response = await self._client.request(
@@ -500,11 +484,5 @@ def _failure(asked: str, answer: Answer) -> ApiError:
     return answer.error(asked)
 
 
-def _identity(obj: Object) -> tuple[Kind, str, str | None]:
-    metadata = obj["metadata"]
-    return Kind.of(obj), metadata["name"], metadata.get("namespace")
-
-
 def _asked(verb: str, kind: Kind, name: str, namespace: str | None) -> str:
-    """Return a description of a request that begins with the verb."""
     return f"{verb} {kind.kind} {namespace}/{name}" if namespace else f"{verb} {kind.kind} {name}"

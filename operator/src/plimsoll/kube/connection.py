@@ -20,7 +20,14 @@ from plimsoll.kube.errors import CredentialsError, InvalidError, UnknownKindErro
 from plimsoll.kube.port import Kind
 
 _RESOLUTION_SECONDS = 1.0
-"""Resolution of the header."""
+"""Resolution of the `Date` header."""
+
+_FIRST_PAUSE_SECONDS = 1.0
+_LONGEST_PAUSE_SECONDS = 30.0
+_NO_NAMES = {"", ".", ".."}
+
+Fetch = Callable[[str], Awaitable[Mapping[str, Any]]]
+"""Return the document at a path; UnknownKindError if there is none."""
 
 
 class ApiClock:
@@ -32,7 +39,6 @@ class ApiClock:
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
-        """Start without an answer."""
         self._monotonic = monotonic
         self._ahead: tuple[float, float] | None = None
 
@@ -55,7 +61,6 @@ class ApiClock:
 
 
 def _tracing(clock: ApiClock) -> aiohttp.TraceConfig:
-    """Return a tracing configuration that passes every answer to a clock."""
 
     async def begin(_session: object, request: SimpleNamespace, _parameters: object) -> None:
         request.asked = time.monotonic()
@@ -72,9 +77,7 @@ def _tracing(clock: ApiClock) -> aiohttp.TraceConfig:
 async def connect(kubeconfig: str | None, context: str | None, clock: ApiClock) -> ApiClient:
     """Return a connection that passes every answer to the clock; see `plimsoll.kube.client.AioKube`.
 
-    Raises:
-        CredentialsError: without a configured API server or credentials.
-
+    CredentialsError: without a configured API server or credentials.
     """
     configuration = Configuration(trace_configs=[_tracing(clock)])
     try:
@@ -92,14 +95,6 @@ async def connect(kubeconfig: str | None, context: str | None, clock: ApiClock) 
     raise CredentialsError("find an API server", f"{words}; set KUBECONFIG, or run in a pod") from None
 
 
-_FIRST_PAUSE_SECONDS = 1.0
-_LONGEST_PAUSE_SECONDS = 30.0
-_NO_NAMES = {"", ".", ".."}
-
-Fetch = Callable[[str], Awaitable[Mapping[str, Any]]]
-"""Return the document at a path; UnknownKindError if there is none."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
     """The paths of a kind. `root` is `/api/v1` or `/apis/<group>/<version>`."""
@@ -114,22 +109,11 @@ class Resource:
         return f"{self.root}{inside}/{self.plural}"
 
     def single(self, name: str, namespace: str | None) -> str:
-        """Return the path of one object.
-
-        Raises:
-            InvalidError: if the name or a required namespace is missing.
-
-        """
+        """Return the path of one object. Raises InvalidError if the name or a required namespace is missing."""
         # In a path, `.` and `..` would lead to another object.
         if name in _NO_NAMES or (self.namespaced and (namespace or "") in _NO_NAMES):
             raise InvalidError(f"{self.plural} {namespace or ''}/{name}", "needs a name and a namespace")
         return f"{self.collection(namespace)}/{quote(name, safe='')}"
-
-
-@dataclass(slots=True, kw_only=True)
-class _Unknown:
-    until: float
-    pause: float
 
 
 class Discovery:
@@ -140,15 +124,13 @@ class Discovery:
         self._fetch = fetch
         self._now = now
         self._known: dict[Kind, Resource] = {}
-        self._unknown: dict[Kind, _Unknown] = {}
+        self._unknown: dict[Kind, tuple[float, float]] = {}  # until when, after which pause
         self._lock = asyncio.Lock()
 
     async def resource(self, kind: Kind) -> Resource:
         """Return the paths of a kind.
 
-        Raises:
-            UnknownKindError: if the API server does not know it; the next lookup waits for a growing pause.
-
+        Raises UnknownKindError if the API server does not know it; the next lookup waits for a growing pause.
         """
         if kind in self._known:
             return self._known[kind]
@@ -162,21 +144,21 @@ class Discovery:
         self._known.pop(kind, None)
 
     async def _look_up(self, kind: Kind) -> None:
-        unknown = self._unknown.get(kind)
-        if unknown is not None and self._now() < unknown.until:
+        until, pause = self._unknown.get(kind, (float("-inf"), 0.0))
+        if self._now() < until:
             raise _unknown_kind(kind)
         root = f"/apis/{kind.api_version}" if "/" in kind.api_version else f"/api/{kind.api_version}"
         try:
             document = await self._fetch(root)
         except UnknownKindError:
             document = {}
-        for found in document.get("resources") or ():
-            if "/" not in found["name"]:  # not a subresource
-                key = Kind(api_version=kind.api_version, kind=found["kind"])
-                self._known[key] = Resource(root=root, plural=found["name"], namespaced=found["namespaced"])
+        for entry in document.get("resources") or ():
+            if "/" not in entry["name"]:  # not a subresource
+                key = Kind(api_version=kind.api_version, kind=entry["kind"])
+                self._known[key] = Resource(root=root, plural=entry["name"], namespaced=entry["namespaced"])
         if kind not in self._known:
-            pause = min(unknown.pause * 2, _LONGEST_PAUSE_SECONDS) if unknown else _FIRST_PAUSE_SECONDS
-            self._unknown[kind] = _Unknown(until=self._now() + pause, pause=pause)
+            pause = min(pause * 2, _LONGEST_PAUSE_SECONDS) or _FIRST_PAUSE_SECONDS
+            self._unknown[kind] = self._now() + pause, pause
             raise _unknown_kind(kind)
         self._unknown.pop(kind, None)
 

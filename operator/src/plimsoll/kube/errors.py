@@ -23,14 +23,18 @@ from typing import Any, TypeVar
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_before_delay, wait_exponential
 
 _SHOWN_CHARACTERS = 300
-_NAMESPACE_TERMINATING = "NamespaceTerminating"
+_FIRST_PAUSE_SECONDS = 0.2
+_LONGEST_PAUSE_SECONDS = 5.0
+
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
 
 
 class ApiError(Exception):
     """A request failed. `asked` is the request, `reason` why it failed."""
 
     def __init__(self, asked: str, reason: str) -> None:
-        """Join both in the message."""
         self.asked = asked
         self.reason = reason
         super().__init__(f"{asked}: {reason}")
@@ -72,7 +76,6 @@ class TransientError(ApiError):
     """The API server could not answer now. `retry_after`: seconds to wait before a retry."""
 
     def __init__(self, asked: str, reason: str, *, retry_after: float = 0.0) -> None:
-        """Record the pause that the API server requests."""
         self.retry_after = retry_after
         super().__init__(asked, reason)
 
@@ -92,9 +95,12 @@ class Answer:
     """The answer to a failed request, usually a `Status` object."""
 
     def __init__(self, status: int, body: str, headers: Mapping[str, str]) -> None:
-        """Decode the body if it is a JSON object."""
         self.status = status
-        self.document = _object(body)
+        try:
+            document = json.loads(body)
+        except ValueError:
+            document = {}
+        self.document: Mapping[str, Any] = document if isinstance(document, dict) else {}
         self._body = body
         self._headers = headers
 
@@ -116,10 +122,12 @@ class Answer:
     def error(self, asked: str) -> ApiError:
         """Return the error for this answer."""
         if self.status == HTTPStatus.TOO_MANY_REQUESTS or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            return TransientError(asked, self._reason, retry_after=self._retry_after)
+            # The API server never sends a date.
+            pause = self._headers.get("Retry-After", "")
+            return TransientError(asked, self._reason, retry_after=float(pause) if pause.isdecimal() else 0.0)
         if self.is_unknown_path:
             return UnknownKindError(asked, f"not served by the API server ({self._reason})")
-        if any(cause.get("reason") == _NAMESPACE_TERMINATING for cause in self._details.get("causes") or ()):
+        if any(cause.get("reason") == "NamespaceTerminating" for cause in self._details.get("causes") or ()):
             return TerminatingError(asked, self._reason)
         return _ERROR_OF_STATUS.get(self.status, ApiError)(asked, self._reason)
 
@@ -132,35 +140,11 @@ class Answer:
         words = self.document.get("message") or self._body.strip()[:_SHOWN_CHARACTERS]
         return f"{words} (status {self.status})" if words else f"status {self.status}"
 
-    @property
-    def _retry_after(self) -> float:
-        """Return the seconds of the `Retry-After` header; the API server never sends a date."""
-        text = self._headers.get("Retry-After", "")
-        return float(text) if text.isdecimal() else 0.0
-
-
-def _object(body: str) -> Mapping[str, Any]:
-    try:
-        document = json.loads(body)
-    except ValueError:
-        return {}
-    return document if isinstance(document, dict) else {}
-
-
-T = TypeVar("T")
-
-_FIRST_PAUSE_SECONDS = 0.2
-_LONGEST_PAUSE_SECONDS = 5.0
-
-_log = logging.getLogger(__name__)
-
 
 async def persist(ask: Callable[[], Awaitable[T]], *, seconds: float) -> T:
     """Retry an idempotent request with growing pauses, and return its answer.
 
-    Raises:
-        ApiError: one that a retry cannot fix, or the last one when another pause would exceed `seconds`.
-
+    ApiError: one that a retry cannot fix, or the last one when another pause would exceed `seconds`.
     """
     retrying = AsyncRetrying(
         retry=retry_if_exception_type((TransientError, ConflictError)),

@@ -66,7 +66,6 @@ class Kube(Protocol):
 
     async def get(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
         """Return an object; None if it does not exist."""
-        ...
 
     async def list(
         self,
@@ -80,20 +79,17 @@ class Kube(Protocol):
 
         `namespace` None means all namespaces.
         """
-        ...
 
     async def versions(
         self, kind: Kind, *, namespace: str | None = None, labels: Mapping[str, str] | None = None
     ) -> Sequence[Version]:
         """Return the versions of the objects with these labels, which is cheaper than the objects."""
-        ...
 
     def changes(self, kind: Kind, *, namespace: str | None = None) -> AsyncGenerator[Listed | Changed | Gone]:
         """Yield the existing objects, and then every change, until the API server ends the watch.
 
         A slow consumer delays later changes.
         """
-        ...
 
     def pages(
         self, kind: Kind, *, size: int, namespace: str | None = None, labels: Mapping[str, str] | None = None
@@ -102,18 +98,15 @@ class Kube(Protocol):
 
         An object may be yielded twice, in two versions.
         """
-        ...
 
     async def create(self, obj: Object, *, dry_run: bool = False) -> bool:
         """Create an object without its status; false if one with that name exists, which is not changed.
 
         `dry_run`: the API server checks the object as usual, and does not store it.
         """
-        ...
 
     async def patch(self, kind: Kind, name: str, namespace: str | None, patch: Object) -> Object:
         """Merge a patch (RFC 7386) into an object, except for its status."""
-        ...
 
     async def patch_status(
         self, kind: Kind, name: str, namespace: str | None, status: Object, *, version: str | None = None
@@ -122,7 +115,6 @@ class Kube(Protocol):
 
         `version`: the resourceVersion that the object must still have.
         """
-        ...
 
     async def delete(
         self, kind: Kind, name: str, namespace: str | None = None, *, uid: str | None = None, foreground: bool = False
@@ -131,8 +123,6 @@ class Kube(Protocol):
 
         `foreground` keeps it until its dependents are gone.
         """
-        ...
 
     async def version(self) -> str:
         """Return the API server's version: `v1.34.0`."""
-        ...

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Self
 
 from plimsoll.api.names import ConditionStatus, ConditionType
 from plimsoll.api.reasons.reason import Reason, Severity, UnknownReason
@@ -11,8 +11,6 @@ from plimsoll.api.reasons.table import REFUSALS, event_name, remedy_of, severity
 from plimsoll.api.status import Condition
 from plimsoll.lifecycle.children import Child, Object
 from plimsoll.lifecycle.run import Run
-
-A = TypeVar("A")
 
 _CONSEQUENCES = frozenset({Reason.ENDED, Reason.SUSPENDED})
 """Reasons of conditions that became False because of another condition, which has its own event."""
@@ -202,18 +200,13 @@ class Situation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DecisionOf(Generic[A]):
-    """What to do for an object of any kind, and the status to write."""
+class Decision:
+    """What to do for a run, and the status to write."""
 
-    actions: tuple[A, ...] = ()
+    actions: tuple[Action, ...] = ()
     status: Mapping[str, Any]
     events: tuple[Event, ...] = ()
     requeue_seconds: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision(DecisionOf[Action]):
-    """What to do for a run, and its status."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,11 +48,11 @@ class Crowd:
                 del self._by_address[stranger.address]
 
     def _victim(self, newcomer: Stranger) -> Stranger:
-        own = len(self._by_address.get(newcomer.address, ())) + 1
+        with_newcomer = len(self._by_address.get(newcomer.address, ())) + 1
         # Ties go against the newcomer's own address: reconnecting must not displace others.
         crowded = max(self._by_address, key=lambda address: (self._count_at(address), address == newcomer.address))
         oldest = next(iter(self._by_address[crowded]))
-        is_unfair = self._count_at(crowded) > own
+        is_unfair = self._count_at(crowded) > with_newcomer
         return oldest if is_unfair or newcomer.since - oldest.since >= self._patience else newcomer
 
     def _count_at(self, address: str) -> int:

@@ -19,6 +19,8 @@ from plimsoll.net.crowd import Crowd, Stranger
 
 _BACKLOG = 1024
 _ACCEPT_PAUSE_SECONDS = 0.5
+_SHUTDOWN_SECONDS = 1.0
+"""A client that does not read its answer must not keep the process from exiting."""
 
 _log = logging.getLogger(__name__)
 
@@ -69,10 +71,10 @@ class Listener:
         if stranger is None:
             return
         self._forget(stranger)
-        own = [*(other for other in self._known[client] if other.transport is not None), protocol]
-        while len(own) > self._limits.connections:
-            _hang_up(own.pop(0))
-        self._known[client] = own
+        connections = [*(other for other in self._known[client] if other.transport is not None), protocol]
+        while len(connections) > self._limits.connections:
+            _hang_up(connections.pop(0))
+        self._known[client] = connections
 
     @asynccontextmanager
     async def listening(self, server: web.Server, host: str | None, port: int) -> AsyncIterator[int]:
@@ -81,15 +83,15 @@ class Listener:
         Without a host, listen on all addresses.
         """
         sockets = _bind(host, port)
-        accepting = [asyncio.create_task(self._accept(server, one)) for one in sockets]
+        accepting = [asyncio.create_task(self._accept(server, listening)) for listening in sockets]
         try:
             yield int(sockets[0].getsockname()[1])
         finally:
             for task in accepting:
                 task.cancel()
             await asyncio.gather(*accepting, return_exceptions=True)
-            for one in sockets:
-                one.close()
+            for listening in sockets:
+                listening.close()
             for stranger in [*self._visits]:
                 self._dismiss(stranger)
             await asyncio.gather(*self._handshakes, return_exceptions=True)
@@ -109,7 +111,6 @@ class Listener:
             self._welcome(server, connection, str(address[0]))
 
     def _welcome(self, server: web.Server, connection: socket.socket, address: str) -> None:
-        """Start the handshake with a newcomer, unless there is no room for it."""
         loop = asyncio.get_running_loop()
         stranger = Stranger(address=address, since=loop.time())
         victim = self._crowd.admit(stranger)
@@ -166,53 +167,6 @@ class Listener:
         return visit
 
 
-async def _until_readable(listening: socket.socket) -> None:
-    """Wait for a connection without accepting it: a cancelled `sock_accept` loses the socket that it has accepted."""
-    loop = asyncio.get_running_loop()
-    readable = asyncio.Event()
-    loop.add_reader(listening, readable.set)
-    try:
-        await readable.wait()
-    finally:
-        loop.remove_reader(listening)
-
-
-def _hang_up(protocol: web.RequestHandler) -> None:
-    """Abort a connection without a TLS shutdown, for which the peer might never answer."""
-    if protocol.transport is not None:
-        protocol.transport.abort()
-
-
-def _bind(host: str | None, port: int) -> list[socket.socket]:
-    """Return listening sockets for all addresses of a host (default: this machine) whose family the kernel supports."""
-    found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    kinds = {family for family, *_ in found if _is_supported(family)}
-    addresses = dict.fromkeys((family, address) for family, *_, address in found if family in kinds)
-    sockets: list[socket.socket] = []
-    try:
-        for family, address in addresses:
-            # create_server makes IPv6 sockets IPv6-only; IPv4 has its own socket.
-            sockets.append(socket.create_server(address, family=family, backlog=_BACKLOG))
-            sockets[-1].settimeout(0)
-    except OSError:
-        for one in sockets:
-            one.close()
-        raise
-    return sockets
-
-
-def _is_supported(family: int) -> bool:
-    try:
-        socket.socket(family, socket.SOCK_STREAM).close()
-    except OSError:
-        return False
-    return True
-
-
-_SHUTDOWN_SECONDS = 1.0
-"""A client that does not read its answer must not keep the process from exiting."""
-
-
 @asynccontextmanager
 async def serving_requests(
     application: web.Application, listener: Listener, host: str | None, port: int, *, idle_seconds: float
@@ -236,3 +190,46 @@ async def serving_requests(
             yield taken
     finally:
         await runner.cleanup()
+
+
+async def _until_readable(listening: socket.socket) -> None:
+    """Wait for a connection without accepting it: a cancelled `sock_accept` loses the socket that it has accepted."""
+    loop = asyncio.get_running_loop()
+    readable = asyncio.Event()
+    loop.add_reader(listening, readable.set)
+    try:
+        await readable.wait()
+    finally:
+        loop.remove_reader(listening)
+
+
+def _hang_up(protocol: web.RequestHandler) -> None:
+    """Abort a connection without a TLS shutdown, for which the peer might never answer."""
+    if protocol.transport is not None:
+        protocol.transport.abort()
+
+
+def _bind(host: str | None, port: int) -> list[socket.socket]:
+    """Return listening sockets for all addresses of a host (default: this machine) whose family the kernel supports."""
+    infos = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    kinds = {family for family, *_ in infos if _is_supported(family)}
+    addresses = dict.fromkeys((family, address) for family, *_, address in infos if family in kinds)
+    sockets: list[socket.socket] = []
+    try:
+        for family, address in addresses:
+            # create_server makes IPv6 sockets IPv6-only; IPv4 has its own socket.
+            sockets.append(socket.create_server(address, family=family, backlog=_BACKLOG))
+            sockets[-1].settimeout(0)
+    except OSError:
+        for listening in sockets:
+            listening.close()
+        raise
+    return sockets
+
+
+def _is_supported(family: int) -> bool:
+    try:
+        socket.socket(family, socket.SOCK_STREAM).close()
+    except OSError:
+        return False
+    return True

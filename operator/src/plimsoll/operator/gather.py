@@ -45,7 +45,32 @@ RESULTS_PAGE_SIZE = 8
 FEW = 8
 """Up to this many changed objects are read one by one; if more have changed, all objects are listed."""
 
+KEPT_SECONDS = 30.0
+"""After which objects are read again, although the operator did nothing: somebody else may have deleted one."""
+
+_JOB = Kind(api_version="batch/v1", kind="Job")
+_POD = Kind(api_version="v1", kind="Pod")
+_CLAIM = Kind(api_version="v1", kind="PersistentVolumeClaim")
+_NAMESPACE = Kind(api_version="v1", kind="Namespace")
+_CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")
+_STORAGE_CLASS = Kind(api_version="storage.k8s.io/v1", kind="StorageClass")
+_FIXED = (
+    Kind(api_version="v1", kind="ServiceAccount"),
+    Kind(api_version="v1", kind="Service"),
+    Kind(api_version="networking.k8s.io/v1", kind="NetworkPolicy"),
+    Kind(api_version="rbac.authorization.k8s.io/v1", kind="Role"),
+    Kind(api_version="rbac.authorization.k8s.io/v1", kind="RoleBinding"),
+)
+_EVENT = Kind(api_version="v1", kind="Event")
+
+_PAGE_SIZE = 100
+"""Jobs, pods or PVCs in memory at once, of some 8 KiB each."""
+
+_WORTHWHILE = 100
+"""Number of Jobs, pods or PVCs from which on a look reads their metadata, and then only the changed objects."""
+
 T = TypeVar("T")
+F = TypeVar("F")
 
 
 class Digests(Generic[T]):
@@ -73,13 +98,13 @@ class Digests(Generic[T]):
     async def look(self, kube: Kube, *, namespace: str, labels: Mapping[str, str]) -> Sequence[T]:
         """Return the digests of all objects with these labels, in the order of the list."""
         if 0 < len(self._known) < self._worthwhile:
-            found = await kube.list(self._kind, namespace=namespace, labels=labels)
+            objects = await kube.list(self._kind, namespace=namespace, labels=labels)
             self._known = {}
-            for obj in found:
+            for obj in objects:
                 self._keep(obj)
         else:
-            there = await kube.versions(self._kind, namespace=namespace, labels=labels)
-            await self._update(there, kube, namespace=namespace, labels=labels)
+            versions = await kube.versions(self._kind, namespace=namespace, labels=labels)
+            await self._update(versions, kube, namespace=namespace, labels=labels)
         return tuple(self)
 
     async def follow(self, kube: Kube, *, namespace: str | None = None) -> None:
@@ -95,12 +120,12 @@ class Digests(Generic[T]):
                         self._known.pop(version.uid, None)
 
     async def _update(
-        self, there: Sequence[Version], kube: Kube, *, namespace: str | None, labels: Mapping[str, str]
+        self, versions: Sequence[Version], kube: Kube, *, namespace: str | None, labels: Mapping[str, str]
     ) -> None:
         """Keep digests of exactly the existing objects, by reading those that have changed, or all if they are many."""
-        places = {version.uid: place for place, version in enumerate(there)}
-        self._known = {uid: known for uid, known in self._known.items() if uid in places}
-        changed = [version for version in there if not self._has(version.uid, version.version)]
+        places = {version.uid: place for place, version in enumerate(versions)}
+        self._known = {uid: entry for uid, entry in self._known.items() if uid in places}
+        changed = [version for version in versions if not self._has(version.uid, version.version)]
         if not changed:
             return
         if len(changed) > FEW:
@@ -109,7 +134,7 @@ class Digests(Generic[T]):
         for version in changed:
             await self._read(version, kube, labels)
         # In list order, in which messages name objects.
-        self._known = dict(sorted(self._known.items(), key=lambda known: places.get(known[0], len(places))))
+        self._known = dict(sorted(self._known.items(), key=lambda entry: places.get(entry[0], len(places))))
 
     async def _read_pages(self, kube: Kube, *, namespace: str | None, labels: Mapping[str, str]) -> set[str]:
         read: set[str] = set()
@@ -144,10 +169,6 @@ class Digests(Generic[T]):
             self._known[uid] = version, self._digest(obj)
 
 
-KEPT_SECONDS = 30.0
-"""After which objects are read again, although the operator did nothing: somebody else may have deleted one."""
-
-
 class Kept:
     """The objects of one kind that belong to a run, as the last look that read them found them."""
 
@@ -156,7 +177,7 @@ class Kept:
         self._kind = kind
         self._uid = uid
         self._now = now
-        self._found: tuple[Child, ...] = ()
+        self._children: tuple[Child, ...] = ()
         self._read_at: datetime | None = None
 
     def forget(self) -> None:
@@ -165,42 +186,14 @@ class Kept:
 
     async def look(self, kube: Kube, *, namespace: str, labels: Mapping[str, str]) -> Sequence[Child]:
         """Return the objects in the order of the list."""
-        if not self._is_current():
+        now = self._now()
+        is_stale = self._read_at is None or abs(now - self._read_at) >= timedelta(seconds=KEPT_SECONDS)
+        if is_stale or any(child.deleting for child in self._children):
             self.forget()
-            read_at = self._now()
-            found = await kube.list(self._kind, namespace=namespace, labels=labels)
-            self._found = tuple(child_of(obj) for obj in found if is_of_run(obj, self._uid))
-            self._read_at = read_at
-        return self._found
-
-    def _is_current(self) -> bool:
-        if self._read_at is None or any(child.deleting for child in self._found):
-            return False
-        return abs(self._now() - self._read_at) < timedelta(seconds=KEPT_SECONDS)
-
-
-_JOB = Kind(api_version="batch/v1", kind="Job")
-_POD = Kind(api_version="v1", kind="Pod")
-_CLAIM = Kind(api_version="v1", kind="PersistentVolumeClaim")
-_NAMESPACE = Kind(api_version="v1", kind="Namespace")
-_CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")
-_STORAGE_CLASS = Kind(api_version="storage.k8s.io/v1", kind="StorageClass")
-_FIXED = (
-    Kind(api_version="v1", kind="ServiceAccount"),
-    Kind(api_version="v1", kind="Service"),
-    Kind(api_version="networking.k8s.io/v1", kind="NetworkPolicy"),
-    Kind(api_version="rbac.authorization.k8s.io/v1", kind="Role"),
-    Kind(api_version="rbac.authorization.k8s.io/v1", kind="RoleBinding"),
-)
-_EVENT = Kind(api_version="v1", kind="Event")
-
-F = TypeVar("F")
-
-_PAGE_SIZE = 100
-"""Jobs, pods or PVCs in memory at once, of some 8 KiB each."""
-
-_WORTHWHILE = 100
-"""Number of Jobs, pods or PVCs from which on a look reads their metadata, and then only the changed objects."""
+            objects = await kube.list(self._kind, namespace=namespace, labels=labels)
+            self._children = tuple(child_of(obj) for obj in objects if is_of_run(obj, self._uid))
+            self._read_at = now
+        return self._children
 
 
 class Known:
@@ -265,15 +258,15 @@ async def gather(
 
 
 async def _gather(kube: Kube, run: RunIdentity, known: Known, *, for_removal: bool) -> Observed:
-    own, namespace = {naming.LABEL_RUN_UID: run.uid}, run.namespace
+    of_run, namespace = {naming.LABEL_RUN_UID: run.uid}, run.namespace
     # By name: results of an earlier run with this name conflict with this run's.
     by_name = {naming.LABEL_RUN: naming.label_value(run.name)}
     async with _in_parallel() as group:
-        jobs = await known.jobs.look(kube, namespace=namespace, labels=own)
-        pods = group.create_task(known.pods.look(kube, namespace=namespace, labels=own))
-        claims = group.create_task(known.claims.look(kube, namespace=namespace, labels=own))
-        maps = group.create_task(kube.list(_CONFIG_MAP, namespace=namespace, labels=own))
-        fixed = [group.create_task(kept.look(kube, namespace=namespace, labels=own)) for kept in known.fixed]
+        jobs = await known.jobs.look(kube, namespace=namespace, labels=of_run)
+        pods = group.create_task(known.pods.look(kube, namespace=namespace, labels=of_run))
+        claims = group.create_task(known.claims.look(kube, namespace=namespace, labels=of_run))
+        maps = group.create_task(kube.list(_CONFIG_MAP, namespace=namespace, labels=of_run))
+        fixed = [group.create_task(kept.look(kube, namespace=namespace, labels=of_run)) for kept in known.fixed]
         if not for_removal:
             results = group.create_task(known.results.look(kube, namespace=namespace, labels=by_name))
     members = Members(jobs=jobs, pods=pods.result(), claims=claims.result())
@@ -307,15 +300,12 @@ async def _in_parallel() -> AsyncIterator[asyncio.TaskGroup]:
 async def gather_platform(kube: Kube, namespace: str, survey: Look[object] | None = None) -> Platform:
     """Return the facts about the cluster, the run's storage and its namespace that freezing a plan needs."""
     version, storage_classes = await asyncio.gather(kube.version(), kube.list(_STORAGE_CLASS))
-    found = await answer_look(survey, kube) if survey is not None else None
-    return platform_of(version, storage_classes, found, await _namespace(kube, namespace))
-
-
-async def _namespace(kube: Kube, name: str) -> Object | None:
-    """Return a namespace; None if the operator may not read it: then its restrictions show later."""
+    findings = await answer_look(survey, kube) if survey is not None else None
+    namespaces: Sequence[Object] = ()
+    # If the operator may not read the namespace, its restrictions show later.
     with suppress(ForbiddenError):
-        return next(iter(await kube.list(_NAMESPACE, fields={"metadata.name": name})), None)
-    return None
+        namespaces = await kube.list(_NAMESPACE, fields={"metadata.name": namespace})
+    return platform_of(version, storage_classes, findings, next(iter(namespaces), None))
 
 
 async def _foreign_plan(kube: Kube, namespace: str, name: str, objects: Sequence[Object]) -> Sequence[Object]:
@@ -323,8 +313,8 @@ async def _foreign_plan(kube: Kube, namespace: str, name: str, objects: Sequence
     plan = naming.plan_config_map(name)
     if any(obj["kind"] == _CONFIG_MAP.kind and obj["metadata"]["name"] == plan for obj in objects):
         return ()
-    found = await kube.get(_CONFIG_MAP, plan, namespace)
-    return () if found is None else (found,)
+    foreign = await kube.get(_CONFIG_MAP, plan, namespace)
+    return () if foreign is None else (foreign,)
 
 
 def _waiting(members: Members) -> Iterator[str]:
@@ -360,7 +350,6 @@ async def answer_look(look: Look[Found], kube: Kube) -> Found:
 
 
 def _refuse(look: Look[Found], error: ForbiddenError | UnknownKindError) -> Sequence[Query]:
-    """Return the next queries of a look after one was refused."""
     try:
         return look.throw(UnansweredError(error.reason, is_forbidden=isinstance(error, ForbiddenError)))
     except UnansweredError as unanswered:

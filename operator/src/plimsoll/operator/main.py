@@ -16,35 +16,35 @@ from plimsoll.api.model import Model
 from plimsoll.api.names import GROUP
 from plimsoll.api.quantity import Size
 from plimsoll.api.storage import NamespacedName
+from plimsoll.conductor.secret import make_secret
 from plimsoll.kube.client import AioKube
 from plimsoll.lifecycle.naming import LABEL_MANAGED_BY, MANAGED_BY
 from plimsoll.lifecycle.settings import Burning, Settings
 from plimsoll.metrics.exposition import AddressError, Instruments, OperatorScrape, serving
 from plimsoll.operator.results import KnownResults
-from plimsoll.operator.watches import Context, run_reconciler, suite_reconciler
+from plimsoll.operator.runs import RunReconciler
+from plimsoll.operator.suites import SuiteReconciler
+from plimsoll.operator.watches import Context, post
 
-_NAMESPACE = "plimsoll-system"
-_HOLD_SECONDS = 3600
 _MIN_SECONDS = 60
 
-_ClusterName = Annotated[str, StringConstraints(pattern=r"^[-a-z0-9]+/[-a-z0-9]+$")]
-_ServiceName = Annotated[str, StringConstraints(pattern=r"^[-a-z0-9]+/[-a-z0-9]+$")]
-_RookClusters: TypeAdapter[Mapping[str, tuple[str, ...]]] = TypeAdapter(dict[_ClusterName, tuple[str, ...]])
+_QualifiedName = Annotated[str, StringConstraints(pattern=r"^[-a-z0-9]+/[-a-z0-9]+$")]
+_RookClusters: TypeAdapter[Mapping[str, tuple[str, ...]]] = TypeAdapter(dict[_QualifiedName, tuple[str, ...]])
 _OptionName = Annotated[str, StringConstraints(pattern=OPTION_NAME_PATTERN)]
-_RookOptions: TypeAdapter[Mapping[str, tuple[str, ...]]] = TypeAdapter(dict[_ClusterName, tuple[_OptionName, ...]])
+_RookOptions: TypeAdapter[Mapping[str, tuple[str, ...]]] = TypeAdapter(dict[_QualifiedName, tuple[_OptionName, ...]])
 
 
 class _Caches(Model):
     """The Service of the helpers that drop caches, and the namespaces whose runs may use them."""
 
-    service: _ServiceName
+    service: _QualifiedName
     namespaces: tuple[str, ...]
 
 
 class _KubeBurner(Model):
     """The Service of the helper that runs kube-burner, who may use it, and how much each run may do."""
 
-    service: _ServiceName
+    service: _QualifiedName
     namespaces: tuple[str, ...]
     max_objects: Annotated[int, Field(ge=1)]
     max_qps: Annotated[int, Field(ge=1)]
@@ -80,17 +80,11 @@ _PEERS_EXAMPLE = (
     '[{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}]'
 )
 
-_OURS = f"{LABEL_MANAGED_BY}={MANAGED_BY}"
-
 T = TypeVar("T")
 
 
 @kopf.on.startup()
-async def configure(
-    settings: kopf.OperatorSettings,
-    memo: kopf.Memo,
-    **indices: Any,  # noqa: ANN401 - kopf's
-) -> None:
+async def configure(settings: kopf.OperatorSettings, memo: kopf.Memo, **indices: Any) -> None:  # noqa: ANN401 - kopf's
     """Configure kopf, connect to the API server, and serve metrics at the memo's address.
 
     Raises:
@@ -102,14 +96,16 @@ async def configure(
         instruments = Instruments()
         kube = await opened.enter_async_context(AioKube(observer=instruments.answered))
         ours = settings_of(dict(os.environ))
-        runs = run_reconciler(
-            kube,
-            ours,
+        runs = RunReconciler(
+            kube=kube,
+            settings=ours,
             now=kube.clock.now,
-            queue=lambda: _values(indices["queue"]),
             instruments=instruments,
+            post=post,
+            queue=lambda: _values(indices["queue"]),
+            make_secret=make_secret,
         )
-        suites = suite_reconciler(kube, ours, now=kube.clock.now, instruments=instruments)
+        suites = SuiteReconciler(kube=kube, settings=ours, now=kube.clock.now, instruments=instruments, post=post)
         results = KnownResults(memo.get("namespaces", ()))
         memo.context = Context(runs=runs, suites=suites, instruments=instruments, results=results)
         await opened.enter_async_context(_meanwhile(instruments.watch_loop(), "loop lag"))
@@ -121,7 +117,22 @@ async def configure(
 
 
 def _configure_kopf(settings: kopf.OperatorSettings) -> None:
-    _configure_watches(settings)
+    # The duration of every watch is limited. A page is in memory as bytes, text and objects at once.
+    settings.watching.connect_timeout = 10
+    settings.watching.server_timeout = 10 * 60
+    settings.watching.client_timeout = 11 * 60
+    settings.watching.reconnect_backoff = 1.0
+    settings.watching.chunk_size = 100
+    # Only our objects: a cluster has many other pods.
+    for group, version, plural in (
+        ("batch", "v1", "jobs"),
+        ("", "v1", "pods"),
+        ("", "v1", "configmaps"),
+        ("", "v1", "persistentvolumeclaims"),
+    ):
+        settings.watching.label_selectors[group, version, plural] = f"{LABEL_MANAGED_BY}={MANAGED_BY}"
+    # How long kopf keeps an object after handling it.
+    settings.queueing.idle_timeout = 0.5
     settings.networking.connect_timeout = 10
     settings.networking.request_timeout = 30
     settings.networking.enforce_retry_after = True
@@ -176,7 +187,6 @@ async def _metrics(address: str, context: Context, indices: Mapping[str, kopf.In
 
 @asynccontextmanager
 async def _meanwhile(work: Coroutine[Any, Any, Any], name: str) -> AsyncIterator[None]:
-    """Run an endless task meanwhile."""
     task = asyncio.create_task(work, name=name)
     try:
         yield
@@ -202,17 +212,29 @@ def settings_of(environment: dict[str, str]) -> Settings:
         message = "PLIMSOLL_RUNNER_IMAGE is not set; set it to the image of conductor and agents"
         raise kopf.PermanentError(message)
     caches = _json(environment, "PLIMSOLL_CACHES", _CacheHelpers, _CACHES_EXAMPLE)
+    burner = _json(environment, "PLIMSOLL_KUBE_BURNER", _BurningHelper, _KUBE_BURNER_EXAMPLE)
+    burning = (
+        None
+        if burner is None
+        else Burning(
+            helper=_service(burner.service),
+            namespaces=burner.namespaces,
+            max_objects=burner.max_objects,
+            max_qps=burner.max_qps,
+            max_volume_size=burner.max_volume_size,
+        )
+    )
     return Settings(
         runner_image=image,
-        namespace=environment.get("POD_NAMESPACE") or _NAMESPACE,
+        namespace=environment.get("POD_NAMESPACE") or "plimsoll-system",
         rook_clusters=_json(environment, "PLIMSOLL_ROOK_CLUSTERS", _RookClusters, _ROOK_CLUSTERS_EXAMPLE) or {},
         rook_options=_json(environment, "PLIMSOLL_ROOK_OPTIONS", _RookOptions, _ROOK_OPTIONS_EXAMPLE) or {},
         cache_helper=_service(caches.service) if caches else None,
         cache_namespaces=caches.namespaces if caches else (),
-        burning=_burning(_json(environment, "PLIMSOLL_KUBE_BURNER", _BurningHelper, _KUBE_BURNER_EXAMPLE)),
+        burning=burning,
         osd_bench=_switch(environment, "PLIMSOLL_OSD_BENCH"),
         metrics_from=_json(environment, "PLIMSOLL_METRICS_FROM", _Peers, _PEERS_EXAMPLE) or (),
-        hold_seconds=_seconds(environment, "PLIMSOLL_HOLD_SECONDS", default=_HOLD_SECONDS),
+        hold_seconds=_seconds(environment, "PLIMSOLL_HOLD_SECONDS", default=3600),
         image_pull_policy=environment.get("PLIMSOLL_IMAGE_PULL_POLICY", "IfNotPresent"),
     )
 
@@ -236,18 +258,6 @@ def _service(text: str) -> NamespacedName:
     return NamespacedName(namespace=namespace, name=name)
 
 
-def _burning(allowed: _KubeBurner | None) -> Burning | None:
-    if allowed is None:
-        return None
-    return Burning(
-        helper=_service(allowed.service),
-        namespaces=allowed.namespaces,
-        max_objects=allowed.max_objects,
-        max_qps=allowed.max_qps,
-        max_volume_size=allowed.max_volume_size,
-    )
-
-
 def _switch(environment: dict[str, str], name: str) -> bool:
     text = environment.get(name, "").strip().lower()
     if text not in {"", "false", "true"}:
@@ -264,22 +274,3 @@ def _seconds(environment: dict[str, str], name: str, *, default: int) -> int:
         message = f"{name} is {text!r}: write whole seconds, {_MIN_SECONDS} or more"
         raise kopf.PermanentError(message)
     return int(text)
-
-
-def _configure_watches(settings: kopf.OperatorSettings) -> None:
-    """Limit the duration of every watch, and select only our objects: a cluster has many other pods."""
-    settings.watching.connect_timeout = 10
-    settings.watching.server_timeout = 10 * 60
-    settings.watching.client_timeout = 11 * 60
-    settings.watching.reconnect_backoff = 1.0
-    # A page is in memory as bytes, text and objects at once.
-    settings.watching.chunk_size = 100
-    # How long kopf keeps an object after handling it.
-    settings.queueing.idle_timeout = 0.5
-    for resource in (
-        ("batch", "v1", "jobs"),
-        ("", "v1", "pods"),
-        ("", "v1", "configmaps"),
-        ("", "v1", "persistentvolumeclaims"),
-    ):
-        settings.watching.label_selectors[resource] = _OURS

@@ -52,7 +52,6 @@ async def _follow(
 
 
 def _records(obj: Object) -> tuple[ResultRecord | None, ...]:
-    """Return the record of a result; nothing before it is measured."""
     try:
         record = record_of(obj)
     except UnreadableError as error:

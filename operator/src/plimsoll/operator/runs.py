@@ -1,130 +1,189 @@
-"""The steps of a look at a `BenchmarkRun`."""
+"""Looks at a `BenchmarkRun`, and cleans up after one that is deleted."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any
 
 from plimsoll.api.names import API_VERSION, RUN_KIND, ConditionType
 from plimsoll.api.status import format_time
-from plimsoll.kube.errors import ForbiddenError
-from plimsoll.kube.port import Kind, Kube
-from plimsoll.lifecycle.decision import Action, Decision, Refusal, Removal
+from plimsoll.kube.errors import ApiError, ForbiddenError, NotFoundError, UnknownKindError
+from plimsoll.kube.port import Kind
+from plimsoll.lifecycle.decision import Action, Decision, Fact, Refusal
 from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.queue import Entry, ahead_of, entry_of
 from plimsoll.lifecycle.run import Platform, Run, run_of
-from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.step import needs_platform, step, step_deletion, step_deletion_unseen, step_unseen
 from plimsoll.lifecycle.storage.registry import look_of, survey_of
-from plimsoll.metrics.exposition import Instruments
 from plimsoll.operator.execute import MakeSecret, execute
 from plimsoll.operator.gather import Known, gather, gather_platform
-from plimsoll.operator.loop import Body, Record, Records, RemovalSteps, RemovingReconciler, refusal_of
+from plimsoll.operator.loop import (
+    Body,
+    Logger,
+    Pause,
+    Reconciler,
+    Record,
+    Records,
+    refusal_of,
+    uid_of,
+    wait_for_first,
+)
+
+RUN = Kind(api_version=API_VERSION, kind=RUN_KIND)
+
+_NO_ANSWER = "the API server does not respond"
 
 
 @dataclass(slots=True, kw_only=True)
-class RunMemory:
-    """The state that only runs have.
+class RunMemory(Record):
+    """What the operator remembers of a run.
 
     Attributes:
+        status: the last written status, because a watch lags behind the operator's own writes; None before the first.
+        refusal: the last refused request, until a look at which every request succeeds.
         admitted: whether the run is admitted, because a watch lags behind the written status.
         known: digests of its objects, so that the next look reads only those that have changed; None before the first.
 
     """
 
+    status: Mapping[str, Any] | None = None
+    refusal: Refusal | None = None
     admitted: bool = False
     known: Known | None = None
 
 
 @dataclass(slots=True, kw_only=True)
-class RunSteps(RemovalSteps[Run, Observed, RunMemory]):
-    """The steps of a run.
+class RunReconciler(Reconciler[RunMemory]):
+    """Reconciles runs.
 
     Attributes:
-        now: returns the API server's time, because it is compared with times that the API server has set.
         queue: returns the entries of all runs, as a watch shows them.
+        verify_seconds: maximum pause after a look that acted and changed the status: events need not tell of the next
+            step, because not every kind of object is watched, and events can be lost.
+        removal_look_seconds: pause between two looks at a deleted run.
+        removal_seconds: maximum duration of one call of `remove`.
 
     """
 
-    kind: ClassVar[Kind] = Kind(api_version=API_VERSION, kind=RUN_KIND)
-
-    kube: Kube
-    settings: Settings
-    now: Callable[[], datetime]
     queue: Callable[[], Iterable[Entry]]
     make_secret: MakeSecret
-    instruments: Instruments
     records: Records[RunMemory] = field(default_factory=lambda: Records(RunMemory))
+    verify_seconds: float = 1.0
+    removal_look_seconds: float = 2.0
+    removal_seconds: float = 300.0
 
-    def read(self, body: Body) -> Run:
-        """Return the run."""
-        return run_of(body)
+    async def look(self, body: Body) -> Pause:
+        """Look at a run; see `reconcile`."""
+        decision = await self.reconcile(body)
+        return Pause(decision.requeue_seconds, acted=bool(decision.actions))
 
-    async def observe(self, subject: Run, record: Record[RunMemory]) -> Observed:
-        """Observe a run, and the cluster if its plan is about to be frozen."""
-        seen = await self._gather(subject, record)
-        if not needs_platform(subject, seen, self.settings):
-            return seen
-        return replace(seen, platform=await self._platform(subject, record))
+    async def reconcile(self, body: Body) -> Decision:
+        """Observe a run, decide, write its status, act; after a failed action, write it again with the refusal.
 
-    def decide(self, subject: Run, seen: Observed, record: Record[RunMemory]) -> Decision:
-        """Decide. Reading the queue and admitting the run is atomic: there is no `await` in between."""
-        now = self.now()
-        # The watch may still show a place in the queue that the run has just lost.
-        own = _entry_of_run(subject)
-        entries = [own if entry.uid == subject.uid else entry for entry in self._entries()]
-        ahead = ahead_of(subject.uid, entries, now=now, hold_seconds=self.settings.hold_seconds)
-        seen = replace(seen, ahead=ahead, refusal=record.refusal)
-        decision = step(subject, seen, self.settings, now)
-        conditions = decision.status["conditions"]
-        record.memory.admitted = any((c["type"], c["status"]) == ("Admitted", "True") for c in conditions)
+        Raises ApiError if a request failed. If observing the run is refused, its status shows that.
+        """
+        record = self.records[uid_of(body)]
+        async with record.lock:
+            run = self.read(body, record)
+            with self.instruments.step("observe"):
+                seen = await self._observe_or_refuse(run, record, body)
+            was_refused = record.refusal is not None
+            with self.instruments.step("decide"):
+                decision = self._decide(run, seen, record)
+            with self.instruments.step("say"):
+                has_changed = await self._publish(run, decision, record, body)
+            try:
+                with self.instruments.step("act"):
+                    await self._act(run, decision.actions, record)
+            except ApiError:
+                run = self.read(body, record)
+                await self._publish(run, self._decide(run, seen, record), record, body)
+                raise
+        if was_refused:
+            # A refused request has succeeded: look again soon so that the status catches up.
+            return replace(decision, requeue_seconds=self.retry_seconds)
+        if decision.actions and has_changed:
+            seconds = self.verify_seconds if decision.requeue_seconds is None else decision.requeue_seconds
+            return replace(decision, requeue_seconds=min(seconds, self.verify_seconds))
         return decision
 
-    async def act(self, subject: Run, actions: Sequence[Action], record: Record[RunMemory]) -> None:
-        """Perform actions."""
-        if actions and record.memory.known is not None:
-            record.memory.known.forget_fixed()
-        await execute(actions, self.kube, make_secret=self.make_secret)
+    async def remove(self, body: Body, logger: Logger) -> str | None:
+        """Clean up a deleted run; return what the removal waits for, None if nothing is left."""
+        uid, missing = uid_of(body), _NO_ANSWER
+        async with self.records[uid].lock:
+            for _ in range(int(self.removal_seconds / self.removal_look_seconds)):
+                try:
+                    with self.counting_failures(), self.instruments.step("remove"):
+                        cleaned_up = await self.look_at_removal(body)
+                except ApiError as error:
+                    logger.warning("API request failed, teardown continues: %s", error)
+                else:
+                    if cleaned_up.holds:
+                        self.records.forget(uid)
+                        return None
+                    missing = cleaned_up.message
+                # Not the earlier record: a daemon that stops during the removal drops it.
+                wakeup = self.records[uid].wakeup
+                await wait_for_first(self.removal_look_seconds, wakeup.wait())
+                wakeup.clear()
+        # The removal never continues if a user removes the finalizer.
+        self.records[uid].known = None
+        return missing
 
-    def decide_unseen(self, subject: Run, refusal: Refusal) -> Decision | None:
-        """Return the status of a run that the operator may not observe; None if it has ended."""
-        return step_unseen(subject, refusal, self.now())
+    async def look_at_removal(self, body: Body) -> Fact:
+        """Observe a deleted run, decide, write its status, act; return whether its finalizer can go.
 
-    async def observe_removal(self, subject: Run, record: Record[RunMemory]) -> Observed:
-        """Observe what has to be removed of a run."""
-        return await self._gather(subject, record, for_removal=True)
+        Raises ApiError if a request failed. If observing the run is refused, its status shows that.
+        """
+        record = self.records[uid_of(body)]
+        run = self.read(body, record)
+        try:
+            seen = await self._gather(run, record, for_removal=True)
+        except (ForbiddenError, UnknownKindError) as error:
+            with suppress(NotFoundError):
+                await self._write(run, step_deletion_unseen(run, refusal_of(error), self.now()), record)
+            raise
+        removal = step_deletion(run, replace(seen, refusal=record.refusal), self.settings, self.now())
+        # Also when nothing is left: another finalizer may keep the object, and the next run must not wait for it.
+        with suppress(NotFoundError):
+            await self._write(run, removal.status, record)
+        if not removal.cleaned_up.holds:
+            await self._act(run, removal.actions, record)
+        return removal.cleaned_up
 
-    def decide_removal(self, subject: Run, seen: Observed, record: Record[RunMemory]) -> Removal:
-        """Return what to do before a deleted run can go."""
-        return step_deletion(subject, replace(seen, refusal=record.refusal), self.settings, self.now())
+    def read(self, body: Body, record: RunMemory) -> Run:
+        """Return the run with the last written status."""
+        return run_of(dict(body) if record.status is None else {**body, "status": record.status})
 
-    def status_of_unseen_removal(self, subject: Run, refusal: Refusal) -> Mapping[str, Any]:
-        """Return the status of a deleted run that the operator may not observe."""
-        return step_deletion_unseen(subject, refusal, self.now())
+    async def observe(self, run: Run, record: RunMemory) -> Observed:
+        """Observe a run, and the cluster if its plan is about to be frozen."""
+        seen = await self._gather(run, record)
+        if not needs_platform(run, seen, self.settings):
+            return seen
+        return replace(seen, platform=await self._platform(run, record))
 
-    def pause_removal(self, record: Record[RunMemory]) -> None:
-        """Drop the digests of a run's objects."""
-        record.memory.known = None
+    async def _observe_or_refuse(self, run: Run, record: RunMemory, body: Body) -> Observed:
+        try:
+            return await self.observe(run, record)
+        except (ForbiddenError, UnknownKindError) as error:
+            unseen = step_unseen(run, refusal_of(error), self.now())
+            if unseen is not None:
+                await self._publish(run, unseen, record, body)
+            raise
 
-    def status_written(self, subject: Run, status: Mapping[str, Any]) -> None:
-        """Count a run that has ended."""
-        if status.get("completionTime") and not subject.status.get("completionTime"):
-            self.instruments.ended(_reason_of_success(status))
-
-    async def _gather(self, run: Run, record: Record[RunMemory], *, for_removal: bool = False) -> Observed:
-        memory = record.memory
-        memory.known = memory.known or Known(run.uid, self.now)
+    async def _gather(self, run: Run, record: RunMemory, *, for_removal: bool = False) -> Observed:
+        record.known = record.known or Known(run.uid, self.now)
         return await gather(
             self.kube,
             namespace=run.namespace,
             name=run.name,
             uid=run.uid,
             look=lambda seen: look_of(run, seen, self.settings, self.now()),
-            known=memory.known,
+            known=record.known,
             for_removal=for_removal,
         )
 
-    async def _platform(self, run: Run, record: Record[RunMemory]) -> Platform | None:
+    async def _platform(self, run: Run, record: RunMemory) -> Platform | None:
         """Inspect the cluster; None if that is refused, which is recorded."""
         try:
             return await gather_platform(self.kube, run.namespace, survey_of(run))
@@ -132,14 +191,61 @@ class RunSteps(RemovalSteps[Run, Observed, RunMemory]):
             record.refusal = refusal_of(error)
             return None
 
+    def _decide(self, run: Run, seen: Observed, record: RunMemory) -> Decision:
+        """Decide. Reading the queue and admitting the run is atomic: there is no `await` in between."""
+        now = self.now()
+        # The watch may still show a place in the queue that the run has just lost.
+        own_entry = _entry_of_run(run)
+        entries = [own_entry if entry.uid == run.uid else entry for entry in self._entries()]
+        ahead = ahead_of(run.uid, entries, now=now, hold_seconds=self.settings.hold_seconds)
+        decision = step(run, replace(seen, ahead=ahead, refusal=record.refusal), self.settings, now)
+        conditions = decision.status["conditions"]
+        record.admitted = any((c["type"], c["status"]) == ("Admitted", "True") for c in conditions)
+        return decision
+
     def _entries(self) -> list[Entry]:
         """Return the queue, with admissions that the watch does not show yet."""
-        admitted = {uid for uid, record in self.records.items() if record.memory.admitted}
-        return [_admitted(entry) if entry.uid in admitted else entry for entry in self.queue()]
+        admitted = {uid for uid, record in self.records.items() if record.admitted}
+        return [
+            # Not over as long as the watch does not show the admission.
+            replace(entry, admitted=True, over=entry.over and entry.admitted) if entry.uid in admitted else entry
+            for entry in self.queue()
+        ]
+
+    async def _publish(self, run: Run, decision: Decision, record: RunMemory, body: Body) -> bool:
+        """Write the status if it has changed, and then post an event for every transition; return whether it has."""
+        status = decision.status
+        if not await self._write(run, status, record):
+            return False
+        if status.get("completionTime") and not run.status.get("completionTime"):
+            reasons = {entry["type"]: entry["reason"] for entry in status["conditions"]}
+            self.instruments.ended(str(reasons[ConditionType.SUCCEEDED]))
+        for event in decision.events:
+            self.post(body, event)
+        return True
+
+    async def _write(self, run: Run, status: Mapping[str, Any], record: RunMemory) -> bool:
+        """Write a status; return false if it has not changed."""
+        if record.status == status:
+            return False
+        await self.kube.patch_status(RUN, run.name, run.namespace, status)
+        record.status = dict(status)
+        return True
+
+    async def _act(self, run: Run, actions: Sequence[Action], record: RunMemory) -> None:
+        """Perform actions, and record what the API server refused."""
+        if actions and record.known is not None:
+            record.known.forget_fixed()
+        try:
+            await execute(actions, self.kube, make_secret=self.make_secret)
+        except ApiError as error:
+            record.refusal = refusal_of(error)
+            raise
+        if record.refusal is not None and not record.refusal.is_permanent(run.namespace):
+            record.refusal = None
 
 
 def _entry_of_run(run: Run) -> Entry:
-    """Return a run's entry according to the last written status."""
     metadata = {
         "uid": run.uid,
         "namespace": run.namespace,
@@ -147,16 +253,3 @@ def _entry_of_run(run: Run) -> Entry:
         "creationTimestamp": format_time(run.created),
     }
     return entry_of({"metadata": metadata, "spec": run.written, "status": run.status})
-
-
-RunReconciler = RemovingReconciler[Run, Observed, RunMemory]
-
-
-def _admitted(entry: Entry) -> Entry:
-    """Return the entry of an admitted run, which is not over as long as the watch does not show its admission."""
-    return replace(entry, admitted=True, over=entry.over and entry.admitted)
-
-
-def _reason_of_success(status: Mapping[str, Any]) -> str:
-    """Return the reason of Succeeded, which every status has."""
-    return next(str(entry["reason"]) for entry in status["conditions"] if entry["type"] == ConditionType.SUCCEEDED)

@@ -1,42 +1,28 @@
 """What all handlers share: one object in kopf's memo."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, cast
 
 import kopf
 
 from plimsoll.api.names import GROUP, SUITE_KIND, VERSION
-from plimsoll.conductor.secret import make_secret
-from plimsoll.kube.port import Kube
 from plimsoll.lifecycle.decision import Event
 from plimsoll.lifecycle.naming import LABEL_MANAGED_BY, LABEL_RUN_UID, MANAGED_BY
 from plimsoll.lifecycle.observed import noticeable
 from plimsoll.lifecycle.queue import Entry, entry_of
 from plimsoll.lifecycle.run import needs_attention
-from plimsoll.lifecycle.settings import Settings
-from plimsoll.metrics import statuses as run_metrics
-from plimsoll.metrics import statuses as suite_metrics
 from plimsoll.metrics.exposition import Instruments
-from plimsoll.metrics.statuses import RunRecord, SuiteRecord
+from plimsoll.metrics.statuses import RunRecord, SuiteRecord, run_record_of, suite_record_of
 from plimsoll.operator.loop import Body
 from plimsoll.operator.results import KnownResults
-from plimsoll.operator.runs import RunReconciler, RunSteps
-from plimsoll.operator.suites import SuiteReconciler, SuiteSteps
+from plimsoll.operator.runs import RunReconciler
+from plimsoll.operator.suites import SuiteReconciler
 
 
 @dataclass(slots=True, kw_only=True)
 class Context:
-    """The operator's components.
-
-    Attributes:
-        runs: reconciles the runs.
-        suites: reconciles the suites.
-        instruments: the operator's metrics of itself.
-        results: the metrics of every result.
-
-    """
+    """The operator's components: `instruments` are its metrics of itself, `results` those of every result."""
 
     runs: RunReconciler
     suites: SuiteReconciler
@@ -56,13 +42,13 @@ async def queue(body: kopf.Body, uid: str, **_: Any) -> dict[str, Entry]:  # noq
 @kopf.index(GROUP, VERSION, "benchmarkruns", id="runs")
 async def runs(body: kopf.Body, uid: str, **_: Any) -> dict[str, RunRecord]:  # noqa: ANN401 - kopf's
     """Index every run's metrics by UID."""
-    return {uid: run_metrics.run_record_of(body)}
+    return {uid: run_record_of(body)}
 
 
 @kopf.index(GROUP, VERSION, "benchmarksuites", id="suites")
 async def suites(body: kopf.Body, uid: str, **_: Any) -> dict[str, SuiteRecord]:  # noqa: ANN401 - kopf's
     """Index every suite's metrics by UID."""
-    return {uid: suite_metrics.suite_record_of(body)}
+    return {uid: suite_record_of(body)}
 
 
 @kopf.on.event(GROUP, VERSION, "benchmarkruns")
@@ -112,13 +98,7 @@ def _attention(body: kopf.Body, **_: Any) -> bool:  # noqa: ANN401 - kopf's
 @kopf.daemon(
     GROUP, VERSION, "benchmarkruns", when=_attention, cancellation_backoff=5, cancellation_timeout=10, backoff=15
 )
-async def drive(
-    body: kopf.Body,
-    memo: kopf.Memo,
-    stopped: kopf.DaemonStopped,
-    logger: kopf.Logger,
-    **_: Any,  # noqa: ANN401 - kopf's
-) -> None:
+async def drive(body: kopf.Body, memo: kopf.Memo, stopped: kopf.DaemonStopped, logger: kopf.Logger, **_: Any) -> None:  # noqa: ANN401 - kopf's
     """Reconcile one run until it needs no attention, is deleted, or the operator stops.
 
     It never returns by itself: kopf would not start it again when a later change, such as of `cleanup`, requires it.
@@ -135,21 +115,6 @@ async def remove(body: kopf.Body, memo: kopf.Memo, logger: kopf.Logger, **_: Any
     if missing is not None:
         seconds = context.runs.removal_seconds
         raise kopf.TemporaryError(f"teardown is not complete after {seconds:.0f} s and continues: {missing}", delay=30)
-
-
-def run_reconciler(
-    kube: Kube,
-    settings: Settings,
-    *,
-    now: Callable[[], datetime],
-    queue: Callable[[], Iterable[Entry]],
-    instruments: Instruments,
-) -> RunReconciler:
-    """Return the reconciler of runs."""
-    steps = RunSteps(
-        kube=kube, settings=settings, now=now, queue=queue, make_secret=make_secret, instruments=instruments
-    )
-    return RunReconciler(steps=steps, kube=kube, instruments=instruments, post=post)
 
 
 def post(body: Body, event: Event) -> None:
@@ -182,11 +147,3 @@ async def suite_run_changed(body: kopf.Body, memo: kopf.Memo, **_: Any) -> None:
     for owner in body["metadata"].get("ownerReferences") or ():
         if owner["kind"] == SUITE_KIND:
             memo.context.suites.records.wake(owner["uid"])
-
-
-def suite_reconciler(
-    kube: Kube, settings: Settings, *, now: Callable[[], datetime], instruments: Instruments
-) -> SuiteReconciler:
-    """Return the reconciler of suites."""
-    steps = SuiteSteps(kube=kube, settings=settings, now=now)
-    return SuiteReconciler(steps=steps, kube=kube, instruments=instruments, post=post)

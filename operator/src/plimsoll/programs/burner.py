@@ -56,7 +56,7 @@ def command(
     # Imported here because they take longer than everything else.
     from plimsoll.helpers.authority import Limits  # noqa: PLC0415
     from plimsoll.helpers.burner import Means  # noqa: PLC0415
-    from plimsoll.helpers.caches import TokenReviews  # noqa: PLC0415
+    from plimsoll.helpers.server import TokenReviews  # noqa: PLC0415
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     api = TokenReviews(BURNER_AUDIENCE)

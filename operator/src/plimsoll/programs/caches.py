@@ -34,11 +34,8 @@ async def _serve(node: str, allow: tuple[str, ...], ceph_user: str | None, host:
     """Serve until SIGTERM."""
     # Imported here because they take longer than everything else.
     from plimsoll.conductor.ceph.commands import Commands  # noqa: PLC0415
-    from plimsoll.helpers.caches import (  # noqa: PLC0415
-        Abilities,
-        Helper,
-        TokenReviews,
-    )
+    from plimsoll.helpers.caches import Abilities, Helper  # noqa: PLC0415
+    from plimsoll.helpers.server import TokenReviews  # noqa: PLC0415
     from plimsoll.net.listener import (  # noqa: PLC0415
         Listener,
         ListenerLimits,

@@ -1,7 +1,7 @@
-"""The messages between the client that runs kube-burner and the helper that does it; docs/protocol.md describes them.
+"""The messages to the helpers, which run kube-burner and drop caches; docs/protocol.md describes them.
 
-The helper answers with lines: empty ones while it works, so that each side notices when the other is gone, and then one
-`BurnOutcome`.
+The one that runs kube-burner answers with lines: empty ones while it works, so that each side notices when the other is
+gone, and then one `BurnOutcome`.
 """
 
 from collections.abc import Mapping
@@ -19,8 +19,12 @@ from plimsoll.tools.kube_burner.job import KubeBurnerParameters
 BURNER_AUDIENCE = "plimsoll-kube-burner"
 """The audience of the client's token: neither the API server nor another program accepts it."""
 
+CACHES_AUDIENCE = "plimsoll-caches"
+"""The same for the conductor's token."""
+
 PORT = 8080
 BURN_PATH = "/burn"
+DROP_PATH = "/drop"
 
 BEAT_SECONDS = 2.0
 SILENCE_SECONDS = 30.0
@@ -32,6 +36,8 @@ RETRY_SECONDS = 5.0
 MAX_BURN_REQUEST_BYTES = 4096
 MAX_OUTCOME_BYTES = 64 * 2**20
 MAX_TOKEN_CHARACTERS = 4096
+MAX_DROP_REQUEST_BYTES = 1024
+MAX_ANSWER_BYTES = 64 * 2**10
 
 LABEL_HELPER = "plimsoll.dev/kube-burner"
 """Label of every namespace that kube-burner creates; its value is the namespace of the helper."""
@@ -41,10 +47,6 @@ LABEL_RUN_NAMESPACE = f"{GROUP}/run-namespace"
 
 NAMESPACE_PREFIX = "plimsoll-burn-"
 """Names of these namespaces begin with it, and the helper may touch no others."""
-
-_DIGEST = 10
-_MAX_UID = 63
-_MAX_NAME = 253
 
 
 class BurnOrder(Model):
@@ -57,10 +59,8 @@ class BurnOrder(Model):
     """
 
     parameters: KubeBurnerParameters
-    storage_class: Annotated[
-        str, Field(min_length=1, max_length=_MAX_NAME, pattern=r"^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$")
-    ]
-    run_uid: Annotated[str, Field(max_length=_MAX_UID, pattern=DNS_LABEL_PATTERN)]
+    storage_class: Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$")]
+    run_uid: Annotated[str, Field(max_length=63, pattern=DNS_LABEL_PATTERN)]
 
 
 class BurnOutcome(Model):
@@ -84,16 +84,16 @@ def namespace_base(namespace: str, run_uid: str) -> str:
     It depends on the run's own namespace, which the helper knows from the client's token: otherwise an order with the
     UID of another tenant's run would keep that run from being removed.
     """
-    return f"{NAMESPACE_PREFIX}{sha256(f'{namespace}/{run_uid}'.encode()).hexdigest()[:_DIGEST]}-"
+    return f"{NAMESPACE_PREFIX}{sha256(f'{namespace}/{run_uid}'.encode()).hexdigest()[:10]}-"
 
 
 def excess_of(limited: Mapping[str, int], *, max_objects: int, max_qps: int, max_volume_size: int) -> str:
     """Return which of a tool's numbers exceed the administrator's limits; empty if none does."""
     limits = {"objects": ("maxObjects", max_objects), "volumeSize": ("maxVolumeSize", max_volume_size)}
-    found = ((name, value, *limits.get(name, ("maxQps", max_qps))) for name, value in limited.items())
+    compared = ((name, value, *limits.get(name, ("maxQps", max_qps))) for name, value in limited.items())
     return "; ".join(
         f"{name} {_text(name, value)} exceeds the administrator's kubeBurner.{limit} of {_text(name, most)}"
-        for name, value, limit, most in found
+        for name, value, limit, most in compared
         if value > most
     )
 
@@ -107,19 +107,6 @@ def burner_url(service: str, namespace: str) -> str:
     return f"http://{service}.{namespace}.svc:{PORT}"
 
 
-CACHES_AUDIENCE = "plimsoll-caches"
-"""The audience of the conductor's token: neither the API server nor another program accepts it."""
-
-
-DROP_PATH = "/drop"
-
-MAX_DROP_REQUEST_BYTES = 1024
-MAX_ANSWER_BYTES = 64 * 2**10
-
-
-_MAX_FSID = 64
-
-
 class DropRequest(Model):
     """The one order that a helper accepts: drop the caches of the node.
 
@@ -128,7 +115,7 @@ class DropRequest(Model):
 
     """
 
-    fsid: Annotated[str, Field(max_length=_MAX_FSID)] | None = None
+    fsid: Annotated[str, Field(max_length=64)] | None = None
 
 
 class CacheDrop(Model):

@@ -38,10 +38,7 @@ MAX_ATTEMPT = 1000
 MAX_CLOCK_ERROR_SECONDS = 10.0
 """Half a round trip; agents do not wait longer for an answer."""
 
-_MAX_FACTS = 32
 _MAX_FACTS_CHARACTERS = 8192
-_MAX_IDENTITY = 64
-_MAX_NODE = 253
 
 
 def _bounded_facts(facts: dict[str, JsonValue]) -> dict[str, JsonValue]:
@@ -64,12 +61,12 @@ def _bounded_clock(clock: Clock | None) -> Clock | None:
 
 
 ClientNumber = Annotated[int, Field(ge=0, lt=MAX_CLIENTS + MAX_SERVERS)]
-Identity = Annotated[str, Field(max_length=_MAX_IDENTITY)]
+Identity = Annotated[str, Field(max_length=64)]
 """Identity of a process: an agent's instance or a conductor's epoch."""
 
-NodeName = Annotated[str, Field(max_length=_MAX_NODE)]
+NodeName = Annotated[str, Field(max_length=253)]
 ByteCount = Annotated[int, Field(ge=0, lt=2**63)]
-Facts = Annotated[dict[str, JsonValue], Field(max_length=_MAX_FACTS), AfterValidator(_bounded_facts)]
+Facts = Annotated[dict[str, JsonValue], Field(max_length=32), AfterValidator(_bounded_facts)]
 
 
 class AgentState(StrEnum):

@@ -42,7 +42,7 @@ def failing_at(number: int) -> Callable[[str], None]:
 
 def kept(played: PlayedSuite) -> int:
     """Return the number of accepted rounds whose values are in memory."""
-    return len(played.reconciler.records[played.document["metadata"]["uid"]].memory.rounds)
+    return len(played.reconciler.records[played.document["metadata"]["uid"]].rounds)
 
 
 async def begin_round(played: PlayedSuite, number: int) -> None:

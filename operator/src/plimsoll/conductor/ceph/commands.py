@@ -12,7 +12,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+_PROGRAM = Path(__file__).with_name("monitor_program.py")
+_INTERPRETER = Path(sys.base_prefix) / "bin" / "python3"
+"""The distribution's interpreter, which sees Ceph's modules; a virtual environment on top of it does not."""
+
 _KILLED_SECONDS = 5.0
+_LIMIT_SECONDS = 30.0
+
+_REFUSED = re.compile(r"\((1|13)\) |EACCES|EPERM|Operation not permitted|permission denied", re.IGNORECASE)
+_MISSING = re.compile(r"\(2\) No such file or directory|ENOENT")
+_PRESENT = re.compile(r"\(17\) File exists|EEXIST")
+_LOG_LINE = re.compile(r"^\d{4}-\d\d-\d\dT\S+ \S+ +-?\d+ ")
+"""The libraries' log lines, which standard error contains besides the command's own messages."""
+
+_SHOWN_CHARACTERS = 300
 
 
 async def start(argv: tuple[str, ...], *, has_input: bool, logs_errors: bool = False) -> asyncio.subprocess.Process:
@@ -20,9 +33,7 @@ async def start(argv: tuple[str, ...], *, has_input: bool, logs_errors: bool = F
 
     With `logs_errors` its errors go to this program's.
 
-    Raises:
-        OSError: it cannot be started.
-
+    OSError: it cannot be started.
     """
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
@@ -47,27 +58,22 @@ async def end(process: asyncio.subprocess.Process) -> None:
 
     A cancellation waits until this is done, which is quick, because an unreaped process stays a zombie.
     """
-    ending = asyncio.ensure_future(_kill(process))
+
+    async def kill() -> None:
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        # A process in an uninterruptible wait survives the signal; do not wait for it.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_KILLED_SECONDS):
+                await process.communicate()
+
+    ending = asyncio.ensure_future(kill())
     try:
         await asyncio.shield(ending)
     except asyncio.CancelledError:
         await ending
         raise
-
-
-async def _kill(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is None:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-    # A process in an uninterruptible wait survives the signal; do not wait for it.
-    with suppress(TimeoutError):
-        async with asyncio.timeout(_KILLED_SECONDS):
-            await process.communicate()
-
-
-_PROGRAM = Path(__file__).with_name("monitor_program.py")
-_INTERPRETER = Path(sys.base_prefix) / "bin" / "python3"
-"""The distribution's interpreter, which sees Ceph's modules; a virtual environment on top of it does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,19 +143,6 @@ async def _exchange(process: asyncio.subprocess.Process, arguments: tuple[str, .
         raise EOFError from error
 
 
-_LIMIT_SECONDS = 30.0
-
-_REFUSED_EXIT_CODES = {errno.EACCES}
-_REFUSED = re.compile(r"\((1|13)\) |EACCES|EPERM|Operation not permitted|permission denied", re.IGNORECASE)
-_MISSING = re.compile(r"\(2\) No such file or directory|ENOENT")
-_INVALID = re.compile(r"EINVAL")
-_PRESENT = re.compile(r"\(17\) File exists|EEXIST")
-_LOG_LINE = re.compile(r"^\d{4}-\d\d-\d\dT\S+ \S+ +-?\d+ ")
-"""The libraries' log lines, which standard error contains besides the command's own messages."""
-
-_SHOWN_CHARACTERS = 300
-
-
 class CommandError(Exception):
     """A command failed; the message contains the command and the reason."""
 
@@ -165,7 +158,7 @@ class CommandError(Exception):
     @property
     def is_invalid(self) -> bool:
         """Whether Ceph rejects an argument."""
-        return _INVALID.search(self.reason) is not None
+        return "EINVAL" in self.reason
 
     @property
     def is_present(self) -> bool:
@@ -207,9 +200,7 @@ class Commands:
 
         Commands take turns on one connection, which lasts until `close` or until one of them fails.
 
-        Raises:
-            CommandError: it failed, did not answer in time, or could not be started.
-
+        CommandError: it failed, did not answer in time, or could not be started.
         """
         command = _shown("ceph", arguments)
         limit = self._limit if limit_seconds is None else limit_seconds
@@ -275,9 +266,9 @@ def _unresponsive(command: str, limit: float) -> UnresponsiveError:
 
 def _failure(command: str, exit_code: int, stderr: str) -> CommandError:
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    own = [line for line in lines if not _LOG_LINE.match(line)]
-    message = "; ".join(own[:2] or lines[-1:]) or f"exit code {exit_code}"
+    messages = [line for line in lines if not _LOG_LINE.match(line)]
+    message = "; ".join(messages[:2] or lines[-1:]) or f"exit code {exit_code}"
     reason = f"failed: {message[:_SHOWN_CHARACTERS]}"
-    if exit_code in _REFUSED_EXIT_CODES or _REFUSED.search(reason):
+    if exit_code == errno.EACCES or _REFUSED.search(reason):
         return NotPermittedError(command, f"{reason}; the user's capabilities do not allow it")
     return CommandError(command, reason)

@@ -5,7 +5,7 @@ cluster, even after the pool is gone, and a bad one may make placement groups in
 """
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -92,7 +92,7 @@ async def set_options(commands: Commands, options: Sequence[CephOption], *, key:
     record = await read_record(commands, key)
     if record is None:
         described = {option.name: await _description(commands, option.name) for option in options}
-        refusals = [*_refusals(options, described), *_without_osds(options, await _osds(commands))]
+        refusals = [*_refusals(options, described, await _osds(commands))]
         if refusals:
             return OptionsSet(problems=tuple(refusals), refused=True)
         record = _record(options, described, await _database(commands))
@@ -107,7 +107,9 @@ async def set_options(commands: Commands, options: Sequence[CephOption], *, key:
             if not error.is_invalid:
                 raise
             return OptionsSet(problems=(f"option {change.name} cannot be {change.value}: {error}",), refused=True)
-    return OptionsSet(options=tuple(CephOption(who=one.who, name=one.name, value=one.value) for one in record.options))
+    return OptionsSet(
+        options=tuple(CephOption(who=option.who, name=option.name, value=option.value) for option in record.options)
+    )
 
 
 async def restore_options(commands: Commands, *, key: str) -> None:
@@ -186,16 +188,15 @@ async def _apply(commands: Commands, change: Change, *force: str) -> None:
         await commands.ceph("config", "set", change.who, change.name, change.value, *force)
 
 
-def _refusals(options: Iterable[CephOption], described: Mapping[str, OptionDescription | None]) -> Iterable[str]:
+def _refusals(
+    options: Sequence[CephOption], described: Mapping[str, OptionDescription | None], osds: Mapping[int, Osd]
+) -> Iterator[str]:
     for option in options:
         description = described[option.name]
         if description is None:
             yield f"this version of Ceph has no option {option.name}; correct spec.storage.rook.config"
         elif refusal := why_refused(option, description):
             yield refusal
-
-
-def _without_osds(options: Iterable[CephOption], osds: Mapping[int, Osd]) -> Iterable[str]:
     for option in options:
         if not any(option.applies_to(number, osd.device_class) for number, osd in osds.items()):
             yield f"no OSD is {option.who}; see `ceph osd tree`, and correct spec.storage.rook.config"

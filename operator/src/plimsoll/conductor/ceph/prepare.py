@@ -25,6 +25,28 @@ _FEATURES = "layering,exclusive-lock"
 
 _AT_ONCE = 4
 
+FLAGS = ("noscrub", "nodeep-scrub")
+
+Noted = Mapping[str, Sequence[str]]
+"""The flags that the run sets, by pool: those that were not set before."""
+
+_QUESTIONS = {
+    "versions": ("versions",),
+    "osd_metadata": ("osd", "metadata"),
+    "osd_tree": ("osd", "tree"),
+    "osd_dump": ("osd", "dump"),
+    "df_detail": ("df", "detail"),
+    "pools": ("osd", "pool", "ls", "detail"),
+    "crush_rules": ("osd", "crush", "rule", "dump"),
+    "config_dump": ("config", "dump"),
+}
+"""Field of `Outputs` -> arguments of `ceph` for the monitors. The manager may hang alone, so it is asked last."""
+
+_ASKED_OSDS = 8
+"""`config show-with-defaults` prints 2000 lines per OSD; `config dump` also shows what differs between OSDs."""
+
+_Key = TypeVar("_Key")
+
 
 async def create_images(
     commands: Commands, target: CephTarget, volume: Volume, *, uid: str, clients: int, report: Callable[[str], None]
@@ -60,34 +82,20 @@ async def _create(commands: Commands, target: CephTarget, volume: Volume, name: 
     except CommandError as error:
         if not error.is_present:
             raise
-        if problem := _difference(await commands.rbd("info", image, "--format", "json"), target, image, size):
-            return problem
+        try:
+            document = Node.parse(await commands.rbd("info", image, "--format", "json"))
+            image_size, data_pool_node = document["size"].count(), document.get("data_pool")
+            image_pool = data_pool_node.text() if data_pool_node else None
+        except ValueError as invalid:
+            return f"image {image}: {invalid}"
+        if image_size != size:
+            sizes = f"{format_quantity(image_size)} instead of {format_quantity(size)}"
+            return f"image {image} already exists with {sizes}; remove it"
+        if image_pool != target.data_pool:
+            return f"image {image} already exists with its data in pool {image_pool}; remove it"
     # A setting of the pool or image takes precedence over the client's.
     await commands.rbd("config", "image", "set", image, "rbd_cache", str(volume.rbd_cache).lower())
     return ""
-
-
-def _difference(info: str, target: CephTarget, image: str, size: int) -> str:
-    try:
-        document = Node.parse(info)
-        found = document["size"].count()
-        data_pool = document.get("data_pool")
-        pool = data_pool.text() if data_pool else None
-    except ValueError as error:
-        return f"image {image}: {error}"
-    if found != size:
-        return (
-            f"image {image} already exists with {format_quantity(found)} instead of {format_quantity(size)}; remove it"
-        )
-    if pool != target.data_pool:
-        return f"image {image} already exists with its data in pool {pool}; remove it"
-    return ""
-
-
-FLAGS = ("noscrub", "nodeep-scrub")
-
-Noted = Mapping[str, Sequence[str]]
-"""The flags that the run sets, by pool: those that were not set before."""
 
 
 async def pause_scrubs(commands: Commands, *, note: str, pools: Sequence[PoolDetail]) -> None:
@@ -134,24 +142,6 @@ async def read_note(commands: Commands, pool: str, note: str) -> Noted | None:
         command = f"rados --pool {pool} get {note}"
         reason = f"printed {text[:40]!r}, which is no note of flags; remove the object, and check the pools' flags"
         raise CommandError(command, reason) from error
-
-
-_Key = TypeVar("_Key")
-
-_QUESTIONS = {
-    "versions": ("versions",),
-    "osd_metadata": ("osd", "metadata"),
-    "osd_tree": ("osd", "tree"),
-    "osd_dump": ("osd", "dump"),
-    "df_detail": ("df", "detail"),
-    "pools": ("osd", "pool", "ls", "detail"),
-    "crush_rules": ("osd", "crush", "rule", "dump"),
-    "config_dump": ("config", "dump"),
-}
-"""Field of `Outputs` -> arguments of `ceph` for the monitors. The manager may hang alone, so it is asked last."""
-
-_ASKED_OSDS = 8
-"""`config show-with-defaults` prints 2000 lines per OSD; `config dump` also shows what differs between OSDs."""
 
 
 async def ask(commands: Commands, plan: Plan, pools: Iterable[PoolDetail], osds: int) -> Outputs:
@@ -203,9 +193,6 @@ def has_images(plan: Plan) -> bool:
     return plan.volume is not None and plan.volume.access == "LibRBD"
 
 
-_CLEAN = {"active", "clean"}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
     """The result of one pass over the preparation.
@@ -239,13 +226,13 @@ async def prepare(commands: Commands, plan: Plan, target: CephTarget, *, report:
 
 
 async def _prepare(commands: Commands, plan: Plan, target: CephTarget, report: Callable[[str], None]) -> Prepared:
-    found = parse_pools(await commands.ceph("osd", "pool", "ls", "detail"))
-    problems = _pool_problems(target, found)
+    existing = parse_pools(await commands.ceph("osd", "pool", "ls", "detail"))
+    problems = _pool_problems(target, existing)
     if problems:
         return Prepared(problems=problems)
-    pools = tuple(found[name] for name in target.pools)
-    file_system = await _file_system(commands, target)
-    if file_system is not None and (problems := _file_system_problems(target, file_system, pools)):
+    pools = tuple(existing[name] for name in target.pools)
+    file_system, problems = await _file_system(commands, target, pools)
+    if problems:
         return Prepared(problems=problems)
     # A command on an object of an inactive placement group hangs.
     problems = await _unclean_groups(commands, plan, pools)
@@ -253,9 +240,8 @@ async def _prepare(commands: Commands, plan: Plan, target: CephTarget, report: C
         return Prepared(problems=problems)
     if plan.gates.pause_scrub:
         report("pausing scrubs of the run's pools")
-        await pause_scrubs(
-            commands, note=flags_object(plan.run.uid), pools=[found[name] for name in target.pools_by_note]
-        )
+        noted = [existing[name] for name in target.pools_by_note]
+        await pause_scrubs(commands, note=flags_object(plan.run.uid), pools=noted)
     setting = OptionsSet()
     if target.options:
         report("setting options of the OSDs")
@@ -269,40 +255,30 @@ async def _prepare(commands: Commands, plan: Plan, target: CephTarget, report: C
     if setting.options:
         problems = (*problems, *reading_problems(await read_options(commands, setting.options)))
     if not problems and has_images(plan) and plan.volume is not None:
-        problems = tuple(
-            await create_images(commands, target, plan.volume, uid=plan.run.uid, clients=plan.clients, report=report)
-        )
-    return Prepared(
-        problems=problems,
-        pools=pools,
-        osds=status.osds,
-        file_system=file_system,
-        options=setting.options,
-    )
+        created = create_images(commands, target, plan.volume, uid=plan.run.uid, clients=plan.clients, report=report)
+        problems = tuple(await created)
+    return Prepared(problems=problems, pools=pools, osds=status.osds, file_system=file_system, options=setting.options)
 
 
-async def _file_system(commands: Commands, target: CephTarget) -> FileSystemDetail | None:
+async def _file_system(
+    commands: Commands, target: CephTarget, pools: Sequence[PoolDetail]
+) -> tuple[FileSystemDetail | None, tuple[str, ...]]:
     if target.file_system is None:
-        return None
-    return parse_file_system(await commands.ceph("fs", "get", target.file_system.name))
+        return None, ()
+    detail, made = parse_file_system(await commands.ceph("fs", "get", target.file_system.name)), target.file_system.made
+    problems = [*wrong_pools(detail, pools)]
+    if made is not None and detail.servers != made.metadata_servers:
+        servers = f"{detail.servers} active metadata servers, not {made.metadata_servers}"
+        problems.append(f"file system {detail.name} is set to {servers}")
+    return detail, tuple(problems)
 
 
-def _file_system_problems(target: CephTarget, found: FileSystemDetail, pools: Sequence[PoolDetail]) -> tuple[str, ...]:
-    """Return how the file system differs from the plan."""
-    made = target.file_system.made if target.file_system else None
-    problems = [*wrong_pools(found, pools)]
-    if made is not None and found.servers != made.metadata_servers:
-        wanted = made.metadata_servers
-        problems.append(f"file system {found.name} is set to {found.servers} active metadata servers, not {wanted}")
-    return tuple(problems)
-
-
-def _pool_problems(target: CephTarget, found: Mapping[str, PoolDetail]) -> tuple[str, ...]:
+def _pool_problems(target: CephTarget, existing: Mapping[str, PoolDetail]) -> tuple[str, ...]:
     """Return how the pools differ from the plan: Rook calls a pool ready even if a part of its setup failed."""
-    missing = [name for name in target.pools if name not in found]
+    missing = [name for name in target.pools if name not in existing]
     if missing:
         return tuple(f"pool {name} does not exist" for name in missing)
-    pools = [found[name] for name in target.pools]
+    pools = [existing[name] for name in target.pools]
     problems = [
         f"pool {pool.name} is changing from {pool.pg_num} to {pool.pg_num_target} placement groups; wait, or switch "
         "off its autoscaler"
@@ -310,7 +286,7 @@ def _pool_problems(target: CephTarget, found: Mapping[str, PoolDetail]) -> tuple
         if not pool.is_settled
     ]
     for name, wanted in target.made_pools.items():
-        problems += _differences(wanted, found[name])
+        problems += _differences(wanted, existing[name])
     return tuple(problems)
 
 
@@ -326,9 +302,9 @@ def _differences(wanted: Pool, pool: PoolDetail) -> Iterator[str]:
     if groups is not None and pool.autoscale_mode != "off":
         scaling = pool.autoscale_mode
         yield f"the autoscaler of pool {pool.name} is {scaling}, and may split placement groups during the run"
-    mode, found = wanted.compression_mode, pool.options.get("compression_mode", "none")
-    if mode is not None and found != mode:
-        yield f"pool {pool.name} has compression {found}, not {mode}"
+    mode, compression = wanted.compression_mode, pool.options.get("compression_mode", "none")
+    if mode is not None and compression != mode:
+        yield f"pool {pool.name} has compression {compression}, not {mode}"
 
 
 async def _unclean_groups(commands: Commands, plan: Plan, pools: Sequence[PoolDetail]) -> tuple[str, ...]:
@@ -342,7 +318,7 @@ async def _unclean_groups(commands: Commands, plan: Plan, pools: Sequence[PoolDe
     unclean: Counter[str] = Counter()
     for group in groups["pg_stats"].elements():
         pool = names.get(group["pgid"].text().partition(".")[0])
-        if pool is not None and not set(group["state"].text().split("+")) >= _CLEAN:
+        if pool is not None and not set(group["state"].text().split("+")) >= {"active", "clean"}:
             unclean[pool] += 1
     return tuple(
         f"{count} placement groups of pool {pool} are not active+clean; see `ceph pg ls-by-pool {pool}`"

@@ -7,78 +7,14 @@ import time
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from tempfile import NamedTemporaryFile
+from typing import Self
 
 from plimsoll.ceph.document import Node
-from plimsoll.ceph.pools import PoolDetail, has_servers, parse_pools
+from plimsoll.ceph.pools import has_servers, parse_pools
 from plimsoll.conductor.ceph.commands import CommandError, Commands, NotPermittedError, UnresponsiveError
 from plimsoll.conductor.ceph.options import RecordError, restore_options
 from plimsoll.conductor.ceph.prepare import restore_scrubs
 from plimsoll.plan.document import flags_object, image_prefix, options_key, rados_namespace
-
-_log = logging.getLogger(__name__)
-
-
-class PurgeError(Exception):
-    """Ceph has not purged what was deleted, or does not say so."""
-
-
-async def await_purge(
-    commands: Commands, file_system: str, *, limit_seconds: float, problem_seconds: float, pause_seconds: float
-) -> None:
-    """Wait until nothing that was deleted is left to be purged, or nothing can be purged.
-
-    Raises:
-        PurgeError: something is left after `limit_seconds`.
-        CommandError: a command fails, after `problem_seconds` of retries unless the user lacks a capability.
-        ValueError: the same for an answer that cannot be read.
-
-    """
-    start, said = time.monotonic(), ""
-    while True:
-        try:
-            return await _check_purge(commands, file_system)
-        except (PurgeError, CommandError, ValueError) as error:
-            limit = limit_seconds if isinstance(error, PurgeError) else problem_seconds
-            if time.monotonic() - start > limit or isinstance(error, NotPermittedError):
-                raise
-            if said != str(error):
-                said = str(error)
-                _log.warning("%s; waiting", said)
-        await asyncio.sleep(pause_seconds)
-
-
-async def _check_purge(commands: Commands, file_system: str) -> None:
-    try:
-        answer = await commands.ceph("fs", "volume", "info", file_system)
-    except UnresponsiveError as error:
-        await _check_servers(commands, file_system, error)
-        return
-    except CommandError as error:
-        if error.is_missing:
-            return
-        raise
-    # Absent if the file system has never had a subvolume.
-    pending = Node.parse(answer).get("pending_subvolume_deletions")
-    if pending is not None and (count := pending.count()):
-        volumes = "1 deleted volume" if count == 1 else f"{count} deleted volumes"
-        raise PurgeError(f"Ceph has yet to purge {volumes} of file system {file_system}")
-
-
-async def _check_servers(commands: Commands, file_system: str, unanswered: UnresponsiveError) -> None:
-    """Ask the monitors, which answer without the manager, whether anything can be purged."""
-    try:
-        can_purge = has_servers(await commands.ceph("fs", "get", file_system))
-    except CommandError as error:
-        if error.is_missing:
-            return
-        raise
-    if can_purge:
-        raise PurgeError(
-            f"Ceph's manager does not say how many deleted volumes of file system {file_system} it has yet to purge: "
-            f"{unanswered}; check that one is active (`ceph mgr stat`)"
-        )
-    _log.warning("file system %s has no metadata server, so nothing in it can be purged", file_system)
-
 
 _LIMIT_SECONDS = 120.0
 """Problems appear in the run's status only when the program ends; then it is restarted, for hours if necessary."""
@@ -99,6 +35,12 @@ _OUT_OF_REACH = (
     "object %r in namespace %s of pool %s is left: its locator %r contains a NUL, which no Ceph command accepts; "
     "remove it with a program that uses librados' C++ API, or with its pool"
 )
+
+_log = logging.getLogger(__name__)
+
+
+class PurgeError(Exception):
+    """Ceph has not purged what was deleted, or does not say so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +96,7 @@ async def tear_down(
     if problems or not target.file_system:
         return Remains(problems)
     try:
-        await await_purge(
+        await _await_purge(
             commands,
             target.file_system,
             limit_seconds=purge_seconds,
@@ -166,25 +108,79 @@ async def tear_down(
     return Remains()
 
 
+async def _await_purge(
+    commands: Commands, file_system: str, *, limit_seconds: float, problem_seconds: float, pause_seconds: float
+) -> None:
+    """Wait until nothing that was deleted is left to be purged, or nothing can be purged.
+
+    Raises:
+        PurgeError: something is left after `limit_seconds`.
+        CommandError: a command fails, after `problem_seconds` of retries unless the user lacks a capability.
+        ValueError: the same for an answer that cannot be read.
+
+    """
+    start, logged = time.monotonic(), ""
+    while True:
+        try:
+            return await _check_purge(commands, file_system)
+        except (PurgeError, CommandError, ValueError) as error:
+            limit = limit_seconds if isinstance(error, PurgeError) else problem_seconds
+            if time.monotonic() - start > limit or isinstance(error, NotPermittedError):
+                raise
+            if logged != str(error):
+                logged = str(error)
+                _log.warning("%s; waiting", logged)
+        await asyncio.sleep(pause_seconds)
+
+
+async def _check_purge(commands: Commands, file_system: str) -> None:
+    try:
+        answer = await commands.ceph("fs", "volume", "info", file_system)
+    except UnresponsiveError as error:
+        await _check_servers(commands, file_system, error)
+        return
+    except CommandError as error:
+        if error.is_missing:
+            return
+        raise
+    # Absent if the file system has never had a subvolume.
+    pending = Node.parse(answer).get("pending_subvolume_deletions")
+    if pending is not None and (count := pending.count()):
+        volumes = "1 deleted volume" if count == 1 else f"{count} deleted volumes"
+        raise PurgeError(f"Ceph has yet to purge {volumes} of file system {file_system}")
+
+
+async def _check_servers(commands: Commands, file_system: str, unanswered: UnresponsiveError) -> None:
+    """Ask the monitors, which answer without the manager, whether anything can be purged."""
+    try:
+        can_purge = has_servers(await commands.ceph("fs", "get", file_system))
+    except CommandError as error:
+        if error.is_missing:
+            return
+        raise
+    if can_purge:
+        raise PurgeError(
+            f"Ceph's manager does not say how many deleted volumes of file system {file_system} it has yet to purge: "
+            f"{unanswered}; check that one is active (`ceph mgr stat`)"
+        )
+    _log.warning("file system %s has no metadata server, so nothing in it can be purged", file_system)
+
+
 async def _removed(
     commands: Commands, target: TeardownTarget, *, limit_seconds: float, pause_seconds: float
 ) -> tuple[str, ...]:
-    """Remove everything, with retries until the limit; return the remaining problems."""
     deadline = time.monotonic() + limit_seconds
     while True:
         problems = await _Pass(commands, target).run()
-        if not problems or time.monotonic() > deadline or _is_hopeless(problems):
+        # A person has to do something before a retry can remove more.
+        is_hopeless = any(isinstance(problem, NotPermittedError) for problem in problems) or all(
+            isinstance(problem, RecordError) for problem in problems
+        )
+        if not problems or time.monotonic() > deadline or is_hopeless:
             return tuple(dict.fromkeys(map(str, problems)))
         for problem in problems:
             _log.warning("%s; retrying", problem)
         await asyncio.sleep(pause_seconds)
-
-
-def _is_hopeless(problems: Sequence[Exception]) -> bool:
-    """Whether a person has to do something before a retry can remove more."""
-    return any(isinstance(one, NotPermittedError) for one in problems) or all(
-        isinstance(one, RecordError) for one in problems
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,20 +190,15 @@ class _StoredObject:
     name: str
     locator: str
 
+    @classmethod
+    def of(cls, entry: Node) -> Self:
+        locator = entry.get("locator")
+        return cls(name=entry["name"].text(), locator=locator.text() if locator else "")
+
     @property
     def is_plain(self) -> bool:
         """Whether its name as an argument is enough to remove it."""
         return not self.locator and self.name not in _USAGE and "\0" not in self.name
-
-    @property
-    def is_out_of_reach(self) -> bool:
-        """Whether no command can remove it: arguments and librados' C API end a locator at its first NUL."""
-        return "\0" in self.locator
-
-
-def _object(entry: Node) -> _StoredObject:
-    locator = entry.get("locator")
-    return _StoredObject(name=entry["name"].text(), locator=locator.text() if locator else "")
 
 
 class _Pass:
@@ -225,9 +216,10 @@ class _Pass:
             if self._is_unresponsive:
                 return self._problems
         try:
-            pools = await self._pools()
+            existing = parse_pools(await self._commands.ceph("osd", "pool", "ls", "detail"))
         except (CommandError, ValueError) as error:
             return [*self._problems, error]
+        pools = [existing[name] for name in (self._target.pool, *self._target.other_pools) if name in existing]
         if not pools or pools[0].name != self._target.pool:
             _log.info("pool %s no longer exists", self._target.pool)
             return self._problems
@@ -242,10 +234,6 @@ class _Pass:
             *(self._try(self._remove_objects(pool.name, name, turn)) for pool in pools for name in namespaces)
         )
         return self._problems
-
-    async def _pools(self) -> list[PoolDetail]:
-        found = parse_pools(await self._commands.ceph("osd", "pool", "ls", "detail"))
-        return [found[name] for name in (self._target.pool, *self._target.other_pools) if name in found]
 
     async def _remove_images(self) -> None:
         document = Node.parse(await self._commands.rbd("ls", "--pool", self._target.pool, "--format", "json"))
@@ -269,27 +257,25 @@ class _Pass:
             if self._is_unresponsive:
                 return
             listed = Node.parse(await self._commands.rados(*place, "ls", "--format", "json"))
-            objects = [_object(entry) for entry in listed.elements()]
-            plain = [one.name for one in objects if one.is_plain]
+            objects = [_StoredObject.of(entry) for entry in listed.elements()]
+            plain = [stored.name for stored in objects if stored.is_plain]
             for first in range(0, len(plain), _OBJECTS_AT_ONCE):
-                await self._try(self._remove_plain(place, plain[first : first + _OBJECTS_AT_ONCE]))
-            for one in objects:
-                if one.is_out_of_reach:
-                    _log.warning(_OUT_OF_REACH, one.name, namespace, pool, one.locator)
-                elif not one.is_plain:
-                    await self._try(self._remove_object(place, one))
+                # `--`: no name is taken for an option.
+                names = plain[first : first + _OBJECTS_AT_ONCE]
+                await self._try(self._commands.rados(*place, "rm", "--", *names))
+            for stored in objects:
+                # Arguments and librados' C API end a locator at its first NUL.
+                if "\0" in stored.locator:
+                    _log.warning(_OUT_OF_REACH, stored.name, namespace, pool, stored.locator)
+                elif not stored.is_plain:
+                    await self._try(self._remove_object(place, stored))
         if objects:
             _log.info("processed %d objects of namespace %s of pool %s", len(objects), namespace, pool)
 
-    async def _remove_plain(self, place: tuple[str, ...], names: list[str]) -> None:
-        """Remove objects in one command, without taking a name for an option."""
-        await self._commands.rados(*place, "rm", "--", *names)
-
-    async def _remove_object(self, place: tuple[str, ...], one: "_StoredObject") -> None:
-        """Remove an object whose name is passed in a file."""
-        locator = (f"--object-locator={one.locator}",) if one.locator else ()
+    async def _remove_object(self, place: tuple[str, ...], stored: _StoredObject) -> None:
+        locator = (f"--object-locator={stored.locator}",) if stored.locator else ()
         with NamedTemporaryFile() as file:
-            file.write(os.fsencode(one.name))
+            file.write(os.fsencode(stored.name))
             file.flush()
             await self._commands.rados(*place, *locator, "--obj-name-file", file.name, "rm")
 
@@ -298,7 +284,7 @@ class _Pass:
         """Whether a command timed out; with many clients, the timeouts of all others would take hours."""
         return any(isinstance(problem, UnresponsiveError) for problem in self._problems)
 
-    async def _try(self, step: Coroutine[object, object, None]) -> None:
+    async def _try(self, step: Coroutine[object, object, object]) -> None:
         if self._is_unresponsive:
             step.close()
             return

@@ -128,12 +128,17 @@ class CephCluster:
         if self._outputs is None:
             return Environment()
         if nodes not in self._environments:
-            self._environments = {nodes: self._describe(self._outputs, nodes)}
+            on_volumes = "CephFS" if self._target.file_system else "PVC"
+            access = "librbd" if has_images(self._plan) else on_volumes if self._plan.volume else "rados"
+            described = ceph_environment(
+                self._outputs, pools=self._target.pools, access=access, client_nodes=nodes, options=self._options
+            )
+            self._environments = {nodes: described}
         return self._environments[nodes]
 
     async def _resume_scrubs(self) -> None:
-        found = parse_pools(await self._commands.ceph("osd", "pool", "ls", "detail"))
-        pools = [found[name] for name in self._target.pools_by_note if name in found]
+        existing = parse_pools(await self._commands.ceph("osd", "pool", "ls", "detail"))
+        pools = [existing[name] for name in self._target.pools_by_note if name in existing]
         if pools and pools[0].name == self._target.note_pool:
             await restore_scrubs(self._commands, note=flags_object(self._plan.run.uid), pools=pools)
 
@@ -200,13 +205,6 @@ class CephCluster:
             return ClusterView(prepared=True, problems=(sample.problem,), differing_options=differing)
         problems = gate_problems(sample.status, accepted=self._accepted, file_system=self._file_system)
         return ClusterView(prepared=True, problems=(*problems, *reading_problems(reading)), differing_options=differing)
-
-    def _describe(self, outputs: Outputs, nodes: frozenset[str]) -> Environment:
-        on_volumes = "CephFS" if self._target.file_system else "PVC"
-        access = "librbd" if has_images(self._plan) else on_volumes if self._plan.volume else "rados"
-        return ceph_environment(
-            outputs, pools=self._target.pools, access=access, client_nodes=nodes, options=self._options
-        )
 
 
 async def _try(step: Coroutine[object, object, None], consequence: str) -> None:
