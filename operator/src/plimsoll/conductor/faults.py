@@ -194,21 +194,14 @@ class Start:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterView:
-    """The state of the cluster at one time.
+    """The state of the cluster at one time."""
 
-    Attributes:
-        prepared: the cluster contains everything that the run needs; never reverts to false.
-        problems: reasons why no attempt may start now.
-        differing_options: those of the problems that matter even if the cluster's health does not: options that do not
-            have the run's values, so that a trial would be Invalid.
-        refused: whether these would remain, however long one waits.
-
-    """
-
-    prepared: bool
-    problems: tuple[str, ...] = ()
+    prepared: bool  # the cluster contains everything that the run needs; never reverts to false
+    problems: tuple[str, ...] = ()  # reasons why no attempt may start now
+    # Those of the problems that matter even if the cluster's health does not: options that do not have the run's
+    # values, so that a trial would be Invalid.
     differing_options: tuple[str, ...] = ()
-    refused: bool = False
+    refused: bool = False  # whether these would remain, however long one waits
 
 
 class Gate:

@@ -58,20 +58,13 @@ def free_attempts(attempts: Sequence[Trial]) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """A search after some trials.
-
-    Attributes:
-        progress: what the settled probes show.
-        number: of the next probe: the one that needs another attempt, or a new one.
-        attempt: of the next attempt at it.
-
-    """
+    """A search after some trials."""
 
     point: Point
     asked: LineSearch
-    progress: Progress
-    number: int
-    attempt: int
+    progress: Progress  # what the settled probes show
+    number: int  # of the next probe: the one that needs another attempt, or a new one
+    attempt: int  # of the next attempt at it
 
     @property
     def next_trial(self) -> TrialKey | None:

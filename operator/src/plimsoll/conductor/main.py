@@ -57,17 +57,13 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listen:
-    """The conductor's address and credentials.
-
-    Attributes:
-        caches_token: file with the token for the helpers that drop caches; None if agents drop them themselves.
-
-    """
+    """The conductor's address and credentials."""
 
     host: str
     port: int
     tls: ssl.SSLContext
     token_key: bytes = field(repr=False)
+    # File with the token for the helpers that drop caches; None if agents drop them themselves.
     caches_token: Path | None = None
 
 

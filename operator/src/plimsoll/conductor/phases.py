@@ -25,56 +25,31 @@ from plimsoll.tools.registry import TOOLS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timings:
-    """All in seconds, except factors.
+    """All in seconds, except factors."""
 
-    Attributes:
-        hold: an order request is answered after this time even without a new order.
-        lost_after: a client without a request for this time is lost.
-        silence: an agent without an answer for this time stops its load and exits.
-        lead: minimum time from the arming order to T0 after an arming that was not in time.
-        lead_first: minimum time from the arming order to T0 before any arming is observed.
-        lead_per_client: added to those two for every client of the trial.
-        lead_per_arming: lead as a multiple of the slowest observed arming ...
-        lead_least: ... but not less than this time ...
-        lead_most: ... and not more than this time.
-        lead_per_round_trip: minimum lead as a multiple of the slowest client's round trip.
-        go_margin: armed clients must be released at least this long before T0.
-        start_grace: a client must report within this time after T0 that it runs.
-        work_factor: work that is not time-based may take this multiple of ramp and runtime longer.
-        staging_grace: additional time for a tool to write the data that it reads.
-        dropping: an agent may take this time to drop caches, which includes writing all dirty data before ...
-        dropping_grace: ... and may report it this much later.
-        overrun_grace: a tool may exceed ramp and runtime by this time.
-        clean_up_grace: a tool that cleans up may take ramp, runtime and this time longer.
-        gate_fresh: a view of the cluster expires after this time.
-        live: minimum interval of reports of rates ...
-        live_per_client: ... and the interval per client, because hundreds of clients share one conductor.
-        linger: at the end, the agents have this time to fetch their dismissal.
-
-    """
-
-    hold: float = 10.0
-    lost_after: float = 20.0
-    silence: float = 60.0
-    lead: float = 1.0
-    lead_first: float = 0.4
-    lead_per_client: float = 0.004
-    lead_per_arming: float = 4.0
-    lead_least: float = 0.3
-    lead_most: float = 5.0
-    lead_per_round_trip: float = 10.0
-    go_margin: float = 0.1
-    start_grace: float = 3.0
-    work_factor: float = 10.0
-    staging_grace: float = 600.0
+    hold: float = 10.0  # an order request is answered after this time even without a new order
+    lost_after: float = 20.0  # a client without a request for this time is lost
+    silence: float = 60.0  # an agent without an answer for this time stops its load and exits
+    lead: float = 1.0  # minimum time from the arming order to T0 after an arming that was not in time
+    lead_first: float = 0.4  # minimum time from the arming order to T0 before any arming is observed
+    lead_per_client: float = 0.004  # added to those two for every client of the trial
+    lead_per_arming: float = 4.0  # lead as a multiple of the slowest observed arming ..
+    lead_least: float = 0.3  # ... but not less than this time ...
+    lead_most: float = 5.0  # ... and not more than this time.
+    lead_per_round_trip: float = 10.0  # minimum lead as a multiple of the slowest client's round trip
+    go_margin: float = 0.1  # armed clients must be released at least this long before T0
+    start_grace: float = 3.0  # a client must report within this time after T0 that it runs
+    work_factor: float = 10.0  # work that is not time-based may take this multiple of ramp and runtime longer
+    staging_grace: float = 600.0  # additional time for a tool to write the data that it reads
+    # An agent may take this time to drop caches, which includes writing all dirty data before ...
     dropping: float = 300.0
-    dropping_grace: float = 15.0
-    overrun_grace: float = 45.0
-    clean_up_grace: float = 60.0
-    gate_fresh: float = 15.0
-    live: float = 2.0
-    live_per_client: float = 0.02
-    linger: float = 5.0
+    dropping_grace: float = 15.0  # ... and may report it this much later.
+    overrun_grace: float = 45.0  # a tool may exceed ramp and runtime by this time
+    clean_up_grace: float = 60.0  # a tool that cleans up may take ramp, runtime and this time longer
+    gate_fresh: float = 15.0  # a view of the cluster expires after this time
+    live: float = 2.0  # minimum interval of reports of rates ..
+    live_per_client: float = 0.02  # ... and the interval per client, because hundreds of clients share one conductor.
+    linger: float = 5.0  # at the end, the agents have this time to fetch their dismissal
 
     def live_seconds(self, clients: int) -> float:
         """Return the interval at which each of `clients` reports its rates."""
@@ -99,35 +74,22 @@ class Fault:
 
 @dataclass(slots=True, kw_only=True)
 class Attempt:
-    """The attempt in flight.
-
-    Attributes:
-        cast: the clients of each round; None before they are chosen.
-        round_number: the current round, from 0.
-        t0: start of the current round; Unix nanoseconds.
-        is_postponed: whether the current round has a second T0, because the first one was too soon for its clients.
-        documents: documents of the current round, by client.
-        numbers: results of the completed rounds.
-        new_data_set: whether the data sets of all clients were prepared for this attempt.
-        caches: what was dropped before the current round; None if nothing was.
-        matrix: the cells of the measured attempt.
-        offer: the load of an attempt of a search; `point` is the point at that load.
-
-    """
+    """The attempt in flight."""
 
     key: TrialKey
     point: Point
-    cast: Cast | None = None
-    round_number: int = 0
-    t0: int = 0
+    cast: Cast | None = None  # the clients of each round; None before they are chosen
+    round_number: int = 0  # the current round, from 0
+    t0: int = 0  # start of the current round; Unix nanoseconds
+    # Whether the current round has a second T0, because the first one was too soon for its clients.
     is_postponed: bool = False
     started_at: str = ""
-    new_data_set: bool = False
-    documents: dict[int, ClientDocument] = field(default_factory=dict)
-    numbers: list[TrialNumbers] = field(default_factory=list)
-    caches: DroppedCaches | None = None
-    matrix: tuple[MatrixCell, ...] = ()
-    offer: Offer | None = None
+    new_data_set: bool = False  # whether the data sets of all clients were prepared for this attempt
+    documents: dict[int, ClientDocument] = field(default_factory=dict)  # documents of the current round, by client
+    numbers: list[TrialNumbers] = field(default_factory=list)  # results of the completed rounds
+    caches: DroppedCaches | None = None  # what was dropped before the current round; None if nothing was
+    matrix: tuple[MatrixCell, ...] = ()  # the cells of the measured attempt
+    offer: Offer | None = None  # the load of an attempt of a search; `point` is the point at that load
 
     @property
     def clients(self) -> tuple[int, ...]:
@@ -266,21 +228,13 @@ class Staging(InFlight):
 
 @dataclass(slots=True, kw_only=True)
 class Dropping(InFlight):
-    """One client on each node drops the caches of the node.
-
-    Attributes:
-        is_staged: whether all clients of the round have been ordered to get ready before.
-        token: the conductor's token for the helpers; None until the shell has read it.
-        chosen: node -> the client that drops its caches.
-        has_reached_osds: whether one of them has been ordered to have the OSDs drop theirs, after all nodes.
-
-    """
+    """One client on each node drops the caches of the node."""
 
     deadline: float
-    is_staged: bool = False
-    token: str | None = None
-    chosen: dict[str, int] = field(default_factory=dict)
-    has_reached_osds: bool = False
+    is_staged: bool = False  # whether all clients of the round have been ordered to get ready before
+    token: str | None = None  # the conductor's token for the helpers; None until the shell has read it
+    chosen: dict[str, int] = field(default_factory=dict)  # node -> the client that drops its caches
+    has_reached_osds: bool = False  # whether one of them has been ordered to have the OSDs drop theirs, after all nodes
 
     @property
     def ordered(self) -> tuple[int, ...]:

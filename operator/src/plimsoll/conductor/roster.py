@@ -22,42 +22,29 @@ from plimsoll.protocol.messages import (
 
 @dataclass(slots=True, kw_only=True)
 class Client:
-    """One client as the conductor knows it.
-
-    Attributes:
-        data_set_used: whether a tool may have worked since its data set was prepared.
-        sequence: number of its current order.
-        answered: number of the order that `state` belongs to.
-        last_contact: time of its last request; see `Moment.seconds`.
-        rates: the latest rates of its tool under the current order.
-        rated_at: time of these rates; see `Moment.seconds`.
-        address: the address of its registration, where other clients reach it.
-        caches: what it dropped under its current order.
-        serves: whether it is one of the run's servers, which never load.
-
-    """
+    """One client as the conductor knows it."""
 
     number: int
     instance: str
     attempt: int
     node: str
-    last_contact: float
+    last_contact: float  # time of its last request; see `Moment.seconds`
     prepared_bytes: int = 0
-    data_set_used: bool = False
+    data_set_used: bool = False  # whether a tool may have worked since its data set was prepared
     facts: dict[str, JsonValue] = field(default_factory=dict)
     order: Order = field(default_factory=WaitOrder)
-    sequence: int = 0
-    answered: int = -1
+    sequence: int = 0  # number of its current order
+    answered: int = -1  # number of the order that `state` belongs to
     state: AgentState = AgentState.IDLE
     message: str = ""
     done_bytes: int = 0
     total_bytes: int = 0
     clock: Clock | None = None
-    rates: tuple[LiveRate, ...] = ()
-    rated_at: float = 0.0
-    address: str = ""
-    caches: CacheDrop | None = None
-    serves: bool = False
+    rates: tuple[LiveRate, ...] = ()  # the latest rates of its tool under the current order
+    rated_at: float = 0.0  # time of these rates; see `Moment.seconds`
+    address: str = ""  # the address of its registration, where other clients reach it
+    caches: CacheDrop | None = None  # what it dropped under its current order
+    serves: bool = False  # whether it is one of the run's servers, which never load
 
     def give(self, order: Order) -> None:
         """Give the client a new order."""

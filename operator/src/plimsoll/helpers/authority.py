@@ -58,20 +58,12 @@ def refusal_of(username: str, service: Service, allowed: Collection[str]) -> str
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What an administrator allows.
+    """What an administrator allows."""
 
-    Attributes:
-        allowed: namespaces whose ServiceAccounts may order, or `*` for all.
-        max_objects: PVCs that exist at the same time.
-        max_qps: requests per second, and at once.
-        max_volume_size: bytes of a PVC.
-
-    """
-
-    allowed: Collection[str]
-    max_objects: int
-    max_qps: int
-    max_volume_size: int
+    allowed: Collection[str]  # namespaces whose ServiceAccounts may order, or `*` for all
+    max_objects: int  # PVCs that exist at the same time
+    max_qps: int  # requests per second, and at once
+    max_volume_size: int  # bytes of a PVC
 
 
 def excess(parameters: KubeBurnerParameters, limits: Limits) -> str:

@@ -62,16 +62,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Starts:
-    """When pods started.
+    """When pods started."""
 
-    Attributes:
-        text: content of PODS_FILE; empty if no pod is known to be ready.
-        lost: what could not be read, and why; empty if everything was.
-
-    """
-
-    text: str = ""
-    lost: str = ""
+    text: str = ""  # content of PODS_FILE; empty if no pod is known to be ready
+    lost: str = ""  # what could not be read, and why; empty if everything was
 
 
 class Namespaces:
@@ -182,31 +176,18 @@ def _problem(obj: Object, events: Sequence[Object]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
-    """What a helper works with.
+    """What a helper works with."""
 
-    Attributes:
-        namespace: the helper's own.
-        program: kube-burner.
-        pod_image: of the pods that kube-burner creates.
-        directory: for kube-burner's files.
-        api: with the helper's rights.
-        beat_seconds: between two lines of an answer.
-        poll_seconds: between two looks at what is being removed.
-        clean_seconds: limit of a removal; what is left then is removed after the next order.
-        send_seconds: in which a client has to read what it is sent.
-
-    """
-
-    namespace: str
-    program: str
-    pod_image: str
-    directory: Path
+    namespace: str  # the helper's own
+    program: str  # kube-burner
+    pod_image: str  # of the pods that kube-burner creates
+    directory: Path  # for kube-burner's files
     username: Username
-    api: Kube
-    beat_seconds: float = BEAT_SECONDS
-    poll_seconds: float = 1.0
-    clean_seconds: float = 900.0
-    send_seconds: float = SILENCE_SECONDS
+    api: Kube  # with the helper's rights
+    beat_seconds: float = BEAT_SECONDS  # between two lines of an answer
+    poll_seconds: float = 1.0  # between two looks at what is being removed
+    clean_seconds: float = 900.0  # limit of a removal; what is left then is removed after the next order
+    send_seconds: float = SILENCE_SECONDS  # in which a client has to read what it is sent
 
 
 class Helper:

@@ -79,19 +79,12 @@ def _parsed(text: str) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Abilities:
-    """What a helper does for whom.
+    """What a helper does for whom."""
 
-    Attributes:
-        allowed: namespaces whose ServiceAccounts may have caches dropped, or `*` for all.
-        drop: drops the caches of the node, in a thread.
-        commands: Ceph's commands as an administrator; None without a key.
-
-    """
-
-    allowed: Collection[str]
+    allowed: Collection[str]  # namespaces whose ServiceAccounts may have caches dropped, or `*` for all
     username: Username
-    drop: Callable[[], NodeCaches]
-    commands: Commands | None = None
+    drop: Callable[[], NodeCaches]  # drops the caches of the node, in a thread
+    commands: Commands | None = None  # Ceph's commands as an administrator; None without a key
 
 
 class Helper:

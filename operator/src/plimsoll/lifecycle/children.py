@@ -44,22 +44,15 @@ class Child:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFact:
-    """A Job.
-
-    Attributes:
-        deleted: when its deletion was requested; None if it was not.
-        client: None for the conductor's.
-        failure: why it failed; empty if it did not.
-
-    """
+    """A Job."""
 
     child: Child
     created: datetime
-    deleted: datetime | None
-    client: int | None
+    deleted: datetime | None  # when its deletion was requested; None if it was not
+    client: int | None  # None for the conductor's
     attempt: int
     complete: bool
-    failure: str
+    failure: str  # why it failed; empty if it did not
 
     @property
     def is_concluded(self) -> bool:
@@ -69,18 +62,7 @@ class JobFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodFact:
-    """A pod.
-
-    Attributes:
-        changed: when its container started or ended, by the API server's clock; None before. The kubelet reports times
-            of its node's clock, which may be wrong.
-        gone_by: deletion deadline: its deletion plus the grace period; None if it is not being deleted.
-        problem: why its containers are not running: `Unschedulable: ...`, `ImagePullBackOff: ...`; empty if they are.
-        exit_message: exit code and termination message of a container that failed; empty otherwise. The pod's phase can
-            lag behind a container that succeeded.
-        exit_code: of a container that failed; 0 otherwise.
-
-    """
+    """A pod."""
 
     child: Child
     client: int | None
@@ -88,11 +70,15 @@ class PodFact:
     node: str
     phase: str
     created: datetime
+    # When its container started or ended, by the API server's clock; None before. The kubelet reports times of its
+    # node's clock, which may be wrong.
     changed: datetime | None
-    gone_by: datetime | None
-    problem: str
+    gone_by: datetime | None  # deletion deadline: its deletion plus the grace period; None if it is not being deleted
+    problem: str  # why its containers are not running: `Unschedulable: ...`, `ImagePullBackOff: ...`; empty if they are
+    # Exit code and termination message of a container that failed; empty otherwise. The pod's phase can lag behind a
+    # container that succeeded.
     exit_message: str
-    exit_code: int = 0
+    exit_code: int = 0  # of a container that failed; 0 otherwise
 
     @property
     def is_running(self) -> bool:
@@ -102,32 +88,21 @@ class PodFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimFact:
-    """A client's PVC.
-
-    Attributes:
-        finalizers: what delays its deletion; empty unless it is being deleted.
-
-    """
+    """A client's PVC."""
 
     child: Child
     client: int
     phase: str
-    finalizers: tuple[str, ...] = ()
+    finalizers: tuple[str, ...] = ()  # what delays its deletion; empty unless it is being deleted
 
 
 @dataclass(frozen=True, slots=True)
 class Member(Generic[F]):
-    """What decisions need from an object with a run's label.
-
-    Attributes:
-        own: whether it really belongs to the run.
-        jobs: for a pod, the UIDs of the Jobs that own it.
-
-    """
+    """What decisions need from an object with a run's label."""
 
     fact: F
-    own: bool
-    jobs: frozenset[str]
+    own: bool  # whether it really belongs to the run
+    jobs: frozenset[str]  # for a pod, the UIDs of the Jobs that own it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,57 +148,38 @@ class TrialFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationFact:
-    """The means of one operation over the trials that count.
-
-    Attributes:
-        percentiles: those that a headline shows: `"99"` -> nanoseconds.
-
-    """
+    """The means of one operation over the trials that count."""
 
     operation: Operation
     iops: float
     bytes_per_second: float
-    percentiles: Mapping[str, float]
+    percentiles: Mapping[str, float]  # those that a headline shows: `"99"` -> nanoseconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """The digest of a result's status.
-
-    Attributes:
-        reason: the first reason of its verdict; empty if it is Valid.
-        line: of a search, as far as it is known.
-
-    """
+    """The digest of a result's status."""
 
     final: bool = False
     verdict: Verdict | None = None
-    reason: str = ""
+    reason: str = ""  # the first reason of its verdict; empty if it is Valid
     operations: tuple[OperationFact, ...] = ()
-    line: Line | None = None
+    line: Line | None = None  # of a search, as far as it is known
     trials: tuple[TrialFact, ...] = ()
     environment: Environment = field(default_factory=Environment)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultFact:
-    """A result.
-
-    Attributes:
-        version: its resourceVersion.
-        run_uid: of the run that its specification names; users may change its labels.
-        departing: whether it is deleted with a run, or is being deleted.
-        measured: None if this version cannot read its status.
-
-    """
+    """A result."""
 
     name: str
     uid: str
-    version: str
-    run_uid: str
+    version: str  # its resourceVersion
+    run_uid: str  # of the run that its specification names; users may change its labels
     point: str
-    departing: bool
-    measured: Measured | None
+    departing: bool  # whether it is deleted with a run, or is being deleted
+    measured: Measured | None  # None if this version cannot read its status
 
 
 def child_of(obj: Object) -> Child:

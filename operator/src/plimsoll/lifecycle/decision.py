@@ -41,15 +41,10 @@ class Create:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateSecret:
-    """Create the session secret with new keys and the metadata of `obj`; keep one that exists.
-
-    Attributes:
-        clients: how many clients get a token.
-
-    """
+    """Create the session secret with new keys and the metadata of `obj`; keep one that exists."""
 
     obj: Object
-    clients: int
+    clients: int  # how many clients get a token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,20 +52,15 @@ class CopyKeyring:
     """Create a Secret with a CephX user's keyring and the metadata of `obj`; keep one that exists.
 
     The action contains no key: whoever performs it reads the key from another Secret.
-
-    Attributes:
-        user: without `client.`.
-        namespace: of the Secret with the key, as `secret` and `field`.
-        is_keyring: whether that field holds a keyring file, which is copied unchanged, rather than a key. A user names
-            that Secret, so it must be annotated as being for benchmarks.
-
     """
 
     obj: Object
-    user: str
-    namespace: str
+    user: str  # without `client.`
+    namespace: str  # of the Secret with the key, as `secret` and `field`
     secret: str
     field: str
+    # Whether that field holds a keyring file, which is copied unchanged, rather than a key. A user names that Secret,
+    # so it must be annotated as being for benchmarks.
     is_keyring: bool = False
 
 
@@ -177,26 +167,16 @@ class Teardown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """An assessed run.
-
-    Attributes:
-        reason: why the run is in this stage, or what it waits for.
-        message: the same for people, with what to do next.
-        plan_sha256: of the plan that is being frozen; empty if none is.
-        ending: how it ended; None while it is active.
-        facts: conditions by type.
-        requeue_seconds: when to look again without any event; None if that could not change anything.
-
-    """
+    """An assessed run."""
 
     stage: Stage
-    reason: Reason | UnknownReason
-    message: str
+    reason: Reason | UnknownReason  # why the run is in this stage, or what it waits for
+    message: str  # the same for people, with what to do next
     actions: tuple[Action, ...] = ()
-    plan_sha256: str = ""
-    ending: Ending | None = None
-    facts: Mapping[str, Fact] = field(default_factory=dict)
-    requeue_seconds: float | None = None
+    plan_sha256: str = ""  # of the plan that is being frozen; empty if none is
+    ending: Ending | None = None  # how it ended; None while it is active
+    facts: Mapping[str, Fact] = field(default_factory=dict)  # conditions by type
+    requeue_seconds: float | None = None  # when to look again without any event; None if that could not change anything
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,18 +238,11 @@ def _is_news(condition: Condition, before: Condition | None) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """A refused request.
+    """A refused request."""
 
-    Attributes:
-        asked: the request, beginning with the verb: `create Job bench/run-client-0-0`.
-        reason: one of `plimsoll.api.reasons.table.REFUSALS`.
-        words: the API server's answer.
-
-    """
-
-    asked: str
-    reason: Reason
-    words: str
+    asked: str  # the request, beginning with the verb: `create Job bench/run-client-0-0`
+    reason: Reason  # one of `plimsoll.api.reasons.table.REFUSALS`
+    words: str  # the API server's answer
 
     @property
     def blocks_removal(self) -> bool:

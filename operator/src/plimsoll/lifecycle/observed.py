@@ -36,44 +36,28 @@ _FACTS: Mapping[str, Callable[[Object], object]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Observed:
-    """Everything that is observed of a run.
+    """Everything that is observed of a run."""
 
-    Attributes:
-        plan: the frozen plan; None before it is stored.
-        plan_problem: why the stored plan is unusable; empty if it is usable.
-        plan_sha256: of the stored plan; empty if there is none.
-        results: digest of each existing result, by point.
-        unreadable_results: names of results whose status this version cannot read.
-        foreign_results: names of results that an earlier run with the same name left permanently.
-        departing: objects of an earlier run with the same name that are being deleted with it.
-        name_taken: another owner's object that occupies the plan's name; empty if there is none.
-        others: objects that need only to be deleted.
-        warnings: UID of a PVC, a Job or a pod -> the newest warning about it.
-        external: what the storage provider found outside the run's namespace; None if there can be nothing.
-        platform: the cluster; None if the operator may not inspect it, or once the plan describes it.
-        ahead: runs that come before this one on the same target, by name; empty if it is its turn.
-        refusal: what the API server refused last; None if nothing.
-
-    """
-
-    plan: Plan | None = None
-    plan_problem: str = ""
-    plan_sha256: str = ""
+    plan: Plan | None = None  # the frozen plan; None before it is stored
+    plan_problem: str = ""  # why the stored plan is unusable; empty if it is usable
+    plan_sha256: str = ""  # of the stored plan; empty if there is none
     state: RunState | None = None
-    results: Mapping[str, children.Measured]
-    unreadable_results: tuple[str, ...] = ()
-    foreign_results: tuple[str, ...] = ()
-    departing: tuple[str, ...] = ()
-    name_taken: str = ""
+    results: Mapping[str, children.Measured]  # digest of each existing result, by point
+    unreadable_results: tuple[str, ...] = ()  # names of results whose status this version cannot read
+    foreign_results: tuple[str, ...] = ()  # names of results that an earlier run with the same name left permanently
+    departing: tuple[str, ...] = ()  # objects of an earlier run with the same name that are being deleted with it
+    name_taken: str = ""  # another owner's object that occupies the plan's name; empty if there is none
     jobs: tuple[JobFact, ...] = ()
     pods: tuple[PodFact, ...] = ()
     claims: tuple[ClaimFact, ...] = ()
-    others: tuple[Child, ...] = ()
-    warnings: Mapping[str, str]
+    others: tuple[Child, ...] = ()  # objects that need only to be deleted
+    warnings: Mapping[str, str]  # UID of a PVC, a Job or a pod -> the newest warning about it
+    # What the storage provider found outside the run's namespace; None if there can be nothing.
     external: object | None = None
+    # The cluster; None if the operator may not inspect it, or once the plan describes it.
     platform: Platform | None = None
-    ahead: tuple[str, ...] = ()
-    refusal: Refusal | None = None
+    ahead: tuple[str, ...] = ()  # runs that come before this one on the same target, by name; empty if it is its turn
+    refusal: Refusal | None = None  # what the API server refused last; None if nothing
 
     @property
     def conductor_job(self) -> JobFact | None:

@@ -24,24 +24,14 @@ _TOLERATED_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pace:
-    """How long trials really take, in seconds.
+    """How long trials really take, in seconds."""
 
-    Attributes:
-        by_point: mean of each measured point.
-        servers: number of the run's servers.
-        preparing: planned between two trials: zero unless each trial has a new data set.
-        between: from the end of a trial to the start of the next.
-        ratio: of the real to the planned duration of trials, both with what is between them.
-        measured: point -> its measured trials.
-
-    """
-
-    by_point: Mapping[str, float]
-    servers: int
-    preparing: float
-    between: float
-    ratio: float
-    measured: Mapping[str, int]
+    by_point: Mapping[str, float]  # mean of each measured point
+    servers: int  # number of the run's servers
+    preparing: float  # planned between two trials: zero unless each trial has a new data set
+    between: float  # from the end of a trial to the start of the next
+    ratio: float  # of the real to the planned duration of trials, both with what is between them
+    measured: Mapping[str, int]  # point -> its measured trials
 
     def seconds(self, point: Point) -> float:
         """Return how long a trial of a point should take, from its start to that of the next one."""

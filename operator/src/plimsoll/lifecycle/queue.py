@@ -26,30 +26,21 @@ _NOT_YET = "9999-12-31T23:59:59Z"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A run in the queue.
-
-    Attributes:
-        targets: what it loads; runs without a common target do not wait for each other. Empty: waits for no run.
-        queued: when it entered the queue, in the API server's format, which sorts by time: its creation, or its
-            resumption after it had lost its place.
-        admitted: whether it may run; it may until it is suspended for too long.
-        over: whether it has ended and no longer loads the target, or creates nothing for now.
-        suspended: whether it was admitted and is suspended.
-        removal: for an ended run, why its objects are not removed yet; empty while it is active.
-        ended: when it ended or was deleted, whichever was later, in the same format; empty while it is active.
-
-    """
+    """A run in the queue."""
 
     uid: str
     namespace: str
     name: str
+    # What it loads; runs without a common target do not wait for each other. Empty: waits for no run.
     targets: frozenset[str]
+    # When it entered the queue, in the API server's format, which sorts by time: its creation, or its resumption after
+    # it had lost its place.
     queued: str
-    admitted: bool
-    over: bool
-    suspended: bool = False
-    removal: str = ""
-    ended: str = ""
+    admitted: bool  # whether it may run; it may until it is suspended for too long
+    over: bool  # whether it has ended and no longer loads the target, or creates nothing for now
+    suspended: bool = False  # whether it was admitted and is suspended
+    removal: str = ""  # for an ended run, why its objects are not removed yet; empty while it is active
+    ended: str = ""  # when it ended or was deleted, whichever was later, in the same format; empty while it is active
 
 
 def entry_of(body: Mapping[str, Any]) -> Entry:

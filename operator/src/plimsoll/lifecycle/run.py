@@ -24,29 +24,19 @@ MAX_DESCRIPTION_CHARACTERS = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One run.
-
-    Attributes:
-        deleted: when its deletion was requested; None if it was not.
-        document: the decoded specification; None if it is invalid.
-        written: the specification as stored, of which this version may know only a part.
-        spec_problem: why the specification is invalid; empty if it is valid.
-        status: as stored.
-        conditions: those of the status, by type.
-
-    """
+    """One run."""
 
     name: str
     namespace: str
     uid: str
     generation: int
     created: datetime
-    deleted: datetime | None
-    document: BenchmarkRun | None
-    written: Mapping[str, Any]
-    spec_problem: str
-    status: Mapping[str, Any]
-    conditions: Mapping[ConditionType, Condition]
+    deleted: datetime | None  # when its deletion was requested; None if it was not
+    document: BenchmarkRun | None  # the decoded specification; None if it is invalid
+    written: Mapping[str, Any]  # the specification as stored, of which this version may know only a part
+    spec_problem: str  # why the specification is invalid; empty if it is valid
+    status: Mapping[str, Any]  # as stored
+    conditions: Mapping[ConditionType, Condition]  # those of the status, by type
 
     @property
     def identity(self) -> RunIdentity:
@@ -96,20 +86,12 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Platform:
-    """A cluster.
+    """A cluster."""
 
-    Attributes:
-        kubernetes: its version: `v1.34.0`.
-        storage_classes: by name.
-        storage: what the provider of the run's storage found; None if it has no survey.
-        pod_security: the level that the run's namespace enforces; empty if it has no label.
-
-    """
-
-    kubernetes: str
-    storage_classes: Mapping[str, Object]
-    storage: object | None = None
-    pod_security: str = ""
+    kubernetes: str  # its version: `v1.34.0`
+    storage_classes: Mapping[str, Object]  # by name
+    storage: object | None = None  # what the provider of the run's storage found; None if it has no survey
+    pod_security: str = ""  # the level that the run's namespace enforces; empty if it has no label
 
 
 def run_of(body: Mapping[str, Any]) -> Run:

@@ -11,63 +11,39 @@ ANY_NAMESPACE = "*"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Burning:
-    """What runs may do with kube-burner.
+    """What runs may do with kube-burner."""
 
-    Attributes:
-        helper: Service of the helper that runs it.
-        namespaces: namespaces whose runs may use it, or `*` for all.
-        max_objects: PVCs of a run at the same time.
-        max_qps: requests per second, and at once.
-        max_volume_size: bytes of a PVC.
-
-    """
-
-    helper: NamespacedName
-    namespaces: tuple[str, ...]
-    max_objects: int
-    max_qps: int
-    max_volume_size: int
+    helper: NamespacedName  # Service of the helper that runs it
+    namespaces: tuple[str, ...]  # namespaces whose runs may use it, or `*` for all
+    max_objects: int  # PVCs of a run at the same time
+    max_qps: int  # requests per second, and at once
+    max_volume_size: int  # bytes of a PVC
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The settings that decisions depend on, which an administrator makes for all runs.
+    """The settings that decisions depend on, which an administrator makes for all runs."""
 
-    Attributes:
-        runner_image: image of conductor and agents; frozen into the plan of each run.
-        namespace: the operator's, with the runs' teardown records, keyrings and Jobs.
-        rook_clusters: `namespace/name` of a CephCluster -> namespaces whose runs may use it, or `*` for all.
-        rook_options: `namespace/name` of a CephCluster -> options of its OSDs that runs may set.
-        cache_helper: Service of the helpers that drop the caches of nodes; None if there are none.
-        cache_namespaces: namespaces whose runs may use them, or `*` for all.
-        burning: None if no run may use kube-burner.
-        osd_bench: whether runs may load OSDs directly, bypassing pools.
-        hold_seconds: how long a run may block others on its target while it does not measure: suspended, in total
-            between two measured trials, or after its end until it is cleaned up.
-        image_pull_policy: of conductor and agents.
-        port: of a conductor.
-        metrics_port: of a conductor, for Prometheus.
-        metrics_from: who may scrape it, as peers of a NetworkPolicy; empty for none.
-        max_client_restarts: processes that a client may lose before the run fails.
-        conductor_restarts: pods that a conductor may lose.
-
-    """
-
-    runner_image: str
-    namespace: str = "plimsoll-system"
+    runner_image: str  # image of conductor and agents; frozen into the plan of each run
+    namespace: str = "plimsoll-system"  # the operator's, with the runs' teardown records, keyrings and Jobs
+    # `namespace/name` of a CephCluster -> namespaces whose runs may use it, or `*` for all.
     rook_clusters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    # `namespace/name` of a CephCluster -> options of its OSDs that runs may set.
     rook_options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    # Service of the helpers that drop the caches of nodes; None if there are none.
     cache_helper: NamespacedName | None = None
-    cache_namespaces: tuple[str, ...] = ()
-    burning: Burning | None = None
-    osd_bench: bool = False
+    cache_namespaces: tuple[str, ...] = ()  # namespaces whose runs may use them, or `*` for all
+    burning: Burning | None = None  # None if no run may use kube-burner
+    osd_bench: bool = False  # whether runs may load OSDs directly, bypassing pools
+    # How long a run may block others on its target while it does not measure: suspended, in total between two measured
+    # trials, or after its end until it is cleaned up.
     hold_seconds: int = 3600
-    image_pull_policy: str = "IfNotPresent"
-    port: int = 8443
-    metrics_port: int = 8081
-    metrics_from: tuple[Mapping[str, Any], ...] = ()
-    max_client_restarts: int = 5
-    conductor_restarts: int = 6
+    image_pull_policy: str = "IfNotPresent"  # of conductor and agents
+    port: int = 8443  # of a conductor
+    metrics_port: int = 8081  # of a conductor, for Prometheus
+    metrics_from: tuple[Mapping[str, Any], ...] = ()  # who may scrape it, as peers of a NetworkPolicy; empty for none
+    max_client_restarts: int = 5  # processes that a client may lose before the run fails
+    conductor_restarts: int = 6  # pods that a conductor may lose
 
     def allows(self, cluster: NamespacedName, namespace: str) -> bool:
         """Whether runs in a namespace may use a Rook cluster."""

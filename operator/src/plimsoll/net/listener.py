@@ -27,20 +27,12 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerLimits:
-    """What a server tolerates.
+    """What a server tolerates."""
 
-    Attributes:
-        strangers: number of connections that have not authenticated.
-        stranger_seconds: time that a connection has to authenticate.
-        patience_seconds: when there are too many strangers, those of this age give way to new ones.
-        connections: number of connections of one authenticated client; the newest stay.
-
-    """
-
-    strangers: int
-    stranger_seconds: float
-    patience_seconds: float = 2.0
-    connections: int = 8
+    strangers: int  # number of connections that have not authenticated
+    stranger_seconds: float  # time that a connection has to authenticate
+    patience_seconds: float = 2.0  # when there are too many strangers, those of this age give way to new ones
+    connections: int = 8  # number of connections of one authenticated client; the newest stay
 
 
 @dataclass(slots=True, kw_only=True)

@@ -22,17 +22,12 @@ from plimsoll.metrics.exposition import UNEXPECTED, Instruments
 
 @dataclass(slots=True, kw_only=True)
 class Record:
-    """What the operator remembers of one object, whatever its kind.
+    """What the operator remembers of one object, whatever its kind."""
 
-    Attributes:
-        wakeup: set when something that the object depends on has changed.
-        was_woken: whether such a change preceded the present look.
-        lock: held during a look, so that daemon and deletion never handle the object at the same time.
-
-    """
-
+    # Set when something that the object depends on has changed.
     wakeup: asyncio.Event = field(default_factory=asyncio.Event)
-    was_woken: bool = False
+    was_woken: bool = False  # whether such a change preceded the present look
+    # Held during a look, so that daemon and deletion never handle the object at the same time.
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -129,25 +124,19 @@ class Pause:
 
 @dataclass(slots=True, kw_only=True)
 class Reconciler(ABC, Generic[R]):
-    """Reconciles the objects of one kind.
-
-    Attributes:
-        now: returns the API server's time, because it is compared with times that the API server has set.
-        records: the record of each object.
-        retry_seconds: pause after a failed request, and after a look at which a refused request succeeded.
-        rest_seconds: minimum time from the start of a look that did not act to the next, in which events gather: they
-            come in bursts. The first event after that leads to a look at once, and so does every event after a look
-            that acted: a chain of steps gets no longer.
-
-    """
+    """Reconciles the objects of one kind."""
 
     kube: Kube
     settings: Settings
+    # Returns the API server's time, because it is compared with times that the API server has set.
     now: Callable[[], datetime]
     instruments: Instruments
     post: Post
-    records: Records[R]
-    retry_seconds: float = 5.0
+    records: Records[R]  # the record of each object
+    retry_seconds: float = 5.0  # pause after a failed request, and after a look at which a refused request succeeded
+    # Minimum time from the start of a look that did not act to the next, in which events gather: they come in bursts.
+    # The first event after that leads to a look at once, and so does every event after a look that acted: a chain of
+    # steps gets no longer.
     rest_seconds: float = 0.5
 
     @abstractmethod

@@ -36,41 +36,28 @@ _NO_ANSWER = "the API server does not respond"
 
 @dataclass(slots=True, kw_only=True)
 class RunMemory(Record):
-    """What the operator remembers of a run.
+    """What the operator remembers of a run."""
 
-    Attributes:
-        status: the last written status, because a watch lags behind the operator's own writes; None before the first.
-        refusal: the last refused request, until a look at which every request succeeds.
-        admitted: whether the run is admitted, because a watch lags behind the written status.
-        known: digests of its objects, so that the next look reads only those that have changed; None before the first.
-
-    """
-
+    # The last written status, because a watch lags behind the operator's own writes; None before the first.
     status: Mapping[str, Any] | None = None
-    refusal: Refusal | None = None
-    admitted: bool = False
+    refusal: Refusal | None = None  # the last refused request, until a look at which every request succeeds
+    admitted: bool = False  # whether the run is admitted, because a watch lags behind the written status
+    # Digests of its objects, so that the next look reads only those that have changed; None before the first.
     known: Known | None = None
 
 
 @dataclass(slots=True, kw_only=True)
 class RunReconciler(Reconciler[RunMemory]):
-    """Reconciles runs.
+    """Reconciles runs."""
 
-    Attributes:
-        queue: returns the entries of all runs, as a watch shows them.
-        verify_seconds: maximum pause after a look that acted and changed the status: events need not tell of the next
-            step, because not every kind of object is watched, and events can be lost.
-        removal_look_seconds: pause between two looks at a deleted run.
-        removal_seconds: maximum duration of one call of `remove`.
-
-    """
-
-    queue: Callable[[], Iterable[Entry]]
+    queue: Callable[[], Iterable[Entry]]  # returns the entries of all runs, as a watch shows them
     make_secret: MakeSecret
     records: Records[RunMemory] = field(default_factory=lambda: Records(RunMemory))
+    # Maximum pause after a look that acted and changed the status: events need not tell of the next step, because not
+    # every kind of object is watched, and events can be lost.
     verify_seconds: float = 1.0
-    removal_look_seconds: float = 2.0
-    removal_seconds: float = 300.0
+    removal_look_seconds: float = 2.0  # pause between two looks at a deleted run
+    removal_seconds: float = 300.0  # maximum duration of one call of `remove`
 
     async def look(self, body: Body) -> Pause:
         """Look at a run; see `reconcile`."""

@@ -83,37 +83,28 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True, kw_only=True)
 class SuiteMemory(Record):
-    """What the operator remembers of a suite.
+    """What the operator remembers of a suite."""
 
-    Attributes:
-        runs: the suite's runs, so that the next look reads only those that have changed; None before the first look.
-        specification: with the generation of the suite that it was read from; reading it takes time.
-        outcomes: of the requests so far.
-        has_outcome: whether the last look ended with the outcome of a request, and nothing has happened since.
-        rounds: of accepted rounds one value for each run and quantity, and the fingerprint of each point, while a round
-            is being evaluated; empty otherwise, as the next evaluation is days away. 15 rounds of 16 variants with 10
-            repeats and 20 points each are some 100 MB; usual suites have a hundredth.
-
-    """
-
+    # The suite's runs, so that the next look reads only those that have changed; None before the first look.
     runs: Digests[OwnedRun | None] | None = None
+    # With the generation of the suite that it was read from; reading it takes time.
     specification: tuple[int, Specification] | None = None
-    outcomes: Memory = field(default_factory=Memory)
+    outcomes: Memory = field(default_factory=Memory)  # of the requests so far
+    # Whether the last look ended with the outcome of a request, and nothing has happened since.
     has_outcome: bool = False
+    # Of accepted rounds one value for each run and quantity, and the fingerprint of each point, while a round is being
+    # evaluated; empty otherwise, as the next evaluation is days away. 15 rounds of 16 variants with 10 repeats and 20
+    # points each are some 100 MB; usual suites have a hundredth.
     rounds: list[tuple[RoundRuns, MeasuredRound]] = field(default_factory=list)
 
 
 @dataclass(slots=True, kw_only=True)
 class SuiteReconciler(Reconciler[SuiteMemory]):
-    """Reconciles suites.
-
-    Attributes:
-        judging: held while a round is evaluated, which takes much memory and processor time: one round at a time, of
-            whichever suite.
-
-    """
+    """Reconciles suites."""
 
     records: Records[SuiteMemory] = field(default_factory=lambda: Records(SuiteMemory))
+    # Held while a round is evaluated, which takes much memory and processor time: one round at a time, of whichever
+    # suite.
     judging: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def look(self, body: Body) -> Pause:

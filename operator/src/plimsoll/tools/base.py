@@ -31,30 +31,24 @@ DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """A command line, and others that run at the same time.
+    """A command line, and others that run at the same time."""
 
-    Attributes:
-        argv: `argv[0]` is the tool's name, which the agent resolves, or `timeout` in front of it. Empty for a `prepare`
-            step that only writes `inputs`.
-        stdin: path of its standard input.
-        metered_seconds: if set, the agent ends the command after this time, which is its success. Its standard output
-            is discarded; instead, the agent prints a line every second and at the end: Unix nanoseconds, and the bytes
-            that the command has read so far (`rchar` of `proc_pid_io(5)`).
-        inputs: name -> lines, with their ends, of files that the agent writes in the work directory before the start.
-            They can be millions, and are yielded as they are written.
-        accepts_only: the address of the only peer that it serves; empty for no such limit. The
-            agent preloads a library for it, which prints `accepting only ADDRESS` when the command listens.
-        beside: commands that start with it. If one of them fails, all are ended.
-
-    """
-
+    # `argv[0]` is the tool's name, which the agent resolves, or `timeout` in front of it. Empty for a `prepare` step
+    # that only writes `inputs`.
     argv: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
-    stdin: str = "/dev/null"
+    stdin: str = "/dev/null"  # path of its standard input
+    # Name -> lines, with their ends, of files that the agent writes in the work directory before the start. They can be
+    # millions, and are yielded as they are written.
     inputs: Mapping[str, Iterable[str]] = field(default_factory=dict)
+    # If set, the agent ends the command after this time, which is its success. Its standard output is discarded;
+    # instead, the agent prints a line every second and at the end: Unix nanoseconds, and the bytes that the command has
+    # read so far (`rchar` of `proc_pid_io(5)`).
     metered_seconds: int = 0
+    # The address of the only peer that it serves; empty for no such limit. The agent preloads a library for it, which
+    # prints `accepting only ADDRESS` when the command listens.
     accepts_only: str = ""
-    beside: "tuple[Command, ...]" = ()
+    beside: "tuple[Command, ...]" = ()  # commands that start with it. If one of them fails, all are ended.
 
     @property
     def all(self) -> "tuple[Command, ...]":
@@ -70,25 +64,16 @@ def together(commands: Iterable[Command]) -> Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """The output of a command.
+    """The output of a command."""
 
-    Attributes:
-        exit_code: negative for the signal that ended it.
-        stdout: bounded by the agent, like `stderr`.
-        files: name -> text of every other file in the work directory.
-        launched_at: start of the command, in Unix nanoseconds; 0 if unknown.
-        finished_at: its end, likewise.
-        beside: the outputs of the commands beside it, in their order; without them if a command failed: then this is
-            the output of the one that failed.
-
-    """
-
-    exit_code: int
-    stdout: str
+    exit_code: int  # negative for the signal that ended it
+    stdout: str  # bounded by the agent, like `stderr`
     stderr: str
-    files: Mapping[str, str]
-    launched_at: int = 0
-    finished_at: int = 0
+    files: Mapping[str, str]  # name -> text of every other file in the work directory
+    launched_at: int = 0  # start of the command, in Unix nanoseconds; 0 if unknown
+    finished_at: int = 0  # its end, likewise
+    # The outputs of the commands beside it, in their order; without them if a command failed: then this is the output
+    # of the one that failed.
     beside: "tuple[Output, ...]" = ()
 
     @property
@@ -224,24 +209,15 @@ class Timing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepContext:
-    """Everything that a command depends on besides the parameters.
-
-    Attributes:
-        target: of the kind that the tool declares.
-        seed: for the random generator; differs between clients, passes and points.
-        work_directory: empty directory for the tool's output files.
-        client: number of the client that runs the command.
-        as_root: whether root runs the command; some programs refuse that unless told otherwise.
-
-    """
+    """Everything that a command depends on besides the parameters."""
 
     step: StepKind
-    target: Target
+    target: Target  # of the kind that the tool declares
     timing: Timing
-    seed: int
-    work_directory: str
-    client: int = 0
-    as_root: bool = False
+    seed: int  # for the random generator; differs between clients, passes and points
+    work_directory: str  # empty directory for the tool's output files
+    client: int = 0  # number of the client that runs the command
+    as_root: bool = False  # whether root runs the command; some programs refuse that unless told otherwise
 
     @property
     def prepared_directory(self) -> str:

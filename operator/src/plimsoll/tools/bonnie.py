@@ -197,53 +197,31 @@ _SLACK_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phase:
-    """The result of one phase.
+    """The result of one phase."""
 
-    Attributes:
-        rate: per second, in KiB, seeks or files; None if the phase was too fast to be timed.
-        percent: CPU time in percent of one CPU; None without a rate.
-        longest: nanoseconds of the longest operation.
-
-    """
-
-    rate: float | None
-    percent: int | None
-    longest: int
+    rate: float | None  # per second, in KiB, seeks or files; None if the phase was too fast to be timed
+    percent: int | None  # CPU time in percent of one CPU; None without a rate
+    longest: int  # nanoseconds of the longest operation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BonnieReport:
-    """The result of a run.
-
-    Attributes:
-        settings: the columns that repeat what was requested, by name; empty text for defaults.
-        mebibytes: size of the large file; 0 without one.
-        phases: only those that were done.
-        warnings: lines that are not the result.
-
-    """
+    """The result of a run."""
 
     version: str
-    settings: dict[str, str]
-    mebibytes: int
-    phases: dict[Operation, Phase]
-    warnings: tuple[str, ...]
+    settings: dict[str, str]  # the columns that repeat what was requested, by name; empty text for defaults
+    mebibytes: int  # size of the large file; 0 without one
+    phases: dict[Operation, Phase]  # only those that were done
+    warnings: tuple[str, ...]  # lines that are not the result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Work:
-    """What a phase does.
+    """What a phase does."""
 
-    Attributes:
-        units: what its rate counts: KiB, seeks or files.
-        ios: operations.
-        bytes: 0 for files, which have random sizes.
-
-    """
-
-    units: float
-    ios: int
-    bytes: int
+    units: float  # what its rate counts: KiB, seeks or files
+    ios: int  # operations
+    bytes: int  # 0 for files, which have random sizes
 
 
 class Bonnie(Tool[BonnieParameters]):

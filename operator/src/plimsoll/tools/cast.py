@@ -30,16 +30,10 @@ class RosterMember(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Executor:
-    """Who runs a tool: the clients' agents, or one actor with its own rights.
+    """Who runs a tool: the clients' agents, or one actor with its own rights."""
 
-    Attributes:
-        alone: whether one client runs it for all.
-        service_account: ServiceAccount of that client's pod, in the run's namespace; empty if the tool does not use the
-            Kubernetes API.
-
-    """
-
-    alone: bool = False
+    alone: bool = False  # whether one client runs it for all
+    # ServiceAccount of that client's pod, in the run's namespace; empty if the tool does not use the Kubernetes API.
     service_account: str = ""
 
 
@@ -49,13 +43,9 @@ ACTOR = Executor(alone=True)
 
 @dataclass(frozen=True, kw_only=True)
 class Round:
-    """The clients that are active at the same time.
+    """The clients that are active at the same time."""
 
-    Attributes:
-        servers: loading client -> the clients that serve it, if any.
-
-    """
-
+    # Loading client -> the clients that serve it, if any.
     servers: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
     @cached_property

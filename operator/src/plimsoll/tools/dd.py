@@ -121,21 +121,14 @@ _LEAST_ROUNDING = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Report:
-    """The last summary of a dd.
+    """The last summary of a dd."""
 
-    Attributes:
-        records: whole and partial ones that were written.
-        progress: the seconds in the lines of progress; line k was due after k seconds.
-        remarks: all other lines.
-
-    """
-
-    records: int
+    records: int  # whole and partial ones that were written
     partial: int
     bytes: int
     seconds: float
-    progress: list[float]
-    remarks: list[str]
+    progress: list[float]  # the seconds in the lines of progress; line k was due after k seconds
+    remarks: list[str]  # all other lines
 
 
 class Dd(Tool[DdParameters]):

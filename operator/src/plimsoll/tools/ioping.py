@@ -109,18 +109,11 @@ _SLICES = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Report:
-    """The requests after the warm-up, in their order.
+    """The requests after the warm-up, in their order."""
 
-    Attributes:
-        times: nanoseconds of each.
-        ends: nanoseconds from the start of the warm-up to the end of each.
-        total: nanoseconds from the same start to the end of ioping.
-
-    """
-
-    times: Sequence[int]
-    ends: Sequence[int]
-    total: int
+    times: Sequence[int]  # nanoseconds of each
+    ends: Sequence[int]  # nanoseconds from the start of the warm-up to the end of each
+    total: int  # nanoseconds from the same start to the end of ioping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -158,30 +158,18 @@ class _Interval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Report:
-    """The output of one client.
-
-    Attributes:
-        error: iperf3's message of an error; nothing else is then known. Empty if there was none.
-        connected: when the client had connected, in whole Unix seconds.
-        omitted: nanoseconds of the ramp.
-        intervals: of the measured part, in chronological order, without gaps.
-        received: bytes that the receiver got in the measured part, and `seconds` how long it measured.
-        retransmits: None for UDP, and if the kernel does not report them.
-        lost_percent: None for TCP.
-        thread_percent: CPU time of the busier end's threads, as a part of their time.
-
-    """
+    """The output of one client."""
 
     version: str
-    error: str = ""
-    connected: int = 0
-    omitted: int = 0
-    intervals: tuple[_Interval, ...] = ()
-    received: int = 0
+    error: str = ""  # iperf3's message of an error; nothing else is then known. Empty if there was none.
+    connected: int = 0  # when the client had connected, in whole Unix seconds
+    omitted: int = 0  # nanoseconds of the ramp
+    intervals: tuple[_Interval, ...] = ()  # of the measured part, in chronological order, without gaps
+    received: int = 0  # bytes that the receiver got in the measured part, and `seconds` how long it measured
     seconds: float = 0.0
-    retransmits: int | None = None
-    lost_percent: float | None = None
-    thread_percent: float = 0.0
+    retransmits: int | None = None  # None for UDP, and if the kernel does not report them
+    lost_percent: float | None = None  # None for TCP
+    thread_percent: float = 0.0  # CPU time of the busier end's threads, as a part of their time
     warnings: tuple[str, ...] = ()
 
 

@@ -74,36 +74,21 @@ _COUNTS = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reply:
-    """The answer to one request.
+    """The answer to one request."""
 
-    Attributes:
-        number: of the request, counted from 1 without an end.
-        sent_at: Unix nanoseconds.
-        nanoseconds: the round-trip time.
-
-    """
-
-    number: int
-    sent_at: int
-    nanoseconds: int
+    number: int  # of the request, counted from 1 without an end
+    sent_at: int  # Unix nanoseconds
+    nanoseconds: int  # the round-trip time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Report:
-    """The output of one ping.
+    """The output of one ping."""
 
-    Attributes:
-        replies: in the order of their requests, without duplicates.
-        sent: the number of requests.
-        lasted: nanoseconds from the first request to the end.
-        warnings: unknown lines, such as the errors that routers report, and the number of duplicates.
-
-    """
-
-    replies: tuple[_Reply, ...]
-    sent: int
-    lasted: int
-    warnings: tuple[str, ...]
+    replies: tuple[_Reply, ...]  # in the order of their requests, without duplicates
+    sent: int  # the number of requests
+    lasted: int  # nanoseconds from the first request to the end
+    warnings: tuple[str, ...]  # unknown lines, such as the errors that routers report, and the number of duplicates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -150,21 +150,14 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Report:
-    """The output of a measurement.
+    """The output of a measurement."""
 
-    Attributes:
-        started_at: Unix nanoseconds.
-        progress: in chronological order; the last one is the end, when no operation was in flight.
-        warnings: unknown lines and fields.
-
-    """
-
-    started_at: int
+    started_at: int  # Unix nanoseconds
     object_size: int
-    progress: tuple[Progress, ...]
+    progress: tuple[Progress, ...]  # in chronological order; the last one is the end, when no operation was in flight
     min_nanoseconds: int
     max_nanoseconds: int
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...]  # unknown lines and fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -102,20 +102,12 @@ _TAIL_SECONDS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Report:
-    """The output of a measurement.
+    """The output of a measurement."""
 
-    Attributes:
-        done: seconds since the start -> operations; without seconds in which nothing was submitted.
-        total: operations, including those in flight at the end.
-        seconds: from the start until they had completed.
-        warnings: unknown lines and missing seconds.
-
-    """
-
-    done: Mapping[int, int]
-    total: int
-    seconds: float
-    warnings: list[str]
+    done: Mapping[int, int]  # seconds since the start -> operations; without seconds in which nothing was submitted
+    total: int  # operations, including those in flight at the end
+    seconds: float  # from the start until they had completed
+    warnings: list[str]  # unknown lines and missing seconds
 
     def until(self, second: int) -> int:
         """Return the operations until a second.

@@ -56,18 +56,11 @@ class RecordError(CommandError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionsSet:
-    """The result of an attempt to set a run's options.
+    """The result of an attempt to set a run's options."""
 
-    Attributes:
-        options: with their values as the database stores them; empty if there are problems.
-        problems: why they are not all set.
-        refused: whether a later attempt would fail as well.
-
-    """
-
-    options: tuple[CephOption, ...] = ()
-    problems: tuple[str, ...] = ()
-    refused: bool = False
+    options: tuple[CephOption, ...] = ()  # with their values as the database stores them; empty if there are problems
+    problems: tuple[str, ...] = ()  # why they are not all set
+    refused: bool = False  # whether a later attempt would fail as well
 
 
 async def options_of_others(commands: Commands, *, uid: str) -> tuple[str, ...]:

@@ -195,24 +195,14 @@ def has_images(plan: Plan) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """The result of one pass over the preparation.
+    """The result of one pass over the preparation."""
 
-    Attributes:
-        problems: what is still missing; empty when the cluster is prepared.
-        pools: the run's pools.
-        osds: number of the cluster's OSDs.
-        file_system: the file system of the pools, if the run measures one.
-        options: the options that are set for the run, with their values as Ceph stores them.
-        refused: whether the problems would remain, however long one waits.
-
-    """
-
-    problems: tuple[str, ...]
-    pools: tuple[PoolDetail, ...] = ()
-    osds: int = 0
-    file_system: FileSystemDetail | None = None
-    options: tuple[CephOption, ...] = ()
-    refused: bool = False
+    problems: tuple[str, ...]  # what is still missing; empty when the cluster is prepared
+    pools: tuple[PoolDetail, ...] = ()  # the run's pools
+    osds: int = 0  # number of the cluster's OSDs
+    file_system: FileSystemDetail | None = None  # the file system of the pools, if the run measures one
+    options: tuple[CephOption, ...] = ()  # the options that are set for the run, with their values as Ceph stores them
+    refused: bool = False  # whether the problems would remain, however long one waits
 
 
 async def prepare(commands: Commands, plan: Plan, target: CephTarget, *, report: Callable[[str], None]) -> Prepared:

@@ -45,37 +45,23 @@ class PurgeError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TeardownTarget:
-    """What to tear down.
-
-    Attributes:
-        pool: contains the conductor's note, the images' names, and objects.
-        other_pools: of the run, too.
-        has_images: whether there may be RBD images.
-        file_system: of the run, which is removed next; empty if there is none.
-        has_options: whether the conductor may have set options of the OSDs.
-
-    """
+    """What to tear down."""
 
     uid: str
     clients: int
-    pool: str
-    other_pools: tuple[str, ...] = ()
-    has_images: bool = True
-    file_system: str = ""
-    has_options: bool = False
+    pool: str  # contains the conductor's note, the images' names, and objects
+    other_pools: tuple[str, ...] = ()  # of the run, too
+    has_images: bool = True  # whether there may be RBD images
+    file_system: str = ""  # of the run, which is removed next; empty if there is none
+    has_options: bool = False  # whether the conductor may have set options of the OSDs
 
 
 @dataclass(frozen=True, slots=True)
 class Remains:
-    """What is left.
+    """What is left."""
 
-    Attributes:
-        problems: why; empty if nothing is left.
-        is_purging: whether everything is removed, but Ceph has not purged the deleted volumes of the file system.
-
-    """
-
-    problems: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()  # why; empty if nothing is left
+    # Whether everything is removed, but Ceph has not purged the deleted volumes of the file system.
     is_purging: bool = False
 
 

@@ -39,50 +39,31 @@ _LONG_SECONDS = 120.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExternalObjects:
-    """What a run has outside its namespace, and what Rook reports about its cluster.
+    """What a run has outside its namespace, and what Rook reports about its cluster."""
 
-    Attributes:
-        kinds_problem: why Rook's objects cannot be read, with the remedy: unknown kinds, or missing permissions; empty
-            if they can be read.
-        cluster: the CephCluster; None if it does not exist, or without Rook.
-        monitors: field `data` of Rook's ConfigMap with their addresses; empty without Rook.
-        rook_operator: namespace of Rook's operator; known only while a StorageClass has to be created.
-        pools: the run's CephBlockPools, or its CephFilesystem.
-        users: the run's CephClients.
-        all_users: every CephClient in Rook's namespace.
-        storage_class: the run's own; None if there is none.
-        volumes: PersistentVolumes of a StorageClass of that name, even if it is gone, that are deleted with their PVCs:
-            names, and which PVC each is bound to.
-        volume_warning: the newest warning about one of them; empty if there is none.
-        claimed_by_others: those of them that are bound to PVCs of others: any user can create one for a StorageClass.
-        record: ConfigMap with what the run may leave in Ceph; None if it does not exist.
-        recorded: its content; None if it cannot be read.
-        keyring: Secret of the teardown Job; None if it does not exist.
-        network_policy: of the teardown Job; None if it does not exist.
-        jobs: teardown Jobs.
-        pods: of these Jobs.
-        warnings: UID of such a Job -> the newest warning about it.
-
-    """
-
+    # Why Rook's objects cannot be read, with the remedy: unknown kinds, or missing permissions; empty if they can be
+    # read.
     kinds_problem: str = ""
-    cluster: Object | None = None
-    monitors: str = ""
-    rook_operator: str = ""
-    pools: tuple[RookFact, ...] = ()
-    users: tuple[RookFact, ...] = ()
-    all_users: tuple[Object, ...] = ()
-    storage_class: Child | None = None
+    cluster: Object | None = None  # the CephCluster; None if it does not exist, or without Rook
+    monitors: str = ""  # field `data` of Rook's ConfigMap with their addresses; empty without Rook
+    rook_operator: str = ""  # namespace of Rook's operator; known only while a StorageClass has to be created
+    pools: tuple[RookFact, ...] = ()  # the run's CephBlockPools, or its CephFilesystem
+    users: tuple[RookFact, ...] = ()  # the run's CephClients
+    all_users: tuple[Object, ...] = ()  # every CephClient in Rook's namespace
+    storage_class: Child | None = None  # the run's own; None if there is none
+    # PersistentVolumes of a StorageClass of that name, even if it is gone, that are deleted with their PVCs: names, and
+    # which PVC each is bound to.
     volumes: tuple[str, ...] = ()
-    volume_warning: str = ""
+    volume_warning: str = ""  # the newest warning about one of them; empty if there is none
+    # Those of them that are bound to PVCs of others: any user can create one for a StorageClass.
     claimed_by_others: tuple[str, ...] = ()
-    record: Child | None = None
-    recorded: render_teardown.TeardownRecord | None = None
-    keyring: Child | None = None
-    network_policy: Child | None = None
-    jobs: tuple[JobFact, ...] = ()
-    pods: tuple[PodFact, ...] = ()
-    warnings: Mapping[str, str] = field(default_factory=dict)
+    record: Child | None = None  # ConfigMap with what the run may leave in Ceph; None if it does not exist
+    recorded: render_teardown.TeardownRecord | None = None  # its content; None if it cannot be read
+    keyring: Child | None = None  # Secret of the teardown Job; None if it does not exist
+    network_policy: Child | None = None  # of the teardown Job; None if it does not exist
+    jobs: tuple[JobFact, ...] = ()  # teardown Jobs
+    pods: tuple[PodFact, ...] = ()  # of these Jobs
+    warnings: Mapping[str, str] = field(default_factory=dict)  # UID of such a Job -> the newest warning about it
 
     @property
     def is_empty(self) -> bool:

@@ -60,20 +60,13 @@ _BRING_BACK = "bring the OSDs back (`ceph health detail` names the groups)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Where a run on Rook has objects.
+    """Where a run on Rook has objects."""
 
-    Attributes:
-        operator_namespace: of the Plimsoll operator.
-        rook_namespace: of the CephCluster.
-        by_claims: whether the volumes are PVCs of the run's own StorageClass.
-        has_file_system: whether the run measures a file system. Other runs need no right to read CephFilesystems.
-
-    """
-
-    operator_namespace: str
-    rook_namespace: str
+    operator_namespace: str  # of the Plimsoll operator
+    rook_namespace: str  # of the CephCluster
     rook_cluster: str
-    by_claims: bool = False
+    by_claims: bool = False  # whether the volumes are PVCs of the run's own StorageClass
+    # Whether the run measures a file system. Other runs need no right to read CephFilesystems.
     has_file_system: bool = False
 
 

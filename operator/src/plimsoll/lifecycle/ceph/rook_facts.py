@@ -39,25 +39,15 @@ MAX_WARNING_CHARACTERS = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RookFact:
-    """A CephBlockPool, CephFilesystem or CephClient.
-
-    Attributes:
-        ready: whether Rook has applied its current specification.
-        phase: from its status; empty before Rook has written one.
-        warning: the newest warning about it; empty if there is none.
-        blocked: Rook's message why it does not delete it; empty if nothing blocks that.
-        secret: the Secret with a user's key; empty until it is known, and for other kinds.
-        deleted: when its deletion was requested; None if it was not.
-
-    """
+    """A CephBlockPool, CephFilesystem or CephClient."""
 
     child: Child
-    ready: bool
-    phase: str
-    warning: str
-    blocked: str
-    secret: str
-    deleted: datetime | None
+    ready: bool  # whether Rook has applied its current specification
+    phase: str  # from its status; empty before Rook has written one
+    warning: str  # the newest warning about it; empty if there is none
+    blocked: str  # Rook's message why it does not delete it; empty if nothing blocks that
+    secret: str  # the Secret with a user's key; empty until it is known, and for other kinds
+    deleted: datetime | None  # when its deletion was requested; None if it was not
 
     @property
     def failed(self) -> bool:
@@ -67,28 +57,17 @@ class RookFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterFact:
-    """A CephCluster.
-
-    Attributes:
-        ready: whether it was ever ready; later reconciles do not reset that.
-        health: Ceph's health; empty before Rook has queried it.
-        checks: failing health check -> its message.
-        versions: Ceph versions of all daemons; more than one during an upgrade.
-        version: of Ceph, short form; empty if unknown.
-        message: of Rook, about what it is doing.
-        checked: when Rook last queried Ceph's health; None if unknown.
-
-    """
+    """A CephCluster."""
 
     namespace: str
     name: str
-    ready: bool
-    health: str
-    checks: Mapping[str, str]
-    versions: tuple[str, ...]
-    version: str
-    message: str
-    checked: datetime | None
+    ready: bool  # whether it was ever ready; later reconciles do not reset that
+    health: str  # Ceph's health; empty before Rook has queried it
+    checks: Mapping[str, str]  # failing health check -> its message
+    versions: tuple[str, ...]  # Ceph versions of all daemons; more than one during an upgrade
+    version: str  # of Ceph, short form; empty if unknown
+    message: str  # of Rook, about what it is doing
+    checked: datetime | None  # when Rook last queried Ceph's health; None if unknown
 
 
 def rook_fact(obj: Object, warnings: Mapping[str, str]) -> RookFact:

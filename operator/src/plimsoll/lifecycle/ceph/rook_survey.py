@@ -50,42 +50,25 @@ _MAX_NAMES = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Osd:
-    """An OSD.
-
-    Attributes:
-        buckets: failure domain -> the OSD's: `{"host": "node1", "osd": "0"}`.
-        available: whether its Deployment has an available pod.
-        root: of the CRUSH map that contains it; empty if unknown.
-        by_default: whether a pool that names no root uses it, as far as is known.
-
-    """
+    """An OSD."""
 
     number: str
     device_class: str
-    buckets: Mapping[str, str]
-    available: bool
-    root: str = ""
-    by_default: bool = True
+    buckets: Mapping[str, str]  # failure domain -> the OSD's: `{"host": "node1", "osd": "0"}`
+    available: bool  # whether its Deployment has an available pod
+    root: str = ""  # of the CRUSH map that contains it; empty if unknown
+    by_default: bool = True  # whether a pool that names no root uses it, as far as is known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RookPlatform:
-    """The Rook cluster that a run names.
+    """The Rook cluster that a run names."""
 
-    Attributes:
-        problem: why it cannot be inspected: the API server does not know Rook's kinds; empty if it can be.
-        cluster: the CephCluster; None if it does not exist.
-        pools: all CephBlockPools in its namespace.
-        file_systems: all CephFilesystems in its namespace; empty if the run measures none.
-        osds: the Deployments of its OSDs.
-
-    """
-
-    problem: str = ""
-    cluster: Object | None = None
-    pools: tuple[Object, ...] = ()
-    file_systems: tuple[Object, ...] = ()
-    osds: tuple[Object, ...] = ()
+    problem: str = ""  # why it cannot be inspected: the API server does not know Rook's kinds; empty if it can be
+    cluster: Object | None = None  # the CephCluster; None if it does not exist
+    pools: tuple[Object, ...] = ()  # all CephBlockPools in its namespace
+    file_systems: tuple[Object, ...] = ()  # all CephFilesystems in its namespace; empty if the run measures none
+    osds: tuple[Object, ...] = ()  # the Deployments of its OSDs
 
     @property
     def pool_specifications(self) -> list[Object]:

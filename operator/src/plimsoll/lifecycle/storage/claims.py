@@ -77,18 +77,12 @@ class Claims(Resource):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outside:
-    """What a run has outside its namespace.
+    """What a run has outside its namespace."""
 
-    Attributes:
-        storage: what the storage provider found; None if there can be nothing.
-        namespaces: names of the namespaces that exist, with what blocks the deletion of each, if anything.
-        volumes: names of the PersistentVolumes of PVCs in them that are deleted with these PVCs.
-
-    """
-
-    storage: object | None = None
+    storage: object | None = None  # what the storage provider found; None if there can be nothing
+    # Names of the namespaces that exist, with what blocks the deletion of each, if anything.
     namespaces: Mapping[str, str]
-    volumes: Sequence[str] = ()
+    volumes: Sequence[str] = ()  # names of the PersistentVolumes of PVCs in them that are deleted with these PVCs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

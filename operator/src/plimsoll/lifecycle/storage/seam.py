@@ -25,18 +25,12 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """A query for the object with a name, or for all objects with these labels and fields.
-
-    Attributes:
-        namespace: empty for all namespaces, and for a cluster-scoped kind.
-        name: empty for all names.
-
-    """
+    """A query for the object with a name, or for all objects with these labels and fields."""
 
     api_version: str
     kind: str
-    namespace: str = ""
-    name: str = ""
+    namespace: str = ""  # empty for all namespaces, and for a cluster-scoped kind
+    name: str = ""  # empty for all names
     labels: Mapping[str, str] = field(default_factory=dict)
     fields: Mapping[str, str] = field(default_factory=dict)
 
@@ -115,18 +109,12 @@ class Resource(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storage:
-    """The storage of one run.
+    """The storage of one run."""
 
-    Attributes:
-        resources: each depends on those before it.
-        kept: existing objects with data, and those needed to remove it: `CephBlockPool plimsoll-a-0123abcd`.
-        in_use: whether clients may be using it.
-
-    """
-
-    resources: Sequence[Resource]
+    resources: Sequence[Resource]  # each depends on those before it
+    # Existing objects with data, and those needed to remove it: `CephBlockPool plimsoll-a-0123abcd`.
     kept: Sequence[str]
-    in_use: bool
+    in_use: bool  # whether clients may be using it
 
     def missing(self) -> Iterator[Action]:
         """Walk forwards: yield the creations due now.

@@ -31,18 +31,11 @@ _MAX_DOCUMENTS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """The content of a text.
+    """The content of a text."""
 
-    Attributes:
-        root: the last complete document.
-        noise: lines outside of documents, shortened; at most 20 in a row.
-        warnings: problems of the documents.
-
-    """
-
-    root: JsonObject
-    noise: tuple[str, ...]
-    warnings: tuple[str, ...]
+    root: JsonObject  # the last complete document
+    noise: tuple[str, ...]  # lines outside of documents, shortened; at most 20 in a row
+    warnings: tuple[str, ...]  # problems of the documents
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,34 +51,20 @@ class SeriesError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """The exact totals of one operation of one job.
+    """The exact totals of one operation of one job."""
 
-    Attributes:
-        ios: completed operations.
-        milliseconds: measured time.
-        in_flight: operations that can complete at the same time.
-
-    """
-
-    ios: int
-    milliseconds: int
-    in_flight: int
+    ios: int  # completed operations
+    milliseconds: int  # measured time
+    in_flight: int  # operations that can complete at the same time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobCompletions:
-    """The completions of one job.
+    """The completions of one job."""
 
-    Attributes:
-        text: its log.
-        offset: start of the job in milliseconds after the common start of all jobs; never positive.
-        ios: completed operations.
-
-    """
-
-    text: str
-    offset: int
-    ios: Mapping[Operation, int]
+    text: str  # its log
+    offset: int  # start of the job in milliseconds after the common start of all jobs; never positive
+    ios: Mapping[Operation, int]  # completed operations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,22 +83,14 @@ class _Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogReader:
-    """Adds the content of the logs to samples.
-
-    Attributes:
-        files: name -> text.
-        jobs: the document's jobs, in the order of their logs.
-        milliseconds: length of the time in which all jobs measured.
-        offsets: start of each job in milliseconds after the common start; never positive.
-
-    """
+    """Adds the content of the logs to samples."""
 
     parameters: FioParameters
     timing: Timing
-    files: Mapping[str, str]
-    jobs: Sequence[JsonObject]
-    milliseconds: int
-    offsets: Sequence[int]
+    files: Mapping[str, str]  # name -> text
+    jobs: Sequence[JsonObject]  # the document's jobs, in the order of their logs
+    milliseconds: int  # length of the time in which all jobs measured
+    offsets: Sequence[int]  # start of each job in milliseconds after the common start; never positive
 
     def read(self, samples: Sequence[OperationSample]) -> tuple[list[OperationSample], Gaps | None, list[str]]:
         """Return the samples with series and slices, the gaps, and warnings about what is missing.

@@ -109,29 +109,18 @@ def traced_seconds(timing: Timing) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """The lines of a trace in fio's format (`iolog`, version 3); iterating again yields the same lines.
+    """The lines of a trace in fio's format (`iolog`, version 3); iterating again yields the same lines."""
 
-    Attributes:
-        seed: two traces with different seeds are independent of each other.
-        rate: operations per second.
-        seconds: length of the trace.
-        block_size: bytes of each operation.
-        offset: byte at which the data set begins.
-        blocks: number of blocks in it.
-        is_random: whether blocks are visited in random order; otherwise reads and writes each visit them one after the
-            other, and begin again at the end.
-        read_percent: the operations that are reads, in percent.
-
-    """
-
-    seed: int
-    rate: float
-    seconds: int
-    block_size: int
-    offset: int
-    blocks: int
+    seed: int  # two traces with different seeds are independent of each other
+    rate: float  # operations per second
+    seconds: int  # length of the trace
+    block_size: int  # bytes of each operation
+    offset: int  # byte at which the data set begins
+    blocks: int  # number of blocks in it
+    # Whether blocks are visited in random order; otherwise reads and writes each visit them one after the other, and
+    # begin again at the end.
     is_random: bool
-    read_percent: int
+    read_percent: int  # the operations that are reads, in percent
 
     def __iter__(self) -> Iterator[str]:
         """Yield the lines, each with its end of line. fio replaces `data` by the file that it is to use."""

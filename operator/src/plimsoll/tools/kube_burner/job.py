@@ -136,20 +136,14 @@ _RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where kube-burner creates its objects, and with what.
+    """Where kube-burner creates its objects, and with what."""
 
-    Attributes:
-        namespace: name of the namespace; with a churn it is followed by a number. It is the name of the job as well,
-            because kube-burner deletes the namespaces of earlier jobs of that name.
-        pod_image: of the pods, which only sleep.
-        labels: of namespaces, PVCs and pods.
-
-    """
-
+    # Name of the namespace; with a churn it is followed by a number. It is the name of the job as well, because kube-
+    # burner deletes the namespaces of earlier jobs of that name.
     namespace: str
     storage_class: str
-    pod_image: str
-    labels: Mapping[str, str] = field(default_factory=dict)
+    pod_image: str  # of the pods, which only sleep
+    labels: Mapping[str, str] = field(default_factory=dict)  # of namespaces, PVCs and pods
 
 
 def files_of(parameters: KubeBurnerParameters, place: Place) -> Mapping[str, str]:

@@ -51,18 +51,11 @@ _SLACK_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
-    """What kube-burner printed.
+    """What kube-burner printed."""
 
-    Attributes:
-        errors: its messages of the level `error` and above.
-        throttled: for each request that had to wait: for which side, and how long.
-        refused: requests that the API server refused as too many.
-
-    """
-
-    errors: Sequence[str]
-    throttled: Sequence[tuple[str, str]]
-    refused: int
+    errors: Sequence[str]  # its messages of the level `error` and above
+    throttled: Sequence[tuple[str, str]]  # for each request that had to wait: for which side, and how long
+    refused: int  # requests that the API server refused as too many
 
     @classmethod
     def of(cls, output: Output) -> Self:
@@ -100,20 +93,13 @@ class StartedPod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Kind:
-    """What kube-burner measures of one kind of object.
-
-    Attributes:
-        prefix: of the file with its documents.
-        latency: field with the time from its creation until it is usable.
-        others: further fields of a document.
-
-    """
+    """What kube-burner measures of one kind of object."""
 
     operation: Operation
-    prefix: str
+    prefix: str  # of the file with its documents
     name: str
-    latency: str
-    others: frozenset[str]
+    latency: str  # field with the time from its creation until it is usable
+    others: frozenset[str]  # further fields of a document
     noun: str
     done: str
 
@@ -145,20 +131,13 @@ _POD = _Kind(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Timed:
-    """One object.
-
-    Attributes:
-        created: Unix nanoseconds.
-        latency: nanoseconds until it was usable, 0 if it never was.
-        exact: whether the end of that time is known to more than its second.
-
-    """
+    """One object."""
 
     name: str
     iteration: int
-    created: int
-    latency: int
-    exact: bool = True
+    created: int  # Unix nanoseconds
+    latency: int  # nanoseconds until it was usable, 0 if it never was
+    exact: bool = True  # whether the end of that time is known to more than its second
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
