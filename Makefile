@@ -15,6 +15,7 @@ SHELL_SCRIPTS = .ci/run $(wildcard hack/*.sh operator/tests/golden/*.sh e2e/*.sh
     $(filter-out %.py,$(wildcard e2e/cluster/build/*))
 REAL := fio or network or system or crd or chart or browser
 SELECT :=
+MARK :=
 ONLY ?=
 WORKERS := 0
 RUNS :=
@@ -65,12 +66,21 @@ check: ## The inner loop: style, types, and the tests that need nothing but Pyth
 	@$(or $(PYTHON),python3) hack/stages.py lint types pure
 
 .PHONY: test
-test: ## Run every check that a change must pass, in parallel; installs prerequisites, skips nothing, keeps the cluster
+test: ## What a first look needs: `make check`, and twenty tests with a real fio and real processes; without a cluster
+	@$(or $(PYTHON),python3) hack/stages.py $(if $(KEEP_GOING),--keep-going) lint types pure essential
+
+.PHONY: test-all
+test-all: ## Run every check that a change must pass, in parallel; installs prerequisites, keeps the cluster
 	@$(or $(PYTHON),python3) hack/stages.py $(if $(KEEP_GOING),--keep-going)
 
 .PHONY: test-fast
 test-fast: setup ## The tests that need nothing but Python
 	cd operator && $(BIN)/pytest -q -n 3 --dist worksteal --durations 10 -m "not ($(REAL))" $(ONLY)
+
+.PHONY: test-marked
+test-marked: setup ## The operator's tests with one marker that need no more than a real fio: MARK=essential WORKERS=3
+	fio=$$(hack/fio.sh) && cd operator && PLIMSOLL_FIO=$$fio $(BIN)/pytest -q -n $(WORKERS) --dist loadgroup --durations 10 \
+	    -m $(MARK) $(or $(ONLY),$$(grep --recursive --files-with-matches --include='test_*.py' 'mark\.$(MARK)' tests))
 
 .PHONY: test-real
 test-real: setup ## The operator's tests with a real fio, real processes, a real kube-apiserver, Helm and Chromium: SELECT=system

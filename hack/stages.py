@@ -2,7 +2,7 @@
 
 usage: stages.py [--keep-going] [STAGE...]
 
-  STAGE         run these stages and their dependencies; without names, all of them
+  STAGE         run these stages and their dependencies; without names, all but those with `by_name = true`
   --keep-going  after a failure, run all stages that do not depend on the failed one
 
 Each stage is a shell command that runs in the root of the tree. Its output goes to build/stages/STAGE.log and, when it
@@ -72,6 +72,7 @@ class Stage:
         repeats: whether failed tests are repeated alone. Its command passes the environment variable ONLY, the quoted
             names of tests, to pytest.
         repeats_whole: whether the whole command is repeated alone after a failure.
+        by_name: whether it runs only if it is named, because other stages contain what it does.
 
     """
 
@@ -83,6 +84,7 @@ class Stage:
     nice: int = 0
     repeats: bool = False
     repeats_whole: bool = False
+    by_name: bool = False
 
 
 @dataclass(slots=True)
@@ -135,18 +137,21 @@ def read_stages(text: str) -> dict[str, Stage]:
         warm = float(found["warm"])
         cold, nice = float(found.get("cold", warm)), found.get("nice", 0)
         repeats, whole = found.get("repeats", False), found.get("repeats_whole", False)
-        stages[name] = Stage(name, found["command"], warm, cold, after, nice, repeats, whole)
+        by_name = found.get("by_name", False)
+        stages[name] = Stage(name, found["command"], warm, cold, after, nice, repeats, whole, by_name)
     return stages
 
 
 def select(stages: Mapping[str, Stage], names: Sequence[str]) -> list[Stage]:
-    """Return the named stages and their dependencies in the order of definition; without names, all stages.
+    """Return the named stages and their dependencies in the order of definition.
+
+    Without names, return all stages except those that run only if they are named.
 
     Raises:
         ValueError: a stage does not exist.
 
     """
-    wanted = set(names or stages)
+    wanted = set(names or (name for name, stage in stages.items() if not stage.by_name))
     if unknown := sorted(wanted - set(stages)):
         raise ValueError(f"no stage {', '.join(unknown)}; there are {', '.join(stages)}")
     for stage in reversed(stages.values()):

@@ -74,6 +74,7 @@ def files_in(directory: Path) -> set[str]:
     return {str(path.relative_to(directory)) for path in directory.rglob("*")}
 
 
+@pytest.mark.essential
 async def test_two_clients_on_a_shared_volume_measure_and_leave_nothing(tmp_path: Path, bonnie: str) -> None:
     data = tmp_path / "data"
     data.mkdir()

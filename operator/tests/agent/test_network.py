@@ -83,7 +83,10 @@ async def measure_pair(setting: Setting, tool: str, **parameters: JsonValue) -> 
         return await load(client, order, (SERVER, "127.0.0.1"))
 
 
-@pytest.mark.parametrize("parameters", [{"streams": 2}, {"direction": "Receive", "window": "256Ki"}])
+@pytest.mark.parametrize(
+    "parameters",
+    [pytest.param({"streams": 2}, marks=pytest.mark.essential), {"direction": "Receive", "window": "256Ki"}],
+)
 async def test_iperf3_measures_a_pair(setting: Setting, parameters: dict[str, JsonValue]) -> None:
     document = await measure_pair(setting, "iperf3", **parameters)
     measurement = measured(document)
@@ -105,6 +108,7 @@ async def test_iperf3_measures_udp(setting: Setting) -> None:
     assert peer.bytes / peer.seconds == pytest.approx(10**6 * (1 - peer.lost_percent / 100), rel=0.1)
 
 
+@pytest.mark.essential
 async def test_netcat_measures_a_pair(setting: Setting) -> None:
     document = await measure_pair(setting, "netcat")
     measurement = measured(document)
@@ -115,6 +119,7 @@ async def test_netcat_measures_a_pair(setting: Setting) -> None:
     assert measurement.runtime / SECOND == pytest.approx(3, abs=0.5)
 
 
+@pytest.mark.essential
 async def test_ping_measures_a_pair_without_a_server(setting: Setting) -> None:
     measurement = measured(await measure_pair(setting, "ping"))
     (sample,) = measurement.operations

@@ -49,6 +49,22 @@ def test_the_definitions_can_be_read_and_each_stage_can_be_chosen() -> None:
         assert set(chosen) >= set(defined[name].after)
 
 
+def test_a_stage_by_name_is_left_out_unless_it_is_named() -> None:
+    defined = stages.read_stages(
+        """
+        [all]
+        command = ":"
+        warm = 1
+        [few]
+        command = ":"
+        warm = 1
+        by_name = true
+        """
+    )
+    assert [stage.name for stage in stages.select(defined, [])] == ["all"]
+    assert [stage.name for stage in stages.select(defined, ["few"])] == ["few"]
+
+
 def test_budgets_add_up_along_the_longest_path() -> None:
     defined = stages.read_stages(
         """

@@ -61,7 +61,7 @@ def test_a_scrape_of_a_real_run_is_in_the_catalogue() -> None:
 def test_promtool_finds_nothing_wrong_with_a_scrape() -> None:
     promtool = os.environ.get("PLIMSOLL_PROMTOOL", "")
     assert promtool, (
-        "PLIMSOLL_PROMTOOL names no promtool; run `make test`, or PLIMSOLL_PROMTOOL=$(hack/tool.sh promtool)"
+        "PLIMSOLL_PROMTOOL names no promtool; run `make test-all`, or PLIMSOLL_PROMTOOL=$(hack/tool.sh promtool)"
     )
     found = subprocess.run(
         [promtool, "check", "metrics"], input=generate_latest(snapshot()), capture_output=True, check=False, timeout=60

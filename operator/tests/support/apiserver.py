@@ -58,7 +58,7 @@ class Binaries:
         if missing or not named:
             pytest.fail(
                 f"PLIMSOLL_KUBE_BINARIES={named} has no {' and no '.join(missing)}; "
-                "run `make test`, or PLIMSOLL_KUBE_BINARIES=$(e2e/cluster/cluster binaries) pytest",
+                "run `make test-all`, or PLIMSOLL_KUBE_BINARIES=$(e2e/cluster/cluster binaries) pytest",
                 pytrace=False,
             )
         return cls(*paths)

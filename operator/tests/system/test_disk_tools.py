@@ -30,6 +30,7 @@ def reasons_of(result: BenchmarkResult) -> set[str]:
     return {finding.reason for finding in result.status.findings}
 
 
+@pytest.mark.essential
 def test_dd_and_ioping_measure_the_data_sets_of_clients(tmp_path: Path, fio: str) -> None:
     with LocalRun(tmp_path, fio, make_spec(workloads=[DD, dict(PINGS)], repetitions=1)) as run:
         out = run.complete()

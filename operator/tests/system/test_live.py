@@ -47,6 +47,7 @@ def value(scraped: Scrape, metric: MetricFamily, *labels: str) -> float | None:
     return next((v for have, v in scraped.get(metric.name, {}).items() if have >= set(labels)), None)
 
 
+@pytest.mark.essential
 def test_a_scrape_during_a_trial_shows_the_rates_of_its_tools_and_no_other_does(
     tmp_path: Path, fio: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -61,6 +61,7 @@ def assert_every_planned_trial_is_measured_once(run: LocalRun, passes: int = 2) 
         assert result.status.final
 
 
+@pytest.mark.essential
 def test_a_run_measures_its_specification(tmp_path: Path, fio: str) -> None:
     workloads = [
         {
@@ -89,6 +90,7 @@ def test_a_run_measures_its_specification(tmp_path: Path, fio: str) -> None:
     assert not processes_naming(str(run.results)), "no process is left"
 
 
+@pytest.mark.essential
 def test_raw_output_is_kept_and_matches_the_result(tmp_path: Path, fio: str) -> None:
     with LocalRun(tmp_path, fio, make_spec(), "--raw-output", str(tmp_path / "raw")) as run:
         run.complete()
@@ -115,6 +117,7 @@ def test_a_run_on_ceph_runs_locally(tmp_path: Path, fio: str) -> None:
     assert_every_planned_trial_is_measured_once(run, passes=1)
 
 
+@pytest.mark.essential
 def test_a_killed_agent_aborts_its_trial_and_its_fio_dies_with_it(tmp_path: Path, fio: str) -> None:
     with LocalRun(tmp_path, fio) as run:
         run.wait_for_trial(seconds_in=1)
@@ -128,6 +131,7 @@ def test_a_killed_agent_aborts_its_trial_and_its_fio_dies_with_it(tmp_path: Path
     assert_every_planned_trial_is_measured_once(run)
 
 
+@pytest.mark.essential
 def test_a_killed_conductor_loses_and_doubles_no_trial(tmp_path: Path, fio: str) -> None:
     with LocalRun(tmp_path, fio, make_spec(repetitions=3)) as run:
         run.wait_for(lambda: len(run.counted()) == 1)
@@ -142,6 +146,7 @@ def test_a_killed_conductor_loses_and_doubles_no_trial(tmp_path: Path, fio: str)
         assert log.count("prepared") == 1, "the agents lived on and did not prefill again"
 
 
+@pytest.mark.essential
 def test_an_agent_stopped_across_t0_does_not_start_late(tmp_path: Path, fio: str) -> None:
     with LocalRun(tmp_path, fio, make_spec(prepare={"settleSeconds": 2}, repetitions=1)) as run:
         run.wait_for(lambda: run.state and run.state.phase is RunPhase.SETTLING)
@@ -174,6 +179,7 @@ def test_an_agent_that_does_not_arm_in_time_aborts_the_trial_before_any_io(tmp_p
     assert_every_planned_trial_is_measured_once(run, passes=1)
 
 
+@pytest.mark.essential
 def test_ctrl_c_leaves_a_correct_state_and_resume_continues_from_it(tmp_path: Path, fio: str) -> None:
     with LocalRun(tmp_path, fio, make_spec(repetitions=3)) as run:
         run.wait_for(lambda: len(run.counted()) == 1)
@@ -221,6 +227,7 @@ def assert_gone_within(text: str, *, seconds: float) -> None:
         time.sleep(0.1)
 
 
+@pytest.mark.essential
 def test_a_missing_fio_is_reported_at_once(tmp_path: Path) -> None:
     with LocalRun(tmp_path, "/nonexistent/fio") as run:
         code, _, err = run.finish(seconds=30)
@@ -261,6 +268,7 @@ def loop_device(own_disk: Path) -> Iterator[Path]:
     subprocess.run(["losetup", "--detach", device], check=True)
 
 
+@pytest.mark.essential
 def test_the_installed_commands_start() -> None:
     for name in ("plimsoll", "kubectl-plimsoll"):
         program = Path(sys.executable).with_name(name)
@@ -268,6 +276,7 @@ def test_the_installed_commands_start() -> None:
         assert "plan" in shown
 
 
+@pytest.mark.essential
 def test_an_agent_with_a_wrong_token_is_refused_without_effect_on_the_run(tmp_path: Path, fio: str) -> None:
     with LocalRun(tmp_path, fio, make_spec(repetitions=1)) as run:
         conductor = command_line(run.conductor()).split()

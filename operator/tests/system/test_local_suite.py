@@ -63,6 +63,7 @@ class LocalSuite:
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
+@pytest.mark.essential
 def test_an_interrupted_round_is_resumed_where_it_was(tmp_path: Path, fio: str) -> None:
     suite = LocalSuite(tmp_path, fio)
     first = suite.start("--seed", "1")

@@ -74,7 +74,10 @@ def measured_undisturbed(fio: str, parameters: FioParameters, target: VolumeTarg
 @pytest.mark.parametrize(
     "fields",
     [
-        {"pattern": "randrw", "readPercent": 70, "blockSize": "8Ki", "ioDepth": 4, "jobs": 2, "rateIops": 400},
+        pytest.param(
+            {"pattern": "randrw", "readPercent": 70, "blockSize": "8Ki", "ioDepth": 4, "jobs": 2, "rateIops": 400},
+            marks=pytest.mark.essential,
+        ),
         {"pattern": "write", "blockSize": "64Ki", "jobs": 3, "fsyncEvery": 8, "rateIops": 30},
         {"pattern": "randread", "engine": "psync", "blockSize": 512, "rateIops": 50},
         {"pattern": "randrw", "readPercent": 70, "ioDepth": 64, "rateIops": 400, "arrivals": "Poisson"},
@@ -113,6 +116,7 @@ def test_a_load_that_ends_with_its_data_set_does_all_of_it_and_no_more(
     assert measurement.runtime < 60 * 10**9
 
 
+@pytest.mark.essential
 def test_a_load_that_its_limit_ends_reports_what_it_did(fio: str, target: VolumeTarget, tmp_path: Path) -> None:
     parameters = FioParameters.model_validate({"until": "DataSetDone", "rateIops": 20})
     context = measuring(target, tmp_path, Timing(ramp_seconds=0, runtime_seconds=2))
@@ -121,6 +125,7 @@ def test_a_load_that_its_limit_ends_reports_what_it_did(fio: str, target: Volume
     assert 0 < sum(sample.bytes for sample in measurement.operations) < target.size
 
 
+@pytest.mark.essential
 def test_every_stop_of_the_process_is_a_gap(fio: str, target: VolumeTarget, tmp_path: Path) -> None:
     """Stopping fio freezes all that is in flight, like a storage that does not answer."""
     parameters = FioParameters.model_validate({"ioDepth": 8, "rateIops": 1000})
@@ -162,6 +167,7 @@ def _read_bytes(pid: int) -> int:
     return int(fields[fields.index("read_bytes:") + 1])
 
 
+@pytest.mark.essential
 def test_precondition_overwrites_the_target_and_nothing_else(fio: str, target: VolumeTarget, tmp_path: Path) -> None:
     path, start = Path(target.path), target.offset
     before = path.read_bytes()
