@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 SLOWEST = 5
+SKIPPED = re.compile(r"^SKIPPED \[(\d+)\] (.+)$")
 DURATION = re.compile(r"^([0-9.]+)s (?:call|setup|teardown) +(\S+)")
 
 
@@ -17,6 +18,11 @@ def slowest(lines: Iterable[str], count: int = SLOWEST) -> list[str]:
     """Return the slowest tests of pytest's --durations with their seconds, slowest first."""
     found = [(float(match[1]), match[2]) for line in lines if (match := DURATION.match(line))]
     return [f"{seconds:.0f} s  {name}" for seconds, name in sorted(found, reverse=True)[:count]]
+
+
+def skipped(lines: Iterable[str]) -> list[str]:
+    """Return the tests that pytest skipped, as its -r names them: where, why and how many."""
+    return [f"{match[2]} (tests: {match[1]})" for line in lines if (match := SKIPPED.match(line))]
 
 
 def table(rows: Sequence[tuple[str, float, float]], details: Mapping[str, Sequence[str]]) -> str:

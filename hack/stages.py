@@ -15,6 +15,9 @@ once more, alone, and must pass. The closing lines name them, since a test that 
 or of the program. What fails after a test, maybe for all of them, or keeps others from running is not repeated. A stage
 with `repeats_whole = true` measures without being tests: all of it is repeated likewise.
 
+Tests that pytest skipped, and stages that were not run, are in the last lines with the reason, and in NOT_TESTED below
+build/stages: nothing is left out in silence.
+
 A stage that takes longer than DEADLINE_FACTOR budgets, and longer than LEAST_DEADLINE_SECONDS, fails. A stopped stage
 gets SIGTERM and two minutes to clean up.
 
@@ -41,11 +44,12 @@ from pathlib import Path
 from types import FrameType
 from typing import TextIO
 
-from stage_table import clock, slowest, table
+from stage_table import clock, skipped, slowest, table
 
 ROOT = Path(__file__).resolve().parent.parent
 DEFINITIONS = ROOT / "hack" / "stages.toml"
 LOGS = ROOT / "build" / "stages"
+NOT_TESTED = "not-tested"
 TOTAL = "total"
 KEEP_GOING = "--keep-going"
 TIMED_OUT = 124
@@ -179,6 +183,7 @@ class Runner:
     def run(self) -> int:
         """Return 0, or the exit code of the first stage that failed."""
         LOGS.mkdir(parents=True, exist_ok=True)
+        (LOGS / NOT_TESTED).unlink(missing_ok=True)
         progress, code = self._progress, 0
         try:
             while self._goes_on(code):
@@ -194,6 +199,9 @@ class Runner:
         finally:
             self._stop()
         self._say(self._table())
+        if not_tested := self._not_tested():
+            (LOGS / NOT_TESTED).write_text(not_tested)
+            self._say(not_tested.rstrip("\n"))
         return self._interrupted or code
 
     def _goes_on(self, code: int) -> bool:
@@ -299,13 +307,20 @@ class Runner:
         if not self._progress.waiting and not self._progress.running:
             stages = {each.stage.name: each.stage for each in done}
             rows.append((TOTAL, time.monotonic() - self._began, longest_path(stages, cold=self._cold)))
-        left_out = [stage.name for stage in self._progress.waiting]
         details = {each.stage.name: slowest(_lines(each.log)) for each in done}
         kind = "an empty cache" if self._cold else "a filled cache"
         closing = f"\nFrom {kind}:\n{table(rows, details)}"
         for name, tests in self._progress.repeated.items():
             closing += f"\nrepeated alone after a failure in {name}: {', '.join(tests) or 'all of it'}"
-        return f"{closing}\nnot run: {', '.join(left_out)}" if left_out else closing
+        return closing
+
+    def _not_tested(self) -> str:
+        """Return a line for each reason why something was not tested; nothing if everything was."""
+        left_out = [stage.name for stage in self._progress.waiting]
+        lines = [f"not run: {', '.join(left_out)}"] if left_out else []
+        for name, execution in self._progress.done.items():
+            lines += [f"not tested in {name}: {each}" for each in skipped(_lines(execution.log))]
+        return "".join(f"{line}\n" for line in lines)
 
     def _budget(self, stage: Stage) -> float:
         return stage.cold if self._cold else stage.warm

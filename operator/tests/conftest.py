@@ -27,9 +27,13 @@ SERVED_TOGETHER = ("crd", "browser")
 """Markers of the tests whose API server or browser is started once per process, or per directory and process."""
 
 
+MARKERS = pytest.StashKey[set[frozenset[str]]]()
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Start what takes longest first, and keep what shares an API server or a browser in one process."""
+    config.stash[MARKERS] = {frozenset(_markers(item)) for item in items}
     for item in items:
         if not _markers(item).isdisjoint(SERVED_TOGETHER):
             item.add_marker(pytest.mark.xdist_group(item.path.parent.name))
@@ -53,6 +57,12 @@ def _rank(item: pytest.Item) -> int:
 
 def _markers(item: pytest.Item) -> set[str]:
     return {marker.name for marker in item.iter_markers()}
+
+
+@pytest.fixture(scope="session")
+def collected_markers(pytestconfig: pytest.Config) -> set[frozenset[str]]:
+    """Return the sets of markers of all tests that were found, also of those that `-m` leaves out."""
+    return pytestconfig.stash[MARKERS]
 
 
 @pytest.fixture(scope="session")

@@ -348,6 +348,45 @@ def test_a_signal_stops_all_stages_and_a_second_one_changes_nothing(tmp_path: Pa
     assert (tmp_path / "stopped").exists()
 
 
+SKIPPING = """
+import pytest
+
+
+@pytest.fixture(scope="module")
+def definitions():
+    pytest.skip("no definitions: nothing is compared with them")
+
+
+@pytest.mark.parametrize("number", range(2))
+def test_it(definitions, number):
+    pass
+
+
+def test_another():
+    pytest.skip("no reason")
+"""
+
+
+def test_the_last_lines_name_what_was_not_tested_and_why(logs: Path, tmp_path: Path) -> None:
+    code, output = run(measuring(tmp_path, SKIPPING).replace("pytest -q", "pytest -q -ra"))
+    assert code == 0, output
+    lines = [
+        "not tested in measure: test_it.py:10: no definitions: nothing is compared with them (tests: 2)",
+        "not tested in measure: test_it.py:16: no reason (tests: 1)",
+    ]
+    assert output.splitlines()[-2:] == lines
+    assert (logs / stages.NOT_TESTED).read_text().splitlines() == lines
+    run("[fine]\ncommand = ':'\nwarm = 60\n")
+    assert not (logs / stages.NOT_TESTED).exists(), "it would be of an earlier run"
+
+
+def test_a_stage_that_was_not_run_is_named_last(logs: Path) -> None:
+    code, output = run("[bad]\ncommand = 'exit 3'\nwarm = 9\n[never]\ncommand = ':'\nwarm = 9\nafter = ['bad']\n")
+    assert code == 3
+    assert output.endswith("not run: never\n")
+    assert (logs / stages.NOT_TESTED).read_text() == "not run: never\n"
+
+
 def test_the_groups_of_tests_are_not_part_of_their_names(tmp_path: Path) -> None:
     cache = tmp_path / "v" / "cache" / "lastfailed"
     cache.parent.mkdir(parents=True)
