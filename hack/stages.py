@@ -230,7 +230,12 @@ class Runner:
             process = subprocess.Popen(
                 ["bash", "-euo", "pipefail", "-c", stage.command],
                 cwd=ROOT,
-                env={**os.environ, "PYTEST_ADDOPTS": " ".join(options).strip(), "ONLY": shlex.join(only)},
+                env={
+                    **os.environ,
+                    "PLIMSOLL_STAGE": stage.name,
+                    "PYTEST_ADDOPTS": " ".join(options).strip(),
+                    "ONLY": shlex.join(only),
+                },
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -8,7 +8,7 @@ from types import FrameType
 import pytest
 
 from ceph import Ceph
-from runs import WORKER
+from runs import STANDARD, STORAGE_CLASS
 from support import Cluster
 
 OURS = "kind-plimsoll"
@@ -56,7 +56,7 @@ def cluster() -> Cluster:
     if context != OURS:
         pytest.exit(f"these tests delete objects: they run only on {OURS}, not on {context}", returncode=2)
     cluster.kubectl("rollout", "status", "deployment/plimsoll", "-n", "plimsoll-system", "--timeout=120s")
-    if WORKER:
+    if STORAGE_CLASS != STANDARD:
         cluster.make_storage_class()
     return cluster
 

@@ -3,9 +3,11 @@
 import os
 from typing import Any
 
+STANDARD = "standard"
+STAGE = os.environ.get("PLIMSOLL_STAGE", "")
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
-STORAGE_CLASS = f"standard-{WORKER}" if WORKER else "standard"
-"""Runs on the same class take turns, so each test process has its own."""
+STORAGE_CLASS = "-".join(filter(None, (STANDARD, STAGE, WORKER)))
+"""Runs on the same class take turns, so each test process has its own, also beside those of other stages."""
 
 RATE = 40
 """Rate limit of each client, in operations per second."""

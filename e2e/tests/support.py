@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from api import Api
-from runs import CLEAN, LATE, MEASURED, STORAGE_CLASS, invalid_for_load
+from runs import CLEAN, LATE, MEASURED, STANDARD, STORAGE_CLASS, invalid_for_load
 
 ROOT = Path(__file__).parents[2]
 CLUSTER = ROOT / "e2e" / "cluster" / "cluster"
@@ -94,7 +94,7 @@ class Cluster:
 
     def make_storage_class(self) -> None:
         """Create this process's StorageClass as a copy of the cluster's `standard`."""
-        standard = self.object("storageclasses", "standard")
+        standard = self.object("storageclasses", STANDARD)
         kept = ("apiVersion", "kind", "provisioner", "volumeBindingMode", "reclaimPolicy")
         self.apply({**{key: standard[key] for key in kept}, "metadata": {"name": STORAGE_CLASS}})
 

@@ -99,6 +99,12 @@ def test_a_stage_may_come_before_others_on_the_processor(logs: Path) -> None:
     assert " nice 5" in output
 
 
+def test_a_command_is_told_its_stage(logs: Path) -> None:
+    code, output = run("[a]\ncommand = 'echo this is $PLIMSOLL_STAGE'\nwarm = 60\n")
+    assert code == 0
+    assert "this is a\n" in output
+
+
 def test_a_need_that_is_not_defined_is_named() -> None:
     with pytest.raises(ValueError, match="stage a needs b, not defined before it"):
         stages.read_stages('[a]\ncommand = ":"\nwarm = 1\nafter = ["b"]\n')
