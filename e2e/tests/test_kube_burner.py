@@ -89,7 +89,6 @@ def assert_timed(result: dict[str, Any], objects: int) -> None:
     assert bound["minNanoseconds"] <= started["maxNanoseconds"]
 
 
-@pytest.mark.idle
 def test_claims_and_pods_are_timed_and_nothing_is_left(cluster: Cluster, allowed: str) -> None:
     results = timed(cluster, storm("storm", allowed, objects=[2, 4], qps=[10]))
     assert len(results) == 2
@@ -97,7 +96,6 @@ def test_claims_and_pods_are_timed_and_nothing_is_left(cluster: Cluster, allowed
         assert_timed(result, objects)
 
 
-@pytest.mark.idle
 @pytest.mark.ceph
 @pytest.mark.tertiary
 def test_claims_on_a_pool_that_rook_creates_are_timed(cluster: Cluster, clean: Ceph, allowed: str) -> None:
@@ -108,7 +106,6 @@ def test_claims_on_a_pool_that_rook_creates_are_timed(cluster: Cluster, clean: C
     assert clean.pools() == []
 
 
-@pytest.mark.idle
 def test_churned_claims_are_timed_too(cluster: Cluster, allowed: str) -> None:
     churn = {"percent": 50, "cycles": 1}
     (result,) = timed(cluster, storm("churn", allowed, objects=[2], qps=[10], churn=churn))
