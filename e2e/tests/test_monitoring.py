@@ -368,7 +368,7 @@ def test_series_end_with_their_run(cluster: Cluster, prometheus: Prometheus, wat
 
 
 @pytest.mark.ceph
-@pytest.mark.secondary
+@pytest.mark.tertiary
 @pytest.mark.monitoring
 def test_a_ceph_cluster_is_reported_unfit_and_then_measured(
     cluster: Cluster, prometheus: Prometheus, existing: Ceph, namespace: str
