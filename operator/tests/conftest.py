@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -27,13 +27,16 @@ SERVED_TOGETHER = ("crd", "browser")
 """Markers of the tests whose API server or browser is started once per process, or per directory and process."""
 
 
-MARKERS = pytest.StashKey[set[frozenset[str]]]()
+MARKERS = pytest.StashKey[Mapping[frozenset[str], set[Path]]]()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Start what takes longest first, and keep what shares an API server or a browser in one process."""
-    config.stash[MARKERS] = {frozenset(_markers(item)) for item in items}
+    files: dict[frozenset[str], set[Path]] = {}
+    for item in items:
+        files.setdefault(frozenset(_markers(item)), set()).add(item.path)
+    config.stash[MARKERS] = files
     for item in items:
         if not _markers(item).isdisjoint(SERVED_TOGETHER):
             item.add_marker(pytest.mark.xdist_group(item.path.parent.name))
@@ -60,8 +63,8 @@ def _markers(item: pytest.Item) -> set[str]:
 
 
 @pytest.fixture(scope="session")
-def collected_markers(pytestconfig: pytest.Config) -> set[frozenset[str]]:
-    """Return the sets of markers of all tests that were found, also of those that `-m` leaves out."""
+def collected_markers(pytestconfig: pytest.Config) -> Mapping[frozenset[str], set[Path]]:
+    """Return the sets of markers of all tests that were found, also of those that `-m` leaves out, and their files."""
     return pytestconfig.stash[MARKERS]
 
 

@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 import pytest
@@ -62,12 +62,19 @@ def not_in_one(markers: Iterable[Iterable[str]], expressions: list[str]) -> dict
     return wrong
 
 
-def test_every_test_of_the_operator_is_in_one_stage(collected_markers: set[frozenset[str]]) -> None:
+def test_every_test_of_the_operator_is_in_one_stage(collected_markers: Mapping[frozenset[str], set[Path]]) -> None:
     (real,) = re.findall(r"^REAL := (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     named = [f"not ({real})", "network", *selections("test-real"), *selections("test-marked")]
     for target in ("test-fast", "test-network"):
         assert [command for command in commands() if command == f"make {target}"]
     assert not_in_one(collected_markers, named) == {}
+
+
+def test_make_finds_the_files_of_a_marker(collected_markers: Mapping[frozenset[str], set[Path]]) -> None:
+    """It passes only files to pytest that contain the marker's name: collecting all takes longer than some tests."""
+    for marker in ("essential", *selections("test-marked")):
+        for path in set().union(*(paths for markers, paths in collected_markers.items() if marker in markers)):
+            assert f"mark.{marker}" in path.read_text()
 
 
 def test_every_end_to_end_test_is_in_one_stage(tmp_path: Path) -> None:
