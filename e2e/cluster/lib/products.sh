@@ -15,6 +15,12 @@ PROGRAMS_KEY=$KUBERNETES_VERSION-$(printf '%s\n' "$KUBERNETES_VERSION" "$KIND_VE
 readonly PROGRAMS_KEY
 readonly PROGRAMS=$CACHE/programs-$PROGRAMS_KEY
 
+# PROGRAM...: whether they are in PROGRAMS.
+programs_exist() {
+    local name
+    for name; do [[ -x $PROGRAMS/$name ]] || return 1; done
+}
+
 # PROGRAM...: have them in PROGRAMS.
 programs_ensure() {
     local name missing=()
@@ -32,8 +38,7 @@ programs_ensure() {
 
 # What Go keeps helps only as long as there is something left to build.
 programs_finish() {
-    local name
-    for name in kind "${NODE_PROGRAMS[@]}"; do [[ -x $PROGRAMS/$name ]] || return 0; done
+    programs_exist kind "${NODE_PROGRAMS[@]}" || return 0
     chmod -R u+w "$CACHE/go"
     rm -rf "$CACHE/go"
 }
