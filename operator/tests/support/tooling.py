@@ -112,7 +112,9 @@ def promtool(*arguments: str | Path) -> str:
     """Run it and return what it says; what it does not accept fails the test, and so does its absence."""
     path = shutil.which(os.environ.get("PLIMSOLL_PROMTOOL", ""))
     if path is None:
-        message = "PLIMSOLL_PROMTOOL names no promtool; run `make test-all`, or PLIMSOLL_PROMTOOL=$(hack/tool.sh promtool)"
+        message = (
+            "PLIMSOLL_PROMTOOL names no promtool; run `make test-all`, or PLIMSOLL_PROMTOOL=$(hack/tool.sh promtool)"
+        )
         pytest.fail(message, pytrace=False)
     done = subprocess.run([path, *map(str, arguments)], capture_output=True, text=True, check=False)
     if done.returncode:
