@@ -19,13 +19,13 @@ def refusal(files: str, wanted: str | None = None) -> str:
 def test_current_context_is_taken(tmp_path: Path) -> None:
     config = context_file(tmp_path / "config", current="b", contexts={"a": None, "b": "bench"})
     chosen = choose_context(config, None)
-    assert (chosen.name, chosen.namespace) == ("b", "bench")
+    assert (chosen.context, chosen.namespace) == ("b", "bench")
 
 
 def test_wanted_context_is_taken(tmp_path: Path) -> None:
     config = context_file(tmp_path / "config", current="b", contexts={"a": None, "b": "bench"})
     chosen = choose_context(config, "a")
-    assert (chosen.name, chosen.namespace) == ("a", "default")
+    assert (chosen.context, chosen.namespace) == ("a", "default")
 
 
 def test_first_file_that_says_something_decides(tmp_path: Path) -> None:
@@ -35,13 +35,13 @@ def test_first_file_that_says_something_decides(tmp_path: Path) -> None:
         context_file(tmp_path / "second", current="b", contexts={"a": "of-the-second", "b": None}),
     ]
     chosen = choose_context(os.pathsep.join([str(tmp_path / "absent"), "", *files]), None)
-    assert (chosen.name, chosen.namespace) == ("a", "of-the-first")
+    assert (chosen.context, chosen.namespace) == ("a", "of-the-first")
 
 
 def test_home_is_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     context_file(tmp_path / "config", current="a", contexts={"a": None})
-    assert choose_context("~/config", None).name == "a"
+    assert choose_context("~/config", None).context == "a"
 
 
 def test_no_file_is_refused(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from plimsoll.cli.cluster import ClusterAccess
 from plimsoll.cli.source import SuiteInCluster
-from plimsoll.cli.suite_history import ClusterRounds, read_rounds
+from plimsoll.cli.suite_history import Course, read_rounds
 from plimsoll.cli.suite_round import findings_of
 from plimsoll.measure.compare.tests import Conclusion
 from plimsoll.measure.hypotheses.judge import HypothesisVerdict
@@ -36,16 +36,15 @@ def kube(connected: ConnectedKube) -> ConnectedKube:
     return connected
 
 
-async def read(kube: ConnectedKube, rounds: list[Document], *objects: Document) -> ClusterRounds:
+async def read(kube: ConnectedKube, rounds: list[Document], *objects: Document) -> Course:
     for document in (suite(rounds=rounds), *objects):
         kube.put(document)
     return await read_rounds(kube, PLACE)
 
 
 async def test_a_round_is_judged_by_the_rounds_that_the_status_has_accepted(kube: ConnectedKube) -> None:
-    found = await read(kube, ROUNDS, *measured_runs(range(4), {3: 0.8}))
-    course = found.course
-    assert [one.minute - MINUTE for one in found.rounds] == [0, 1, 2, 3]
+    course = await read(kube, ROUNDS, *measured_runs(range(4), {3: 0.8}))
+    assert [one.minute - MINUTE for one in course.rounds] == [0, 1, 2, 3]
     assert course.conclusions == [Conclusion.NO_REGRESSION] * 3 + [Conclusion.REGRESSION]
     judgement = course.judgements["upgrade"]
     assert (judgement.accepted, judgement.minute) == (3, MINUTE + 3)

@@ -1,37 +1,42 @@
 """The command line: the commands of users, and the programs that pods and `plimsoll run` start."""
 
+import importlib
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from plimsoll.cli.lazy import LazyGroup
-
-_COMMANDS = {
-    "plan": "plimsoll.cli.plan",
-    "run": "plimsoll.cli.run",
-    "watch": "plimsoll.cli.watch",
-    "results": "plimsoll.cli.results",
-    "report": "plimsoll.cli.report",
-    "layers": "plimsoll.cli.layers",
-    "compare": "plimsoll.cli.compare",
-    "noise": "plimsoll.cli.noise",
-    "percentile": "plimsoll.cli.percentile",
-    "suite": "plimsoll.cli.suite",
-    "operator": "plimsoll.programs.operator",
-    "conductor": "plimsoll.programs.conductor",
-    "agent": "plimsoll.programs.agent",
-    "teardown": "plimsoll.programs.teardown",
-    "caches": "plimsoll.programs.caches",
-    "burn": "plimsoll.programs.burn",
-    "burner": "plimsoll.programs.burner",
-    "remove-runs": "plimsoll.programs.remove_runs",
-    "check-installation": "plimsoll.programs.check_installation",
-}
+_COMMANDS = ("plan", "run", "watch", "results", "report", "layers", "compare", "noise", "percentile", "suite")
+_PROGRAMS = ("operator", "conductor", "agent", "teardown", "caches", "burn", "burner")
+_HOOKS = ("remove-runs", "check-installation")
 
 PLUGIN = "kubectl plimsoll"
 """Name of the program when kubectl starts it as `kubectl-plimsoll`."""
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command when it is used, so that an agent does not load tables and progress bars.
+
+    Its commands are in modules of their own, each named `command`.
+    """
+
+    def __init__(self, *arguments: Any, modules: Mapping[str, str], **options: Any) -> None:  # noqa: ANN401 - click's
+        """Create a group from the modules of its commands, by their names."""
+        super().__init__(*arguments, **options)
+        self._modules = modules
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - the signature is click's
+        """Return the names of the commands, in the order of their declaration."""
+        return list(self._modules)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import a command; None if there is none of that name."""
+        if cmd_name not in self._modules:
+            return None
+        command: click.Command = importlib.import_module(self._modules[cmd_name]).command
+        return command
 
 
 class _Program(LazyGroup):
@@ -44,7 +49,12 @@ class _Program(LazyGroup):
         return super().main(*arguments, **options)
 
 
-@click.group(cls=_Program, modules=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+_MODULES = {name: f"plimsoll.cli.{name}" for name in _COMMANDS} | {
+    name: f"plimsoll.programs.{name.replace('-', '_')}" for name in (*_PROGRAMS, *_HOOKS)
+}
+
+
+@click.group(cls=_Program, modules=_MODULES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="plimsoll")
 def main() -> None:
     """Find out how much load a storage system can safely carry."""

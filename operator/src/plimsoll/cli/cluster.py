@@ -6,7 +6,7 @@ decorator.
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,84 +23,14 @@ if TYPE_CHECKING:
     from plimsoll.kube.client import AioKube
 
 
-DEFAULT_FILE = Path("~/.kube/config")
-_REMEDY = "set KUBECONFIG, or give --kubeconfig FILE"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KubeContext:
-    """A context and its default namespace."""
-
-    name: str
-    namespace: str = "default"
-
-
-def choose_context(files: str, wanted: str | None) -> KubeContext:
-    """Return a context of the files, separated by colons as in KUBECONFIG; the current one by default.
-
-    Raises:
-        click.ClickException: if there is no such file or context; the message lists those that exist.
-
-    """
-    documents = [_read(path) for path in _paths(files)]
-    if not documents:
-        message = f"kubeconfig {files} does not exist; {_REMEDY}"
-        raise click.ClickException(message)
-    namespaces: dict[str, str] = {}
-    for document in documents:
-        for name, namespace in _contexts(document):
-            namespaces.setdefault(name, namespace)
-    name = wanted or next((str(one["current-context"]) for one in documents if one.get("current-context")), "")
-    if name in namespaces:
-        return KubeContext(name=name, namespace=namespaces[name] or "default")
-    if not name:
-        message = f"{files} has no current context; choose one with --context: {_listed(namespaces)}"
-        raise click.ClickException(message)
-    remedy = did_you_mean(name, namespaces) or f"choose one of them: {_listed(namespaces)}"
-    message = f"{files} has no context {name}; {remedy}"
-    raise click.ClickException(message)
-
-
-def _paths(files: str) -> Iterator[Path]:
-    """Yield the existing files; kubectl ignores missing ones."""
-    for name in files.split(os.pathsep):
-        path = Path(name).expanduser()
-        if name and path.exists():
-            yield path
-
-
-def _read(path: Path) -> Mapping[str, Any]:
-    try:
-        document = yaml.safe_load(path.read_text())
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        message = f"the kubeconfig {path} cannot be read: {error}"
-        raise click.ClickException(message) from error
-    if not isinstance(document, dict):
-        message = f"the kubeconfig {path} is not a mapping; {_REMEDY}"
-        raise click.ClickException(message)
-    return document
-
-
-def _contexts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield name and namespace of every readable context; invalid ones are ignored."""
-    for entry in document.get("contexts") or ():
-        if isinstance(entry, dict) and isinstance(entry.get("name"), str):
-            inside = entry.get("context")
-            yield entry["name"], str(inside.get("namespace") or "") if isinstance(inside, dict) else ""
-
-
-def _listed(namespaces: Mapping[str, str]) -> str:
-    return ", ".join(sorted(namespaces)) or "there are none"
-
-
 VIEWER = "plimsoll-view"
 """ClusterRole of the chart, aggregated to Kubernetes' `view`."""
 
+_REMEDY = "set KUBECONFIG, or give --kubeconfig FILE"
 _OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _ANONYMOUS = "system:anonymous"
 """User of a request without credentials: the kubeconfig has none, or its credential plugin failed."""
 _META = "plimsoll.cluster"
-_LISTED = 10
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -116,7 +46,7 @@ class ClusterAccess:
 
     @property
     def cluster(self) -> str:
-        """Return the name of the cluster in messages."""
+        """The name of the cluster in messages."""
         return f"context {self.context}" if self.context else "this pod's cluster"
 
     def connect(self) -> "AioKube":
@@ -127,23 +57,57 @@ class ClusterAccess:
         return AioKube(kubeconfig=self.kubeconfig, context=self.context)
 
 
+def choose_context(files: str, wanted: str | None, namespace: str | None = None) -> ClusterAccess:
+    """Return a context of the files, separated by colons as in KUBECONFIG; the current one by default.
+
+    Exits if there is no such file or context; the message lists those that exist. Like kubectl, it ignores missing
+    files, and contexts that cannot be read.
+    """
+    paths = [Path(name).expanduser() for name in files.split(os.pathsep) if name]
+    documents = [_read(path) for path in paths if path.exists()]
+    if not documents:
+        raise click.ClickException(f"kubeconfig {files} does not exist; {_REMEDY}")
+    namespaces: dict[str, str] = {}
+    for document in documents:
+        for entry in document.get("contexts") or ():
+            if isinstance(entry, dict) and isinstance(entry.get("name"), str):
+                context = entry.get("context")
+                default = str(context.get("namespace") or "") if isinstance(context, dict) else ""
+                namespaces.setdefault(entry["name"], default)
+    current = (document.get("current-context") for document in documents)
+    name = wanted or next((str(context) for context in current if context), "")
+    if name in namespaces:
+        return ClusterAccess(kubeconfig=files, context=name, namespace=namespace or namespaces[name] or "default")
+    listed = ", ".join(sorted(namespaces)) or "there are none"
+    if not name:
+        raise click.ClickException(f"{files} has no current context; choose one with --context: {listed}")
+    remedy = did_you_mean(name, namespaces) or f"choose one of them: {listed}"
+    raise click.ClickException(f"{files} has no context {name}; {remedy}")
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        document = yaml.safe_load(path.read_text())
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise click.ClickException(f"the kubeconfig {path} cannot be read: {error}") from error
+    if not isinstance(document, dict):
+        raise click.ClickException(f"the kubeconfig {path} is not a mapping; {_REMEDY}")
+    return document
+
+
 def cluster_options(function: F) -> F:
     """Add the options that `access` reads."""
-    options = (
-        _option("-n", "--namespace", help="Namespace of runs given by name only (default: the context's)."),
-        _option("--context", help="Context of the kubeconfig (default: its current one)."),
-        _option("--kubeconfig", metavar="FILE", help="Kubeconfig file (default: KUBECONFIG, or ~/.kube/config)."),
-    )
-    for option in reversed(options):
-        function = option(function)
-    return function
 
-
-def _option(*names: str, help: str, metavar: str = "NAME") -> Callable[[F], F]:  # noqa: A002 - click's word
     def keep(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
         context.meta[f"{_META}.{parameter.name}"] = value
 
-    return click.option(*names, metavar=metavar, help=help, callback=keep, expose_value=False)
+    for *names, metavar, text in (
+        ("--kubeconfig", "FILE", "Kubeconfig file (default: KUBECONFIG, or ~/.kube/config)."),
+        ("--context", "NAME", "Context of the kubeconfig (default: its current one)."),
+        ("-n", "--namespace", "NAME", "Namespace of runs given by name only (default: the context's)."),
+    ):
+        function = click.option(*names, metavar=metavar, help=text, callback=keep, expose_value=False)(function)
+    return function
 
 
 def is_about_a_cluster() -> bool:
@@ -158,28 +122,20 @@ def program() -> str:
 
 
 def access() -> ClusterAccess:
-    """Return the cluster and namespace that the options of the current command choose.
-
-    Raises:
-        click.ClickException: if no cluster is configured.
-
-    """
+    """Return the cluster and namespace that the options of the current command choose; exits if none is configured."""
     kubeconfig, context, namespace = _given("kubeconfig"), _given("context"), _given("namespace")
     files = kubeconfig or os.environ.get("KUBECONFIG")
     if files is None and context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
-        return ClusterAccess(kubeconfig=None, context=None, namespace=namespace or _own_namespace())
-    files = files or str(DEFAULT_FILE.expanduser())
-    chosen = choose_context(files, context)
-    return ClusterAccess(kubeconfig=files, context=chosen.name, namespace=namespace or chosen.namespace)
+        try:
+            own_namespace = _OWN_NAMESPACE.read_text().strip()
+        except OSError:
+            own_namespace = "default"
+        return ClusterAccess(kubeconfig=None, context=None, namespace=namespace or own_namespace)
+    return choose_context(files or str(Path("~/.kube/config").expanduser()), context, namespace)
 
 
 def ask(where: ClusterAccess, question: "Callable[[AioKube], Awaitable[T]]") -> T:
-    """Return the answer of a cluster.
-
-    Raises:
-        click.ClickException: if a request fails, with the remedy.
-
-    """
+    """Return the answer of a cluster; exits with the remedy if a request fails."""
 
     async def answer() -> T:
         async with where.connect() as kube:
@@ -217,17 +173,10 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     names = sorted(known)
     if question := did_you_mean(name, names):
         return f"; {question}"
-    return f"; there are {first_few(names, _LISTED)}" if names else ""
+    return f"; there are {first_few(names, 10)}" if names else ""
 
 
 def _given(option: str) -> str | None:
     context = click.get_current_context(silent=True)
     value = None if context is None else context.meta.get(f"{_META}.{option}")
     return str(value) if value else None
-
-
-def _own_namespace() -> str:
-    try:
-        return _OWN_NAMESPACE.read_text().strip()
-    except OSError:
-        return "default"

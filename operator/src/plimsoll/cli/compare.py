@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import groupby
 
@@ -15,7 +15,7 @@ from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.options import CSV, JSON, TABLE, YAML, output_option, rule_of, rule_options, write_csv, write_document
 from plimsoll.cli.source import load_results, runs_of
-from plimsoll.cli.tables import FittedColumn, FittedTable, stdout_console, text_of
+from plimsoll.cli.tables import FittedColumn, FittedTable, stdout_console
 from plimsoll.measure.compare.comparison import (
     NO_FLOOR,
     change_text,
@@ -29,14 +29,30 @@ from plimsoll.measure.compare.comparison import (
     trials_text,
     verdict_text,
 )
-from plimsoll.measure.compare.sides import Change, Comparison, MeanComparison, MetricComparison
+from plimsoll.measure.compare.sides import Change, Comparison
 from plimsoll.measure.compare.tests import MINIMUM_RUNS, Conclusion, Floor
-from plimsoll.measure.compare.values import Matching, Metric, match_points, operation_text
+from plimsoll.measure.compare.values import Metric, match_points, operation_text
 from plimsoll.plan.fingerprint import Likeness, likeness_of
 from plimsoll.report.view import count_text, first_few, metric_text
 
-_COLOUR = {Conclusion.REGRESSION: "red", Conclusion.NO_REGRESSION: "green", Conclusion.INCONCLUSIVE: "yellow"}
+CONCLUSION_COLOUR = {
+    Conclusion.REGRESSION: "red",
+    Conclusion.NO_REGRESSION: "green",
+    Conclusion.INCONCLUSIVE: "yellow",
+}
 _VALUE_CHARACTERS = 60
+EXIT_OF = {Conclusion.NO_REGRESSION: 0, Conclusion.REGRESSION: 3, Conclusion.INCONCLUSIVE: 4}
+
+COLUMNS = (
+    *("point", "workload", "label", "clients", "operation", "metric", "gates"),
+    *("baseline_trials", "baseline", "candidate_trials", "candidate"),
+    *("ratio", "low", "high", "p_value", "conclusion", "confirmed", "improved", "trials_needed"),
+    *("bound", "p_worse", "in_mean", "suspected"),
+)
+"""Columns of CSV, a row per metric: operations and bytes per second, nanoseconds, and ratios to the baseline.
+
+Mean changes come first; they have no point and no number of clients, and their trials are passes.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,23 +71,21 @@ def show_comparison(console: Console, comparison: Comparison, likeness: Likeness
     """Print a comparison; `of_runs` means that each run counted as a trial."""
     lines = [*_lines(comparison)]
     if lines:
-        console.print(_table(lines))
-        console.print(Text(_legend(comparison), style="dim"), soft_wrap=True)
-    for part in (_notes(comparison), likeness_lines(likeness), _conclusion(comparison, of_runs=of_runs)):
-        for text in part:
-            console.print(text, soft_wrap=True)
-
-
-def _legend(comparison: Comparison) -> str:
-    words = (
-        "At worst: with 95 % confidence it is no worse.",
-        "In brackets: metrics that do not gate; their p-values are not adjusted.",
-        "Trials of a line are its probes." if Metric.LINE in comparison.gates else "",
-        "The mean decides what a point alone leaves Inconclusive, unless that is suspected to be a regression."
-        if comparison.means
-        else "",
-    )
-    return " ".join(filter(None, words))
+        console.print(FittedTable(rows=lines, layouts=_LAYOUTS, missed=_NUMBERS, remedy="-o json"))
+        legend = [
+            "At worst: with 95 % confidence it is no worse.",
+            "In brackets: metrics that do not gate; their p-values are not adjusted.",
+        ]
+        if Metric.LINE in comparison.gates:
+            legend.append("Trials of a line are its probes.")
+        if comparison.means:
+            legend.append(
+                "The mean decides what a point alone leaves Inconclusive, unless that is suspected to be a regression."
+            )
+        console.print(Text(" ".join(legend), style="dim"), soft_wrap=True)
+    notes = (Text(f"{first_few(places)}: {note}") for note, places in notes_of(comparison).items())
+    for text in (*notes, *likeness_lines(likeness), *_conclusion(comparison, of_runs=of_runs)):
+        console.print(text, soft_wrap=True)
 
 
 def likeness_lines(likeness: Likeness) -> Iterator[Text]:
@@ -89,46 +103,41 @@ def likeness_lines(likeness: Likeness) -> Iterator[Text]:
 
 
 def _lines(comparison: Comparison) -> Iterator[_Line]:
+    def name(workload: str, what: str) -> Text:
+        return Text(f"{workload}\n").append(what, style="dim")
+
     for workload, means in groupby(comparison.means, lambda mean: mean.workload):
         for number, mean in enumerate(means):
-            yield _mean_line(mean, Text() if number else _name(workload, mean_text(mean)))
+            yield _Line(
+                name=Text() if number else name(workload, mean_text(mean)),
+                change=mean,
+                trials=passes_text(mean),
+                verdict=Text(verdict_text(mean), style=CONCLUSION_COLOUR[mean.conclusion]),
+            )
     for point in comparison.points:
         for number, metric in enumerate(point.metrics):
             label = f"{point.label}, {count_text(point.clients, 'client')}"
-            yield _point_line(metric, Text() if number else _name(point.workload, label))
-
-
-def _mean_line(mean: MeanComparison, name: Text) -> _Line:
-    verdict = Text(verdict_text(mean), style=_COLOUR[mean.conclusion])
-    return _Line(name=name, change=mean, trials=passes_text(mean), verdict=verdict)
-
-
-def _point_line(metric: MetricComparison, name: Text) -> _Line:
-    decides = metric.gates and not is_left_to_mean(metric)
-    return _Line(
-        name=name,
-        change=metric,
-        baseline=metric_text(metric.metric, metric.baseline.mean),
-        candidate=metric_text(metric.metric, metric.candidate.mean),
-        trials=trials_text(metric),
-        verdict=Text(conclusion_text(metric), style=_COLOUR[metric.conclusion] if decides else "dim"),
-    )
-
-
-def _name(workload: str, what: str) -> Text:
-    return Text(f"{workload}\n").append(what, style="dim")
+            decides = metric.gates and not is_left_to_mean(metric)
+            yield _Line(
+                name=Text() if number else name(point.workload, label),
+                change=metric,
+                baseline=metric_text(metric.metric, metric.baseline.mean),
+                candidate=metric_text(metric.metric, metric.candidate.mean),
+                trials=trials_text(metric),
+                verdict=Text(conclusion_text(metric), style=CONCLUSION_COLOUR[metric.conclusion] if decides else "dim"),
+            )
 
 
 _Column = FittedColumn[_Line]
 _POINT = _Column(heading="Point", cell=lambda line: line.name, folded=True)
-_OPERATION = _Column(heading="Op", cell=text_of(lambda line: operation_text(line.change.operation, line.change.metric)))
-_METRIC = _Column(heading="Metric", cell=text_of(lambda line: line.change.metric.value))
-_BASELINE = _Column(heading="Baseline", cell=text_of(lambda line: line.baseline), right=True)
-_CANDIDATE = _Column(heading="Candidate", cell=text_of(lambda line: line.candidate), right=True)
-_CHANGE = _Column(heading="Change", cell=text_of(lambda line: change_text(line.change.ratio)), right=True)
-_INTERVAL = _Column(heading="95 % interval", cell=text_of(lambda line: interval_text(line.change)), right=True)
-_BOUND = _Column(heading="At worst", cell=text_of(lambda line: change_text(line.change.bound)), right=True)
-_TRIALS = _Column(heading="Trials", cell=text_of(lambda line: line.trials), right=True)
+_OPERATION = _Column(heading="Op", cell=lambda line: operation_text(line.change.operation, line.change.metric))
+_METRIC = _Column(heading="Metric", cell=lambda line: line.change.metric.value)
+_BASELINE = _Column(heading="Baseline", cell=lambda line: line.baseline, right=True)
+_CANDIDATE = _Column(heading="Candidate", cell=lambda line: line.candidate, right=True)
+_CHANGE = _Column(heading="Change", cell=lambda line: change_text(line.change.ratio), right=True)
+_INTERVAL = _Column(heading="95 % interval", cell=lambda line: interval_text(line.change), right=True)
+_BOUND = _Column(heading="At worst", cell=lambda line: change_text(line.change.bound), right=True)
+_TRIALS = _Column(heading="Trials", cell=lambda line: line.trials, right=True)
 _VERDICT = _Column(heading="Verdict", cell=lambda line: line.verdict)
 
 _NUMBERS = (_BASELINE, _CANDIDATE, _CHANGE, _INTERVAL, _BOUND, _TRIALS)
@@ -141,15 +150,6 @@ _LAYOUTS = (
 )
 
 
-def _table(lines: Sequence[_Line]) -> FittedTable[_Line]:
-    return FittedTable(rows=lines, layouts=_LAYOUTS, missed=_NUMBERS, remedy="-o json")
-
-
-def _notes(comparison: Comparison) -> Iterator[Text]:
-    for note, places in notes_of(comparison).items():
-        yield Text(f"{first_few(places)}: {note}")
-
-
 def _conclusion(comparison: Comparison, *, of_runs: bool) -> Iterator[Text]:
     if comparison.candidate_only:
         yield Text(f"Only the candidate has {first_few(comparison.candidate_only)}.")
@@ -157,41 +157,24 @@ def _conclusion(comparison: Comparison, *, of_runs: bool) -> Iterator[Text]:
     yield Text(f"Tolerated: {limits}. Gates: {', '.join(comparison.gates)}.", style="dim")
     if of_runs:
         yield Text("Each run counts as a trial, so noise between runs is included.", style="dim")
+    elif runs := comparison.noise_runs:
+        words = f"Noise between runs: from {runs} runs, so at most {runs - 1} degrees of freedom."
+        yield Text(words, style="dim")
     else:
-        yield Text(_noise(comparison.noise_runs), style="dim" if comparison.noise_runs else "yellow")
+        yield Text(
+            "Noise between runs: unknown and not taken into account, so it may look like a change; measure the "
+            "baseline several times and name those runs with --noise.",
+            style="yellow",
+        )
     for reason in comparison.reasons:
         yield Text(f"- {reason}")
-    yield Text(comparison.conclusion.value, style=f"bold {_COLOUR[comparison.conclusion]}")
-
-
-def _noise(runs: int) -> str:
-    """Return the known noise between runs."""
-    if runs:
-        return f"Noise between runs: from {runs} runs, so at most {runs - 1} degrees of freedom."
-    return (
-        "Noise between runs: unknown and not taken into account, so it may look like a change; measure the baseline "
-        "several times and name those runs with --noise."
-    )
+    yield Text(comparison.conclusion.value, style=f"bold {CONCLUSION_COLOUR[comparison.conclusion]}")
 
 
 def _value(value: JsonValue) -> str:
     """Return a value on one line, shortened."""
     text = "nothing" if value is None else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _VALUE_CHARACTERS else text[: _VALUE_CHARACTERS - 1] + "…"
-
-
-COLUMNS = (
-    *("point", "workload", "label", "clients", "operation", "metric", "gates"),
-    *("baseline_trials", "baseline", "candidate_trials", "candidate"),
-    *("ratio", "low", "high", "p_value", "conclusion", "confirmed", "improved", "trials_needed"),
-    *("bound", "p_worse", "in_mean", "suspected"),
-)
-"""Columns of CSV, a row per metric: operations and bytes per second, nanoseconds, and ratios to the baseline.
-
-Mean changes come first; they have no point and no number of clients, and their trials are passes.
-"""
-
-EXIT_OF = {Conclusion.NO_REGRESSION: 0, Conclusion.REGRESSION: 3, Conclusion.INCONCLUSIVE: 4}
 
 
 @click.command()
@@ -236,11 +219,21 @@ def command(
     rule = rule_of(threshold_rate, threshold_latency, gates)
     ours, theirs = _one_run(baseline), _one_run(candidate)
     if runs_of(ours) == runs_of(theirs):
-        message = f"{baseline} and {candidate} are the same run; name two different runs"
-        raise click.ClickException(message)
+        raise click.ClickException(f"{baseline} and {candidate} are the same run; name two different runs")
     matching = match_points(ours, theirs, also_by_name=allow_different)
     likeness = likeness_of(matching.pairs)
-    _check_comparable(matching, likeness, baseline, candidate, allow_different=allow_different)
+    if not matching.pairs:
+        points = (
+            f"{_points(matching.baseline_only)} in the baseline, {_points(matching.candidate_only)} in the candidate"
+        )
+        remedy = "" if allow_different else "; --allow-different also matches points by name"
+        raise click.ClickException(
+            f"{baseline} and {candidate} have no workload with the same parameters and clients: {points}{remedy}"
+        )
+    if not likeness.is_same and not allow_different:
+        lines = "\n".join(line.plain for line in likeness_lines(likeness))
+        message = f"{baseline} and {candidate} differ; --allow-different compares them anyway.\n{lines}"
+        raise click.ClickException(message)
     comparison = compare(matching, rule, _floor(same, ours, theirs, baseline))
     match output:
         case "table":
@@ -248,17 +241,19 @@ def command(
         case "csv":
             write_csv(COLUMNS, _rows(comparison))
         case _:
-            write_document(_document(comparison, likeness), output)
+            differences = [{**asdict(difference), "points": points} for difference, points in likeness.differences]
+            document = {"differences": differences, "withoutFingerprint": likeness.unknown}
+            write_document(comparison.model_dump(mode="json") | document, output)
     sys.exit(EXIT_OF[comparison.conclusion])
 
 
 def _one_run(source: str) -> list[BenchmarkResult]:
-    found = load_results(source)
-    if len(runs_of(found)) > 1:
-        names = ", ".join(dict.fromkeys(f"{one.metadata.namespace}/{one.spec.run}" for one in found))
-        message = f"{source} contains results of {len(runs_of(found))} runs ({names}); name one with a single run"
-        raise click.ClickException(message)
-    return found
+    results = load_results(source)
+    runs = len(runs_of(results))
+    if runs > 1:
+        names = ", ".join(dict.fromkeys(f"{each.metadata.namespace}/{each.spec.run}" for each in results))
+        raise click.ClickException(f"{source} contains results of {runs} runs ({names}); name one with a single run")
+    return results
 
 
 def _floor(same: tuple[str, ...], ours: list[BenchmarkResult], theirs: list[BenchmarkResult], baseline: str) -> Floor:
@@ -271,12 +266,10 @@ def _floor(same: tuple[str, ...], ours: list[BenchmarkResult], theirs: list[Benc
         raise click.ClickException(message)
     named = [runs_of(run) for run in runs]
     if any(named.count(run) > 1 for run in named):
-        message = f"--noise {' '.join(same)} name a run more than once; name each run once"
-        raise click.ClickException(message)
+        raise click.ClickException(f"--noise {' '.join(same)} name a run more than once; name each run once")
     for source, run in zip(same, runs, strict=True):
         if runs_of(run) == runs_of(theirs):
-            message = f"--noise {source} is the candidate, which may have changed; name other runs"
-            raise click.ClickException(message)
+            raise click.ClickException(f"--noise {source} is the candidate, which may have changed; name other runs")
         pairs = match_points(ours, run).pairs
         if not pairs or not likeness_of(pairs).is_same:
             message = f"--noise {source} has another specification than {baseline}; compare them to see the differences"
@@ -284,34 +277,9 @@ def _floor(same: tuple[str, ...], ours: list[BenchmarkResult], theirs: list[Benc
     return Floor(runs=runs)
 
 
-def _check_comparable(
-    matching: Matching, likeness: Likeness, baseline: str, candidate: str, *, allow_different: bool
-) -> None:
-    """Refuse runs without a common point, and different ones without --allow-different."""
-    if not matching.pairs:
-        ours, theirs = _points(matching.baseline_only), _points(matching.candidate_only)
-        points = f"{ours} in the baseline, {theirs} in the candidate"
-        remedy = "" if allow_different else "; --allow-different also matches points by name"
-        message = f"{baseline} and {candidate} have no workload with the same parameters and clients: {points}{remedy}"
-        raise click.ClickException(message)
-    if not likeness.is_same and not allow_different:
-        lines = "\n".join(line.plain for line in likeness_lines(likeness))
-        message = f"{baseline} and {candidate} differ; --allow-different compares them anyway.\n{lines}"
-        raise click.ClickException(message)
-
-
 def _points(results: tuple[BenchmarkResult, ...]) -> str:
     specs = [result.spec for result in results]
     return first_few([f"{spec.workload} {spec.label} with {count_text(spec.clients, 'client')}" for spec in specs])
-
-
-def _document(comparison: Comparison, likeness: Likeness) -> dict[str, object]:
-    """Return the comparison as a document: the model's fields and the differences of the runs."""
-    return {
-        **comparison.model_dump(mode="json"),
-        "differences": [{**asdict(difference), "points": points} for difference, points in likeness.differences],
-        "withoutFingerprint": likeness.unknown,
-    }
 
 
 def _rows(comparison: Comparison) -> Iterator[dict[str, object]]:

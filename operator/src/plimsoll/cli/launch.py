@@ -20,10 +20,7 @@ from plimsoll.protocol.assignment import Assignment, CacheDropping
 MAX_RESTARTS = 3
 """Of the conductor and of each client; further restarts would not help."""
 
-_FINAL = {EXIT_COMPLETE, EXIT_INTERRUPTED, *EXIT_OF_FAILURE.values()}
 _DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "TERM", "--")
-_POLL_SECONDS = 0.2
-_TERM_SECONDS = 5.0
 
 
 class LaunchError(Exception):
@@ -42,7 +39,6 @@ class Launch:
         scratch: directory for the agents' assignments and the tools' output.
         raw_output: directory that keeps it; None if it is not kept.
         drops_caches: whether the agents may drop the caches of this machine, as root.
-        extra_conductor_options: passed on as they are.
 
     """
 
@@ -55,12 +51,13 @@ class Launch:
     programs: Mapping[str, str]
     raw_output: Path | None = None
     drops_caches: bool = False
-    extra_conductor_options: tuple[str, ...] = ()
     port: int
 
 
 @dataclass(slots=True, kw_only=True)
 class _Child:
+    name: str
+    log: str
     process: Process
     attempt: int = 0
 
@@ -76,60 +73,47 @@ class Launcher:
         self._agents: dict[int, _Child] = {}
 
     async def run(self, on_poll: Callable[[], None]) -> int:
-        """Return the conductor's final exit code; `on_poll` is called a few times a second.
+        """Return the conductor's final exit code; a LaunchError if a process fails repeatedly, or cannot work here.
 
-        Raises:
-            LaunchError: if a process fails repeatedly, or cannot work on this machine.
-
+        `on_poll` is called a few times a second.
         """
+        final = {EXIT_COMPLETE, EXIT_INTERRUPTED, *EXIT_OF_FAILURE.values()}
         self._logs.mkdir(parents=True, exist_ok=True)
         try:
-            self._conductor = _Child(process=await self._start_conductor(0))
+            process = await self._start_conductor(0)
+            conductor = self._conductor = _Child(name="conductor", log="conductor.log", process=process)
             for client in range(self._launch.clients):
-                self._agents[client] = _Child(process=await self._start_agent(client, 0))
+                process = await self._start_agent(client, 0)
+                self._agents[client] = _Child(name=f"client {client}", log=f"client-{client}.log", process=process)
             while True:
                 on_poll()
-                code = await self._tend_conductor()
-                if code is not None:
+                code = conductor.process.returncode
+                if code in final:
                     return code
+                if code is not None:
+                    self._count_restart(conductor)
+                    conductor.process = await self._start_conductor(conductor.attempt)
                 for client, child in self._agents.items():
-                    await self._tend_agent(client, child)
-                await asyncio.sleep(_POLL_SECONDS)
+                    code = child.process.returncode
+                    if code == EXIT_UNUSABLE:
+                        words = self._last_words(child.log)
+                        raise LaunchError(f"{child.name} cannot work on this machine: {words}")
+                    if code not in {None, 0}:
+                        self._count_restart(child)
+                        child.process = await self._start_agent(client, child.attempt)
+                await asyncio.sleep(0.2)
         finally:
             await self._stop_all()
 
     def interrupt(self) -> None:
         """Make the conductor record the current trial and exit."""
-        if self._conductor is not None and self._conductor.process.returncode is None:
-            self._conductor.process.terminate()
+        if self._conductor is not None:
+            _signal(self._conductor.process, signal.SIGTERM)
 
-    async def _tend_conductor(self) -> int | None:
-        child = self._conductor
-        if child is None or child.process.returncode is None:
-            return None
-        if child.process.returncode in _FINAL:
-            return child.process.returncode
-        self._count_restart(child, "conductor", "conductor.log")
-        child.process = await self._start_conductor(child.attempt)
-        return None
-
-    async def _tend_agent(self, client: int, child: _Child) -> None:
-        code = child.process.returncode
-        if code is None:
-            return
-        if code == EXIT_UNUSABLE:
-            message = f"client {client} cannot work on this machine: {self._last_words(f'client-{client}.log')}"
-            raise LaunchError(message)
-        if code != 0:
-            self._count_restart(child, f"client {client}", f"client-{client}.log")
-            child.process = await self._start_agent(client, child.attempt)
-
-    def _count_restart(self, child: _Child, name: str, log: str) -> None:
+    def _count_restart(self, child: _Child) -> None:
         if child.attempt >= MAX_RESTARTS:
-            words = self._last_words(log)
             times = f"{child.attempt + 1} times, last with exit code {child.process.returncode}"
-            message = f"{name} failed {times}: {words}"
-            raise LaunchError(message)
+            raise LaunchError(f"{child.name} failed {times}: {self._last_words(child.log)}")
         child.attempt += 1
 
     def _last_words(self, log: str) -> str:
@@ -139,13 +123,8 @@ class Launcher:
 
     async def _start_conductor(self, attempt: int) -> Process:
         launch = self._launch
-        return await self._start(
-            "conductor.log",
-            attempt,
-            "conductor",
-            *("--results", str(launch.results), "--secret", str(launch.secret), "--port", str(launch.port)),
-            *launch.extra_conductor_options,
-        )
+        options = ("--results", str(launch.results), "--secret", str(launch.secret), "--port", str(launch.port))
+        return await self._start("conductor.log", attempt, "conductor", *options)
 
     async def _start_agent(self, client: int, attempt: int) -> Process:
         launch = self._launch
@@ -181,11 +160,11 @@ class Launcher:
             )
 
     async def _stop_all(self) -> None:
-        children = [child for child in (self._conductor, *self._agents.values()) if child is not None]
+        children = [*([self._conductor] if self._conductor else []), *self._agents.values()]
         for child in children:
             _signal(child.process, signal.SIGTERM)
         with suppress(TimeoutError):
-            async with asyncio.timeout(_TERM_SECONDS):
+            async with asyncio.timeout(5):
                 await asyncio.gather(*(child.process.wait() for child in children))
         for child in children:
             _signal(child.process, signal.SIGKILL)

@@ -1,30 +1,29 @@
 """`plimsoll layers RESULT`: a Ceph cluster from the bottom up, each layer compared with the one below."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import click
 from pydantic import ValidationError
 from rich.text import Text
 
-from plimsoll.api.environment import Environment, StorageClassDescription
+from plimsoll.api.environment import StorageClassDescription
 from plimsoll.api.names import Layer
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.options import CSV, JSON, TABLE, YAML, output_option, write_csv, write_document
 from plimsoll.cli.source import load_results
-from plimsoll.cli.tables import FittedColumn, FittedTable, stdout_console, text_of
+from plimsoll.cli.tables import FittedColumn, FittedTable, stdout_console
 from plimsoll.conductor.reporting import MAX_FACTS
+from plimsoll.measure.compare.values import Metric
 from plimsoll.measure.limits import TOO_HIGH, Best, LayerRow, amplification, layers, osd_count, too_high
 from plimsoll.measure.rates import rate_text
-from plimsoll.report.view import NONE, first_few, layer_sentences, mebibytes, ratio_text
+from plimsoll.report.view import NONE, first_few, layer_sentences, mebibytes, metric_text, ratio_text
 from plimsoll.tools.registry import LAYERS, loading_clients
-
-_QUANTITIES = ("bytes_per_second", "iops")
 
 _PARTS = {"": "value", "_limit": "limit", "_limited_by": "limitedBy", "_efficiency": "efficiency", "_point": "point"}
 """Ending of a column -> part of a best rate."""
 
-COLUMNS = ("layer", "operation", *(f"{name}{suffix}" for name in _QUANTITIES for suffix in _PARTS))
+COLUMNS = ("layer", "operation", *(f"{name}{suffix}" for name in ("bytes_per_second", "iops") for suffix in _PARTS))
 """Columns of CSV, a row per layer and operation: bytes and operations per second, and ratios to the limit."""
 
 
@@ -42,41 +41,51 @@ def command(*, result: str, device_run: str | None, output: str) -> None:
     RESULT is a results directory, a file of BenchmarkResult documents, or a run in a cluster (NAME or NAMESPACE/NAME)
     with any of the tools of networks, of OSDs and pools, and of volumes in Ceph.
     """
-    found = load_results(result)
-    if all(one.status.environment.ceph is None for one in found):
+    results = load_results(result)
+    if all(each.status.environment.ceph is None for each in results):
         tools = ", ".join(LAYERS)
-        message = f"{result} has no information about a Ceph cluster; measure one with {tools}"
-        raise click.ClickException(message)
-    devices = _device_results(device_run) if device_run else []
-    copies = write_amplification(found)
-    rows = layers_of(found, devices)
+        raise click.ClickException(f"{result} has no information about a Ceph cluster; measure one with {tools}")
+    devices = load_results(device_run) if device_run else []
+    for device in devices:
+        if problem := device_problem(device):
+            raise click.ClickException(f"--device-run {device_run}: point {device.spec.point} {problem}")
+    rows = layers_of(results, devices)
     if output == CSV:
         write_csv(COLUMNS, map(_row, rows))
         return
     if output != TABLE:
-        write_document([_document(row) for row in rows], output)
+        documents = [
+            {
+                "layer": row.layer,
+                "operation": row.operation,
+                "bytesPerSecond": _best(row.bytes_per_second),
+                "iops": _best(row.iops),
+            }
+            for row in rows
+        ]
+        write_document(documents, output)
         return
     console = stdout_console()
-    console.print(_table(rows))
-    for line in (*layer_sentences(rows), *_explanations(rows, copies, osd_count(found)), *_left_out(found, devices)):
+    console.print(FittedTable(rows=rows, layouts=_LAYOUTS, missed=_LAYOUTS[0], remedy="-o json"))
+    explanations = _explanations(rows, write_amplification(results), osd_count(results))
+    for line in (*layer_sentences(rows), *explanations, *_left_out(results, devices)):
         console.print(Text(line), soft_wrap=True)
 
 
 def layers_of(results: Sequence[BenchmarkResult], devices: Sequence[BenchmarkResult] = ()) -> tuple[LayerRow, ...]:
     """Return the layers of one run, with what their tools and the run's specification tell about its network."""
-    copies, nominal = write_amplification(results), network_rate(results)
     return layers(
-        results, LAYERS, write_amplification=copies, network_rate=nominal, devices=devices, at_once=_clients_at_once
+        results,
+        LAYERS,
+        write_amplification=write_amplification(results),
+        network_rate=network_rate(results),
+        devices=devices,
+        at_once=_clients_at_once,
     )
 
 
 def _clients_at_once(result: BenchmarkResult) -> int:
-    """Return how many clients generated load at the same time.
-
-    Raises:
-        click.ClickException: if the tool has other parameters in this version.
-
-    """
+    """Return how many clients generated load at the same time; exits if this version cannot tell."""
     spec = result.spec
     try:
         return loading_clients(spec.tool, spec.parameters, spec.clients)
@@ -85,41 +94,22 @@ def _clients_at_once(result: BenchmarkResult) -> int:
         raise click.ClickException(f"{message}; use the version that measured it") from error
 
 
-def _device_results(source: str) -> list[BenchmarkResult]:
-    """Return the results of a run on block devices.
-
-    Raises:
-        click.ClickException: if a result is of something else, or of clients that shared a device.
-
-    """
-    found = load_results(source)
-    for result in found:
-        problem = device_problem(result)
-        if problem:
-            message = f"--device-run {source}: point {result.spec.point} {problem}"
-            raise click.ClickException(message)
-    return found
-
-
 def device_problem(result: BenchmarkResult) -> str | None:
     """Return why a result does not show what one device can do."""
     environment, clients = result.status.environment, result.spec.clients
-    found = environment.volume_device or ()
-    devices = found if isinstance(found, tuple) else (found,)
-    if not devices or environment.ceph is not None or _is_of_ceph(environment, devices):
+    names = environment.volume_device or ()
+    devices = names if isinstance(names, tuple) else (names,)
+    storage_class = environment.storage_class
+    driver = storage_class.provisioner or "" if isinstance(storage_class, StorageClassDescription) else ""
+    # As far as the devices or the driver show it.
+    is_of_ceph = driver.endswith(".csi.ceph.com") or any(name.startswith(("rbd", "nbd")) for name in devices)
+    if not devices or environment.ceph is not None or is_of_ceph:
         remedy = "name a run with volume.mode Block and a StorageClass of whole devices, or of `plimsoll run --device`"
         return f"was not measured on block devices outside Ceph; {remedy}"
     # Of many names only some are kept.
     if len(devices) < MAX_FACTS and clients > len(devices) * (environment.node_count or 1):
         return f"has {clients} clients, some on the same device; measure one client per device"
     return None
-
-
-def _is_of_ceph(environment: Environment, devices: Sequence[str]) -> bool:
-    """Whether volumes of a StorageClass are Ceph's, as far as their devices or their driver show it."""
-    described = environment.storage_class
-    driver = described.provisioner or "" if isinstance(described, StorageClassDescription) else ""
-    return driver.endswith(".csi.ceph.com") or any(name.startswith(("rbd", "nbd")) for name in devices)
 
 
 def write_amplification(results: Iterable[BenchmarkResult]) -> float | None:
@@ -137,48 +127,36 @@ def network_rate(results: Iterable[BenchmarkResult]) -> float | None:
     """Return the bytes per second that the network of one client carries, if the run's specification has it."""
     for result in results:
         fingerprint = result.status.fingerprint
-        known = fingerprint.context.get("networkBytesPerSecond") if fingerprint else None
-        if isinstance(known, int):
-            return known
+        rate = fingerprint.context.get("networkBytesPerSecond") if fingerprint else None
+        if isinstance(rate, int):
+            return rate
     return None
 
 
-def _rate(best: Best | None) -> str:
-    return mebibytes(best.value if best else None)
-
-
-def _limit(best: Best | None) -> str:
-    return mebibytes(best.limit if best else None)
-
-
-def _iops(best: Best | None) -> str:
-    return NONE if best is None else rate_text(best.value)
-
-
-def _iops_limit(best: Best | None) -> str:
-    return NONE if best is None or best.limit is None else rate_text(best.limit)
-
-
-def _percent(best: Best | None) -> str:
-    return ratio_text(best.efficiency if best else None)
-
-
 _Column = FittedColumn[LayerRow]
-_LAYER = _Column(heading="Layer", cell=text_of(lambda row: row.layer))
-_OPERATION = _Column(heading="Op", cell=text_of(lambda row: row.operation))
-_RATE = _Column(heading="MiB/s", cell=text_of(lambda row: _rate(row.bytes_per_second)), right=True)
-_RATE_LIMIT = _Column(heading="Limit", cell=text_of(lambda row: _limit(row.bytes_per_second)), right=True)
-_RATE_PART = _Column(heading="Of limit", cell=text_of(lambda row: _percent(row.bytes_per_second)), right=True)
-_IOPS = _Column(heading="IOPS", cell=text_of(lambda row: _iops(row.iops)), right=True)
-_IOPS_LIMIT = _Column(heading="Limit", cell=text_of(lambda row: _iops_limit(row.iops)), right=True)
-_IOPS_PART = _Column(heading="Of limit", cell=text_of(lambda row: _percent(row.iops)), right=True)
-
-_BYTES = (_LAYER, _OPERATION, _RATE, _RATE_LIMIT, _RATE_PART)
-_LAYOUTS = ((*_BYTES, _IOPS, _IOPS_LIMIT, _IOPS_PART), _BYTES)
 
 
-def _table(rows: Sequence[LayerRow]) -> FittedTable[LayerRow]:
-    return FittedTable(rows=rows, layouts=_LAYOUTS, missed=_LAYOUTS[0], remedy="-o json")
+def _bytes(text: Callable[[Best], str]) -> Callable[[LayerRow], str]:
+    return lambda row: text(row.bytes_per_second) if row.bytes_per_second else NONE
+
+
+def _iops(text: Callable[[Best], str]) -> Callable[[LayerRow], str]:
+    return lambda row: text(row.iops) if row.iops else NONE
+
+
+_BYTES = (
+    _Column(heading="Layer", cell=lambda row: row.layer),
+    _Column(heading="Op", cell=lambda row: row.operation),
+    _Column(heading="MiB/s", cell=_bytes(lambda best: mebibytes(best.value)), right=True),
+    _Column(heading="Limit", cell=_bytes(lambda best: mebibytes(best.limit)), right=True),
+    _Column(heading="Of limit", cell=_bytes(lambda best: ratio_text(best.efficiency)), right=True),
+)
+_IOPS = (
+    _Column(heading="IOPS", cell=_iops(lambda best: rate_text(best.value)), right=True),
+    _Column(heading="Limit", cell=_iops(lambda best: metric_text(Metric.IOPS, best.limit)), right=True),
+    _Column(heading="Of limit", cell=_iops(lambda best: ratio_text(best.efficiency)), right=True),
+)
+_LAYOUTS = ((*_BYTES, *_IOPS), _BYTES)
 
 
 def _explanations(rows: Sequence[LayerRow], copies: float | None, osds: int | None) -> list[str]:
@@ -198,10 +176,7 @@ def _explanations(rows: Sequence[LayerRow], copies: float | None, osds: int | No
         lines.append("The pool's layout is unknown, so neither OSDs nor devices limit what clients write.")
     else:
         lines.append(f"The pool writes {copies:g} bytes per byte of a client.")
-    exceeded = [
-        best for row in rows for best in (row.bytes_per_second, row.iops) if best and (best.efficiency or 0) > 1
-    ]
-    if exceeded:
+    if any((best.efficiency or 0) > 1 for row in rows for best in (row.bytes_per_second, row.iops) if best):
         lines.append("More than 100 %: the layer below was not fully loaded, or a cache answered.")
     return lines
 
@@ -213,15 +188,6 @@ def _left_out(*runs: Sequence[BenchmarkResult]) -> Iterator[str]:
     searches = [result.spec.point for run in runs for result in run if result.spec.line is not None]
     if searches:
         yield f"Left out, because a search for the line has no rate of its own: {first_few(searches, 8)}."
-
-
-def _document(row: LayerRow) -> dict[str, object]:
-    return {
-        "layer": row.layer,
-        "operation": row.operation,
-        "bytesPerSecond": _best(row.bytes_per_second),
-        "iops": _best(row.iops),
-    }
 
 
 def _best(best: Best | None) -> dict[str, object] | None:
@@ -237,8 +203,8 @@ def _best(best: Best | None) -> dict[str, object] | None:
 
 
 def _row(row: LayerRow) -> dict[str, object]:
-    found: dict[str, object] = {"layer": row.layer.value, "operation": row.operation.value}
-    for name, best in zip(_QUANTITIES, (row.bytes_per_second, row.iops), strict=True):
-        known = _best(best) or {}
-        found |= {f"{name}{suffix}": known.get(part) for suffix, part in _PARTS.items()}
-    return found
+    cells: dict[str, object] = {"layer": row.layer.value, "operation": row.operation.value}
+    for name, best in (("bytes_per_second", row.bytes_per_second), ("iops", row.iops)):
+        document = _best(best) or {}
+        cells |= {f"{name}{suffix}": document.get(part) for suffix, part in _PARTS.items()}
+    return cells

@@ -1,11 +1,9 @@
 """A run in the terminal, for `plimsoll run` and `plimsoll watch`: a live picture, or a line per change elsewhere."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -15,16 +13,16 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from plimsoll.api.names import Verdict
-from plimsoll.api.status import format_time
+from plimsoll.api.status import CurrentTrial, RunState, format_time
 from plimsoll.cli.cluster import program
-from plimsoll.cli.tables import FittedColumn, FittedTable, text_of
-from plimsoll.cli.watched import WatchedPoint, WatchedRun, WatchedState, WatchedTrial
+from plimsoll.cli.tables import VERDICT_COLOUR, FittedColumn, FittedTable
+from plimsoll.cli.watched import WatchedPoint, WatchedRun
 from plimsoll.measure.line.summary import current_text
 from plimsoll.measure.rates import rate_text
 from plimsoll.report.view import NONE, bytes_rate_text, count_text
 
-_REFRESHES_PER_SECOND = 2
+BAR_COLUMNS = 32
+_LEAST_POINTS = 2
 
 S = TypeVar("S")
 
@@ -34,21 +32,20 @@ class LivePicture(AbstractContextManager["LivePicture[S]"], Generic[S]):
 
     def __init__(self, console: Console, waiting: str, draw: Callable[[S, float, str], RenderableType]) -> None:
         """Show a text until there is a state. `draw` gets the state, the time (Unix seconds) and why it is outdated."""
-        self._waiting, self._draw = waiting, draw
         self._seen: S | None = None
         self._trouble = ""
-        self._live = Live(
-            console=console, transient=True, get_renderable=self._picture, refresh_per_second=_REFRESHES_PER_SECOND
-        )
+
+        def picture() -> RenderableType:
+            return Text(waiting) if self._seen is None else draw(self._seen, time.time(), self._trouble)
+
+        self._live = Live(console=console, transient=True, get_renderable=picture, refresh_per_second=2)
 
     def __enter__(self) -> Self:
         """Start the picture."""
         self._live.start(refresh=True)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Remove the picture."""
         self._live.stop()
 
@@ -64,26 +61,20 @@ class LivePicture(AbstractContextManager["LivePicture[S]"], Generic[S]):
         """Print a line above the picture."""
         self._live.console.print(Text(text), soft_wrap=True)
 
-    def _picture(self) -> RenderableType:
-        return Text(self._waiting) if self._seen is None else self._draw(self._seen, time.time(), self._trouble)
-
 
 class LineLog(AbstractContextManager["LineLog"]):
     """Prints lines with the time (UTC)."""
 
     def __init__(self, console: Console, word: str) -> None:
         """Print nothing yet. `word` is what messages call the object."""
-        self._console = console
-        self._word = word
+        self._console, self._word = console, word
         self._last = ""
 
     def __enter__(self) -> Self:
         """Return the log."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Keep the printed lines."""
 
     def trouble(self, problem: str) -> None:
@@ -104,12 +95,6 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}"
 
 
-_COLOUR = {Verdict.VALID: "green", Verdict.SUSPECT: "yellow", Verdict.INVALID: "red"}
-_CURRENT = "measuring"
-_BAR_COLUMNS = 32
-_LEAST_POINTS = 2
-
-
 def view_on(console: Console, title: str, source: str, *, waiting: str) -> "Screen | Lines":
     """Return the view that suits the console; `source` names the run for `plimsoll results`."""
     return Screen(console, title, source, waiting=waiting) if console.is_terminal else Lines(console)
@@ -119,20 +104,21 @@ class Lines(LineLog):
     """Prints every change once, with the time (UTC)."""
 
     def __init__(self, console: Console) -> None:
-        """Print nothing yet."""
         super().__init__(console, "run")
         self._points: dict[str, WatchedPoint] = {}
         self._problems: Sequence[str] = ()
 
     def show(self, run: WatchedRun) -> None:
         """Print what has changed."""
+        # The caller prints all results of a run that ended before.
+        is_new = bool(self._last) or run.ending is None
         for point in run.points:
-            # The caller prints all results of a run that ended before.
-            is_new = bool(self._last) or run.ending is None
             if is_new and (point.iops or point.line or point.verdict) and point != self._points.get(point.name):
                 self.note(_point_line(point))
             self._points[point.name] = point
-        headline = _headline(run)
+        done, total = run.trials
+        parts = (_status(run), f"{done}/{total}" if total else "", run.status.display.message)
+        headline = "  ".join(filter(None, parts))
         # Between two trials there is no message.
         if headline != self._last and (run.status.display.message or not self._last):
             self.note(headline)
@@ -147,7 +133,6 @@ class Screen(LivePicture[WatchedRun]):
     """Shows a live picture of a run and removes it at the end."""
 
     def __init__(self, console: Console, title: str, source: str, *, waiting: str) -> None:
-        """Show nothing yet."""
         super().__init__(
             console,
             f"{title}: {waiting}",
@@ -160,10 +145,7 @@ class Picture:
 
     def __init__(self, title: str, run: WatchedRun, now: float, *, trouble: str = "", source: str = "") -> None:
         """Draw this run; `source` is how `plimsoll results` finds it, if not by its title."""
-        self._title = title
-        self._run = run
-        self._now = now
-        self._trouble = trouble
+        self._title, self._run, self._now, self._trouble = title, run, now, trouble
         self._results = f"{program()} results {source or title}"
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -181,7 +163,13 @@ class Picture:
     def _head(self) -> Iterator[RenderableType]:
         run = self._run
         yield Text(f"{self._title}  ", style="bold").append(_status(run), style="cyan")
-        yield from self._bar()
+        done, total = run.trials
+        if total:
+            grid = Table.grid(padding=(0, 2, 0, 0))
+            share = done / total if run.share is None else run.share
+            bar = ProgressBar(total=1.0, completed=share, width=BAR_COLUMNS)
+            grid.add_row(bar, Text(f"{done}/{total} trials"), Text(self._times()))
+            yield grid
         yield Text(self._activity())
         if rates := _current_rates(run):
             yield Text(rates)
@@ -201,16 +189,6 @@ class Picture:
         words = probe_text(trial) if self._run.is_searching else trial_text(trial, self._run.passes)
         return f"{words}, {count_text(len(trial.clients), 'client')}, {elapsed}"
 
-    def _bar(self) -> Iterator[RenderableType]:
-        done, total = self._run.trials
-        if not total:
-            return
-        share = done / total if self._run.share is None else self._run.share
-        grid = Table.grid(padding=(0, 2, 0, 0))
-        bar = ProgressBar(total=1.0, completed=share, width=_BAR_COLUMNS)
-        grid.add_row(bar, Text(f"{done}/{total} trials"), Text(self._times()))
-        yield grid
-
     def _times(self) -> str:
         status = self._run.status
         if self._run.ending is not None:
@@ -228,34 +206,27 @@ class Picture:
         current = trial.key.point if trial is not None else ""
         middle = next((number for number, point in enumerate(points) if point.name == current), 0)
         first = max(0, min(middle - room // 2, len(points) - room))
-        shown = [_PointRow(point=point, is_current=point.name == current) for point in points[first : first + room]]
-        yield FittedTable(rows=shown, layouts=_layouts(shown), missed=_numbers(shown), remedy=self._results)
+        shown = points[first : first + room]
+        layouts, missed = _layouts(shown, current)
+        yield FittedTable(rows=shown, layouts=layouts, missed=missed, remedy=self._results)
         if len(shown) < len(points):
             yield Text(f"and {len(points) - len(shown)} more points: {self._results}", style="dim")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _PointRow:
-    """A point, and whether it is the current one."""
-
-    point: WatchedPoint
-    is_current: bool
-
-
-def trial_text(trial: WatchedTrial, passes: int) -> str:
+def trial_text(trial: CurrentTrial, passes: int) -> str:
     """Return a trial in one line: its pass and attempt, counted from 1, and its point."""
     attempt = f", attempt {trial.key.attempt + 1}" if trial.key.attempt else ""
     of_all = f"/{passes}" if passes else ""
     return f"pass {trial.key.pass_number + 1}{of_all}{attempt}: {trial.key.point} ({trial.label})"
 
 
-def probe_text(trial: WatchedTrial) -> str:
+def probe_text(trial: CurrentTrial) -> str:
     """Return a trial of a search for the line in one line: its probe and attempt, counted from 1, and its point."""
     attempt = f", attempt {trial.key.attempt + 1}" if trial.key.attempt else ""
     return f"{current_text(trial.key.pass_number)}{attempt}: {trial.key.point} ({trial.label})"
 
 
-def activity_text(state: WatchedState) -> str:
+def activity_text(state: RunState) -> str:
     """Return what a conductor does between trials."""
     if state.message:
         return state.message
@@ -268,11 +239,6 @@ def activity_text(state: WatchedState) -> str:
 
 def _status(run: WatchedRun) -> str:
     return "being deleted" if run.is_being_deleted else run.status.display.status or "not seen by the operator yet"
-
-
-def _headline(run: WatchedRun) -> str:
-    done, total = run.trials
-    return "  ".join(filter(None, (_status(run), f"{done}/{total}" if total else "", run.status.display.message)))
 
 
 def _point_line(point: WatchedPoint) -> str:
@@ -291,57 +257,51 @@ def _current_rates(run: WatchedRun) -> str:
     live, trial = run.state.live if run.state else None, run.trial
     if live is None or trial is None:
         return ""
-    rates = (
-        f"{one.operation} {rate_text(one.iops)} IOPS, {bytes_rate_text(one.bytes_per_second)}" for one in live.rates
-    )
+    rates = [
+        f"{rate.operation} {rate_text(rate.iops)} IOPS, {bytes_rate_text(rate.bytes_per_second)}" for rate in live.rates
+    ]
     part = "" if live.clients == len(trial.clients) else f" ({live.clients} of {len(trial.clients)} clients)"
     return f"now: {'; '.join(rates)}{part}"
 
 
-def _name(row: _PointRow) -> Text:
-    return Text(row.point.name, style="bold" if row.is_current else "")
+_Column = FittedColumn[WatchedPoint]
+_CLIENTS = _Column(heading="Clients", cell=lambda point: point.clients, right=True)
+_OPERATION = _Column(heading="Op", cell=lambda point: point.operation or NONE)
+_IOPS = _Column(heading="IOPS ± 95 %", cell=lambda point: point.iops or NONE, right=True)
+_P99 = _Column(heading="p99", cell=lambda point: point.p99 or NONE, right=True)
+_LINE = _Column(heading="Line", cell=lambda point: point.line or NONE, right=True)
+_TRIALS = _Column(heading="Trials", cell=lambda point: point.trials or NONE, right=True)
+_REASON = _Column(heading="Reason", cell=lambda point: point.reason)
+_PARAMETERS = _Column(heading="Parameters", cell=lambda point: point.label, folded=True)
 
 
-def _verdict(row: _PointRow) -> Text:
-    if row.is_current:
-        return Text(_CURRENT, style="cyan")
-    return Text(row.point.verdict or NONE, style=_COLOUR.get(row.point.verdict, "dim"))  # type: ignore[call-overload]
+def _layouts(points: Sequence[WatchedPoint], current: str) -> tuple[Sequence[Sequence[_Column]], Sequence[_Column]]:
+    """Return the layouts, and the columns with numbers, without those that no point has."""
 
+    def name(point: WatchedPoint) -> Text:
+        return Text(point.name, style="bold" if point.name == current else "")
 
-def _stacked(row: _PointRow) -> Text:
-    text = _name(row).append(f"\n{row.point.label}", style="not bold dim")
-    return text.append(f"  {row.point.reason}", style="not bold yellow") if row.point.reason else text
+    def stacked(point: WatchedPoint) -> Text:
+        text = name(point).append(f"\n{point.label}", style="not bold dim")
+        return text.append(f"  {point.reason}", style="not bold yellow") if point.reason else text
 
+    def verdict(point: WatchedPoint) -> Text:
+        if point.name == current:
+            return Text("measuring", style="cyan")
+        return Text(point.verdict or NONE, style=VERDICT_COLOUR.get(point.verdict, "dim"))
 
-_Column = FittedColumn[_PointRow]
-_CLIENTS = _Column(heading="Clients", cell=text_of(lambda row: row.point.clients), right=True)
-_OPERATION = _Column(heading="Op", cell=text_of(lambda row: row.point.operation or NONE))
-_IOPS = _Column(heading="IOPS ± 95 %", cell=text_of(lambda row: row.point.iops or NONE), right=True)
-_P99 = _Column(heading="p99", cell=text_of(lambda row: row.point.p99 or NONE), right=True)
-_LINE = _Column(heading="Line", cell=text_of(lambda row: row.point.line or NONE), right=True)
-_TRIALS = _Column(heading="Trials", cell=text_of(lambda row: row.point.trials or NONE), right=True)
-_VERDICT = _Column(heading="Verdict", cell=_verdict)
-_REASON = _Column(heading="Reason", cell=text_of(lambda row: row.point.reason))
-_PARAMETERS = _Column(heading="Parameters", cell=text_of(lambda row: row.point.label), folded=True)
-_STACKED = _Column(heading="Point", cell=_stacked, folded=True)
+    def rates(*columns: _Column) -> Sequence[_Column]:
+        """Return these columns of points measured at one load, and that of searches, as far as there are such."""
+        searching = [bool(point.line) for point in points]
+        return (*(columns if not all(searching) else ()), *((_LINE,) if any(searching) else ()))
 
-
-def _numbers(rows: Sequence[_PointRow]) -> Sequence[FittedColumn[_PointRow]]:
-    """Return the columns with numbers, without those that no point has."""
-    return (_CLIENTS, *_rates(rows, (_OPERATION, _IOPS, _P99)), _TRIALS, _VERDICT)
-
-
-def _rates(rows: Iterable[_PointRow], columns: Sequence[FittedColumn[_PointRow]]) -> Sequence[FittedColumn[_PointRow]]:
-    """Return these columns of points measured at one load, and that of searches, as far as there are such points."""
-    searching = [bool(row.point.line) for row in rows]
-    return (*(columns if not all(searching) else ()), *((_LINE,) if any(searching) else ()))
-
-
-def _layouts(rows: Sequence[_PointRow]) -> Sequence[Sequence[FittedColumn[_PointRow]]]:
-    numbers = _numbers(rows)
-    return (
-        (_Column(heading="Point", cell=_name, folded=True), _PARAMETERS, *numbers, _REASON),
-        (_STACKED, *numbers),
-        (_STACKED, *_rates(rows, (_IOPS, _P99)), _TRIALS, _VERDICT),
-        (_STACKED, *_rates(rows, (_IOPS,)), _VERDICT),
+    ending = (_TRIALS, _Column(heading="Verdict", cell=verdict))
+    point = _Column(heading="Point", cell=stacked, folded=True)
+    numbers = (_CLIENTS, *rates(_OPERATION, _IOPS, _P99), *ending)
+    layouts = (
+        (_Column(heading="Point", cell=name, folded=True), _PARAMETERS, *numbers, _REASON),
+        (point, *numbers),
+        (point, *rates(_IOPS, _P99), *ending),
+        (point, *rates(_IOPS), ending[1]),
     )
+    return layouts, numbers

@@ -25,7 +25,10 @@ from plimsoll.tools.base import AnyTool
 from plimsoll.tools.registry import DATA_SET_TOOL, TOOLS
 from plimsoll.tools.target import TargetKind
 
+LOCK_FILE = ".plimsoll.lock"
 _BLKID_NOTHING_FOUND = 2
+_PROBE_SECONDS = 3.0
+"""udev locks a device briefly after a program has closed it."""
 
 
 class PlaceError(Exception):
@@ -47,8 +50,7 @@ class DirectoryPlace:
         """
         free = os.statvfs(self.directory)
         share = free.f_bavail * free.f_frsize // self.clients
-        file = self.directory / file_name(client)
-        return DataFile(path=str(file), capacity=min(self.volume_size, share))
+        return DataFile(path=str(self.directory / file_name(client)), capacity=min(self.volume_size, share))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +64,7 @@ class SharedPlace:
 
     def volume(self, _: int) -> SharedDirectory:
         """Return the volume, which is the same for all clients."""
-        path, one_file = str(self.directory), self.one_file
-        return SharedDirectory(path=path, part=self.part, clients=self.clients, one_file=one_file)
+        return SharedDirectory(path=str(self.directory), part=self.part, clients=self.clients, one_file=self.one_file)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,34 +87,24 @@ Place = DirectoryPlace | SharedPlace | DevicePlace
 
 
 def make_directory(parent: Path, plan: Plan) -> Path:
-    """Create a directory for the run's data in the one given by the user.
-
-    Raises:
-        PlaceError: if it cannot be created.
-
-    """
+    """Create a directory for the run's data in the one given by the user; a PlaceError if it cannot."""
     try:
         return Path(tempfile.mkdtemp(prefix=f"plimsoll-{plan.run.name}-", dir=parent))
     except OSError as error:
-        message = f"--directory {parent}: {error.strerror}"
-        raise PlaceError(message) from error
+        raise PlaceError(f"--directory {parent}: {error.strerror}") from error
 
 
 def make_raw_directory(path: Path, *, resume: bool) -> Path:
-    """Create the directory for raw output; a resumed run reuses its own.
-
-    Raises:
-        PlaceError: if it cannot be created, or is not empty.
-
-    """
+    """Create the directory for raw output; a PlaceError if it is not empty, unless the run is resumed."""
     try:
         path.mkdir(parents=True, exist_ok=True)
-        if not resume and any(path.iterdir()):
-            message = f"--raw-output {path} is not empty; choose another directory, or add --resume to continue its run"
-            raise PlaceError(message)
+        is_used = not resume and any(path.iterdir())
     except OSError as error:
-        message = f"--raw-output {path}: {error.strerror}; choose a writable directory"
-        raise PlaceError(message) from error
+        raise PlaceError(f"--raw-output {path}: {error.strerror}; choose a writable directory") from error
+    if is_used:
+        raise PlaceError(
+            f"--raw-output {path} is not empty; choose another directory, or add --resume to continue its run"
+        )
     return path.absolute()
 
 
@@ -126,74 +117,49 @@ def check_devices(devices: Sequence[Path], *, destroy: bool) -> None:
 
     """
     if not destroy:
-        message = "--device destroys all data on the device; add --destroy-data to confirm"
-        raise PlaceError(message)
+        raise PlaceError("--device destroys all data on the device; add --destroy-data to confirm")
     if len({device.resolve() for device in devices}) != len(devices):
-        message = "--device is given twice for the same device; give each device once"
-        raise PlaceError(message)
+        raise PlaceError("--device is given twice for the same device; give each device once")
     for device in devices:
-        _check_device(device)
-
-
-def _check_device(device: Path) -> None:
-    try:
-        is_device = stat.S_ISBLK(device.stat().st_mode)
-    except OSError as error:
-        message = f"--device {device}: {error.strerror}"
-        raise PlaceError(message) from error
-    if not is_device:
-        message = f"--device {device} is not a block device; use --directory for files"
-        raise PlaceError(message)
-    _check_unused(device)
-    _check_unsigned(device)
-
-
-def _check_unused(device: Path) -> None:
-    """Open the device exclusively, which fails while it or a partition of it is mounted or in use (`open(2)`)."""
-    try:
-        os.close(os.open(device, os.O_RDWR | os.O_EXCL))
-    except OSError as error:
-        message = f"--device {device} is in use or cannot be written: {error.strerror}; unmount or release it first"
-        raise PlaceError(message) from error
-
-
-def _check_unsigned(device: Path) -> None:
-    """Probe the device itself, not a cache, for signatures."""
-    probe = subprocess.run(["blkid", "--probe", str(device)], capture_output=True, text=True, check=False, timeout=30)
-    if probe.returncode != _BLKID_NOTHING_FOUND:
-        found = (probe.stdout or probe.stderr).strip()
-        message = f"--device {device} contains data ({found}); run `wipefs --all {device}` if it is not needed"
-        raise PlaceError(message)
-
-
-LOCK_FILE = ".plimsoll.lock"
-_UNKNOWN_HOLDER = "which one is unknown"
-_HOLDER_BYTES = 200
-_PROBE_SECONDS = 3.0
-"""udev locks a device briefly after a program has closed it."""
-_POLL_SECONDS = 0.1
+        try:
+            is_device = stat.S_ISBLK(device.stat().st_mode)
+        except OSError as error:
+            raise PlaceError(f"--device {device}: {error.strerror}") from error
+        if not is_device:
+            raise PlaceError(f"--device {device} is not a block device; use --directory for files")
+        try:
+            # Exclusive, which fails while it or a partition of it is mounted or in use (`open(2)`).
+            os.close(os.open(device, os.O_RDWR | os.O_EXCL))
+        except OSError as error:
+            raise PlaceError(
+                f"--device {device} is in use or cannot be written: {error.strerror}; unmount or release it first"
+            ) from error
+        # The device itself, not a cache of signatures.
+        command = ["blkid", "--probe", str(device)]
+        probe = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+        if probe.returncode != _BLKID_NOTHING_FOUND:
+            data = (probe.stdout or probe.stderr).strip()
+            raise PlaceError(
+                f"--device {device} contains data ({data}); run `wipefs --all {device}` if it is not needed"
+            )
 
 
 @contextmanager
 def claimed_directory(directory: Path, name: str) -> Iterator[None]:
-    """Lock a directory for a run. The kernel releases the lock when the process ends.
-
-    Raises:
-        PlaceError: if another run holds the lock, or the lock file cannot be created.
-
-    """
+    """Lock a directory for a run, until the process ends; a PlaceError if another run holds the lock."""
     path = directory / LOCK_FILE
     try:
         descriptor = _locked_file(path)
     except BlockingIOError as error:
-        message = (
-            f"--directory {directory} is being measured by another run ({_holder(path)}); "
+        holder = ""
+        with suppress(OSError), path.open("rb") as file:
+            holder = file.read(200).decode(errors="replace").strip()
+        raise PlaceError(
+            f"--directory {directory} is being measured by another run ({holder or 'which one is unknown'}); "
             "wait until it has ended: two runs would share the throughput"
-        )
-        raise PlaceError(message) from error
+        ) from error
     except OSError as error:
-        message = f"--directory {directory} cannot be locked: {path}: {error.strerror}"
-        raise PlaceError(message) from error
+        raise PlaceError(f"--directory {directory} cannot be locked: {path}: {error.strerror}") from error
     try:
         with suppress(OSError):
             os.truncate(descriptor, 0)
@@ -207,12 +173,7 @@ def claimed_directory(directory: Path, name: str) -> Iterator[None]:
 
 @contextmanager
 def claimed_devices(devices: Sequence[Path]) -> Iterator[None]:
-    """Lock devices as other programs that write to whole devices do; udev respects this lock.
-
-    Raises:
-        PlaceError: if another program holds one of them.
-
-    """
+    """Lock devices as other programs that write to whole devices do; a PlaceError if one is locked already."""
     with ExitStack() as stack:
         for device in devices:
             try:
@@ -225,25 +186,19 @@ def claimed_devices(devices: Sequence[Path]) -> Iterator[None]:
                 )
                 raise PlaceError(message) from error
             except OSError as error:
-                message = f"--device {device}: {error.strerror}"
-                raise PlaceError(message) from error
+                raise PlaceError(f"--device {device}: {error.strerror}") from error
         yield
 
 
 def _locked_file(path: Path) -> int:
-    """Return a descriptor that locks the file that currently has this name.
-
-    Raises:
-        BlockingIOError: if another process holds the lock.
-        OSError: if the file cannot be opened or locked.
-
-    """
+    """Return a descriptor that locks the file that currently has this name; a BlockingIOError if another has it."""
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is_named(descriptor, path):
-                return descriptor
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(descriptor), path.stat()):
+                    return descriptor
         except OSError:
             os.close(descriptor)
             raise
@@ -252,12 +207,7 @@ def _locked_file(path: Path) -> int:
 
 
 def _lock_in_time(descriptor: int) -> None:
-    """Lock a file that another process may hold briefly.
-
-    Raises:
-        BlockingIOError: if it is held for longer.
-
-    """
+    """Lock a file that another process may hold briefly; a BlockingIOError if it holds it for longer."""
     deadline = time.monotonic() + _PROBE_SECONDS
     while True:
         try:
@@ -265,24 +215,9 @@ def _lock_in_time(descriptor: int) -> None:
         except BlockingIOError:
             if time.monotonic() >= deadline:
                 raise
+            time.sleep(0.1)
         else:
             return
-        time.sleep(_POLL_SECONDS)
-
-
-def _is_named(descriptor: int, path: Path) -> bool:
-    with suppress(FileNotFoundError):
-        return os.path.samestat(os.fstat(descriptor), path.stat())
-    return False
-
-
-def _holder(path: Path) -> str:
-    with suppress(OSError), path.open("rb") as file:
-        return file.read(_HOLDER_BYTES).decode(errors="replace").strip() or _UNKNOWN_HOLDER
-    return _UNKNOWN_HOLDER
-
-
-_LOCAL = "local"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -304,12 +239,7 @@ class Target:
 
     @contextmanager
     def claimed(self, name: str, *, destroy: bool) -> Iterator[None]:
-        """Keep other runs from the target while the run `name` uses it.
-
-        Raises:
-            PlaceError: another run uses it, or a device is in use or has data that may not be destroyed.
-
-        """
+        """Keep other runs from the target while the run `name` uses it; a PlaceError if it cannot be used."""
         if self.directory is not None:
             with claimed_directory(self.directory, name):
                 yield
@@ -322,8 +252,20 @@ class Target:
 def fit_to_machine(file: Path, run: BenchmarkRun, target: Target) -> BenchmarkRun:
     """Return the run with local storage; exits if it needs a cluster, a program or rights that are not there."""
     fitted = _on_this_machine(file, run, target.mode)
-    _check_caches(file, fitted)
-    _check_programs(file, fitted)
+    # Otherwise it would measure warm caches.
+    if fitted.spec.prepare.drop_caches and not may_drop_caches():
+        raise click.ClickException(
+            f"{file} cannot be run as this user: spec.prepare.dropCaches is true, and dropping the caches of this "
+            f"machine requires root (/proc/{SWITCH} is not writable); run as root, or set it to false"
+        )
+    for workload in fitted.spec.workloads:
+        tool = TOOLS.get(workload.tool)
+        # fio has an option of its own.
+        if tool is not None and tool.key != DATA_SET_TOOL and shutil.which(tool.program) is None:
+            raise click.ClickException(
+                f"{file} cannot be run on this machine: {tool.program} of workload {workload.name} cannot be run; "
+                f"install {tool.program}, or remove the workload"
+            )
     return fitted
 
 
@@ -333,11 +275,10 @@ def _on_this_machine(file: Path, run: BenchmarkRun, mode: Literal["Block", "File
         tool = TOOLS.get(workload.tool)
         needs = _needs_elsewhere(tool) if tool is not None else ""
         if needs:
-            message = (
+            raise click.ClickException(
                 f"{file} cannot be run on this machine: workload {workload.name} runs {workload.tool}, which requires "
                 f"{needs}; remove the workload, or apply the run to a cluster"
             )
-            raise click.ClickException(message)
     storage = run.spec.storage
     if storage is None or storage.volume is None:
         return run
@@ -345,7 +286,7 @@ def _on_this_machine(file: Path, run: BenchmarkRun, mode: Literal["Block", "File
         message = f"{file} has volume.sharing Shared, which clients need a directory for; use --directory"
         raise click.ClickException(message)
     volume = storage.volume.model_copy(update={"mode": mode, "access": "PVC", "rbd_cache": False})
-    local = Storage(storage_class=StorageClassStorage(name=_LOCAL), volume=volume)
+    local = Storage(storage_class=StorageClassStorage(name="local"), volume=volume)
     return run.model_copy(update={"spec": run.spec.model_copy(update={"storage": local})})
 
 
@@ -356,25 +297,3 @@ def _needs_elsewhere(tool: AnyTool) -> str:
     if tool.creates_claims:
         return "a cluster to create PVCs in"
     return "a Ceph cluster" if tool.target.is_of_ceph else ""
-
-
-def _check_caches(file: Path, run: BenchmarkRun) -> None:
-    """Exit if the run drops caches and this user may not: it would measure warm caches."""
-    if run.spec.prepare.drop_caches and not may_drop_caches():
-        message = (
-            f"{file} cannot be run as this user: spec.prepare.dropCaches is true, and dropping the caches of this "
-            f"machine requires root (/proc/{SWITCH} is not writable); run as root, or set it to false"
-        )
-        raise click.ClickException(message)
-
-
-def _check_programs(file: Path, run: BenchmarkRun) -> None:
-    """Exit if the program of a tool other than fio, which has an option of its own, is not installed."""
-    for workload in run.spec.workloads:
-        tool = TOOLS.get(workload.tool)
-        if tool is not None and tool.key != DATA_SET_TOOL and shutil.which(tool.program) is None:
-            message = (
-                f"{file} cannot be run on this machine: {tool.program} of workload {workload.name} cannot be run; "
-                f"install {tool.program}, or remove the workload"
-            )
-            raise click.ClickException(message)

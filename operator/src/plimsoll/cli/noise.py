@@ -1,6 +1,6 @@
 """`plimsoll noise RESULT [SAME...]`: the smallest change that a comparison can detect."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import click
@@ -10,15 +10,13 @@ from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli.cluster import cluster_options, program
 from plimsoll.cli.options import CSV, JSON, TABLE, YAML, output_option, rule_of, rule_options, write_csv, write_document
 from plimsoll.cli.source import load_results, runs_of
-from plimsoll.cli.tables import FittedColumn, FittedTable, stdout_console, text_of
+from plimsoll.cli.tables import FittedColumn, FittedTable, stdout_console
 from plimsoll.measure.compare.comparison import quantity_text
 from plimsoll.measure.compare.noise import MetricNoise, noise_of
 from plimsoll.measure.compare.tests import MINIMUM_TRIALS
-from plimsoll.measure.compare.values import RegressionRule, match_points, operation_text
+from plimsoll.measure.compare.values import match_points, operation_text
 from plimsoll.plan.fingerprint import likeness_of
 from plimsoll.report.view import count_text, metric_text, ratio_text
-
-_MOST_TRIALS = 1000
 
 COLUMNS = (
     *("point", "operation", "metric", "gates", "trials", "mean", "deviation", "within", "between", "runs"),
@@ -42,7 +40,7 @@ class _NoiseLine:
 @rule_options
 @click.option(
     "--trials",
-    type=click.IntRange(min=MINIMUM_TRIALS, max=_MOST_TRIALS),
+    type=click.IntRange(min=MINIMUM_TRIALS, max=1000),
     help="Trials on each side of a future comparison; the planned trials of RESULT by default.",
 )
 @output_option(TABLE, JSON, YAML, CSV)
@@ -62,9 +60,15 @@ def command(
     SAME are further runs with nothing changed: only they show the noise between runs. Two runs show little; five are
     enough to detect changes about five times as large as the noise. All are given as for `plimsoll compare`.
     """
-    found = load_results(result)
-    groups = _with_same(found, result, [(source, load_results(source)) for source in same])
-    lines = [*_lines(groups, rule_of(threshold_rate, threshold_latency, gates), trials)]
+    groups = _with_same(load_results(result), result, [(source, load_results(source)) for source in same])
+    rule = rule_of(threshold_rate, threshold_latency, gates)
+    lines = [
+        _NoiseLine(result=results[0], noise=noise, is_first=number == 0)
+        for results in groups
+        for number, noise in enumerate(
+            noise_of(results, rule, trials or max(MINIMUM_TRIALS, results[0].spec.repetitions))
+        )
+    ]
     if output == CSV:
         write_csv(COLUMNS, map(_row, lines))
         return
@@ -81,39 +85,28 @@ def command(
 
 
 def _with_same(
-    found: Sequence[BenchmarkResult], name: str, same: Sequence[tuple[str, Sequence[BenchmarkResult]]]
+    first: Sequence[BenchmarkResult], name: str, same: Sequence[tuple[str, Sequence[BenchmarkResult]]]
 ) -> list[list[BenchmarkResult]]:
     """Return the results of each point over all runs; refuses different specifications, and the same run twice."""
-    groups, seen = [[result] for result in found], {name: runs_of(found)}
+    groups, seen = [[result] for result in first], {name: runs_of(first)}
     for source, run in same:
-        matching = match_points(found, run)
+        matching = match_points(first, run)
         if not matching.pairs or not likeness_of(matching.pairs).is_same:
-            message = (
+            raise click.ClickException(
                 f"{source} has another specification than {name}; `{program()} compare {name} {source}` lists the "
                 "differences"
             )
-            raise click.ClickException(message)
-        twin = next((known for known, runs in seen.items() if runs == runs_of(run)), None)
+        twin = next((other for other, runs in seen.items() if runs == runs_of(run)), None)
         if twin is not None:
-            message = f"{twin} and {source} are the same run; name different runs, or only one of them"
-            raise click.ClickException(message)
+            raise click.ClickException(
+                f"{twin} and {source} are the same run; name different runs, or only one of them"
+            )
         seen[source] = runs_of(run)
         others = {pair.baseline.spec.point: pair.candidate for pair in matching.pairs}
-        groups = [[*group, *([others[point]] if (point := group[0].spec.point) in others else [])] for group in groups]
-    shared = [group for group in groups if len(group) == len(seen)]
-    if not shared:
-        message = f"{', '.join(seen)} have no point in common; name runs of the same workloads"
-        raise click.ClickException(message)
-    return shared
-
-
-def _lines(
-    groups: Sequence[Sequence[BenchmarkResult]], rule: RegressionRule, trials: int | None
-) -> Iterator[_NoiseLine]:
-    for results in groups:
-        planned = max(MINIMUM_TRIALS, results[0].spec.repetitions)
-        for number, noise in enumerate(noise_of(results, rule, trials or planned)):
-            yield _NoiseLine(result=results[0], noise=noise, is_first=number == 0)
+        groups = [[*group, others[group[0].spec.point]] for group in groups if group[0].spec.point in others]
+    if not groups:
+        raise click.ClickException(f"{', '.join(seen)} have no point in common; name runs of the same workloads")
+    return groups
 
 
 def _row(line: _NoiseLine) -> dict[str, object]:
@@ -122,15 +115,15 @@ def _row(line: _NoiseLine) -> dict[str, object]:
     return {name: row[name] for name in COLUMNS}
 
 
-def _point(line: _NoiseLine) -> Text:
+def _verdict(noise: MetricNoise) -> Text:
+    if noise.note:
+        return Text("ungateable", style="red" if noise.gates else "dim")
+    return Text("gates", style="green") if noise.gates else Text("could gate", style="dim")
+
+
+def _point(line: _NoiseLine) -> str:
     spec = line.result.spec
-    return Text(f"{spec.workload} {spec.label}, {count_text(spec.clients, 'client')}" if line.is_first else "")
-
-
-def _verdict(line: _NoiseLine) -> Text:
-    if not line.noise.note:
-        return Text("gates" if line.noise.gates else "could gate", style="green" if line.noise.gates else "dim")
-    return Text("ungateable", style="red" if line.noise.gates else "dim")
+    return f"{spec.workload} {spec.label}, {count_text(spec.clients, 'client')}" if line.is_first else ""
 
 
 def _percent(part: float | None) -> str:
@@ -140,17 +133,15 @@ def _percent(part: float | None) -> str:
 _Column = FittedColumn[_NoiseLine]
 _POINT = _Column(heading="Point", cell=_point, folded=True)
 _NOISE = (
-    _Column(heading="Op", cell=text_of(lambda line: operation_text(line.noise.operation, line.noise.metric))),
-    _Column(heading="Metric", cell=text_of(lambda line: line.noise.metric.value)),
-    _Column(
-        heading="Mean", cell=text_of(lambda line: metric_text(line.noise.metric, line.noise.side.mean)), right=True
-    ),
-    _Column(heading="Trials", cell=text_of(lambda line: str(line.noise.side.trials)), right=True),
-    _Column(heading="Scatter", cell=text_of(lambda line: _percent(line.noise.side.deviation)), right=True),
-    _Column(heading="Between runs", cell=text_of(lambda line: _percent(line.noise.between)), right=True),
-    _Column(heading="Detectable", cell=text_of(lambda line: _percent(line.noise.detectable)), right=True),
-    _Column(heading="Threshold", cell=text_of(lambda line: _percent(line.noise.threshold)), right=True),
-    _Column(heading="", cell=_verdict),
+    _Column(heading="Op", cell=lambda line: operation_text(line.noise.operation, line.noise.metric)),
+    _Column(heading="Metric", cell=lambda line: line.noise.metric.value),
+    _Column(heading="Mean", cell=lambda line: metric_text(line.noise.metric, line.noise.side.mean), right=True),
+    _Column(heading="Trials", cell=lambda line: str(line.noise.side.trials), right=True),
+    _Column(heading="Scatter", cell=lambda line: _percent(line.noise.side.deviation), right=True),
+    _Column(heading="Between runs", cell=lambda line: _percent(line.noise.between), right=True),
+    _Column(heading="Detectable", cell=lambda line: _percent(line.noise.detectable), right=True),
+    _Column(heading="Threshold", cell=lambda line: _percent(line.noise.threshold), right=True),
+    _Column(heading="", cell=lambda line: _verdict(line.noise)),
 )
 _LAYOUT = (_POINT, *_NOISE)
 _NARROW = (_POINT, _NOISE[0], _NOISE[1], _NOISE[6], _NOISE[8])

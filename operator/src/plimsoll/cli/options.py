@@ -1,4 +1,4 @@
-"""Options of `compare` and `noise` for the changes that matter."""
+"""Options, inputs and outputs that several commands share."""
 
 import csv
 import json
@@ -20,31 +20,26 @@ from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import check_fits_deadline, make_plan
 from plimsoll.suite.children import variant_plans
 
-_DEFAULT = RegressionRule()
 _PERCENT = 100
-_FINEST_LATENCY = 2
-"""Percent. A bin of the histogram is up to 1.6 % of a latency wide."""
+TABLE, JSON, YAML, CSV = "table", "json", "yaml", "csv"
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+
+
+def percent_option(name: str, share: float, low: float, high: float, text: str) -> Callable[[F], F]:
+    """Add an option in percent; its default is a share of 1."""
+    limits = click.FloatRange(min=low, max=high)
+    return click.option(name, type=limits, default=share * _PERCENT, show_default=True, help=text)
 
 
 def rule_options(function: F) -> F:
     """Add the options of `rule_of`."""
+    rule = RegressionRule()
     options = (
-        click.option(
-            "--threshold-rate",
-            type=click.FloatRange(min=0.1, max=90),
-            default=_DEFAULT.rate * _PERCENT,
-            show_default=True,
-            help="Tolerated decrease of a rate, in percent.",
-        ),
-        click.option(
-            "--threshold-latency",
-            type=click.FloatRange(min=_FINEST_LATENCY, max=1000),
-            default=_DEFAULT.latency * _PERCENT,
-            show_default=True,
-            help="Tolerated increase of a latency, in percent.",
-        ),
+        percent_option("--threshold-rate", rule.rate, 0.1, 90, "Tolerated decrease of a rate, in percent."),
+        # A bin of the histogram is up to 1.6 % of a latency wide.
+        percent_option("--threshold-latency", rule.latency, 2, 1000, "Tolerated increase of a latency, in percent."),
         click.option(
             "--gate",
             "gates",
@@ -62,15 +57,8 @@ def rule_options(function: F) -> F:
 
 def rule_of(threshold_rate: float, threshold_latency: float, gates: tuple[str, ...]) -> RegressionRule:
     """Return the rule of these options."""
-    return RegressionRule(
-        rate=threshold_rate / _PERCENT,
-        latency=threshold_latency / _PERCENT,
-        gates=frozenset(Metric(gate) for gate in gates),
-    )
-
-
-TABLE, JSON, YAML, CSV = "table", "json", "yaml", "csv"
-_LINE_COLUMNS = 120
+    metrics = frozenset(map(Metric, gates))
+    return RegressionRule(rate=threshold_rate / _PERCENT, latency=threshold_latency / _PERCENT, gates=metrics)
 
 
 def output_option(*forms: str) -> Callable[[F], F]:
@@ -83,7 +71,7 @@ def write_document(document: object, form: str) -> None:
     text = json.dumps(document, indent=1)
     if form == YAML:
         # From JSON, because the YAML dumper does not support StrEnum.
-        text = yaml.safe_dump(json.loads(text), sort_keys=False, allow_unicode=True, width=_LINE_COLUMNS).rstrip("\n")
+        text = yaml.safe_dump(json.loads(text), sort_keys=False, allow_unicode=True, width=120).rstrip("\n")
     click.echo(text)
 
 
@@ -92,11 +80,6 @@ def write_csv(names: Sequence[str], rows: Iterable[Mapping[str, object]]) -> Non
     writer = csv.DictWriter(sys.stdout, names, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-
-
-_SEED_BITS = 63
-
-T = TypeVar("T")
 
 
 def read_run(path: Path) -> BenchmarkRun:
@@ -129,7 +112,7 @@ def freeze_variants(path: Path, suite: BenchmarkSuite, seed: int) -> dict[str, P
 
 def chosen_seed(seed: int | None) -> int:
     """Return the given seed, or a random one."""
-    return secrets.randbits(_SEED_BITS) if seed is None else seed
+    return secrets.randbits(63) if seed is None else seed
 
 
 def _read(path: Path, load: Callable[[str], T]) -> T:
@@ -148,5 +131,4 @@ def _read(path: Path, load: Callable[[str], T]) -> T:
 
 def _refuse(path: Path, error: Exception) -> NoReturn:
     lines = "\n".join(f"  {line}" for line in str(error).splitlines())
-    message = f"{path} is invalid:\n{lines}"
-    raise click.ClickException(message) from error
+    raise click.ClickException(f"{path} is invalid:\n{lines}") from error

@@ -1,14 +1,14 @@
 """`plimsoll percentile RESULT P`: any percentile, from the histograms in the results."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 
 import click
 
 from plimsoll.api.names import LatencyKind, Operation, format_duration
-from plimsoll.api.operation import Latency
-from plimsoll.api.result import BenchmarkResult, Trial
+from plimsoll.api.operation import Latency, OperationResult, OperationSummary
+from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli.cluster import cluster_options, program
 from plimsoll.cli.options import CSV, JSON, TABLE, YAML, output_option, write_csv, write_document
 from plimsoll.cli.source import load_results, selected_points
@@ -40,7 +40,7 @@ class PercentileAnswer:
 @click.command()
 @click.argument("result")
 @click.argument("percentile", type=click.FloatRange(min=0, max=100, min_open=True, max_open=True))
-@click.option("--operation", type=click.Choice([one.value for one in Operation]), help="Only this operation.")
+@click.option("--operation", type=click.Choice([name.value for name in Operation]), help="Only this operation.")
 @click.option("--point", "points", multiple=True, help="Only this point, such as random-read-000; may be repeated.")
 @click.option("--trial", metavar="PASS[.ATTEMPT]", help="Only this trial; by default all that count, merged.")
 @output_option(TABLE, JSON, YAML, CSV)
@@ -60,16 +60,26 @@ def command(
     operations and is absent. The percentile of all trials together is for display: `plimsoll compare` uses that of
     each trial. Trials of a search for the line have different loads: choose one of its probes with --trial.
     """
-    found = selected_points(load_results(result), points)
+    results = selected_points(load_results(result), points)
     if trial is None:
-        found = _without_searches(found, result)
-    answers = [*_answers(found, percentile, operation, trial)]
+        results = _without_searches(results, result)
+    answers = [
+        _answer(each.spec.point, summary.operation, summary.latency, percentile)
+        for each in results
+        for summary in _operations(each, trial)
+        if operation in {None, summary.operation.value}
+    ]
     if not answers:
-        message = f"{result} has no such numbers; omit --operation, --point or --trial to see all"
-        raise click.ClickException(message)
+        raise click.ClickException(f"{result} has no such numbers; omit --operation, --point or --trial to see all")
     match output:
         case "table":
-            click.echo("\n".join(map(_line, answers)))
+            for answer in answers:
+                what = f"{answer.point} {answer.operation} p{str(answer.percentile).removesuffix('.0')}"
+                if answer.nanoseconds is None:
+                    click.echo(f"{what} absent: {answer.because} ({answer.operations} operations)")
+                    continue
+                value = f"{format_duration(answer.nanoseconds)} = {answer.nanoseconds} ns"
+                click.echo(f"{what} {value} ({answer.beyond} of {answer.operations} operations beyond)")
         case "csv":
             write_csv([field.name for field in fields(PercentileAnswer)], map(asdict, answers))
         case _:
@@ -77,12 +87,7 @@ def command(
 
 
 def _without_searches(results: Sequence[BenchmarkResult], source: str) -> list[BenchmarkResult]:
-    """Leave out searches for the line, and name them.
-
-    Raises:
-        click.ClickException: if nothing else is left.
-
-    """
+    """Leave out searches for the line, and name them; exits if nothing else is left."""
     searches = [result.spec.point for result in results if result.spec.line is not None]
     others = [result for result in results if result.spec.line is None]
     if searches:
@@ -96,34 +101,20 @@ def _without_searches(results: Sequence[BenchmarkResult], source: str) -> list[B
     return others
 
 
-def _answers(
-    results: Sequence[BenchmarkResult], percentile: float, operation: str | None, trial: str | None
-) -> Iterator[PercentileAnswer]:
-    for result in results:
-        for name, latency in _latencies(result, trial):
-            if operation in {None, name.value}:
-                yield _answer(result.spec.point, name, latency, percentile)
-
-
-def _latencies(result: BenchmarkResult, trial: str | None) -> list[tuple[Operation, Latency]]:
-    """Return the latency of each operation, in one trial or in all that count."""
-    if trial is not None:
-        found = _trial(result, trial)
-        return [(one.operation, one.latency) for one in found.operations] if found else []
-    summary = result.status.summary
-    return [(one.operation, one.latency) for one in summary.operations] if summary else []
-
-
-def _trial(result: BenchmarkResult, named: str) -> Trial | None:
-    """Return the named attempt, or the last one of a pass; None if there is none."""
+def _operations(result: BenchmarkResult, named: str | None) -> Sequence[OperationSummary | OperationResult]:
+    """Return the operations of all trials that count, of the named attempt, or of the last one of a named pass."""
+    if named is None:
+        return result.status.summary.operations if result.status.summary else ()
     match = _TRIAL.fullmatch(named)
     if match is None:
-        message = f"--trial {named} is not PASS or PASS.ATTEMPT; write 0 for the first pass, 0.1 for its second attempt"
-        raise click.UsageError(message)
+        raise click.UsageError(
+            f"--trial {named} is not PASS or PASS.ATTEMPT; write 0 for the first pass, 0.1 for its second attempt"
+        )
     attempts = [trial for trial in result.status.trials if trial.pass_number == int(match["pass"])]
     if match["attempt"] is not None:
         attempts = [trial for trial in attempts if trial.attempt == int(match["attempt"])]
-    return max(attempts, key=lambda trial: trial.attempt, default=None)
+    last = max(attempts, key=lambda trial: trial.attempt, default=None)
+    return last.operations if last else ()
 
 
 def _answer(point: str, operation: Operation, latency: Latency, percentile: float) -> PercentileAnswer:
@@ -140,8 +131,10 @@ def _answer(point: str, operation: Operation, latency: Latency, percentile: floa
 
     highest = "" if latency.max_nanoseconds is None else f"; the maximum is {format_duration(latency.max_nanoseconds)}"
     if latency.histogram is None:
-        known = latency.kind is LatencyKind.FULL
-        reason = "the histogram of a trial that does not count is not kept" if known else "the tool keeps no histogram"
+        is_full = latency.kind is LatencyKind.FULL
+        reason = (
+            "the histogram of a trial that does not count is not kept" if is_full else "the tool keeps no histogram"
+        )
         return answer(None, because=f"{reason}{highest}")
     try:
         histogram = Histogram.decode(latency.histogram)
@@ -155,11 +148,3 @@ def _answer(point: str, operation: Operation, latency: Latency, percentile: floa
         end = bin_bounds(OPEN_BIN)[0] / 10**9
         return answer(None, beyond, f"beyond {end:.2f} s, where the histogram ends{highest}")
     return answer(value, beyond)
-
-
-def _line(answer: PercentileAnswer) -> str:
-    what = f"{answer.point} {answer.operation} p{str(answer.percentile).removesuffix('.0')}"
-    if answer.nanoseconds is None:
-        return f"{what} absent: {answer.because} ({answer.operations} operations)"
-    value = f"{format_duration(answer.nanoseconds)} = {answer.nanoseconds} ns"
-    return f"{what} {value} ({answer.beyond} of {answer.operations} operations beyond)"

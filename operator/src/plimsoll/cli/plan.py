@@ -21,8 +21,7 @@ from plimsoll.kube.errors import ForbiddenError
 from plimsoll.kube.port import Kube
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render.common import PLAN_FILE
-from plimsoll.measure.line.model import Settings
-from plimsoll.plan.document import CephTarget, FileSystemTarget, Plan, load_plan
+from plimsoll.plan.document import CephTarget, Plan, Point, load_plan
 from plimsoll.plan.expand import (
     ASSUMED_PREFILL_BYTES_PER_SECOND,
     Estimate,
@@ -33,11 +32,6 @@ from plimsoll.plan.expand import (
 )
 from plimsoll.plan.refusals import search_settings
 from plimsoll.report.view import first_few
-
-# Minimum widths of the columns that may be folded.
-_NAME_COLUMNS = 20
-_LABEL_COLUMNS = 14
-_NAMED_POINTS = 8
 
 
 @click.command()
@@ -54,8 +48,7 @@ def command(*, run: str, output: str, seed: int | None) -> None:
     place = find(run)
     if isinstance(place, RunInCluster):
         if seed is not None:
-            message = f"--seed applies to a FILE; run {place} has its own seed"
-            raise click.UsageError(message)
+            raise click.UsageError(f"--seed applies to a FILE; run {place} has its own seed")
         plan = ask(place.access, lambda kube: _frozen(kube, place))
     else:
         plan = freeze(place, read_run(place), seed)
@@ -83,48 +76,41 @@ async def _frozen(kube: Kube, run: RunInCluster) -> Plan:
         click.echo(f"Run {run}: {why}. Shown is a plan of its specification with a random seed and order.", err=True)
         return freeze(Path(str(run)), decode_run(dict(document)), None)
     except SpecError as error:
-        message = f"run {run} cannot be read: {error}"
-        raise click.ClickException(message) from error
+        raise click.ClickException(f"run {run} cannot be read: {error}") from error
 
 
 def _table(plan: Plan) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    longest = max(len(point.name) for point in plan.points)
-    table.add_column("Point", overflow="fold", min_width=min(longest, _NAME_COLUMNS))
+    table.add_column("Point", overflow="fold", min_width=min(20, max(len(point.name) for point in plan.points)))
     table.add_column("Tool", no_wrap=True)
-    table.add_column("Parameters", overflow="fold", min_width=_LABEL_COLUMNS)
+    table.add_column("Parameters", overflow="fold", min_width=14)
     for heading in ("Clients", "Ramp + run"):
         table.add_column(heading, justify="right", no_wrap=True)
     for point in plan.points:
-        table.add_row(
-            point.name,
-            point.tool,
-            Text(point.label),
-            f"{point.clients}/{plan.clients}",
-            f"{point.ramp_seconds} + {point.runtime_seconds} s",
-        )
+        clients, times = f"{point.clients}/{plan.clients}", f"{point.ramp_seconds} + {point.runtime_seconds} s"
+        table.add_row(point.name, point.tool, Text(point.label), clients, times)
     return table
 
 
 def _costs(plan: Plan) -> Table:
     cost = estimate(plan)
-    rate = format_quantity(ASSUMED_PREFILL_BYTES_PER_SECOND)
+    most = "at most " if cost.searches else ""
     limit = timedelta(seconds=plan.timeouts.total_seconds)
     table = Table.grid("", "", padding=(0, 2, 0, 0))
     for name, text in (
         ("Pool", _pool(plan.ceph) if plan.ceph else ""),
         ("Points", _points(plan, cost)),
-        ("Trials", f"{_most(cost)}{cost.trials}, plus repeated attempts"),
-        ("Searches", _searches(plan)),
+        ("Trials", f"{most}{cost.trials}, plus repeated attempts"),
+        ("Searches", "\n".join(_search(plan, point, point.line) for point in plan.points if point.line is not None)),
         ("Servers", _servers(plan.servers) if plan.servers else ""),
         ("Rounds", _rounds(plan)),
-        ("Measuring", f"{_most(cost)}{timedelta(seconds=cost.measuring_seconds)} without repeated attempts"),
-        ("Prefill", _prefill(plan, cost, rate)),
+        ("Measuring", f"{most}{timedelta(seconds=cost.measuring_seconds)} without repeated attempts"),
+        ("Prefill", _prefill(plan, cost)),
         ("Overwriting", f"{timedelta(seconds=cost.precondition_seconds)}" if cost.precondition_seconds else ""),
         ("Caches", "dropped on the clients' nodes before every trial" if plan.prepare.drop_caches else ""),
         ("Settling", f"{cost.settle_seconds} s"),
         ("Preparing", _renewal(cost) if plan.renews_data_sets else ""),
-        ("Total", f"{_most(cost)}{timedelta(seconds=cost.total_seconds)} of at most {limit} (timeouts.totalSeconds)"),
+        ("Total", f"{most}{timedelta(seconds=cost.total_seconds)} of at most {limit} (timeouts.totalSeconds)"),
         ("Capacity", _capacity(cost)),
     ):
         if text:
@@ -141,24 +127,13 @@ def _points(plan: Plan, cost: Estimate) -> str:
     return f"{cost.points - cost.searches} in {plan.repetitions} passes, {order}{searches}"
 
 
-def _searches(plan: Plan) -> str:
-    """Return the bounds of each search for the line, one in a line; empty without any."""
-    return "\n".join(
-        f"{point.name}: {_loads(search_settings(point, point.line), point.line)}, at most {most_trials(plan, point)} "
-        f"probes in {timedelta(seconds=most_seconds(plan, point))}"
-        for point in plan.points
-        if point.line is not None
-    )
-
-
-def _loads(settings: Settings, search: LineSearch) -> str:
+def _search(plan: Plan, point: Point, search: LineSearch) -> str:
+    """Return the bounds of a search for the line."""
+    settings = search_settings(point, search)
     unit = "IOPS" if search.vary is Vary.RATE else "in flight"
-    first, highest = settings.offered(search.start), settings.highest
-    return f"{first:,.0f} to {highest:,.0f} {unit} in steps of {settings.step:,.0f}"
-
-
-def _most(cost: Estimate) -> str:
-    return "at most " if cost.searches else ""
+    loads = f"{settings.offered(search.start):,.0f} to {settings.highest:,.0f} {unit} in steps of {settings.step:,.0f}"
+    limit = f"{most_trials(plan, point)} probes in {timedelta(seconds=most_seconds(plan, point))}"
+    return f"{point.name}: {loads}, at most {limit}"
 
 
 def _servers(servers: Servers) -> str:
@@ -170,24 +145,21 @@ def _rounds(plan: Plan) -> str:
     """Return the rounds of the points whose trials have several; empty without any."""
     rounds = {point.name: round_count(point, plan.server_count) for point in plan.points}
     several = [f"{name}: {count}" for name, count in rounds.items() if count > 1]
-    return f"per trial, one after the other: {first_few(several, _NAMED_POINTS)}" if several else ""
+    return f"per trial, one after the other: {first_few(several, 8)}" if several else ""
 
 
 def _pool(target: CephTarget) -> str:
-    if target.file_system is not None:
-        return _file_system(target, target.file_system)
+    file_system = target.file_system
+    if file_system is not None and file_system.made is not None:
+        count = file_system.made.metadata_servers
+        servers = f"{count} active metadata server{'s' if count > 1 else ''}"
+        return f"file system created for the run: {_layout(file_system.made.data_pools[-1])}; {servers}"
+    if file_system is not None:
+        return f"{target.data_pool} of file system {file_system.name}, which exists already and is not removed"
     if target.made is not None:
         return f"created for the run: {_layout(target.made)}"
     data = f", with the images' data in {target.data_pool}" if target.data_pool else ""
     return f"{target.pool}{data}, which exists already and is not removed"
-
-
-def _file_system(target: CephTarget, file_system: FileSystemTarget) -> str:
-    if file_system.made is None:
-        return f"{target.data_pool} of file system {file_system.name}, which exists already and is not removed"
-    made = file_system.made
-    servers = f"{made.metadata_servers} active metadata server{'s' if made.metadata_servers > 1 else ''}"
-    return f"file system created for the run: {_layout(made.data_pools[-1])}; {servers}"
 
 
 def _layout(pool: Pool) -> str:
@@ -207,21 +179,19 @@ def _layout(pool: Pool) -> str:
 
 
 def _capacity(cost: Estimate) -> str:
+    data = f"{decimal(cost.data_bytes, separator=' ')} of data"
     if cost.stored_bytes is None:
-        return f"{_size(cost.data_bytes)} of data, without the copies that the storage keeps"
-    return f"{_size(cost.data_bytes)} of data, {_size(cost.stored_bytes)} with replicas or coding chunks"
+        return f"{data}, without the copies that the storage keeps"
+    return f"{data}, {decimal(cost.stored_bytes, separator=' ')} with replicas or coding chunks"
 
 
-def _prefill(plan: Plan, cost: Estimate, rate: str) -> str:
+def _prefill(plan: Plan, cost: Estimate) -> str:
     if not plan.prepare.prefill or plan.volume is None:
         return "none"
+    rate = format_quantity(ASSUMED_PREFILL_BYTES_PER_SECOND)
     return f"{timedelta(seconds=cost.prefill_seconds)} if every client writes {rate}/s"
 
 
 def _renewal(cost: Estimate) -> str:
     altogether = timedelta(seconds=cost.preparations * cost.preparation_seconds)
     return f"a new data set before each trial, {cost.preparations} times, {altogether} altogether"
-
-
-def _size(size: int) -> str:
-    return decimal(size, separator=" ")

@@ -48,19 +48,14 @@ def command(*, runs: tuple[str, ...], output: Path) -> None:
 
     Requires plotly and Jinja2: pip install 'plimsoll[report]'.
     """
-    found = _load(runs)
-    write_page(make_page(found, _compared(found)), output)
-    points = count_text(sum(len(run.results) for run in found), "point")
-    click.echo(f"{output}: {points} of {', '.join(run.label for run in found)}; open it in a browser")
+    reported = _load(runs)
+    write_page(make_page(reported, [_compared(reported[0], other) for other in reported[1:]]), output)
+    points = count_text(sum(len(run.results) for run in reported), "point")
+    click.echo(f"{output}: {points} of {', '.join(run.label for run in reported)}; open it in a browser")
 
 
 def write_page(page: ReportPage, output: Path) -> None:
-    """Write a page to a file.
-
-    Raises:
-        click.ClickException: the libraries for reports are not installed, or the file cannot be written.
-
-    """
+    """Write a page to a file; exits if the libraries for reports are not installed, or it cannot be written."""
     try:
         # Imported here because plimsoll works without them, and importing them is slow.
         from plimsoll.report.render import render  # noqa: PLC0415
@@ -71,36 +66,28 @@ def write_page(page: ReportPage, output: Path) -> None:
     try:
         output.write_text(text, encoding="utf-8")
     except OSError as error:
-        message = f"{output} cannot be written: {error.strerror}"
-        raise click.ClickException(message) from error
+        raise click.ClickException(f"{output} cannot be written: {error.strerror}") from error
 
 
 def _load(sources: Sequence[str]) -> list[ReportedRun]:
-    found = runs_of([result for source in sources for result in load_results(source)])
-    for run in found:
+    """Return the runs, with the layers of those on a Ceph cluster."""
+    runs = runs_of([result for source in sources for result in load_results(source)])
+    for run in runs:
         points = [result.spec.point for result in run.results]
         if len(points) != len(set(points)):
-            message = f"run {run.place} is given more than once; name each run once"
-            raise click.ClickException(message)
-    if len(found) > MOST_RUNS:
-        message = f"{len(found)} runs are too many for one report; name at most {MOST_RUNS}"
-        raise click.ClickException(message)
-    return [_with_layers(run) for run in found]
+            raise click.ClickException(f"run {run.place} is given more than once; name each run once")
+    if len(runs) > MOST_RUNS:
+        raise click.ClickException(f"{len(runs)} runs are too many for one report; name at most {MOST_RUNS}")
+    return [
+        replace(run, layers=layers_of(run.results), write_amplification=write_amplification(run.results))
+        if any(result.status.environment.ceph is not None for result in run.results)
+        else run
+        for run in runs
+    ]
 
 
-def _with_layers(run: ReportedRun) -> ReportedRun:
-    """Add the layers of a run on a Ceph cluster."""
-    if all(result.status.environment.ceph is None for result in run.results):
-        return run
-    return replace(run, layers=layers_of(run.results), write_amplification=write_amplification(run.results))
-
-
-def _compared(runs: Sequence[ReportedRun]) -> list[Compared]:
-    """Compare the first run with each of the others, by the default rule of `plimsoll compare`."""
-    return [_pair(runs[0], other) for other in runs[1:]]
-
-
-def _pair(baseline: ReportedRun, candidate: ReportedRun) -> Compared:
+def _compared(baseline: ReportedRun, candidate: ReportedRun) -> Compared:
+    """Compare two runs by the default rule of `plimsoll compare`."""
     matching = match_points(baseline.results, candidate.results)
     return Compared(
         baseline=baseline.label,

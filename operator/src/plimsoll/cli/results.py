@@ -43,33 +43,30 @@ def command(*, results: tuple[str, ...], points: tuple[str, ...], probes: bool, 
     achieved load, the percentiles of its objectives, and the outcome.
     """
     named = [(source, selected_points(load_results(source), points)) for source in results]
+    selected = [result for _, results_of_source in named for result in results_of_source]
     if probes:
-        _output_probes(named, output)
-        return
-    found = [one for _, of_source in named for one in of_source]
-    match output:
-        case "table":
-            _show(named)
-        case "csv":
-            write_csv([field.name for field in fields(Row)], map(asdict, rows(found)))
-        case _:
-            write_document([one.model_dump(mode="json") for one in found], output)
+        _output_probes([result for result in selected if result.spec.line is not None], output)
+    elif output == CSV:
+        write_csv([field.name for field in fields(Row)], map(asdict, rows(selected)))
+    elif output != TABLE:
+        write_document([result.model_dump(mode="json") for result in selected], output)
+    else:
+        console = stdout_console()
+        for number, (source, results_of_source) in enumerate(named):
+            if len(named) > 1:
+                console.print(Text(f"{chr(10) if number else ''}{source}", style="bold"))
+            show_results(console, results_of_source)
 
 
-def _output_probes(named: Sequence[tuple[str, Sequence[BenchmarkResult]]], output: str) -> None:
-    searches = [result for _, found in named for result in found if result.spec.line is not None]
+def _output_probes(searches: Sequence[BenchmarkResult], output: str) -> None:
     if not searches:
-        message = "no search for the line is among these results; omit --probes to see them"
-        raise click.ClickException(message)
+        raise click.ClickException("no search for the line is among these results; omit --probes to see them")
     if output == CSV:
         write_csv(PROBE_COLUMNS, probe_rows(searches))
-    elif output != TABLE:
+        return
+    if output != TABLE:
         write_document([*probe_rows(searches)], output)
-    else:
-        _show_probes(searches)
-
-
-def _show_probes(searches: Sequence[BenchmarkResult]) -> None:
+        return
     console = stdout_console()
     for number, result in enumerate(searches):
         title = f"{result.spec.run}-{result.spec.point}: {result.spec.label}"
@@ -80,31 +77,21 @@ def _show_probes(searches: Sequence[BenchmarkResult]) -> None:
             console.print(Text(sentence), soft_wrap=True)
 
 
-def _show(named: Sequence[tuple[str, Sequence[BenchmarkResult]]]) -> None:
-    console = stdout_console()
-    for number, (source, found) in enumerate(named):
-        if len(named) > 1:
-            console.print(Text(f"{chr(10) if number else ''}{source}", style="bold"))
-        show_results(console, found)
-
-
 def show_results(console: Console, results: Sequence[BenchmarkResult]) -> None:
     """Print results as tables, the matrices of those that have one, what searches found, and reasons of verdicts."""
-    for table in results_tables(results):
+    for table in (*results_tables(results), *links_tables(results)):
         console.print(table)
-    for links in links_tables(results):
-        console.print(links)
     for line in (*line_sentences(results), *explanations(results)):
         console.print(Text(line), soft_wrap=True)
 
 
 def explanations(results: Sequence[BenchmarkResult]) -> Iterator[str]:
     """Yield every reason once, with its points and the message of the first one with the worst verdict."""
-    found: dict[str, list[tuple[str, Finding]]] = {}
+    reasons: dict[str, list[tuple[str, Finding]]] = {}
     for result in results:
         for finding in result.status.findings:
-            found.setdefault(finding.reason, []).append((result.spec.point, finding))
-    for reason, cases in found.items():
+            reasons.setdefault(finding.reason, []).append((result.spec.point, finding))
+    for reason, cases in reasons.items():
         verdict = verdict_of(finding for _, finding in cases)
         point, worst = next(case for case in cases if case[1].verdict is verdict)
         points = [*dict.fromkeys([point, *(name for name, _ in cases)])]

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 import uuid
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from plimsoll.api.errors import SpecError
 from plimsoll.api.names import RunPhase, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.run import BenchmarkRun
-from plimsoll.api.status import RunState, TrialKey
+from plimsoll.api.status import Points, RunState, TrialKey
 from plimsoll.cli.launch import Launch, Launcher, LaunchError, free_port
 from plimsoll.cli.live_view import Lines, Screen, activity_text, probe_text, trial_text, view_on
 from plimsoll.cli.local_storage import (
@@ -35,7 +36,7 @@ from plimsoll.cli.local_storage import (
 )
 from plimsoll.cli.options import freeze, read_run
 from plimsoll.cli.tables import results_tables, stdout_console
-from plimsoll.cli.watched import WatchedDisplay, WatchedPoint, WatchedPoints, WatchedRun, WatchedState, WatchedStatus
+from plimsoll.cli.watched import WatchedDisplay, WatchedPoint, WatchedRun, WatchedStatus
 from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED
 from plimsoll.conductor.reporting import result_display
 from plimsoll.conductor.secret import write_session
@@ -45,22 +46,22 @@ from plimsoll.plan.document import Plan, Point
 from plimsoll.plan.expand import TRIAL_OVERHEAD_SECONDS, most_trials, renewal_seconds
 from plimsoll.tools.registry import DATA_SET_TOOL, TOOLS
 
+EXIT_INVALID = 2
+_PLACE_FILE = "place.json"
+
 
 class LocalProgress:
     """Shows the state that the conductor publishes in a results directory."""
 
     def __init__(self, view: Screen | Lines, plan: Plan, results: Path) -> None:
-        """Show nothing yet."""
-        self._view = view
-        self._plan = plan
-        self._results = results
+        self._view, self._plan, self._results = view, plan, results
         self._start = datetime.now(UTC)
         self._read_at: tuple[int, TrialKey | None] | None = None
         self._recorded: dict[str, BenchmarkResult] = {}
 
     def update(self) -> None:
         """Show the current state."""
-        state = read_state(self._results)
+        state, plan, now = read_state(self._results), self._plan, time.time()
         if state is None:
             return
         # A search records many trials until its point is done.
@@ -68,61 +69,40 @@ class LocalProgress:
         if moment != self._read_at:
             self._recorded = {result.spec.point: result for result in read_results(self._results)}
             self._read_at = moment
-        self._view.show(self._watched(state, time.time()))
-
-    def _watched(self, state: RunState, now: float) -> WatchedRun:
-        plan, verdicts = self._plan, [result.status.verdict for result in self._recorded.values()]
-        end = now + remaining_seconds(state, plan, now)
+        verdicts = [result.status.verdict for result in self._recorded.values()]
         is_between_trials = state.phase is RunPhase.MEASURING and state.current is None
         message = "" if is_between_trials else describe(state, plan)
-        return WatchedRun(
+        run = WatchedRun(
             status=WatchedStatus(
                 start_time=self._start,
-                estimated_completion_time=datetime.fromtimestamp(end, UTC),
-                points=WatchedPoints(total=len(plan.points), invalid=verdicts.count(Verdict.INVALID)),
+                estimated_completion_time=datetime.fromtimestamp(now + remaining_seconds(state, plan, now), UTC),
+                points=Points(total=len(plan.points), invalid=verdicts.count(Verdict.INVALID)),
                 display=WatchedDisplay(status=state.phase, message=message),
             ),
-            state=_watched_state(state),
+            state=state,
             points=[_point(plan, point, self._recorded.get(point.name)) for point in plan.points],
             passes=plan.repetitions,
-            searches=_searches(plan),
+            searches={point.workload for point in plan.points if point.line is not None},
             share=done_share(state, plan, now),
         )
-
-
-def _watched_state(state: RunState) -> WatchedState:
-    return WatchedState.model_validate(state.model_dump())
+        self._view.show(run)
 
 
 def _point(plan: Plan, point: Point, result: BenchmarkResult | None) -> WatchedPoint:
+    unmeasured = WatchedPoint(name=point.name, label=point.label, clients=str(point.clients))
     if result is None:
-        return WatchedPoint(name=point.name, label=point.label, clients=str(point.clients))
+        return unmeasured
     display = result_display(result.status, most_trials(plan, point), point.line)
-    return WatchedPoint(
-        name=point.name,
-        label=point.label,
-        clients=str(point.clients),
-        operation=display.operation or "",
-        iops=display.iops or "",
-        p99=display.p99 or "",
-        line=display.line or "",
-        trials=display.trials or "",
-        verdict=result.status.verdict or "",
-        reason=display.reason or "",
-    )
-
-
-def _searches(plan: Plan) -> frozenset[str]:
-    return frozenset(point.workload for point in plan.points if point.line is not None)
+    texts = display.model_dump(exclude_none=True, exclude={"bytes_per_second"})
+    return replace(unmeasured, verdict=result.status.verdict or "", **texts)
 
 
 def describe(state: RunState, plan: Plan) -> str:
     """Return what a run is doing, in one line."""
-    watched = _watched_state(state)
-    if watched.current is None:
-        return activity_text(watched)
-    is_probe = plan.point(watched.current.key.point).line is not None
-    return probe_text(watched.current) if is_probe else trial_text(watched.current, plan.repetitions)
+    if state.current is None:
+        return activity_text(state)
+    is_probe = plan.point(state.current.key.point).line is not None
+    return probe_text(state.current) if is_probe else trial_text(state.current, plan.repetitions)
 
 
 def done_share(state: RunState, plan: Plan, now: float) -> float:
@@ -152,10 +132,6 @@ def _seconds(point: Point) -> int:
     return point.ramp_seconds + point.runtime_seconds + TRIAL_OVERHEAD_SECONDS
 
 
-EXIT_INVALID = 2
-_PLACE_FILE = "place.json"
-
-
 def measure(
     run: BenchmarkRun, plan: Plan, target: Target, *, results: Path, fio: str, raw_output: Path | None = None
 ) -> int:
@@ -179,8 +155,7 @@ def measure(
             drops_caches=plan.prepare.drop_caches,
             port=free_port(),
         )
-        shown_results = os.path.relpath(results)
-        with view_on(Console(stderr=True), plan.run.name, shown_results, waiting="starting") as view:
+        with view_on(Console(stderr=True), plan.run.name, os.path.relpath(results), waiting="starting") as view:
             code = asyncio.run(_follow(Launcher(launch), view, LocalProgress(view, plan, results)))
         return _conclude(code, results)
     finally:
@@ -263,8 +238,7 @@ def resumed_plan(file: Path, run: BenchmarkRun, results: Path) -> Plan:
     try:
         plan = read_plan(results)
     except (OSError, SpecError) as error:
-        message = f"{results} contains no run to resume: {error}"
-        raise click.ClickException(message) from error
+        raise click.ClickException(f"{results} contains no run to resume: {error}") from error
     now = freeze(file, run, plan.seed).model_copy(update={"run": plan.run, "runner_image": plan.runner_image})
     if now != plan:
         message = f"{file} has changed since the run in {results} started; restore it, or choose another --output"
@@ -313,8 +287,7 @@ def command(
     run = read_run(file)
     results = output or Path("plimsoll-results") / run.metadata.name
     if (directory is None) == (not devices):
-        message = "nothing to measure; give either --directory DIR or --device DEV"
-        raise click.UsageError(message)
+        raise click.UsageError("nothing to measure; give either --directory DIR or --device DEV")
     target = Target(directory=directory, devices=devices)
     run = fit_to_machine(file, run, target)
     try:

@@ -9,10 +9,11 @@ suggestions about a run that does not exist.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 import click
 from pydantic import ValidationError
@@ -80,12 +81,7 @@ ObjectInCluster = TypeVar("ObjectInCluster", bound=InCluster)
 
 
 def find(source: str) -> Path | RunInCluster:
-    """Return an existing path, or a run, which may not exist in the cluster.
-
-    Raises:
-        click.ClickException: if it can be neither, or if no cluster is configured.
-
-    """
+    """Return an existing path, or a run, which may not exist in the cluster; exits if it can be neither."""
     return _path_or_object(source, RunInCluster)
 
 
@@ -95,16 +91,10 @@ def find_suite(source: str) -> Path | SuiteInCluster:
 
 
 def find_in_cluster(source: str, kind: type[ObjectInCluster]) -> ObjectInCluster:
-    """Return an object in a cluster, which may not exist.
-
-    Raises:
-        click.ClickException: if the name is invalid, or if no cluster is configured.
-
-    """
+    """Return an object in a cluster, which may not exist; exits if the name is invalid."""
     named = _IN_CLUSTER.fullmatch(source)
     if named is None:
-        message = f"{source!r} is not the name of a {kind.word}; write NAME or NAMESPACE/NAME"
-        raise click.ClickException(message)
+        raise click.ClickException(f"{source!r} is not the name of a {kind.word}; write NAME or NAMESPACE/NAME")
     where = access()
     return kind(access=where, namespace=named["namespace"] or where.namespace, name=named["name"])
 
@@ -112,12 +102,17 @@ def find_in_cluster(source: str, kind: type[ObjectInCluster]) -> ObjectInCluster
 def _path_or_object(source: str, kind: type[ObjectInCluster]) -> Path | ObjectInCluster:
     named = _IN_CLUSTER.fullmatch(source)
     is_object = named is not None and named["namespace"] is None and is_about_a_cluster()
-    if source and not is_object and Path(source).exists():
-        return Path(source)
+    path = Path(source)
+    if source and not is_object and path.exists():
+        return path
     if named is None:
-        message = f"{source!r} is neither an existing directory or file, nor NAME or NAMESPACE/NAME of a {kind.word}"
-        raise click.ClickException(message)
-    hint = _hint(source, kind.word, is_object=is_object)
+        raise click.ClickException(
+            f"{source!r} is neither an existing directory or file, nor NAME or NAMESPACE/NAME of a {kind.word}"
+        )
+    if not is_object:
+        hint = f"there is no file or directory {source}, and as the name of a {kind.word}: "
+    else:
+        hint = f"write ./{source} for the local path. " if path.exists() else ""
     try:
         return replace(find_in_cluster(source, kind), hint=hint)
     except click.ClickException as error:
@@ -125,38 +120,25 @@ def _path_or_object(source: str, kind: type[ObjectInCluster]) -> Path | ObjectIn
 
 
 def load_results(source: str) -> list[BenchmarkResult]:
-    """Read the results of a source; see `find`.
-
-    Raises:
-        click.ClickException: if they cannot be read, or there are none.
-
-    """
+    """Read the results of a source, see `find`; exits if they cannot be read, or there are none."""
     place = find(source)
     if isinstance(place, RunInCluster):
         return ask(place.access, lambda kube: _of_cluster(kube, place))
     remedy = "is it the results directory of a run that has recorded a trial?"
     try:
         if place.is_dir():
-            found = read_results(place)
+            results = read_results(place)
         else:
-            found, remedy = _read_file(place), "create the file with `plimsoll results ... -o json`"
+            results, remedy = _read_file(place), "create the file with `plimsoll results ... -o json`"
     except (SpecError, ValueError, RecursionError, OSError) as error:
-        message = f"the results in {source} cannot be read: {error}"
-        raise click.ClickException(message) from error
-    if not found:
-        message = f"{source} contains no results; {remedy}"
-        raise click.ClickException(message)
-    return found
+        raise click.ClickException(f"the results in {source} cannot be read: {error}") from error
+    if not results:
+        raise click.ClickException(f"{source} contains no results; {remedy}")
+    return results
 
 
 async def results_of_run(kube: Kube, namespace: str, run: str) -> list[BenchmarkResult]:
-    """Read the results of a run in a cluster, sorted by name.
-
-    Raises:
-        ApiError: if they cannot be listed.
-        SpecError: with the object and field that cannot be read.
-
-    """
+    """Read the results of a run in a cluster, sorted by name; a SpecError names the field that cannot be read."""
     labels = {naming.LABEL_RUN: naming.label_value(run)}
     objects = await kube.list(RESULT, namespace=namespace, labels=labels)
     return [_decoded(obj, obj["metadata"]["name"]) for obj in sorted(objects, key=lambda obj: obj["metadata"]["name"])]
@@ -165,56 +147,35 @@ async def results_of_run(kube: Kube, namespace: str, run: str) -> list[Benchmark
 async def no_such_object(kube: Kube, wanted: InCluster) -> click.ClickException:
     """Return the error for an object that does not exist."""
     try:
-        names = [str(one["metadata"]["name"]) for one in await kube.list(wanted.kind, namespace=wanted.namespace)]
+        objects = await kube.list(wanted.kind, namespace=wanted.namespace)
     except ApiError:
         # The user may have the right to read results only.
-        names = []
-    ending = suggestion(wanted.name, names) or "; -n chooses another namespace"
-    where = f"namespace {wanted.namespace} of {wanted.access.cluster}"
-    return click.ClickException(f"{wanted.hint}there is no {wanted.word} {wanted.name} in {where}{ending}")
+        objects = []
+    ending = suggestion(wanted.name, [str(obj["metadata"]["name"]) for obj in objects])
+    where = f"namespace {wanted.namespace} of {wanted.access.cluster}{ending or '; -n chooses another namespace'}"
+    return click.ClickException(f"{wanted.hint}there is no {wanted.word} {wanted.name} in {where}")
 
 
 async def _of_cluster(kube: Kube, run: RunInCluster) -> list[BenchmarkResult]:
     try:
-        found = await results_of_run(kube, run.namespace, run.name)
+        results = await results_of_run(kube, run.namespace, run.name)
     except SpecError as error:
-        message = f"the results of {run} cannot be read: {error}"
-        raise click.ClickException(message) from error
-    if found:
-        return found
-    if await _exists(kube, run):
-        message = f"run {run} has no results yet; `{program()} watch {run}` shows its progress"
-        raise click.ClickException(message)
+        raise click.ClickException(f"the results of {run} cannot be read: {error}") from error
+    if results:
+        return results
+    with suppress(ApiError):
+        if await kube.get(RUN, run.name, run.namespace) is not None:
+            raise click.ClickException(f"run {run} has no results yet; `{program()} watch {run}` shows its progress")
     raise await no_such_object(kube, run)
 
 
-async def _exists(kube: Kube, run: RunInCluster) -> bool:
-    try:
-        return await kube.get(RUN, run.name, run.namespace) is not None
-    except ApiError:
-        return False
-
-
 def selected_points(results: Sequence[BenchmarkResult], points: Sequence[str]) -> list[BenchmarkResult]:
-    """Return the results of these points; all results without a name.
-
-    Raises:
-        click.UsageError: if a point does not exist.
-
-    """
+    """Return the results of these points, all results without a name; exits if a point does not exist."""
     names = [result.spec.point for result in results]
     unknown = [point for point in points if point not in names]
     if unknown:
-        message = f"--point {unknown[0]} is not a point; the points are {first_few(names, 20)}"
-        raise click.UsageError(message)
+        raise click.UsageError(f"--point {unknown[0]} is not a point; the points are {first_few(names, 20)}")
     return [result for result in results if not points or result.spec.point in points]
-
-
-def _hint(source: str, word: str, *, is_object: bool) -> str:
-    """Return a note about the other meaning of a source."""
-    if not is_object:
-        return f"there is no file or directory {source}, and as the name of a {word}: "
-    return f"write ./{source} for the local path. " if Path(source).exists() else ""
 
 
 def _read_file(path: Path) -> list[BenchmarkResult]:
@@ -234,19 +195,16 @@ def _read_file(path: Path) -> list[BenchmarkResult]:
 
 def _decoded(document: object, name: str) -> BenchmarkResult:
     """Read a result without the fields that only the API server or a table adds."""
+    if isinstance(document, dict):
+        document = dict(document)
+        if isinstance(metadata := document.get("metadata"), dict):
+            document["metadata"] = {key: metadata[key] for key in metadata if key in ResultMeta.model_fields}
+        if isinstance(status := document.get("status"), dict):
+            document["status"] = {key: status[key] for key in status if key != "display"}
     try:
-        return BenchmarkResult.model_validate(_without_extras(document) if isinstance(document, dict) else document)
+        return BenchmarkResult.model_validate(document)
     except ValidationError as error:
         raise SpecError(problems_of(error, prefix=[name])) from error
-
-
-def _without_extras(document: Mapping[str, Any]) -> dict[str, Any]:
-    own = dict(document)
-    if isinstance(metadata := own.get("metadata"), dict):
-        own["metadata"] = {key: value for key, value in metadata.items() if key in ResultMeta.model_fields}
-    if isinstance(status := own.get("status"), dict):
-        own["status"] = {key: value for key, value in status.items() if key != "display"}
-    return own
 
 
 def runs_of(results: Sequence[BenchmarkResult]) -> list[str]:

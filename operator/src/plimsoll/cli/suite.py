@@ -2,19 +2,12 @@
 
 import click
 
-from plimsoll.cli.lazy import LazyGroup
+from plimsoll.cli import LazyGroup
 
-_COMMANDS = {
-    "plan": "plimsoll.cli.suite_plan",
-    "run": "plimsoll.cli.suite_run",
-    "watch": "plimsoll.cli.suite_watch",
-    "wait": "plimsoll.cli.suite_wait",
-    "results": "plimsoll.cli.suite_results",
-    "report": "plimsoll.cli.suite_report",
-}
+_MODULES = {name: f"plimsoll.cli.suite_{name}" for name in ("plan", "run", "watch", "wait", "results", "report")}
 
 
-@click.group(cls=LazyGroup, modules=_COMMANDS)
+@click.group(cls=LazyGroup, modules=_MODULES)
 def command() -> None:
     """Measure variants of a run in turn, and compare them.
 

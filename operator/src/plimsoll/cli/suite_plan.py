@@ -1,6 +1,6 @@
 """`plimsoll suite plan FILE`: variants, their runs in order, and the time that they take."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from itertools import groupby
@@ -23,7 +23,7 @@ from plimsoll.cli.options import (
     read_suite,
     write_document,
 )
-from plimsoll.cli.tables import FittedColumn, FittedTable, stdout_console, text_of
+from plimsoll.cli.tables import FittedColumn, FittedTable, stdout_console
 from plimsoll.measure.hypotheses.decide import expectation
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import Estimate, estimate
@@ -46,7 +46,7 @@ class _PlannedVariant:
     changes: Sequence[FieldChange]
     plan: Plan
     cost: Estimate
-    shared: frozenset[str]
+    shared: Collection[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,14 +58,9 @@ class _PlannedSuite:
     variants: Mapping[str, _PlannedVariant]
     turns: Sequence[Turn]
 
-    def seconds(self, turns: Sequence[Turn]) -> int:
+    def seconds(self, turns: Iterable[Turn]) -> int:
         """Return the seconds that these turns take."""
         return sum(self.variants[turn.variant].cost.total_seconds for turn in turns)
-
-    @property
-    def passes(self) -> list[list[Turn]]:
-        """The turns of each pass over all variants."""
-        return [list(turns) for _, turns in groupby(self.turns, key=lambda turn: turn.repeat)]
 
 
 @click.command()
@@ -77,7 +72,14 @@ def command(*, file: Path, output: str, seed: int | None) -> None:
 
     Every variant is checked as a run. An error names the field of the suite, and the variant.
     """
-    planned = _planned(file, read_suite(file), chosen_seed(seed))
+    suite, seed = read_suite(file), chosen_seed(seed)
+    changes, workloads = variant_changes(suite.spec), suite.spec.run.get(BY_NAME)
+    shared = {str(workload["name"]) for workload in workloads} if is_named_list(workloads) else set()
+    variants = {
+        name: _PlannedVariant(name=name, changes=changes[name], plan=plan, cost=estimate(plan), shared=shared)
+        for name, plan in freeze_variants(file, suite, seed).items()
+    }
+    planned = _PlannedSuite(suite=suite, seed=seed, variants=variants, turns=turns_of(suite.spec, seed))
     if output != TABLE:
         write_document(_document(planned), output)
         return
@@ -86,37 +88,29 @@ def command(*, file: Path, output: str, seed: int | None) -> None:
         console.print(part, highlight=False)
 
 
-def _planned(file: Path, suite: BenchmarkSuite, seed: int) -> _PlannedSuite:
-    changes = variant_changes(suite.spec)
-    shared = frozenset(str(one["name"]) for one in _workloads(suite))
-    variants = {
-        name: _PlannedVariant(name=name, changes=changes[name], plan=plan, cost=estimate(plan), shared=shared)
-        for name, plan in freeze_variants(file, suite, seed).items()
-    }
-    return _PlannedSuite(suite=suite, seed=seed, variants=variants, turns=turns_of(suite.spec, seed))
-
-
 def _view(planned: _PlannedSuite) -> Iterator[RenderableType]:
+    spec = planned.suite.spec
     yield Text(planned.suite.metadata.name)
-    variants = list(planned.variants.values())
-    yield FittedTable(rows=variants, layouts=(_COLUMNS,), missed=(), remedy="-o json")
+    yield FittedTable(rows=list(planned.variants.values()), layouts=(_COLUMNS,), missed=(), remedy="-o json")
     yield ""
-    yield _passes(planned)
-    yield ""
-    yield _costs(planned)
-    yield from _questions("Comparisons", {one.name: _comparison(one) for one in planned.suite.spec.comparisons})
-    yield from _questions("Hypotheses", {one.name: expectation(one) for one in planned.suite.spec.hypotheses})
-
-
-def _passes(planned: _PlannedSuite) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("Repeat", justify="right", no_wrap=True)
     table.add_column("Runs in their order", overflow="fold")
     table.add_column("Time", justify="right", no_wrap=True)
-    for turns in planned.passes:
+    for repeat, group in groupby(planned.turns, key=lambda turn: turn.repeat):
+        turns = list(group)
         order = ", ".join(turn.variant for turn in turns)
-        table.add_row(str(turns[0].repeat), Text(order), _time(planned.seconds(turns)))
-    return table
+        table.add_row(str(repeat), Text(order), _time(planned.seconds(turns)))
+    yield table
+    yield ""
+    yield _costs(planned)
+    for heading, texts in (
+        ("Comparisons", {comparison.name: _comparison(comparison) for comparison in spec.comparisons}),
+        ("Hypotheses", {hypothesis.name: expectation(hypothesis) for hypothesis in spec.hypotheses}),
+    ):
+        if texts:
+            yield Text(f"\n{heading}", style="bold")
+        yield from (Text(f"{name}: {text}") for name, text in texts.items())
 
 
 def _costs(planned: _PlannedSuite) -> Table:
@@ -134,39 +128,29 @@ def _costs(planned: _PlannedSuite) -> Table:
     return table
 
 
-def _questions(heading: str, texts: Mapping[str, str]) -> Iterator[RenderableType]:
-    if texts:
-        yield Text(f"\n{heading}", style="bold")
-    for name, text in texts.items():
-        yield Text(f"{name}: {text}")
+def _comparison(comparison: SuiteComparison) -> str:
+    allow = comparison.allow
+    allowed = f"tolerated are {allow.rate_percent} % less rate, {allow.latency_percent} % more latency"
+    if comparison.variants is None:
+        return f"each variant against its accepted rounds; {allowed}"
+    baseline, candidate = comparison.variants
+    return f"{candidate} against {baseline}; {allowed}"
 
 
-def _comparison(one: SuiteComparison) -> str:
-    allowed = f"{one.allow.rate_percent} % less rate, {one.allow.latency_percent} % more latency"
-    if one.variants is None:
-        return f"each variant against its accepted rounds; tolerated are {allowed}"
-    baseline, candidate = one.variants
-    return f"{candidate} against {baseline}; tolerated are {allowed}"
-
-
-def _workloads(suite: BenchmarkSuite) -> list[dict[str, JsonValue]]:
-    workloads = suite.spec.run.get(BY_NAME)
-    return workloads if is_named_list(workloads) else []
-
-
-def _changes(variant: _PlannedVariant) -> Text:
+def _changes(variant: _PlannedVariant) -> str:
+    lines = []
+    for change in variant.changes:
+        kind, _, rest = change.path.partition(".")
+        name = rest.partition(".")[0]
+        points = [point for point in variant.plan.points if point.workload == name]
+        if kind != BY_NAME or (points and name in variant.shared):
+            lines.append(_change(change))
+        elif points:
+            lines.append(f"{BY_NAME}.{name}: added ({points[0].tool}, {count_text(len(points), 'point')})")
+        else:
+            lines.append(f"{BY_NAME}.{name}: removed")
     # A workload that is added or removed as a whole has one line.
-    return Text("\n".join(dict.fromkeys(_change_text(variant, change) for change in variant.changes)) or NONE)
-
-
-def _change_text(variant: _PlannedVariant, change: FieldChange) -> str:
-    kind, _, rest = change.path.partition(".")
-    name = rest.partition(".")[0]
-    points = [point for point in variant.plan.points if point.workload == name]
-    if kind != BY_NAME or (points and name in variant.shared):
-        return _change(change)
-    place = f"{BY_NAME}.{name}"
-    return f"{place}: added ({points[0].tool}, {count_text(len(points), 'point')})" if points else f"{place}: removed"
+    return "\n".join(dict.fromkeys(lines)) or NONE
 
 
 def _change(change: FieldChange) -> str:
@@ -193,11 +177,11 @@ def _time(seconds: int) -> str:
 
 _Column = FittedColumn[_PlannedVariant]
 _COLUMNS = (
-    _Column(heading="Variant", cell=text_of(lambda variant: variant.name)),
+    _Column(heading="Variant", cell=lambda variant: variant.name),
     _Column(heading="Changes", cell=_changes, folded=True),
-    _Column(heading="Points", cell=text_of(lambda variant: str(variant.cost.points)), right=True),
-    _Column(heading="Trials", cell=text_of(lambda variant: str(variant.cost.trials)), right=True),
-    _Column(heading="Time", cell=text_of(lambda variant: _time(variant.cost.total_seconds)), right=True),
+    _Column(heading="Points", cell=lambda variant: str(variant.cost.points), right=True),
+    _Column(heading="Trials", cell=lambda variant: str(variant.cost.trials), right=True),
+    _Column(heading="Time", cell=lambda variant: _time(variant.cost.total_seconds), right=True),
 )
 
 
@@ -209,22 +193,21 @@ def _document(planned: _PlannedSuite) -> dict[str, object]:
         "digest": suite_digest(planned.suite.spec),
         "seed": planned.seed,
         "repeat": planned.suite.spec.repeat,
-        "variants": [_variant_document(one) for one in planned.variants.values()],
+        "variants": [
+            {
+                "name": variant.name,
+                "changes": [asdict(change) for change in variant.changes],
+                "points": [
+                    point.model_dump(mode="json", include={"name", "tool", "label", "clients"})
+                    for point in variant.plan.points
+                ],
+                "trials": variant.cost.trials,
+                "seconds": variant.cost.total_seconds,
+            }
+            for variant in planned.variants.values()
+        ],
         "runs": [{**asdict(turn), "seconds": planned.seconds([turn])} for turn in planned.turns],
         "totalSeconds": planned.seconds(planned.turns),
         "comparisons": suite["spec"]["comparisons"],
         "hypotheses": suite["spec"]["hypotheses"],
-    }
-
-
-def _variant_document(variant: _PlannedVariant) -> dict[str, object]:
-    points = [
-        point.model_dump(mode="json", include={"name", "tool", "label", "clients"}) for point in variant.plan.points
-    ]
-    return {
-        "name": variant.name,
-        "changes": [asdict(change) for change in variant.changes],
-        "points": points,
-        "trials": variant.cost.trials,
-        "seconds": variant.cost.total_seconds,
     }

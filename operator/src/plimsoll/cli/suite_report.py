@@ -1,6 +1,6 @@
 """`plimsoll suite report`: the rounds of a suite as one HTML file."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -15,7 +15,6 @@ from plimsoll.measure.compare.noise import RepeatsDifferError, as_one_run
 from plimsoll.report.inputs import Compared, ComparedVariants, ReportedRound, ReportedRun, ReportedSuite
 from plimsoll.report.page import make_suite_page
 from plimsoll.report.view import count_text
-from plimsoll.suite.evaluation import VariantComparison
 
 
 @click.command()
@@ -33,52 +32,51 @@ def command(*, sources: tuple[str, ...], accepted: tuple[str, ...], output: Path
 
     Requires plotly and Jinja2: pip install 'plimsoll[report]'.
     """
-    found = load_rounds(sources, accepted)
-    suite = reported(found)
+    suite = reported(load_rounds(sources, accepted))
     write_page(make_suite_page(suite), output)
     click.echo(f"{output}: {count_text(len(suite.rounds), 'round')} of suite {suite.label}; open it in a browser")
 
 
-def reported(found: SuiteRounds) -> ReportedSuite:
+def reported(rounds: SuiteRounds) -> ReportedSuite:
     """Return what the report of a suite shows."""
-    history, findings = found.course.history.rounds, found.findings
+    course, findings = rounds.course, rounds.findings
     return ReportedSuite(
-        label=found.label,
+        label=rounds.label,
         rounds=[
             ReportedRound(judged=judged, conclusion=conclusion)
-            for judged, conclusion in zip(history, found.course.conclusions, strict=True)
+            for judged, conclusion in zip(course.history.rounds, course.conclusions, strict=True)
         ],
-        variants=[run for name, runs in findings.runs.items() for run in _variant(name, runs)],
-        comparisons=[_compared(one) for one in findings.comparisons],
-        judgements=found.course.judgements,
+        variants=[_variant(name, runs) for name, runs in findings.runs.items() if runs],
+        comparisons=[
+            ComparedVariants(
+                name=compared.name,
+                compared=Compared(
+                    baseline=compared.baseline,
+                    candidate=compared.candidate,
+                    comparison=compared.comparison,
+                    likeness=compared.likeness,
+                ),
+                conclusion=compared.conclusion,
+                doubts=[*doubts_of(compared)],
+            )
+            for compared in findings.comparisons
+        ],
+        judgements=course.judgements,
         decisions=findings.decisions,
         study=findings.study,
     )
 
 
-def _variant(name: str, runs: Sequence[list[BenchmarkResult]]) -> Iterator[ReportedRun]:
-    """Yield a variant's runs as one; its first run alone if they measured different things."""
-    if not runs:
-        return
+def _variant(name: str, runs: Sequence[list[BenchmarkResult]]) -> ReportedRun:
+    """Return a variant's runs as one; its first run alone if they measured different things."""
     try:
         combined = as_one_run(runs)
     except RepeatsDifferError:
         combined = runs[0]
     is_on_ceph = any(result.status.environment.ceph is not None for result in runs[0])
-    yield ReportedRun(
+    return ReportedRun(
         label=name,
         results=combined,
         layers=layers_of(runs[0]) if is_on_ceph else (),
         write_amplification=write_amplification(runs[0]) if is_on_ceph else None,
-    )
-
-
-def _compared(one: VariantComparison) -> ComparedVariants:
-    return ComparedVariants(
-        name=one.name,
-        compared=Compared(
-            baseline=one.baseline, candidate=one.candidate, comparison=one.comparison, likeness=one.likeness
-        ),
-        conclusion=one.conclusion,
-        doubts=[*doubts_of(one)],
     )

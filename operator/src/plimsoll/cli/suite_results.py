@@ -9,27 +9,16 @@ from pydantic import JsonValue
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli.cluster import cluster_options
-from plimsoll.cli.compare import show_comparison
+from plimsoll.cli.compare import EXIT_OF, show_comparison
 from plimsoll.cli.options import JSON, TABLE, YAML, output_option, write_document
 from plimsoll.cli.suite_history import Course, accept_option, history_document, load_rounds, show_judgement, show_rounds
 from plimsoll.cli.suite_round import Findings
-from plimsoll.cli.tables import FittedColumn, FittedTable, results_table, stdout_console, text_of
+from plimsoll.cli.tables import FittedColumn, FittedTable, results_table, stdout_console
 from plimsoll.measure.compare.noise import RepeatsDifferError, as_one_run
 from plimsoll.measure.hypotheses.decide import Decision
 from plimsoll.measure.hypotheses.judge import HypothesisVerdict
-from plimsoll.report.suite import (
-    difference_texts,
-    estimate_texts,
-    expected_text,
-    own_rates_text,
-    own_text,
-    published_text,
-    remark_text,
-    replicates_text,
-    study_text,
-)
+from plimsoll.report import suite as texts
 from plimsoll.report.view import count_text
 from plimsoll.studies.model import ComparedShare, StudyComparison
 from plimsoll.studies.shares import Origin
@@ -56,7 +45,12 @@ def hypotheses_view(decisions: Sequence[Decision]) -> Iterator[RenderableType]:
         yield Text(f"{decision.name}: ", style="bold").append(decision.sentence, style="not bold")
         # The sentence has the first one.
         yield from (Text(f"  - {reason}") for reason in decision.reasons[1:])
-    for note, names in _notes(decisions).items():
+    # Each note once, with the hypotheses that it applies to.
+    notes: dict[str, dict[str, None]] = {}
+    for decision in decisions:
+        for note in decision.notes:
+            notes.setdefault(note, {})[decision.name] = None
+    for note, names in notes.items():
         yield Text(f"{', '.join(names)}: {note}", style="dim")
 
 
@@ -65,33 +59,23 @@ def hypotheses_document(decisions: Sequence[Decision]) -> list[dict[str, JsonVal
     return [decision.model_dump(mode="json") for decision in decisions]
 
 
-def _notes(decisions: Sequence[Decision]) -> dict[str, list[str]]:
-    """Return each note once, with the hypotheses that it applies to."""
-    found: dict[str, list[str]] = {}
-    for decision in decisions:
-        for note in decision.notes:
-            names = found.setdefault(note, [])
-            if decision.name not in names:
-                names.append(decision.name)
-    return found
-
-
 def _name(decision: Decision) -> Text:
     text = Text(decision.name)
     return text.append(f"\nin {decision.variant}", style="dim") if decision.variant else text
 
 
-def _verdict(decision: Decision) -> Text:
-    return Text(f"{decision.verdict}{' *' if decision.is_suspect else ''}", style=_COLOUR[decision.verdict])
-
-
 _Column = FittedColumn[Decision]
 _NAME = _Column(heading="Hypothesis", cell=_name, folded=True)
-_VERDICT = _Column(heading="Verdict", cell=_verdict)
-_ESTIMATE = _Column(heading="Estimate", cell=text_of(lambda one: estimate_texts(one)[0]), right=True)
-_INTERVAL = _Column(heading="95 % interval", cell=text_of(lambda one: estimate_texts(one)[1]), right=True)
-_EXPECTED = _Column(heading="Expected", cell=text_of(expected_text), right=True)
-_RESTS_ON = _Column(heading="From", cell=text_of(replicates_text), right=True)
+_VERDICT = _Column(
+    heading="Verdict",
+    cell=lambda decision: Text(
+        f"{decision.verdict}{' *' if decision.is_suspect else ''}", style=_COLOUR[decision.verdict]
+    ),
+)
+_ESTIMATE = _Column(heading="Estimate", cell=lambda decision: texts.estimate_texts(decision)[0], right=True)
+_INTERVAL = _Column(heading="95 % interval", cell=lambda decision: texts.estimate_texts(decision)[1], right=True)
+_EXPECTED = _Column(heading="Expected", cell=texts.expected_text, right=True)
+_RESTS_ON = _Column(heading="From", cell=texts.replicates_text, right=True)
 
 _LAYOUTS = (
     (_NAME, _VERDICT, _ESTIMATE, _INTERVAL, _EXPECTED, _RESTS_ON),
@@ -106,16 +90,16 @@ def show_study(console: Console, compared: StudyComparison | None) -> None:
     """Print the shares of the study and the user's own; nothing without a study, or without shares."""
     if compared is None or not compared.shares:
         return
-    console.print(Text(f"\nBeside {study_text(compared)}", style="bold"))
+    console.print(Text(f"\nBeside {texts.study_text(compared)}", style="bold"))
     console.print(FittedTable(rows=compared.shares, layouts=_STUDY_LAYOUTS, missed=_STUDY_LAYOUTS[0], remedy="-o json"))
-    if any(one.own.is_suspect for one in compared.shares):
-        console.print(Text("* rests on Suspect points", style="dim"))
-    if any(one.published.origin is Origin.DERIVED for one in compared.shares):
+    if any(share.own.is_suspect for share in compared.shares):
+        console.print(Text(_SUSPECT, style="dim"))
+    if any(share.published.origin is Origin.DERIVED for share in compared.shares):
         console.print(Text("derived: computed from the study's numbers, not published itself", style="dim"))
-    for one in compared.shares:
-        if remark := remark_text(one):
-            console.print(Text(f"{one.name}: {remark}", style="dim"), soft_wrap=True)
-    for line in difference_texts(compared):
+    for share in compared.shares:
+        if remark := texts.remark_text(share):
+            console.print(Text(f"{share.name}: {remark}", style="dim"), soft_wrap=True)
+    for line in texts.difference_texts(compared):
         console.print(Text(line), soft_wrap=True)
 
 
@@ -123,42 +107,37 @@ def study_document(compared: StudyComparison | None) -> dict[str, JsonValue] | N
     """Return the shares, as parts of 1, as a JSON document; None without a study."""
     if compared is None:
         return None
-    return {
-        "key": compared.study.key,
-        "ownTestbed": [*compared.own_testbed],
-        "shares": [_share_document(one) for one in compared.shares],
-    }
+    shares: list[JsonValue] = [
+        {
+            "name": share.name,
+            "experiment": share.experiment,
+            "published": {
+                "low": share.published.low,
+                "high": share.published.high,
+                "numbers": share.published.text,
+                "origin": share.published.origin.value,
+            },
+            "own": {
+                "value": share.own.value,
+                "low": share.own.low,
+                "high": share.own.high,
+                "bytesPerSecond": share.own.rate,
+                "ofBytesPerSecond": share.own.limit,
+                "isSuspect": share.own.is_suspect,
+                "missing": share.own.missing,
+            },
+        }
+        for share in compared.shares
+    ]
+    return {"key": compared.study.key, "ownTestbed": [*compared.own_testbed], "shares": shares}
 
 
-def _share_document(share: ComparedShare) -> dict[str, JsonValue]:
-    published, own = share.published, share.own
-    return {
-        "name": share.name,
-        "experiment": share.experiment,
-        "published": {
-            "low": published.low,
-            "high": published.high,
-            "numbers": published.text,
-            "origin": published.origin.value,
-        },
-        "own": {
-            "value": own.value,
-            "low": own.low,
-            "high": own.high,
-            "bytesPerSecond": own.rate,
-            "ofBytesPerSecond": own.limit,
-            "isSuspect": own.is_suspect,
-            "missing": own.missing,
-        },
-    }
-
-
-_StudyColumn = FittedColumn[ComparedShare]
-_SHARE_NAME = _StudyColumn(heading="Share", cell=text_of(lambda one: one.name), folded=True)
-_PUBLISHED = _StudyColumn(heading="Study", cell=text_of(published_text), right=True)
-_OWN = _StudyColumn(heading="Yours", cell=text_of(lambda one: own_text(one.own)), right=True)
-_NUMBERS = _StudyColumn(heading="Study's numbers", cell=text_of(lambda one: one.published.text))
-_RATES = _StudyColumn(heading="Your rates", cell=text_of(lambda one: own_rates_text(one.own)))
+_ShareColumn = FittedColumn[ComparedShare]
+_SHARE_NAME = _ShareColumn(heading="Share", cell=lambda share: share.name, folded=True)
+_PUBLISHED = _ShareColumn(heading="Study", cell=texts.published_text, right=True)
+_OWN = _ShareColumn(heading="Yours", cell=lambda share: texts.own_text(share.own), right=True)
+_NUMBERS = _ShareColumn(heading="Study's numbers", cell=lambda share: share.published.text)
+_RATES = _ShareColumn(heading="Your rates", cell=lambda share: texts.own_rates_text(share.own))
 
 _STUDY_LAYOUTS = (
     (_SHARE_NAME, _PUBLISHED, _OWN, _NUMBERS, _RATES),
@@ -187,12 +166,12 @@ def command(*, sources: tuple[str, ...], accepted: tuple[str, ...], output: str)
     Exits with 0 if no comparison of the suite has a regression, 3 if one has, 4 if none has but one is inconclusive,
     and 1 if a round cannot be read. Hypotheses do not change the exit code.
     """
-    found = load_rounds(sources, accepted)
+    rounds = load_rounds(sources, accepted)
     if output == TABLE:
-        show_findings(stdout_console(), found.findings, found.course)
+        show_findings(stdout_console(), rounds.findings, rounds.course)
     else:
-        write_document(_document(found.findings) | history_document(found.course), output)
-    sys.exit(found.exit_code)
+        write_document(_document(rounds.findings) | history_document(rounds.course), output)
+    sys.exit(EXIT_OF[rounds.conclusion] if rounds.conclusion else 0)
 
 
 def show_findings(console: Console, findings: Findings, course: Course | None = None) -> None:
@@ -201,22 +180,22 @@ def show_findings(console: Console, findings: Findings, course: Course | None = 
         done = f"{len(runs)} of {findings.suite.spec.repeat} runs, each counted as a trial"
         console.print(Text(f"{variant}: {done}", style="bold"))
         if runs:
-            _show_runs(console, runs)
+            try:
+                console.print(results_table(as_one_run(runs)))
+            except RepeatsDifferError as error:
+                console.print(Text(str(error), style="yellow"), soft_wrap=True)
     for compared in findings.comparisons:
-        _show_comparison(console, compared)
+        title = f"\n{compared.name}: is {compared.candidate} worse than {compared.baseline}?"
+        console.print(Text(title, style="bold"))
+        if compared.comparison is not None:
+            show_comparison(console, compared.comparison, compared.likeness, of_runs=compared.of_runs)
+        for line in doubts_of(compared):
+            console.print(Text(line, style="yellow"), soft_wrap=True)
     _show_judgements(console, findings, course)
     if findings.decisions:
         console.print(Text("\nHypotheses", style="bold"))
         show_hypotheses(console, findings.decisions)
     show_study(console, findings.study)
-
-
-def _show_runs(console: Console, runs: Sequence[list[BenchmarkResult]]) -> None:
-    """Print the means over the runs of a variant, unless they measured different things."""
-    try:
-        console.print(results_table(as_one_run(runs)))
-    except RepeatsDifferError as error:
-        console.print(Text(str(error), style="yellow"), soft_wrap=True)
 
 
 def _show_judgements(console: Console, findings: Findings, course: Course | None) -> None:
@@ -230,15 +209,6 @@ def _show_judgements(console: Console, findings: Findings, course: Course | None
         if comparison.baseline.rounds is not None:
             line = f"\n{comparison.name}: compare this round with earlier ones by plimsoll suite results DIR..."
             console.print(Text(line, style="yellow"), soft_wrap=True)
-
-
-def _show_comparison(console: Console, compared: VariantComparison) -> None:
-    title = f"\n{compared.name}: is {compared.candidate} worse than {compared.baseline}?"
-    console.print(Text(title, style="bold"))
-    if compared.comparison is not None:
-        show_comparison(console, compared.comparison, compared.likeness, of_runs=compared.of_runs)
-    for line in doubts_of(compared):
-        console.print(Text(line, style="yellow"), soft_wrap=True)
 
 
 def doubts_of(compared: VariantComparison) -> Iterator[str]:
@@ -264,18 +234,18 @@ def _document(findings: Findings) -> dict[str, object]:
         ],
         "comparisons": [
             {
-                "name": one.name,
-                "baseline": one.baseline,
-                "candidate": one.candidate,
-                "conclusion": one.conclusion,
-                "countsRuns": one.of_runs,
-                "missingRuns": one.missing,
-                "comparison": one.comparison.model_dump(mode="json") if one.comparison else None,
-                "differences": [{**asdict(each), "points": points} for each, points in one.likeness.differences],
-                "unexplained": [asdict(each) for each in one.unexplained],
-                "doubts": one.doubts,
+                "name": compared.name,
+                "baseline": compared.baseline,
+                "candidate": compared.candidate,
+                "conclusion": compared.conclusion,
+                "countsRuns": compared.of_runs,
+                "missingRuns": compared.missing,
+                "comparison": compared.comparison.model_dump(mode="json") if compared.comparison else None,
+                "differences": [{**asdict(each), "points": points} for each, points in compared.likeness.differences],
+                "unexplained": [asdict(difference) for difference in compared.unexplained],
+                "doubts": compared.doubts,
             }
-            for one in findings.comparisons
+            for compared in findings.comparisons
         ],
         "hypotheses": hypotheses_document(findings.decisions),
         "study": study_document(findings.study),

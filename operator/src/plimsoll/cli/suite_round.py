@@ -18,7 +18,7 @@ from plimsoll.cli.local_storage import Target
 from plimsoll.cli.options import chosen_seed
 from plimsoll.conductor.sink import read_results, read_state, replace_file
 from plimsoll.measure.hypotheses.decide import Decision, decide_all
-from plimsoll.measure.hypotheses.select import MeasuredRun, measured_run
+from plimsoll.measure.hypotheses.select import measured_run
 from plimsoll.measure.limits import LayerRow
 from plimsoll.studies.library import STUDY_NAMES, load_study
 from plimsoll.studies.model import StudyComparison, compare_with_study
@@ -28,7 +28,6 @@ from plimsoll.suite.history.rounds import MeasuredRound, measured_round
 
 SUITE_FILE = "suite.yaml"
 _ROUND_FILE = "round.json"
-_SECONDS_PER_MINUTE = 60
 
 
 class RoundStart(Model):
@@ -73,7 +72,7 @@ def begin(directory: Path, file: Path, suite: BenchmarkSuite, targets: Mapping[s
         message = f"{directory} contains a round of a suite; add --resume to continue it, or choose another --output"
         raise click.ClickException(message)
     start = RoundStart(
-        minute=int(time.time()) // _SECONDS_PER_MINUTE,
+        minute=int(time.time()) // 60,
         seed=chosen_seed(seed),
         digest=suite_digest(suite.spec),
         targets=_paths(targets),
@@ -87,11 +86,10 @@ def resume(directory: Path, file: Path, suite: BenchmarkSuite, targets: Mapping[
     """Return the round of a directory; exits if there is none, or if it would measure something else now."""
     start = read_round(directory).start
     if suite_digest(suite.spec) != start.digest:
-        message = (
+        raise click.ClickException(
             f"{file} has changed since the round in {directory} began: its run, variants or repeat are others; restore "
             "it, or choose another --output"
         )
-        raise click.ClickException(message)
     changed = [name for name, paths in _paths(targets).items() if paths != start.targets.get(name)]
     if changed:
         before = ", ".join(start.targets.get(changed[0], ()))
@@ -110,17 +108,15 @@ def read_round(directory: Path) -> Round:
         message = f"{directory} contains no round of a suite: {error.strerror}: {error.filename}"
         raise click.ClickException(message) from error
     except SpecError as error:
-        message = f"{directory / SUITE_FILE} is invalid: {error}"
-        raise click.ClickException(message) from error
+        raise click.ClickException(f"{directory / SUITE_FILE} is invalid: {error}") from error
     except ValidationError as error:
         message = f"{directory / _ROUND_FILE} is invalid: {'; '.join(map(str, problems_of(error)))}"
         raise click.ClickException(message) from error
     if suite_digest(suite.spec) != start.digest:
-        message = (
+        raise click.ClickException(
             f"{directory / SUITE_FILE} has other variants, or another run or repeat, than the round measured; restore "
             "it, and change only its comparisons and hypotheses"
         )
-        raise click.ClickException(message)
     return _round(directory, suite, start)
 
 
@@ -139,21 +135,13 @@ def _paths(targets: Mapping[str, Target]) -> dict[str, tuple[str, ...]]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedRun:
-    """A run that a round consists of."""
-
-    turn: Turn
-    name: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RoundResults:
     """The results of a round.
 
     Attributes:
         minute: of its start, since the epoch.
         digest: of what the suite measured.
-        planned: its runs, in their order.
+        planned: the turns of its runs, in their order, by the name of the run.
         results: of the complete runs, by the name of the run.
         directory: None if the round was measured in a cluster.
 
@@ -162,7 +150,7 @@ class RoundResults:
     suite: BenchmarkSuite
     minute: int
     digest: str
-    planned: Sequence[PlannedRun]
+    planned: Mapping[str, Turn]
     results: Mapping[str, list[BenchmarkResult]]
     directory: Path | None = None
 
@@ -170,9 +158,9 @@ class RoundResults:
     def by_variant(self) -> Mapping[str, Sequence[list[BenchmarkResult]]]:
         """The results of the complete runs of each variant, in the order of the repeats."""
         runs: dict[str, list[list[BenchmarkResult]]] = {variant.name: [] for variant in self.suite.spec.variants}
-        for one in sorted(self.planned, key=lambda one: one.turn.repeat):
-            if one.name in self.results:
-                runs[one.turn.variant].append(self.results[one.name])
+        for name, turn in sorted(self.planned.items(), key=lambda planned: planned[1].repeat):
+            if name in self.results:
+                runs[turn.variant].append(self.results[name])
         return runs
 
     @property
@@ -190,7 +178,7 @@ def results_of_round(round_: Round) -> RoundResults:
         suite=round_.suite,
         minute=round_.start.minute,
         digest=round_.start.digest,
-        planned=[PlannedRun(turn=child, name=child.name) for child in round_.children],
+        planned={child.name: child for child in round_.children},
         results={child.name: read_results(round_.directory_of(child)) for child in complete},
         directory=round_.directory,
     )
@@ -215,33 +203,27 @@ class Findings:
 
 def findings_of(round_: RoundResults) -> Findings:
     """Return what a round has measured so far."""
-    spec, runs = round_.suite.spec, round_.by_variant
+    suite, runs = round_.suite, round_.by_variant
     # A hypothesis is undecided if a run is missing.
-    measured = [measured_run(one.turn.variant, one.name, round_.results.get(one.name, [])) for one in round_.planned]
+    measured = [measured_run(turn.variant, name, round_.results.get(name, [])) for name, turn in round_.planned.items()]
+    study = suite.metadata.study
     return Findings(
-        suite=round_.suite,
+        suite=suite,
         runs=runs,
-        comparisons=comparisons_of(spec, runs),
-        decisions=decide_all(spec.hypotheses, measured),
-        study=_beside_study(round_.suite, measured, runs),
-    )
-
-
-def _beside_study(
-    suite: BenchmarkSuite, measured: Sequence[MeasuredRun], runs: Mapping[str, Sequence[list[BenchmarkResult]]]
-) -> StudyComparison | None:
-    name = suite.metadata.study
-    if name is None or name not in STUDY_NAMES:
-        return None
-    return compare_with_study(
-        load_study(name),
-        [variant.name for variant in suite.spec.variants],
-        measured,
-        {variant: found[0] for variant, found in runs.items() if found},
-        _rows,
+        comparisons=comparisons_of(suite.spec, runs),
+        decisions=decide_all(suite.spec.hypotheses, measured),
+        study=compare_with_study(
+            load_study(study),
+            [variant.name for variant in suite.spec.variants],
+            measured,
+            {variant: results[0] for variant, results in runs.items() if results},
+            _rows,
+        )
+        if study in STUDY_NAMES
+        else None,
     )
 
 
 def _rows(results: Sequence[BenchmarkResult], devices: Sequence[BenchmarkResult]) -> Sequence[LayerRow]:
     """Return the layers of a run; what was not measured on devices of its own sets no limit."""
-    return layers_of(results, [one for one in devices if device_problem(one) is None])
+    return layers_of(results, [result for result in devices if device_problem(result) is None])

@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from plimsoll.api.names import Verdict
-from plimsoll.api.suite import BenchmarkSuite
 from plimsoll.cli.launch import LaunchError
 from plimsoll.cli.local_storage import PlaceError, Target, fit_to_machine
 from plimsoll.cli.options import freeze, freeze_variants, read_suite
@@ -18,34 +17,26 @@ from plimsoll.cli.tables import stdout_console
 from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED
 from plimsoll.conductor.sink import PLAN_FILE
 from plimsoll.report.view import first_few
-from plimsoll.suite.children import Child, variant_runs
+from plimsoll.suite.children import variant_runs
 
 
 def targets_of(variants: Sequence[str], values: Sequence[str]) -> Mapping[str, Target]:
-    """Return the target of each variant.
+    """Return the target of each variant; exits if a variant has none, or a path cannot be one.
 
     A value is `VARIANT=PATH`, or `PATH` for all variants without a target of their own.
-
-    Raises:
-        click.UsageError: a variant has no target, or a path cannot be one.
-
     """
     paths: dict[str, list[Path]] = {}
     for value in values:
-        name, path = _split(variants, value)
-        paths.setdefault(name, []).append(path)
+        name, equals, path = value.partition("=")
+        if equals and name in variants:
+            paths.setdefault(name, []).append(Path(path))
+            continue
+        if equals and not Path(value).exists():
+            raise click.UsageError(
+                f"--target {value}: {name} is no variant of this suite; its variants are {', '.join(variants)}"
+            )
+        paths.setdefault("", []).append(Path(value))
     return {variant: _target(variant, paths.get(variant) or paths.get("", [])) for variant in variants}
-
-
-def _split(variants: Sequence[str], value: str) -> tuple[str, Path]:
-    """Return the variant, empty for all, and the path."""
-    name, equals, path = value.partition("=")
-    if equals and name in variants:
-        return name, Path(path)
-    if equals and not Path(value).exists():
-        message = f"--target {value}: {name} is no variant of this suite; its variants are {', '.join(variants)}"
-        raise click.UsageError(message)
-    return "", Path(value)
 
 
 def _target(variant: str, paths: Sequence[Path]) -> Target:
@@ -54,16 +45,11 @@ def _target(variant: str, paths: Sequence[Path]) -> Target:
         raise click.UsageError(message)
     absent = next((path for path in paths if not path.exists()), None)
     if absent is not None:
-        message = f"--target of {variant}: {absent} does not exist"
-        raise click.UsageError(message)
+        raise click.UsageError(f"--target of {variant}: {absent} does not exist")
     directories = [path for path in paths if path.is_dir()]
     if directories and len(paths) > 1:
-        message = f"variant {variant} has several targets; give one directory, or only devices"
-        raise click.UsageError(message)
+        raise click.UsageError(f"variant {variant} has several targets; give one directory, or only devices")
     return Target(directory=directories[0]) if directories else Target(devices=tuple(paths))
-
-
-_EXIT_NOT_MEASURED = 1
 
 
 @click.command()
@@ -100,23 +86,27 @@ def command(
     than 3 if a run could not be measured.
     """
     if resuming and seed is not None:
-        message = "--seed applies to a new round; the round that is resumed has its own seed"
-        raise click.UsageError(message)
+        raise click.UsageError("--seed applies to a new round; the round that is resumed has its own seed")
     suite = read_suite(file)
     places = targets_of([variant.name for variant in suite.spec.variants], targets)
     directory = output or Path("plimsoll-results") / suite.metadata.name
-    _check(file, suite, places)
-    round_ = resume(directory, file, suite, places) if resuming else begin(directory, file, suite, places, seed)
-    codes = _measure_all(round_, file, places, destroy=destroy_data, fio=fio)
-    sys.exit(_conclude(round_, codes))
-
-
-def _check(file: Path, suite: BenchmarkSuite, places: Mapping[str, Target]) -> None:
-    """Exit before anything is measured if a variant is no valid run, or cannot be measured on this machine."""
+    # Before anything is measured: every variant is a valid run that can be measured on this machine.
     freeze_variants(file, suite, 0)
     for name, run in variant_runs(suite).items():
         here = _named(file, name)
         freeze(here, fit_to_machine(here, run, places[name]), 0)
+    round_ = resume(directory, file, suite, places) if resuming else begin(directory, file, suite, places, seed)
+    codes = _measure_all(round_, file, places, destroy=destroy_data, fio=fio)
+    if EXIT_INTERRUPTED in codes.values():
+        sys.exit(EXIT_INTERRUPTED)
+    findings = findings_of(results_of_round(round_))
+    show_findings(stdout_console(), findings)
+    failed = {name: code for name, code in codes.items() if code not in {EXIT_COMPLETE, EXIT_INVALID}}
+    if failed:
+        click.echo(f"not measured: {first_few([*failed])}; run the same command with --resume to try again", err=True)
+        sys.exit(next(iter(failed.values())))
+    verdicts = (result.status.verdict for runs in findings.runs.values() for run in runs for result in run)
+    sys.exit(EXIT_INVALID if Verdict.INVALID in verdicts else EXIT_COMPLETE)
 
 
 def _measure_all(
@@ -127,37 +117,19 @@ def _measure_all(
     codes: dict[str, int] = {}
     for number, child in enumerate(left, start=total - len(left) + 1):
         click.echo(f"run {number} of {total}: {child.variant}, repeat {child.repeat + 1}", err=True)
+        here, results, target = _named(file, child.name), round_.directory_of(child), places[child.variant]
+        run = fit_to_machine(here, child.run, target)
         try:
-            codes[child.name] = _measure(round_, file, child, places[child.variant], destroy=destroy, fio=fio)
+            with target.claimed(child.name, destroy=destroy):
+                is_begun = (results / PLAN_FILE).exists()
+                plan = resumed_plan(here, run, results) if is_begun else new_plan(here, run, results, child.seed)
+                codes[child.name] = measure(run, plan, target, results=results, fio=fio)
         except (PlaceError, LaunchError) as error:
             click.echo(f"not measured: {error}", err=True)
-            codes[child.name] = _EXIT_NOT_MEASURED
+            codes[child.name] = 1
         if codes[child.name] == EXIT_INTERRUPTED:
             break
     return codes
-
-
-def _measure(round_: Round, file: Path, child: Child, target: Target, *, destroy: bool, fio: str) -> int:
-    here, results = _named(file, child.name), round_.directory_of(child)
-    run = fit_to_machine(here, child.run, target)
-    with target.claimed(child.name, destroy=destroy):
-        is_begun = (results / PLAN_FILE).exists()
-        plan = resumed_plan(here, run, results) if is_begun else new_plan(here, run, results, child.seed)
-        return measure(run, plan, target, results=results, fio=fio)
-
-
-def _conclude(round_: Round, codes: Mapping[str, int]) -> int:
-    """Print what the round shows, and return its exit code."""
-    if EXIT_INTERRUPTED in codes.values():
-        return EXIT_INTERRUPTED
-    findings = findings_of(results_of_round(round_))
-    show_findings(stdout_console(), findings)
-    failed = {name: code for name, code in codes.items() if code not in {EXIT_COMPLETE, EXIT_INVALID}}
-    if failed:
-        click.echo(f"not measured: {first_few([*failed])}; run the same command with --resume to try again", err=True)
-        return next(iter(failed.values()))
-    found = (result.status.verdict for runs in findings.runs.values() for run in runs for result in run)
-    return EXIT_INVALID if Verdict.INVALID in found else EXIT_COMPLETE
 
 
 def _named(file: Path, name: str) -> Path:

@@ -1,9 +1,8 @@
 """`plimsoll suite watch SUITE`: follow a suite in a cluster until a round has ended."""
 
 import asyncio
-import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -14,10 +13,11 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from plimsoll.api.model import Model
 from plimsoll.api.names import GROUP, ConditionStatus, SuiteConditionType
-from plimsoll.api.suite_status import MAX_ANNOTATION_CHARACTERS, RoundVerdict
+from plimsoll.api.suite_status import MAX_ANNOTATION_CHARACTERS, RoundChildren, RoundVerdict
 from plimsoll.cli.cluster import cluster_options, explain, program
-from plimsoll.cli.live_view import LineLog, LivePicture, clock
+from plimsoll.cli.live_view import BAR_COLUMNS, LineLog, LivePicture, clock
 from plimsoll.cli.source import RUN, SuiteInCluster, find_in_cluster
 from plimsoll.cli.suite_history import load_rounds
 from plimsoll.cli.suite_results import show_findings
@@ -26,14 +26,13 @@ from plimsoll.cli.watch import Duration
 from plimsoll.cli.watched import (
     POLL_SECONDS,
     Display,
-    Lenient,
     Polling,
     WatchedCondition,
     WatchedDisplay,
     read_leniently,
+    until_stopped,
 )
-from plimsoll.kube.errors import ApiError, ForbiddenError, UnauthorizedError
-from plimsoll.kube.port import Object
+from plimsoll.kube.errors import ApiError
 from plimsoll.report.view import count_text
 from plimsoll.suite.rounds.observed import JUDGED
 
@@ -41,30 +40,27 @@ if TYPE_CHECKING:
     from plimsoll.kube.client import AioKube
 
 
+EXIT_NOT_EVALUATED = 1
+EXIT_NOT_ENDED = 5
+
 REQUEST_ROUND = f"{GROUP}/request-round"
 
+_EXIT_OF: dict[str, int] = {RoundVerdict.NO_REGRESSION: 0, RoundVerdict.REGRESSED: 3, RoundVerdict.INCONCLUSIVE: 4}
 _REGRESSED = "Regressed"
 """The reason of a suite that is Stalled because of its gate: it measures nevertheless."""
 
 
-class WatchedChildren(Lenient):
-    """The number of runs of a round: those that ended, and all."""
-
-    done: int
-    total: int
-
-
-class WatchedActiveRound(Lenient):
+class WatchedActiveRound(Model):
     """The round that is being measured."""
 
     minute: int
     cause: str
     start_time: datetime
-    children: WatchedChildren
+    children: RoundChildren
     current: str = ""
 
 
-class WatchedRound(Lenient):
+class WatchedRound(Model):
     """A former round."""
 
     minute: int
@@ -73,14 +69,13 @@ class WatchedRound(Lenient):
     accepted: bool = False
 
 
-class WatchedSuiteStatus(Lenient):
+class WatchedSuiteStatus(Model):
     """The suite's status."""
 
     observed_generation: int = -1
     conditions: tuple[WatchedCondition, ...] = ()
     requested_round: str = ""
     requested_minute: int = 0
-    next_schedule_time: datetime | None = None
     round: WatchedActiveRound | None = None
     rounds: tuple[WatchedRound, ...] = ()
     dropped: tuple[int, ...] = ()
@@ -124,41 +119,27 @@ class WatchedSuite:
 
     def condition(self, kind: SuiteConditionType) -> WatchedCondition | None:
         """Return a condition that is True; None otherwise."""
-        found = (one for one in self.status.conditions if one.type == kind and one.status == ConditionStatus.TRUE)
-        return next(found, None)
-
-    def round(self, minute: int) -> WatchedRound | None:
-        """Return the former round of a minute."""
-        return next((one for one in self.status.rounds if one.minute == minute), None)
-
-    def successor(self, minute: int) -> int | None:
-        """Return the minute of the round after that of a minute, even if it is no longer kept; None if none is."""
-        known = [*(one.minute for one in self.status.rounds), *self.status.dropped]
-        known += [self.active.minute] if self.active else []
-        return min((one for one in known if one > minute), default=None)
+        wanted = kind, ConditionStatus.TRUE
+        return next((each for each in self.status.conditions if (each.type, each.status) == wanted), None)
 
 
 def watched_suite(suite: Mapping[str, Any], run: Mapping[str, Any] | None = None) -> WatchedSuite:
     """Read a suite, and the display of the run that is being measured."""
     metadata = suite["metadata"]
-    status = read_leniently(WatchedSuiteStatus, suite.get("status") or {}) or WatchedSuiteStatus()
+    status = read_leniently(WatchedSuiteStatus, suite.get("status") or {})
+    display = read_leniently(WatchedDisplay, ((run or {}).get("status") or {}).get("display") or {})
+    progress = f"{display.progress} trials" if display.progress else ""
     return WatchedSuite(
         status=status,
         request=remembered((metadata.get("annotations") or {}).get(REQUEST_ROUND, "")),
         is_current=status.observed_generation == metadata.get("generation", status.observed_generation),
-        run=_run_text(run) if run is not None else "",
+        run="  ".join(filter(None, (display.status, progress, display.message))),
     )
 
 
 def remembered(text: str) -> str:
     """Return the text of an annotation as far as the status of a suite remembers it."""
     return text[:MAX_ANNOTATION_CHARACTERS]
-
-
-def _run_text(run: Mapping[str, Any]) -> str:
-    display = read_leniently(WatchedDisplay, (run.get("status") or {}).get("display") or {}) or WatchedDisplay()
-    progress = f"{display.progress} trials" if display.progress else ""
-    return "  ".join(filter(None, (display.status, progress, display.message)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,73 +169,58 @@ class AwaitedRound:
 
     def ending(self, suite: WatchedSuite) -> Ending | None:
         """Return how the round ended; None while it is due or being measured."""
-        if self._minute is None and self._request is not None:
-            self._minute = _answer(suite, self._request)
+        status, request = suite.status, self._request
+        if self._minute is None and request is not None and status.requested_round == request:
+            # 0 if the status does not have the round that answers the request.
+            self._minute = status.requested_minute or None
         if self._minute is not None and (end := self._ended(suite, self._minute)) is not None:
             return end
         if suite.obstacle:
             return Ending(problem=suite.obstacle)
         if self._minute is not None:
             return None
-        if self._request is not None:
-            return _not_answered(suite, self._request)
-        self._minute = _present(suite)
-        if self._minute is None:
+        if request is not None:
+            return _not_answered(suite, request)
+        if suite.active is None and (suite.is_due or not status.rounds):
             return None if suite.is_due else Ending(problem="no round is active or due, and none has ended")
+        self._minute = suite.active.minute if suite.active else status.rounds[0].minute
         return self._ended(suite, self._minute)
 
     def _ended(self, suite: WatchedSuite, minute: int) -> Ending | None:
         """Return how the round of a minute, or the one that replaced it, ended; None while it is due or active."""
-        if suite.active is not None and suite.active.minute == minute:
+        active = [suite.active.minute] if suite.active else []
+        if minute in active:
             return None
-        found = suite.round(minute)
-        if found is None:
+        rounds = {round_.minute: round_ for round_ in suite.status.rounds}
+        if minute not in rounds:
             return Ending(problem=f"round {minute} is no longer in the suite's status")
-        if found.verdict != RoundVerdict.SUPERSEDED:
-            return Ending(round=found)
-        successor = suite.successor(minute)
+        if rounds[minute].verdict != RoundVerdict.SUPERSEDED:
+            return Ending(round=rounds[minute])
+        # Also if it is no longer kept.
+        successor = min((later for later in (*rounds, *suite.status.dropped, *active) if later > minute), default=None)
         if successor is None:
-            return None if suite.is_due or suite.obstacle else Ending(round=found)
+            return None if suite.is_due or suite.obstacle else Ending(round=rounds[minute])
         self._minute = successor
         return self._ended(suite, successor)
-
-
-def _answer(suite: WatchedSuite, request: str) -> int | None:
-    """Return the minute of the round that answers a request; None if the status does not have it."""
-    is_last = suite.status.requested_round == request
-    return suite.status.requested_minute or None if is_last else None
 
 
 def _not_answered(suite: WatchedSuite, request: str) -> Ending | None:
     """Return why the round of a request cannot be known; None while the operator has not answered the request."""
     if suite.status.requested_round == request:
-        problem = f"the status does not say which round answered {request!r}; request one with another text"
-        return Ending(problem=problem)
+        return Ending(
+            problem=f"the status does not say which round answered {request!r}; request one with another text"
+        )
     if suite.request == request:
         return None
     present = f"it is {suite.request!r}" if suite.request else "there is none"
     return Ending(problem=f"no round {request!r} was requested by annotation {REQUEST_ROUND}: {present}")
 
 
-def _present(suite: WatchedSuite) -> int | None:
-    """Return the minute of the active round, or else of the last one; None if there is none or another one is due."""
-    if suite.active is not None:
-        return suite.active.minute
-    return suite.status.rounds[0].minute if suite.status.rounds and not suite.is_due else None
-
-
 class SuiteFollowing(Polling[WatchedSuite]):
     """Follows one round of a suite."""
 
-    _can_read_runs = True
-
     def __init__(
-        self,
-        suite: SuiteInCluster,
-        view: Display[WatchedSuite],
-        awaited: AwaitedRound,
-        *,
-        pause: float = POLL_SECONDS,
+        self, suite: SuiteInCluster, view: Display[WatchedSuite], awaited: AwaitedRound, *, pause: float = POLL_SECONDS
     ) -> None:
         """Poll a suite every `pause` seconds until the awaited round has ended."""
         super().__init__(suite, view, pause=pause)
@@ -262,30 +228,13 @@ class SuiteFollowing(Polling[WatchedSuite]):
         self.ending: Ending | None = None
         """How the round ended; None while it continues."""
 
-    async def _look(self, kube: "AioKube") -> WatchedSuite:
+    async def _look(self, kube: "AioKube") -> tuple[WatchedSuite, bool]:
         document = await self._document(kube)
         seen = watched_suite(document)
         self.ending = self._awaited.ending(seen)
-        run = await self._run(kube, seen.active.current) if seen.active else None
-        return watched_suite(document, run)
-
-    def _has_ended(self, seen: WatchedSuite) -> bool:  # noqa: ARG002 - the awaited round remembers what it has seen
-        return self.ending is not None
-
-    async def _run(self, kube: "AioKube", name: str) -> Object | None:
-        """Return the run that is being measured; None without one, or without the right to read it."""
-        if not name or not self._can_read_runs:
-            return None
-        try:
-            return await kube.get(RUN, name, self._place.namespace)
-        except UnauthorizedError:
-            raise
-        except ForbiddenError:
-            self._can_read_runs = False
-            return None
-
-
-_BAR_COLUMNS = 32
+        name = seen.active.current if seen.active else ""
+        run = await self._readable(kube, RUN, name) if name else None
+        return watched_suite(document, run), self.ending is not None
 
 
 def suite_view_on(console: Console, title: str) -> "SuiteScreen | SuiteLines":
@@ -297,7 +246,6 @@ class SuiteLines(LineLog):
     """Prints every change once, with the time (UTC)."""
 
     def __init__(self, console: Console) -> None:
-        """Print nothing yet."""
         super().__init__(console, "suite")
 
     def show(self, suite: WatchedSuite) -> None:
@@ -312,7 +260,6 @@ class SuiteScreen(LivePicture[WatchedSuite]):
     """Shows a live picture of a suite and removes it at the end."""
 
     def __init__(self, console: Console, title: str) -> None:
-        """Show nothing yet."""
         super().__init__(
             console,
             f"{title}: asking the cluster",
@@ -322,7 +269,22 @@ class SuiteScreen(LivePicture[WatchedSuite]):
 
 def suite_picture(title: str, suite: WatchedSuite, now: float, *, trouble: str = "") -> RenderableType:
     """Return the picture of a suite at a moment, in Unix seconds."""
-    return Group(*_picture(title, suite, now, trouble))
+    lines: list[RenderableType] = [Text(f"{title}  ", style="bold").append(_status(suite), style="cyan")]
+    if suite.active is not None:
+        children = suite.active.children
+        grid = Table.grid(padding=(0, 2, 0, 0))
+        bar = ProgressBar(total=max(1, children.total), completed=children.done, width=BAR_COLUMNS)
+        elapsed = clock(max(0.0, now - suite.active.start_time.timestamp()))
+        grid.add_row(bar, Text(f"{children.done}/{children.total} runs"), Text(f"{elapsed} elapsed"))
+        lines.append(grid)
+    lines.append(Text(activity_text(suite)))
+    if suite.run:
+        lines.append(Text(suite.run))
+    if suite.obstacle:
+        lines.append(Text(suite.obstacle, style="yellow"))
+    if trouble:
+        lines.append(Text(f"Not up to date: {trouble}", style="red"))
+    return Group(*lines)
 
 
 def activity_text(suite: WatchedSuite) -> str:
@@ -335,43 +297,14 @@ def activity_text(suite: WatchedSuite) -> str:
     return f"round {suite.active.minute} ({suite.active.cause}): {done}{current}"
 
 
-def _picture(title: str, suite: WatchedSuite, now: float, trouble: str) -> Iterator[RenderableType]:
-    yield Text(f"{title}  ", style="bold").append(_status(suite), style="cyan")
-    if suite.active is not None:
-        yield _bar(suite.active, now)
-    yield Text(activity_text(suite))
-    if suite.run:
-        yield Text(suite.run)
-    if suite.obstacle:
-        yield Text(suite.obstacle, style="yellow")
-    if trouble:
-        yield Text(f"Not up to date: {trouble}", style="red")
-
-
-def _bar(active: WatchedActiveRound, now: float) -> RenderableType:
-    children = active.children
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    bar = ProgressBar(total=max(1, children.total), completed=children.done, width=_BAR_COLUMNS)
-    elapsed = clock(max(0.0, now - active.start_time.timestamp()))
-    grid.add_row(bar, Text(f"{children.done}/{children.total} runs"), Text(f"{elapsed} elapsed"))
-    return grid
-
-
 def _status(suite: WatchedSuite) -> str:
     return suite.status.display.status or "not seen by the operator yet"
-
-
-EXIT_NOT_EVALUATED = 1
-EXIT_NOT_ENDED = 5
-
-_EXIT_OF = {RoundVerdict.NO_REGRESSION: 0, RoundVerdict.REGRESSED: 3, RoundVerdict.INCONCLUSIVE: 4}
 
 
 class Silence:
     """Shows nothing, and remembers what the suite did last."""
 
     def __init__(self) -> None:
-        """Remember nothing yet."""
         self.last = "the cluster has not answered"
 
     def show(self, suite: WatchedSuite) -> None:
@@ -386,16 +319,14 @@ class Silence:
 def follow_round(
     place: SuiteInCluster, view: Display[WatchedSuite], request: str | None, seconds: int | None
 ) -> Ending | None:
-    """Return how a round ended; None if it continues after a signal or the timeout.
-
-    Raises:
-        click.ClickException: if the suite cannot be followed.
-
-    """
+    """Return how a round ended; None if it continues after a signal or the timeout; exits if it cannot be followed."""
+    following = SuiteFollowing(place, view, AwaitedRound(request))
+    ended = until_stopped(following, seconds)
     try:
-        return asyncio.run(_unless_stopped(SuiteFollowing(place, view, AwaitedRound(request)), seconds))
+        last = asyncio.run(ended)
     except ApiError as error:
         raise click.ClickException(explain(error, place.access)) from error
+    return None if last is None else following.ending
 
 
 def conclude(place: SuiteInCluster, ending: Ending) -> int:
@@ -417,20 +348,7 @@ def exit_code(ended: WatchedRound) -> int:
     """Return the exit code of a round; the regression of an accepted one is intended."""
     if ended.verdict == RoundVerdict.REGRESSED and ended.accepted:
         return 0
-    return next((code for verdict, code in _EXIT_OF.items() if verdict == ended.verdict), EXIT_NOT_EVALUATED)
-
-
-async def _unless_stopped(following: SuiteFollowing, seconds: int | None) -> Ending | None:
-    task = asyncio.current_task()
-    if task is not None:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
-    try:
-        async with asyncio.timeout(seconds):
-            await following.to_the_end()
-    except (TimeoutError, asyncio.CancelledError):
-        return None
-    return following.ending
+    return _EXIT_OF.get(ended.verdict, EXIT_NOT_EVALUATED)
 
 
 @click.command()

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import signal
 import sys
 
 import click
@@ -13,14 +12,13 @@ from plimsoll.cli.live_view import view_on
 from plimsoll.cli.results import show_results
 from plimsoll.cli.source import RunInCluster, find_in_cluster, results_of_run
 from plimsoll.cli.tables import stdout_console
-from plimsoll.cli.watched import Display, Following, WatchedRun
+from plimsoll.cli.watched import Following, WatchedRun, until_stopped
 from plimsoll.kube.errors import ApiError
 
 EXIT_FAILED = 1
 EXIT_NOT_ENDED = 3
 
 _DURATION = re.compile(r"(?:([0-9]{1,6})h)?(?:([0-9]{1,6})m)?(?:([0-9]{1,9})s?)?")
-_UNIT_SECONDS = (3600, 60, 1)
 
 
 class Duration(click.ParamType[int]):
@@ -32,7 +30,7 @@ class Duration(click.ParamType[int]):
         """Return the seconds of `90`, `90s`, `15m` or `1h30m`."""
         match = _DURATION.fullmatch(str(value))
         parts = match.groups() if match else ()
-        seconds = sum(int(part or 0) * unit for part, unit in zip(parts, _UNIT_SECONDS, strict=False))
+        seconds = sum(int(part or 0) * unit for part, unit in zip(parts, (3600, 60, 1), strict=False))
         if not seconds:
             self.fail(f"{value!r} is not a duration; write it as 90s, 15m or 1h30m", param, ctx)
         return seconds
@@ -58,7 +56,8 @@ def command(*, run: str, timeout: int | None) -> None:
     console = stdout_console()
     try:
         with view_on(console, str(place), str(place), waiting="asking the cluster") as view:
-            last = asyncio.run(_unless_stopped(place, view, timeout))
+            following = until_stopped(Following(place, view), timeout)
+            last = asyncio.run(following)
     except ApiError as error:
         raise click.ClickException(explain(error, place.access)) from error
     if last is None:
@@ -67,19 +66,6 @@ def command(*, run: str, timeout: int | None) -> None:
     if any(point.iops or point.line for point in last.points):
         show_results(console, ask(place.access, lambda kube: results_of_run(kube, place.namespace, place.name)))
     sys.exit(_conclude(place, last))
-
-
-async def _unless_stopped(run: RunInCluster, view: Display[WatchedRun], seconds: int | None) -> WatchedRun | None:
-    """Return the run once it has ended; None after a signal or the timeout."""
-    task = asyncio.current_task()
-    if task is not None:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
-    try:
-        async with asyncio.timeout(seconds):
-            return await Following(run, view).to_the_end()
-    except (TimeoutError, asyncio.CancelledError):
-        return None
 
 
 def _conclude(run: RunInCluster, last: WatchedRun) -> int:

@@ -4,7 +4,7 @@ The documents are read leniently: the operator or the conductor may be of anothe
 """
 
 import asyncio
-import json
+import signal
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -17,8 +17,10 @@ from pydantic import ValidationError
 
 from plimsoll.api.model import Model
 from plimsoll.api.names import ConditionStatus, ConditionType, RunPhase
+from plimsoll.api.status import CurrentTrial, Points, RunState
 from plimsoll.cli.source import CONFIG_MAP, RESULT, InCluster, no_such_object
 from plimsoll.kube.errors import ApiError, ForbiddenError, UnauthorizedError
+from plimsoll.kube.port import Kind, Object
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render.common import STATE_FILE
 
@@ -28,19 +30,12 @@ if TYPE_CHECKING:
 
 _ABNORMAL = {ConditionType.RECONCILING, ConditionType.STALLED}
 _READINESS = {ConditionType.STORAGE_READY, ConditionType.CLIENTS_READY}
-_MEASURING = "Measuring"
 
-D = TypeVar("D", bound="Lenient")
-
-
-class Lenient(Model):
-    """A part of a document, whose unknown fields are ignored."""
-
-    model_config = Model.model_config | {"extra": "ignore"}
+D = TypeVar("D", bound=Model)
 
 
-class WatchedCondition(Lenient):
-    """A condition of the run."""
+class WatchedCondition(Model):
+    """A condition of the run, of any type."""
 
     type: str
     status: str
@@ -48,7 +43,7 @@ class WatchedCondition(Lenient):
     message: str = ""
 
 
-class WatchedDisplay(Lenient):
+class WatchedDisplay(Model):
     """The texts that `kubectl get` shows."""
 
     progress: str = ""
@@ -56,72 +51,14 @@ class WatchedDisplay(Lenient):
     message: str = ""
 
 
-class WatchedPoints(Lenient):
-    """The number of points: all, completed, and Invalid ones."""
-
-    total: int = 0
-    completed: int = 0
-    invalid: int = 0
-
-
-class WatchedStatus(Lenient):
+class WatchedStatus(Model):
     """The run's status."""
 
     conditions: tuple[WatchedCondition, ...] = ()
     start_time: datetime | None = None
     estimated_completion_time: datetime | None = None
-    points: WatchedPoints = WatchedPoints()
+    points: Points = Points()
     display: WatchedDisplay = WatchedDisplay()
-
-
-class _Key(Lenient):
-    point: str
-    pass_number: int
-    attempt: int
-
-
-class WatchedTrial(Lenient):
-    """The current trial; Unix seconds by the conductor's clock."""
-
-    key: _Key
-    label: str = ""
-    clients: tuple[int, ...] = ()
-    starts_at: float
-    ends_at: float
-
-
-class WatchedRate(Lenient):
-    """The current rates of one operation."""
-
-    operation: str
-    iops: float
-    bytes_per_second: float
-
-
-class WatchedRates(Lenient):
-    """The current rates, summed over the clients that report any."""
-
-    clients: int = 0
-    rates: tuple[WatchedRate, ...] = ()
-
-
-class WatchedPrefill(Lenient):
-    """Bytes written, over all clients."""
-
-    done_bytes: int = 0
-    total_bytes: int = 0
-
-
-class WatchedState(Lenient):
-    """The state that the conductor publishes."""
-
-    phase: str = ""
-    message: str = ""
-    prefill: WatchedPrefill = WatchedPrefill()
-    current: WatchedTrial | None = None
-    live: WatchedRates | None = None
-    trials_done: int = 0
-    trials_total: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +90,7 @@ class WatchedRun:
     """
 
     status: WatchedStatus
-    state: WatchedState | None
+    state: RunState | None
     points: Sequence[WatchedPoint]
     is_being_deleted: bool = False
     passes: int = 0
@@ -175,10 +112,9 @@ class WatchedRun:
         return (int(done), int(total)) if done.isdecimal() and total.isdecimal() else (0, 0)
 
     @property
-    def trial(self) -> WatchedTrial | None:
+    def trial(self) -> CurrentTrial | None:
         """Return the current trial."""
-        is_measuring = self.state is not None and self.state.phase == RunPhase.MEASURING
-        return self.state.current if self.state is not None and is_measuring else None
+        return self.state.current if self.state is not None and self.state.phase is RunPhase.MEASURING else None
 
     @property
     def problems(self) -> Sequence[str]:
@@ -188,13 +124,13 @@ class WatchedRun:
         """
         if self.ending is not None:
             return []
-        display = self.status.display
-        relevant = _ABNORMAL | _READINESS if display.status == _MEASURING else _ABNORMAL
-        shown = [display.message]
-        for one in self.status.conditions:
-            is_fine = one.status == (ConditionStatus.FALSE if one.type in _ABNORMAL else ConditionStatus.TRUE)
-            if one.type in relevant and not is_fine and not any(one.message in text for text in shown):
-                shown.append(one.message)
+        relevant = _ABNORMAL | _READINESS if self.status.display.status == "Measuring" else _ABNORMAL
+        shown = [self.status.display.message]
+        for condition in self.status.conditions:
+            fine = ConditionStatus.FALSE if condition.type in _ABNORMAL else ConditionStatus.TRUE
+            is_problem = condition.type in relevant and condition.status != fine
+            if is_problem and not any(condition.message in text for text in shown):
+                shown.append(condition.message)
         return shown[1:]
 
     @property
@@ -210,7 +146,7 @@ class WatchedRun:
 
     def condition(self, kind: ConditionType) -> WatchedCondition | None:
         """Return the condition of a type."""
-        return next((one for one in self.status.conditions if one.type == kind), None)
+        return next((condition for condition in self.status.conditions if condition.type == kind), None)
 
 
 async def watched_points(kube: "AioKube", namespace: str, run: Mapping[str, Any]) -> Sequence[WatchedPoint]:
@@ -239,41 +175,36 @@ def _point(run: str, row: Mapping[str, Any]) -> WatchedPoint:
     )
 
 
-def watched_run(run: Mapping[str, Any], state: WatchedState | None, points: Sequence[WatchedPoint]) -> WatchedRun:
+def watched_run(run: Mapping[str, Any], state: RunState | None, points: Sequence[WatchedPoint]) -> WatchedRun:
     """Combine a run's document, the state of its conductor and the rows of its results."""
-    passes = (run.get("spec") or {}).get("repetitions")
+    spec = run.get("spec") or {}
+    passes = spec.get("repetitions")
     return WatchedRun(
-        status=read_leniently(WatchedStatus, run.get("status") or {}) or WatchedStatus(),
+        status=read_leniently(WatchedStatus, run.get("status") or {}),
         state=state,
         points=points,
         is_being_deleted="deletionTimestamp" in run["metadata"],
         passes=passes if isinstance(passes, int) else 0,
-        searches=_searches(run.get("spec") or {}),
+        searches={str(workload.get("name")) for workload in spec.get("workloads") or () if workload.get("line")},
     )
 
 
-def _searches(spec: Mapping[str, Any]) -> frozenset[str]:
-    """Return the names of the workloads that search for the line."""
-    return frozenset(str(workload.get("name")) for workload in spec.get("workloads") or () if workload.get("line"))
-
-
-def watched_state(config_map: Mapping[str, Any], uid: str) -> WatchedState | None:
+def watched_state(config_map: Mapping[str, Any], uid: str) -> RunState | None:
     """Read a conductor's state; None if it belongs to another run or cannot be read."""
     if config_map["metadata"].get("labels", {}).get(naming.LABEL_RUN_UID) != uid:
         return None
     try:
-        document = json.loads(config_map.get("data", {}).get(STATE_FILE, ""))
-    except ValueError:
-        return None
-    return read_leniently(WatchedState, document)
-
-
-def read_leniently(model: type[D], document: object) -> D | None:
-    """Return the part of a document that a model names; None if it cannot be read."""
-    try:
-        return model.model_validate(document)
+        return RunState.model_validate_json(config_map.get("data", {}).get(STATE_FILE, ""), extra="ignore")
     except ValidationError:
         return None
+
+
+def read_leniently(model: type[D], document: object) -> D:
+    """Return the part of a document that a model names; the model's defaults if it cannot be read."""
+    try:
+        return model.model_validate(document, extra="ignore")
+    except ValidationError:
+        return model()
 
 
 POLL_SECONDS = 2.0
@@ -299,6 +230,8 @@ class Display(Protocol[Shown_contra]):
 class Polling(ABC, Generic[Seen]):
     """Polls one object."""
 
+    _can_read_others = True
+
     def __init__(
         self,
         place: InCluster,
@@ -309,22 +242,15 @@ class Polling(ABC, Generic[Seen]):
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         """Poll an object every `pause` seconds, and tolerate `silence` seconds without an answer."""
-        self._place = place
-        self._view = view
-        self._pause = pause
-        self._silence = silence
-        self._now = now
+        self._place, self._view = place, view
+        self._pause, self._silence, self._now = pause, silence, now
         self._uid: str | None = None
         self._answered_at = 0.0
         self._is_new_connection = True
 
     @abstractmethod
-    async def _look(self, kube: "AioKube") -> Seen:
-        """Return the current state."""
-
-    @abstractmethod
-    def _has_ended(self, seen: Seen) -> bool:
-        """Whether polling is over."""
+    async def _look(self, kube: "AioKube") -> tuple[Seen, bool]:
+        """Return the current state, and whether polling is over."""
 
     async def to_the_end(self) -> Seen:
         """Return the last state.
@@ -336,7 +262,16 @@ class Polling(ABC, Generic[Seen]):
         """
         while True:
             try:
-                return await self._while_connected()
+                self._is_new_connection = True
+                async with self._place.access.connect() as kube:
+                    while True:
+                        seen, has_ended = await self._look(kube)
+                        self._answered_at = self._now()
+                        self._view.show(seen)
+                        self._is_new_connection = False
+                        if has_ended:
+                            return seen
+                        await asyncio.sleep(self._pause)
             except ApiError as error:
                 # An API server that is starting may not know kinds or rights yet. A new connection replaces an expired
                 # token; an error right after that is final.
@@ -346,25 +281,8 @@ class Polling(ABC, Generic[Seen]):
                 self._view.trouble(str(error))
             await asyncio.sleep(self._pause)
 
-    async def _while_connected(self) -> Seen:
-        self._is_new_connection = True
-        async with self._place.access.connect() as kube:
-            while True:
-                seen = await self._look(kube)
-                self._answered_at = self._now()
-                self._view.show(seen)
-                self._is_new_connection = False
-                if self._has_ended(seen):
-                    return seen
-                await asyncio.sleep(self._pause)
-
     async def _document(self, kube: "AioKube") -> dict[str, Any]:
-        """Return the object.
-
-        Raises:
-            click.ClickException: if it does not exist, or is not the one that was there before.
-
-        """
+        """Return the object; exits if it does not exist, or is not the one that was there before."""
         place, word = self._place, self._place.word
         document = await kube.get(place.kind, place.name, place.namespace)
         if document is None:
@@ -373,50 +291,54 @@ class Polling(ABC, Generic[Seen]):
             raise click.ClickException(f"{word} {place} was deleted before it ended")
         uid = str(document["metadata"]["uid"])
         if self._uid not in {None, uid}:
-            message = f"{word} {place} was deleted, and another {word} with this name was created"
-            raise click.ClickException(message)
+            raise click.ClickException(f"{word} {place} was deleted, and another {word} with this name was created")
         self._uid = uid
         return dict(document)
+
+    async def _readable(self, kube: "AioKube", kind: Kind, name: str) -> Object | None:
+        """Return another object of the namespace; None if there is none, or without the right to read it."""
+        if not self._can_read_others:
+            return None
+        try:
+            return await kube.get(kind, name, self._place.namespace)
+        except UnauthorizedError:
+            raise
+        except ForbiddenError:
+            self._can_read_others = False
+            return None
+
+
+async def until_stopped(following: Polling[Seen], seconds: int | None) -> Seen | None:
+    """Return the last state; None after SIGINT, SIGTERM or the timeout."""
+    task = asyncio.current_task()
+    if task is not None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    try:
+        async with asyncio.timeout(seconds):
+            return await following.to_the_end()
+    except (TimeoutError, asyncio.CancelledError):
+        return None
 
 
 class Following(Polling[WatchedRun]):
     """Follows one run."""
 
-    _can_read_state = True
     _progress: object = None
     _points: Sequence[WatchedPoint] = ()
 
-    async def _look(self, kube: "AioKube") -> WatchedRun:
-        document = await self._document(kube)
-        state = await self._state(kube, document["metadata"]["uid"])
-        return watched_run(document, state, await self._rows(kube, document, state))
-
-    def _has_ended(self, seen: WatchedRun) -> bool:
-        return seen.ending is not None
-
-    async def _state(self, kube: "AioKube", uid: str) -> WatchedState | None:
-        """Return the conductor's state; None without the right to read it, or if it belongs to another run."""
-        if not self._can_read_state:
-            return None
-        try:
-            found = await kube.get(CONFIG_MAP, naming.state_config_map(self._place.name), self._place.namespace)
-        except UnauthorizedError:
-            raise
-        except ForbiddenError:
-            # The run's status has nearly the same information.
-            self._can_read_state = False
-            return None
-        return watched_state(found, uid) if found is not None else None
-
-    async def _rows(
-        self, kube: "AioKube", run: Mapping[str, Any], state: WatchedState | None
-    ) -> Sequence[WatchedPoint]:
-        """Return the points; they are read again only after progress."""
+    async def _look(self, kube: "AioKube") -> tuple[WatchedRun, bool]:
+        run = await self._document(kube)
+        # The run's status has nearly the same information as the conductor's state.
+        config_map = await self._readable(kube, CONFIG_MAP, naming.state_config_map(self._place.name))
+        state = None if config_map is None else watched_state(config_map, run["metadata"]["uid"])
         status = run.get("status") or {}
         current = (state.trials_done, state.current and state.current.key) if state else None
-        display = status.get("display", {})
-        progress = (status.get("points"), status.get("completionTime"), display.get("progress"), current)
+        displayed = status.get("display", {}).get("progress")
+        progress = (status.get("points"), status.get("completionTime"), displayed, current)
+        # The points are read again only after progress.
         if progress != self._progress:
             self._points = await watched_points(kube, self._place.namespace, run)
             self._progress = progress
-        return self._points
+        seen = watched_run(run, state, self._points)
+        return seen, seen.ending is not None

@@ -63,16 +63,19 @@ def _read(text: str) -> Assignment:
     try:
         assigned = Assignment.model_validate_json(text)
     except ValidationError as error:
-        message = f"the assignment is invalid: {'; '.join(map(str, problems_of(error)))}"
-        raise click.UsageError(message) from error
-    unknown = sorted(set(assigned.tools) - set(TOOLS))
-    if unknown:
-        message = f"the assignment contains unknown tools: {', '.join(unknown)}"
-        raise click.UsageError(message)
+        raise click.UsageError(f"the assignment is invalid: {'; '.join(map(str, problems_of(error)))}") from error
+    if unknown := sorted(set(assigned.tools) - set(TOOLS)):
+        raise click.UsageError(f"the assignment contains unknown tools: {', '.join(unknown)}")
     return assigned
 
 
 def _worker(assigned: Assignment, node: str) -> Worker:
+    targets: list[PoolTarget | OsdsTarget] = []
+    if assigned.rados is not None:
+        pool, namespace = assigned.rados.pool, assigned.rados.namespace
+        targets.append(PoolTarget(pool=pool, namespace=namespace, run_name=namespace, user=assigned.rados.user))
+    if assigned.osd_keyring is not None:
+        targets.append(OsdsTarget(keyring=assigned.osd_keyring))
     worker = Worker(
         client=assigned.client,
         node=node,
@@ -81,7 +84,7 @@ def _worker(assigned: Assignment, node: str) -> Worker:
         binaries=assigned.programs,
         host=Host(),
         tools=assigned.tools,
-        targets=_targets(assigned),
+        targets=tuple(targets),
     )
     worker.caches = CacheDropper(assigned.caches, node)
     worker.archive = None if assigned.raw_output is None else Archive(directory=Path(assigned.raw_output))
@@ -90,42 +93,31 @@ def _worker(assigned: Assignment, node: str) -> Worker:
 
 def _volume(assigned: AssignedVolume, client: int) -> Volume:
     match assigned:
-        case DirectoryVolume(path=path, capacity=capacity, mounted=mounted):
-            table = OWN_TABLE if mounted else None
-            return FileVolume(path=Path(path) / DATA_FILE, capacity=capacity, mount_table=table)
-        case DataFile(path=path, capacity=capacity):
-            return FileVolume(path=Path(path), capacity=capacity)
-        case SharedDirectory(path=path, part=part, clients=clients, one_file=one_file, mounted=mounted):
+        case DirectoryVolume():
+            table = OWN_TABLE if assigned.mounted else None
+            return FileVolume(path=Path(assigned.path) / DATA_FILE, capacity=assigned.capacity, mount_table=table)
+        case DataFile():
+            return FileVolume(path=Path(assigned.path), capacity=assigned.capacity)
+        case SharedDirectory():
             return SharedVolume(
-                directory=Path(path),
+                directory=Path(assigned.path),
                 client=client,
-                clients=clients,
-                part=part,
-                one_file=one_file,
-                mount_table=OWN_TABLE if mounted else None,
+                clients=assigned.clients,
+                part=assigned.part,
+                one_file=assigned.one_file,
+                mount_table=OWN_TABLE if assigned.mounted else None,
             )
-        case BlockDevice(path=path, offset=offset, size=size):
-            return DeviceVolume(path=Path(path), offset=offset, size=size)
+        case BlockDevice():
+            return DeviceVolume(path=Path(assigned.path), offset=assigned.offset, size=assigned.size)
         case RbdImage(pool=pool, image=image, user=user, size=size, cache=cache):
             return ImageVolume(pool=pool, image=image, user=user, size=size, cache=cache)
 
 
-def _targets(assigned: Assignment) -> tuple[PoolTarget | OsdsTarget, ...]:
-    found: list[PoolTarget | OsdsTarget] = []
-    if assigned.rados is not None:
-        pool, namespace = assigned.rados.pool, assigned.rados.namespace
-        found.append(PoolTarget(pool=pool, namespace=namespace, run_name=namespace, user=assigned.rados.user))
-    if assigned.osd_keyring is not None:
-        found.append(OsdsTarget(keyring=assigned.osd_keyring))
-    return tuple(found)
-
-
 async def _serve(assigned: Assignment, node: str, worker: Worker) -> int:
-    identity = AgentIdentity(client=assigned.client, attempt=assigned.attempt, node=node)
     connection = Connection(assigned.conductor, Path(assigned.secret))
+    identity = AgentIdentity(client=assigned.client, attempt=assigned.attempt, node=node)
+    silence = assigned.silence_seconds
     try:
-        return await Agent(
-            identity=identity, connection=connection, work=worker, silence_seconds=assigned.silence_seconds
-        ).run()
+        return await Agent(identity=identity, connection=connection, work=worker, silence_seconds=silence).run()
     finally:
         await connection.close()

@@ -57,11 +57,20 @@ def command(*, parameters: str, helper: str, token: Path, storage_class: str, ru
 async def _ordered(url: str, token: Path, order: BurnOrder) -> BurnOutcome:
     """Return what kube-burner left; wait while the helper works for another run."""
     problem = "no answer"
+    # Without a limit in all: the conductor has one, and the helper's lines show that it works.
+    limits = aiohttp.ClientTimeout(total=None, connect=SILENCE_SECONDS, sock_read=SILENCE_SECONDS)
+    # Each attempt has its own connection: the helper closes an idle one, perhaps just when it is used again.
+    connector = aiohttp.TCPConnector(force_close=True)
     try:
-        async with asyncio.timeout(_PATIENCE_SECONDS) as patience, _session(url) as session:
+        async with (
+            asyncio.timeout(_PATIENCE_SECONDS) as patience,
+            aiohttp.ClientSession(url, timeout=limits, connector=connector) as session,
+        ):
             while True:
+                authorization = f"Bearer {token.read_text().strip()}"  # noqa: ASYNC240 - a small file in memory
+                headers = {"Authorization": authorization, "Content-Type": "application/json"}
                 try:
-                    response = await session.post(BURN_PATH, data=order.model_dump_json(), headers=_headers(token))
+                    response = await session.post(BURN_PATH, data=order.model_dump_json(), headers=headers)
                 except aiohttp.ClientError as error:
                     # Its pod may be starting, be replaced, or have too many connections; nothing has been run.
                     problem = f"{str(error) or type(error).__name__}; check its pod"
@@ -70,26 +79,21 @@ async def _ordered(url: str, token: Path, order: BurnOrder) -> BurnOutcome:
                         if response.status == _OK:
                             patience.reschedule(None)
                             return await _outcome(response)
-                        problem = _message(await response.text())
+                        text = await response.text()
+                        try:
+                            problem = BurnRefusal.model_validate_json(text).message
+                        except ValidationError:
+                            problem = text[:200] or "no message"
                         if response.status not in _TRANSIENT:
                             raise _HelperError(f"the helper did not run kube-burner: {problem}")
                 await asyncio.sleep(RETRY_SECONDS)
     except aiohttp.ClientError as error:
-        message = f"the helper stopped while kube-burner ran ({str(error) or type(error).__name__}); check its pod"
-        raise _HelperError(message) from error
+        what = str(error) or type(error).__name__
+        raise _HelperError(f"the helper stopped while kube-burner ran ({what}); check its pod") from error
     except TimeoutError:
-        message = f"the helper did not run kube-burner within {_PATIENCE_SECONDS:g} s: {problem}"
-        raise _HelperError(message) from None
+        raise _HelperError(f"the helper did not run kube-burner within {_PATIENCE_SECONDS:g} s: {problem}") from None
     except OSError as error:
-        message = f"the token for the helper cannot be read: {error}"
-        raise _HelperError(message) from error
-
-
-def _session(url: str) -> aiohttp.ClientSession:
-    # Without a limit in all: the conductor has one, and the helper's lines show that it works.
-    timeout = aiohttp.ClientTimeout(total=None, connect=SILENCE_SECONDS, sock_read=SILENCE_SECONDS)
-    # Each attempt has its own connection: the helper closes an idle one, perhaps just when it is used again.
-    return aiohttp.ClientSession(url, timeout=timeout, connector=aiohttp.TCPConnector(force_close=True))
+        raise _HelperError(f"the token for the helper cannot be read: {error}") from error
 
 
 async def _outcome(response: aiohttp.ClientResponse) -> BurnOutcome:
@@ -104,15 +108,3 @@ async def _outcome(response: aiohttp.ClientResponse) -> BurnOutcome:
     except ValidationError as error:
         message = "the helper's answer is not complete; check its pod, and use the same version for it and the run"
         raise _HelperError(message) from error
-
-
-def _headers(token: Path) -> dict[str, str]:
-    return {"Authorization": f"Bearer {token.read_text().strip()}", "Content-Type": "application/json"}
-
-
-def _message(text: str) -> str:
-    """Return the message of a refusal, or the beginning of another text."""
-    try:
-        return BurnRefusal.model_validate_json(text).message
-    except ValidationError:
-        return text[:200] or "no message"

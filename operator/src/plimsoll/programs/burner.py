@@ -2,23 +2,12 @@
 
 import asyncio
 import logging
-import signal
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from plimsoll.api.quantity import parse_quantity
 from plimsoll.protocol.helpers import BURNER_AUDIENCE, PORT
-
-if TYPE_CHECKING:
-    from plimsoll.helpers.authority import Limits
-    from plimsoll.helpers.burner import Means
-
-
-_LIMITED_CONNECTIONS = 64
-_STRANGER_SECONDS = 15.0
-_IDLE_SECONDS = 5.0
 
 
 def _bytes(_context: click.Context, _parameter: click.Parameter, value: str) -> int:
@@ -55,8 +44,9 @@ def command(
     """Run kube-burner on request, and remove everything that it creates."""
     # Imported here because they take longer than everything else.
     from plimsoll.helpers.authority import Limits  # noqa: PLC0415
-    from plimsoll.helpers.burner import Means  # noqa: PLC0415
+    from plimsoll.helpers.burner import Helper, Means, knower  # noqa: PLC0415
     from plimsoll.helpers.server import TokenReviews  # noqa: PLC0415
+    from plimsoll.programs.serving import helper_listener, serve_until_stopped  # noqa: PLC0415
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     api = TokenReviews(BURNER_AUDIENCE)
@@ -67,31 +57,12 @@ def command(
 
     async def serve() -> None:
         async with api:
-            await _serve(means, limits, host, port)
+            listener = helper_listener()
+            helper = Helper(means, limits, know=knower(listener))
+            # What an earlier process left.
+            cleaning = asyncio.create_task(helper.clean())
+            await serve_until_stopped(helper.application(), listener, host, port)
+            cleaning.cancel()
+            await asyncio.wait({cleaning})
 
     asyncio.run(serve())
-
-
-async def _serve(means: "Means", limits: "Limits", host: str, port: int) -> None:
-    """Remove what an earlier process left, then serve until SIGTERM."""
-    from plimsoll.helpers.burner import Helper, knower  # noqa: PLC0415
-    from plimsoll.net.listener import (  # noqa: PLC0415
-        Listener,
-        ListenerLimits,
-        serving_requests,
-    )
-
-    stopped = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    listener = Listener(
-        ListenerLimits(
-            strangers=_LIMITED_CONNECTIONS, stranger_seconds=_STRANGER_SECONDS, connections=_LIMITED_CONNECTIONS
-        )
-    )
-    helper = Helper(means, limits, know=knower(listener))
-    cleaning = asyncio.create_task(helper.clean())
-    async with serving_requests(helper.application(), listener, host, port, idle_seconds=_IDLE_SECONDS):
-        await stopped.wait()
-    cleaning.cancel()
-    await asyncio.wait({cleaning})

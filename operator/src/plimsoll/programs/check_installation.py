@@ -13,7 +13,6 @@ from plimsoll.cli.source import RUN
 from plimsoll.kube.errors import ApiError, persist
 from plimsoll.kube.port import Kube, Object
 
-_POLL_SECONDS = 1.0
 _REQUEST_SECONDS = 30.0
 
 _log = logging.getLogger(__name__)
@@ -31,24 +30,21 @@ class NotInstalledError(Exception):
 def command(*, namespace: str, seconds: int) -> None:
     """Create and delete a suspended run, and check that the operator handles both. Generates no load."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    # Imported here because it takes longer than everything else.
+    from plimsoll.kube.client import AioKube  # noqa: PLC0415
+
+    async def check() -> None:
+        async with AioKube() as kube:
+            await check_installation(kube, namespace, seconds=seconds)
+
     try:
-        asyncio.run(_in_cluster(namespace, seconds))
+        asyncio.run(check())
     except (ApiError, NotInstalledError) as error:
         raise click.ClickException(str(error)) from error
     _log.info("the operator works")
 
 
-async def _in_cluster(namespace: str, seconds: float) -> None:
-    # Imported here because it takes longer than everything else.
-    from plimsoll.kube.client import AioKube  # noqa: PLC0415
-
-    async with AioKube() as kube:
-        await check_installation(kube, namespace, seconds=seconds)
-
-
-async def check_installation(
-    kube: Kube, namespace: str, *, seconds: float, poll_seconds: float = _POLL_SECONDS
-) -> None:
+async def check_installation(kube: Kube, namespace: str, *, seconds: float, poll_seconds: float = 1.0) -> None:
     """Create a run, wait for the operator to observe it, delete it, and wait until it is gone.
 
     Raises:
@@ -64,7 +60,8 @@ async def check_installation(
         return await persist(lambda: kube.get(RUN, name, namespace), seconds=_REQUEST_SECONDS)
 
     async def is_observed() -> bool:
-        return _is_suspended(await read())
+        conditions = ((await read() or {}).get("status") or {}).get("conditions") or ()
+        return any((condition["type"], condition["status"]) == ("Suspended", "True") for condition in conditions)
 
     async def is_gone() -> bool:
         return await read() is None
@@ -81,14 +78,8 @@ async def _until(condition: Callable[[], Awaitable[bool]], seconds: float, poll_
     deadline = time.monotonic() + seconds
     while not await condition():
         if time.monotonic() > deadline:
-            message = f"{otherwise} after {seconds:.0f} s; check the logs of its Deployment"
-            raise NotInstalledError(message)
+            raise NotInstalledError(f"{otherwise} after {seconds:.0f} s; check the logs of its Deployment")
         await asyncio.sleep(poll_seconds)
-
-
-def _is_suspended(run: Object | None) -> bool:
-    conditions = ((run or {}).get("status") or {}).get("conditions") or ()
-    return any(one["type"] == "Suspended" and one["status"] == "True" for one in conditions)
 
 
 def _suspended_run(name: str, namespace: str) -> Object:

@@ -3,15 +3,13 @@
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from plimsoll.api.errors import SpecError
-from plimsoll.api.result import Matrix, ResultStatus, Trial
 from plimsoll.api.status import RunState
 from plimsoll.conductor.kube_sink import KubeSink
 from plimsoll.conductor.main import Listen, conduct
@@ -28,9 +26,8 @@ if TYPE_CHECKING:
 
 
 _DEFAULTS = Timings()
-_EXIT_FAILED = 1
 
-Conduct = Callable[[Plan, Sink, "CephCluster | None"], Coroutine[Any, Any, int]]
+Measure = Callable[[Plan, Sink, "CephCluster | None"], Coroutine[Any, Any, int]]
 
 
 @click.command(hidden=True, context_settings={"auto_envvar_prefix": "PLIMSOLL"})
@@ -76,106 +73,69 @@ def command(
             host=host, port=port, tls=server_context(secret), token_key=token_key, caches_token=caches_token
         )
         timings = Timings(lost_after=lost_after, silence=silence, hold=min(_DEFAULTS.hold, lost_after / 2))
-        measure = partial(
-            _measure,
-            listen=listen,
-            timings=timings,
-            epoch=epoch,
-            job=job,
-            metrics_port=metrics_port,
-            termination_log=termination_log,
-        )
+
+        async def measure(plan: Plan, sink: Sink, cluster: "CephCluster | None") -> int:
+            watched = _WatchedSink(sink)
+            code = await conduct(
+                plan=plan,
+                sink=watched,
+                listen=listen,
+                timings=timings,
+                epoch=epoch,
+                cluster=cluster,
+                metrics_port=metrics_port,
+                job=job,
+            )
+            if watched.state is not None and (failure := watched.state.failure) is not None:
+                write_termination_message(termination_log, f"{failure.reason}: {failure.message}")
+            return code
+
         code = _run(results, namespace, plan_file, measure)
     except (ApiError, SpecError, OSError) as error:
         write_termination_message(termination_log, str(error))
         logging.getLogger(__name__).error("%s", error)  # noqa: TRY400 - the message is enough
-        sys.exit(_EXIT_FAILED)
+        sys.exit(1)
     sys.exit(code)
 
 
-def _run(results: Path | None, namespace: str | None, plan_file: Path | None, measure: Conduct) -> int:
-    """Conduct with the sink that the options choose; files if they choose both, as the local launcher does."""
+def _run(results: Path | None, namespace: str | None, plan_file: Path | None, measure: Measure) -> int:
+    """Measure with the sink that the options choose; files if they choose both, as the local launcher does."""
     if results is not None:
         files = FilesSink(results)
         # Local clients measure a directory or a device, not the storage of the run's specification.
         return asyncio.run(measure(files.plan, files, None))
     if namespace is None or plan_file is None:
-        message = "there is no place for results; give --results DIR, or --namespace NAME with --plan FILE"
-        raise click.UsageError(message)
+        raise click.UsageError(
+            "there is no place for results; give --results DIR, or --namespace NAME with --plan FILE"
+        )
     return asyncio.run(_in_cluster(load_plan(plan_file.read_text()), namespace, measure))
 
 
-async def _in_cluster(plan: Plan, namespace: str, measure: Conduct) -> int:
+async def _in_cluster(plan: Plan, namespace: str, measure: Measure) -> int:
     # Imported here because it takes as much memory as the rest of a conductor.
     from plimsoll.kube.client import AioKube  # noqa: PLC0415
 
-    cluster = _cluster(plan)
+    cluster = None
+    if plan.ceph is not None:
+        # Imported here so that the conductors of other runs start faster.
+        from plimsoll.conductor.ceph.commands import Commands  # noqa: PLC0415
+        from plimsoll.conductor.ceph.watch import CephCluster  # noqa: PLC0415
+
+        cluster = CephCluster(plan, plan.ceph, Commands(plan.ceph.conductor_user))
     async with AioKube() as kube:
         return await measure(plan, KubeSink(kube, plan, namespace), cluster)
-
-
-def _cluster(plan: Plan) -> "CephCluster | None":
-    """Return the run's Ceph cluster; None if its storage is not known to be Ceph."""
-    if plan.ceph is None:
-        return None
-    # Imported here so that the conductors of other runs start faster.
-    from plimsoll.conductor.ceph.commands import Commands  # noqa: PLC0415
-    from plimsoll.conductor.ceph.watch import CephCluster  # noqa: PLC0415
-
-    return CephCluster(plan, plan.ceph, Commands(plan.ceph.conductor_user))
-
-
-async def _measure(
-    plan: Plan,
-    sink: Sink,
-    cluster: "CephCluster | None",
-    *,
-    listen: Listen,
-    timings: Timings,
-    epoch: str | None,
-    job: str,
-    metrics_port: int | None,
-    termination_log: Path | None,
-) -> int:
-    """Conduct, and write the reason of a permanent failure."""
-    watched = _WatchedSink(sink)
-    code = await conduct(
-        plan=plan,
-        sink=watched,
-        listen=listen,
-        timings=timings,
-        epoch=epoch,
-        cluster=cluster,
-        metrics_port=metrics_port,
-        job=job,
-    )
-    if watched.state is not None and watched.state.failure is not None:
-        failure = watched.state.failure
-        write_termination_message(termination_log, f"{failure.reason}: {failure.message}")
-    return code
 
 
 class _WatchedSink:
     """A sink that remembers the last state, which has the reason of a failure."""
 
     def __init__(self, sink: Sink) -> None:
-        self._sink = sink
-        self.progress_seconds = sink.progress_seconds
-        self.pulse_seconds = sink.pulse_seconds
+        self._publish = sink.publish
+        self.progress_seconds, self.pulse_seconds = sink.progress_seconds, sink.pulse_seconds
+        self.load, self.load_matrices, self.load_ended = sink.load, sink.load_matrices, sink.load_ended
+        self.record = sink.record
         self.state: RunState | None = None
-
-    async def load(self) -> tuple[Mapping[str, Sequence[Trial]], RunState | None]:
-        return await self._sink.load()
-
-    async def load_matrices(self) -> Mapping[str, Matrix]:
-        return await self._sink.load_matrices()
-
-    async def load_ended(self) -> Collection[str]:
-        return await self._sink.load_ended()
 
     async def publish(self, state: RunState) -> None:
         self.state = state
-        await self._sink.publish(state)
-
-    async def record(self, point: str, status: ResultStatus) -> None:
-        await self._sink.record(point, status)
+        await self._publish(state)

@@ -5,6 +5,8 @@ import asyncio
 import click
 import kopf
 
+import plimsoll.operator.main  # noqa: F401 - registers the handlers
+
 
 @click.command(hidden=True)
 @click.option("--liveness", default="http://0.0.0.0:8080/healthz", show_default=True, help="Address of the probes.")

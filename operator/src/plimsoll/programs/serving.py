@@ -1,0 +1,26 @@
+"""What the programs of the helpers share: limits for strangers, and serving until SIGTERM."""
+
+import asyncio
+import signal
+
+from aiohttp import web
+
+from plimsoll.net.listener import Listener, ListenerLimits, serving_requests
+
+_LIMITED_CONNECTIONS = 64
+
+
+def helper_listener() -> Listener:
+    """Return the listener of a helper."""
+    return Listener(
+        ListenerLimits(strangers=_LIMITED_CONNECTIONS, stranger_seconds=15.0, connections=_LIMITED_CONNECTIONS)
+    )
+
+
+async def serve_until_stopped(application: web.Application, listener: Listener, host: str, port: int) -> None:
+    """Answer requests until SIGTERM or SIGINT."""
+    stopped = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    async with serving_requests(application, listener, host, port, idle_seconds=5.0):
+        await stopped.wait()
