@@ -1,6 +1,5 @@
 """`plimsoll suite watch SUITE`: follow a suite in a cluster until a round has ended."""
 
-import asyncio
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from rich.text import Text
 from plimsoll.api.model import Model
 from plimsoll.api.names import GROUP, ConditionStatus, SuiteConditionType
 from plimsoll.api.suite_status import MAX_ANNOTATION_CHARACTERS, RoundChildren, RoundVerdict
-from plimsoll.cli.cluster import cluster_options, explain, program
+from plimsoll.cli.cluster import cluster_options, program
 from plimsoll.cli.live_view import BAR_COLUMNS, LineLog, LivePicture, clock
 from plimsoll.cli.source import RUN, SuiteInCluster, find_in_cluster
 from plimsoll.cli.suite_history import load_rounds
@@ -29,10 +28,9 @@ from plimsoll.cli.watched import (
     Polling,
     WatchedCondition,
     WatchedDisplay,
+    follow,
     read_leniently,
-    until_stopped,
 )
-from plimsoll.kube.errors import ApiError
 from plimsoll.report.view import count_text
 from plimsoll.suite.rounds.observed import JUDGED
 
@@ -321,12 +319,7 @@ def follow_round(
 ) -> Ending | None:
     """Return how a round ended; None if it continues after a signal or the timeout; exits if it cannot be followed."""
     following = SuiteFollowing(place, view, AwaitedRound(request))
-    ended = until_stopped(following, seconds)
-    try:
-        last = asyncio.run(ended)
-    except ApiError as error:
-        raise click.ClickException(explain(error, place.access)) from error
-    return None if last is None else following.ending
+    return None if follow(following, seconds) is None else following.ending
 
 
 def conclude(place: SuiteInCluster, ending: Ending) -> int:

@@ -1,19 +1,17 @@
 """`plimsoll watch RUN`: follow a run in a cluster until it has ended."""
 
-import asyncio
 import re
 import sys
 
 import click
 
 from plimsoll.api.names import ConditionStatus
-from plimsoll.cli.cluster import ask, cluster_options, explain, program
+from plimsoll.cli.cluster import ask, cluster_options, program
 from plimsoll.cli.live_view import view_on
 from plimsoll.cli.results import show_results
 from plimsoll.cli.source import RunInCluster, find_in_cluster, results_of_run
 from plimsoll.cli.tables import stdout_console
-from plimsoll.cli.watched import Following, WatchedRun, until_stopped
-from plimsoll.kube.errors import ApiError
+from plimsoll.cli.watched import Following, WatchedRun, follow
 
 EXIT_FAILED = 1
 EXIT_NOT_ENDED = 3
@@ -54,12 +52,8 @@ def command(*, run: str, timeout: int | None) -> None:
     """
     place = find_in_cluster(run, RunInCluster)
     console = stdout_console()
-    try:
-        with view_on(console, str(place), str(place), waiting="asking the cluster") as view:
-            following = until_stopped(Following(place, view), timeout)
-            last = asyncio.run(following)
-    except ApiError as error:
-        raise click.ClickException(explain(error, place.access)) from error
+    with view_on(console, str(place), str(place), waiting="asking the cluster") as view:
+        last = follow(Following(place, view), timeout)
     if last is None:
         click.echo(f"Run {place} continues; `{program()} watch {place}` follows it again.", err=True)
         sys.exit(EXIT_NOT_ENDED)

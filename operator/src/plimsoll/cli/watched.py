@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from plimsoll.api.model import Model
 from plimsoll.api.names import ConditionStatus, ConditionType, RunPhase
 from plimsoll.api.status import CurrentTrial, Points, RunState
+from plimsoll.cli.cluster import explain
 from plimsoll.cli.source import CONFIG_MAP, RESULT, InCluster, no_such_object
 from plimsoll.kube.errors import ApiError, ForbiddenError, UnauthorizedError
 from plimsoll.kube.port import Kind, Object
@@ -243,6 +244,7 @@ class Polling(ABC, Generic[Seen]):
     ) -> None:
         """Poll an object every `pause` seconds, and tolerate `silence` seconds without an answer."""
         self._place, self._view = place, view
+        self.access = place.access
         self._pause, self._silence, self._now = pause, silence, now
         self._uid: str | None = None
         self._answered_at = 0.0
@@ -263,7 +265,7 @@ class Polling(ABC, Generic[Seen]):
         while True:
             try:
                 self._is_new_connection = True
-                async with self._place.access.connect() as kube:
+                async with self.access.connect() as kube:
                     while True:
                         seen, has_ended = await self._look(kube)
                         self._answered_at = self._now()
@@ -308,17 +310,24 @@ class Polling(ABC, Generic[Seen]):
             return None
 
 
-async def until_stopped(following: Polling[Seen], seconds: int | None) -> Seen | None:
-    """Return the last state; None after SIGINT, SIGTERM or the timeout."""
-    task = asyncio.current_task()
-    if task is not None:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+def follow(following: Polling[Seen], seconds: int | None) -> Seen | None:
+    """Return the last state; None after SIGINT, SIGTERM or the timeout; exits if the object cannot be followed."""
+
+    async def until_stopped() -> Seen | None:
+        task = asyncio.current_task()
+        if task is not None:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+        try:
+            async with asyncio.timeout(seconds):
+                return await following.to_the_end()
+        except (TimeoutError, asyncio.CancelledError):
+            return None
+
     try:
-        async with asyncio.timeout(seconds):
-            return await following.to_the_end()
-    except (TimeoutError, asyncio.CancelledError):
-        return None
+        return asyncio.run(until_stopped())
+    except ApiError as error:
+        raise click.ClickException(explain(error, following.access)) from error
 
 
 class Following(Polling[WatchedRun]):
