@@ -103,7 +103,15 @@ class Launcher:
                         child.process = await self._start_agent(client, child.attempt)
                 await asyncio.sleep(0.2)
         finally:
-            await self._stop_all()
+            children = [*([self._conductor] if self._conductor else []), *self._agents.values()]
+            for child in children:
+                _signal(child.process, signal.SIGTERM)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(5):
+                    await asyncio.gather(*(child.process.wait() for child in children))
+            for child in children:
+                _signal(child.process, signal.SIGKILL)
+                await child.process.wait()
 
     def interrupt(self) -> None:
         """Make the conductor record the current trial and exit."""
@@ -158,17 +166,6 @@ class Launcher:
                 start_new_session=True,
                 env=os.environ,
             )
-
-    async def _stop_all(self) -> None:
-        children = [*([self._conductor] if self._conductor else []), *self._agents.values()]
-        for child in children:
-            _signal(child.process, signal.SIGTERM)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(5):
-                await asyncio.gather(*(child.process.wait() for child in children))
-        for child in children:
-            _signal(child.process, signal.SIGKILL)
-            await child.process.wait()
 
 
 def free_port() -> int:

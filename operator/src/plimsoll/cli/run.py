@@ -205,8 +205,8 @@ async def _follow(launcher: Launcher, view: Screen | Lines, progress: LocalProgr
 
 def _conclude(code: int, results: Path) -> int:
     """Print the results and how to continue."""
-    found = read_results(results)
-    for table in results_tables(found) if found else ():
+    recorded = read_results(results)
+    for table in results_tables(recorded) if recorded else ():
         stdout_console().print(table)
     state = read_state(results)
     if state is not None and state.failure is not None:
@@ -218,7 +218,7 @@ def _conclude(code: int, results: Path) -> int:
             err=True,
         )
     click.echo(f"results in {os.path.relpath(results)}", err=True)
-    invalid = any(result.status.verdict is Verdict.INVALID for result in found)
+    invalid = any(result.status.verdict is Verdict.INVALID for result in recorded)
     return EXIT_INVALID if code == EXIT_COMPLETE and invalid else code
 
 

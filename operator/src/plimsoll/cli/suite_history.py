@@ -311,7 +311,7 @@ def show_judgement(console: Console, name: str, judgement: RoundJudgement, *, is
     """Print whether each variant of a round is worse than its accepted rounds, and why."""
     baseline = count_text(judgement.accepted, "accepted round")
     console.print(Text(f"\n{name}: is round {judgement.minute} worse than {baseline}?", style="bold"))
-    lines = [found for variant in judgement.variants for found in variant.found if is_notable(found)]
+    lines = [change for variant in judgement.variants for change in variant.found if is_notable(change)]
     if lines:
         console.print(FittedTable(rows=lines, layouts=_LAYOUTS, missed=(_INTERVAL, _AGAINST), remedy="-o json"))
     for change in judgement.changes:
@@ -374,11 +374,11 @@ _ROUND_COLUMNS = (
 )
 
 _Column = FittedColumn[Found]
-_VARIANT = _Column(heading="Variant", cell=lambda one: one.group[0])
+_VARIANT = _Column(heading="Variant", cell=lambda change: change.group[0])
 _OF = _Column(heading="Point", cell=found_place, folded=True)
-_METRIC = _Column(heading="Metric", cell=lambda one: quantity_text(one.group[2], one.metric))
-_AGAINST = _Column(heading="Against", cell=lambda one: one.against.value)
-_CHANGE = _Column(heading="Change", cell=lambda one: change_text(ratios(one).ratio), right=True)
+_METRIC = _Column(heading="Metric", cell=lambda change: quantity_text(change.group[2], change.metric))
+_AGAINST = _Column(heading="Against", cell=lambda change: change.against.value)
+_CHANGE = _Column(heading="Change", cell=lambda change: change_text(ratios(change).ratio), right=True)
 _INTERVAL = _Column(heading="95 % interval", cell=found_interval_text, right=True)
 _VERDICT = _Column(heading="Verdict", cell=_verdict_of)
 _LAYOUTS = (

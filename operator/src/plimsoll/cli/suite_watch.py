@@ -370,6 +370,6 @@ def command(*, suite: str, request: str | None, timeout: int | None) -> None:
         click.echo(f"The round continues; `{program()} suite watch {place}` follows it again.", err=True)
         sys.exit(EXIT_NOT_ENDED)
     if is_evaluated(ending):
-        found = load_rounds([str(place)], ())
-        show_findings(console, found.findings, found.course)
+        rounds = load_rounds([str(place)], ())
+        show_findings(console, rounds.findings, rounds.course)
     sys.exit(conclude(place, ending))

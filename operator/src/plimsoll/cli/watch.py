@@ -11,7 +11,7 @@ from plimsoll.cli.live_view import view_on
 from plimsoll.cli.results import show_results
 from plimsoll.cli.source import RunInCluster, find_in_cluster, results_of_run
 from plimsoll.cli.tables import stdout_console
-from plimsoll.cli.watched import Following, WatchedRun, follow
+from plimsoll.cli.watched import Following, follow
 
 EXIT_FAILED = 1
 EXIT_NOT_ENDED = 3
@@ -59,16 +59,11 @@ def command(*, run: str, timeout: int | None) -> None:
         sys.exit(EXIT_NOT_ENDED)
     if any(point.iops or point.line for point in last.points):
         show_results(console, ask(place.access, lambda kube: results_of_run(kube, place.namespace, place.name)))
-    sys.exit(_conclude(place, last))
-
-
-def _conclude(run: RunInCluster, last: WatchedRun) -> int:
-    """Print how the run ended, and return the exit code."""
     if last.ending is None:
         raise ValueError("an active run has no ending")
     succeeded = last.ending.status == ConditionStatus.TRUE
     words = "succeeded" if succeeded else "did not succeed"
-    click.echo(f"Run {run} {words}: {last.ending.reason}: {last.ending.message}")
+    click.echo(f"Run {place} {words}: {last.ending.reason}: {last.ending.message}")
     if last.leftovers:
         click.echo(f"Its objects are not all removed yet: {last.leftovers}")
-    return 0 if succeeded else EXIT_FAILED
+    sys.exit(0 if succeeded else EXIT_FAILED)
