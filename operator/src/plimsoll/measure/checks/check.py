@@ -10,8 +10,6 @@ from plimsoll.api.result import Finding
 MAX_QUOTE_CHARACTERS = 300
 _NAMED = 6
 _WHOLE_FROM = 999.5
-_STEP = 1024
-_DECIMAL_STEP = 1000
 
 
 def quote(text: str, limit: int = MAX_QUOTE_CHARACTERS) -> str:
@@ -33,20 +31,19 @@ def percent_text(value: float) -> str:
 
 def size_text(size: float) -> str:
     """Return a number of bytes: `1.5 GiB`."""
-    units = iter(("bytes", "KiB", "MiB", "GiB", "TiB"))
-    unit = next(units)
-    while size >= _STEP and (larger := next(units, "")):
-        size, unit = size / _STEP, larger
-    return f"{number_text(size)} {unit}"
+    return _scaled(size, 1024, ("bytes", "KiB", "MiB", "GiB", "TiB"))
 
 
 def bits_text(rate: float) -> str:
     """Return a number of bits per second, in decimal units as for links: `937 Mbit/s`."""
-    units = iter(("bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"))
-    unit = next(units)
-    while rate >= _DECIMAL_STEP and (larger := next(units, "")):
-        rate, unit = rate / _DECIMAL_STEP, larger
-    return f"{number_text(rate)} {unit}"
+    return _scaled(rate, 1000, ("bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"))
+
+
+def _scaled(value: float, step: int, units: Sequence[str]) -> str:
+    place = 0
+    while value >= step and place < len(units) - 1:
+        value, place = value / step, place + 1
+    return f"{number_text(value)} {units[place]}"
 
 
 def first_few(texts: Sequence[str], named: int = _NAMED) -> str:
@@ -168,6 +165,11 @@ class CheckedValue:
     detail_names_clients: bool = False
 
 
+def client_value(client: int, value: float, detail: str = "") -> CheckedValue:
+    """Return a value of one client."""
+    return CheckedValue(clients=(client,), value=value, detail=detail)
+
+
 def verdict_of(findings: Iterable[Finding]) -> Verdict:
     """Return the worst verdict, Valid without findings."""
     return max((finding.verdict for finding in findings), key=_SEVERITY.index, default=Verdict.VALID)
@@ -194,15 +196,12 @@ def evaluate(check: Check, values: Iterable[CheckedValue]) -> tuple[Finding, ...
     worst = max(bad, key=lambda item: check.badness(item.value))
     verdict = check.verdict(worst.value)
     clients = sorted({client for item in bad for client in item.clients})
-    message = _message(check, worst, verdict, [client for client in clients if client not in worst.clients])
-    return (Finding(reason=check.reason, verdict=verdict, message=message, clients=tuple(clients[:MAX_NAMED_CLIENTS])),)
-
-
-def _message(check: Check, worst: CheckedValue, verdict: Verdict, others: list[int]) -> str:
+    others = [client for client in clients if client not in worst.clients]
     subject = f"{clients_text(worst.clients)}: " if worst.clients and not worst.detail_names_clients else ""
     value = worst.detail or f"{check.what}: {check.with_unit(worst.value)}"
     limit = check.limit(verdict)
     # A detail about something that must not occur needs no "limit 0".
     limit_text = f" (limit {check.with_unit(limit)})" if limit or not worst.detail else ""
     also = f"; also {clients_text(others)}" if others else ""
-    return f"{subject}{value}{limit_text}{also}; {check.remedy}"
+    message = f"{subject}{value}{limit_text}{also}; {check.remedy}"
+    return (Finding(reason=check.reason, verdict=verdict, message=message, clients=tuple(clients[:MAX_NAMED_CLIENTS])),)

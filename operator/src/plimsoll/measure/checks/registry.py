@@ -1,8 +1,10 @@
 """Every check that a number has to pass, with its limits and what to do when it fails."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 
-from plimsoll.measure.checks.check import Check, Direction
+from plimsoll.api.result import Finding
+from plimsoll.measure.checks.check import Check, CheckedValue, Direction, evaluate
 
 LEAST_DEVICE_BUSY = 0.3
 LEAST_FOREIGN_BYTES = 256 * 2**10
@@ -601,6 +603,18 @@ DRIFTING = Check(
 
 CHECKS = tuple(value for value in tuple(globals().values()) if isinstance(value, Check))
 """All checks, in the order of their definition: causes before their effects, because the first reasons are shown."""
+
+
+_PLACES = {check.reason: place for place, check in enumerate(CHECKS)}
+
+
+def findings_of(values: Iterable[tuple[Check, CheckedValue]]) -> tuple[Finding, ...]:
+    """Return the findings on the values of several checks, in the order of the table of checks."""
+    values_of = defaultdict[Check, list[CheckedValue]](list)
+    for check, value in values:
+        values_of[check].append(value)
+    ordered = sorted(values_of, key=lambda check: _PLACES[check.reason])
+    return tuple(finding for check in ordered for finding in evaluate(check, values_of[check]))
 
 
 def markdown_table(checks: Sequence[Check] = CHECKS) -> str:
