@@ -31,9 +31,9 @@ _LEAST_COUNTED = 10 * NANOSECONDS
 _MANAGER_POOL = ".mgr"
 """The manager writes to its own pool all the time."""
 
+MAX_SLOWEST_OSDS = 32
 _MAX_PROBLEMS = 8
 _PROBLEM_CHARACTERS = 300
-_DECIMALS = 4
 _HEALTH = ("HEALTH_OK", "HEALTH_WARN", "HEALTH_ERR")
 
 
@@ -98,7 +98,7 @@ def pool_io(watch: ClusterWatch, samples: Collection[ClusterSample]) -> PoolIo |
     zero = PoolCounters(reads=0, writes=0, read_bytes=0, written_bytes=0)
     return PoolIo(
         between=Interval(start=first.at, end=last.at),
-        ours=reduce(lambda one, other: _combine(add, one, other), ours, zero),
+        ours=reduce(lambda total, pool: _combine(add, total, pool), ours, zero),
         foreign=_foreign_operations(watch, first, last),
     )
 
@@ -128,12 +128,22 @@ def cluster_summary(watch: ClusterWatch | None, span: Interval | None) -> Cluste
     # The time around a short window includes time without load; the inner part of a long window does not.
     inner = pool_io_within(watch, span) if span is not None else None
     rates = inner or (pool_io(watch, samples) if watch.pools else None)
+    # The problems of the poll with the most, and the reason of the first poll without an answer.
+    found = [gate_problems(it, accepted=watch.accepted_checks, file_system=watch.file_system) for it in seen]
+    unanswered = [f"Ceph did not answer: {sample.problem}" for sample in samples if sample.status is None]
+    problems = (*max(found, key=len, default=()), *unanswered[:1])
     return ClusterSummary(
         samples=len(samples),
         failed=len(samples) - len(seen),
-        worst_health=max((status.health for status in seen), key=_severity, default=None),
-        problems=tuple(_problems(watch, samples)),
-        used_ratio=max((_used(status) for status in seen), default=None),
+        worst_health=max(
+            (status.health for status in seen),
+            key=lambda health: _HEALTH.index(health) if health in _HEALTH else len(_HEALTH),
+            default=None,
+        ),
+        problems=tuple(quote(problem, _PROBLEM_CHARACTERS) for problem in problems[:_MAX_PROBLEMS]),
+        used_ratio=max(
+            (round(it.used_bytes / it.total_bytes, 4) if it.total_bytes else 0.0 for it in seen), default=None
+        ),
         read_bytes_per_second=round(rates.per_second(rates.ours.read_bytes)) if rates else None,
         written_bytes_per_second=round(rates.per_second(rates.ours.written_bytes)) if rates else None,
         operations_per_second=round(rates.per_second(rates.operations), 3) if rates else None,
@@ -151,25 +161,6 @@ def _foreign_operations(watch: ClusterWatch, first: ClusterSample, last: Cluster
     return sum(difference.reads + difference.writes for difference in differences)
 
 
-def _problems(watch: ClusterWatch, samples: Collection[ClusterSample]) -> Iterator[str]:
-    """Yield the problems of the poll with the most, and the reason of the first poll without an answer."""
-    found = [
-        gate_problems(status, accepted=watch.accepted_checks, file_system=watch.file_system)
-        for status in statuses_of(samples)
-    ]
-    unanswered = [f"Ceph did not answer: {sample.problem}" for sample in samples if sample.status is None]
-    for problem in (*max(found, key=len, default=()), *unanswered[:1])[:_MAX_PROBLEMS]:
-        yield quote(problem, _PROBLEM_CHARACTERS)
-
-
-def _severity(health: str) -> int:
-    return _HEALTH.index(health) if health in _HEALTH else len(_HEALTH)
-
-
-def _used(status: ClusterStatus) -> float:
-    return round(status.used_bytes / status.total_bytes, _DECIMALS) if status.total_bytes else 0.0
-
-
 def _difference(first: PoolCounters, last: PoolCounters) -> PoolCounters:
     """Return the I/O between two readings.
 
@@ -181,9 +172,6 @@ def _difference(first: PoolCounters, last: PoolCounters) -> PoolCounters:
 def _combine(function: Callable[[int, int], int], one: PoolCounters, other: PoolCounters) -> PoolCounters:
     names = [field.name for field in fields(PoolCounters)]
     return PoolCounters(**{name: function(getattr(one, name), getattr(other, name)) for name in names})
-
-
-MAX_SLOWEST_OSDS = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,7 +189,13 @@ def speeds_of(measurements: Iterable[Measurement]) -> list[OsdSpeed]:
     for measurement in measurements:
         for rate in measurement.osds:
             rates[rate.osd].append(rate)
-    return [_speed(osd, found) for osd, found in sorted(rates.items())]
+    speeds = []
+    for osd, measured in sorted(rates.items()):
+        seconds = sum(rate.seconds for rate in measured)
+        iops = sum(rate.ios for rate in measured) / seconds
+        volume = sum(rate.bytes for rate in measured) / seconds
+        speeds.append(OsdSpeed(osd=osd, iops=iops, bytes_per_second=volume))
+    return speeds
 
 
 def osds_summary(measurements: Iterable[Measurement]) -> Osds | None:
@@ -220,15 +214,6 @@ def osds_summary(measurements: Iterable[Measurement]) -> Osds | None:
             OsdResult(osd=speed.osd, iops=rounded_iops(speed.iops), bytes_per_second=round(speed.bytes_per_second))
             for speed in slowest[:MAX_SLOWEST_OSDS]
         ),
-    )
-
-
-def _speed(osd: int, rates: list[OsdRate]) -> OsdSpeed:
-    seconds = sum(rate.seconds for rate in rates)
-    return OsdSpeed(
-        osd=osd,
-        iops=sum(rate.ios for rate in rates) / seconds,
-        bytes_per_second=sum(rate.bytes for rate in rates) / seconds,
     )
 
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, reduce
 from itertools import accumulate, pairwise
+from operator import add
 from typing import Self
 
 from pydantic_core import from_json
@@ -33,8 +34,11 @@ BIN_COUNT = 29 << 6
 OPEN_BIN = BIN_COUNT - 1
 """It counts everything from its lower bound on."""
 
+PERCENTILES = (50, 90, 95, 99, 99.9, 99.99)
+MINIMUM_BEYOND = 10
+"""A percentile with fewer operations beyond it depends on single operations and is omitted."""
+
 _GROUP_BITS = 6
-_GROUP_BINS = 1 << _GROUP_BITS
 _MAX_COUNT = 2**63 - 1
 _DIGITS = b"0123456789"
 _PAIR = b"[,],"
@@ -151,11 +155,7 @@ class Histogram:
     @classmethod
     def merge(cls, histograms: Iterable[Self]) -> Self:
         """Add histograms bin by bin: exactly the histogram of all their operations."""
-        totals = [0] * BIN_COUNT
-        for histogram in histograms:
-            for index, count in histogram.counts.items():
-                totals[index] += count
-        return cls(counts={index: count for index, count in enumerate(totals) if count})
+        return cls._total(histogram.counts.items() for histogram in histograms)
 
     @classmethod
     def merge_texts(cls, texts: Iterable[str]) -> Self:
@@ -165,9 +165,13 @@ class Histogram:
             HistogramError: see `decode`.
 
         """
+        return cls._total(_entries(_content(text)) for text in texts)
+
+    @classmethod
+    def _total(cls, parts: Iterable[Iterable[tuple[int, int]]]) -> Self:
         totals = [0] * BIN_COUNT
-        for text in texts:
-            for index, count in _entries(_content(text)):
+        for entries in parts:
+            for index, count in entries:
                 totals[index] += count
         return cls(counts={index: count for index, count in enumerate(totals) if count})
 
@@ -217,17 +221,12 @@ class Histogram:
 
 
 def _content(text: str) -> bytes:
-    """Return the JSON in a text form."""
+    """Return the JSON in a text form, up to the limit."""
     layout, _, body = text[:_MAX_TEXT_CHARACTERS].partition(":")
     if layout != LAYOUT:
         raise UnknownBinError(f"histogram layout {layout[:40]!r} is not {LAYOUT!r}")
     if len(text) > _MAX_TEXT_CHARACTERS:
         raise HistogramError(f"histogram text is longer than {_MAX_TEXT_CHARACTERS} characters")
-    return _expand(body)
-
-
-def _expand(body: str) -> bytes:
-    """Decode base64 and zlib, up to the limit."""
     decompressor = zlib.decompressobj()
     try:
         content = decompressor.decompress(base64.b64decode(body, validate=True), _MAX_JSON_BYTES)
@@ -249,71 +248,41 @@ def _entries(content: bytes) -> Iterable[tuple[int, int]]:
     skeleton = content.translate(None, _DIGITS)
     pairs = len(skeleton) // len(_PAIR)
     if not pairs or skeleton != b"[" + (_PAIR * pairs)[:-1] + b"]":
-        return _entry_by_entry(content).items()
+        return _entry_by_entry(content)
     try:
         numbers = from_json(content[1:-1].replace(b"],[", b","))
     except ValueError:
-        return _entry_by_entry(content).items()
+        return _entry_by_entry(content)
     deltas, counts = numbers[::2], numbers[1::2]
     if 0 in deltas[1:] or min(counts) < 1 or max(counts) > _MAX_COUNT:
-        raise _refusal(_parse(content))
+        return _entry_by_entry(content)
     bin_bounds(sum(deltas))
     return zip(accumulate(deltas), counts, strict=True)
 
 
-def _entry_by_entry(content: bytes) -> Mapping[int, int]:
-    counts = _absolute(_parse(content))
-    if counts:
-        bin_bounds(max(counts))
-    return counts
-
-
-def _parse(content: bytes) -> list[object]:
+def _entry_by_entry(content: bytes) -> list[tuple[int, int]]:
     try:
         pairs = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise HistogramError(f"histogram is not JSON: {error}") from None
     if not isinstance(pairs, list):
         raise HistogramError("histogram is not a list of [delta, count]")
-    return pairs
-
-
-def _absolute(pairs: list[object]) -> Mapping[int, int]:
-    """Turn distances into indices, or reject what `encode` does not write.
-
-    A trial has tens of thousands of histograms, so entries are checked together, and singly only to name a bad one.
-    """
-    if not pairs:
-        return {}
-    try:
-        deltas, counts = zip(*pairs, strict=True)
-    except (TypeError, ValueError):
-        raise _refusal(pairs) from None
-    # A boolean is an int to Python, so the types themselves are compared.
-    if {*map(type, pairs)} != {list} or {*map(type, deltas), *map(type, counts)} != {int}:
-        raise _refusal(pairs)
-    if deltas[0] < 0 or min(deltas[1:], default=1) < 1 or min(counts) < 1 or max(counts) > _MAX_COUNT:
-        raise _refusal(pairs)
-    return dict(zip(accumulate(deltas), counts, strict=True))
-
-
-def _refusal(pairs: list[object]) -> HistogramError:
-    """Name the first invalid entry."""
+    entries, index = [], 0
     for position, pair in enumerate(pairs):
         match pair:
+            # A boolean is an int to Python, so the types themselves are compared.
             case [delta, count] if type(delta) is int and type(count) is int:
                 if delta < min(position, 1):
-                    return HistogramError(f"histogram entry {position} does not ascend")
+                    raise HistogramError(f"histogram entry {position} does not ascend")
                 if not 0 < count <= _MAX_COUNT:
-                    return HistogramError(f"histogram entry {position} counts {count} operations")
+                    raise HistogramError(f"histogram entry {position} counts {count} operations")
+                index += delta
+                entries.append((index, count))
             case _:
-                break
-    return HistogramError(f"histogram entry {position} is not [delta, count]")
-
-
-PERCENTILES = (50, 90, 95, 99, 99.9, 99.99)
-MINIMUM_BEYOND = 10
-"""A percentile with fewer operations beyond it depends on single operations and is omitted."""
+                raise HistogramError(f"histogram entry {position} is not [delta, count]")
+    if entries:
+        bin_bounds(index)
+    return entries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,6 +294,29 @@ class _Moments:
     squares: float
     least: int
     greatest: int
+
+    @classmethod
+    def of(cls, part: Latency) -> "_Moments":
+        deviation = part.standard_deviation_nanoseconds or 0.0
+        return cls(
+            count=part.count,
+            mean=part.mean_nanoseconds or 0.0,
+            squares=deviation * deviation * (part.count - 1),
+            least=part.min_nanoseconds or 0,
+            greatest=part.max_nanoseconds or 0,
+        )
+
+    def __add__(self, other: "_Moments") -> "_Moments":
+        """Merge by the formula of Chan, Golub and LeVeque, as fio's `__sum_stat` does."""
+        count = self.count + other.count
+        distance = other.mean - self.mean
+        return _Moments(
+            count=count,
+            mean=self.mean + distance * other.count / count,
+            squares=self.squares + other.squares + distance * distance * self.count * other.count / count,
+            least=min(self.least, other.least),
+            greatest=max(self.greatest, other.greatest),
+        )
 
 
 def sample_of(nanoseconds: Sequence[int]) -> LatencySample:
@@ -349,6 +341,14 @@ def merge_samples(samples: Iterable[LatencySample]) -> Latency:
     return merge_latencies([_published(sample) for sample in samples])
 
 
+def _published(sample: LatencySample) -> Latency:
+    if sample.kind is LatencyKind.NONE or not sample.count:
+        return Latency(kind=sample.kind, count=sample.count)
+    if sample.kind is LatencyKind.MAX_ONLY:
+        return Latency(kind=sample.kind, count=sample.count, max_nanoseconds=sample.max_nanoseconds)
+    return Latency(**dict(sample))
+
+
 def merge_latencies(latencies: Iterable[Latency]) -> Latency:
     """Merge latencies into that of all their operations.
 
@@ -356,25 +356,40 @@ def merge_latencies(latencies: Iterable[Latency]) -> Latency:
     operations counts as one with a mean only: a percentile without it would look better than it is.
     """
     parts = list(latencies)
-    histograms = [_histogram(part) for part in parts]
-    kind = _weakest(parts, histograms)
-    moments = reduce(_chan, [_moments(part) for part in parts if part.count]) if any(p.count for p in parts) else None
-    if kind is LatencyKind.NONE or moments is None:
+    histograms = [histogram for part in parts if (histogram := _histogram(part)) is not None]
+    kinds = {part.kind for part in parts}
+    if not kinds or LatencyKind.NONE in kinds:
+        kind = LatencyKind.NONE
+    elif LatencyKind.MAX_ONLY in kinds:
+        kind = LatencyKind.MAX_ONLY
+    else:
+        kind = LatencyKind.MEAN_ONLY if len(histograms) < len(parts) else LatencyKind.FULL
+    moments = [_Moments.of(part) for part in parts if part.count]
+    if kind is LatencyKind.NONE or not moments:
         return Latency(kind=kind, count=sum(part.count for part in parts))
+    total = reduce(add, moments)
     if kind is LatencyKind.MAX_ONLY:
-        return Latency(kind=kind, count=moments.count, max_nanoseconds=moments.greatest)
-    known = [histogram for histogram in histograms if histogram is not None]
-    merged = Histogram.merge(known) if kind is LatencyKind.FULL else None
+        return Latency(kind=kind, count=total.count, max_nanoseconds=total.greatest)
+    merged = Histogram.merge(histograms) if kind is LatencyKind.FULL else None
     return Latency(
         kind=kind,
-        count=moments.count,
-        mean_nanoseconds=moments.mean,
-        standard_deviation_nanoseconds=math.sqrt(moments.squares / max(1, moments.count - 1)),
-        min_nanoseconds=moments.least,
-        max_nanoseconds=moments.greatest,
+        count=total.count,
+        mean_nanoseconds=total.mean,
+        standard_deviation_nanoseconds=math.sqrt(total.squares / max(1, total.count - 1)),
+        min_nanoseconds=total.least,
+        max_nanoseconds=total.greatest,
         percentiles={} if merged is None else percentiles_of(merged),
         histogram=None if merged is None else merged.encode(),
     )
+
+
+def _histogram(part: Latency) -> Histogram | None:
+    """Return the histogram of a part with full latency; None if it is damaged or does not match."""
+    try:
+        histogram = _decoded(part.histogram)
+    except HistogramError:
+        return None
+    return histogram if part.kind is LatencyKind.FULL and histogram.total == part.count else None
 
 
 def histogram_problem(latency: Latency | LatencySample) -> str:
@@ -397,65 +412,5 @@ def percentiles_of(histogram: Histogram) -> dict[str, int]:
     }
 
 
-def _published(sample: LatencySample) -> Latency:
-    if sample.kind is LatencyKind.NONE or not sample.count:
-        return Latency(kind=sample.kind, count=sample.count)
-    if sample.kind is LatencyKind.MAX_ONLY:
-        return Latency(kind=sample.kind, count=sample.count, max_nanoseconds=sample.max_nanoseconds)
-    return Latency(
-        kind=sample.kind,
-        count=sample.count,
-        mean_nanoseconds=sample.mean_nanoseconds,
-        standard_deviation_nanoseconds=sample.standard_deviation_nanoseconds,
-        min_nanoseconds=sample.min_nanoseconds,
-        max_nanoseconds=sample.max_nanoseconds,
-        histogram=sample.histogram,
-    )
-
-
 def _decoded(text: str | None) -> Histogram:
     return Histogram.decode(text) if text is not None else Histogram(counts={})
-
-
-def _histogram(part: Latency) -> Histogram | None:
-    """Return the histogram of a part with full latency; None if it is damaged or does not match."""
-    if part.kind is not LatencyKind.FULL:
-        return None
-    try:
-        histogram = _decoded(part.histogram)
-    except HistogramError:
-        return None
-    return histogram if histogram.total == part.count else None
-
-
-def _weakest(parts: list[Latency], histograms: list[Histogram | None]) -> LatencyKind:
-    kinds = {part.kind for part in parts}
-    if not kinds or LatencyKind.NONE in kinds:
-        return LatencyKind.NONE
-    if LatencyKind.MAX_ONLY in kinds:
-        return LatencyKind.MAX_ONLY
-    return LatencyKind.MEAN_ONLY if any(histogram is None for histogram in histograms) else LatencyKind.FULL
-
-
-def _moments(part: Latency) -> _Moments:
-    deviation = part.standard_deviation_nanoseconds or 0.0
-    return _Moments(
-        count=part.count,
-        mean=part.mean_nanoseconds or 0.0,
-        squares=deviation * deviation * (part.count - 1),
-        least=part.min_nanoseconds or 0,
-        greatest=part.max_nanoseconds or 0,
-    )
-
-
-def _chan(one: _Moments, other: _Moments) -> _Moments:
-    """Merge by the formula of Chan, Golub and LeVeque, as fio's `__sum_stat` does."""
-    count = one.count + other.count
-    distance = other.mean - one.mean
-    return _Moments(
-        count=count,
-        mean=one.mean + distance * other.count / count,
-        squares=one.squares + other.squares + distance * distance * one.count * other.count / count,
-        least=min(one.least, other.least),
-        greatest=max(one.greatest, other.greatest),
-    )

@@ -21,11 +21,16 @@ from plimsoll.measure.sample import (
     Clock,
     HostUse,
     Measurement,
-    OperationSample,
     implausible_host,
     implausible_number,
 )
 from plimsoll.measure.timeline import NANOSECONDS, Interval, Share
+
+MAX_ARGUMENTS = 128
+MAX_ARGUMENT_CHARACTERS = 512
+MAX_VERSIONS = 8
+_VERSION_CHARACTERS = 120
+_DIGEST_CHARACTERS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,21 +193,21 @@ class Intake:
 def receive(facts: TrialFacts, documents: Mapping[int, ClientDocument]) -> Intake:
     """Sort the documents into usable and unusable ones."""
     planned = sorted(set(facts.clients))
-    answers = tuple(_answer(client, documents[client]) for client in planned if client in documents)
+    answers = tuple(
+        ClientAnswer(
+            client=client,
+            document=document,
+            implausible="" if document.measurement is None else implausible_number(document, document.measurement),
+            implausible_host="" if document.host is None else implausible_host(document.host),
+        )
+        for client in planned
+        if (document := documents.get(client)) is not None
+    )
     return Intake(
         answers=answers,
         measured=tuple(_measured(answers)),
         missing=tuple(client for client in planned if client not in documents),
         unplanned=tuple(sorted(documents.keys() - set(planned))),
-    )
-
-
-def _answer(client: int, document: ClientDocument) -> ClientAnswer:
-    return ClientAnswer(
-        client=client,
-        document=document,
-        implausible=implausible_number(document, document.measurement) if document.measurement is not None else "",
-        implausible_host=implausible_host(document.host) if document.host is not None else "",
     )
 
 
@@ -212,20 +217,16 @@ def _measured(answers: Iterable[ClientAnswer]) -> Iterator[ClientMeasurement]:
         # A tool that failed before it measured may report any start, which would distort the window.
         if measurement is None or answer.implausible or not measurement.runtime:
             continue
-        interval = Interval(start=measurement.started_at, end=measurement.started_at + measurement.runtime)
-        shares = tuple(Share(sample=sample, interval=_time_of(sample, interval)) for sample in measurement.operations)
+        start = measurement.started_at
+        interval = Interval(start=start, end=start + measurement.runtime)
+        times = [
+            interval if sample.runtime is None else Interval(start=start, end=start + sample.runtime)
+            for sample in measurement.operations
+        ]
+        shares = tuple(
+            Share(sample=sample, interval=time) for sample, time in zip(measurement.operations, times, strict=True)
+        )
         yield ClientMeasurement(answer=answer, measurement=measurement, interval=interval, shares=shares)
-
-
-def _time_of(sample: OperationSample, interval: Interval) -> Interval:
-    return interval if sample.runtime is None else Interval(start=interval.start, end=interval.start + sample.runtime)
-
-
-MAX_ARGUMENTS = 128
-MAX_ARGUMENT_CHARACTERS = 512
-MAX_VERSIONS = 8
-_VERSION_CHARACTERS = 120
-_DIGEST_CHARACTERS = 64
 
 
 def tool_use(answers: Iterable[ClientAnswer], measured: Iterable[ClientMeasurement]) -> ToolUse | None:
@@ -234,31 +235,22 @@ def tool_use(answers: Iterable[ClientAnswer], measured: Iterable[ClientMeasureme
     if not answers:
         return None
     first = answers[0]
+    # A digest over all clients is one of `sha256sum` output; without a digest of each client there is none.
+    lines = [f"{answer.document.raw_sha256}  client-{answer.client}\n" for answer in answers]
+    is_complete = all(len(answer.document.raw_sha256) == _DIGEST_CHARACTERS for answer in answers)
     return ToolUse(
         versions=tuple(sorted(clients_by_version(measured)))[:MAX_VERSIONS],
         argv_client=first.client,
         argv=tuple(quote(word, MAX_ARGUMENT_CHARACTERS) for word in first.document.argv[:MAX_ARGUMENTS]),
-        raw_sha256=_digest_of_all(answers),
+        raw_sha256=sha256("".join(lines).encode()).hexdigest() if is_complete else None,
     )
 
 
 def clients_by_version(measured: Iterable[ClientMeasurement]) -> Mapping[str, list[int]]:
     """Return the clients of each version, such as `fio 3.39`, without clients whose version is unknown."""
-    found = defaultdict[str, list[int]](list)
+    clients = defaultdict[str, list[int]](list)
     for item in measured:
         version = quote(item.measurement.tool_version, _VERSION_CHARACTERS)
         if version:
-            found[f"{quote(item.measurement.tool, _VERSION_CHARACTERS)} {version}"].append(item.client)
-    return found
-
-
-def _digest_of_all(answers: Iterable[ClientAnswer]) -> str | None:
-    """Return the digest over all clients; None if one of them sent none."""
-    lines = list(_lines(answers))
-    return sha256("".join(lines).encode()).hexdigest() if all(lines) else None
-
-
-def _lines(answers: Iterable[ClientAnswer]) -> Iterator[str]:
-    for answer in answers:
-        digest = answer.document.raw_sha256
-        yield f"{digest}  client-{answer.client}\n" if len(digest) == _DIGEST_CHARACTERS else ""
+            clients[f"{quote(item.measurement.tool, _VERSION_CHARACTERS)} {version}"].append(item.client)
+    return clients

@@ -69,9 +69,6 @@ class Bound:
         ).read
 
 
-_UNLIMITED = Bound()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Best:
     """The best rate of a layer, for one quantity.
@@ -87,7 +84,7 @@ class Best:
     value: float
     point: str
     clients: int = 1
-    bound: Bound = _UNLIMITED
+    bound: Bound = Bound()
 
     @property
     def limit(self) -> float | None:
@@ -161,10 +158,6 @@ def limits(  # the formula's own quantities
     return RateLimits(read=min(network, osds * disk_rate), write=min(network, osds * write_rate / write_amplification))
 
 
-def _all_clients(result: BenchmarkResult) -> int:
-    return result.spec.clients
-
-
 def layers(
     results: Collection[BenchmarkResult],
     layer_of: Mapping[str, Layer],
@@ -172,7 +165,7 @@ def layers(
     write_amplification: float | None,
     network_rate: float | None = None,
     devices: Collection[BenchmarkResult] = (),
-    at_once: Callable[[BenchmarkResult], int] = _all_clients,
+    at_once: Callable[[BenchmarkResult], int] = lambda result: result.spec.clients,
 ) -> tuple[LayerRow, ...]:
     """Return the best of each layer for reads and writes, bottom up, from the results of one run.
 
@@ -191,21 +184,37 @@ def layers(
     usable = defaultdict[Layer, list[BenchmarkResult]](list)
     for result in results:
         if result.spec.tool in layer_of and _is_usable(result):
-            usable[_layer(result, layer_of)].append(result)
+            layer = layer_of[result.spec.tool]
+            has_files = layer is Layer.RBD and result.status.environment.volume_file_system is not None
+            usable[Layer.FILE_SYSTEM if has_files else layer].append(result)
     count = osd_count(results)
-    found = [*_device_rows([one for one in devices if _is_usable(one)], count)]
-    permitted: _Permitted = _permitted_by(found) if count else {}
+    rows = [*_device_rows([device for device in devices if _is_usable(device)], count)]
+    permitted = _permitted_by(rows) if count else {}
     osds = [*_osd_rows(usable[Layer.OSD], permitted)]
-    found += osds
-    permitted = _amplified(permitted | _permitted_by(osds), write_amplification)
+    rows += osds
+    permitted |= _permitted_by(osds)
+    below = permitted.pop(Operation.WRITE, None)
+    # What clients may write where OSDs may write that; unknown without the amplification.
+    if below is not None and write_amplification:
+        volume, ios = (rate and rate / write_amplification for rate in (below.bytes_per_second, below.iops))
+        permitted[Operation.WRITE] = replace(below, bytes_per_second=volume, iops=ios)
     links = [(result, at_once(result)) for result in usable[Layer.NETWORK]]
-    found += _network_rows(links, network_rate)
+    for operation in _DATA:
+        rates = [(name, clients, one.bytes_per_second.mean, 0.0) for one, name, clients in _summaries(operation, links)]
+        rows += _row(Layer.NETWORK, operation, rates, client_rate=network_rate)
     carried = _carried_by_client(links, network_rate)
     for layer in (Layer.RADOS, Layer.RBD, Layer.FILE_SYSTEM):
-        rows = [*_rows(layer, usable[layer], permitted, carried)]
-        found += rows
-        permitted |= _permitted_by(rows)
-    return tuple(found)
+        clients_of = [(result, result.spec.clients) for result in usable[layer]]
+        added = list[LayerRow]()
+        for operation in _DATA:
+            rates = [
+                (name, clients, one.bytes_per_second.mean, one.iops.mean)
+                for one, name, clients in _summaries(operation, clients_of)
+            ]
+            added += _row(layer, operation, rates, permitted.get(operation, _NOTHING_KNOWN), carried[operation])
+        rows += added
+        permitted |= _permitted_by(added)
+    return tuple(rows)
 
 
 def too_high(results: Iterable[BenchmarkResult]) -> tuple[str, ...]:
@@ -242,8 +251,8 @@ class _Permits:
     iops: float | None = None
 
 
-_Links = Sequence[tuple[BenchmarkResult, int]]
-"""Results of the network, each with the number of clients that send at the same time."""
+_Clients = Sequence[tuple[BenchmarkResult, int]]
+"""Results, each with the number of clients that loaded at the same time."""
 
 _NOTHING_KNOWN = _Permits()
 _Permitted = dict[Operation, _Permits]
@@ -257,60 +266,29 @@ def _has_numbers(result: BenchmarkResult) -> bool:
     return result.status.summary is not None and result.status.verdict is not Verdict.INVALID
 
 
-def _layer(result: BenchmarkResult, layer_of: Mapping[str, Layer]) -> Layer:
-    """Return what a result is of: its tool's layer, or the file system that the volume has."""
-    layer = layer_of[result.spec.tool]
-    has_files = layer is Layer.RBD and result.status.environment.volume_file_system is not None
-    return Layer.FILE_SYSTEM if has_files else layer
-
-
-def _device_rows(results: Collection[BenchmarkResult], count: int | None) -> Iterator[LayerRow]:
+def _device_rows(results: Iterable[BenchmarkResult], count: int | None) -> Iterator[LayerRow]:
     """Yield the rates of as many devices as there are OSDs; of those that were measured if that number is unknown."""
+    clients_of = [(result, result.spec.clients) for result in results]
     for operation in _DATA:
-        measured = [*_summaries(operation, results)]
-        if measured:
-            scale = {name: (count or clients) / clients for name, clients, _ in measured}
-            yield LayerRow(
-                layer=Layer.DEVICE,
-                operation=operation,
-                bytes_per_second=_best((one.bytes_per_second.mean * scale[name], 1, name) for name, _, one in measured),
-                iops=_best((one.iops.mean * scale[name], 1, name) for name, _, one in measured),
-            )
+        rates = []
+        for one, name, clients in _summaries(operation, clients_of):
+            scale = (count or clients) / clients
+            rates.append((name, 1, one.bytes_per_second.mean * scale, one.iops.mean * scale))
+        yield from _row(Layer.DEVICE, operation, rates)
 
 
-def _osd_rows(results: Collection[BenchmarkResult], permitted: _Permitted) -> Iterator[LayerRow]:
+def _osd_rows(results: Iterable[BenchmarkResult], permitted: _Permitted) -> Iterator[LayerRow]:
     """Yield the sum of the write rates of all OSDs, each measured alone: the mean over the trials of a point."""
-    trials = {
-        result.spec.point: [trial.osds for trial in counted(result.status.trials) if trial.osds is not None]
-        for result in results
-    }
-    measured = [(name, osds) for name, osds in trials.items() if osds]
-    if measured:
-        below = permitted.get(Operation.WRITE, _NOTHING_KNOWN)
-        volumes = ((fmean(one.count * one.mean_bytes_per_second for one in osds), 1, name) for name, osds in measured)
-        ios = ((fmean(one.count * one.mean_iops for one in osds), 1, name) for name, osds in measured)
-        yield LayerRow(
-            layer=Layer.OSD,
-            operation=Operation.WRITE,
-            bytes_per_second=_best(volumes, Bound(below=below.bytes_per_second, layer=below.layer)),
-            iops=_best(ios, Bound(below=below.iops, layer=below.layer)),
-        )
+    rates = []
+    for result in results:
+        if osds := [trial.osds for trial in counted(result.status.trials) if trial.osds is not None]:
+            volume = fmean(one.count * one.mean_bytes_per_second for one in osds)
+            ios = fmean(one.count * one.mean_iops for one in osds)
+            rates.append((result.spec.point, 1, volume, ios))
+    return _row(Layer.OSD, Operation.WRITE, rates, permitted.get(Operation.WRITE, _NOTHING_KNOWN))
 
 
-def _network_rows(links: _Links, network_rate: float | None) -> Iterator[LayerRow]:
-    """Yield the rates of all clients that send at the same time, against those of the specification."""
-    for operation in _DATA:
-        rates = [
-            (one.bytes_per_second.mean, clients, name)
-            for result, clients in links
-            for name, _, one in _summaries(operation, [result])
-        ]
-        if rates:
-            best = _best(rates, Bound(client_rate=network_rate))
-            yield LayerRow(layer=Layer.NETWORK, operation=operation, bytes_per_second=best, iops=None)
-
-
-def _carried_by_client(links: _Links, network_rate: float | None) -> Mapping[Operation, float | None]:
+def _carried_by_client(links: _Clients, network_rate: float | None) -> Mapping[Operation, float | None]:
     """Return what the network carries for one client.
 
     The directions of a network can differ, which only a tool shows that measured both. Otherwise the best rate counts
@@ -320,7 +298,7 @@ def _carried_by_client(links: _Links, network_rate: float | None) -> Mapping[Ope
         (operation, result.spec.tool, one.bytes_per_second.mean / clients)
         for operation in _DATA
         for result, clients in links
-        for _, _, one in _summaries(operation, [result])
+        for one, _, _ in _summaries(operation, [(result, clients)])
     ]
     fastest = max((rate for _, _, rate in shown), default=network_rate)
     fast = {tool for _, tool, rate in shown if fastest is not None and rate >= _FAST * fastest}
@@ -333,58 +311,42 @@ def _permitted_by(rows: Iterable[LayerRow]) -> _Permitted:
     return {
         row.operation: _Permits(
             layer=row.layer,
-            bytes_per_second=_value(row.bytes_per_second),
-            iops=_value(row.iops),
+            bytes_per_second=row.bytes_per_second.value if row.bytes_per_second else None,
+            iops=row.iops.value if row.iops else None,
         )
         for row in rows
     }
 
 
-def _value(best: Best | None) -> float | None:
-    return None if best is None else best.value
-
-
-def _amplified(permitted: _Permitted, amplification: float | None) -> _Permitted:
-    """Return what clients may write where OSDs may write that; nothing if the amplification is unknown."""
-    found = dict(permitted)
-    below = found.pop(Operation.WRITE, None)
-    if below is None or not amplification:
-        return found
-    volume, ios = (None if rate is None else rate / amplification for rate in (below.bytes_per_second, below.iops))
-    return {**found, Operation.WRITE: replace(below, bytes_per_second=volume, iops=ios)}
-
-
-def _rows(
-    layer: Layer,
-    results: Collection[BenchmarkResult],
-    permitted: _Permitted,
-    carried: Mapping[Operation, float | None],
-) -> Iterator[LayerRow]:
-    for operation in _DATA:
-        measured = [*_summaries(operation, results)]
-        if measured:
-            below = permitted.get(operation, _NOTHING_KNOWN)
-            rates = ((one.bytes_per_second.mean, clients, name) for name, clients, one in measured)
-            ios = ((one.iops.mean, clients, name) for name, clients, one in measured)
-            yield LayerRow(
-                layer=layer,
-                operation=operation,
-                bytes_per_second=_best(
-                    rates, Bound(below=below.bytes_per_second, layer=below.layer, client_rate=carried[operation])
-                ),
-                iops=_best(ios, Bound(below=below.iops, layer=below.layer)),
-            )
-
-
-def _summaries(operation: Operation, results: Iterable[BenchmarkResult]) -> Iterator[tuple[str, int, OperationSummary]]:
-    """Yield the name, the clients and the numbers of every point with the operation."""
-    for result in results:
-        spec, summary = result.spec, result.status.summary
+def _summaries(operation: Operation, results: _Clients) -> Iterator[tuple[OperationSummary, str, int]]:
+    """Yield the numbers, the name and the clients of every point with the operation."""
+    for result, clients in results:
+        summary = result.status.summary
         if summary is not None:
-            yield from ((spec.point, spec.clients, one) for one in summary.operations if one.operation is operation)
+            yield from ((one, result.spec.point, clients) for one in summary.operations if one.operation is operation)
 
 
-def _best(rates: Iterable[tuple[float, int, str]], bound: Bound = _UNLIMITED) -> Best | None:
+def _row(
+    layer: Layer,
+    operation: Operation,
+    rates: Collection[tuple[str, int, float, float]],
+    below: _Permits = _NOTHING_KNOWN,
+    client_rate: float | None = None,
+) -> Iterator[LayerRow]:
+    """Yield the best of (point, clients, bytes per second, operations per second); nothing without any."""
+    if rates:
+        volume_bound = Bound(below=below.bytes_per_second, layer=below.layer, client_rate=client_rate)
+        yield LayerRow(
+            layer=layer,
+            operation=operation,
+            bytes_per_second=_best([(volume, clients, name) for name, clients, volume, _ in rates], volume_bound),
+            iops=_best(
+                [(ios, clients, name) for name, clients, _, ios in rates], Bound(below=below.iops, layer=below.layer)
+            ),
+        )
+
+
+def _best(rates: Iterable[tuple[float, int, str]], bound: Bound) -> Best | None:
     """Return the best of (rate, clients, point); None if all rates are 0."""
-    value, clients, point = max(rates, default=(0.0, 1, ""))
+    value, clients, point = max(rates)
     return Best(value=value, point=point, clients=clients, bound=bound) if value else None

@@ -61,12 +61,15 @@ def matrix_of(cells: Iterable[MatrixCell]) -> Matrix | None:
     ordered = sorted(cells, key=lambda cell: (cell.client, cell.peer))
     if not ordered:
         return None
+    nodes: dict[int, str] = {}
+    for cell in ordered:
+        nodes[cell.client], nodes[cell.peer] = cell.client_node, cell.peer_node
     volumes = tuple(round(cell.bytes_per_second) for cell in ordered)
     rates = tuple(rounded_iops(cell.iops) for cell in ordered) if any(cell.iops for cell in ordered) else None
     again = tuple(cell.retransmits for cell in ordered if cell.retransmits is not None)
     return Matrix(
         trials=1,
-        members=tuple(_members(ordered)),
+        members=tuple(MatrixMember(number=number, node=nodes[number]) for number in sorted(nodes)),
         clients=tuple(cell.client for cell in ordered),
         peers=tuple(cell.peer for cell in ordered),
         bytes_per_second=volumes,
@@ -104,13 +107,6 @@ def extended(before: Matrix | None, trial: Matrix) -> Matrix:
 
 def _links(matrix: Matrix) -> tuple[object, ...]:
     return (matrix.clients, matrix.peers, matrix.members)
-
-
-def _members(cells: Iterable[MatrixCell]) -> Iterator[MatrixMember]:
-    nodes: dict[int, str] = {}
-    for cell in cells:
-        nodes[cell.client], nodes[cell.peer] = cell.client_node, cell.peer_node
-    yield from (MatrixMember(number=number, node=nodes[number]) for number in sorted(nodes))
 
 
 def _means(before: Sequence[float] | None, new: Sequence[float] | None, count: int) -> Sequence[float] | None:

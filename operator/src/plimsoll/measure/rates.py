@@ -24,6 +24,25 @@ from plimsoll.measure.timeline import (
 
 T = TypeVar("T")
 
+ROUNDS = 5
+MAX_RANGE = 0.20
+MAX_SLOPE = 0.10
+LEAST_ROUND_SECONDS = 10
+"""Shorter rounds differ by normal periodic work of storage: flushes, heartbeats, garbage collection."""
+ROUGH_FACTOR = 5
+"""In windows too short for such rounds the limits are this many times as wide: only a rate that doubles or halves
+fails."""
+LEAST_ROUGH_ROUND_SECONDS = 2
+LEAST_ROUGH_OPERATIONS = 100
+"""Per round, on average; the rate of fewer operations changes by chance."""
+LEAST_OPERATIONS = 10_000
+"""Per round, for a 99th percentile with 100 operations beyond it. With 10, chance alone moves it by more than the
+criterion permits in two of three trials whose latencies are log-normal (sigma 0.8) and steady; with 100 in none of
+sixty."""
+
+_PERCENTILE = 99
+_DECIMALS = 6
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantities:
@@ -104,7 +123,8 @@ def rates_of(shares: Collection[Share], *, common: Interval | None, whole: Inter
         rates=_rounded(headline),
         whole_run=_rounded(whole_run),
         sum_of_rates=_rounded(own),
-        bias=_bias(own.ios, headline.ios),
+        # The unrounded rates; a rate near 0, an operation in eleven days, has no meaningful bias.
+        bias=own.ios / headline.ios - 1 if headline.ios > 1e-6 else None,  # noqa: PLR2004
     )
 
 
@@ -124,31 +144,6 @@ def _rounded(amount: Amount) -> Rates:
     return Rates(iops=rounded_iops(amount.ios), bytes_per_second=round(amount.bytes))
 
 
-def _bias(own: float, headline: float) -> float | None:
-    """Compare the unrounded rates; a rate near 0 has no meaningful bias."""
-    return own / headline - 1 if headline > 1e-6 else None  # noqa: PLR2004  # one operation in eleven days
-
-
-ROUNDS = 5
-MAX_RANGE = 0.20
-MAX_SLOPE = 0.10
-LEAST_ROUND_SECONDS = 10
-"""Shorter rounds differ by normal periodic work of storage: flushes, heartbeats, garbage collection."""
-ROUGH_FACTOR = 5
-"""In windows too short for such rounds the limits are this many times as wide: only a rate that doubles or halves
-fails."""
-LEAST_ROUGH_ROUND_SECONDS = 2
-LEAST_ROUGH_OPERATIONS = 100
-"""Per round, on average; the rate of fewer operations changes by chance."""
-LEAST_OPERATIONS = 10_000
-"""Per round, for a 99th percentile with 100 operations beyond it. With 10, chance alone moves it by more than the
-criterion permits in two of three trials whose latencies are log-normal (sigma 0.8) and steady; with 100 in none of
-sixty."""
-
-_PERCENTILE = 99
-_DECIMALS = 6
-
-
 def steady_state_of(
     shares: Collection[Share], window: Interval, quantities: Quantities = ALL_QUANTITIES
 ) -> SteadyState | None:
@@ -158,7 +153,10 @@ def steady_state_of(
     rates = _rates(shares, window, quantities)
     if not any(rates):
         return None
-    p99 = _percentiles(shares, divided(window, ROUNDS))
+    try:
+        p99 = _percentiles(shares, divided(window, ROUNDS))
+    except HistogramError:
+        p99 = []
     return SteadyState(
         round_seconds=window.length / ROUNDS / NANOSECONDS,
         rate=steadiness(rates),
@@ -206,32 +204,26 @@ def steadiness(rounds: Sequence[float]) -> Steadiness:
 
 
 def _percentiles(shares: Collection[Share], edges: Sequence[int]) -> list[int]:
-    """Return the 99th percentile of each round over all clients; empty if one is unknown."""
-    try:
-        merged = [Histogram.merge_texts(texts) for texts in _histograms(shares, edges)]
-    except HistogramError:
-        return []
-    if any(histogram.total < LEAST_OPERATIONS for histogram in merged):
-        return []
-    found = [value for histogram in merged if (value := histogram.percentile(_PERCENTILE)) is not None]
-    return found if len(found) == len(merged) else []
+    """Return the 99th percentile of each round over all clients; empty if one is unknown.
 
-
-def _histograms(shares: Collection[Share], edges: Sequence[int]) -> list[list[str]]:
-    """Return the text forms of the slices of each round: of those whose midpoints lie in it.
+    A slice belongs to the round in which its midpoint lies.
 
     Raises:
-        HistogramError: slices are missing.
+        HistogramError: slices are missing or damaged.
 
     """
     rounds: list[list[str]] = [[] for _ in edges[1:]]
     for share in shares:
-        found, kept = [*share.slices()], share.sample.slices
+        slices, series = [*share.slices()], share.sample.slices
         # The last one may be missing, and so may one that ended just before the tool did.
-        if share.sample.ios and kept and len(found) + 1 < share.interval.length // kept.width_nanoseconds:
+        if share.sample.ios and series and len(slices) + 1 < share.interval.length // series.width_nanoseconds:
             raise HistogramError(f"the latencies over time of {share.sample.operation} operations are incomplete")
-        for piece, text in found:
+        for piece, text in slices:
             number = bisect(edges, piece.start + piece.length // 2) - 1
             if 0 <= number < len(rounds):
                 rounds[number].append(text)
-    return rounds
+    merged = [Histogram.merge_texts(texts) for texts in rounds]
+    if any(histogram.total < LEAST_OPERATIONS for histogram in merged):
+        return []
+    percentiles = [value for histogram in merged if (value := histogram.percentile(_PERCENTILE)) is not None]
+    return percentiles if len(percentiles) == len(merged) else []

@@ -1,12 +1,12 @@
 """One client's measurement of one trial: the compact document to which an agent reduces a tool's output, and posts.
 
-All times are Unix nanoseconds or nanoseconds, all sizes bytes. Texts and series are bounded here; `measure.plausible`
-checks the numbers, so that an impossible one costs no more than its trial.
+All times are Unix nanoseconds or nanoseconds, all sizes bytes. Texts and series are bounded here; `implausible_number`
+and `implausible_host` check the numbers, so that an impossible one costs no more than its trial.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Annotated
 
 from pydantic import Field
 
@@ -384,69 +384,55 @@ _LEAST = {
 }
 
 
-class _Number(NamedTuple):
-    """A number of a document with its range, both ends included."""
-
-    name: str
-    value: float
-    least: float
-    greatest: float
-
-    @property
-    def is_plausible(self) -> bool:
-        """Whether the number is possible; comparisons with NaN are false."""
-        return self.least <= self.value <= self.greatest
-
-
 def implausible_number(document: ClientDocument, measurement: Measurement) -> str:
     """Name the first impossible number of a measurement; empty if there is none."""
-    of_document = (
-        _number(document, "launched_at", "launchedAt"),
-        _number(document, "data_set_bytes", "dataSetBytes"),
-    )
+    problems = [
+        *_wrong_number(document, "launched_at", "launchedAt"),
+        *_wrong_number(document, "data_set_bytes", "dataSetBytes"),
+        *_wrong_numbers(measurement),
+        *_wrong_gaps(measurement.gaps),
+    ]
     operations = Counter(sample.operation for sample in measurement.operations)
-    repeated = (f"{operation} appears {n} times" for operation, n in operations.items() if n > 1)
-    return _first([*of_document, *_numbers(measurement)]) or _wrong_gaps(measurement.gaps) or next(repeated, "")
+    problems += [f"{operation} appears {n} times" for operation, n in operations.items() if n > 1]
+    return problems[0] if problems else ""
 
 
 def implausible_host(host: HostUse) -> str:
     """Name the first impossible number of an observation of the host; empty if there is none."""
-    return _first(_numbers(host))
+    return next(_wrong_numbers(host), "")
 
 
-def _first(numbers: Iterable[_Number]) -> str:
-    return next((f"{item.name} is {str(item.value)[:40]}" for item in numbers if not item.is_plausible), "")
-
-
-def _numbers(part: Model, prefix: str = "") -> Iterator[_Number]:
-    """Yield the numbers of a model and of the models in it; those of an operation are named after the operation."""
+def _wrong_numbers(part: Model, prefix: str = "") -> Iterator[str]:
+    """Name numbers of a model and of the models in it; those of an operation are named after the operation."""
     for name, field in type(part).model_fields.items():
         value = getattr(part, name)
         path = f"{prefix}{field.alias or name}"
         if isinstance(value, int | float) and not isinstance(value, bool):
-            yield _number(part, name, path)
-        for one in value if isinstance(value, tuple) else (value,):
+            yield from _wrong_number(part, name, path)
+        for item in value if isinstance(value, tuple) else (value,):
             # Cells are checked as a series: they have to add up to the operation's totals.
-            if isinstance(one, Model) and not isinstance(one, Cells):
-                yield from _numbers(one, f"{one.operation}." if isinstance(one, OperationSample) else f"{path}.")
+            if isinstance(item, Model) and not isinstance(item, Cells):
+                inner = f"{item.operation}." if isinstance(item, OperationSample) else f"{path}."
+                yield from _wrong_numbers(item, inner)
 
 
-def _number(part: Model, name: str, path: str) -> _Number:
-    key = (type(part), name)
-    return _Number(path, getattr(part, name), _LEAST.get(key, 0), _GREATEST.get(key, _LIMIT - 1024))
+def _wrong_number(part: Model, name: str, path: str) -> Iterator[str]:
+    key, value = (type(part), name), getattr(part, name)
+    # Comparisons with NaN are false.
+    if not _LEAST.get(key, 0) <= value <= _GREATEST.get(key, _LIMIT - 1024):
+        yield f"{path} is {str(value)[:40]}"
 
 
-def _wrong_gaps(gaps: Gaps | None) -> str:
+def _wrong_gaps(gaps: Gaps | None) -> Iterator[str]:
     if gaps is None:
-        return ""
+        return
     if len(gaps.starts) != len(gaps.lengths):
-        return f"gaps has {len(gaps.starts)} starts and {len(gaps.lengths)} lengths"
+        yield f"gaps has {len(gaps.starts)} starts and {len(gaps.lengths)} lengths"
     end = 0
-    for start, length in zip(gaps.starts, gaps.lengths, strict=True):
+    for start, length in zip(gaps.starts, gaps.lengths, strict=False):
         if not end <= start <= start + length < _LIMIT:
-            return f"a gap of {str(length)[:40]} ms begins {str(start)[:40]} ms after the start"
+            yield f"a gap of {str(length)[:40]} ms begins {str(start)[:40]} ms after the start"
         end = start + length
-    return ""
 
 
 def listing(digests: Mapping[str, str]) -> str:

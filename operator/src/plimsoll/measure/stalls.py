@@ -8,7 +8,6 @@ from functools import reduce
 from plimsoll.api.names import Operation
 from plimsoll.api.result import Stalls
 from plimsoll.measure.intake import ClientMeasurement
-from plimsoll.measure.sample import Gaps
 from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, both, joined, length_of, without
 
 LEAST_PART = 0.05
@@ -65,8 +64,10 @@ class Resolution:
     least: int
 
     @classmethod
-    def of(cls, width: int) -> "Resolution":
-        """Return the resolution if the coarsest tool reports its completions in intervals of that width."""
+    def of(cls, measured: Iterable[ClientMeasurement]) -> "Resolution":
+        """Return the resolution of the tool that reports its completions in the widest intervals."""
+        widths = (gaps.width_nanoseconds for item in measured if (gaps := item.measurement.gaps))
+        width = max(widths, default=0)
         blur = width + _CLOCK_DIFFERENCE
         return cls(blur=blur, least=max(_FREEZE - blur, width))
 
@@ -236,50 +237,43 @@ def least_pace(seconds: float) -> float:
 
 def standstill_of(measured: Collection[ClientMeasurement], window: Interval) -> Standstill | None:
     """Return the clients' idle time; None without a window, or if a client has no usable record of it."""
-    if not measured or not window.length or not all(_has_series(item) or item.measurement.gaps for item in measured):
+    if not measured or not window.length or not all(_is_recorded(item) for item in measured):
         return None
-    resolution = _resolution(measured)
+    resolution = Resolution.of(measured)
     idle = {item.client: _idle(item, window) for item in measured}
     activities = {item.client: _activity(item, window) for item in measured}
     everybody, everywhere = Activity.total(activities.values()), _common(idle.values())
     common = _Stretches.of(everywhere, everybody, window, resolution)
     single = {client: _Stretches.of(idle[client], activities[client], window, resolution) for client in idle}
     # The same stall may begin and end a little differently on each client.
-    near_stalls = joined(common.stalls, wider_by=_greatest_width(measured))
+    widths = (share.curve.width for share in _timed(measured) if share.curve is not None)
+    near_stalls = joined(common.stalls, wider_by=max(widths, default=LONG))
     near = joined([*near_stalls, *joined(common.freezes, wider_by=resolution.blur)])
-    clients = {client: length_of(joined([*found.all, *common.all])) for client, found in single.items()}
+    clients = {client: length_of(joined([*stretches.all, *common.all])) for client, stretches in single.items()}
+    alone = {}
+    for client, stretches in single.items():
+        freezes = [stretch for stretch in without(stretches.freezes, near) if stretch.length >= resolution.least]
+        alone[client] = IdleTime.within(without(stretches.stalls, near), freezes, resolution)
+    active = {client: window.length - length_of(part.off) for client, part in idle.items()}
+    usual = _pace(everybody.ios, sum(active.values()))
     return Standstill(
         window=window.length / NANOSECONDS,
         clients={client: length / NANOSECONDS for client, length in clients.items()},
         common=IdleTime.within(common.stalls, common.freezes, resolution),
-        own={client: _own(found, near, resolution) for client, found in single.items()},
-        client_paces=_paces(activities, idle, window),
+        own=alone,
+        client_paces={
+            client: _pace(part.ios, active[client]) if part.ios else usual for client, part in activities.items()
+        },
         pace=_pace(everybody.ios, window.length - length_of(everywhere.off)),
     )
-
-
-def _resolution(measured: Iterable[ClientMeasurement]) -> Resolution:
-    widths = (gaps.width_nanoseconds for item in measured if (gaps := item.measurement.gaps))
-    return Resolution.of(max(widths, default=0))
-
-
-def _own(found: _Stretches, near: list[Interval], resolution: Resolution) -> IdleTime:
-    freezes = [stretch for stretch in without(found.freezes, near) if stretch.length >= resolution.least]
-    return IdleTime.within(without(found.stalls, near), freezes, resolution)
-
-
-def _paces(activities: Mapping[int, Activity], idle: Mapping[int, _Idle], window: Interval) -> dict[int, float]:
-    active = {client: window.length - length_of(part.off) for client, part in idle.items()}
-    usual = _pace(Activity.total(activities.values()).ios, sum(active.values()))
-    return {client: _pace(one.ios, active[client]) if one.ios else usual for client, one in activities.items()}
 
 
 def _timed(measured: Iterable[ClientMeasurement]) -> Iterable[Share]:
     return (share for item in measured for share in item.shares if share.sample.operation is not Operation.SYNC)
 
 
-def _has_series(item: ClientMeasurement) -> bool:
-    return not any(share.lacks_series for share in _timed([item]))
+def _is_recorded(item: ClientMeasurement) -> bool:
+    return bool(item.measurement.gaps) or not any(share.lacks_series for share in _timed([item]))
 
 
 def _pace(ios: float, nanoseconds: int) -> float:
@@ -304,37 +298,30 @@ def _very_long(stretches: Iterable[Interval]) -> list[Interval]:
     return [stretch for stretch in stretches if stretch.length >= VERY_LONG]
 
 
-def _narrowed(stretches: Iterable[Interval]) -> list[Interval]:
-    """Return the long stretches without half a second at either end."""
-    half = LONG // 2
-    return [Interval(start=one.start + half, end=one.end - half) for one in stretches if one.length > LONG]
-
-
 def _idle(item: ClientMeasurement, window: Interval) -> _Idle:
     """Return when a client completed nothing in the window."""
+    begin, gaps = item.interval.start, item.measurement.gaps
     syncs = (sample for sample in item.measurement.operations if sample.operation is Operation.SYNC)
     longest_sync = max((sample.latency.max_nanoseconds for sample in syncs), default=0)
     # Cells are only as precise as the thread that wrote them; completions are exact.
-    by_cells = item.measurement.gaps is None
-    empty = reduce(both, map(_empty, _timed([item])), [item.interval]) if by_cells else []
-    stalls = [stretch for stretch in empty if stretch.length > longest_sync]
-    reported = _reported_gaps(item.measurement.gaps, item.interval)
-    gaps = [gap for gap in reported if not longest_sync or gap.length > longest_sync + _BESIDE_SYNC]
-    return _Idle(
-        known=both(joined([*stalls, *gaps]), [window]),
-        stalls=both(joined([*stalls, *_very_long(gaps)]), [window]),
-        off=both(joined([*stalls, *_narrowed(gaps)]), [window]),
-    )
-
-
-def _reported_gaps(gaps: Gaps | None, interval: Interval) -> list[Interval]:
     if gaps is None:
-        return []
+        empty = reduce(both, map(_empty, _timed([item])), [item.interval])
+        known = both(joined(stretch for stretch in empty if stretch.length > longest_sync), [window])
+        return _Idle(known=known, stalls=known, off=known)
     reported = [
-        Interval(start=interval.start + start * _MILLISECOND, end=interval.start + (start + length) * _MILLISECOND)
+        Interval(start=begin + start * _MILLISECOND, end=begin + (start + length) * _MILLISECOND)
         for start, length in zip(gaps.starts, gaps.lengths, strict=True)
     ]
-    return both(reported, [interval])
+    least = longest_sync + _BESIDE_SYNC if longest_sync else 0
+    idle = [gap for gap in both(reported, [item.interval]) if not least or gap.length > least]
+    # Half a second at either end of a long gap counts as working time.
+    half = LONG // 2
+    narrowed = [Interval(start=gap.start + half, end=gap.end - half) for gap in idle if gap.length > LONG]
+    return _Idle(
+        known=both(joined(idle), [window]),
+        stalls=both(joined(_very_long(idle)), [window]),
+        off=both(joined(narrowed), [window]),
+    )
 
 
 def _empty(share: Share) -> list[Interval]:
@@ -348,7 +335,3 @@ def _empty(share: Share) -> list[Interval]:
     whole = counts[: interval.length // width]
     starts = (interval.start + index * width for index, count in enumerate(whole) if not count)
     return joined(Interval(start=start, end=start + width) for start in starts)
-
-
-def _greatest_width(measured: Iterable[ClientMeasurement]) -> int:
-    return max((share.curve.width for share in _timed(measured) if share.curve is not None), default=LONG)

@@ -58,7 +58,13 @@ def t_quantile(probability: float, degrees_of_freedom: float) -> float:
     high = 1.0
     while two_sided_tail(high, degrees_of_freedom) > tail:
         high *= 2
-    return _bisect(tail, degrees_of_freedom, high)
+    low = 0.0
+    while low < (middle := (low + high) / 2) < high:
+        if two_sided_tail(middle, degrees_of_freedom) > tail:
+            low = middle
+        else:
+            high = middle
+    return high
 
 
 def two_sided_tail(t: float, degrees_of_freedom: float) -> float:
@@ -81,16 +87,6 @@ def f_tail(f: float, numerator: float, denominator: float) -> float:
     return _incomplete_beta(denominator / 2, numerator / 2, denominator / whole, numerator * f / whole)
 
 
-def _bisect(tail: float, degrees_of_freedom: float, high: float) -> float:
-    low = 0.0
-    while low < (middle := (low + high) / 2) < high:
-        if two_sided_tail(middle, degrees_of_freedom) > tail:
-            low = middle
-        else:
-            high = middle
-    return high
-
-
 def _incomplete_beta(a: float, b: float, x: float, complement: float) -> float:
     """Return the regularised I_x(a, b); `complement` is 1 - x, passed separately to keep its precision near 1."""
     if x <= 0 or complement <= 0:
@@ -107,7 +103,11 @@ def _continued_fraction(a: float, b: float, x: float) -> float:
     """Evaluate the continued fraction of the incomplete beta function (DLMF 8.17.22) by Lentz's method."""
     value, c, d = 1.0, 1.0, 0.0
     for step in range(1, _FRACTION_STEPS):
-        coefficient = _coefficient(step, a, b, x)
+        m = step // 2
+        if step % 2:
+            coefficient = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        else:
+            coefficient = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
         # Neither may be zero. Simulations come here millions of times, so this is no function.
         d = 1 + coefficient * d
         d = 1 / (d if abs(d) > _SMALLEST else _SMALLEST)
@@ -118,10 +118,3 @@ def _continued_fraction(a: float, b: float, x: float) -> float:
         if abs(factor - 1) < _PRECISION:
             break
     return 1 / value
-
-
-def _coefficient(step: int, a: float, b: float, x: float) -> float:
-    m = step // 2
-    if step % 2:
-        return -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
-    return m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))

@@ -5,7 +5,7 @@ percentiles. Histograms are merged over trials for display only, since pooling h
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -69,14 +69,24 @@ def summarise(trials: Sequence[Trial], repetitions: int, matrix: Matrix | None =
     """Summarise a point of which `repetitions` trials were planned; `matrix` is that of the trials that count."""
     last = last_attempts(trials)
     good = counted(trials)
-    missing = _causes(last, repetitions)
-    findings = (
-        *_replication(missing, replaced_attempts(trials), len(good)),
-        *same_tool(good),
-        *rolled_up(good or list(last.values())),
-    )
+    passes = sorted({*range(repetitions), *last})
+    missing = {number: _cause(last.get(number)) for number in passes if not (number in last and _counts(last[number]))}
+    causes = _listed(missing.items())
+    if good:
+        absent = CheckedValue(value=len(missing), detail=f"planned repetitions do not count: {causes}")
+        replication = (
+            *evaluate(registry.PASSES_MISSING, [absent]),
+            *judge_replaced(replaced_attempts(trials)),
+            *evaluate(registry.UNREPLICATED, [CheckedValue(value=len(good))]),
+        )
+    else:
+        detail = f"no repetition counts: {causes or 'none is planned'}"
+        replication = evaluate(registry.NO_TRIAL_COUNTS, [CheckedValue(value=0, detail=detail)])
+    findings = (*replication, *same_tool(good), *rolled_up(good or list(last.values())))
+    results_of = by_operation((result for one in good for result in one.operations), lambda result: result.operation)
+    operations = tuple(_operation(operation, results) for operation, results in results_of.items())
     return PointNumbers(
-        summary=Summary(trials=len(good), operations=_operations(good), matrix=matrix) if good else None,
+        summary=Summary(trials=len(good), operations=operations, matrix=matrix) if good else None,
         verdict=verdict_of(findings),
         findings=findings,
     )
@@ -84,12 +94,6 @@ def summarise(trials: Sequence[Trial], repetitions: int, matrix: Matrix | None =
 
 def _counts(trial: RecordedAttempt) -> bool:
     return trial.outcome is Outcome.MEASURED and trial.verdict is not Verdict.INVALID
-
-
-def _causes(last: Mapping[int, Trial], repetitions: int) -> dict[int, str]:
-    """Return why each pass that does not count does not count."""
-    passes = sorted({*range(repetitions), *last})
-    return {number: _cause(last.get(number)) for number in passes if not (number in last and _counts(last[number]))}
 
 
 def replaced_attempts(trials: Iterable[Trial]) -> list[Trial]:
@@ -111,18 +115,6 @@ def _cause(trial: Trial | None) -> str:
         return f"{Outcome.ABORTED} ({trial.abort.reason})"
     reasons = [finding.reason for finding in trial.findings if finding.verdict is Verdict.INVALID]
     return f"{trial.verdict} ({', '.join(reasons)})" if reasons else f"{trial.outcome}, {trial.verdict}"
-
-
-def _replication(missing: Mapping[int, str], replaced: Sequence[Trial], good: int) -> tuple[Finding, ...]:
-    if not good:
-        detail = f"no repetition counts: {_listed(missing.items()) or 'none is planned'}"
-        return evaluate(registry.NO_TRIAL_COUNTS, [CheckedValue(value=0, detail=detail)])
-    absent = CheckedValue(value=len(missing), detail=f"planned repetitions do not count: {_listed(missing.items())}")
-    return (
-        *evaluate(registry.PASSES_MISSING, [absent]),
-        *judge_replaced(replaced),
-        *evaluate(registry.UNREPLICATED, [CheckedValue(value=good)]),
-    )
 
 
 def judge_replaced(
@@ -160,11 +152,6 @@ def rolled_up(trials: Sequence[Trial], named: Callable[[Collection[int]], str] =
         _, worst = worst_of(cases)
         passes = named({number for number, _ in cases})
         yield worst.model_copy(update={"message": quote(f"{passes}: {worst.message}", _MESSAGE_CHARACTERS)})
-
-
-def _operations(trials: Sequence[Trial]) -> tuple[OperationSummary, ...]:
-    results_of = by_operation((result for one in trials for result in one.operations), lambda result: result.operation)
-    return tuple(_operation(operation, results) for operation, results in results_of.items())
 
 
 def _operation(operation: Operation, results: Sequence[OperationResult]) -> OperationSummary:

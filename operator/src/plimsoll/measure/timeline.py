@@ -11,9 +11,10 @@ from itertools import accumulate, pairwise
 from plimsoll.api.operation import Series
 from plimsoll.api.result import Window
 from plimsoll.measure.histogram import HistogramError
-from plimsoll.measure.sample import Cells, OperationSample
+from plimsoll.measure.sample import OperationSample
 
 NANOSECONDS = 10**9
+MAX_INTERVALS = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,9 +111,6 @@ def length_of(stretches: Iterable[Interval]) -> int:
     return sum(stretch.length for stretch in stretches)
 
 
-MAX_INTERVALS = 120
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amount:
     """I/O in operations and bytes; fractional where a cell of a series was cut."""
@@ -146,18 +144,18 @@ class Curve:
         start, length = self.interval.start, self.interval.length
         # The last cell ends with the measurement and may be shorter.
         last_width = length - last * width
-        found = []
+        amounts = []
         for moment in moments:
             passed = moment - start
             if passed <= 0:
-                found.append((0.0, 0.0))
+                amounts.append((0.0, 0.0))
             elif passed >= length:
-                found.append((ios[-1], volume[-1]))
+                amounts.append((ios[-1], volume[-1]))
             else:
                 index = passed // width
                 part = (passed - index * width) / (width if index < last else last_width)
-                found.append((_between(ios, index, part), _between(volume, index, part)))
-        return found
+                amounts.append((_between(ios, index, part), _between(volume, index, part)))
+        return amounts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,16 +177,14 @@ class Share:
     def curve(self) -> Curve | None:
         """The series; None if it is missing, does not cover the client's time, or does not add up to its totals."""
         cells, sample = self.sample.cells, self.sample
-        if (
-            cells is None
-            or not _covers(cells, self.interval)
-            or not _adds_up(cells.ios, sample.ios)
-            or not _adds_up(cells.bytes, sample.bytes)
-        ):
+        if cells is None or not (_adds_up(cells.ios, sample.ios) and _adds_up(cells.bytes, sample.bytes)):
+            return None
+        number, width = len(cells.ios), cells.width_nanoseconds
+        if number != len(cells.bytes) or not (number - 1) * width < self.interval.length <= number * width:
             return None
         return Curve(
             interval=self.interval,
-            width=cells.width_nanoseconds,
+            width=width,
             ios=array("d", accumulate(cells.ios, initial=0.0)),
             bytes=array("d", accumulate(cells.bytes, initial=0.0)),
         )
@@ -279,11 +275,6 @@ def series_of(shares: Collection[Share], window: Interval) -> Series | None:
 
 def _between(done: Sequence[float], index: int, part: float) -> float:
     return done[index] + (done[index + 1] - done[index]) * part
-
-
-def _covers(cells: Cells, interval: Interval) -> bool:
-    number, width = len(cells.ios), cells.width_nanoseconds
-    return number == len(cells.bytes) and (number - 1) * width < interval.length <= number * width
 
 
 def _adds_up(cells: Sequence[float], expected: int) -> bool:

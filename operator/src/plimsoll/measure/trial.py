@@ -17,7 +17,7 @@ from plimsoll.measure.checks.links import judge_links
 from plimsoll.measure.cluster import cluster_summary, osds_summary
 from plimsoll.measure.histogram import merge_latencies, merge_samples
 from plimsoll.measure.intake import MAX_VERSIONS, ClientMeasurement, Intake, TrialFacts, receive, tool_use
-from plimsoll.measure.line.observe import Observation, client_load, observed, probe_of
+from plimsoll.measure.line.observe import client_load, observed, probe_of
 from plimsoll.measure.matrix import MatrixCell, cells_of
 from plimsoll.measure.rates import OperationRates, Quantities, by_operation, rates_of, steady_state_of
 from plimsoll.measure.sample import ClientDocument, HostUse
@@ -35,52 +35,10 @@ from plimsoll.measure.timeline import (
 
 _DECIMALS = 4
 _MOST_BYTES = 2**63
-
-
-def host_summary(host: HostUse) -> HostSummary:
-    """Return a host's part of the result."""
-    device = host.device
-    return HostSummary(
-        cpu=_rounded(host.cpu.used),
-        cpu_limit=_rounded(host.cpu.limit),
-        throttled_seconds=_rounded(host.cpu.throttled_seconds),
-        node_cpu_busy=round(host.cpu.node_busy, _DECIMALS),
-        memory_bytes=host.memory.used,
-        received_bytes_per_second=round(host.network.received),
-        sent_bytes_per_second=round(host.network.sent),
-        device_read_bytes_per_second=round(device.read) if device else None,
-        device_written_bytes_per_second=round(device.written) if device else None,
-        device_busy=min(1.0, round(device.busy, _DECIMALS)) if device else None,
-        device_queue=round(device.queue, _DECIMALS) if device else None,
-        device_read_request_bytes=_request_bytes(device.read, device.reads) if device else None,
-        device_write_request_bytes=_request_bytes(device.written, device.writes) if device else None,
-    )
-
-
-def hosts_of(hosts: Sequence[HostSummary]) -> Hosts | None:
-    """Summarise the observed hosts; None if there are none. A quantity that no host reports is absent."""
-    quantities = [name for name in Hosts.model_fields if name != "clients"]
-    return Hosts(clients=len(hosts), **{name: _spread(hosts, name) for name in quantities}) if hosts else None
-
-
-def _request_bytes(volume: float, requests: float | None) -> int | None:
-    """Return the mean size of a request from bytes and requests per second; None without requests, or beyond 2^63."""
-    mean = volume / requests if requests else _MOST_BYTES
-    return round(mean) if mean < _MOST_BYTES else None
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, _DECIMALS)
-
-
-def _spread(hosts: Sequence[HostSummary], quantity: str) -> Spread | None:
-    known = [value for host in hosts if (value := getattr(host, quantity)) is not None]
-    return Spread(min=min(known), median=median(known), max=max(known)) if known else None
-
-
 MAX_SLOWEST = 8
 MAX_WARNINGS = 20
 _WARNING_CHARACTERS = 200
+_MESSAGE_CHARACTERS = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,13 +78,21 @@ class TrialNumbers:
 def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) -> TrialNumbers:
     """Calculate a trial's numbers and judge them. Never raises: an unusable document becomes a finding."""
     intake = receive(facts, documents)
-    intervals = [item.interval for item in intake.measured]
+    measured = intake.measured
+    intervals = [item.interval for item in measured]
     common = common_interval(intervals) if facts.windowed else None
     whole = union_interval(intervals)
-    shares = by_operation(_timed_shares(intake), _operation_of)
+    # An operation that one client did too fast to be timed has no known sum.
+    untimed = {operation for item in measured for operation in item.measurement.untimed}
+    timed = (share for item in measured for share in item.shares if share.sample.operation not in untimed)
+    shares = by_operation(timed, lambda share: share.sample.operation)
     rates = {} if whole is None else {name: rates_of(part, common=common, whole=whole) for name, part in shares.items()}
     window = window_of(intervals) if facts.windowed else None
     operations = tuple(_operation(name, shares[name], rates[name], common, facts.quantities) for name in rates)
+    observation = None
+    if facts.offer is not None and common is not None:
+        observation = observed(facts.offer, operations, window, [client_load(item, common) for item in measured])
+    standstill = None if common is None else standstill_of(measured, common)
     evidence = Evidence(
         facts=facts,
         intake=intake,
@@ -134,51 +100,69 @@ def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
         span=common or whole,
         rates=rates,
         operations=operations,
-        standstill=None if common is None else standstill_of(intake.measured, common),
-        observation=_observed(facts, operations, window, intake, common),
+        standstill=standstill,
+        observation=observation,
     )
-    return _numbers(evidence, judge(evidence))
-
-
-def _numbers(evidence: Evidence, findings: tuple[Finding, ...]) -> TrialNumbers:
-    standstill, offer, verdict = evidence.standstill, evidence.facts.offer, verdict_of(findings)
+    findings = judge(evidence)
+    verdict = verdict_of(findings)
     return TrialNumbers(
         verdict=verdict,
         findings=findings,
-        window=evidence.window,
+        window=window,
         stalls=standstill.published() if standstill else None,
-        operations=evidence.operations,
-        hosts=hosts_of([host_summary(host) for item in evidence.measured if (host := item.answer.host)]),
-        slowest=_slowest(evidence.intake, standstill),
-        osds=osds_summary(item.measurement for item in evidence.measured),
-        cluster=cluster_summary(evidence.facts.cluster, evidence.span),
-        tool=tool_use(evidence.intake.answers, evidence.measured),
-        warnings=_warnings(evidence.intake),
-        matrix=tuple(cells_of(evidence.measured, evidence.facts.nodes)),
-        probe=probe_of(offer, evidence.observation, verdict) if offer else None,
+        operations=operations,
+        hosts=hosts_of([host_summary(host) for item in measured if (host := item.answer.host)]),
+        slowest=_slowest(measured, standstill),
+        osds=osds_summary(item.measurement for item in measured),
+        cluster=cluster_summary(facts.cluster, evidence.span),
+        tool=tool_use(intake.answers, measured),
+        warnings=_warnings(intake),
+        matrix=tuple(cells_of(measured, facts.nodes)),
+        probe=probe_of(facts.offer, observation, verdict) if facts.offer else None,
     )
 
 
-def _observed(
-    facts: TrialFacts,
-    operations: tuple[OperationResult, ...],
-    window: Window | None,
-    intake: Intake,
-    common: Interval | None,
-) -> Observation | None:
-    if facts.offer is None or common is None:
+def host_summary(host: HostUse) -> HostSummary:
+    """Return a host's part of the result."""
+    device = host.device
+    return HostSummary(
+        cpu=_rounded(host.cpu.used),
+        cpu_limit=_rounded(host.cpu.limit),
+        throttled_seconds=_rounded(host.cpu.throttled_seconds),
+        node_cpu_busy=round(host.cpu.node_busy, _DECIMALS),
+        memory_bytes=host.memory.used,
+        received_bytes_per_second=round(host.network.received),
+        sent_bytes_per_second=round(host.network.sent),
+        device_read_bytes_per_second=round(device.read) if device else None,
+        device_written_bytes_per_second=round(device.written) if device else None,
+        device_busy=min(1.0, round(device.busy, _DECIMALS)) if device else None,
+        device_queue=round(device.queue, _DECIMALS) if device else None,
+        device_read_request_bytes=_request_bytes(device.read, device.reads) if device else None,
+        device_write_request_bytes=_request_bytes(device.written, device.writes) if device else None,
+    )
+
+
+def hosts_of(hosts: Sequence[HostSummary]) -> Hosts | None:
+    """Summarise the observed hosts; None if there are none. A quantity that no host reports is absent."""
+    if not hosts:
         return None
-    return observed(facts.offer, operations, window, [client_load(item, common) for item in intake.measured])
+    spreads = {}
+    for name in Hosts.model_fields:
+        if name != "clients":
+            values = [value for host in hosts if (value := getattr(host, name)) is not None]
+            spread = Spread(min=min(values), median=median(values), max=max(values)) if values else None
+            spreads[name] = spread
+    return Hosts(clients=len(hosts), **spreads)
 
 
-def _timed_shares(intake: Intake) -> Iterator[Share]:
-    """Yield the clients' shares, without operations that one of them did too fast to be timed: their sum is unknown."""
-    untimed = {operation for item in intake.measured for operation in item.measurement.untimed}
-    return (share for item in intake.measured for share in item.shares if share.sample.operation not in untimed)
+def _request_bytes(volume: float, requests: float | None) -> int | None:
+    """Return the mean size of a request from bytes and requests per second; None without requests, or beyond 2^63."""
+    mean = volume / requests if requests else _MOST_BYTES
+    return round(mean) if mean < _MOST_BYTES else None
 
 
-def _operation_of(share: Share) -> Operation:
-    return share.sample.operation
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, _DECIMALS)
 
 
 def _operation(
@@ -205,32 +189,30 @@ def _operation(
     )
 
 
-def _slowest(intake: Intake, standstill: Standstill | None) -> tuple[ClientSummary, ...]:
-    first = min((item.interval.start for item in intake.measured), default=0)
-    ordered = sorted(intake.measured, key=lambda item: (*_own_rates(item), item.client))
-    return tuple(_summary(item, first, standstill) for item in ordered[:MAX_SLOWEST])
+def _slowest(measured: Sequence[ClientMeasurement], standstill: Standstill | None) -> tuple[ClientSummary, ...]:
+    first = min((item.interval.start for item in measured), default=0)
+    ordered = sorted(measured, key=lambda item: (*_client_rates(item), item.client))[:MAX_SLOWEST]
+    return tuple(
+        ClientSummary(
+            client=item.client,
+            node=item.node,
+            start_offset_seconds=(item.interval.start - first) / NANOSECONDS,
+            runtime_seconds=item.interval.length / NANOSECONDS,
+            iops=rounded_iops(_client_rates(item)[0]),
+            clock_offset_seconds=clock.offset if (clock := item.answer.clock) else None,
+            clock_error_seconds=clock.error if clock else None,
+            stall_seconds=standstill.clients[item.client] if standstill else None,
+            host=host_summary(host) if (host := item.answer.host) else None,
+        )
+        for item in ordered
+    )
 
 
-def _own_rates(item: ClientMeasurement) -> tuple[float, float]:
+def _client_rates(item: ClientMeasurement) -> tuple[float, float]:
     """Return a client's operations and bytes per second, without syncs: they carry no data."""
     samples = [sample for sample in item.measurement.operations if sample.operation is not Operation.SYNC]
     ios, volume = sum(sample.ios for sample in samples), sum(sample.bytes for sample in samples)
     return ios * NANOSECONDS / item.interval.length, volume * NANOSECONDS / item.interval.length
-
-
-def _summary(item: ClientMeasurement, first: int, standstill: Standstill | None) -> ClientSummary:
-    clock, host = item.answer.clock, item.answer.host
-    return ClientSummary(
-        client=item.client,
-        node=item.answer.document.node,
-        start_offset_seconds=(item.interval.start - first) / NANOSECONDS,
-        runtime_seconds=item.interval.length / NANOSECONDS,
-        iops=rounded_iops(_own_rates(item)[0]),
-        clock_offset_seconds=clock.offset if clock else None,
-        clock_error_seconds=clock.error if clock else None,
-        stall_seconds=standstill.clients[item.client] if standstill else None,
-        host=host_summary(host) if host else None,
-    )
 
 
 def _warnings(intake: Intake) -> tuple[str, ...]:
@@ -250,22 +232,27 @@ def _warnings(intake: Intake) -> tuple[str, ...]:
     return (*lines[: MAX_WARNINGS - 1], f"{len(lines) - MAX_WARNINGS + 1} more warnings")
 
 
-_MESSAGE_CHARACTERS = 500
-
-
 def combined(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
     """Return the numbers of a trial: those of a single round, or the means of the rounds' rates.
 
     Several rounds have no time in common, so the result has no window and no series. The cells of all rounds are judged
     together.
     """
-    matrix, links = judge_links([one.matrix for one in rounds])
+    matrix, links = judge_links([numbers.matrix for numbers in rounds])
+    lines = [line for numbers in rounds for line in numbers.warnings]
+    # No check compares these pairs with others.
+    if local := sum(cell.is_local for cell in matrix):
+        lines.insert(
+            0,
+            f"{local} of {len(matrix)} pairs are on one node: the network between nodes does not limit their rates, "
+            "which count like those of the others",
+        )
+    warnings = tuple(dict.fromkeys(lines))[:MAX_WARNINGS]
     if len(rounds) == 1:
         findings = (*rounds[0].findings, *links)
-        warnings = _rounds_warnings(rounds, matrix)
         return replace(rounds[0], verdict=verdict_of(findings), findings=findings, matrix=matrix, warnings=warnings)
-    findings = (*_findings(rounds), *links)
-    slowest = sorted((client for one in rounds for client in one.slowest), key=lambda client: client.iops)
+    findings = (*_worst_findings(rounds), *links)
+    slowest = sorted((client for numbers in rounds for client in numbers.slowest), key=lambda client: client.iops)
     return TrialNumbers(
         verdict=verdict_of(findings),
         findings=findings,
@@ -275,28 +262,14 @@ def combined(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
         hosts=None,
         slowest=tuple(slowest[:MAX_SLOWEST]),
         osds=None,
-        cluster=next((one.cluster for one in rounds if one.cluster), None),
+        cluster=next((numbers.cluster for numbers in rounds if numbers.cluster), None),
         tool=_tool(rounds),
-        warnings=_rounds_warnings(rounds, matrix),
+        warnings=warnings,
         matrix=matrix,
     )
 
 
-def _rounds_warnings(rounds: Sequence[TrialNumbers], matrix: Sequence[MatrixCell]) -> tuple[str, ...]:
-    lines = (line for one in rounds for line in one.warnings)
-    return tuple(dict.fromkeys((*_local_pairs(matrix), *lines)))[:MAX_WARNINGS]
-
-
-def _local_pairs(matrix: Sequence[MatrixCell]) -> Iterator[str]:
-    """Yield that the rates include pairs which no check compares with others, if they do."""
-    if local := sum(cell.is_local for cell in matrix):
-        yield (
-            f"{local} of {len(matrix)} pairs are on one node: the network between nodes does not limit their rates, "
-            "which count like those of the others"
-        )
-
-
-def _findings(rounds: Sequence[TrialNumbers]) -> Iterator[Finding]:
+def _worst_findings(rounds: Sequence[TrialNumbers]) -> Iterator[Finding]:
     """Yield the worst finding of each reason, with its round."""
     numbered = ((number, finding) for number, one in enumerate(rounds, start=1) for finding in one.findings)
     for number, worst in map(worst_of, by_reason(numbered)):

@@ -136,8 +136,12 @@ def effect_of(evidence: Evidence, disturbed: Iterable[Interval]) -> Effect | Non
 def _effect_on(shares: Collection[Share], troubles: Sequence[Interval], calm: Sequence[Interval]) -> Effect | None:
     if any(share.lacks_series for share in shares):
         return None
+    during, calmly = list[str](), list[str]()
     try:
-        meanwhile, otherwise = _latencies(shares, calm)
+        for interval, text in (piece for share in shares for piece in share.slices()):
+            is_calm = any(part.start <= interval.start and interval.end <= part.end for part in calm)
+            (calmly if is_calm else during).append(text)
+        meanwhile, otherwise = Histogram.merge_texts(during), Histogram.merge_texts(calmly)
     except HistogramError:
         return None
     limit, median = otherwise.percentile(_PERCENTILE), otherwise.percentile(_MEDIAN)
@@ -156,22 +160,6 @@ def _rate(shares: Collection[Share], parts: Sequence[Interval]) -> float:
     length = length_of(parts)
     done = [share.within(part) for share in shares for part in parts]
     return add(done).ios / length if length else 0.0
-
-
-def _latencies(shares: Iterable[Share], calm: Sequence[Interval]) -> tuple[Histogram, Histogram]:
-    """Return the latencies of slices that touch a disturbance, and of the calm ones.
-
-    Raises:
-        HistogramError: a client has none, or they are damaged.
-
-    """
-    meanwhile: list[str] = []
-    otherwise: list[str] = []
-    for share in shares:
-        for whole, text in share.slices():
-            is_calm = any(part.start <= whole.start and whole.end <= part.end for part in calm)
-            (otherwise if is_calm else meanwhile).append(text)
-    return Histogram.merge_texts(meanwhile), Histogram.merge_texts(otherwise)
 
 
 def _beyond(histogram: Histogram, limit: int) -> int:

@@ -8,7 +8,7 @@ counted in the pair's round, since those share a link. Traffic between two clien
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from plimsoll.api.names import Verdict
@@ -52,9 +52,17 @@ def judge_links(rounds: Sequence[Sequence[MatrixCell]]) -> tuple[tuple[MatrixCel
     marked = tuple(replace(cell, is_outlier=(cell.client, cell.peer) in pairs) for cell in cells)
     nodes = _nodes_text(links) if outliers else ""
     rates = {(cell.client, cell.peer): _rate(cell, by_bytes=by_bytes) for cell in cells}
-    values = (
-        _value(link, rates.get((link.cell.peer, link.cell.client)), nodes, by_bytes=by_bytes) for link in outliers
-    )
+    values = []
+    for link in outliers:
+        both = (link.cell.client, link.cell.peer)
+        back = rates.get((link.cell.peer, link.cell.client))
+        reverse = "" if back is None else f" (other direction {_text(back, by_bytes=by_bytes)})"
+        detail = (
+            f"{_named(link.cell.client, link.cell.client_node)} to {_named(link.cell.peer, link.cell.peer_node)}: "
+            f"{_text(link.rate, by_bytes=by_bytes)}{reverse}, {percent_text(link.part)} of the median "
+            f"{_text(link.usual, by_bytes=by_bytes)}{nodes}"
+        )
+        values.append(CheckedValue(clients=both, value=link.part, detail=detail, detail_names_clients=True))
     return marked, evaluate(LINK_OUTLIER, values)
 
 
@@ -82,32 +90,16 @@ def _links(cells: Sequence[MatrixCell], *, by_bytes: bool) -> Iterator[_Link]:
     rates = [_rate(cell, by_bytes=by_bytes) for cell in cells]
     ordered = sorted(rates)
     places = {rate: place for place, rate in enumerate(ordered)}
-    for cell, rate in zip(cells, rates, strict=True):
-        yield _Link(cell=cell, rate=rate, usual=_median_without(ordered, places[rate]))
-
-
-def _median_without(ordered: Sequence[float], place: int) -> float:
-    """Return the median of sorted values without the one at a place, without sorting thousands of cells for each."""
+    # The median without the link's own rate, without sorting thousands of cells for each.
     left = len(ordered) - 1
-    middle = [(left - 1) // 2, left // 2]
-    low, high = (ordered[index if index < place else index + 1] for index in middle)
-    return (low + high) / 2
+    for cell, rate in zip(cells, rates, strict=True):
+        middle = [(left - 1) // 2, left // 2]
+        low, high = (ordered[index if index < places[rate] else index + 1] for index in middle)
+        yield _Link(cell=cell, rate=rate, usual=(low + high) / 2)
 
 
 def _rate(cell: MatrixCell, *, by_bytes: bool) -> float:
     return cell.bytes_per_second if by_bytes else cell.iops
-
-
-def _value(link: _Link, back: float | None, nodes: str, *, by_bytes: bool) -> CheckedValue:
-    cell = link.cell
-    reverse = "" if back is None else f" (other direction {_text(back, by_bytes=by_bytes)})"
-    detail = (
-        f"{_named(cell.client, cell.client_node)} to {_named(cell.peer, cell.peer_node)}: "
-        f"{_text(link.rate, by_bytes=by_bytes)}{reverse}, {percent_text(link.part)} of the median "
-        f"{_text(link.usual, by_bytes=by_bytes)}{nodes}"
-    )
-    both = (cell.client, cell.peer)
-    return CheckedValue(clients=both, value=link.part, detail=detail, detail_names_clients=True)
 
 
 def _named(client: int, node: str) -> str:
@@ -124,13 +116,10 @@ def _nodes_text(links: Sequence[_Link]) -> str:
     for link in links:
         sent[link.cell.client_node].append(link.is_outlier)
         received[link.cell.peer_node].append(link.is_outlier)
-    nodes = sorted(filter(None, {*sent, *received}))
-    texts = [text for node in nodes if (text := _node_text(node, sent[node], received[node]))]
+    texts = []
+    for node in sorted(filter(None, {*sent, *received})):
+        ways = {"of": [*sent[node], *received[node]], "from": sent[node], "to": received[node]}
+        way = next((way for way, bad in ways.items() if len(bad) >= _LEAST_LINKS and all(bad)), None)
+        if way:
+            texts.append(f"all {len(ways[way])} links {way} node {node} are outliers")
     return f"; {first_few(texts, _NAMED_NODES)}" if texts else ""
-
-
-def _node_text(node: str, sent: Sequence[bool], received: Sequence[bool]) -> str:
-    """Return what is wrong with a node: `sent` and `received` are whether its links are outliers."""
-    ways: Mapping[str, Sequence[bool]] = {"of": [*sent, *received], "from": sent, "to": received}
-    way = next((way for way, bad in ways.items() if len(bad) >= _LEAST_LINKS and all(bad)), None)
-    return f"all {len(ways[way])} links {way} node {node} are outliers" if way else ""

@@ -51,10 +51,12 @@ def _stalls(evidence: Evidence) -> _Values:
     standstill = None if evidence.is_broken else evidence.standstill
     if standstill is None:
         return
-    stalls = [(checks.STALLED, (), "no client completed anything", standstill.charged_to_all())]
-    stalls += [
-        (checks.CLIENT_STALLED, (client,), "completed nothing while others did", standstill.charged_to(client))
-        for client in standstill.own
+    stalls = [
+        (checks.STALLED, tuple[int, ...](), "no client completed anything", standstill.charged_to_all()),
+        *(
+            (checks.CLIENT_STALLED, (client,), "completed nothing while others did", standstill.charged_to(client))
+            for client in standstill.own
+        ),
     ]
     for check, clients, what, seconds in stalls:
         if seconds:
