@@ -29,6 +29,13 @@ _NO_BATCH = 500 * _MILLISECOND
 """A pause of this length is a freeze, however much completes at once before and after it, unless little does."""
 _UNUSUAL = 3
 """On slow storage, a stretch this many times as long as usual is a freeze."""
+LEAST_PACE = 10
+"""The least operations per second, outside stalls, at which an empty second may be a stall: even if completions came at
+random, fewer than one second in 20 000 would be empty."""
+_CHANCE = 100
+"""One of so many trials may have a second that is empty by chance, however many clients and seconds it has."""
+_BESIDE_SYNC = 100 * _MILLISECOND
+"""The time between a sync and the completions before and after it belongs to the sync."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,16 +138,6 @@ def _is_slow(stretches: Sequence[Interval], activity: Activity, window: Interval
     """Whether only a few queues complete between two stretches, in little time."""
     active, number = window.length - length_of(stretches), len(stretches)
     return activity.ios < _QUEUES_BETWEEN * activity.in_flight * number and active < time_for_many * number
-
-
-LEAST_PACE = 10
-"""The least operations per second, outside stalls, at which an empty second may be a stall: even if completions came at
-random, fewer than one second in 20 000 would be empty."""
-_CHANCE = 100
-"""One of so many trials may have a second that is empty by chance, however many clients and seconds it has."""
-
-_BESIDE_SYNC = 100 * _MILLISECOND
-"""The time between a sync and the completions before and after it belongs to the sync."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

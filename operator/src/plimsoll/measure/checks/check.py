@@ -1,6 +1,6 @@
 """What a check is, and how values beyond its limits become a finding."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -163,6 +163,9 @@ class CheckedValue:
     clients: tuple[int, ...] = ()
     detail: str = ""
     detail_names_clients: bool = False
+
+
+CheckedValues = Iterator[tuple[Check, CheckedValue]]
 
 
 def client_value(client: int, value: float, detail: str = "") -> CheckedValue:

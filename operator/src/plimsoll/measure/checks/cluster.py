@@ -6,7 +6,7 @@ reasoning see docs/trust.md.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from statistics import median
@@ -21,6 +21,7 @@ from plimsoll.measure.checks import registry as checks
 from plimsoll.measure.checks.check import (
     Check,
     CheckedValue,
+    CheckedValues,
     evaluate,
     first_few,
     number_text,
@@ -46,8 +47,6 @@ _KIBIBYTE = 1024
 _LEAST_FOREIGN = 1.0
 """Operations per second; clusters cause less by themselves."""
 _SLOW_OPS = "SLOW_OPS"
-
-_Values = Iterator[tuple[Check, CheckedValue]]
 
 
 def judge_cluster(evidence: Evidence) -> tuple[Finding, ...]:
@@ -96,7 +95,7 @@ def _as_required(check: Check, watch: ClusterWatch) -> Check:
     return replace(check, suspect=check.invalid if check.suspect is None else check.suspect, invalid=None)
 
 
-def _unwatched(watch: ClusterWatch, span: Interval | None) -> _Values:
+def _unwatched(watch: ClusterWatch, span: Interval | None) -> CheckedValues:
     if span is not None and span.length:
         part = 100 * unwatched_nanoseconds(watch, span) / span.length
         answers = sum(sample.status is not None for sample in watch.samples)
@@ -105,7 +104,7 @@ def _unwatched(watch: ClusterWatch, span: Interval | None) -> _Values:
         yield checks.CLUSTER_NOT_WATCHED, CheckedValue(value=part, detail=detail)
 
 
-def _daemons(statuses: list[ClusterStatus], watch: ClusterWatch) -> _Values:
+def _daemons(statuses: list[ClusterStatus], watch: ClusterWatch) -> CheckedValues:
     """Yield OSDs and metadata servers that were down, or replaced or restarted between two polls."""
     for status in statuses:
         down, out = status.osds - status.osds_up, status.osds - status.osds_in
@@ -137,7 +136,7 @@ def _part_of_changes(states: Sequence[object]) -> float:
     return changes / (1 + changes)
 
 
-def _options(watch: ClusterWatch) -> _Values:
+def _options(watch: ClusterWatch) -> CheckedValues:
     for reading, time in zip(watch.options, ("before", "after"), strict=False):
         if reading.differences:
             texts = first_few([difference_text(difference) for difference in reading.differences])
@@ -153,7 +152,7 @@ def _states_detail(states: dict[str, int], words: str) -> str:
     return f"{sum(states.values())} placement groups were {words}: {states_text(states)}"
 
 
-def _upkeep(evidence: Evidence, samples: Iterable[ClusterSample]) -> _Values:
+def _upkeep(evidence: Evidence, samples: Iterable[ClusterSample]) -> CheckedValues:
     """Judge scrubs by their effect, if it is known: a large cluster always has some."""
     polls = [(sample.at, upkeep_states(sample.status)) for sample in samples if sample.status is not None]
     last = len(polls) - 1
@@ -170,7 +169,7 @@ def _upkeep(evidence: Evidence, samples: Iterable[ClusterSample]) -> _Values:
         yield checks.SCRUBBING, CheckedValue(value=value, detail=detail)
 
 
-def _health(statuses: list[ClusterStatus], watch: ClusterWatch) -> _Values:
+def _health(statuses: list[ClusterStatus], watch: ClusterWatch) -> CheckedValues:
     for status in statuses:
         unclean = unclean_states(status)
         detail = _states_detail(unclean, "not active+clean")
@@ -184,7 +183,7 @@ def _health(statuses: list[ClusterStatus], watch: ClusterWatch) -> _Values:
     yield checks.SLOW_OPS, CheckedValue(value=slow, detail=detail)
 
 
-def _foreign(evidence: Evidence, watch: ClusterWatch, samples: Collection[ClusterSample]) -> _Values:
+def _foreign(evidence: Evidence, watch: ClusterWatch, samples: Collection[ClusterSample]) -> CheckedValues:
     # All counters lag alike, so both numbers cover the same time. Where that reaches beyond the load, the part is a
     # little too large, never too small.
     io = pool_io(watch, samples) if watch.pools else None
@@ -220,7 +219,7 @@ def _text(effect: Effect | None) -> str:
     return effect.text if effect else "its effect is unknown: there was no time without it to compare with"
 
 
-def _disagreements(evidence: Evidence, watch: ClusterWatch) -> _Values:
+def _disagreements(evidence: Evidence, watch: ClusterWatch) -> CheckedValues:
     """Compare the pools' bytes with the least and the most that the counters can show, given their lag."""
     io = pool_io_within(watch, evidence.span) if evidence.window is not None and evidence.span else None
     if io is None:

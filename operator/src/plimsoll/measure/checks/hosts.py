@@ -9,8 +9,8 @@ from plimsoll.api.names import Operation
 from plimsoll.api.result import Finding
 from plimsoll.measure.checks import registry as checks
 from plimsoll.measure.checks.check import (
-    Check,
     CheckedValue,
+    CheckedValues,
     client_value,
     number_text,
     percent_text,
@@ -37,7 +37,6 @@ _PERIODS_PER_SECOND = 10
 """Of a CPU quota, unless the kubelet's `cpuCFSQuotaPeriod` was changed."""
 
 _Observed = tuple[ClientMeasurement, HostUse]
-_Values = Iterator[tuple[Check, CheckedValue]]
 _Ways = tuple[Operation, ...]
 """Reads, writes, or both where the kernel counts them together."""
 
@@ -92,7 +91,7 @@ def judge_hosts(evidence: Evidence) -> tuple[Finding, ...]:
     return checks.findings_of(values)
 
 
-def _visibility(measured: Iterable[ClientMeasurement]) -> _Values:
+def _visibility(measured: Iterable[ClientMeasurement]) -> CheckedValues:
     for item in measured:
         host = item.answer.host
         if host is None:
@@ -104,7 +103,7 @@ def _visibility(measured: Iterable[ClientMeasurement]) -> _Values:
             yield checks.WRONG_DEVICE, client_value(item.client, 1, quote(words, 200))
 
 
-def _client_use(observed: Iterable[_Observed]) -> _Values:
+def _client_use(observed: Iterable[_Observed]) -> CheckedValues:
     for item, host in observed:
         cpu, seconds = host.cpu, host.cpu.throttled_seconds
         if seconds is not None:
@@ -120,7 +119,7 @@ def _client_use(observed: Iterable[_Observed]) -> _Values:
             yield checks.CLIENT_CPU_SATURATED, client_value(item.client, 100 * cpu.used / usable)
 
 
-def _node_use(observed: Iterable[_Observed]) -> _Values:
+def _node_use(observed: Iterable[_Observed]) -> CheckedValues:
     for node, clients in _by_node(observed).items():
         name, numbers = quote(node, _NODE_CHARACTERS), _numbers(clients)
         busy = 100 * max(host.cpu.node_busy for _, host in clients)
@@ -142,7 +141,7 @@ def _numbers(clients: Iterable[_Observed]) -> tuple[int, ...]:
     return tuple(item.client for item, _ in clients)
 
 
-def _network_use(evidence: Evidence, observed: Iterable[_Observed]) -> _Values:
+def _network_use(evidence: Evidence, observed: Iterable[_Observed]) -> CheckedValues:
     for item, host in observed:
         if host.network.link is not None:
             busiest = max(host.network.received, host.network.sent)
@@ -276,7 +275,7 @@ def _is_counted_by_pools(evidence: Evidence) -> bool:
     return bool(watch and watch.owns_file_system and span and pool_io_within(watch, span))
 
 
-def _unwitnessed(observed: Iterable[_Observed]) -> _Values:
+def _unwitnessed(observed: Iterable[_Observed]) -> CheckedValues:
     """Yield the part of the direct I/O that the kernel counted, of clients without a visible device."""
     for item, host in observed:
         for operation in _DATA if host.unseen else ():
@@ -299,15 +298,24 @@ def _foreign_load(observed: Iterable[_Observed]) -> Iterator[CheckedValue]:
         if disk is not None and not _is_silent(disk) and item.answer.document.data_set_bytes:
             disks[item.node, disk.number].append((item, host))
     for clients in disks.values():
-        yield from _foreign_part(clients)
+        if value := _foreign_part(clients):
+            yield value
 
 
-def _foreign_part(clients: Collection[_Observed]) -> Iterator[CheckedValue]:
-    judged = [operation for operation in _DATA if all(_is_known(item, host, operation) for item, host in clients)]
+def _foreign_part(clients: Collection[_Observed]) -> CheckedValue | None:
+    # Cached writes reach the device at unpredictable times.
+    judged = [
+        operation
+        for operation in _DATA
+        if all(
+            item.measurement.bypasses_cache or (operation is Operation.READ and host.tool is not None)
+            for item, host in clients
+        )
+    ]
     host = max((host for _, host in clients), key=lambda host: host.seconds)
     disk = host.disk or host.device
     if disk is None or not judged:
-        return
+        return None
     volume = _Traffic.total((_moved(host, disk, way), *_bytes_explained(clients, way)) for way in judged)
     rates: dict[_Ways, float] = {}
     if len(judged) == len(_DATA):
@@ -315,7 +323,9 @@ def _foreign_part(clients: Collection[_Observed]) -> Iterator[CheckedValue]:
         if disk.reads is not None and disk.writes is not None:
             rates = {(Operation.READ,): disk.reads, (Operation.WRITE,): disk.writes}
     count = _Traffic.total((host.seconds * rate, *_operations_explained(clients, ways)) for ways, rate in rates.items())
-    busy = max(_busy(host) for _, host in clients)
+    # A disk without such statistics counts as busy all the time.
+    disks = [host.disk or host.device for _, host in clients]
+    busy = max(it.busy if it is not None and (it.busy or it.queue) else 1.0 for it in disks)
     matters = busy >= checks.LEAST_DEVICE_BUSY and (
         volume.foreign >= host.seconds * checks.LEAST_FOREIGN_BYTES
         or count.foreign >= host.seconds * checks.LEAST_FOREIGN_OPERATIONS
@@ -327,12 +337,7 @@ def _foreign_part(clients: Collection[_Observed]) -> Iterator[CheckedValue]:
         "the operations"
     )
     value = max(volume.part, count.part) if matters else 0.0
-    yield CheckedValue(clients=_numbers(clients), value=value, detail=detail)
-
-
-def _is_known(item: ClientMeasurement, host: HostUse, operation: Operation) -> bool:
-    """Whether the tool's I/O on the device is known: cached writes reach it at unpredictable times."""
-    return item.measurement.bypasses_cache or (operation is Operation.READ and host.tool is not None)
+    return CheckedValue(clients=_numbers(clients), value=value, detail=detail)
 
 
 def _bytes_explained(clients: Iterable[_Observed], way: Operation) -> tuple[float, float]:
@@ -382,9 +387,3 @@ def _counted(host: HostUse, operation: Operation) -> float | None:
     if host.tool is None:
         return None
     return host.seconds * (host.tool.read if operation is Operation.READ else host.tool.written)
-
-
-def _busy(host: HostUse) -> float:
-    """Return the part of the time in which the disk was busy; all of it if the disk has no such statistics."""
-    disk = host.disk or host.device
-    return disk.busy if disk is not None and (disk.busy or disk.queue) else 1.0

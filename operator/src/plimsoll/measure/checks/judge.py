@@ -6,15 +6,15 @@ I/O and whether all of it is one measurement, and `cluster` the state of Ceph.
 
 import signal
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from plimsoll.api.names import LatencyKind, Operation, Verdict
 from plimsoll.api.result import Finding, ResultStatus, Trial
 from plimsoll.measure.checks import registry as checks
 from plimsoll.measure.checks.check import (
     MAX_QUOTE_CHARACTERS,
-    Check,
     CheckedValue,
+    CheckedValues,
     client_value,
     first_few,
     number_text,
@@ -34,8 +34,6 @@ _QUOTED_ERRORS = 3
 _USES_EXTENTS = {Operation.READ: "read", Operation.WRITE: "wrote to"}
 _NAMED = 3
 _WORST_FIRST = (Verdict.INVALID, Verdict.SUSPECT)
-
-_Values = Iterator[tuple[Check, CheckedValue]]
 
 
 def judge(evidence: Evidence) -> tuple[Finding, ...]:
@@ -85,7 +83,7 @@ def main_reasons(reasons: Iterable[str]) -> str:
     return first_few(texts, _NAMED)
 
 
-def _answers(intake: Intake) -> _Values:
+def _answers(intake: Intake) -> CheckedValues:
     for client in intake.missing:
         yield checks.CLIENT_MISSING, client_value(client, 1, "sent no result")
     for answer in intake.answers:
@@ -117,7 +115,7 @@ def _ending(exit_code: int) -> str:
         return f"ended by signal {quote(str(-exit_code), 20)}"
 
 
-def _starts(facts: TrialFacts, measured: Collection[ClientMeasurement]) -> _Values:
+def _starts(facts: TrialFacts, measured: Collection[ClientMeasurement]) -> CheckedValues:
     """Yield each client's lateness, without what long operations explain, since a ramp ends with a completion.
 
     They must be as long on every client: on a client that was stopped, operations in flight are long too. Times are
@@ -147,7 +145,7 @@ def _seconds(nanoseconds: int) -> str:
     return f"{number_text(nanoseconds / NANOSECONDS)} s"
 
 
-def _runtimes(facts: TrialFacts, measured: Iterable[ClientMeasurement]) -> _Values:
+def _runtimes(facts: TrialFacts, measured: Iterable[ClientMeasurement]) -> CheckedValues:
     requested = facts.runtime_seconds * NANOSECONDS
     for item in measured:
         length = item.interval.length
@@ -167,7 +165,7 @@ def _runtimes(facts: TrialFacts, measured: Iterable[ClientMeasurement]) -> _Valu
             yield checks.SHORT_RUN, client_value(item.client, beyond, detail)
 
 
-def _window(evidence: Evidence) -> _Values:
+def _window(evidence: Evidence) -> CheckedValues:
     """Yield overlap and spread; a gap of little time passes unless the numbers would be Invalid."""
     window, measured = evidence.window, evidence.measured
     if window is None:
@@ -188,7 +186,7 @@ def _window(evidence: Evidence) -> _Values:
     yield checks.WIDE_SPREAD, CheckedValue(clients=tuple(sorted({first, last})), value=window.spread_seconds)
 
 
-def _outputs(measured: Iterable[ClientMeasurement]) -> _Values:
+def _outputs(measured: Iterable[ClientMeasurement]) -> CheckedValues:
     for item in measured:
         client, measurement = item.client, item.measurement
         if measurement.pace is not None:
@@ -207,7 +205,7 @@ def _outputs(measured: Iterable[ClientMeasurement]) -> _Values:
             yield checks.TIMES_INEXACT, client_value(client, part, detail)
 
 
-def _operations(facts: TrialFacts, measured: Iterable[ClientMeasurement]) -> _Values:
+def _operations(facts: TrialFacts, measured: Iterable[ClientMeasurement]) -> CheckedValues:
     clients = [(item.client, item.answer.document.prefilled, share) for item in measured for share in item.shares]
     for client, is_prefilled, share in clients:
         sample, operation = share.sample, share.sample.operation
@@ -235,7 +233,7 @@ def _operations(facts: TrialFacts, measured: Iterable[ClientMeasurement]) -> _Va
                 yield checks.HISTOGRAM_MISMATCH, client_value(client, 1, f"{operation} latency: {quote(problem)}")
 
 
-def _completed(evidence: Evidence) -> _Values:
+def _completed(evidence: Evidence) -> CheckedValues:
     """Yield what was completed; without a measurement or a window, other checks give the reason."""
     if not evidence.measured or (evidence.window and not evidence.window.seconds):
         return

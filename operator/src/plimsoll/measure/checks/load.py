@@ -10,7 +10,14 @@ from plimsoll.api.names import LatencyKind, Operation, Verdict
 from plimsoll.api.operation import Steadiness
 from plimsoll.api.result import Finding
 from plimsoll.measure.checks import registry as checks
-from plimsoll.measure.checks.check import Check, CheckedValue, client_value, clients_text, number_text, percent_text
+from plimsoll.measure.checks.check import (
+    CheckedValue,
+    CheckedValues,
+    client_value,
+    clients_text,
+    number_text,
+    percent_text,
+)
 from plimsoll.measure.checks.evidence import Evidence
 from plimsoll.measure.intake import ClientMeasurement, clients_by_version
 from plimsoll.measure.rates import MAX_RANGE, MAX_SLOPE, ROUGH_FACTOR, rough_steadiness_of
@@ -28,8 +35,6 @@ _CHANCE = 3
 _PAIR = 2
 _LIMIT = checks.CLIENTS_UNEVEN
 
-_Values = Iterator[tuple[Check, CheckedValue]]
-
 
 def judge_load(evidence: Evidence) -> tuple[Finding, ...]:
     """Return the findings, in the order of the table of checks."""
@@ -44,7 +49,7 @@ def judge_load(evidence: Evidence) -> tuple[Finding, ...]:
     return checks.findings_of(values)
 
 
-def _stalls(evidence: Evidence) -> _Values:
+def _stalls(evidence: Evidence) -> CheckedValues:
     # A storage that stands still in an open loop, and is late or falls short because of that, does what a search looks
     # for: the load counts as broken. As Invalid trials do not count, the search could otherwise never learn that such a
     # load is too high; it would repeat it until a trial has no freeze, and count that one.
@@ -66,7 +71,7 @@ def _stalls(evidence: Evidence) -> _Values:
             yield check, CheckedValue(clients=clients, value=part, detail=detail)
 
 
-def _pauses(measured: Iterable[ClientMeasurement]) -> _Values:
+def _pauses(measured: Iterable[ClientMeasurement]) -> CheckedValues:
     for item in measured:
         gaps = item.measurement.gaps
         lengths = [length / _MILLISECONDS for length in gaps.lengths] if gaps else []
@@ -85,7 +90,7 @@ def _pauses(measured: Iterable[ClientMeasurement]) -> _Values:
                 yield checks.LONG_PAUSE, client_value(item.client, part, detail)
 
 
-def _common_parts(measured: Iterable[ClientMeasurement]) -> _Values:
+def _common_parts(measured: Iterable[ClientMeasurement]) -> CheckedValues:
     """Yield the part of each phase that all clients with it have in common."""
     phases = defaultdict[Operation, dict[int, Interval]](dict)
     for item in measured:
@@ -145,7 +150,7 @@ def _steadiness(quantity: str, limit: str, found: Steadiness, times: int = 1) ->
     return CheckedValue(value=0 if is_steady else excess, detail=detail)
 
 
-def _sample_counts(evidence: Evidence) -> _Values:
+def _sample_counts(evidence: Evidence) -> CheckedValues:
     # Whether there are enough operations for the percentiles of its objectives, a search decides itself.
     for result in () if evidence.is_search else evidence.operations:
         # If there are none, another check reports it.
@@ -154,7 +159,7 @@ def _sample_counts(evidence: Evidence) -> _Values:
             yield checks.TOO_FEW_SAMPLES, CheckedValue(value=result.latency.count, detail=detail)
 
 
-def _tool_limits(measured: Iterable[ClientMeasurement]) -> _Values:
+def _tool_limits(measured: Iterable[ClientMeasurement]) -> CheckedValues:
     for item in measured:
         client, measurement = item.client, item.measurement
         spent = sum(sample.ios * (sample.submission_nanoseconds or 0.0) for sample in measurement.operations)
@@ -168,7 +173,7 @@ def _tool_limits(measured: Iterable[ClientMeasurement]) -> _Values:
                 yield checks.PACKETS_LOST, client_value(client, lost, detail)
 
 
-def _queue_depths(measured: Iterable[ClientMeasurement]) -> _Values:
+def _queue_depths(measured: Iterable[ClientMeasurement]) -> CheckedValues:
     for item in measured:
         requested, runtime = item.measurement.in_flight, item.measurement.runtime
         samples = [one for one in item.measurement.operations if one.ios and one.operation is not Operation.SYNC]
@@ -193,7 +198,7 @@ def judge_terms(evidence: Evidence) -> tuple[Finding, ...]:
     return checks.findings_of([*_runtime(evidence), *_versions(evidence.measured), *uneven])
 
 
-def _runtime(evidence: Evidence) -> _Values:
+def _runtime(evidence: Evidence) -> CheckedValues:
     """Check the requested runtime, or the time of work that ends; whether it was all done is another check."""
     facts = evidence.facts
     has_ramp = facts.windowed and facts.ramp_seconds
@@ -212,7 +217,7 @@ def _runtime(evidence: Evidence) -> _Values:
     yield checks.RUNTIME_TOO_SHORT, CheckedValue(value=part, detail=detail)
 
 
-def _versions(measured: Iterable[ClientMeasurement]) -> _Values:
+def _versions(measured: Iterable[ClientMeasurement]) -> CheckedValues:
     """Name the clients of all versions but the most frequent."""
     versions = clients_by_version(measured)
     if len(versions) > 1:
