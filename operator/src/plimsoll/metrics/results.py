@@ -14,7 +14,7 @@ from plimsoll.measure.line.model import lower_bound
 from plimsoll.measure.line.summary import UNKNOWN, objectives_text
 from plimsoll.measure.summary import counted
 from plimsoll.metrics import catalogue
-from plimsoll.metrics.catalogue import Sample
+from plimsoll.metrics.catalogue import Sample, bound_samples, known_samples
 
 PartType = TypeVar("PartType", bound="Part")
 
@@ -50,7 +50,7 @@ def read(model: type[PartType], body: Mapping[str, Any]) -> PartType:
         raise UnreadableError(f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}") from error
 
 
-_METRICS = {
+_LINE_METRICS = {
     Vary.RATE: (catalogue.RESULT_LINE_RATE, catalogue.RESULT_LINE_RATE_BOUND),
     Vary.DEPTH: (catalogue.RESULT_LINE_DEPTH, catalogue.RESULT_LINE_DEPTH_BOUND),
 }
@@ -78,50 +78,6 @@ class LineRecord:
     estimate: float | None
     low: float | None
     high: float | None
-
-
-class SearchPart(Part):
-    """The part of a search in a spec that metrics describe."""
-
-    vary: Vary
-    limit: float
-    objectives: tuple[Objective, ...]
-
-
-class LinePart(Part):
-    """The line in a status."""
-
-    ending: Ending | None = None
-    probes: int
-    counted: int
-    estimate: float | None = None
-    low: float | None = None
-    high: float | None = None
-
-
-def line_record(search: SearchPart, line: LinePart) -> LineRecord:
-    """Return what a search found."""
-    return LineRecord(
-        vary=search.vary,
-        ending=line.ending or UNKNOWN,
-        objectives=objectives_text(search.objectives),
-        probes=line.probes,
-        estimate=line.estimate,
-        low=None if line.low is None else lower_bound(line.low, search.limit),
-        high=line.high,
-    )
-
-
-def line_samples(labels: tuple[str, ...], record: LineRecord) -> Iterator[Sample]:
-    """Yield the samples of a search; `labels` are those of its point."""
-    metric, bound_metric = _METRICS[record.vary]
-    yield Sample(catalogue.RESULT_LINE_INFO, (*labels, record.ending, record.objectives), 1)
-    yield Sample(catalogue.RESULT_LINE_PROBES, labels, record.probes)
-    if record.estimate is not None:
-        yield Sample(metric, labels, record.estimate)
-    for bound, value in (("low", record.low), ("high", record.high)):
-        if value is not None:
-            yield Sample(bound_metric, (*labels, bound), value)
 
 
 MAX_RESULTS = 2000
@@ -253,48 +209,56 @@ def _age(record: ResultRecord) -> tuple[float, tuple[str, ...]]:
 
 def _samples(record: ResultRecord) -> Iterator[Sample]:
     labels = record.labels
-    described = (*labels, record.tool, record.parameters, str(record.clients))
-    yield Sample(catalogue.RESULT_INFO, described, 1)
+    yield Sample(catalogue.RESULT_INFO, (*labels, record.tool, record.parameters, str(record.clients)), 1)
     for verdict in Verdict:
         yield Sample(catalogue.RESULT_VERDICT, (*labels, verdict.value), verdict is record.verdict)
     numbers = record.numbers
     if numbers is None:
         return
     yield Sample(catalogue.RESULT_TRIALS, labels, numbers.trials)
-    for metric, value in (
+    yield from known_samples(
+        labels,
         (catalogue.RESULT_STALL, numbers.stall),
         (catalogue.RESULT_OVERLAP, numbers.overlap),
         (catalogue.RESULT_SPREAD, numbers.spread),
         (catalogue.RESULT_LINK_MEDIAN, numbers.median_link),
         (catalogue.RESULT_LINK_LEAST, numbers.least_link),
         (catalogue.RESULT_TIME, numbers.finished),
-    ):
-        if value is not None:
-            yield Sample(metric, labels, value)
+    )
     for operation in numbers.operations:
-        yield from _operation_samples(labels, operation)
-    if numbers.line is not None:
-        yield from line_samples(labels, numbers.line)
+        of_operation = (*labels, operation.operation)
+        yield Sample(catalogue.RESULT_IOPS, of_operation, operation.iops)
+        yield Sample(catalogue.RESULT_BYTES, of_operation, operation.bytes_per_second)
+        yield from bound_samples(catalogue.RESULT_IOPS_BOUND, of_operation, operation.low, operation.high)
+        for quantile, seconds in operation.quantiles:
+            yield Sample(catalogue.RESULT_LATENCY, (*of_operation, quantile), seconds)
+        yield from known_samples(of_operation, (catalogue.RESULT_LATENCY_MEAN, operation.mean_latency))
+    if (line := numbers.line) is not None:
+        metric, bound_metric = _LINE_METRICS[line.vary]
+        yield Sample(catalogue.RESULT_LINE_INFO, (*labels, line.ending, line.objectives), 1)
+        yield Sample(catalogue.RESULT_LINE_PROBES, labels, line.probes)
+        yield from known_samples(labels, (metric, line.estimate))
+        yield from bound_samples(bound_metric, labels, line.low, line.high)
 
 
-def _operation_samples(point: tuple[str, ...], record: OperationRecord) -> Iterator[Sample]:
-    labels = (*point, record.operation)
-    yield Sample(catalogue.RESULT_IOPS, labels, record.iops)
-    yield Sample(catalogue.RESULT_BYTES, labels, record.bytes_per_second)
-    for bound, value in (("low", record.low), ("high", record.high)):
-        if value is not None:
-            yield Sample(catalogue.RESULT_IOPS_BOUND, (*labels, bound), value)
-    for quantile, seconds in record.quantiles:
-        yield Sample(catalogue.RESULT_LATENCY, (*labels, quantile), seconds)
-    if record.mean_latency is not None:
-        yield Sample(catalogue.RESULT_LATENCY_MEAN, labels, record.mean_latency)
-
-
-def _numbers(status: "_Status", search: SearchPart | None) -> Numbers | None:
-    line = None if search is None or status.line is None else line_record(search, status.line)
-    summary = _summary(status)
+def _numbers(status: "_Status", search: "_Search | None") -> Numbers | None:
+    summary, found = status.summary, status.line
+    if summary is None and found is not None:
+        # A search has no operations of its own, because its trials had different loads.
+        summary = _Summary(trials=found.counted, operations=())
     if summary is None or status.verdict is Verdict.INVALID:
         return None
+    line = None
+    if search is not None and found is not None:
+        line = LineRecord(
+            vary=search.vary,
+            ending=found.ending or UNKNOWN,
+            objectives=objectives_text(search.objectives),
+            probes=found.probes,
+            estimate=found.estimate,
+            low=None if found.low is None else lower_bound(found.low, search.limit),
+            high=found.high,
+        )
     trials = counted(status.trials)
     links = summary.matrix.bytes_per_second if summary.matrix else ()
     windows = [trial.window for trial in trials if trial.window is not None]
@@ -311,13 +275,6 @@ def _numbers(status: "_Status", search: SearchPart | None) -> Numbers | None:
         least_link=min(links, default=None),
         line=line,
     )
-
-
-def _summary(status: "_Status") -> "_Summary | None":
-    """Return the summary; that of a search has no operations, because its trials had different loads."""
-    if status.summary is not None or status.line is None:
-        return status.summary
-    return _Summary(trials=status.line.counted, operations=())
 
 
 def _operation(summary: "_Operation") -> OperationRecord:
@@ -342,6 +299,12 @@ def _latest(trials: Iterable["_Trial"]) -> float | None:
     return max((trial.finished_at.timestamp() for trial in trials), default=None)
 
 
+class _Search(Part):
+    vary: Vary
+    limit: float
+    objectives: tuple[Objective, ...]
+
+
 class _Spec(Part):
     run: str
     point: str
@@ -349,7 +312,7 @@ class _Spec(Part):
     tool: str
     label: str
     clients: int
-    line: SearchPart | None = None
+    line: _Search | None = None
 
 
 class _Window(Part):
@@ -399,10 +362,19 @@ class _Summary(Part):
     matrix: _Matrix | None = None
 
 
+class _Line(Part):
+    ending: Ending | None = None
+    probes: int
+    counted: int
+    estimate: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
 class _Status(Part):
     trials: tuple[_Trial, ...] = ()
     summary: _Summary | None = None
-    line: LinePart | None = None
+    line: _Line | None = None
     verdict: Verdict | None = None
 
 
