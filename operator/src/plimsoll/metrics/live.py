@@ -90,13 +90,8 @@ def samples_of(view: LiveView) -> Iterator[Sample]:
     yield from _samples_of_run(view)
     if view.trial is not None:
         yield from _samples_of_trial(view, view.trial)
-    last = view.last
-    for operation in last.operations if last else ():
-        labels = (view.namespace, view.run, last.workload, last.point, operation.operation.value)
-        for percentile, quantile in catalogue.QUANTILES.items():
-            nanoseconds = operation.latency.percentiles.get(percentile)
-            if nanoseconds is not None:
-                yield Sample(catalogue.LIVE_LATENCY, (*labels, quantile), nanoseconds / _NANOSECONDS)
+    if view.last is not None:
+        yield from _latencies(view, view.last)
 
 
 def _samples_of_run(view: LiveView) -> Iterator[Sample]:
@@ -143,6 +138,15 @@ def _elapsed(view: LiveView) -> float:
     if current is None or current.ends_at <= current.starts_at:
         return 0.0
     return min(1.0, max(0.0, (view.now - current.starts_at) / (current.ends_at - current.starts_at)))
+
+
+def _latencies(view: LiveView, last: LastTrial) -> Iterator[Sample]:
+    for operation in last.operations:
+        labels = (view.namespace, view.run, last.workload, last.point, operation.operation.value)
+        for percentile, quantile in catalogue.QUANTILES.items():
+            nanoseconds = operation.latency.percentiles.get(percentile)
+            if nanoseconds is not None:
+                yield Sample(catalogue.LIVE_LATENCY, (*labels, quantile), nanoseconds / _NANOSECONDS)
 
 
 def _by_state(metric: MetricFamily, run: tuple[str, str], **values: float) -> Iterator[Sample]:
