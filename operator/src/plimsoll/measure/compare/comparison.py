@@ -13,7 +13,7 @@ error hold for two runs that share everything except the change.
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from plimsoll.api.names import AbortReason, Operation, Verdict
-from plimsoll.api.result import BenchmarkResult, Trial
+from plimsoll.api.result import BenchmarkResult
 from plimsoll.measure.checks.check import first_few
 from plimsoll.measure.compare.lines import compare_lines, is_search, lines_of
 from plimsoll.measure.compare.sides import (
@@ -84,8 +84,7 @@ def tally(means: Sequence[MeanComparison], gating: Sequence[MetricComparison]) -
 
 
 def _count(conclusions: Sequence[Conclusion], what: str) -> Iterator[str]:
-    for conclusion in Conclusion:
-        number = conclusions.count(conclusion)
+    for conclusion, number in ((conclusion, conclusions.count(conclusion)) for conclusion in Conclusion):
         if number:
             yield f"{conclusion} in {number} of {len(conclusions)} {what}"
 
@@ -99,16 +98,20 @@ def marks_of(pair: Pair) -> tuple[str, ...]:
     return tuple(filter(None, (_mark("baseline", pair.baseline), _mark("candidate", pair.candidate))))
 
 
-def repeated_runs(matching: Matching) -> Iterator[str]:
-    """Yield the runs that repeated too many trials: the remaining ones are a selection."""
-    yield from repeated_too_often("the baseline", [pair.baseline for pair in matching.pairs])
-    yield from repeated_too_often("the candidate", [pair.candidate for pair in matching.pairs])
-
-
 def repeated_too_often(name: str, results: Sequence[BenchmarkResult]) -> Iterator[str]:
-    """Yield that a run repeated too many trials, if it did."""
-    planned = sum(map(_planned, results))
-    failed = sum(len(_failed_passes(result.status.trials)) for result in results)
+    """Yield that a run repeated too many trials, if it did: the remaining ones are a selection."""
+    planned = failed = 0
+    for result in results:
+        trials = result.status.trials
+        # A search needs as many trials as it made.
+        planned += len({trial.pass_number for trial in trials}) if result.spec.line else result.spec.repetitions
+        failed += len(
+            {
+                trial.pass_number
+                for trial in trials
+                if not counted([trial]) and not (trial.abort and trial.abort.reason is AbortReason.INTERRUPTED)
+            }
+        )
     if failed > MAX_REPLACED * planned:
         yield (
             f"{failed} of {planned} trials of {name} were repeated or do not count (limit {100 * MAX_REPLACED:g} %); "
@@ -121,7 +124,7 @@ def gaps(matching: Matching, ungated: Sequence[str]) -> Iterator[str]:
     if not matching.pairs:
         yield "the runs have no point in common"
     if matching.baseline_only:
-        yield f"the candidate lacks these points: {first_few([one.spec.point for one in matching.baseline_only])}"
+        yield f"the candidate lacks these points: {first_few([result.spec.point for result in matching.baseline_only])}"
     unfinished = [
         pair.baseline.spec.point
         for pair in matching.pairs
@@ -144,22 +147,6 @@ def _mark(name: str, result: BenchmarkResult) -> str:
     return f"the {name} is {status.verdict}: {reasons or 'no reason is recorded'}"
 
 
-def _planned(result: BenchmarkResult) -> int:
-    """Return the number of planned trials; a search needs as many as it made."""
-    if result.spec.line is None:
-        return result.spec.repetitions
-    return len({trial.pass_number for trial in result.status.trials})
-
-
-def _failed_passes(trials: Sequence[Trial]) -> set[int]:
-    """Return the passes with an attempt that does not count, unless the user interrupted it."""
-    return {
-        trial.pass_number
-        for trial in trials
-        if not counted([trial]) and not (trial.abort and trial.abort.reason is AbortReason.INTERRUPTED)
-    }
-
-
 NO_FLOOR = Floor()
 
 
@@ -168,29 +155,44 @@ def compare(matching: Matching, rule: RegressionRule, floor: Floor = NO_FLOOR) -
     searches = [lines_of(pair, floor) for pair in matching.pairs if is_search(pair)]
     cases = [[] if is_search(pair) else [*cases_of(pair, rule, floor)] for pair in matching.pairs]
     samples = [case.sample for of_point in cases for case in of_point if case.sample]
-    found = means_of(samples, noise_of_means(matching.pairs, samples, floor) if floor.runs else {})
+    mean_changes = means_of(samples, noise_of_means(matching.pairs, samples, floor) if floor.runs else {})
     tested = (
-        *(mean.member for mean in found if mean.is_known),
+        *(mean.member for mean in mean_changes if mean.is_known),
         *(Member(metric=Metric.LINE, change=lines.change) for lines in searches if lines.change),
         *point_members(samples),
     )
     assessed = iter(assess(tested))
-    means = tuple(compare_mean(mean, next(assessed) if mean.is_known else None, rule) for mean in found)
+    means = tuple(compare_mean(mean, next(assessed) if mean.is_known else None, rule) for mean in mean_changes)
     compared = iter([compare_lines(lines, next(assessed) if lines.change else None, rule) for lines in searches])
-    included = {mean.group for mean in found}
-    judged = [
-        (next(compared),)
-        if is_search(pair)
-        else tuple(_metric(pair, case, assessed, included, rule) for case in of_point)
+    in_mean = {mean.group for mean in mean_changes}
+    points = tuple(
+        PointComparison(
+            baseline=pair.baseline.spec.point,
+            candidate=pair.candidate.spec.point,
+            workload=pair.baseline.spec.workload,
+            label=pair.baseline.spec.label,
+            clients=pair.baseline.spec.clients,
+            metrics=(next(compared),)
+            if is_search(pair)
+            else tuple(_metric(pair, case, assessed, in_mean, rule) for case in of_point),
+            notes=marks_of(pair),
+        )
         for pair, of_point in zip(matching.pairs, cases, strict=True)
-    ]
-    points = tuple(_point(pair, metrics) for pair, metrics in zip(matching.pairs, judged, strict=True))
-    repeated = tuple(repeated_runs(matching))
+    )
+    repeated = (
+        *repeated_too_often("the baseline", [pair.baseline for pair in matching.pairs]),
+        *repeated_too_often("the candidate", [pair.candidate for pair in matching.pairs]),
+    )
     ungated = [point.baseline for point in points if not any(metric.gates for metric in point.metrics)]
     doubts = (*repeated, *gaps(matching, ungated))
     gating = [metric for point in points for metric in point.metrics if metric.gates]
+    conclusion = overall(
+        [change.conclusion for change in (*means, *filter(has_to_decide, gating))],
+        [metric.conclusion for metric in gating],
+        doubted=bool(doubts),
+    )
     return Comparison(
-        conclusion=Conclusion.INCONCLUSIVE if repeated else _overall(means, gating, doubted=bool(doubts)),
+        conclusion=Conclusion.INCONCLUSIVE if repeated else conclusion,
         reasons=(*doubts, *tally(means, gating)),
         rate_threshold=rule.rate,
         latency_threshold=rule.latency,
@@ -203,18 +205,11 @@ def compare(matching: Matching, rule: RegressionRule, floor: Floor = NO_FLOOR) -
     )
 
 
-def _overall(means: Sequence[MeanComparison], gating: Sequence[MetricComparison], *, doubted: bool) -> Conclusion:
-    deciding = [*means, *filter(has_to_decide, gating)]
-    return overall(
-        (change.conclusion for change in deciding), (metric.conclusion for metric in gating), doubted=doubted
-    )
-
-
 def _metric(
     pair: Pair, case: Case, assessed: Iterator[Assessment], means: Collection[Group], rule: RegressionRule
 ) -> MetricComparison:
     in_mean = (pair.baseline.spec.workload, case.operation, case.metric) in means
-    found = MetricComparison(
+    unassessed = MetricComparison(
         operation=case.operation,
         metric=case.metric,
         gates=case.gates,
@@ -226,27 +221,14 @@ def _metric(
         notes=(*filter(None, (case.problem, case.noise)), *case.notes),
     )
     if case.sample is None:
-        return found
+        return unassessed
     assessment = next(assessed) if case.gates else assess_alone(case.metric, change_of(case.sample.trials))
     judgement = conclude(case.metric, assessment, rule)
     # Of several points the scatter of their mean decides, and has a note of its own.
     notes = (*filter(None, (judgement.note, "" if in_mean else case.noise)), *case.notes)
     suspected = in_mean and judgement.suspected
-    return found.model_copy(
+    return unassessed.model_copy(
         update={**fields_of(case.metric, assessment, judgement), "suspected": suspected, "notes": notes}
-    )
-
-
-def _point(pair: Pair, metrics: tuple[MetricComparison, ...]) -> PointComparison:
-    spec = pair.baseline.spec
-    return PointComparison(
-        baseline=spec.point,
-        candidate=pair.candidate.spec.point,
-        workload=spec.workload,
-        label=spec.label,
-        clients=spec.clients,
-        metrics=metrics,
-        notes=marks_of(pair),
     )
 
 
@@ -311,19 +293,18 @@ def is_left_to_mean(metric: MetricComparison) -> bool:
 
 def notes_of(comparison: Comparison) -> Mapping[str, Sequence[str]]:
     """Return all notes: each text once -> the places that it applies to."""
-    found: dict[str, list[str]] = {}
-    for point in comparison.points:
-        for note in point.notes:
-            found.setdefault(note, []).append(point.baseline)
+    noted = [(note, point.baseline) for point in comparison.points for note in point.notes]
     for mean in comparison.means:
-        for note in _notes(mean):
-            found.setdefault(note, []).append(f"{mean.workload} {mean.operation} {mean.metric}, {mean_text(mean)}")
+        place = f"{mean.workload} {mean.operation} {mean.metric}, {mean_text(mean)}"
+        noted += [(note, place) for note in _notes(mean)]
     for point in comparison.points:
         for metric in point.metrics:
             if metric.gates and not is_left_to_mean(metric):
-                for note in _notes(metric):
-                    found.setdefault(note, []).append(place_of(point, metric))
-    return found
+                noted += [(note, place_of(point, metric)) for note in _notes(metric)]
+    places: dict[str, list[str]] = {}
+    for note, place in noted:
+        places.setdefault(note, []).append(place)
+    return places
 
 
 def _notes(change: Change) -> Iterator[str]:

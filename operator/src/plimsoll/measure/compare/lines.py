@@ -22,11 +22,11 @@ from plimsoll.measure.compare.tests import (
     Conclusion,
     Floor,
     LogChange,
+    between_of,
     bound_of,
     conclude,
-    moments,
 )
-from plimsoll.measure.compare.values import Metric, Pair, RegressionRule
+from plimsoll.measure.compare.values import Metric, Pair, RegressionRule, operations_of
 from plimsoll.measure.line.model import lower_bound
 from plimsoll.measure.line.summary import rounded_load, unproven_side
 from plimsoll.measure.statistics import CONFIDENCE, t_quantile
@@ -96,14 +96,14 @@ def position_of(line: Line, search: LineSearch) -> Position | None:
 
 def line_problem(name: str, result: BenchmarkResult) -> str:
     """Return why the line of a result cannot be used; empty if it can."""
-    line = result.status.line
-    if result.spec.line is None:
+    line, search = result.status.line, result.spec.line
+    if search is None:
         return f"the {name} does not search for the line; compare runs that do"
     if result.status.verdict is Verdict.INVALID or (line is not None and not line.counted):
         return f"no probe of the {name} counts, so its line is unknown; find the cause, then measure again"
     if line is None or line.ending is None:
         return f"the search of the {name} is not finished"
-    return _doubt(name, line, result.spec.line, result.status.trials)
+    return _doubt(name, line, search, result.status.trials)
 
 
 def _doubt(name: str, line: Line, search: LineSearch, trials: Sequence[Trial]) -> str:
@@ -112,7 +112,8 @@ def _doubt(name: str, line: Line, search: LineSearch, trials: Sequence[Trial]) -
         return f"the {_UNRELIABLE[line.ending].format(name=name)} ({line.ending}); measure again"
     if position_of(line, search) is None:
         return f"the line of the {name} is unknown; measure again"
-    if not _is_ordered(line):
+    known = [load for load in (line.low, line.estimate, line.high) if load is not None]
+    if known != sorted(known):
         return f"the line of the {name} is outside of its own interval, so its result was changed; measure again"
     if missing := unproven_side(line, trials):
         return f"the line of the {name} is only assumed: {missing}; find out why probes do not count"
@@ -145,11 +146,6 @@ def _value(line: Line | None) -> float | None:
     return line.high if line.ending is Ending.BROKEN_AT_FIRST else line.estimate
 
 
-def _is_ordered(line: Line) -> bool:
-    known = [load for load in (line.low, line.estimate, line.high) if load is not None]
-    return known == sorted(known)
-
-
 _UNKNOWN_NOISE = (
     f"its noise between runs is unknown: fewer than {MINIMUM_RUNS} of the --noise runs have an estimate of this line; "
     "pass other --noise runs, or none"
@@ -179,22 +175,19 @@ def lines_of(pair: Pair, floor: Floor) -> LinesOfPair:
     between = lines_between(floor.results_of(pair)) if floor.runs else None
     if floor.runs and between is None:
         problem = problem or _UNKNOWN_NOISE
-    change = None
-    if baseline and candidate and not problem:
-        change = line_change(baseline, candidate, between)
+    change = line_change(baseline, candidate, between) if baseline and candidate and not problem else None
     return LinesOfPair(pair=pair, positions=(baseline, candidate), change=change, between=between, problem=problem)
 
 
 def _unlike(pair: Pair) -> str:
-    ours, theirs = pair.baseline.spec.line, pair.candidate.spec.line
-    if ours and theirs and (ours.vary is not theirs.vary or _objectives(pair.baseline) != _objectives(pair.candidate)):
+    searches = [result.spec.line for result in (pair.baseline, pair.candidate) if result.spec.line is not None]
+    sought = [
+        (search.vary, {objective.percentile: objective.latency_microseconds for objective in search.objectives})
+        for search in searches
+    ]
+    if sought[1:] and sought[0] != sought[1]:
         return "the searches have different objectives or vary different loads, so their lines cannot be compared"
     return ""
-
-
-def _objectives(result: BenchmarkResult) -> dict[str, int]:
-    search = result.spec.line
-    return {one.percentile: one.latency_microseconds for one in search.objectives} if search else {}
 
 
 def _position(result: BenchmarkResult) -> Position | None:
@@ -204,21 +197,16 @@ def _position(result: BenchmarkResult) -> Position | None:
 
 def lines_between(results: Sequence[BenchmarkResult]) -> Between | None:
     """Return the variance of the runs' lines beyond their own errors; None if it is unknown."""
-    known = [one for one in map(_position, filter(_is_usable, results)) if one is not None and one.is_estimate]
+    usable = (_position(result) for result in results if not line_problem("run", result))
+    known = [position for position in usable if position is not None and position.is_estimate]
     if len(known) < MINIMUM_RUNS:
         return None
-    _, spread = moments([one.value for one in known])
-    explained = math.fsum(one.error**2 for one in known) / len(known)
-    return Between(variance=max(0.0, spread - explained), runs=len(known))
-
-
-def _is_usable(result: BenchmarkResult) -> bool:
-    return not line_problem("run", result)
+    return between_of([position.value for position in known], [position.error**2 for position in known])
 
 
 def compare_lines(case: LinesOfPair, assessment: Assessment | None, rule: RegressionRule) -> MetricComparison:
     """Return the comparison of the lines of a pair; the assessment is that of their change, if they have one."""
-    found = MetricComparison(
+    unassessed = MetricComparison(
         operation=operation_of([case.pair.baseline, case.pair.candidate]),
         metric=Metric.LINE,
         gates=True,
@@ -229,19 +217,17 @@ def compare_lines(case: LinesOfPair, assessment: Assessment | None, rule: Regres
         notes=tuple(filter(None, [case.problem])),
     )
     if assessment is None:
-        return found
+        return unassessed
     judgement = conclude(Metric.LINE, assessment, rule)
     notes = tuple(_notes(case, assessment.change, rule, judgement.conclusion))
     # More probes are no remedy: a search ends when its interval is narrow enough.
     update = {**fields_of(Metric.LINE, assessment, judgement), "trials_needed": None, "notes": notes}
-    return found.model_copy(update=update)
+    return unassessed.model_copy(update=update)
 
 
 def operation_of(results: Sequence[BenchmarkResult]) -> Operation:
     """Return the first operation of these searches; their line is one of all operations together."""
-    trials = [trial for result in results for trial in result.status.trials]
-    done = {result.operation for trial in trials for result in trial.operations}
-    return next((one for one in Operation if one in done), Operation.READ)
+    return next(iter(operations_of(trial for result in results for trial in result.status.trials)), Operation.READ)
 
 
 def side_of_line(result: BenchmarkResult) -> Side:

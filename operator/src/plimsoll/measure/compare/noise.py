@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from statistics import NormalDist
+from statistics import NormalDist, fmean
 
 from pydantic import field_serializer
 
@@ -13,8 +13,8 @@ from plimsoll.api.names import Operation, Outcome, Verdict
 from plimsoll.api.operation import Latency, OperationResult, Rates
 from plimsoll.api.result import BenchmarkResult, Finding, ResultStatus, Trial
 from plimsoll.measure.compare.lines import line_estimate, lines_between, operation_of, side_of_line
-from plimsoll.measure.compare.sides import Side, noise_note, side_of
-from plimsoll.measure.compare.tests import LEVEL, components_of, detectable_change, moments_of_logarithms
+from plimsoll.measure.compare.sides import Side, deviation_of, noise_note, side_of
+from plimsoll.measure.compare.tests import LEVEL, POWER, components_of, detectable_change, moments_of_logarithms
 from plimsoll.measure.compare.values import (
     OF_TRIALS,
     Metric,
@@ -22,6 +22,7 @@ from plimsoll.measure.compare.values import (
     gates_of,
     match_points,
     operation_text,
+    operations_of,
     values_of,
 )
 from plimsoll.measure.statistics import CONFIDENCE, t_quantile
@@ -75,15 +76,14 @@ def noise_of(results: Sequence[BenchmarkResult], rule: RegressionRule, trials: i
         return tuple(_noise_of_line(results, rule))
     runs = [counted(result.status.trials) for result in results]
     good = [trial for run in runs for trial in run]
-    done = {result.operation for trial in good for result in trial.operations}
+    gates = {operation: gates_of(rule, good, operation) for operation in operations_of(good)}
     measured = [
-        (operation, metric, [values_of(run, operation, metric) for run in runs])
-        for operation in Operation
-        if operation in done
+        (operation, metric, values)
+        for operation in gates
         for metric in OF_TRIALS
+        for values in [[values_of(run, operation, metric) for run in runs]]
+        if any(value is not None for run in values for value in run)
     ]
-    measured = [one for one in measured if any(value is not None for run in one[2] for value in run)]
-    gates = {operation: gates_of(rule, good, operation) for operation in done}
     level = LEVEL / max(1, sum(metric in gates[operation] for operation, metric, _ in measured))
     return tuple(
         _noise(operation, metric, values, replace(rule, gates=gates[operation]), trials, level)
@@ -100,23 +100,24 @@ def _noise(
     level: float,
 ) -> MetricNoise:
     side, components = side_of([value for run in values for value in run]), components_of(values)
-    between = components.between if components else None
+    between, detectable = None, None
     # Without components, the scatter of several runs is not that within one run.
-    alone = side.deviation if len(values) == 1 else None
-    within = components.within if components else alone
+    within = side.deviation if len(values) == 1 else None
     if components:
+        within, between = components.within, components.between
         side = side.model_copy(update={"deviation": components.whole})
+    if within is not None:
+        change = detectable_change(within, trials, between, 1 - 2 * level)
+        detectable = -math.expm1(-change) if metric.is_rate else math.expm1(min(change, _MOST))
     return MetricNoise(
         operation=operation,
         metric=metric,
         gates=metric in rule.gates,
         side=side,
         within=within,
-        between=math.sqrt(between.variance) if between else None,
+        between=deviation_of(between),
         runs=between.runs if between else 0,
-        detectable=None
-        if within is None
-        else _for_the_worse(metric, detectable_change(within, trials, between, 1 - 2 * level)),
+        detectable=detectable,
         threshold=rule.threshold(metric),
         note=noise_note(side, metric, rule),
     )
@@ -127,30 +128,25 @@ def _noise_of_line(results: Sequence[BenchmarkResult], rule: RegressionRule) -> 
     sides = [side for side in map(side_of_line, results) if side.mean is not None and side.deviation is not None]
     if not sides:
         return
-    within = math.sqrt(math.fsum((side.deviation or 0) ** 2 for side in sides) / len(sides))
+    within = math.sqrt(fmean((side.deviation or 0) ** 2 for side in sides))
     between = lines_between(results)
-    mean = math.fsum(side.mean or 0 for side in sides) / len(sides)
     whole = math.hypot(within, math.sqrt(between.variance)) if between else within
-    change = (NormalDist().inv_cdf(1 - LEVEL) + NormalDist().inv_cdf(_POWER)) * math.sqrt(2) * whole
+    change = (NormalDist().inv_cdf(1 - LEVEL) + NormalDist().inv_cdf(POWER)) * math.sqrt(2) * whole
     yield MetricNoise(
         operation=operation_of(results),
         metric=Metric.LINE,
         gates=True,
-        side=Side(trials=sum(side.trials for side in sides), mean=mean, deviation=whole),
+        side=Side(
+            trials=sum(side.trials for side in sides), mean=fmean(side.mean or 0 for side in sides), deviation=whole
+        ),
         within=within,
-        between=math.sqrt(between.variance) if between else None,
+        between=deviation_of(between),
         runs=between.runs if between else 0,
         detectable=-math.expm1(-change),
         threshold=rule.threshold(Metric.LINE),
     )
 
 
-def _for_the_worse(metric: Metric, change: float) -> float:
-    """Return a change of the logarithm for the worse as a part of the baseline."""
-    return -math.expm1(-change) if metric.is_rate else math.expm1(min(change, _MOST))
-
-
-_POWER = 0.8
 _MOST = 100.0
 """The largest logarithm; its exponential is still finite."""
 
@@ -166,12 +162,10 @@ def as_one_run(runs: Sequence[Sequence[BenchmarkResult]]) -> list[BenchmarkResul
         RepeatsDifferError: the identities of a point differ between runs.
 
     """
-    first = runs[0]
-    return [_combined(result, [_counterpart(result, run) for run in runs]) for result in first]
-
-
-def _counterpart(result: BenchmarkResult, run: Sequence[BenchmarkResult]) -> BenchmarkResult | None:
-    return next((pair.candidate for pair in match_points([result], run).pairs), None)
+    return [
+        _combined(first, [next((pair.candidate for pair in match_points([first], run).pairs), None) for run in runs])
+        for first in runs[0]
+    ]
 
 
 def _combined(first: BenchmarkResult, results: Sequence[BenchmarkResult | None]) -> BenchmarkResult:
@@ -180,8 +174,11 @@ def _combined(first: BenchmarkResult, results: Sequence[BenchmarkResult | None])
     known = [result for result in results if result is not None]
     _check_same(first, known)
     represent = _trial if first.spec.line is None else _last_probe
-    found = [represent(number, result) for number, result in enumerate(results) if result is not None]
-    trials = tuple(trial for trial in found if trial is not None)
+    represented = [represent(number, result) for number, result in enumerate(results) if result is not None]
+    trials = tuple(trial for trial in represented if trial is not None)
+    findings: dict[str, Finding] = {}
+    for finding in (finding for result in known for finding in result.status.findings):
+        findings.setdefault(finding.reason, finding)
     return first.model_copy(
         update={
             "spec": first.spec.model_copy(update={"repetitions": len(results)}),
@@ -190,7 +187,7 @@ def _combined(first: BenchmarkResult, results: Sequence[BenchmarkResult | None])
                 summary=summarise(trials, len(results)).summary if first.spec.line is None else None,
                 line=_line([result.status.line for result in known], [line_estimate(result) for result in known]),
                 verdict=_worst(result.status.verdict for result in known),
-                findings=_distinct(finding for result in known for finding in result.status.findings),
+                findings=tuple(findings.values()),
                 environment=first.status.environment,
                 fingerprint=first.status.fingerprint,
                 final=len(known) == len(results) and all(result.status.final for result in known),
@@ -214,7 +211,6 @@ def _trial(number: int, result: BenchmarkResult) -> Trial | None:
     trials = counted(result.status.trials)
     if not trials:
         return None
-    done = [operation for operation in Operation if any(_of(trial, operation) for trial in trials)]
     return Trial(
         pass_number=number,
         attempt=0,
@@ -224,7 +220,7 @@ def _trial(number: int, result: BenchmarkResult) -> Trial | None:
         started_at=trials[0].started_at,
         finished_at=trials[-1].finished_at,
         verdict=_worst(trial.verdict for trial in trials) or Verdict.VALID,
-        operations=tuple(_mean(operation, [_of(trial, operation) for trial in trials]) for operation in done),
+        operations=tuple(_mean(operation, trials) for operation in operations_of(trials)),
     )
 
 
@@ -244,72 +240,53 @@ def _line(lines: Sequence[Line | None], estimates: Sequence[float | None]) -> Li
     known = [line for line in lines if line is not None]
     if not known or len(lines) == 1:
         return known[0] if known else None
+    endings = [line.ending for line in known]
+    # The worst ending stands for all; none does while a search goes on.
+    ending = None if None in endings else max(filter(None, endings), key=[*Ending].index)
     values = [value for value in estimates if value is not None]
     probes = sum(line.probes for line in known)
     if len(values) < len(lines):
-        return Line(ending=_common_ending(known), probes=probes, counted=len(known))
+        return Line(ending=ending, probes=probes, counted=len(known))
     mean, variance = moments_of_logarithms(values)
     half = t_quantile((1 + CONFIDENCE) / 2, len(values) - 1) * math.sqrt(variance / len(values))
     low, estimate, high = map(math.exp, (mean - half, mean, mean + half))
-    ending = _common_ending(known)
     return Line(ending=ending, probes=probes, counted=len(values), estimate=estimate, low=low, high=high)
 
 
-def _common_ending(lines: Sequence[Line]) -> Ending | None:
-    """Return the worst ending; None if a search goes on."""
-    endings = [line.ending for line in lines]
-    return None if None in endings else max(filter(None, endings), key=[*Ending].index)
-
-
-def _of(trial: Trial, operation: Operation) -> OperationResult | None:
-    return next((result for result in trial.operations if result.operation is operation), None)
-
-
-def _mean(operation: Operation, results: Sequence[OperationResult | None]) -> OperationResult:
+def _mean(operation: Operation, trials: Sequence[Trial]) -> OperationResult:
     """Return the means over trials; without a latency that a trial does not have, since omitting it would bias them."""
-    known = [result for result in results if result is not None]
-    whole = len(known) == len(results)
+    firsts = (next((result for result in trial.operations if result.operation is operation), None) for trial in trials)
+    known = [result for result in firsts if result is not None]
     latencies = [result.latency for result in known]
+    whole = len(known) == len(trials)
     names = set.intersection(*(set(latency.percentiles) for latency in latencies)) if whole else set()
     means = [latency.mean_nanoseconds for latency in latencies if latency.mean_nanoseconds is not None]
     return OperationResult(
         operation=operation,
         ios=sum(result.ios for result in known),
         bytes=sum(result.bytes for result in known),
-        rates=_rates([result.rates for result in known], len(results)),
-        whole_run=_rates([result.whole_run for result in known], len(results)),
-        sum_of_rates=_rates([result.sum_of_rates for result in known], len(results)),
+        rates=_rates([result.rates for result in known], len(trials)),
+        whole_run=_rates([result.whole_run for result in known], len(trials)),
+        sum_of_rates=_rates([result.sum_of_rates for result in known], len(trials)),
         latency=Latency(
             kind=latencies[0].kind,
             count=sum(latency.count for latency in latencies),
-            mean_nanoseconds=_average(means) if len(means) == len(results) else None,
+            mean_nanoseconds=fmean(means) if len(means) == len(trials) else None,
             percentiles={
-                name: round(_average([latency.percentiles[name] for latency in latencies])) for name in sorted(names)
+                name: round(fmean(latency.percentiles[name] for latency in latencies)) for name in sorted(names)
             },
         ),
     )
 
 
-def _rates(found: Sequence[Rates], trials: int) -> Rates:
+def _rates(rates: Sequence[Rates], trials: int) -> Rates:
     """Return the mean rates; a trial without the operation did none of it."""
     return Rates(
-        iops=math.fsum(rates.iops for rates in found) / trials,
-        bytes_per_second=round(math.fsum(rates.bytes_per_second for rates in found) / trials),
+        iops=math.fsum(rate.iops for rate in rates) / trials,
+        bytes_per_second=round(math.fsum(rate.bytes_per_second for rate in rates) / trials),
     )
-
-
-def _average(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
 
 
 def _worst(verdicts: Iterable[Verdict | None]) -> Verdict | None:
     known = [verdict for verdict in verdicts if verdict is not None]
     return max(known, key=[*Verdict].index, default=None)
-
-
-def _distinct(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return a finding for each reason, the first."""
-    found: dict[str, Finding] = {}
-    for finding in findings:
-        found.setdefault(finding.reason, finding)
-    return tuple(found.values())

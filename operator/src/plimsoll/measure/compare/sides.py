@@ -3,13 +3,15 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import starmap
+from statistics import fmean
 from typing import NamedTuple
 
 from pydantic import field_serializer
 
 from plimsoll.api.model import Model
 from plimsoll.api.names import LatencyKind, Operation
-from plimsoll.api.result import Trial
+from plimsoll.api.result import ResultSpec, Trial
 from plimsoll.measure.compare.tests import (
     MINIMUM_RUNS,
     MINIMUM_TRIALS,
@@ -34,7 +36,16 @@ from plimsoll.measure.compare.tests import (
     series_of,
     weights,
 )
-from plimsoll.measure.compare.values import OF_TRIALS, Metric, Pair, RegressionRule, gates_of, operation_text, values_of
+from plimsoll.measure.compare.values import (
+    OF_TRIALS,
+    Metric,
+    Pair,
+    RegressionRule,
+    gates_of,
+    operation_text,
+    operations_of,
+    values_of,
+)
 from plimsoll.measure.histogram import MINIMUM_BEYOND
 from plimsoll.measure.summary import counted
 
@@ -47,10 +58,7 @@ UNKNOWN_NOISE = (
 )
 
 _BIMODAL_FROM = 8
-_LEAST_GROUP = 2
-_GAP = 1.5
-_KINDS_WITH_PERCENTILES = {LatencyKind.FULL}
-_KINDS_WITH_MEANS = {kind for kind in LatencyKind if kind.has_mean}
+"""Fewer values form two groups too often by chance."""
 
 
 class Side(Model):
@@ -99,21 +107,15 @@ def cases_of(pair: Pair, rule: RegressionRule, floor: Floor) -> Iterator[Case]:
 
     Metrics that the tool does not measure are omitted, and so are those without any value unless they gate.
     """
-    trials = _trials_of(pair)
+    trials = (counted(pair.baseline.status.trials), counted(pair.candidate.status.trials))
     both = [*trials[0], *trials[1]]
-    same = [counted(result.status.trials) for result in floor.results_of(pair)] if floor.runs else None
-    done = {result.operation for trial in both for result in trial.operations}
-    for operation in (one for one in Operation if one in done):
+    repeated = [counted(result.status.trials) for result in floor.results_of(pair)] if floor.runs else None
+    for operation in operations_of(both):
         gates = gates_of(rule, both, operation)
         for metric in OF_TRIALS:
             known = any(value is not None for value in values_of(both, operation, metric))
             if known or (metric in gates and _is_measured(both, operation, metric)):
-                yield _case(pair, operation, metric, rule, same, gates=metric in gates)
-
-
-def _trials_of(pair: Pair) -> tuple[list[Trial], list[Trial]]:
-    """Return the trials that count, of baseline and candidate."""
-    return counted(pair.baseline.status.trials), counted(pair.candidate.status.trials)
+                yield _case(pair.baseline.spec, trials, repeated, operation, metric, rule, gates=metric in gates)
 
 
 def side_of(values: Sequence[float | None]) -> Side:
@@ -122,7 +124,7 @@ def side_of(values: Sequence[float | None]) -> Side:
     whole = bool(known) and len(known) == len(values)
     return Side(
         trials=len(values),
-        mean=math.fsum(known) / len(known) if whole else None,
+        mean=fmean(known) if whole else None,
         deviation=log_deviation(known) if whole and len(known) > 1 and min(known) > 0 else None,
     )
 
@@ -133,8 +135,8 @@ def noise_note(side: Side, metric: Metric, rule: RegressionRule) -> str:
     if side.deviation is None or side.deviation <= limit:
         return ""
     return (
-        f"ungateable: it varies by {_percent(side.deviation)} between trials (limit {_percent(limit)}: the threshold / "
-        f"{UNGATEABLE_MARGIN:g}); measure for longer, or find the source of the noise"
+        f"ungateable: it varies by {100 * side.deviation:.1f} % between trials (limit {100 * limit:.1f} %: the "
+        f"threshold / {UNGATEABLE_MARGIN:g}); measure for longer, or find the source of the noise"
     )
 
 
@@ -145,75 +147,57 @@ def falls_into_two(values: Sequence[float]) -> bool:
     normally distributed values 3 % do, of 10 less than 1 %; of two states ten deviations apart 9 in 10 do.
     """
     ordered = sorted(values)
-    return any(
-        upper[0] - lower[-1] > _GAP * max(lower[-1] - lower[0], upper[-1] - upper[0])
-        for lower, upper in (
-            (ordered[:cut], ordered[cut:]) for cut in range(_LEAST_GROUP, len(ordered) - _LEAST_GROUP + 1)
-        )
-    )
+    groups = ((ordered[:cut], ordered[cut:]) for cut in range(2, len(ordered) - 1))
+    return any(upper[0] - lower[-1] > 1.5 * max(lower[-1] - lower[0], upper[-1] - upper[0]) for lower, upper in groups)
 
 
 def _case(
-    pair: Pair,
+    spec: ResultSpec,
+    trials: tuple[list[Trial], list[Trial]],
+    repeated: Sequence[Sequence[Trial]] | None,
     operation: Operation,
     metric: Metric,
     rule: RegressionRule,
-    same: Sequence[Sequence[Trial]] | None,
     *,
     gates: bool,
 ) -> Case:
-    trials = _trials_of(pair)
-    values = (values_of(trials[0], operation, metric), values_of(trials[1], operation, metric))
-    baseline, candidate = side_of(values[0]), side_of(values[1])
-    notes = (_two_states(name, side) for name, side in _named(values))
-    problem = _too_few(trials) or next(filter(None, (_gap(name, side) for name, side in _named(values))), "")
-    between = _between(same, operation, metric) if same is not None else None
-    if same is not None and between is None:
-        problem = problem or UNKNOWN_NOISE
-    sample = None if problem else _sample(pair, operation, metric, between, gates=gates)
+    """Return a case; `repeated` are the trials of the repeated runs, None without such runs."""
+    values = {
+        name: values_of(of_side, operation, metric)
+        for name, of_side in zip(("baseline", "candidate"), trials, strict=True)
+    }
+    problem = _too_few(*map(len, trials)) or next(filter(None, starmap(_gap, values.items())), "")
+    between = None
+    if repeated is not None:
+        components = components_of([values_of(of_run, operation, metric) for of_run in repeated])
+        between = components.between if components else None
+        problem = problem or ("" if between else UNKNOWN_NOISE)
+    sample = None
+    if not problem:
+        baseline, candidate = (series_of(of_side, operation, metric) for of_side in trials)
+        sample = Sample(
+            workload=spec.workload,
+            point=spec.point,
+            operation=operation,
+            metric=metric,
+            gates=gates,
+            trials=Trials(baseline=baseline, candidate=candidate, between=between),
+        )
+    sides = (side_of(values["baseline"]), side_of(values["candidate"]))
     return Case(
         operation=operation,
         metric=metric,
-        sides=(baseline, candidate),
+        sides=sides,
         between=between,
         sample=sample,
         problem=problem,
-        noise=noise_note(baseline, metric, rule),
-        notes=tuple(filter(None, notes)),
+        noise=noise_note(sides[0], metric, rule),
+        notes=tuple(filter(None, starmap(_two_states, values.items()))),
         gates=gates,
     )
 
 
-def _sample(pair: Pair, operation: Operation, metric: Metric, between: Between | None, *, gates: bool) -> Sample:
-    baseline, candidate = (series_of(trials, operation, metric) for trials in _trials_of(pair))
-    return Sample(
-        workload=pair.baseline.spec.workload,
-        point=pair.baseline.spec.point,
-        operation=operation,
-        metric=metric,
-        gates=gates,
-        trials=Trials(baseline=baseline, candidate=candidate, between=between),
-    )
-
-
-def _between(same: Sequence[Sequence[Trial]], operation: Operation, metric: Metric) -> Between | None:
-    """Return the noise between repeated runs; None if it is unknown."""
-    components = components_of([values_of(trials, operation, metric) for trials in same])
-    return components.between if components else None
-
-
-def _named(
-    values: tuple[Sequence[float | None], Sequence[float | None]],
-) -> tuple[tuple[str, Sequence[float | None]], ...]:
-    return ("baseline", values[0]), ("candidate", values[1])
-
-
-def _known(values: Sequence[float | None]) -> tuple[float, ...]:
-    return tuple(value for value in values if value is not None)
-
-
-def _too_few(trials: tuple[list[Trial], list[Trial]]) -> str:
-    baseline, candidate = map(len, trials)
+def _too_few(baseline: int, candidate: int) -> str:
     if min(baseline, candidate) >= MINIMUM_TRIALS:
         return ""
     return (
@@ -237,7 +221,7 @@ def _gap(name: str, values: Sequence[float | None]) -> str:
 
 
 def _two_states(name: str, values: Sequence[float | None]) -> str:
-    known = _known(values)
+    known = [value for value in values if value is not None]
     if len(known) < _BIMODAL_FROM or not falls_into_two(known):
         return ""
     return f"the trials of the {name} form two groups, and their mean describes neither; look for two system states"
@@ -247,13 +231,9 @@ def _is_measured(trials: Sequence[Trial], operation: Operation, metric: Metric) 
     """Whether the tool can measure this metric, as far as any trial shows."""
     if metric.is_rate:
         return True
-    kinds = _KINDS_WITH_PERCENTILES if metric.percentile else _KINDS_WITH_MEANS
-    results = (result for trial in trials for result in trial.operations)
-    return any(result.latency.kind in kinds for result in results if result.operation is operation)
-
-
-def _percent(part: float) -> str:
-    return f"{100 * part:.1f} %"
+    results = (result for trial in trials for result in trial.operations if result.operation is operation)
+    kinds = {result.latency.kind for result in results}
+    return LatencyKind.FULL in kinds if metric.percentile else any(kind.has_mean for kind in kinds)
 
 
 class Change(Model):
@@ -440,12 +420,12 @@ def means_of(samples: Sequence[Sample], between: Mapping[Group, Between | None])
     return [
         Mean(
             group=group,
-            points=len(found),
-            change=mean_change([sample.trials for sample in found], between.get(group)),
+            points=len(members),
+            change=mean_change([sample.trials for sample in members], between.get(group)),
             is_known=not between or between.get(group) is not None,
         )
-        for group, found in gating.items()
-        if len(found) > 1
+        for group, members in gating.items()
+        if len(members) > 1
     ]
 
 
@@ -453,9 +433,9 @@ def noise_of_means(pairs: Sequence[Pair], samples: Sequence[Sample], floor: Floo
     """Return the noise between runs of every group with several points; None where it is unknown."""
     by_point = {pair.baseline.spec.point: pair for pair in pairs}
     return {
-        group: between_means([*_runs(group, [by_point[sample.point] for sample in found], floor)])
-        for group, found in grouped(samples, lambda sample: sample.group).items()
-        if len(found) > 1
+        group: between_means([*_runs(group, [by_point[sample.point] for sample in members], floor)])
+        for group, members in grouped(samples, lambda sample: sample.group).items()
+        if len(members) > 1
     }
 
 
@@ -472,7 +452,7 @@ def compare_mean(mean: Mean, assessment: Assessment | None, rule: RegressionRule
     """Return the comparison of a mean; without an assessment it is inconclusive."""
     workload, operation, metric = mean.group
     baseline, candidate = mean.change.trials
-    found = MeanComparison(
+    unassessed = MeanComparison(
         workload=workload,
         operation=operation,
         metric=metric,
@@ -483,8 +463,8 @@ def compare_mean(mean: Mean, assessment: Assessment | None, rule: RegressionRule
         notes=(UNKNOWN_NOISE,),
     )
     if assessment is None:
-        return found
+        return unassessed
     judgement = conclude(metric, assessment, rule)
     scatter = Side(trials=baseline, deviation=math.sqrt(mean.change.variances[0]))
     notes = tuple(filter(None, (judgement.note, noise_note(scatter, metric, rule))))
-    return found.model_copy(update={**fields_of(metric, assessment, judgement), "notes": notes})
+    return unassessed.model_copy(update={**fields_of(metric, assessment, judgement), "notes": notes})

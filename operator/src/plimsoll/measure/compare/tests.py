@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from statistics import fmean
 from typing import TypeVar
 
 from plimsoll.api.names import Operation
@@ -19,7 +20,8 @@ RECOMMENDED_TRIALS = 5
 MOST_TRIALS = 100
 """No more trials than this are recommended: the measurement has to scatter less."""
 
-_POWER = 0.8
+POWER = 0.8
+"""With this probability a detectable change is found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +99,6 @@ class LogChange:
         return low
 
     def _tail(self, distance: float, trials: tuple[int, int]) -> float:
-        """Return the one-sided probability of at least this distance."""
         error = self._error(trials)
         if not error:
             return 0.0 if distance > 0 else 1.0
@@ -106,18 +107,17 @@ class LogChange:
 
     def _error(self, trials: tuple[int, int]) -> float:
         between = 2 * self.between.variance if self.between else 0.0
-        return math.sqrt(between + math.fsum(self._parts(trials)))
+        return math.sqrt(between + math.fsum(self._squared_errors(trials)))
 
-    def _parts(self, trials: tuple[int, int]) -> list[float]:
+    def _squared_errors(self, trials: tuple[int, int]) -> list[float]:
         return [variance / count for variance, count in zip(self.variances, trials, strict=True)]
 
     def _degrees_of_freedom(self, trials: tuple[int, int]) -> float:
-        """Return those of the variances, limited by those of the noise between runs."""
         if self.freedom is None:
-            found = welch_freedom(self._parts(trials), trials)
+            degrees = welch_freedom(self._squared_errors(trials), trials)
         else:
-            found = self.freedom * (sum(trials) - 2) / (sum(self.trials) - 2)
-        return min(found, self.between.runs - 1) if self.between else found
+            degrees = self.freedom * (sum(trials) - 2) / (sum(self.trials) - 2)
+        return min(degrees, self.between.runs - 1) if self.between else degrees
 
 
 def welch_freedom(parts: Sequence[float], trials: Sequence[int]) -> float:
@@ -138,7 +138,8 @@ def log_change(baseline: Sequence[float], candidate: Sequence[float], between: B
         ValueError: a side has fewer than two values, or a value is not positive.
 
     """
-    (ours, theirs), trials = map(moments_of_logarithms, (baseline, candidate)), (len(baseline), len(candidate))
+    ours, theirs = map(moments_of_logarithms, (baseline, candidate))
+    trials = (len(baseline), len(candidate))
     return LogChange(estimate=theirs[0] - ours[0], variances=(ours[1], theirs[1]), trials=trials, between=between)
 
 
@@ -179,7 +180,7 @@ def detectable_change(
     degrees, apart = 2 * (trials - 1), 0.0
     if between is not None:
         degrees, apart = min(degrees, between.runs - 1), between.variance
-    quantiles = t_quantile((1 + confidence) / 2, degrees) + t_quantile(_POWER, degrees)
+    quantiles = t_quantile((1 + confidence) / 2, degrees) + t_quantile(POWER, degrees)
     return quantiles * math.sqrt(2 * (apart + deviation**2 / trials))
 
 
@@ -266,7 +267,12 @@ def series_of(trials: Sequence[Trial], operation: Operation, metric: Metric) -> 
 def change_of(trials: Trials) -> LogChange:
     """Return the change of one point, from its own trials."""
     (ours, theirs) = (moments([*side.values()]) for side in trials.sides)
-    return _change(theirs[0] - ours[0], (ours[1], theirs[1]), trials)
+    return LogChange(
+        estimate=theirs[0] - ours[0],
+        variances=(ours[1], theirs[1]),
+        trials=(len(trials.baseline), len(trials.candidate)),
+        between=trials.between,
+    )
 
 
 def mean_over(points: Sequence[Series]) -> SideMean:
@@ -281,12 +287,11 @@ def mean_over(points: Sequence[Series]) -> SideMean:
     """
     if any(len(series) < 2 for series in points):  # noqa: PLR2004 - one trial has no deviation
         raise ValueError("a mean over points needs at least two trials of each")
-    mean = math.fsum(_mean(series) for series in points) / len(points)
-    passes = sorted({one for series in points for one in series})
+    mean = fmean(fmean(series.values()) for series in points)
+    passes = sorted({number for series in points for number in series})
     weighted = [_weighted(series, len(passes), len(points)) for series in points]
-    parts = [math.fsum(own[one] for own in weighted if one in own) for one in passes]
-    _, variance = moments([mean + part for part in parts])
-    return SideMean(mean=mean, variance=variance, values=tuple(mean + part for part in parts))
+    values = [mean + math.fsum(series[number] for series in weighted if number in series) for number in passes]
+    return SideMean(mean=mean, variance=moments(values)[1], values=tuple(values))
 
 
 def mean_change(points: Sequence[Trials], between: Between | None = None) -> LogChange:
@@ -300,15 +305,6 @@ def mean_change(points: Sequence[Trials], between: Between | None = None) -> Log
     )
 
 
-def _change(estimate: float, variances: tuple[float, float], trials: Trials) -> LogChange:
-    return LogChange(
-        estimate=estimate,
-        variances=variances,
-        trials=(len(trials.baseline), len(trials.candidate)),
-        between=trials.between,
-    )
-
-
 def _weighted(series: Series, passes: int, points: int) -> Series:
     """Return the deviations of a point's trials as parts of the passes' means.
 
@@ -316,17 +312,8 @@ def _weighted(series: Series, passes: int, points: int) -> Series:
     """
     nearer = (len(series) - 1) / len(series) * passes / (passes - 1)
     factor = passes / len(series) / points / math.sqrt(nearer)
-    return {one: factor * value for one, value in deviations_of(series).items()}
-
-
-def deviations_of(series: Series) -> Series:
-    """Return the deviations of a point's trials from their mean."""
-    mean = _mean(series)
-    return {one: value - mean for one, value in series.items()}
-
-
-def _mean(series: Series) -> float:
-    return math.fsum(series.values()) / len(series)
+    mean = fmean(series.values())
+    return {number: factor * (value - mean) for number, value in series.items()}
 
 
 LEVEL = 0.02
@@ -335,7 +322,6 @@ LEVEL = 0.02
 _NOTICED = 1 - CONFIDENCE
 """Of changes that prevent `NoRegression`, and of metrics that do not gate: these two-sided and not adjusted."""
 
-_OF_MEAN = 0.5
 
 Group = tuple[str, Operation, Metric]
 """Workload, operation and metric: what has a mean change."""
@@ -395,15 +381,15 @@ class Assessment:
 
 def grouped(items: Sequence[_T], key: Callable[[_T], _K]) -> dict[_K, list[_T]]:
     """Return the items by key, both in the order given."""
-    found: dict[_K, list[_T]] = {}
+    groups: dict[_K, list[_T]] = {}
     for item in items:
-        found.setdefault(key(item), []).append(item)
-    return found
+        groups.setdefault(key(item), []).append(item)
+    return groups
 
 
 def weights(points: int) -> tuple[float, float]:
     """Return the weights of the mean over so many points, and of each of them; a single point is its own mean."""
-    return (_OF_MEAN, (1 - _OF_MEAN) / points) if points > 1 else (1.0, 1.0)
+    return (0.5, 0.5 / points) if points > 1 else (1.0, 1.0)
 
 
 def point_members(samples: Sequence[Sample]) -> list[Member]:
@@ -419,7 +405,7 @@ def point_members(samples: Sequence[Sample]) -> list[Member]:
 def assess(tests: Sequence[Member], level: float = LEVEL) -> list[Assessment]:
     """Assess all changes that a comparison tests, as one family with this one-sided level."""
     of_all = [test.weight for test in tests]
-    worse = holm([_for_the_worse(test.metric, test.change) for test in tests], of_all)
+    worse = holm([test.change.p_lower() if test.metric.is_rate else test.change.p_higher() for test in tests], of_all)
     differing = holm([test.change.p_value() for test in tests], of_all)
     return [
         Assessment(
@@ -440,11 +426,6 @@ def assess_alone(metric: Metric, change: LogChange) -> Assessment:
     p_value, worse = change.p_value(), worsening(metric, change.estimate) > 0
     noticed = p_value < _NOTICED
     return Assessment(change=change, p_value=p_value, worse=worse and noticed, better=noticed and not worse)
-
-
-def _for_the_worse(metric: Metric, change: LogChange) -> float:
-    """Return the one-sided p-value of no change for the worse."""
-    return change.p_lower() if metric.is_rate else change.p_higher()
 
 
 _ONE_SIDED = 1 - CONFIDENCE
@@ -480,17 +461,24 @@ class Judgement:
 
 
 def conclude(metric: Metric, assessment: Assessment, rule: RegressionRule) -> Judgement:
-    """Judge a change."""
+    """Judge a change; if it stays open, say how many trials would find it, or rule out one beyond the threshold."""
     change, threshold = assessment.change, rule.log_threshold(metric)
-    worse = worsening(metric, change.estimate)
-    at_threshold = worsening(metric, threshold)
+    worse, at_threshold = worsening(metric, change.estimate), worsening(metric, threshold)
     if assessment.worse and worse > threshold:
         return Judgement(conclusion=Conclusion.REGRESSION, confirmed=change.p_value(at_threshold) < 1 - CONFIDENCE)
     within = change.p_higher(at_threshold) if metric.is_rate else change.p_lower(at_threshold)
     if within < _ONE_SIDED:
         improved = assessment.better and -worse > threshold
         return Judgement(conclusion=Conclusion.NO_REGRESSION, improved=improved)
-    return _unclear(assessment, worse, threshold)
+    is_beyond = worse > threshold
+    level = assessment.level if is_beyond else _ONE_SIDED
+    needed = change.trials_needed(worse if is_beyond else threshold - worse, level)
+    return Judgement(
+        conclusion=Conclusion.INCONCLUSIVE,
+        suspected=assessment.suspicious and is_beyond,
+        trials_needed=needed,
+        note="" if needed else _hopeless(change.between, is_beyond=is_beyond),
+    )
 
 
 def bound_of(metric: Metric, change: LogChange) -> float:
@@ -499,26 +487,13 @@ def bound_of(metric: Metric, change: LogChange) -> float:
     return low if metric.is_rate else high
 
 
-def _unclear(assessment: Assessment, worse: float, threshold: float) -> Judgement:
-    """Return how many trials would decide it: to find a change beyond the threshold, or to rule one out."""
-    level = assessment.level if worse > threshold else _ONE_SIDED
-    needed = assessment.change.trials_needed(worse if worse > threshold else threshold - worse, level)
-    return Judgement(
-        conclusion=Conclusion.INCONCLUSIVE,
-        suspected=assessment.suspicious and worse > threshold,
-        trials_needed=needed,
-        note="" if needed else _hopeless(assessment, worse, threshold),
-    )
-
-
-def _hopeless(assessment: Assessment, worse: float, threshold: float) -> str:
-    between = assessment.change.between
+def _hopeless(between: Between | None, *, is_beyond: bool) -> str:
     if between is not None:
         return (
             f"too near the noise between the {between.runs} --noise runs, which more trials do not reduce; "
             "pass more --noise runs, or find what differs between them"
         )
-    if worse > threshold:
+    if is_beyond:
         return "too noisy for any reasonable number of trials; measure for longer, or find the source of the noise"
     return "too near the threshold for any reasonable number of trials; measure for longer, or change the threshold"
 
@@ -549,12 +524,10 @@ def components_of(runs: Sequence[Sequence[float | None]]) -> Components | None:
     whole = [values for values, run in zip(known, runs, strict=True) if len(values) == len(run) >= MINIMUM_TRIALS]
     if len(whole) < MINIMUM_RUNS:
         return None
-    found = [moments_of_logarithms(values) for values in whole]
-    freedom = sum(len(run) - 1 for run in whole)
-    within = math.fsum(variance * (len(run) - 1) for (_, variance), run in zip(found, whole, strict=True)) / freedom
-    between = _between(
-        [mean for mean, _ in found], [variance / len(run) for (_, variance), run in zip(found, whole, strict=True)]
-    )
+    found = [(*moments_of_logarithms(values), len(values)) for values in whole]
+    squares = math.fsum(variance * (trials - 1) for _, variance, trials in found)
+    within = squares / sum(trials - 1 for _, _, trials in found)
+    between = between_of([mean for mean, _, _ in found], [variance / trials for _, variance, trials in found])
     return Components(within=math.sqrt(within), between=between)
 
 
@@ -567,14 +540,13 @@ def between_means(runs: Sequence[Sequence[Series]]) -> Between | None:
     if len(whole) < MINIMUM_RUNS:
         return None
     means = [mean_over(points) for points in whole]
-    return _between([one.mean for one in means], [one.variance / len(one.values) for one in means])
+    return between_of([side.mean for side in means], [side.variance / len(side.values) for side in means])
 
 
-def _between(means: Sequence[float], squared_errors: Sequence[float]) -> Between:
+def between_of(means: Sequence[float], squared_errors: Sequence[float]) -> Between:
     """Return the variance of runs' means beyond their errors."""
     _, spread = moments(means)
-    explained = math.fsum(squared_errors) / len(squared_errors)
-    return Between(variance=max(0.0, spread - explained), runs=len(means))
+    return Between(variance=max(0.0, spread - fmean(squared_errors)), runs=len(means))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -585,11 +557,10 @@ class Floor:
 
     def results_of(self, pair: Pair) -> list[BenchmarkResult]:
         """Return the results of the baseline's point, one from each run that has it."""
-        found = (match_points([pair.baseline], run).pairs for run in self.runs)
-        return [pairs[0].candidate for pairs in found if pairs]
+        return [results[0] for results in self.runs_of([pair])]
 
     def runs_of(self, pairs: Sequence[Pair]) -> list[list[BenchmarkResult]]:
         """Return the results of the baseline's points, from each run that has all of them."""
         points = [pair.baseline for pair in pairs]
-        found = (match_points(points, run).pairs for run in self.runs)
-        return [[pair.candidate for pair in matched] for matched in found if len(matched) == len(points)]
+        matchings = (match_points(points, run).pairs for run in self.runs)
+        return [[pair.candidate for pair in matched] for matched in matchings if len(matched) == len(points)]

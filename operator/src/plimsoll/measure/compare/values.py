@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -77,7 +77,7 @@ def worsening(metric: Metric, log_change: float) -> float:
 def gates_of(rule: RegressionRule, trials: Sequence[Trial], operation: Operation) -> frozenset[Metric]:
     """Return the metrics that decide: bytes replace operations if the tool does not count these."""
     results = [result for trial in trials for result in trial.operations if result.operation is operation]
-    if Metric.IOPS not in rule.gates or not results or any(map(_counts_operations, results)):
+    if Metric.IOPS not in rule.gates or not results or any(map(has_operation_rate, results)):
         return rule.gates
     return rule.gates - {Metric.IOPS} | {Metric.BYTES}
 
@@ -85,6 +85,12 @@ def gates_of(rule: RegressionRule, trials: Sequence[Trial], operation: Operation
 def operation_text(operation: Operation, metric: Metric) -> str:
     """Return an operation for a column or a field; the line is one of all operations together."""
     return "all" if metric is Metric.LINE else operation.value
+
+
+def operations_of(trials: Iterable[Trial]) -> list[Operation]:
+    """Return the operations that any trial has, in the order of `Operation`."""
+    done = {result.operation for trial in trials for result in trial.operations}
+    return [operation for operation in Operation if operation in done]
 
 
 def values_of(trials: Sequence[Trial], operation: Operation, metric: Metric) -> list[float | None]:
@@ -102,10 +108,11 @@ def _value(result: OperationResult, metric: Metric) -> float | None:
         return result.latency.mean_nanoseconds
     if metric is Metric.BYTES:
         return result.rates.bytes_per_second
-    return result.rates.iops if _counts_operations(result) else None
+    return result.rates.iops if has_operation_rate(result) else None
 
 
-def _counts_operations(result: OperationResult) -> bool:
+def has_operation_rate(result: OperationResult) -> bool:
+    """Whether the tool counts operations, not only bytes."""
     return counts_operations(result.rates.iops, result.rates.bytes_per_second)
 
 
@@ -136,7 +143,7 @@ def match_points(
     """
     pairs, ours, theirs = _matched(baseline, candidate, _key)
     if also_by_name:
-        named, ours, theirs = _matched(ours, theirs, _name)
+        named, ours, theirs = _matched(ours, theirs, lambda result: result.spec.point)
         pairs = [*pairs, *named]
     return Matching(pairs=tuple(pairs), baseline_only=tuple(ours), candidate_only=tuple(theirs))
 
@@ -158,7 +165,3 @@ def _key(result: BenchmarkResult) -> str:
     # An absent parameter and a null are the same: the API server drops nulls.
     parameters: dict[str, JsonValue] = {key: value for key, value in spec.parameters.items() if value is not None}
     return json.dumps([spec.workload, spec.tool, parameters, spec.clients], sort_keys=True)
-
-
-def _name(result: BenchmarkResult) -> str:
-    return result.spec.point
