@@ -20,13 +20,12 @@ from plimsoll.measure.hypotheses.judge import (
 from plimsoll.measure.hypotheses.select import (
     MeasuredRun,
     Sample,
-    SelectionError,
     axis_text,
     listed,
     parameter_text,
     sample_of,
     scopes,
-    select,
+    select_all,
 )
 
 _PERCENT = 100
@@ -51,26 +50,30 @@ Bounds = tuple[float | None, float | None]
 
 def sentence(hypothesis: Hypothesis, judgement: Judgement, samples: Sequence[Sample], variant: str | None) -> str:
     """Return the decision in one sentence."""
-    if judgement.interval is None:
+    interval = judgement.interval
+    if interval is None:
         more = f" (and {len(judgement.reasons) - 1} more)" if len(judgement.reasons) > 1 else ""
         text = f"{judgement.verdict}{f' in {variant}' if variant else ''}: {judgement.reasons[0]}{more}"
         return text if text.endswith("?") else f"{text}."
     is_ratio = hypothesis.of is not None
-    text = (
-        _ratio(hypothesis, judgement.interval)
-        if is_ratio
-        else _scaling(hypothesis, interval_texts(judgement.interval, hypothesis.bounds, is_ratio=False), samples)
-    )
+    text = _ratio(hypothesis, interval) if is_ratio else _scaling(hypothesis, interval, samples)
     expected = f"{expectation_text(hypothesis.bounds, is_ratio=is_ratio)} was expected"
     start = f"In {variant}, {text}" if variant else text[:1].upper() + text[1:] if text.startswith("the ") else text
-    return f"{start}; {expected}: {_conclusion(hypothesis, judgement, samples)}."
+    is_suspect = any(sample.result.status.verdict is Verdict.SUSPECT for sample in samples)
+    doubt = ", on Suspect points" if is_suspect else ""
+    because = "".join(f", because {reason}" for reason in interval_reason(hypothesis, judgement))
+    return f"{start}; {expected}: {judgement.verdict}{doubt}{because}."
 
 
 def interval_reason(hypothesis: Hypothesis, judgement: Judgement) -> tuple[str, ...]:
     """Return why an interval decides nothing; empty if it does."""
-    if judgement.interval is None or judgement.verdict is not HypothesisVerdict.UNDECIDED:
+    interval = judgement.interval
+    if interval is None or judgement.verdict is not HypothesisVerdict.UNDECIDED:
         return ()
-    return (f"{_includes(hypothesis, judgement.interval)}; {_NARROWER[judgement.unit or Unit.TRIAL]}",)
+    is_ratio = hypothesis.of is not None
+    inside = [bound for bound in hypothesis.bounds if bound is not None and interval.low <= bound <= interval.high]
+    limits = listed([f"{_bound_text(bound, is_ratio=is_ratio)}{' %' if is_ratio else ''}" for bound in inside])
+    return (f"the interval includes {limits}; {_NARROWER[judgement.unit or Unit.TRIAL]}",)
 
 
 def expectation_text(bounds: Bounds, *, is_ratio: bool) -> str:
@@ -88,12 +91,16 @@ def interval_texts(interval: Interval, bounds: Bounds, *, is_ratio: bool) -> tup
     A ratio is in percent, without the sign.
     """
     factor = _PERCENT if is_ratio else 1
-    numbers = [factor * one for one in (interval.estimate, interval.low, interval.high)]
+    numbers = [factor * number for number in (interval.estimate, interval.low, interval.high)]
     limits = [factor * bound for bound in bounds if bound is not None]
-    decimals = _decimals(numbers, is_ratio=is_ratio)
-    while decimals < _MOST_DECIMALS and not all(_keeps_order(one, limits, decimals) for one in numbers[1:]):
+    # Decimals that show the width of the interval, and two digits of a small ratio.
+    least = _place(numbers[0]) + 1 if is_ratio else _EXPONENT_DECIMALS
+    decimals = min(_MOST_DECIMALS, max(0, _place((numbers[2] - numbers[1]) / 2), least))
+    while decimals < _MOST_DECIMALS and not all(_keeps_order(end, limits, decimals) for end in numbers[1:]):
         decimals += 1
-    estimate, low, high = (_number(one, decimals) for one in numbers)
+    estimate, low, high = (
+        f"{number:,.{decimals}f}" if abs(number) < _DIGITS_FROM else f"{number:.3g}" for number in numbers
+    )
     return estimate, low, high
 
 
@@ -133,12 +140,11 @@ def _ratio(hypothesis: Hypothesis, interval: Interval) -> str:
     return f"the {quantity_text(left.quantity)} of {_selected(left)} is {ratio} of {other} of {_selected(of)}"
 
 
-def _scaling(hypothesis: Hypothesis, numbers: tuple[str, str, str], samples: Sequence[Sample]) -> str:
-    estimate, low, high = numbers
-    values = [axis_text(sample.selected.point, hypothesis.over or "") for sample in samples]
-    what = (
-        f"the {quantity_text(hypothesis.left.quantity)} of {_selected(hypothesis.left)} scales with {hypothesis.over}"
-    )
+def _scaling(hypothesis: Hypothesis, interval: Interval, samples: Sequence[Sample]) -> str:
+    estimate, low, high = interval_texts(interval, hypothesis.bounds, is_ratio=False)
+    left, over = hypothesis.left, hypothesis.over or ""
+    values = [axis_text(sample.selected.point, over) for sample in samples]
+    what = f"the {quantity_text(left.quantity)} of {_selected(left)} scales with {over}"
     return f"{what} to the power of {estimate} ({low} to {high}), from {values[0]} to {values[-1]}"
 
 
@@ -149,31 +155,8 @@ def _selected(selector: Selector) -> str:
     return f"{selector.workload}{operation}{variant}" + (f" ({where})" if where else "")
 
 
-def _conclusion(hypothesis: Hypothesis, judgement: Judgement, samples: Sequence[Sample]) -> str:
-    """Return the verdict, with the doubt about it."""
-    suspect = any(sample.result.status.verdict is Verdict.SUSPECT for sample in samples)
-    doubt = ", on Suspect points" if suspect else ""
-    because = "".join(f", because {reason}" for reason in interval_reason(hypothesis, judgement))
-    return f"{judgement.verdict}{doubt}{because}"
-
-
-def _includes(hypothesis: Hypothesis, interval: Interval) -> str:
-    is_ratio = hypothesis.of is not None
-    inside = [bound for bound in hypothesis.bounds if bound is not None and interval.low <= bound <= interval.high]
-    unit = " %" if is_ratio else ""
-    return f"the interval includes {listed([f'{_bound_text(bound, is_ratio=is_ratio)}{unit}' for bound in inside])}"
-
-
 def _bound_text(bound: float, *, is_ratio: bool) -> str:
     return f"{round(_PERCENT * bound):,}" if is_ratio else f"{bound:g}"
-
-
-def _decimals(numbers: Sequence[float], *, is_ratio: bool) -> int:
-    """Return the decimals that show the width of the interval, and two digits of a small ratio."""
-    estimate, low, high = numbers
-    width = _place((high - low) / 2)
-    least = _place(estimate) + 1 if is_ratio else _EXPONENT_DECIMALS
-    return min(_MOST_DECIMALS, max(0, width, least))
 
 
 def _place(number: float) -> int:
@@ -186,10 +169,6 @@ def _keeps_order(number: float, limits: Sequence[float], decimals: int) -> bool:
     shown = round(number, decimals)
     apart = [limit for limit in limits if not math.isclose(number, limit, rel_tol=_SAME)]
     return all((shown > limit, shown < limit) == (number > limit, number < limit) for limit in apart)
-
-
-def _number(value: float, decimals: int) -> str:
-    return f"{value:,.{decimals}f}" if abs(value) < _DIGITS_FROM else f"{value:.3g}"
 
 
 class Form(StrEnum):
@@ -275,7 +254,8 @@ def decide(hypothesis: Hypothesis, runs: Sequence[MeasuredRun]) -> tuple[Decisio
 
 
 def _decision(hypothesis: Hypothesis, variant: str | None, runs: Sequence[MeasuredRun]) -> Decision:
-    samples, problems = _samples(hypothesis, runs)
+    selected, problems = select_all(hypothesis, runs)
+    samples = [sample_of(field, selector, point) for field, selector, point in selected]
     if problems:
         judgement = Judgement(verdict=HypothesisVerdict.UNDECIDED, reasons=problems)
     else:
@@ -288,32 +268,17 @@ def _decision(hypothesis: Hypothesis, variant: str | None, runs: Sequence[Measur
         verdict=judgement.verdict,
         form=Form.EXPONENT if hypothesis.over else Form.RATIO,
         estimate=interval.estimate if interval and not interval.is_open else None,
-        low=_finite(interval.low) if interval else None,
-        high=_finite(interval.high) if interval else None,
+        low=interval.low if interval and math.isfinite(interval.low) else None,
+        high=interval.high if interval and math.isfinite(interval.high) else None,
         at_least=at_least,
         at_most=at_most,
         unit=judgement.unit,
         replicates=judgement.replicates,
         sentence=sentence(hypothesis, judgement, samples, variant),
         reasons=judgement.reasons or interval_reason(hypothesis, judgement),
-        notes=(*_suspect(basis), *_uncounted(judgement)),
+        notes=tuple(_notes(basis, judgement.unit)),
         basis=basis,
     )
-
-
-def _samples(hypothesis: Hypothesis, runs: Sequence[MeasuredRun]) -> tuple[list[Sample], tuple[str, ...]]:
-    """Return the samples of both sides, and why a side has none."""
-    samples, problems = [], []
-    for field, selector in hypothesis.selectors:
-        try:
-            samples += [sample_of(field, selector, one) for one in select(hypothesis, field, selector, runs)]
-        except SelectionError as error:
-            problems.append(str(error))
-    return samples, tuple(problems)
-
-
-def _finite(end: float) -> float | None:
-    return end if math.isfinite(end) else None
 
 
 def _basis(sample: Sample) -> Basis:
@@ -331,17 +296,13 @@ def _basis(sample: Sample) -> Basis:
     )
 
 
-def _suspect(basis: Sequence[Basis]) -> Iterator[str]:
-    """Yield the reasons of Suspect points, each with its points."""
-    places: dict[str, list[str]] = {}
-    for one in basis:
-        if one.verdict is Verdict.SUSPECT:
-            for reason in one.reasons:
-                places.setdefault(reason, []).append(f"{one.point} of run {one.run}")
+def _notes(basis: Sequence[Basis], unit: Unit | None) -> Iterator[str]:
+    places: dict[str, dict[str, None]] = {}
+    for point in basis:
+        if point.verdict is Verdict.SUSPECT:
+            for reason in point.reasons:
+                places.setdefault(reason, {})[f"{point.point} of run {point.run}"] = None
     for reason, names in places.items():
-        yield f"{Verdict.SUSPECT} ({reason}): {first_few(list(dict.fromkeys(names)))}"
-
-
-def _uncounted(judgement: Judgement) -> Iterator[str]:
-    if judgement.unit in (Unit.TRIAL, Unit.PROBE):
+        yield f"{Verdict.SUSPECT} ({reason}): {first_few(list(names))}"
+    if unit in (Unit.TRIAL, Unit.PROBE):
         yield f"noise between runs is not counted; it is if each variant has at least {MINIMUM_REPLICATES} runs"

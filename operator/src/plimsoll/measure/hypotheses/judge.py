@@ -10,10 +10,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from statistics import fmean
 
 from plimsoll.api.hypothesis import Hypothesis
 from plimsoll.measure.compare.lines import Position, line_change
-from plimsoll.measure.compare.tests import log_change, moments
+from plimsoll.measure.compare.tests import LogChange, grouped, log_change, moments
 from plimsoll.measure.hypotheses.select import Sample
 from plimsoll.measure.statistics import CONFIDENCE, t_quantile
 
@@ -36,33 +37,29 @@ class Interval:
 
 def log_ratio(left: Sequence[float], of: Sequence[float]) -> Interval:
     """Return the logarithm of the ratio of geometric means. Each side has at least two positive values."""
-    change = log_change(of, left)
+    return _interval_of(log_change(of, left))
+
+
+def _interval_of(change: LogChange) -> Interval:
     low, high = change.interval()
     return Interval(estimate=change.estimate, low=low, high=high)
 
 
 def log_ratio_of_pairs(left: Sequence[float], of: Sequence[float]) -> Interval:
     """Return the same from pairs: at least two of positive values."""
-    mean, variance = moments([math.log(one) - math.log(other) for one, other in zip(left, of, strict=True)])
+    mean, variance = moments([math.log(value) - math.log(other) for value, other in zip(left, of, strict=True)])
     return _interval(mean, math.sqrt(variance / len(left)), len(left) - 1)
 
 
-def log_ratio_of_lines(left: Sequence[Position], of: Sequence[Position]) -> Interval:
-    """Return the same of lines, from their own intervals: at least one on each side."""
-    change = line_change(_mean_position(of), _mean_position(left))
-    low, high = change.interval()
-    return Interval(estimate=change.estimate, low=low, high=high)
-
-
-def _mean_position(lines: Sequence[Position]) -> Position:
+def _mean_position(samples: Sequence[Sample]) -> Position:
     """Return the mean of several lines with the error that follows from theirs."""
-    number = len(lines)
+    lines = _lines(samples)
     return Position(
-        value=math.fsum(one.value for one in lines) / number,
-        error=math.hypot(*(one.error for one in lines)) / number,
-        probes=min(one.probes for one in lines),
-        may_be_lower=any(one.may_be_lower for one in lines),
-        may_be_higher=any(one.may_be_higher for one in lines),
+        value=fmean(line.value for line in lines),
+        error=math.hypot(*(line.error for line in lines)) / len(lines),
+        probes=min(line.probes for line in lines),
+        may_be_lower=any(line.may_be_lower for line in lines),
+        may_be_higher=any(line.may_be_higher for line in lines),
     )
 
 
@@ -71,7 +68,11 @@ def exponent(blocks: Sequence[Sequence[tuple[float, float]]]) -> Interval:
 
     There are at least two points more than blocks, and two values of x in a block.
     """
-    points = [point for block in blocks for point in _centred(block)]
+    points = []
+    for block in blocks:
+        logarithms = [(math.log(x), math.log(y)) for x, y in block]
+        middle, height = fmean(x for x, _ in logarithms), fmean(y for _, y in logarithms)
+        points += [(x - middle, y - height) for x, y in logarithms]
     spread = math.fsum(x * x for x, _ in points)
     slope = math.fsum(x * y for x, y in points) / spread
     freedom = len(points) - len(blocks) - 1
@@ -81,16 +82,7 @@ def exponent(blocks: Sequence[Sequence[tuple[float, float]]]) -> Interval:
 
 def geometric_mean(values: Sequence[float]) -> float:
     """Return the geometric mean of positive values."""
-    return math.exp(math.fsum(map(math.log, values)) / len(values))
-
-
-def _centred(block: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
-    """Yield the logarithms of x and y, minus their means in the block."""
-    logarithms = [(math.log(x), math.log(y)) for x, y in block]
-    middle = math.fsum(x for x, _ in logarithms) / len(block)
-    height = math.fsum(y for _, y in logarithms) / len(block)
-    for x, y in logarithms:
-        yield x - middle, y - height
+    return math.exp(fmean(map(math.log, values)))
 
 
 def _interval(estimate: float, error: float, freedom: float) -> Interval:
@@ -152,17 +144,15 @@ def judge(hypothesis: Hypothesis, samples: Sequence[Sample]) -> Judgement:
     problems = tuple(dict.fromkeys(problem for sample in samples for problem in sample.problems))
     if problems:
         return Judgement(verdict=HypothesisVerdict.UNDECIDED, reasons=problems)
-    places = _places(samples)
+    places = grouped(samples, lambda sample: (sample.field, sample.selected.axis_value))
     unit = _unit(places)
     bounds = tuple(dict.fromkeys(sample.bound for sample in samples if sample.bound))
     if bounds and unit is not Unit.PROBE:
         return Judgement(verdict=HypothesisVerdict.UNDECIDED, reasons=bounds)
-    if few := tuple(_too_few(hypothesis, unit, places)):
-        return Judgement(verdict=HypothesisVerdict.UNDECIDED, reasons=few)
-    if unlike := tuple(_unlike(samples)):
-        return Judgement(verdict=HypothesisVerdict.UNDECIDED, reasons=unlike)
+    if obstacles := tuple(_too_few(hypothesis, unit, places)) or tuple(_unlike(samples)):
+        return Judgement(verdict=HypothesisVerdict.UNDECIDED, reasons=obstacles)
     interval = _exponent(unit, places) if hypothesis.over else _log_ratio(unit, places)
-    verdict = _verdict(interval, _limits(hypothesis))
+    verdict = _verdict(interval, hypothesis)
     if bounds and verdict is HypothesisVerdict.UNDECIDED:
         return Judgement(verdict=verdict, reasons=bounds)
     return Judgement(
@@ -171,13 +161,6 @@ def judge(hypothesis: Hypothesis, samples: Sequence[Sample]) -> Judgement:
         unit=unit,
         replicates=tuple(_replicates(unit, places)),
     )
-
-
-def _places(samples: Sequence[Sample]) -> _Places:
-    places: dict[tuple[str, int | None], list[Sample]] = {}
-    for sample in samples:
-        places.setdefault((sample.field, sample.selected.axis_value), []).append(sample)
-    return places
 
 
 def _unit(places: _Places) -> Unit:
@@ -220,27 +203,26 @@ def _too_few(hypothesis: Hypothesis, unit: Unit, places: _Places) -> Iterator[st
 def _log_ratio(unit: Unit, places: _Places) -> Interval:
     left, of = places["left", None], places["of", None]
     if unit is Unit.PROBE:
-        return log_ratio_of_lines(_lines(left), _lines(of))
+        return _interval_of(line_change(_mean_position(of), _mean_position(left)))
     runs = [[(sample.selected.variant, sample.selected.run) for sample in side] for side in (left, of)]
     compare = log_ratio_of_pairs if unit is Unit.RUN and runs[0] == runs[1] else log_ratio
     return compare(_values(unit, left), _values(unit, of))
 
 
 def _exponent(unit: Unit, places: _Places) -> Interval:
-    rows = [[(axis_value or 0, one) for one in _values(unit, some)] for (_, axis_value), some in places.items()]
+    rows = [
+        [(axis_value or 0, value) for value in _values(unit, samples)] for (_, axis_value), samples in places.items()
+    ]
     return exponent([*zip(*rows, strict=True)] if unit is Unit.RUN else [[point for row in rows for point in row]])
 
 
-def _limits(hypothesis: Hypothesis) -> tuple[float, float]:
-    """Return the expected range in the terms of `_interval`."""
-    low, high = hypothesis.bounds
+def _verdict(interval: Interval, hypothesis: Hypothesis) -> HypothesisVerdict:
+    """Judge an interval of an exponent, or of the logarithm of a ratio."""
+    at_least, at_most = hypothesis.bounds
     if not hypothesis.over:
-        low, high = (None if bound is None else math.log(bound) for bound in (low, high))
-    return -math.inf if low is None else low, math.inf if high is None else high
-
-
-def _verdict(interval: Interval, limits: tuple[float, float]) -> HypothesisVerdict:
-    low, high = limits[0] - _ROUNDING, limits[1] + _ROUNDING
+        at_least, at_most = (None if bound is None else math.log(bound) for bound in (at_least, at_most))
+    low = -math.inf if at_least is None else at_least - _ROUNDING
+    high = math.inf if at_most is None else at_most + _ROUNDING
     if low <= interval.low and interval.high <= high:
         return HypothesisVerdict.HELD
     if interval.high < low or interval.low > high:
@@ -250,20 +232,17 @@ def _verdict(interval: Interval, limits: tuple[float, float]) -> HypothesisVerdi
 
 def _as_ratio(interval: Interval) -> Interval:
     estimate, low, high = (
-        one if math.isinf(one) else math.exp(max(-_MOST, min(_MOST, one)))
-        for one in (interval.estimate, interval.low, interval.high)
+        logarithm if math.isinf(logarithm) else math.exp(max(-_MOST, min(_MOST, logarithm)))
+        for logarithm in (interval.estimate, interval.low, interval.high)
     )
     return Interval(estimate=estimate, low=low, high=high)
 
 
 def _replicates(unit: Unit, places: _Places) -> Iterator[int]:
     """Yield the number of units behind each field; the same runs measured all values of an axis."""
-    for field in dict.fromkeys(field for field, _ in places):
-        counts = [_count(unit, samples) for (one, _), samples in places.items() if one == field]
-        yield counts[0] if unit is Unit.RUN else sum(counts)
-
-
-def _count(unit: Unit, samples: Sequence[Sample]) -> int:
-    if unit is Unit.PROBE:
-        return sum(line.probes for line in _lines(samples))
-    return len(_values(unit, samples))
+    counts: dict[str, list[int]] = {}
+    for (field, _), samples in places.items():
+        probes = sum(line.probes for line in _lines(samples))
+        counts.setdefault(field, []).append(probes if unit is Unit.PROBE else len(_values(unit, samples)))
+    for of_field in counts.values():
+        yield of_field[0] if unit is Unit.RUN else sum(of_field)

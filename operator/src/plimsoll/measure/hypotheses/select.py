@@ -15,8 +15,8 @@ from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.measure.checks.check import first_few
 from plimsoll.measure.compare.lines import Position, line_problem, position_of
+from plimsoll.measure.compare.values import has_operation_rate, operations_of
 from plimsoll.measure.histogram import MINIMUM_BEYOND
-from plimsoll.measure.rates import counts_operations
 from plimsoll.measure.summary import counted
 
 _NAMED = 8
@@ -99,18 +99,21 @@ def impossible(hypothesis: Hypothesis, runs: Sequence[VariantRun[P]]) -> tuple[s
 
     For a plan, `runs` has one run of each variant.
     """
-    found = [_selection_problems(hypothesis, of_scope) for _, of_scope in scopes(hypothesis, runs)]
-    return () if not all(found) else tuple(dict.fromkeys(problem for problems in found for problem in problems))
+    problems = [select_all(hypothesis, of_scope)[1] for _, of_scope in scopes(hypothesis, runs)]
+    return tuple(dict.fromkeys(problem for of_scope in problems for problem in of_scope)) if all(problems) else ()
 
 
-def _selection_problems(hypothesis: Hypothesis, runs: Sequence[VariantRun[P]]) -> list[str]:
-    problems = []
+def select_all(
+    hypothesis: Hypothesis, runs: Sequence[VariantRun[P]]
+) -> tuple[list[tuple[str, Selector, SelectedPoint[P]]], tuple[str, ...]]:
+    """Return the points of all selectors, with these and their names, and why a selector has none."""
+    selected, problems = [], []
     for field, selector in hypothesis.selectors:
         try:
-            select(hypothesis, field, selector, runs)
+            selected += [(field, selector, point) for point in select(hypothesis, field, selector, runs)]
         except SelectionError as error:
             problems.append(str(error))
-    return problems
+    return selected, tuple(problems)
 
 
 def select(
@@ -124,24 +127,27 @@ def select(
         SelectionError: it matches no point, or several.
 
     """
-    own = sorted(_runs_of_variant(field, selector, runs), key=lambda run: run.name)
-    selected = [one for run in own for one in _select_in_run(hypothesis, field, selector, run)]
+    of_variant = sorted(_runs_of_variant(field, selector, runs), key=lambda run: run.name)
+    selected = [point for run in of_variant for point in _select_in_run(hypothesis, field, selector, run)]
     if hypothesis.over:
-        _check_axis(hypothesis.over, selected, own)
+        _check_axis(hypothesis.over, selected, of_variant)
     return selected
 
 
-def _runs_of_variant(field: str, selector: Selector, runs: Sequence[VariantRun[P]]) -> list[VariantRun[P]]:
+def _runs_of_variant(field: str, selector: Selector, runs: Sequence[VariantRun[P]]) -> Sequence[VariantRun[P]]:
     if not runs:
         raise SelectionError(f"{field}: there are no runs")
     if selector.variant is None:
-        return [*runs]
-    own = [run for run in runs if run.variant == selector.variant]
-    if not own:
-        known = variants_of(runs)
-        remedy = did_you_mean(selector.variant, known, 1) or f"there are {listed(known)}"
+        return runs
+    of_variant = [run for run in runs if run.variant == selector.variant]
+    if not of_variant:
+        remedy = _instead(selector.variant, variants_of(runs), "there are")
         raise SelectionError(f"{field}.variant: there is no variant {selector.variant}; {remedy}")
-    return own
+    return of_variant
+
+
+def _instead(text: str, known: Sequence[str], otherwise: str = "it has") -> str:
+    return did_you_mean(text, known, 1) or f"{otherwise} {listed(known)}"
 
 
 def _select_in_run(
@@ -153,7 +159,8 @@ def _select_in_run(
         raise SelectionError(_closest(field, selector, run, candidates))
     by_value = _by_axis_value(hypothesis, matching)
     if not by_value:
-        raise SelectionError(_outside_range(hypothesis, matching))
+        over = hypothesis.over or ""
+        raise SelectionError(f"range: it includes no value of {over}; there are {listed(_values(matching, over))}")
     for value, points in by_value.items():
         if len(points) > 1:
             raise SelectionError(_several(field, points))
@@ -161,13 +168,12 @@ def _select_in_run(
 
 
 def _of_workload(field: str, selector: Selector, run: VariantRun[P]) -> list[P]:
-    found = [point for point in run.points if point.workload == selector.workload]
-    if found:
-        return sorted(found, key=lambda point: point.name)
-    known = list(dict.fromkeys(point.workload for point in run.points))
-    if not known:
+    of_workload = [point for point in run.points if point.workload == selector.workload]
+    if of_workload:
+        return sorted(of_workload, key=lambda point: point.name)
+    if not run.points:
         raise SelectionError(f"{field}: run {run.name} has no results; measure it again")
-    remedy = did_you_mean(selector.workload, known, 1) or f"it has {listed(known)}"
+    remedy = _instead(selector.workload, list(dict.fromkeys(point.workload for point in run.points)))
     raise SelectionError(f"{field}.workload: {_run_text(run)} has no workload {selector.workload}; {remedy}")
 
 
@@ -207,8 +213,7 @@ def _closest(field: str, selector: Selector, run: VariantRun[P], candidates: Seq
     where = f"workload {selector.workload} of {_run_text(run)}"
     for key, wanted in selector.where.items():
         if key != CLIENTS and all(key not in point.parameters for point in candidates):
-            remedy = did_you_mean(key, _keys(candidates), 1) or f"it has {listed(_keys(candidates))}"
-            return f"{field}.where.{key}: {where} has no parameter {key}; {remedy}"
+            return f"{field}.where.{key}: {where} has no parameter {key}; {_instead(key, _keys(candidates))}"
         if not any(_has(point, key, wanted) for point in candidates):
             known = listed(_values(candidates, key))
             return f"{field}.where.{key}: {where} has no point with {parameter_text(wanted)}; it has {known}"
@@ -224,19 +229,18 @@ def _by_axis_value(hypothesis: Hypothesis, points: Sequence[P]) -> dict[int | No
     if over is None:
         return {None: [*points]}
     numbered = [(_axis_value(over, point), point) for point in points]
-    found: dict[int | None, list[P]] = {}
-    for value, point in sorted(numbered, key=lambda one: one[0]):
+    groups: dict[int | None, list[P]] = {}
+    for value, point in sorted(numbered, key=lambda pair: pair[0]):
         if limits is None or limits.includes(value):
-            found.setdefault(value, []).append(point)
-    if 0 in found:
-        raise SelectionError(f"over: {over} is 0 at {found[0][0].name}, which has no logarithm; exclude it with range")
-    return found
+            groups.setdefault(value, []).append(point)
+    if 0 in groups:
+        raise SelectionError(f"over: {over} is 0 at {groups[0][0].name}, which has no logarithm; exclude it with range")
+    return groups
 
 
 def _axis_value(over: str, point: P) -> int:
     if over != CLIENTS and over not in point.parameters:
-        known = [CLIENTS, *_keys([point])]
-        remedy = did_you_mean(over, known, 1) or f"it has {listed(known)}"
+        remedy = _instead(over, [CLIENTS, *_keys([point])])
         raise SelectionError(f"over: workload {point.workload} has no parameter {over}; {remedy}")
     number = _number(_value(point, over))
     if number is None:
@@ -247,33 +251,22 @@ def _axis_value(over: str, point: P) -> int:
     return number
 
 
-def _outside_range(hypothesis: Hypothesis, points: Sequence[P]) -> str:
-    return (
-        f"range: it includes no value of {hypothesis.over}; there are {listed(_values(points, hypothesis.over or ''))}"
-    )
-
-
 def _several(field: str, points: Sequence[P]) -> str:
-    keys = [key for key in (*_keys(points), CLIENTS) if len({_comparable(_value(one, key)) for one in points}) > 1]
+    keys = [key for key in (*_keys(points), CLIENTS) if len({_comparable(_value(point, key)) for point in points}) > 1]
     remedy = listed([f"{key} ({listed(_values(points, key), 'or')})" for key in keys]) or "another condition"
     return f"{field}: {listed([point.name for point in points])} match; add {remedy} to {field}.where"
 
 
 def _check_axis(over: str, selected: Sequence[SelectedPoint[P]], runs: Sequence[VariantRun[P]]) -> None:
-    """Refuse too few values, and values that a run lacks.
-
-    Raises:
-        SelectionError: in these cases.
-
-    """
-    values = sorted({one.axis_value for one in selected if one.axis_value is not None})
+    """Refuse too few values, and values that a run lacks."""
+    values = sorted({point.axis_value for point in selected if point.axis_value is not None})
     if len(values) < MINIMUM_AXIS_VALUES:
-        known = listed(list(dict.fromkeys(axis_text(one.point, over) for one in selected)))
+        known = listed(_values([selection.point for selection in selected], over))
         remedy = f"at least {MINIMUM_AXIS_VALUES} are needed: measure more, or widen range"
         raise SelectionError(f"over: {over} has only the values {known}; {remedy}")
     for run in runs:
-        own = {one.axis_value for one in selected if one.run == run.name and one.variant == run.variant}
-        lacking = [str(value) for value in values if value not in own]
+        measured = {point.axis_value for point in selected if point.run == run.name and point.variant == run.variant}
+        lacking = [str(value) for value in values if value not in measured]
         if lacking:
             point = f"no point with {over} {listed(lacking)}"
             raise SelectionError(f"over: {_run_text(run)} has {point}; measure it again")
@@ -357,17 +350,27 @@ class Sample:
 
 def sample_of(field: str, selector: Selector, selected: SelectedPoint[MeasuredPoint]) -> Sample:
     """Return the values of a point, or its problems."""
-    result = selected.point.result
+    result, quantity = selected.point.result, selector.quantity
     where = f"{selected.point.name} of run {selected.run}"
-    problems = [*_unusable(result, where)]
-    if not problems and (result.spec.line is not None or selector.quantity is Quantity.LINE):
+    if problem := _unusable(result, where):
+        return Sample(field=field, selected=selected, values=(), problems=(problem,))
+    if result.spec.line is not None or quantity is Quantity.LINE:
         return _line_sample(field, selector, selected, where)
-    trials = [] if problems else counted(result.status.trials)
-    operation, problem = _operation(field, selector, trials, where) if trials else (None, "")
-    values = _samples_values(trials, operation, selector.quantity) if operation else []
-    problems += [problem] if problem else _value_problems(field, selector, values, _results(trials, operation), where)
-    known = tuple(value for value in values if value is not None)
-    return Sample(field=field, selected=selected, values=() if problems else known, problems=tuple(problems))
+    trials = counted(result.status.trials)
+    operation, problem = _operation(field, selector, trials, where)
+    if problem:
+        return Sample(field=field, selected=selected, values=(), problems=(problem,))
+    results = [result for trial in trials for result in trial.operations if result.operation is operation]
+    if instead := _not_reported(results, quantity):
+        problem = f"{field}.quantity: the tool of {where} does not report {quantity}; {instead}"
+        return Sample(field=field, selected=selected, values=(), problems=(problem,))
+    values = [
+        next((_quantity_of(result, quantity) for result in trial.operations if result.operation is operation), None)
+        for trial in trials
+    ]
+    problems = tuple(_gaps(values, quantity, where))
+    known = () if problems else tuple(value for value in values if value is not None)
+    return Sample(field=field, selected=selected, values=known, problems=problems)
 
 
 def _line_sample(field: str, selector: Selector, selected: SelectedPoint[MeasuredPoint], where: str) -> Sample:
@@ -400,64 +403,38 @@ def _line_problem(field: str, selector: Selector, result: BenchmarkResult, where
     return line_problem(f"point {where}", result)
 
 
-def _unusable(result: BenchmarkResult, where: str) -> Iterator[str]:
+def _unusable(result: BenchmarkResult, where: str) -> str:
     status = result.status
     if not status.final:
-        yield f"{where} is not finished"
-    elif status.verdict in (Verdict.INVALID, None) or not counted(status.trials):
-        reasons = dict.fromkeys(one.reason for one in status.findings if one.verdict is Verdict.INVALID)
-        because = f" ({', '.join(reasons)})" if reasons else ""
-        yield f"{where} is {Verdict.INVALID}{because}, so it decides nothing; fix the cause and measure again"
+        return f"{where} is not finished"
+    if status.verdict in (Verdict.INVALID, None) or not counted(status.trials):
+        invalid = [finding.reason for finding in status.findings if finding.verdict is Verdict.INVALID]
+        because = f" ({', '.join(dict.fromkeys(invalid))})" if invalid else ""
+        return f"{where} is {Verdict.INVALID}{because}, so it decides nothing; fix the cause and measure again"
+    return ""
 
 
 def _operation(field: str, selector: Selector, trials: Sequence[Trial], where: str) -> tuple[Operation | None, str]:
     """Return the selected operation, or why there is none."""
-    done = {result.operation for trial in trials for result in trial.operations}
-    known = [one for one in Operation if one in done]
+    known = operations_of(trials)
+    if selector.operation in known:
+        return selector.operation, ""
     if selector.operation is None and len(known) == 1:
         return known[0], ""
-    if selector.operation in done:
-        return selector.operation, ""
     if selector.operation is None and known:
         return None, f"{field}: {where} has the operations {listed(known)}; add {field}.operation"
     which = selector.operation or "operation"
     return None, f"{field}.operation: {where} has no {which}; it has {listed(known) or 'none'}"
 
 
-def _results(trials: Sequence[Trial], operation: Operation | None) -> list[OperationResult]:
-    return [result for trial in trials for result in trial.operations if result.operation is operation]
-
-
-def _samples_values(trials: Sequence[Trial], operation: Operation, quantity: Quantity) -> list[float | None]:
-    """Return the value of each trial; None where it is unknown."""
-    return [
-        next((_samples_value(result, quantity) for result in _results([trial], operation)), None) for trial in trials
-    ]
-
-
-def _samples_value(result: OperationResult, quantity: Quantity) -> float | None:
+def _quantity_of(result: OperationResult, quantity: Quantity) -> float | None:
     if quantity.percentile:
         return result.latency.percentiles.get(quantity.percentile)
     if quantity is Quantity.MEAN:
         return result.latency.mean_nanoseconds
     if quantity is Quantity.BYTES:
         return result.rates.bytes_per_second
-    return result.rates.iops if _counts_operations(result) else None
-
-
-def _value_problems(
-    field: str,
-    selector: Selector,
-    values: Sequence[float | None],
-    results: Sequence[OperationResult],
-    where: str,
-) -> list[str]:
-    if not values:
-        return []
-    quantity = selector.quantity
-    if instead := _not_reported(results, quantity):
-        return [f"{field}.quantity: the tool of {where} does not report {quantity}; {instead}"]
-    return [*_gaps(values, quantity, where)]
+    return result.rates.iops if has_operation_rate(result) else None
 
 
 def _not_reported(results: Sequence[OperationResult], quantity: Quantity) -> str:
@@ -468,9 +445,9 @@ def _not_reported(results: Sequence[OperationResult], quantity: Quantity) -> str
         return f"choose {Quantity.MEAN}" if has_mean else "choose a rate"
     if quantity is Quantity.MEAN and not has_mean:
         return "choose a rate"
-    if quantity is Quantity.IOPS and not any(map(_counts_operations, results)):
+    if quantity is Quantity.IOPS and not any(map(has_operation_rate, results)):
         return f"choose {Quantity.BYTES}"
-    if quantity is Quantity.BYTES and all(not one.bytes and one.ios for one in results):
+    if quantity is Quantity.BYTES and all(not result.bytes and result.ios for result in results):
         return f"choose {Quantity.IOPS}, or a latency"
     return ""
 
@@ -489,7 +466,3 @@ def _gaps(values: Sequence[float | None], quantity: Quantity, where: str) -> Ite
     if low:
         what = f"{'0 or less' if min(known) < 0 else '0'} in {low} of {len(values)} trials"
         yield f"{quantity} is {what} of {where}, so it has no logarithm; check these trials"
-
-
-def _counts_operations(result: OperationResult) -> bool:
-    return counts_operations(result.rates.iops, result.rates.bytes_per_second)
