@@ -115,28 +115,20 @@ class Posterior:
         """Return the variance of the line's position that is expected after a trial at this position."""
         outcomes = [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
         middle = self.locations[len(self.locations) // 2]
-        for family, met in self._chances(position):
+        normals: dict[float, list[float]] = {}
+        for family in self.families:
+            if family.spread not in normals:
+                normals[family.spread] = _normal(self.locations, position, family.spread)
+            slope, shares = 1 - family.lapse - LUCK, normals[family.spread]
+            met = [weight * (LUCK + slope * share) for weight, share in zip(family.weights, shares, strict=True)]
+            broken = list(map(sub, family.weights, met))
             lines = [location + family.shift - middle for location in self.locations]
-            broken = map(sub, family.weights, met)
-            for moments, weights in zip(outcomes, (met, list(broken)), strict=True):
+            for moments, weights in zip(outcomes, (met, broken), strict=True):
                 firsts = list(map(mul, weights, lines))
                 moments[0] += sum(weights)
                 moments[1] += sum(firsts)
                 moments[2] += sum(map(mul, firsts, lines))
         return sum(second - first * first / zeroth for zeroth, first, second in outcomes if zeroth > 0)
-
-    def _chances(self, position: float) -> Iterator[tuple[Curves, list[float]]]:
-        """Yield the curves, and of each location the probability of it and of meeting the objectives."""
-        normals: dict[float, list[float]] = {}
-        for family in self.families:
-            if family.spread not in normals:
-                normals[family.spread] = _normal(self.locations, position, family.spread)
-            slope = 1 - family.lapse - LUCK
-            normal = normals[family.spread]
-            yield (
-                family,
-                [weight * (LUCK + slope * share) for weight, share in zip(family.weights, normal, strict=True)],
-            )
 
 
 def posterior(trials: Sequence[Trial]) -> Posterior:
@@ -156,23 +148,23 @@ def _posterior(trials: tuple[Trial, ...]) -> Posterior:
     """Return it; the same is needed after each attempt that does not count, and three times at the end of a search."""
     low = min(trial.position for trial in trials) - _MARGIN
     high = max(trial.position for trial in trials) + _MARGIN
-    found = _on_grid(trials, low, high)
+    result = _on_grid(trials, low, high)
     for _ in range(_ZOOMS):
-        inner = _core(found)
+        inner = _core(result)
         if inner[1] - inner[0] > _WORTHWHILE * (high - low):
             break
         low, high = inner
-        found = _on_grid(trials, low, high)
-    return found
+        result = _on_grid(trials, low, high)
+    return result
 
 
-def _core(found: Posterior) -> tuple[float, float]:
+def _core(result: Posterior) -> tuple[float, float]:
     """Return the stretch of locations that holds nearly everything, with one cell on each side."""
-    sums = list(accumulate(map(math.fsum, zip(*(family.weights for family in found.families), strict=True))))
+    sums = list(accumulate(map(math.fsum, zip(*(family.weights for family in result.families), strict=True))))
     first = next(index for index, reached in enumerate(sums) if reached > _TAIL)
     last = next((index for index, reached in enumerate(sums) if reached >= 1 - _TAIL), len(sums) - 1)
-    cell = found.locations[1] - found.locations[0]
-    return found.locations[first] - 1.5 * cell, found.locations[last] + 1.5 * cell
+    cell = result.locations[1] - result.locations[0]
+    return result.locations[first] - 1.5 * cell, result.locations[last] + 1.5 * cell
 
 
 def _on_grid(trials: Sequence[Trial], low: float, high: float) -> Posterior:
@@ -184,14 +176,8 @@ def _on_grid(trials: Sequence[Trial], low: float, high: float) -> Posterior:
         for lapse, weights in _weights(trials, locations, spread, prior * cell)
     ]
     evidence = math.fsum(math.fsum(family.weights) for family in families)
-    return Posterior(
-        locations=locations,
-        families=[
-            Curves(family.spread, family.lapse, family.shift, [weight / evidence for weight in family.weights])
-            for family in families
-        ],
-        evidence=evidence,
-    )
+    families = [replace(family, weights=[weight / evidence for weight in family.weights]) for family in families]
+    return Posterior(locations=locations, families=families, evidence=evidence)
 
 
 def shift_to_line(spread: float, lapse: float) -> float:
@@ -235,7 +221,7 @@ def _weights(
 
 def _same_everywhere(met: Sequence[bool], chance: float) -> float:
     """Return the likelihood of trials so far from all locations that each meets the objectives with this chance."""
-    return math.prod(chance if one else 1 - chance for one in met)
+    return math.prod(chance if is_met else 1 - chance for is_met in met)
 
 
 def _normal(locations: Sequence[float], position: float, spread: float) -> list[float]:
@@ -265,8 +251,12 @@ def exception_evidence(trials: Sequence[Trial]) -> float:
     alone = [inside for inside in ranges.values() if len(inside) >= _FEWEST and _is_contrary(inside, trials)]
     if not alone:
         return 0.0
-    one_curve = posterior(trials).evidence
-    return math.fsum(_apart(trials, inside) for inside in alone) / len(ranges) / one_curve
+    evidence = []
+    for inside in alone:
+        met = sum(trial.met for trial in inside)
+        outside = posterior([trial for trial in trials if trial not in inside]).evidence
+        evidence.append(outside * _beta(met + _PRIOR, len(inside) - met + _PRIOR) / _beta(_PRIOR, _PRIOR))
+    return math.fsum(evidence) / len(ranges) / posterior(trials).evidence
 
 
 def _is_contrary(inside: Sequence[Trial], trials: Sequence[Trial]) -> bool:
@@ -279,13 +269,6 @@ def _is_contrary(inside: Sequence[Trial], trials: Sequence[Trial]) -> bool:
     return (2 * broke >= len(inside) and any(trial.met and trial.position > highest for trial in trials)) or (
         2 * broke <= len(inside) and any(not trial.met and trial.position < lowest for trial in trials)
     )
-
-
-def _apart(trials: Sequence[Trial], inside: Sequence[Trial]) -> float:
-    """Return the probability of the trials if those inside a range have one of their own."""
-    met = sum(trial.met for trial in inside)
-    outside = [trial for trial in trials if trial not in inside]
-    return posterior(outside).evidence * _beta(met + _PRIOR, len(inside) - met + _PRIOR) / _beta(_PRIOR, _PRIOR)
 
 
 def _beta(a: float, b: float) -> float:
@@ -301,18 +284,16 @@ def drift_evidence(trials: Sequence[Trial]) -> float:
 
     It is a Bayes factor: a storage that does not change exceeds 1/a in less than that part of searches.
     """
-    if len(trials) < 2:  # noqa: PLR2004 - one trial has no order
+    last = len(trials) - 1
+    if last < 1:
         return 1.0
     still = posterior(trials).evidence
-    return sum(posterior(_seen_from_start(trials, drift)).evidence for drift in _DRIFTS) / len(_DRIFTS) / still
-
-
-def _seen_from_start(trials: Sequence[Trial], drift: float) -> list[Trial]:
-    """Return the trials at the loads that would have been as far from the line in the middle of the search."""
-    last = len(trials) - 1
-    return [
-        replace(trial, position=trial.position - drift * (index / last - 0.5)) for index, trial in enumerate(trials)
-    ]
+    # The loads that would have been as far from the line in the middle of the search.
+    moved = (
+        [replace(trial, position=trial.position - drift * (index / last - 0.5)) for index, trial in enumerate(trials)]
+        for drift in _DRIFTS
+    )
+    return sum(posterior(seen).evidence for seen in moved) / len(_DRIFTS) / still
 
 
 _CLAIMED = 0.93
@@ -327,4 +308,4 @@ def claim_evidence(as_claimed: Iterable[bool]) -> float:
 
     If at most half of all trials are, it ever reaches `NEEDED` in at most 2.5 % of searches, however long they go on.
     """
-    return math.prod(2 * _CLAIMED if one else 2 * (1 - _CLAIMED) for one in as_claimed)
+    return math.prod(2 * _CLAIMED if is_as_claimed else 2 * (1 - _CLAIMED) for is_as_claimed in as_claimed)

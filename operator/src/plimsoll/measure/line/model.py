@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from plimsoll.api.line import MOST_PROBES, Line, Probe, ProbeOutcome
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Trial
-from plimsoll.measure.line.observe import mean_in_flight
+from plimsoll.measure.line.observe import in_flight_of
 from plimsoll.measure.summary import last_attempts
 
 _FLOOR = 1024
@@ -144,15 +144,10 @@ def arrived_load(trial: Trial, probe: Probe) -> float:
     is_open = probe.depth_full_percent is not None
     if not (is_open and probe.achieved and probe.outcome in {ProbeOutcome.MET, ProbeOutcome.LATE}):
         return probe.offered
-    return min(probe.offered, probe.achieved + _left_in_flight(trial))
-
-
-def _left_in_flight(trial: Trial) -> float:
-    """Return the operations in flight at the end, for each second of the trial."""
-    rates = [(one.rates.iops, one.latency.mean_nanoseconds) for one in trial.operations]
-    in_flight = mean_in_flight(rates)
+    in_flight = in_flight_of(trial.operations)
     seconds = trial.window.seconds if trial.window else 0.0
-    return 2 * in_flight / seconds if in_flight and seconds else 0.0
+    left = 2 * in_flight / seconds if in_flight and seconds else 0.0
+    return min(probe.offered, probe.achieved + left)
 
 
 def tried_loads(trials: Iterable[Trial]) -> Sequence[TriedLoad]:

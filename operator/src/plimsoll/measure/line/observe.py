@@ -19,8 +19,7 @@ from plimsoll.api.result import Window
 from plimsoll.measure.checks import registry
 from plimsoll.measure.histogram import MINIMUM_BEYOND, OPEN_BIN, Histogram, HistogramError, bin_midpoint
 from plimsoll.measure.intake import ClientMeasurement, Offer
-from plimsoll.measure.sample import Measurement
-from plimsoll.measure.timeline import NANOSECONDS, Interval, Share
+from plimsoll.measure.timeline import NANOSECONDS, Interval
 
 LEAST_SHORTFALL = 0.01
 """Smallest shortfall of the achieved load, as a part of the offered load, that matters."""
@@ -98,17 +97,14 @@ class ClientLoad:
         """Return what it achieved of the load that it was offered."""
         if offer.search.vary is Vary.RATE:
             return PartialLoad(offered=offered, achieved=self.rate, operations=offered * seconds)
+        # Of a depth, so much is not in flight although the client is not at fault, as LittlesLaw has it.
+        between = min(self.rate * registry.THINKING_SECONDS / offered, registry.THINKING_SHARE)
         return PartialLoad(
             offered=offered,
             achieved=self.in_flight or 0.0,
             operations=self.rate * seconds,
-            unavoidable=self._unavoidable(offered, seconds),
+            unavoidable=between + self.longest / seconds,
         )
-
-    def _unavoidable(self, depth: float, seconds: float) -> float:
-        """Return the part of a depth that is not in flight although the client is not at fault, as LittlesLaw does."""
-        between = min(self.rate * registry.THINKING_SECONDS / depth, registry.THINKING_SHARE)
-        return between + self.longest / seconds
 
 
 def tolerated_shortfall(operations: float, among: int = 1) -> float:
@@ -121,17 +117,22 @@ def tolerated_shortfall(operations: float, among: int = 1) -> float:
     return max(LEAST_SHORTFALL, 1 - least**2)
 
 
-def mean_in_flight(loads: Sequence[tuple[float, float | None]]) -> float | None:
+def mean_in_flight(loads: Iterable[tuple[float, float | None]]) -> float | None:
     """Return the mean number of operations in flight by Little's law; None if a mean latency is unknown.
 
     `loads` are the operations per second of each kind, with their mean latency in nanoseconds.
     """
-    found = 0.0
+    in_flight = 0.0
     for rate, mean in loads:
         if rate and mean is None:
             return None
-        found += rate * (mean or 0.0)
-    return found / NANOSECONDS
+        in_flight += rate * (mean or 0.0)
+    return in_flight / NANOSECONDS
+
+
+def in_flight_of(operations: Iterable[OperationResult]) -> float | None:
+    """Return the mean number of these operations in flight, likewise."""
+    return mean_in_flight((result.rates.iops, result.latency.mean_nanoseconds) for result in operations)
 
 
 MOST_OMITTED = 0.01
@@ -150,20 +151,14 @@ def omits_arrivals(offer: Offer, loads: Sequence[OperationResult], whole: Partia
         omitted = omitted_arrivals(offer, loads, whole, clients, objective)
         if omitted and omitted >= MOST_OMITTED * (completed + omitted):
             return True
-        if omitted and any(_breaks(objective, one, omitted * _share(offer, one, loads)) for one in loads):
-            return True
+        permitted = float(1 - Fraction(objective.percentile) / 100)
+        for load in loads if omitted else ():
+            # Where the share of an operation is unknown, all arrivals may be of it.
+            of_load = omitted * (offer.shares.get(load.operation, 1.0) if len(loads) > 1 else 1.0)
+            late = late_operations(load.latency, objective.latency_nanoseconds)
+            if late + of_load >= permitted * (load.latency.count + of_load):
+                return True
     return False
-
-
-def _breaks(objective: Objective, one: OperationResult, omitted: float) -> bool:
-    """Whether those that were late of an operation, and never came, are as many as an objective permits to be late."""
-    late = late_operations(one.latency, objective.latency_nanoseconds)
-    return late + omitted >= float(1 - Fraction(objective.percentile) / 100) * (one.latency.count + omitted)
-
-
-def _share(offer: Offer, one: OperationResult, loads: Sequence[OperationResult]) -> float:
-    """Return the part of all arrivals that are of an operation, 0 to 1; all of them, if it is unknown."""
-    return offer.shares.get(one.operation, 1.0) if len(loads) > 1 else 1.0
 
 
 def omitted_arrivals(
@@ -172,7 +167,7 @@ def omitted_arrivals(
     """Return how many operations that never came at most would have taken longer than an objective permits."""
     if not offer.depth:
         return 0.0
-    rate, latencies = offer.load / clients, [one.latency for one in loads]
+    rate, latencies = offer.load / clients, [load.latency for load in loads]
     kept_up = offer.depth / rate
     in_freezes = rate / offer.depth * seconds_beyond(latencies, objective.latency_nanoseconds)
     while_slow = rate / offer.depth * seconds_beyond(latencies, kept_up * NANOSECONDS)
@@ -186,19 +181,15 @@ def _missing(whole: PartialLoad, explained: float = 0.0) -> float:
 
 
 def seconds_beyond(latencies: Iterable[Latency], nanoseconds: float) -> float:
-    """Return by how many seconds all operations together took longer than this; 0 without a histogram."""
-    beyond = (
-        count * (_longest(latency, index) - nanoseconds)
-        for latency in latencies
-        for index, count in _counts(latency)
-        if bin_midpoint(index) > nanoseconds
-    )
+    """Return by how many seconds all operations together took longer than this, at most; 0 without a histogram."""
+    beyond = []
+    for latency in latencies:
+        for index, count in _counts(latency):
+            longest = bin_midpoint(index)
+            if longest > nanoseconds:
+                longest = max(longest, latency.max_nanoseconds or 0) if index == OPEN_BIN else longest
+                beyond.append(count * (longest - nanoseconds))
     return math.fsum(beyond) / NANOSECONDS
-
-
-def _longest(latency: Latency, index: int) -> int:
-    """Return what the operations of a bin took, in nanoseconds; at most, where it is open."""
-    return max(bin_midpoint(index), latency.max_nanoseconds or 0) if index == OPEN_BIN else bin_midpoint(index)
 
 
 def late_operations(latency: Latency, nanoseconds: int) -> int:
@@ -280,13 +271,13 @@ def observed(
     offer: Offer, operations: Sequence[OperationResult], window: Window | None, clients: Sequence[ClientLoad] = ()
 ) -> Observation | None:
     """Return what a trial measured; None if there is no time in which all clients measured, or a mean is unknown."""
-    loads = [one for one in operations if one.operation is not Operation.SYNC]
+    loads = [result for result in operations if result.operation is not Operation.SYNC]
     if window is None or window.seconds <= 0 or not loads:
         return None
     whole = ClientLoad(
-        rate=sum(one.rates.iops for one in loads),
-        in_flight=_in_flight(loads),
-        longest=max(one.latency.max_nanoseconds or 0 for one in loads) / NANOSECONDS,
+        rate=sum(load.rates.iops for load in loads),
+        in_flight=in_flight_of(loads),
+        longest=max(load.latency.max_nanoseconds or 0 for load in loads) / NANOSECONDS,
     )
     varies_depth = offer.search.vary is Vary.DEPTH
     if varies_depth and whole.in_flight is None:
@@ -300,7 +291,7 @@ def observed(
     return Observation(
         vary=offer.search.vary,
         whole=total,
-        parts=(*_of_clients(offer, clients, window.seconds), *_of_operations(offer, loads, window.seconds)),
+        parts=tuple(_parts(offer, clients, loads, window.seconds)),
         depth_full_share=share,
         blocks=any(client.is_blocked(offer.load / len(clients)) for client in clients),
         latencies=[_worst(loads, objective) for objective in offer.search.objectives],
@@ -363,16 +354,17 @@ def probe_of(offer: Offer, observation: Observation | None = None, verdict: Verd
     )
 
 
-def _of_clients(offer: Offer, clients: Sequence[ClientLoad], seconds: float) -> Iterator[PartialLoad]:
-    """Yield the part of each of several clients, which share a load evenly."""
+def _parts(
+    offer: Offer, clients: Sequence[ClientLoad], loads: Sequence[OperationResult], seconds: float
+) -> Iterator[PartialLoad]:
+    """Yield the part of each of several clients, which share a load evenly, and of each operation of a mix.
+
+    How many operations of each kind are in flight depends on the storage.
+    """
     if len(clients) > 1:
         yield from (client.part_of(offer, offer.load / len(clients), seconds) for client in clients)
-
-
-def _of_operations(offer: Offer, loads: Sequence[OperationResult], seconds: float) -> Iterator[PartialLoad]:
-    """Yield the part of each operation of a mix. How many of each are in flight depends on the storage."""
     if offer.search.vary is Vary.RATE and len(offer.shares) > 1:
-        rates = {one.operation: one.rates.iops for one in loads}
+        rates = {load.operation: load.rates.iops for load in loads}
         for operation, share in offer.shares.items():
             offered = offer.load * share
             yield PartialLoad(offered=offered, achieved=rates.get(operation, 0.0), operations=offered * seconds)
@@ -380,15 +372,10 @@ def _of_operations(offer: Offer, loads: Sequence[OperationResult], seconds: floa
 
 def _highest_share(clients: Sequence[ClientLoad]) -> float | None:
     """Return the share of full depth of the client with the highest; None if an unknown one may be too high."""
-    known = [one.depth_full_share for one in clients if one.depth_full_share is not None]
+    known = [client.depth_full_share for client in clients if client.depth_full_share is not None]
     highest = max(known, default=None)
     is_full = highest is not None and highest >= MOST_DEPTH_FULL
     return highest if is_full or len(known) == len(clients) else None
-
-
-def _in_flight(loads: Sequence[OperationResult]) -> float | None:
-    """Return the mean number of operations in flight; None if a mean latency is unknown."""
-    return mean_in_flight([(one.rates.iops, one.latency.mean_nanoseconds) for one in loads])
 
 
 def _worst(loads: Sequence[OperationResult], objective: Objective) -> float | None:
@@ -415,28 +402,21 @@ def _percentile(operation: OperationResult, objective: Objective) -> float | Non
 
 def client_load(item: ClientMeasurement, window: Interval) -> ClientLoad:
     """Return what a client did in the window in which all clients measured."""
+    measurement = item.measurement
     shares = [share for share in item.shares if share.sample.operation is not Operation.SYNC]
-    loads = [(_rate(share, window), _mean(share)) for share in shares]
-    return ClientLoad(
-        rate=sum(rate for rate, _ in loads),
-        in_flight=mean_in_flight(loads),
-        longest=max((share.sample.latency.max_nanoseconds for share in shares), default=0) / NANOSECONDS,
-        depth_full_share=item.measurement.depth_full_share,
-        blocked=_blocked(item.measurement),
-    )
-
-
-def _blocked(measurement: Measurement) -> float:
-    """Return the share of the submitting threads' time that submissions took beyond what they cost a client."""
+    latencies = [share.sample.latency for share in shares]
+    rates = [share.within(window).per_second(window.length).ios for share in shares]
+    means = [latency.mean_nanoseconds if latency.kind.has_mean else None for latency in latencies]
+    # What submissions took beyond their usual cost to a client.
     cost = registry.THINKING_SECONDS * NANOSECONDS
-    beyond = (one.ios * max(0.0, (one.submission_nanoseconds or 0.0) - cost) for one in measurement.operations)
-    return sum(beyond) / (measurement.runtime * measurement.submitters)
-
-
-def _rate(share: Share, window: Interval) -> float:
-    return share.within(window).per_second(window.length).ios
-
-
-def _mean(share: Share) -> float | None:
-    latency = share.sample.latency
-    return latency.mean_nanoseconds if latency.kind.has_mean else None
+    blocked = sum(
+        operation.ios * max(0.0, (operation.submission_nanoseconds or 0.0) - cost)
+        for operation in measurement.operations
+    )
+    return ClientLoad(
+        rate=sum(rates),
+        in_flight=mean_in_flight(zip(rates, means, strict=True)),
+        longest=max((latency.max_nanoseconds for latency in latencies), default=0) / NANOSECONDS,
+        depth_full_share=measurement.depth_full_share,
+        blocked=blocked / (measurement.runtime * measurement.submitters),
+    )

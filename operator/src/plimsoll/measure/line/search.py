@@ -46,9 +46,14 @@ def next_rung(broken: Mapping[float, bool], settings: Settings) -> float | None:
         settings: of the search.
 
     """
-    foot = _foot(broken, settings)
-    start, in_a_row = settings.offered(settings.start), 0
-    for rung in _ascent(foot, settings):
+    descent, start = [*_descent(settings)], settings.offered(settings.start)
+    # The highest rung of the descent that is not known to break, or the lowest load.
+    foot = next((rung for rung in descent if not broken.get(rung, False)), settings.lowest)
+    ascent = [rung for rung in reversed(descent) if rung >= foot]
+    while ascent[-1] < settings.highest:
+        ascent.append(settings.offered(2 * ascent[-1]))
+    in_a_row = 0
+    for rung in ascent:
         if rung not in broken:
             return rung
         in_a_row = in_a_row + 1 if broken[rung] else 0
@@ -57,26 +62,12 @@ def next_rung(broken: Mapping[float, bool], settings: Settings) -> float | None:
     return None
 
 
-def _foot(broken: Mapping[float, bool], settings: Settings) -> float:
-    """Return the highest rung of the descent that is not known to break, or the lowest load."""
-    return next((rung for rung in _descent(settings) if not broken.get(rung, False)), settings.lowest)
-
-
 def _descent(settings: Settings) -> Iterator[float]:
     """Yield the start, and halves of it down to the lowest load."""
     rung = settings.offered(settings.start)
     yield rung
     while rung > settings.lowest:
         rung = settings.offered(rung / 2)
-        yield rung
-
-
-def _ascent(foot: float, settings: Settings) -> Iterator[float]:
-    """Yield the rungs from the foot up to the highest load: those of the descent, then doubles of the start."""
-    yield from reversed([rung for rung in _descent(settings) if rung >= foot])
-    rung = settings.offered(settings.start)
-    while rung < settings.highest:
-        rung = settings.offered(2 * rung)
         yield rung
 
 
@@ -115,16 +106,18 @@ class _Search:
     settings: Settings
 
     def progress(self) -> Progress:
-        rung = next_rung(self._first_outcomes(), self.settings)
+        outcomes = dict.fromkeys(self.sparse, False)
+        for probe in self.counted:
+            outcomes.setdefault(probe.offered, probe.is_broken)
+        rung = next_rung(outcomes, self.settings)
+        # Before the ladder brackets the line, nothing is known beyond the loads that were tried.
+        known = self._made if rung is not None else self._line
         if self._are_vain() or (rung is None and not self.trials):
-            known = self._line() if rung is None else self._made()
-            return Progress(line=known.model_copy(update={"ending": Ending.PROBES_DO_NOT_COUNT}), next_load=None)
+            return Progress(line=known(Ending.PROBES_DO_NOT_COUNT), next_load=None)
         ending = self._ending() if rung is None else None
         load = rung if rung is not None else self._doubtful() if ending else self._placed()
         if load is not None and len(self.probes) < self.settings.most_probes:
-            # Before the ladder brackets the line, nothing is known beyond the loads that were tried.
-            known = self._line() if rung is None else self._made()
-            return Progress(line=known, next_load=load)
+            return Progress(line=known(), next_load=load)
         return self._end(ending if ending and load is None else Ending.PROBES_USED_UP)
 
     @cached_property
@@ -171,12 +164,6 @@ class _Search:
     def _is_vain(self, probe: TriedLoad) -> bool:
         return not probe.counts and (probe.offered not in self.sparse or not probe.has_too_few)
 
-    def _first_outcomes(self) -> dict[float, bool]:
-        outcomes = dict.fromkeys(self.sparse, False)
-        for probe in self.counted:
-            outcomes.setdefault(probe.offered, probe.is_broken)
-        return outcomes
-
     def _ending(self) -> Ending | None:
         estimate, low, high = self.interval
         # Where slow clients let less arrive, the interval begins below the highest load.
@@ -202,7 +189,7 @@ class _Search:
         return claim_evidence(probe.is_broken for probe in at) >= NEEDED
 
     def _least_held(self) -> float:
-        """Return the load that arrived in every trial that held at the highest one: from slow clients, less than it."""
+        """Return what arrived in every trial that held at the highest load: with slow clients, less than that."""
         highest = self.settings.highest
         arrived = min(probe.load for probe in self.counted if probe.offered == highest and not probe.is_broken)
         return highest if arrived >= _ARRIVED * highest else arrived
@@ -211,17 +198,16 @@ class _Search:
         _, low, high = self.interval
         if low >= self.settings.highest or high <= self.settings.lowest:
             return self._offered(low)
-        return self._edge() if len(self.probes) % _EDGE_EVERY == 0 else self._most_informative()
+        if len(self.probes) % _EDGE_EVERY:
+            return self._most_informative()
+        side = _EDGE if len(self.probes) // _EDGE_EVERY % 2 else -_EDGE
+        return self._offered(self.interval[0] * math.exp(side * self.posterior.usual_spread))
 
     def _most_informative(self) -> float:
         median, low, high = map(math.log, self.interval)
         deviation = (high - low) / 4
         loads = {self._offered(math.exp(median + offset * deviation)) for offset in _OFFSETS}
         return min(sorted(loads), key=lambda load: self.posterior.expected_variance(math.log(load)))
-
-    def _edge(self) -> float:
-        side = _EDGE if len(self.probes) // _EDGE_EVERY % 2 else -_EDGE
-        return self._offered(self.interval[0] * math.exp(side * self.posterior.usual_spread))
 
     def _offered(self, load: float) -> float:
         return max(self.settings.offered(load), self.least)

@@ -30,8 +30,6 @@ _WHY = {
 }
 """Why a probe with trustworthy numbers does not count."""
 
-_NAMED = 3
-
 
 def uncounted_text(trials: Iterable[Trial]) -> str:
     """Return why probes do not count, the most frequent reasons first: `RuntimeTooShort in 5 probes, Stalled in 2`.
@@ -40,10 +38,10 @@ def uncounted_text(trials: Iterable[Trial]) -> str:
     """
     counts = Counter(reason for trial in last_attempts(trials).values() for reason in _reasons(trial))
     texts = [
-        f"{reason} in {_probes(count) if number == 0 else count}"
+        f"{reason} in {_number_of_probes(count) if number == 0 else count}"
         for number, (reason, count) in enumerate(counts.most_common())
     ]
-    return first_few(texts, _NAMED)
+    return first_few(texts, 3)
 
 
 def _reasons(trial: Trial) -> Iterator[str]:
@@ -57,7 +55,7 @@ def _reasons(trial: Trial) -> Iterator[str]:
         yield _WHY[trial.probe.outcome]
 
 
-def _probes(count: int) -> str:
+def _number_of_probes(count: int) -> str:
     return "1 probe" if count == 1 else f"{count} probes"
 
 
@@ -81,32 +79,31 @@ class LineNumbers:
 
 def summarise_search(trials: Sequence[Trial], progress: Progress) -> LineNumbers:
     """Summarise the trials of a search that has come this far."""
-    good = counting_trials(trials)
+    line, good, last = progress.line, counting_trials(trials), [*last_attempts(trials).values()]
+    doubts: tuple[Finding, ...] = ()
+    if line.ending in _DOUBTS:
+        check, what = _DOUBTS[line.ending]
+        detail = f"{what}: the outcomes are {number_text(progress.evidence)} times likelier so"
+        doubts = evaluate(check, [CheckedValue(value=progress.evidence, detail=detail)])
     findings = (
-        *_counted(trials, good, progress.line),
+        *_counted(last, len(good), line, uncounted_text(trials)),
         *judge_replaced(replaced_attempts(trials) if good else (), probes_text),
         *same_tool(good),
-        *_doubts(progress),
-        *rolled_up([one for one in good if _matters(one, progress.line)] if good else _last(trials), probes_text),
+        *doubts,
+        *rolled_up([trial for trial in good if _matters(trial, line)] if good else last, probes_text),
     )
-    return LineNumbers(line=progress.line, verdict=verdict_of(findings), findings=findings)
+    return LineNumbers(line=line, verdict=verdict_of(findings), findings=findings)
 
 
-def _last(trials: Sequence[Trial]) -> list[Trial]:
-    return [*last_attempts(trials).values()]
-
-
-def _counted(trials: Sequence[Trial], good: Sequence[Trial], line: Line) -> tuple[Finding, ...]:
-    probes, why = _last(trials), uncounted_text(trials)
+def _counted(probes: Sequence[Trial], good: int, line: Line, why: str) -> tuple[Finding, ...]:
     causes = f": {why}" if why else ""
     if not good:
-        return evaluate(
-            registry.NO_TRIAL_COUNTS, [CheckedValue(value=0, detail=f"no probe counts, of {len(probes)}{causes}")]
-        )
+        detail = f"no probe counts, of {len(probes)}{causes}"
+        return evaluate(registry.NO_TRIAL_COUNTS, [CheckedValue(value=0, detail=detail)])
     # A load with too few operations is not repeated but exceeded, which does no harm unless the search has to give up.
     gave_up = line.ending is Ending.PROBES_DO_NOT_COUNT
-    missing = len(probes) - len(good) if gave_up else sum(one.verdict is Verdict.INVALID for one in probes)
-    detail = f"{len(probes) - len(good)} of {len(probes)} probes do not count{causes}"
+    missing = len(probes) - good if gave_up else sum(probe.verdict is Verdict.INVALID for probe in probes)
+    detail = f"{len(probes) - good} of {len(probes)} probes do not count{causes}"
     return evaluate(registry.PASSES_MISSING, [CheckedValue(value=missing, detail=detail)])
 
 
@@ -125,23 +122,16 @@ def _matters(trial: Trial, line: Line) -> bool:
     return not (is_far_above if broke else is_far_below)
 
 
-def _doubts(progress: Progress) -> Iterator[Finding]:
-    if progress.line.ending in _DOUBTS:
-        check, what = _DOUBTS[progress.line.ending]
-        detail = f"{what}: the outcomes are {number_text(progress.evidence)} times likelier so"
-        yield from evaluate(check, [CheckedValue(value=progress.evidence, detail=detail)])
-
-
 def unproven_side(line: Line, trials: Iterable[Trial]) -> str:
     """Return what no trial that counts shows of a line, in words; empty if both sides of an estimate are shown.
 
     A bound needs a trial that ended on its side. A result of several runs has no loads: each run was checked by itself.
     """
     probes = tried_loads(trials)
-    met = [one.load for one in probes if one.counts and not one.is_broken]
-    broken = [one.load for one in probes if one.counts and one.is_broken]
     if not probes:
         return ""
+    met = [probe.load for probe in probes if probe.counts and not probe.is_broken]
+    broken = [probe.load for probe in probes if probe.counts and probe.is_broken]
     if line.estimate:
         met = [load for load in met if load <= line.estimate]
         broken = [load for load in broken if load >= line.estimate]
@@ -229,12 +219,17 @@ def is_known(line: Line) -> bool:
 
 def load_text(line: Line, search: LineSearch) -> str:
     """Return the line with half the width of its interval, or its bound: `12,400 ± 600`, `more than 200,000`."""
-    low, high = line.low, line.high
-    if line.estimate is None:
-        return _bound_text(low, high, search)
-    if low is not None and high is not None and low <= line.estimate <= high:
-        return _with_half_width(line.estimate, (high - low) / 2)
-    return f"about {rounded_load(line.estimate)}"
+    low, high, estimate = line.low, line.high, line.estimate
+    if estimate is not None:
+        if low is None or high is None or not low <= estimate <= high:
+            return f"about {rounded_load(estimate)}"
+        half = (high - low) / 2
+        return f"{_at_precision(estimate, half)} ± {_at_precision(half, half)}"
+    if low is not None and high is not None:
+        return f"between {rounded_load(low)} and {rounded_load(high)}"
+    if low is not None:
+        return f"more than {_highest_shown(low, search)}"
+    return "unknown" if high is None else f"less than {rounded_load(high)}"
 
 
 def load_with_unit(line: Line, search: LineSearch) -> str:
@@ -312,7 +307,7 @@ def ending_sentence(line: Line, search: LineSearch, uncounted: str = "") -> str:
 
 def probes_made(line: Line) -> str:
     """Return the number of probes with those that count, if these are fewer: `17 probes, 16 of which count`."""
-    made = "1 probe" if line.probes == 1 else f"{line.probes} probes"
+    made = _number_of_probes(line.probes)
     if line.counted == line.probes:
         return made
     if not line.counted:
@@ -329,14 +324,6 @@ def rounded_load(load: float) -> str:
     decimals = min(max(_FULL_DIGITS - 1 - math.floor(math.log10(load)), 0), _MOST_DECIMALS)
     text = f"{load:,.{decimals}f}"
     return text.rstrip("0").rstrip(".") if decimals else text
-
-
-def _bound_text(low: float | None, high: float | None, search: LineSearch) -> str:
-    if low is not None and high is not None:
-        return f"between {rounded_load(low)} and {rounded_load(high)}"
-    if low is not None:
-        return f"more than {_highest_shown(low, search)}"
-    return "unknown" if high is None else f"less than {rounded_load(high)}"
 
 
 def _highest_shown(low: float, search: LineSearch) -> str:
@@ -392,10 +379,6 @@ def _open_clause(line: Line, search: LineSearch) -> str:
     if line.low is None and line.high is None:
         return "the interval is unknown"
     return f"the interval is {interval_text(line, search)}, and its other end is unknown"
-
-
-def _with_half_width(load: float, half: float) -> str:
-    return f"{_at_precision(load, half)} ± {_at_precision(half, half)}"
 
 
 def _at_precision(value: float, uncertainty: float) -> str:
