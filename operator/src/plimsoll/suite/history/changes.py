@@ -4,10 +4,10 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from statistics import fmean
 
 from plimsoll.api.suite_status import PINNED_ROUNDS
 from plimsoll.measure.compare.tests import (
-    Assessment,
     Judgement,
     LogChange,
     Member,
@@ -51,15 +51,13 @@ def step_between(before: Sequence[Sequence[float]], after: Sequence[Sequence[flo
     if max(len(before), len(after)) < 2 or not all(map(len, (before, after, *before, *after))):  # noqa: PLR2004
         raise ValueError("the noise between rounds shows in at least two rounds on one side, each with a run")
     ours, theirs = map(_side, (before, after))
-    freedom = len(before) + len(after) - 2
-    expected = math.fsum(side.inverse * (1 - 1 / len(side.means)) for side in (ours, theirs))
-    between = (ours.squares + theirs.squares) / expected, freedom
-    variance, freedom_of_both = _pooled(noise_within([*before, *after]), between)
+    between = (ours.squares + theirs.squares) / math.fsum((ours.expected, theirs.expected))
+    variance, freedom = _pooled(noise_within([*before, *after]), (between, len(before) + len(after) - 2))
     return LogChange(
         estimate=theirs.mean - ours.mean,
         variances=(variance * ours.unevenness, variance * theirs.unevenness),
         trials=(ours.runs, theirs.runs),
-        freedom=freedom_of_both,
+        freedom=freedom,
     )
 
 
@@ -69,36 +67,29 @@ class _Side:
 
     Attributes:
         runs: their number in all rounds.
-        means: of the rounds.
-        inverse: sum of the inverse numbers of runs, to which the variance of the rounds' means is proportional.
+        mean: of the rounds' means.
+        squares: sum of the squared deviations of the rounds' means.
+        expected: of that sum, in variances of a run.
+        unevenness: how much larger the squared error of the mean is than if all rounds had the same number of runs.
 
     """
 
     runs: int
-    means: Sequence[float]
-    inverse: float
-
-    @property
-    def mean(self) -> float:
-        """The mean of the rounds."""
-        return math.fsum(self.means) / len(self.means)
-
-    @property
-    def squares(self) -> float:
-        """The sum of the squared deviations of the rounds' means."""
-        return math.fsum((mean - self.mean) ** 2 for mean in self.means)
-
-    @property
-    def unevenness(self) -> float:
-        """How much larger the squared error of the mean is than if all rounds had the same number of runs."""
-        return self.runs * self.inverse / len(self.means) ** 2
+    mean: float
+    squares: float
+    expected: float
+    unevenness: float
 
 
 def _side(rounds: Sequence[Sequence[float]]) -> _Side:
+    runs, means = sum(map(len, rounds)), [fmean(values) for values in rounds]
+    mean, inverse = fmean(means), math.fsum(1 / len(values) for values in rounds)
     return _Side(
-        runs=sum(map(len, rounds)),
-        means=[math.fsum(runs) / len(runs) for runs in rounds],
-        inverse=math.fsum(1 / len(runs) for runs in rounds),
+        runs=runs,
+        mean=mean,
+        squares=math.fsum((value - mean) ** 2 for value in means),
+        expected=inverse * (1 - 1 / len(rounds)),
+        unevenness=runs * inverse / len(rounds) ** 2,
     )
 
 
@@ -111,19 +102,18 @@ def noise_within(rounds: Sequence[Sequence[float]]) -> tuple[float, int]:
 
 
 def _pooled(within: tuple[float, int], between: tuple[float, int]) -> tuple[float, float]:
-    """Return the variance of a run in a round of its own, and its degrees of freedom."""
+    """Return the variance of a run in a round of its own, and its degrees of freedom.
+
+    The noise within rounds counts as far as it agrees with that between them.
+    """
     (inner, inner_freedom), (outer, outer_freedom) = within, between
-    worth = inner_freedom * _agreement(within, between)
+    if inner_freedom and inner:
+        agreement = min(1.0, f_tail(outer / inner, outer_freedom, inner_freedom) / _NOT_DIFFERENT)
+    else:
+        agreement = 0.0 if outer else 1.0
+    worth = inner_freedom * agreement
     freedom = worth + outer_freedom
     return (worth * inner + outer_freedom * outer) / freedom, freedom
-
-
-def _agreement(within: tuple[float, int], between: tuple[float, int]) -> float:
-    """Return how much the noise within rounds says about that between them: from 0 to 1."""
-    (inner, inner_freedom), (outer, outer_freedom) = within, between
-    if not inner_freedom or not inner:
-        return 0.0 if outer or not inner_freedom else 1.0
-    return min(1.0, f_tail(outer / inner, outer_freedom, inner_freedom) / _NOT_DIFFERENT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,21 +125,21 @@ class Runs:
 
     def change(self) -> LogChange:
         """Return the change of the quantity."""
-        return change_between([[*one.values()] for one in self.earlier.values()], [*self.judged.values()])
+        return change_between([[*series.values()] for series in self.earlier.values()], [*self.judged.values()])
 
 
 def mean_runs(points: Sequence[Runs]) -> Runs:
     """Return the means over points of the runs that have all of them; the points have the same rounds."""
     return Runs(
-        earlier={minute: mean_series([one.earlier[minute] for one in points]) for minute in points[0].earlier},
-        judged=mean_series([one.judged for one in points]),
+        earlier={minute: mean_series([point.earlier[minute] for point in points]) for minute in points[0].earlier},
+        judged=mean_series([point.judged for point in points]),
     )
 
 
 def mean_series(points: Sequence[Series]) -> Series:
     """Return the mean over points of each run that has all of them."""
     common = [repeat for repeat in points[0] if all(repeat in series for series in points)]
-    return {repeat: math.fsum(series[repeat] for series in points) / len(points) for repeat in common}
+    return {repeat: fmean(series[repeat] for series in points) for repeat in common}
 
 
 LEVEL = 0.01
@@ -191,8 +181,6 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Test:
-    """A change to be tested."""
-
     against: Against
     group: Group
     point: str
@@ -204,35 +192,36 @@ class _Test:
 def judge_changes(baselines: Mapping[Against, Mapping[Quantity, Runs]], rule: RegressionRule) -> list[Found]:
     """Judge all changes of a round against these baselines, means first."""
     tests = sorted(_tests(baselines), key=lambda test: bool(test.point))
-    assessed = assess([test.member for test in tests], LEVEL)
-    return [_found(test, assessment, rule) for test, assessment in zip(tests, assessed, strict=True)]
+    judged = []
+    for test, assessment in zip(tests, assess([test.member for test in tests], LEVEL), strict=True):
+        metric, change = test.member.metric, assessment.change
+        worse = assessment.worse and _exceeds_own_scatter(worsening(metric, change.estimate), test.runs)
+        judged.append(
+            Found(
+                against=test.against,
+                group=test.group,
+                point=test.point,
+                points=test.points,
+                rounds=len(test.runs.earlier),
+                change=change,
+                judgement=conclude(metric, replace(assessment, worse=worse), rule),
+            )
+        )
+    return judged
 
 
 def _tests(baselines: Mapping[Against, Mapping[Quantity, Runs]]) -> Iterator[_Test]:
     """Yield the tests of each workload: of its mean, which may be that of one point, and of each of several points."""
     for against, known in baselines.items():
         for group, quantities in grouped([*known], lambda quantity: quantity.group).items():
-            of_mean, of_point = weights(len(quantities))
-            tested = [("", mean_runs([known[one] for one in quantities]), of_mean)]
-            if len(quantities) > 1:
-                tested += [(one.point, known[one], of_point) for one in quantities]
+            points = len(quantities)
+            of_mean, of_point = weights(points)
+            tested = [("", mean_runs([known[quantity] for quantity in quantities]), of_mean)]
+            if points > 1:
+                tested += [(quantity.point, known[quantity], of_point) for quantity in quantities]
             for point, runs, weight in tested:
                 member = Member(metric=group[3], change=runs.change(), weight=weight)
-                yield _Test(against=against, group=group, point=point, points=len(quantities), runs=runs, member=member)
-
-
-def _found(test: _Test, assessment: Assessment, rule: RegressionRule) -> Found:
-    metric = test.member.metric
-    worse = assessment.worse and _exceeds_own_scatter(worsening(metric, assessment.change.estimate), test.runs)
-    return Found(
-        against=test.against,
-        group=test.group,
-        point=test.point,
-        points=test.points,
-        rounds=len(test.runs.earlier),
-        change=assessment.change,
-        judgement=conclude(metric, replace(assessment, worse=worse), rule),
-    )
+                yield _Test(against=against, group=group, point=point, points=points, runs=runs, member=member)
 
 
 def _exceeds_own_scatter(worse: float, runs: Runs) -> bool:
@@ -242,9 +231,7 @@ def _exceeds_own_scatter(worse: float, runs: Runs) -> bool:
     stays below it.
     """
     judged = [*runs.judged.values()]
-    if len(judged) < 2:  # noqa: PLR2004 - one run has no scatter
-        return True
-    return worse > math.sqrt(moments(judged)[1] * _USUAL_RUNS / len(judged))
+    return len(judged) == 1 or worse > math.sqrt(moments(judged)[1] * _USUAL_RUNS / len(judged))
 
 
 _IMPROVED = 0.001
@@ -261,47 +248,46 @@ def baselines_of(
     A workload whose pinned rounds lack some of its points is compared with the first five accepted ones that do not.
     Pinned rounds are left out if they are the accepted ones that count.
     """
-    found: dict[Against, dict[Quantity, Runs]] = {against: {} for against in Against}
-    known = [one for one in measured.values if one.variant in variants and rounds_with([one], accepted)]
+    baselines: dict[Against, dict[Quantity, Runs]] = {against: {} for against in Against}
+    known = [
+        quantity for quantity in measured.values if quantity.variant in variants and rounds_with([quantity], accepted)
+    ]
     for quantities in grouped(known, lambda quantity: quantity.group).values():
         used = rounds_with(quantities, accepted)
         if not used:
             continue
         current = _since_improvement(quantities, used, rule)
-        first = _first(quantities, pinned, used)
-        found[Against.ACCEPTED] |= _runs(quantities, current, measured)
-        if {one.minute for one in first} != {one.minute for one in current}:
-            found[Against.PINNED] |= _runs(quantities, first, measured)
-    return found
+        complete = {earlier.minute: earlier for earlier in pinned if earlier.values.keys() >= {*quantities}}
+        first = [*complete.values(), *(earlier for earlier in used if earlier.minute not in complete)][:PINNED_ROUNDS]
+        baselines[Against.ACCEPTED] |= _runs(quantities, current, measured)
+        if {earlier.minute for earlier in first} != {earlier.minute for earlier in current}:
+            baselines[Against.PINNED] |= _runs(quantities, first, measured)
+    return baselines
 
 
 def rounds_with(quantities: Iterable[Quantity], rounds: _Rounds) -> _Rounds:
     """Return the rounds that have all these quantities; none if they are too few."""
-    found = [one for one in rounds if one.values.keys() >= {*quantities}]
-    return found if len(found) >= MINIMUM_ROUNDS else []
+    complete = [earlier for earlier in rounds if earlier.values.keys() >= {*quantities}]
+    return complete if len(complete) >= MINIMUM_ROUNDS else []
 
 
 def _runs(quantities: Sequence[Quantity], rounds: _Rounds, measured: MeasuredRound) -> Mapping[Quantity, Runs]:
     return {
-        one: Runs(earlier={earlier.minute: earlier.values[one] for earlier in rounds}, judged=measured.values[one])
-        for one in quantities
+        quantity: Runs(
+            earlier={earlier.minute: earlier.values[quantity] for earlier in rounds}, judged=measured.values[quantity]
+        )
+        for quantity in quantities
     }
-
-
-def _first(quantities: Sequence[Quantity], pinned: _Rounds, accepted: _Rounds) -> _Rounds:
-    """Return the pinned rounds that have all these quantities, and the accepted ones after them if they are too few."""
-    own = [one for one in pinned if one.values.keys() >= {*quantities}]
-    minutes = {one.minute for one in own}
-    return [*own, *(one for one in accepted if one.minute not in minutes)][:PINNED_ROUNDS]
 
 
 def _since_improvement(quantities: Sequence[Quantity], rounds: _Rounds, rule: RegressionRule) -> _Rounds:
     """Return the rounds since the last clear improvement of the mean over these points, or of one of them."""
     metric = quantities[0].metric
-    points = [[one.values[quantity] for one in rounds] for quantity in quantities]
-    tested = [[mean_series(one) for one in zip(*points, strict=True)], *(points if len(points) > 1 else ())]
+    points = [[measured.values[quantity] for measured in rounds] for quantity in quantities]
+    tested = [[mean_series(of_round) for of_round in zip(*points, strict=True)], *(points if len(points) > 1 else ())]
+    runs = [[[*series.values()] for series in of_point] for of_point in tested]
     start = 0
-    while split := _last_step([[[*one.values()] for one in each[start:]] for each in tested], metric, rule):
+    while split := _last_step([of_point[start:] for of_point in runs], metric, rule):
         start += split
     return rounds[start:]
 
@@ -319,8 +305,7 @@ def _last_step(tested: Sequence[Sequence[Sequence[float]]], metric: Metric, rule
 
 def _gains(rounds: Sequence[Sequence[float]], metric: Metric, rule: RegressionRule) -> Iterator[int]:
     """Yield after how many rounds the mean of the others is so much better that losing it again would matter."""
-    means = [math.fsum(runs) / len(runs) for runs in rounds]
+    means = [fmean(runs) for runs in rounds]
     for split in range(MINIMUM_ROUNDS, len(rounds) - MINIMUM_ROUNDS + 1):
-        change = math.fsum(means[split:]) / len(means[split:]) - math.fsum(means[:split]) / split
-        if -worsening(metric, change) > rule.log_threshold(metric):
+        if worsening(metric, fmean(means[split:]) - fmean(means[:split])) < -rule.log_threshold(metric):
             yield split

@@ -4,11 +4,12 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 from plimsoll.api.suite_status import PINNED_ROUNDS
 from plimsoll.measure.checks.check import first_few
 from plimsoll.measure.compare.comparison import overall
-from plimsoll.measure.compare.tests import Conclusion, Series, grouped
+from plimsoll.measure.compare.tests import Conclusion, grouped
 from plimsoll.measure.compare.values import RegressionRule
 from plimsoll.measure.statistics import CONFIDENCE, t_quantile
 from plimsoll.plan.fingerprint import Difference
@@ -88,9 +89,9 @@ class RoundJudgement:
     @property
     def conclusion(self) -> Conclusion:
         """The conclusion of the round: one variant that regressed decides."""
-        found = {one.conclusion for one in self.variants}
+        conclusions = {variant.conclusion for variant in self.variants}
         order = (Conclusion.REGRESSION, Conclusion.INCONCLUSIVE)
-        return next((one for one in order if one in found), Conclusion.NO_REGRESSION)
+        return next((conclusion for conclusion in order if conclusion in conclusions), Conclusion.NO_REGRESSION)
 
 
 def judge(
@@ -113,7 +114,7 @@ def judge(
         accepted=len(accepted),
         comparable=True,
         changes=changes.named,
-        variants=[_variant(one, found, [*_reasons(accepted, measured, one)]) for one in variants],
+        variants=[_variant(variant, found, [*_reasons(accepted, measured, variant)]) for variant in variants],
     )
 
 
@@ -121,65 +122,67 @@ def _without_numbers(
     accepted: int, measured: MeasuredRound, variants: Sequence[str], reasons: Sequence[str], *, comparable: bool
 ) -> RoundJudgement:
     """Return the judgement of a round that was not measured like the accepted ones."""
+    inconclusive = [
+        VariantJudgement(
+            variant=variant,
+            change=Conclusion.INCONCLUSIVE,
+            reasons=[*reasons, *measured.doubts.get(variant, ())],
+        )
+        for variant in variants
+    ]
     return RoundJudgement(
-        minute=measured.minute,
-        accepted=accepted,
-        comparable=comparable,
-        changes=(),
-        variants=[
-            VariantJudgement(
-                variant=one, change=Conclusion.INCONCLUSIVE, reasons=[*reasons, *measured.doubts.get(one, ())]
-            )
-            for one in variants
-        ],
+        minute=measured.minute, accepted=accepted, comparable=comparable, changes=(), variants=inconclusive
     )
 
 
 def _variant(variant: str, found: Sequence[Found], reasons: Sequence[str]) -> VariantJudgement:
-    own = [one for one in found if one.group[0] == variant]
-    change, drift = ([one for one in own if one.against is against] for against in Against)
+    of_variant = [change for change in found if change.group[0] == variant]
+    accepted, pinned = ([change for change in of_variant if change.against is against] for against in Against)
     return VariantJudgement(
         variant=variant,
-        change=_conclusion(change, reasons),
-        drift=_conclusion(drift, reasons) if drift else None,
-        found=own,
+        change=_conclusion(accepted, reasons),
+        drift=_conclusion(pinned, reasons) if pinned else None,
+        found=of_variant,
         reasons=reasons,
     )
 
 
 def _conclusion(found: Sequence[Found], reasons: Sequence[str]) -> Conclusion:
-    means = [one.judgement.conclusion for one in found if not one.point]
-    points = [one.judgement for one in found if one.point]
-    doubted = bool(reasons) or not means or any(one.suspected for one in points)
-    return overall(means, [one.conclusion for one in points], doubted=doubted)
+    means = [change.judgement.conclusion for change in found if not change.point]
+    points = [change.judgement for change in found if change.point]
+    doubted = bool(reasons) or not means or any(judgement.suspected for judgement in points)
+    return overall(means, [judgement.conclusion for judgement in points], doubted=doubted)
 
 
 def _reasons(accepted: Sequence[MeasuredRound], measured: MeasuredRound, variant: str) -> Iterator[str]:
     """Yield why a variant of the round cannot be shown to be as good as the accepted rounds."""
     yield from measured.doubts.get(variant, ())
     yield from measured.gaps.get(variant, ())
-    yield from _lost(accepted, measured, variant)
+    # The points without numbers that enough accepted rounds have, or all if they are few.
+    counts = Counter(quantity for earlier in accepted for quantity in earlier.values if quantity.variant == variant)
+    needed = min(MINIMUM_ROUNDS, len(accepted))
+    if lost := [
+        quantity.point for quantity, count in counts.items() if count >= needed and quantity not in measured.values
+    ]:
+        yield f"numbers that accepted rounds have are missing at {_points(lost)}"
     if len(accepted) < MINIMUM_ROUNDS:
         yield (
             f"accepted rounds before this one: {len(accepted)}; at least {MINIMUM_ROUNDS} show how much rounds differ "
             "without a change; measure more rounds"
         )
         return
-    own = [one for one in measured.values if one.variant == variant]
-    if rare := [one.point for one in own if not rounds_with([one], accepted)]:
-        yield f"fewer than {MINIMUM_ROUNDS} accepted rounds have numbers of {first_few([*dict.fromkeys(rare)])}"
-    for group, quantities in grouped(own, lambda quantity: quantity.group).items():
-        common = [one for one in quantities if rounds_with([one], accepted)]
+    of_variant = [quantity for quantity in measured.values if quantity.variant == variant]
+    known = {quantity for quantity in of_variant if rounds_with([quantity], accepted)}
+    if rare := [quantity.point for quantity in of_variant if quantity not in known]:
+        yield f"fewer than {MINIMUM_ROUNDS} accepted rounds have numbers of {_points(rare)}"
+    for group, quantities in grouped(of_variant, lambda quantity: quantity.group).items():
+        common = known.intersection(quantities)
         if common and not rounds_with(common, accepted):
             yield f"fewer than {MINIMUM_ROUNDS} accepted rounds have numbers of all points of {group[1]}"
 
 
-def _lost(accepted: Sequence[MeasuredRound], measured: MeasuredRound, variant: str) -> Iterator[str]:
-    """Yield the points without numbers that enough accepted rounds have, or all if they are few."""
-    counts = Counter(one for earlier in accepted for one in earlier.values if one.variant == variant)
-    needed = min(MINIMUM_ROUNDS, len(accepted))
-    if lost := [one.point for one, count in counts.items() if count >= needed and one not in measured.values]:
-        yield f"numbers that accepted rounds have are missing at {first_few([*dict.fromkeys(lost)])}"
+def _points(names: Sequence[str]) -> str:
+    return first_few([*dict.fromkeys(names)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,12 +211,12 @@ class History:
     @property
     def accepted(self) -> Sequence[MeasuredRound]:
         """The accepted rounds."""
-        return [one.measured for one in self.rounds if one.accepted]
+        return [judged.measured for judged in self.rounds if judged.accepted]
 
     @property
     def pinned(self) -> Sequence[MeasuredRound]:
         """The pinned rounds."""
-        return [one.measured for one in self.rounds if one.pinned]
+        return [judged.measured for judged in self.rounds if judged.pinned]
 
     def extended(self, measured: MeasuredRound, judgements: Iterable[RoundJudgement]) -> "History":
         """Return the history with one more round, as the comparisons of the suite judged it.
@@ -221,14 +224,14 @@ class History:
         Without any comparison with accepted rounds, every complete round is accepted.
         """
         found = [*judgements]
-        regressed = any(one.conclusion is Conclusion.REGRESSION for one in found)
-        comparable = measured.is_complete and not any(measured.doubts.values()) and all(one.comparable for one in found)
-        added = JudgedRound(measured=measured, regressed=regressed, accepted=comparable and not regressed)
-        starts_anew = added.accepted and any(
-            one.measured.digest != measured.digest for one in self.rounds if one.accepted
-        )
+        regressed = any(judgement.conclusion is Conclusion.REGRESSION for judgement in found)
+        comparable = all(judgement.comparable for judgement in found) and not any(measured.doubts.values())
+        accepted = measured.is_complete and comparable and not regressed
+        starts_anew = accepted and any(earlier.digest != measured.digest for earlier in self.accepted)
         earlier = map(_dismissed, self.rounds) if starts_anew else self.rounds
-        return History(rounds=_pinned((*earlier, added)))
+        return History(
+            rounds=_pinned((*earlier, JudgedRound(measured=measured, regressed=regressed, accepted=accepted)))
+        )
 
     def accept(self, minute: int) -> "History":
         """Return the history whose baseline starts with the round of that minute, whatever it showed.
@@ -237,25 +240,25 @@ class History:
             ValueError: there is no such round, or it lacks runs.
 
         """
-        index = next((index for index, one in enumerate(self.rounds) if one.measured.minute == minute), None)
-        if index is None:
-            known = ", ".join(str(one.measured.minute) for one in self.rounds) or "none"
-            raise ValueError(f"there is no round {minute}; the rounds are {known}")
+        minutes = [judged.measured.minute for judged in self.rounds]
+        if minute not in minutes:
+            raise ValueError(f"there is no round {minute}; the rounds are {', '.join(map(str, minutes)) or 'none'}")
+        index = minutes.index(minute)
         if not self.rounds[index].measured.is_complete:
             raise ValueError(f"round {minute} lacks runs; complete it first")
-        later = [replace(one, pinned=False) for one in self.rounds[index + 1 :]]
+        later = [replace(judged, pinned=False) for judged in self.rounds[index + 1 :]]
         chosen = replace(self.rounds[index], accepted=True, pinned=False)
         return History(rounds=_pinned((*map(_dismissed, self.rounds[:index]), chosen, *later)))
 
 
-def _dismissed(one: JudgedRound) -> JudgedRound:
-    return replace(one, accepted=False, pinned=False)
+def _dismissed(judged: JudgedRound) -> JudgedRound:
+    return replace(judged, accepted=False, pinned=False)
 
 
 def _pinned(rounds: tuple[JudgedRound, ...]) -> tuple[JudgedRound, ...]:
     """Return the rounds with the first accepted ones pinned."""
-    accepted = [one.measured.minute for one in rounds if one.accepted][:PINNED_ROUNDS]
-    return tuple(replace(one, pinned=one.accepted and one.measured.minute in accepted) for one in rounds)
+    first = [judged.measured.minute for judged in rounds if judged.accepted][:PINNED_ROUNDS]
+    return tuple(replace(judged, pinned=judged.accepted and judged.measured.minute in first) for judged in rounds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,8 +300,13 @@ class Trend:
 
 def trends_of(rounds: Sequence[JudgedRound]) -> list[Trend]:
     """Return the trends of all quantities of rounds in the order of time, in the order of their first appearance."""
-    quantities = dict.fromkeys(quantity for one in rounds for quantity in one.measured.values)
-    changes = _changes(rounds)
+    quantities = dict.fromkeys(quantity for judged in rounds for quantity in judged.measured.values)
+    changes: list[_Changes] = []
+    before: dict[tuple[str, str], Condition] = {}
+    for judged in rounds:
+        after = latest_conditions([judged.measured])
+        changes.append({key: differences_between(before[key], after[key]) for key in after if key in before})
+        before.update(after)
     return [Trend(quantity=quantity, rows=_rows(quantity, rounds, changes)) for quantity in quantities]
 
 
@@ -306,39 +314,27 @@ _Changes = Mapping[tuple[str, str], Sequence[Difference]]
 """Variant and point -> what changed since the round before that has them."""
 
 
-def _changes(rounds: Sequence[JudgedRound]) -> list[_Changes]:
-    """Return the changes of each round."""
-    found: list[_Changes] = []
-    before: dict[tuple[str, str], Condition] = {}
-    for one in rounds:
-        after = latest_conditions([one.measured])
-        found.append({key: differences_between(before[key], after[key]) for key in after if key in before})
-        before.update(after)
-    return found
-
-
 def _rows(quantity: Quantity, rounds: Sequence[JudgedRound], changes: Sequence[_Changes]) -> list[TrendRow]:
     known = [
-        (one, series, changed.get((quantity.variant, quantity.point), ()))
-        for one, changed in zip(rounds, changes, strict=True)
-        if (series := one.measured.values.get(quantity))
+        (judged, series, changed.get((quantity.variant, quantity.point), ()))
+        for judged, changed in zip(rounds, changes, strict=True)
+        if (series := judged.measured.values.get(quantity))
     ]
-    noise = noise_within([[*series.values()] for _, series, _ in known])
-    return [_row(one, series, changed, noise) for one, series, changed in known]
-
-
-def _row(one: JudgedRound, series: Series, changed: Sequence[Difference], noise: tuple[float, int]) -> TrendRow:
-    """Return the row of a round; `noise` is the variance of a run and its degrees of freedom."""
-    mean = math.fsum(series.values()) / len(series)
-    variance, freedom = noise
-    half = t_quantile((1 + CONFIDENCE) / 2, freedom) * math.sqrt(variance / len(series)) if freedom else None
-    return TrendRow(
-        minute=one.measured.minute,
-        digest=one.measured.digest,
-        estimate=math.exp(mean),
-        interval=None if half is None else (math.exp(mean - half), math.exp(mean + half)),
-        accepted=one.accepted,
-        pinned=one.pinned,
-        regressed=one.regressed,
-        changes=changed,
-    )
+    variance, freedom = noise_within([[*series.values()] for _, series, _ in known])
+    quantile = t_quantile((1 + CONFIDENCE) / 2, freedom) if freedom else 0.0
+    rows = []
+    for judged, series, changed in known:
+        mean, half = fmean(series.values()), quantile * math.sqrt(variance / len(series))
+        rows.append(
+            TrendRow(
+                minute=judged.measured.minute,
+                digest=judged.measured.digest,
+                estimate=math.exp(mean),
+                interval=(math.exp(mean - half), math.exp(mean + half)) if freedom else None,
+                accepted=judged.accepted,
+                pinned=judged.pinned,
+                regressed=judged.regressed,
+                changes=changed,
+            )
+        )
+    return rows

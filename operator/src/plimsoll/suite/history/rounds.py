@@ -2,18 +2,19 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 
 from pydantic import JsonValue
 
-from plimsoll.api.environment import Environment, TextFact
 from plimsoll.api.names import Operation, Verdict
-from plimsoll.api.result import BenchmarkResult, Fingerprint, ResultSpec, Trial
+from plimsoll.api.result import BenchmarkResult, Fingerprint
 from plimsoll.measure.checks.check import first_few
 from plimsoll.measure.compare.comparison import repeated_too_often
-from plimsoll.measure.compare.lines import line_estimate, valueless
+from plimsoll.measure.compare.lines import line_estimate, operation_of, valueless
 from plimsoll.measure.compare.noise import RepeatsDifferError, as_one_run
-from plimsoll.measure.compare.tests import Series, logarithm
-from plimsoll.measure.compare.values import DEFAULT_GATES, Metric, RegressionRule, gates_of, values_of
+from plimsoll.measure.compare.tests import Series, grouped, logarithm
+from plimsoll.measure.compare.values import DEFAULT_GATES, Metric, RegressionRule, gates_of, operations_of, values_of
 from plimsoll.measure.summary import counted
 from plimsoll.plan.fingerprint import DROPPED_IN_PART, Difference, differences
 
@@ -23,34 +24,24 @@ def changed_during(results: Iterable[BenchmarkResult]) -> Iterator[str]:
 
     Runs on other nodes may have another kernel without any change, so only runs on the same nodes are compared.
     """
-    environments = [result.status.environment for result in results]
-    versions = {version for one in environments for version in _ceph_versions(one)}
+    versions: set[str] = set()
+    kernels: dict[Sequence[str], set[str]] = {}
+    for environment in (result.status.environment for result in results):
+        ceph = environment.ceph.versions if environment.ceph else None
+        # Several versions, by daemon, if they differ.
+        versions.update([ceph] if isinstance(ceph, str) else chain.from_iterable((ceph or {}).values()))
+        if environment.nodes and environment.kernel:
+            kernel = environment.kernel
+            text = kernel if isinstance(kernel, str) else ", ".join(kernel)
+            kernels.setdefault(environment.nodes, set()).add(text)
     if len(versions) > 1:
         yield (
             f"Ceph had several versions during the round ({first_few(sorted(versions))}); measure again after the "
             "upgrade"
         )
-    kernels: dict[Sequence[str], set[str]] = {}
-    for one in environments:
-        if one.nodes and one.kernel:
-            kernels.setdefault(one.nodes, set()).add(_text(one.kernel))
-    changed = next((sorted(found) for found in kernels.values() if len(found) > 1), None)
+    changed = next((sorted(of_nodes) for of_nodes in kernels.values() if len(of_nodes) > 1), None)
     if changed:
         yield f"the kernel of a client changed during the round ({first_few(changed)}); measure again"
-
-
-def _ceph_versions(environment: Environment) -> Iterator[str]:
-    """Yield the versions of Ceph's daemons; several if they differ."""
-    found = environment.ceph.versions if environment.ceph else None
-    if isinstance(found, str):
-        yield found
-    elif found is not None:
-        for counts in found.values():
-            yield from counts
-
-
-def _text(fact: TextFact) -> str:
-    return fact if isinstance(fact, str) else ", ".join(fact)
 
 
 Group = tuple[str, str, Operation, Metric]
@@ -146,14 +137,17 @@ class _Part:
 def _part(variant: str, repeat: int, runs: Sequence[Sequence[BenchmarkResult]]) -> _Part:
     known = [run for run in runs if run]
     lacking = repeat - len(known)
-    missing = [f"{lacking} of {repeat} runs are not measured completely"] if lacking else []
+    gaps = [f"{lacking} of {repeat} runs are not measured completely"] if lacking else []
     if not known:
-        return _Part(gaps=missing)
-    points = _by_point(known)
+        return _Part(gaps=gaps)
+    points = grouped([result for run in known for result in run], lambda result: result.spec.point)
     invalid = [point for point, results in points.items() if _is_invalid(results, len(known))]
     uneven = [point for point, results in points.items() if point not in invalid and _has_uneven_caches(results)]
     used = [[result for result in run if result.spec.point not in (*invalid, *uneven)] for run in known]
-    gaps = [*missing, *_gaps(invalid, uneven)]
+    if invalid:
+        gaps.append(f"Invalid, not finished or missing in a run: {first_few(invalid)}")
+    if uneven:
+        gaps.append(f"the OSDs dropped their caches before some trials, but not before others: {first_few(uneven)}")
     try:
         results = as_one_run(used)
     except RepeatsDifferError as error:
@@ -172,32 +166,17 @@ def _part(variant: str, repeat: int, runs: Sequence[Sequence[BenchmarkResult]]) 
     )
 
 
-def _by_point(runs: Sequence[Sequence[BenchmarkResult]]) -> Mapping[str, Sequence[BenchmarkResult]]:
-    """Return the results of each point that any run has, in the order of the runs."""
-    found: dict[str, list[BenchmarkResult]] = {}
-    for result in (result for run in runs for result in run):
-        found.setdefault(result.spec.point, []).append(result)
-    return found
-
-
-def _gaps(invalid: Sequence[str], uneven: Sequence[str]) -> Iterator[str]:
-    if invalid:
-        yield f"Invalid, not finished or missing in a run: {first_few(invalid)}"
-    if uneven:
-        yield f"the OSDs dropped their caches before some trials, but not before others: {first_few(uneven)}"
-
-
 def _valueless(quantities: Sequence[Quantity], results: Mapping[str, Sequence[BenchmarkResult]]) -> Iterator[str]:
     """Yield why quantities have no value in a run, each reason with its points; `results` are those of each point."""
     places: dict[str, list[str]] = {}
-    for name in sorted({one.point for one in quantities if one.metric is Metric.LINE}):
-        for reason in dict.fromkeys(filter(None, map(valueless, results[name]))):
-            places.setdefault(reason, []).append(name)
-    for reason, names in places.items():
-        yield f"{reason}: {first_few(names)}"
-    points = sorted({one.point for one in quantities if one.metric is not Metric.LINE})
-    if points:
-        yield f"a gating metric has no value, or is 0, in a run: {first_few(points)}"
+    for point in sorted({quantity.point for quantity in quantities if quantity.metric is Metric.LINE}):
+        for reason in dict.fromkeys(filter(None, map(valueless, results[point]))):
+            places.setdefault(reason, []).append(point)
+    for reason, points in places.items():
+        yield f"{reason}: {first_few(points)}"
+    others = sorted({quantity.point for quantity in quantities if quantity.metric is not Metric.LINE})
+    if others:
+        yield f"a gating metric has no value, or is 0, in a run: {first_few(others)}"
 
 
 def _is_invalid(results: Sequence[BenchmarkResult], runs: int) -> bool:
@@ -226,39 +205,27 @@ def _values(
     `result` is that of all `runs` together. The line has one value per run, and no operation of its own.
     """
     trials, spec = result.status.trials, result.spec
+    quantity = partial(Quantity, variant=variant, workload=spec.workload, point=spec.point)
     if spec.line is not None:
-        done = (one for one in Operation if any(_has(trial, one) for trial in trials))
         lines = enumerate(map(line_estimate, runs))
         series = {number: logarithm(value) for number, value in lines if value}
-        yield _quantity(variant, spec, next(done, Operation.READ), Metric.LINE), series
+        yield quantity(operation=operation_of([result]), metric=Metric.LINE), series
         return
-    for operation in (one for one in Operation if any(_has(trial, one) for trial in trials)):
+    for operation in operations_of(trials):
         for metric in sorted(gates_of(RegressionRule(gates=DEFAULT_GATES), trials, operation)):
-            series = {
-                trial.pass_number: logarithm(value)
-                for trial, value in zip(trials, values_of(trials, operation, metric), strict=True)
-                if value
-            }
+            values = zip(trials, values_of(trials, operation, metric), strict=True)
+            series = {trial.pass_number: logarithm(value) for trial, value in values if value}
             if series or metric.is_rate:
-                yield _quantity(variant, spec, operation, metric), series
-
-
-def _quantity(variant: str, spec: ResultSpec, operation: Operation, metric: Metric) -> Quantity:
-    return Quantity(variant=variant, workload=spec.workload, point=spec.point, operation=operation, metric=metric)
-
-
-def _has(trial: Trial, operation: Operation) -> bool:
-    return any(result.operation is operation for result in trial.operations)
+                yield quantity(operation=operation, metric=metric), series
 
 
 def _condition(variant: str, combined: BenchmarkResult, results: Sequence[BenchmarkResult]) -> Condition:
-    fingerprints = [result.status.fingerprint for result in results]
-    known = [one for one in fingerprints if one is not None]
+    known = [result.status.fingerprint for result in results if result.status.fingerprint is not None]
     return Condition(
         variant=variant,
         point=combined.spec.point,
-        fingerprint=known[0] if known and len(known) == len(fingerprints) else None,
-        varying=frozenset(one.key for other in known[1:] for one in differences(known[0], other)),
+        fingerprint=known[0] if known and len(known) == len(results) else None,
+        varying=frozenset(difference.key for other in known[1:] for difference in differences(known[0], other)),
         nodes=frozenset(node for result in results for node in (result.status.environment.nodes or ())),
     )
 
@@ -289,23 +256,32 @@ def changes_since(earlier: Sequence[MeasuredRound], judged: MeasuredRound) -> Ch
     Each point is compared with the last of these rounds that has numbers of it.
     """
     before = latest_conditions(earlier)
-    pairs = [(before[one.variant, one.point], one) for one in judged.conditions if (one.variant, one.point) in before]
+    pairs = [(before[key], after) for after in judged.conditions if (key := (after.variant, after.point)) in before]
     found: list[Difference] = []
     for pair in pairs:
-        found += [one for one in differences_between(*pair) if one not in found]
-    return Changes(
-        named=[one for one in found if one.part == "context" and one.key != _NODES],
-        obstacles=[
-            *(_differs(one) for one in found if one.part == "identity"),
-            *_unknown([theirs.point for ours, theirs in pairs if not (ours.fingerprint and theirs.fingerprint)]),
-            *(_other_nodes(one) for one in found if one.key == _NODES),
-        ],
-    )
+        found += [difference for difference in differences_between(*pair) if difference not in found]
+    obstacles = [
+        f"{difference.key} differs from the accepted rounds ({difference.baseline} -> {difference.candidate}); restore "
+        "it, or accept this round"
+        for difference in found
+        if difference.part == "identity"
+    ]
+    if unknown := [after.point for before, after in pairs if not (before.fingerprint and after.fingerprint)]:
+        points = first_few([*dict.fromkeys(unknown)])
+        obstacles.append(f"without fingerprints, nothing shows that conditions are the same: {points}")
+    obstacles += [
+        f"clients ran on other nodes ({_listed(difference.baseline)} -> {_listed(difference.candidate)}); select the "
+        "same nodes, or accept this round"
+        for difference in found
+        if difference.key == _NODES
+    ]
+    named = [difference for difference in found if difference.part == "context" and difference.key != _NODES]
+    return Changes(named=named, obstacles=obstacles)
 
 
 def latest_conditions(rounds: Sequence[MeasuredRound]) -> Mapping[tuple[str, str], Condition]:
     """Return the last known condition of each variant and point."""
-    return {(one.variant, one.point): one for measured in rounds for one in measured.conditions}
+    return {(condition.variant, condition.point): condition for measured in rounds for condition in measured.conditions}
 
 
 def differences_between(before: Condition, after: Condition) -> list[Difference]:
@@ -313,37 +289,18 @@ def differences_between(before: Condition, after: Condition) -> list[Difference]
 
     What already differs between the runs of one of the rounds is omitted, such as the name of a volume.
     """
-    found: list[Difference] = []
+    changed: list[Difference] = []
     if before.fingerprint and after.fingerprint:
-        found = [
-            one
-            for one in differences(before.fingerprint, after.fingerprint)
-            if one.part == "identity"
-            or (one.key.startswith(_NAMED) and one.key not in before.varying and one.key not in after.varying)
+        varying = before.varying | after.varying
+        changed = [
+            difference
+            for difference in differences(before.fingerprint, after.fingerprint)
+            if difference.part == "identity" or (difference.key.startswith(_NAMED) and difference.key not in varying)
         ]
     if before.nodes != after.nodes:
-        ours, theirs = _names(before), _names(after)
-        found.append(Difference(part="context", key=_NODES, baseline=ours, candidate=theirs))
-    return found
-
-
-def _names(condition: Condition) -> JsonValue:
-    return [*sorted(condition.nodes)]
-
-
-def _differs(difference: Difference) -> str:
-    change = f"{difference.baseline} -> {difference.candidate}"
-    return f"{difference.key} differs from the accepted rounds ({change}); restore it, or accept this round"
-
-
-def _unknown(points: Sequence[str]) -> Iterator[str]:
-    if points:
-        yield f"without fingerprints, nothing shows that conditions are the same: {first_few([*dict.fromkeys(points)])}"
-
-
-def _other_nodes(difference: Difference) -> str:
-    before, after = (_listed(names) for names in (difference.baseline, difference.candidate))
-    return f"clients ran on other nodes ({before} -> {after}); select the same nodes, or accept this round"
+        ours, theirs = sorted(before.nodes), sorted(after.nodes)
+        changed.append(Difference(part="context", key=_NODES, baseline=[*ours], candidate=[*theirs]))
+    return changed
 
 
 def _listed(names: JsonValue) -> str:
