@@ -131,20 +131,18 @@ class OperatorScrape(Collector):
 
     def collect(self) -> Iterator[prometheus_client.Metric]:
         """Yield all families."""
-        own = Sample(catalogue.OPERATOR_INFO, (__version__,), 1)
-        samples = (
-            results.samples_of(self._results),
-            statuses.run_samples_of(self._runs),
-            statuses.suite_samples_of(self._suites),
+        yield from families(
+            chain(
+                results.samples_of(self._results),
+                statuses.run_samples_of(self._runs),
+                statuses.suite_samples_of(self._suites),
+                [Sample(catalogue.OPERATOR_INFO, (__version__,), 1)],
+            )
         )
-        yield from families(chain(*samples, [own]))
-        yield from map(_without_created, self._instruments.registry.collect())
-
-
-def _without_created(family: prometheus_client.Metric) -> prometheus_client.Metric:
-    """Remove the creation times of counters, which would double the number of their series."""
-    family.samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
-    return family
+        for family in self._instruments.registry.collect():
+            # Creation times of counters would double the number of their series.
+            family.samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
+            yield family
 
 
 _COMPRESS_IN_THREAD_BYTES = 4096

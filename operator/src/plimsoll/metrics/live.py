@@ -122,7 +122,11 @@ def _samples_of_trial(view: LiveView, trial: LiveTrial) -> Iterator[Sample]:
     run, key = (view.namespace, view.run), trial.key
     point = (*run, trial.workload, key.point)
     yield Sample(catalogue.LIVE_TRIAL_INFO, (*point, trial.label, str(key.pass_number), str(key.attempt)), 1)
-    yield Sample(catalogue.LIVE_TRIAL_ELAPSED, run, _elapsed(view))
+    current, elapsed = view.state.current, 0.0
+    # A trial without a T0 has not begun.
+    if current is not None and current.ends_at > current.starts_at:
+        elapsed = min(1.0, max(0.0, (view.now - current.starts_at) / (current.ends_at - current.starts_at)))
+    yield Sample(catalogue.LIVE_TRIAL_ELAPSED, run, elapsed)
     live = view.state.live
     if trial.running:
         yield Sample(catalogue.LIVE_REPORTING, run, live.clients if live else 0)
@@ -130,14 +134,6 @@ def _samples_of_trial(view: LiveView, trial: LiveTrial) -> Iterator[Sample]:
         labels = (*point, rate.operation.value)
         yield Sample(catalogue.LIVE_IOPS, labels, rate.iops)
         yield Sample(catalogue.LIVE_BYTES, labels, rate.bytes_per_second)
-
-
-def _elapsed(view: LiveView) -> float:
-    """Return the elapsed part of the trial; a trial without a T0 has not begun."""
-    current = view.state.current
-    if current is None or current.ends_at <= current.starts_at:
-        return 0.0
-    return min(1.0, max(0.0, (view.now - current.starts_at) / (current.ends_at - current.starts_at)))
 
 
 def _latencies(view: LiveView, last: LastTrial) -> Iterator[Sample]:

@@ -5,15 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from statistics import NormalDist, fmean
 
-from pydantic import field_serializer
-
 from plimsoll.api.line import Ending, Line
-from plimsoll.api.model import Model
 from plimsoll.api.names import Operation, Outcome, Verdict
 from plimsoll.api.operation import Latency, OperationResult, Rates
 from plimsoll.api.result import BenchmarkResult, Finding, ResultStatus, Trial
 from plimsoll.measure.compare.lines import line_estimate, lines_between, operation_of, side_of_line
-from plimsoll.measure.compare.sides import Side, deviation_of, noise_note, side_of
+from plimsoll.measure.compare.sides import OfMetric, Side, deviation_of, noise_note, side_of
 from plimsoll.measure.compare.tests import LEVEL, POWER, components_of, detectable_change, moments_of_logarithms
 from plimsoll.measure.compare.values import (
     OF_TRIALS,
@@ -21,7 +18,6 @@ from plimsoll.measure.compare.values import (
     RegressionRule,
     gates_of,
     match_points,
-    operation_text,
     operations_of,
     values_of,
 )
@@ -29,11 +25,10 @@ from plimsoll.measure.statistics import CONFIDENCE, t_quantile
 from plimsoll.measure.summary import counted, summarise
 
 
-class MetricNoise(Model):
+class MetricNoise(OfMetric):
     """The noise of one metric of one operation.
 
     Attributes:
-        operation: in documents `all` if the metric is the line, which is one of all operations together.
         side: over all trials that count; for several runs, its deviation is that of trials of different runs.
         within: standard deviation of the logarithms within a run; absent if unknown.
         between: the same between the means of runs, without what the scatter within them explains; absent for one run.
@@ -45,8 +40,6 @@ class MetricNoise(Model):
 
     """
 
-    operation: Operation
-    metric: Metric
     gates: bool
     side: Side
     within: float | None = None
@@ -55,10 +48,6 @@ class MetricNoise(Model):
     detectable: float | None = None
     threshold: float
     note: str = ""
-
-    @field_serializer("operation", when_used="json")
-    def _operation_text(self, operation: Operation) -> str:
-        return operation_text(operation, self.metric)
 
 
 def noise_of(results: Sequence[BenchmarkResult], rule: RegressionRule, trials: int) -> tuple[MetricNoise, ...]:
@@ -172,8 +161,14 @@ def _combined(first: BenchmarkResult, results: Sequence[BenchmarkResult | None])
     if first.spec.line is not None and len(results) == 1:
         return first
     known = [result for result in results if result is not None]
-    _check_same(first, known)
-    represent = _trial if first.spec.line is None else _last_probe
+    ours = first.status.fingerprint
+    for result in known:
+        theirs = result.status.fingerprint
+        if ours is not None and theirs is not None and ours.identity_sha256 != theirs.identity_sha256:
+            names = f"{first.spec.run} and {result.spec.run}"
+            message = f"{first.spec.point}: {names} are not repetitions of the same; compare them to see the difference"
+            raise RepeatsDifferError(message)
+    represent = _run_as_trial if first.spec.line is None else _run_as_probe
     represented = [represent(number, result) for number, result in enumerate(results) if result is not None]
     trials = tuple(trial for trial in represented if trial is not None)
     findings: dict[str, Finding] = {}
@@ -196,17 +191,7 @@ def _combined(first: BenchmarkResult, results: Sequence[BenchmarkResult | None])
     )
 
 
-def _check_same(first: BenchmarkResult, results: Sequence[BenchmarkResult]) -> None:
-    ours = first.status.fingerprint
-    for result in results:
-        theirs = result.status.fingerprint
-        if ours is not None and theirs is not None and ours.identity_sha256 != theirs.identity_sha256:
-            names = f"{first.spec.run} and {result.spec.run}"
-            message = f"{first.spec.point}: {names} are not repetitions of the same; compare them to see the difference"
-            raise RepeatsDifferError(message)
-
-
-def _trial(number: int, result: BenchmarkResult) -> Trial | None:
+def _run_as_trial(number: int, result: BenchmarkResult) -> Trial | None:
     """Return a run's trials that count as one; None if none does."""
     trials = counted(result.status.trials)
     if not trials:
@@ -224,11 +209,10 @@ def _trial(number: int, result: BenchmarkResult) -> Trial | None:
     )
 
 
-def _last_probe(number: int, result: BenchmarkResult) -> Trial | None:
+def _run_as_probe(number: int, result: BenchmarkResult) -> Trial | None:
     """Return the last probe of a search that counts, without a load: it stands for the run; None if none does."""
     trials = counted(result.status.trials)
-    update = {"pass_number": number, "attempt": 0, "probe": None}
-    return trials[-1].model_copy(update=update) if trials else None
+    return trials[-1].model_copy(update={"pass_number": number, "attempt": 0, "probe": None}) if trials else None
 
 
 def _line(lines: Sequence[Line | None], estimates: Sequence[float | None]) -> Line | None:

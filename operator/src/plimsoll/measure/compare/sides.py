@@ -236,11 +236,26 @@ def _is_measured(trials: Sequence[Trial], operation: Operation, metric: Metric) 
     return LatencyKind.FULL in kinds if metric.percentile else any(kind.has_mean for kind in kinds)
 
 
-class Change(Model):
-    """A change of a metric, and the conclusion from it.
+class OfMetric(Model):
+    """What is known of one metric.
 
     Attributes:
         operation: in documents `all` if the metric is the line, which is one of all operations together.
+
+    """
+
+    operation: Operation
+    metric: Metric
+
+    @field_serializer("operation", when_used="json")
+    def _operation_text(self, operation: Operation) -> str:
+        return operation_text(operation, self.metric)
+
+
+class Change(OfMetric):
+    """A change of a metric, and the conclusion from it.
+
+    Attributes:
         ratio: geometric mean of the candidate divided by that of the baseline; absent if they cannot be compared.
         low: lower end of the 95 % confidence interval of the ratio; it is not adjusted for other tests.
         high: upper end of it.
@@ -255,8 +270,6 @@ class Change(Model):
 
     """
 
-    operation: Operation
-    metric: Metric
     ratio: float | None = None
     low: float | None = None
     high: float | None = None
@@ -269,10 +282,6 @@ class Change(Model):
     improved: bool = False
     trials_needed: int | None = None
     notes: tuple[str, ...] = ()
-
-    @field_serializer("operation", when_used="json")
-    def _operation_text(self, operation: Operation) -> str:
-        return operation_text(operation, self.metric)
 
 
 class MetricComparison(Change):

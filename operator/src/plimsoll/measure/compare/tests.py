@@ -132,24 +132,14 @@ def welch_freedom(parts: Sequence[float], trials: Sequence[int]) -> float:
 
 
 def log_change(baseline: Sequence[float], candidate: Sequence[float], between: Between | None = None) -> LogChange:
-    """Compare two samples, each from one run.
-
-    Raises:
-        ValueError: a side has fewer than two values, or a value is not positive.
-
-    """
+    """Compare two samples of at least two positive values, each from one run."""
     ours, theirs = map(moments_of_logarithms, (baseline, candidate))
     trials = (len(baseline), len(candidate))
     return LogChange(estimate=theirs[0] - ours[0], variances=(ours[1], theirs[1]), trials=trials, between=between)
 
 
 def log_deviation(values: Sequence[float]) -> float:
-    """Return the standard deviation (n-1) of the logarithms; if small, it is the coefficient of variation.
-
-    Raises:
-        ValueError: there are fewer than two values, or one is not positive.
-
-    """
+    """Return the standard deviation (n-1) of the logarithms; if small, it is the coefficient of variation."""
     return math.sqrt(moments_of_logarithms(values)[1])
 
 
@@ -185,36 +175,21 @@ def detectable_change(
 
 
 def moments_of_logarithms(values: Sequence[float]) -> tuple[float, float]:
-    """Return mean and variance (n-1) of the logarithms.
-
-    Raises:
-        ValueError: there are fewer than two values, or one is not positive.
-
-    """
+    """Return mean and variance (n-1) of the logarithms, with the errors of `moments` and `logarithm`."""
     return moments([logarithm(value) for value in values])
 
 
 def moments(sample: Sequence[float]) -> tuple[float, float]:
-    """Return mean and variance (n-1).
-
-    Raises:
-        ValueError: there are fewer than two values.
-
-    """
+    """Return mean and variance (n-1); ValueError for fewer than two values."""
     n = len(sample)
     if n < 2:  # noqa: PLR2004 - one value has no deviation
         raise ValueError(f"a deviation needs at least two values, not {n}")
-    mean = math.fsum(sample) / n
+    mean = fmean(sample)
     return mean, math.fsum((value - mean) ** 2 for value in sample) / (n - 1)
 
 
 def logarithm(value: float) -> float:
-    """Return the natural logarithm.
-
-    Raises:
-        ValueError: the value is not positive.
-
-    """
+    """Return the natural logarithm; ValueError if the value is not positive."""
     if value <= 0:
         raise ValueError(f"{value} has no logarithm: only positive quantities have a ratio")
     return math.log(value)
@@ -254,12 +229,7 @@ class SideMean:
 
 
 def series_of(trials: Sequence[Trial], operation: Operation, metric: Metric) -> Series:
-    """Return the logarithms of a metric in trials, of which every pass has at most one; without those of no value.
-
-    Raises:
-        ValueError: a value is not positive.
-
-    """
+    """Return the logarithms of a metric in trials, of which every pass has at most one; without those of no value."""
     values = zip(trials, values_of(trials, operation, metric), strict=True)
     return {trial.pass_number: logarithm(value) for trial, value in values if value is not None}
 
@@ -464,13 +434,12 @@ def conclude(metric: Metric, assessment: Assessment, rule: RegressionRule) -> Ju
     """Judge a change; if it stays open, say how many trials would find it, or rule out one beyond the threshold."""
     change, threshold = assessment.change, rule.log_threshold(metric)
     worse, at_threshold = worsening(metric, change.estimate), worsening(metric, threshold)
-    if assessment.worse and worse > threshold:
+    is_beyond = worse > threshold
+    if assessment.worse and is_beyond:
         return Judgement(conclusion=Conclusion.REGRESSION, confirmed=change.p_value(at_threshold) < 1 - CONFIDENCE)
     within = change.p_higher(at_threshold) if metric.is_rate else change.p_lower(at_threshold)
     if within < _ONE_SIDED:
-        improved = assessment.better and -worse > threshold
-        return Judgement(conclusion=Conclusion.NO_REGRESSION, improved=improved)
-    is_beyond = worse > threshold
+        return Judgement(conclusion=Conclusion.NO_REGRESSION, improved=assessment.better and -worse > threshold)
     level = assessment.level if is_beyond else _ONE_SIDED
     needed = change.trials_needed(worse if is_beyond else threshold - worse, level)
     return Judgement(

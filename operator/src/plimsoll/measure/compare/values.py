@@ -141,26 +141,26 @@ def match_points(
     The number in a point's name is its position in the sweep, so with another axis value it means another point. With
     `also_by_name` the remaining points are matched by name all the same, to compare what differs on purpose.
     """
-    pairs, ours, theirs = _matched(baseline, candidate, _key)
+    pairs, ours, theirs = _matched(baseline, candidate, _identity)
     if also_by_name:
         named, ours, theirs = _matched(ours, theirs, lambda result: result.spec.point)
-        pairs = [*pairs, *named]
+        pairs += named
     return Matching(pairs=tuple(pairs), baseline_only=tuple(ours), candidate_only=tuple(theirs))
 
 
 def _matched(
     baseline: Sequence[BenchmarkResult], candidate: Sequence[BenchmarkResult], key: Callable[[BenchmarkResult], str]
 ) -> tuple[list[Pair], list[BenchmarkResult], list[BenchmarkResult]]:
-    counterparts = {key(result): result for result in candidate}
-    keys = {key(result) for result in baseline}
-    pairs = [
-        Pair(baseline=result, candidate=counterparts[key(result)]) for result in baseline if key(result) in counterparts
-    ]
-    ours = [result for result in baseline if key(result) not in counterparts]
-    return pairs, ours, [result for result in candidate if key(result) not in keys]
+    ours, theirs = ([(key(result), result) for result in results] for results in (baseline, candidate))
+    by_key, keys = dict(theirs), {name for name, _ in ours}
+    return (
+        [Pair(baseline=result, candidate=by_key[name]) for name, result in ours if name in by_key],
+        [result for name, result in ours if name not in by_key],
+        [result for name, result in theirs if name not in keys],
+    )
 
 
-def _key(result: BenchmarkResult) -> str:
+def _identity(result: BenchmarkResult) -> str:
     spec = result.spec
     # An absent parameter and a null are the same: the API server drops nulls.
     parameters: dict[str, JsonValue] = {key: value for key, value in spec.parameters.items() if value is not None}

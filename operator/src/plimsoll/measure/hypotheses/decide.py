@@ -96,7 +96,12 @@ def interval_texts(interval: Interval, bounds: Bounds, *, is_ratio: bool) -> tup
     # Decimals that show the width of the interval, and two digits of a small ratio.
     least = _place(numbers[0]) + 1 if is_ratio else _EXPONENT_DECIMALS
     decimals = min(_MOST_DECIMALS, max(0, _place((numbers[2] - numbers[1]) / 2), least))
-    while decimals < _MOST_DECIMALS and not all(_keeps_order(end, limits, decimals) for end in numbers[1:]):
+    # Each end is shown on the side of each limit that it is on.
+    apart = [(end, limit) for end in numbers[1:] for limit in limits if not math.isclose(end, limit, rel_tol=_SAME)]
+    while decimals < _MOST_DECIMALS and not all(
+        (round(end, decimals) > limit, round(end, decimals) < limit) == (end > limit, end < limit)
+        for end, limit in apart
+    ):
         decimals += 1
     estimate, low, high = (
         f"{number:,.{decimals}f}" if abs(number) < _DIGITS_FROM else f"{number:.3g}" for number in numbers
@@ -162,13 +167,6 @@ def _bound_text(bound: float, *, is_ratio: bool) -> str:
 def _place(number: float) -> int:
     """Return the decimals that show the first digit of a number."""
     return math.ceil(-math.log10(number)) if number > 10**-_MOST_DECIMALS else 0
-
-
-def _keeps_order(number: float, limits: Sequence[float], decimals: int) -> bool:
-    """Whether a rounded number is on the same side of all limits as the number."""
-    shown = round(number, decimals)
-    apart = [limit for limit in limits if not math.isclose(number, limit, rel_tol=_SAME)]
-    return all((shown > limit, shown < limit) == (number > limit, number < limit) for limit in apart)
 
 
 class Form(StrEnum):

@@ -145,7 +145,10 @@ def judge(hypothesis: Hypothesis, samples: Sequence[Sample]) -> Judgement:
     if problems:
         return Judgement(verdict=HypothesisVerdict.UNDECIDED, reasons=problems)
     places = grouped(samples, lambda sample: (sample.field, sample.selected.axis_value))
-    unit = _unit(places)
+    if min(map(len, places.values())) >= MINIMUM_REPLICATES:
+        unit = Unit.RUN
+    else:
+        unit = Unit.PROBE if all(map(_lines, places.values())) else Unit.TRIAL
     bounds = tuple(dict.fromkeys(sample.bound for sample in samples if sample.bound))
     if bounds and unit is not Unit.PROBE:
         return Judgement(verdict=HypothesisVerdict.UNDECIDED, reasons=bounds)
@@ -161,12 +164,6 @@ def judge(hypothesis: Hypothesis, samples: Sequence[Sample]) -> Judgement:
         unit=unit,
         replicates=tuple(_replicates(unit, places)),
     )
-
-
-def _unit(places: _Places) -> Unit:
-    if min(map(len, places.values())) >= MINIMUM_REPLICATES:
-        return Unit.RUN
-    return Unit.PROBE if all(_lines(samples) for samples in places.values()) else Unit.TRIAL
 
 
 def _lines(samples: Sequence[Sample]) -> list[Position]:

@@ -121,11 +121,8 @@ def select(
 ) -> list[SelectedPoint[P]]:
     """Return the points of a selector: one of each run, or for scaling one of each run and value of the axis.
 
-    `runs` are those of one scope, `field` is the selector's name in the hypothesis.
-
-    Raises:
-        SelectionError: it matches no point, or several.
-
+    `runs` are those of one scope, `field` is the selector's name in the hypothesis. SelectionError if the selector
+    matches no point of a run, or several.
     """
     of_variant = sorted(_runs_of_variant(field, selector, runs), key=lambda run: run.name)
     selected = [point for run in of_variant for point in _select_in_run(hypothesis, field, selector, run)]
@@ -163,7 +160,14 @@ def _select_in_run(
         raise SelectionError(f"range: it includes no value of {over}; there are {listed(_values(matching, over))}")
     for value, points in by_value.items():
         if len(points) > 1:
-            raise SelectionError(_several(field, points))
+            keys = [
+                key
+                for key in (*_keys(points), CLIENTS)
+                if len({_comparable(_value(point, key)) for point in points}) > 1
+            ]
+            remedy = listed([f"{key} ({listed(_values(points, key), 'or')})" for key in keys]) or "another condition"
+            names = listed([point.name for point in points])
+            raise SelectionError(f"{field}: {names} match; add {remedy} to {field}.where")
         yield SelectedPoint(variant=run.variant, run=run.name, point=points[0], axis_value=value)
 
 
@@ -249,12 +253,6 @@ def _axis_value(over: str, point: P) -> int:
             f"over: {over} is {value} at {point.name}; choose an axis whose values are numbers or sizes"
         )
     return number
-
-
-def _several(field: str, points: Sequence[P]) -> str:
-    keys = [key for key in (*_keys(points), CLIENTS) if len({_comparable(_value(point, key)) for point in points}) > 1]
-    remedy = listed([f"{key} ({listed(_values(points, key), 'or')})" for key in keys]) or "another condition"
-    return f"{field}: {listed([point.name for point in points])} match; add {remedy} to {field}.where"
 
 
 def _check_axis(over: str, selected: Sequence[SelectedPoint[P]], runs: Sequence[VariantRun[P]]) -> None:

@@ -245,11 +245,6 @@ class Observation:
         return self.whole.is_achieved() and all(part.is_achieved(among=len(self.parts)) for part in self.parts)
 
     @property
-    def is_each_part_mostly_achieved(self) -> bool:
-        """Whether half of each part of the load was achieved, or less only by chance."""
-        return all(part.is_mostly_achieved(among=len(self.parts)) for part in self.parts)
-
-    @property
     def is_hardly_offered(self) -> bool:
         """Whether clients of an open loop offered less than half of the load, as far as that is known."""
         if self.vary is Vary.DEPTH or self.depth_full_share is None:
@@ -323,7 +318,8 @@ def outcome_of(observation: Observation, objectives: Sequence[Objective]) -> Pro
         return ProbeOutcome.LATE
     if observation.depth_full_share is None and not observation.is_achieved:
         return ProbeOutcome.NOT_ACHIEVED
-    if observation.vary is Vary.RATE and not observation.is_each_part_mostly_achieved:
+    parts = observation.parts
+    if observation.vary is Vary.RATE and not all(part.is_mostly_achieved(among=len(parts)) for part in parts):
         return ProbeOutcome.NOT_OFFERED
     is_known = observation.vary is Vary.DEPTH or observation.depth_full_share is not None
     return ProbeOutcome.MET if is_known and None not in met else ProbeOutcome.UNKNOWN

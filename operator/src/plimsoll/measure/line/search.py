@@ -166,27 +166,20 @@ class _Search:
 
     def _ending(self) -> Ending | None:
         estimate, low, high = self.interval
+        lowest, highest = self.settings.lowest, self.settings.highest
         # Where slow clients let less arrive, the interval begins below the highest load.
-        if estimate >= self.settings.highest and self._is_held():
+        at_highest = [not probe.is_broken for probe in self.counted if probe.offered == highest]
+        if estimate >= highest and claim_evidence(at_highest) >= NEEDED:
             return Ending.NEVER_BROKE
-        if low >= self.settings.highest:
+        if low >= highest:
             return None
-        if high <= self.least > self.settings.lowest:
+        if high <= self.least > lowest:
             return Ending.PROBES_DO_NOT_COUNT
-        if high <= self.settings.lowest:
-            return Ending.BROKEN_AT_FIRST if self._is_broken_at_first() else None
+        if high <= lowest:
+            at_lowest = [probe.is_broken for probe in self.counted if probe.offered == lowest and not probe.is_short]
+            return Ending.BROKEN_AT_FIRST if claim_evidence(at_lowest) >= NEEDED else None
         is_narrow = high - low <= max(self.settings.precision_percent / 100 * estimate, self.settings.step)
         return Ending.PRECISE if is_narrow and self._line().estimate is not None else None
-
-    def _is_held(self) -> bool:
-        """Whether most trials at the highest load meet the objectives, with 97.5 %, whatever part of it arrived."""
-        at = (probe for probe in self.counted if probe.offered == self.settings.highest)
-        return claim_evidence(not probe.is_broken for probe in at) >= NEEDED
-
-    def _is_broken_at_first(self) -> bool:
-        """Whether most trials at the lowest load break, with 97.5 %."""
-        at = (probe for probe in self.counted if probe.offered == self.settings.lowest and not probe.is_short)
-        return claim_evidence(probe.is_broken for probe in at) >= NEEDED
 
     def _least_held(self) -> float:
         """Return what arrived in every trial that held at the highest load: with slow clients, less than that."""
@@ -228,10 +221,10 @@ class _Search:
     def _end(self, ending: Ending) -> Progress:
         exception = exception_evidence(self.trials) if self.trials else 0.0
         drift = drift_evidence(self.trials) if self.trials else 0.0
-        if NOT_MONOTONE.verdict(exception) is not Verdict.VALID:
-            return Progress(line=self._line(Ending.NOT_MONOTONE), next_load=None, evidence=exception)
-        if DRIFTING.verdict(drift) is not Verdict.VALID:
-            return Progress(line=self._line(Ending.DRIFTING), next_load=None, evidence=drift)
+        doubts = ((NOT_MONOTONE, exception, Ending.NOT_MONOTONE), (DRIFTING, drift, Ending.DRIFTING))
+        for check, evidence, doubtful in doubts:
+            if check.verdict(evidence) is not Verdict.VALID:
+                return Progress(line=self._line(doubtful), next_load=None, evidence=evidence)
         return Progress(line=self._line(ending), next_load=None)
 
     def _line(self, ending: Ending | None = None) -> Line:

@@ -285,9 +285,12 @@ def ending_sentence(line: Line, search: LineSearch, uncounted: str = "") -> str:
     """
     match line.ending:
         case None:
-            made = f"{progress_text(line)} probes made"
+            known = "nothing is known about the line yet"
+            if is_known(line):
+                width = f" ({width_text(line)} of the estimate)" if line.width_percent is not None else ""
+                known = f"the interval is {interval_text(line, search)}{width}"
             # Whether it goes on, or the run ended before, the line does not say.
-            return f"The search is not finished: {made}, {_interval_clause(line, search)}."
+            return f"The search is not finished: {progress_text(line)} probes made, {known}."
         case Ending.PRECISE:
             return f"The search ended after {probes_made(line)}: {_precise_clause(line, search)}."
         case Ending.PROBES_USED_UP:
@@ -337,13 +340,6 @@ def _highest_text(line: Line, search: LineSearch) -> str:
     if shown == limit:
         return f"{limit} {unit}, the highest load (limit)"
     return f"{shown} {unit}, the highest load up to limit ({limit}) that the clients offered"
-
-
-def _interval_clause(line: Line, search: LineSearch) -> str:
-    if not is_known(line):
-        return "nothing is known about the line yet"
-    width = f" ({width_text(line)} of the estimate)" if line.width_percent is not None else ""
-    return f"the interval is {interval_text(line, search)}{width}"
 
 
 def _precise_clause(line: Line, search: LineSearch) -> str:

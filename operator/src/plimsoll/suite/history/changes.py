@@ -32,22 +32,14 @@ _NOT_DIFFERENT = 0.25
 def change_between(rounds: Sequence[Sequence[float]], judged: Sequence[float]) -> LogChange:
     """Return the change from the mean of earlier rounds to a new one, from the logarithms of all runs.
 
-    Its `variances` are those of a run that give the error of these means; `trials` counts runs.
-
-    Raises:
-        ValueError: there are fewer than two earlier rounds, or a round has no run.
-
+    Its `variances` are those of a run that give the error of these means; `trials` counts runs. ValueError if there are
+    fewer than two earlier rounds, or a round has no run.
     """
     return step_between(rounds, [judged])
 
 
 def step_between(before: Sequence[Sequence[float]], after: Sequence[Sequence[float]]) -> LogChange:
-    """Return the change from the mean of some rounds to that of others, likewise.
-
-    Raises:
-        ValueError: no side has two rounds, or a round has no run.
-
-    """
+    """Return the change from the mean of some rounds to that of others; ValueError if no side has two rounds."""
     if max(len(before), len(after)) < 2 or not all(map(len, (before, after, *before, *after))):  # noqa: PLR2004
         raise ValueError("the noise between rounds shows in at least two rounds on one side, each with a run")
     ours, theirs = map(_side, (before, after))
