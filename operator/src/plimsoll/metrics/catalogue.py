@@ -53,8 +53,11 @@ class MetricFamily:
     buckets: tuple[float, ...] = ()
 
 
-def _gauge(source: Source, name: str, labels: tuple[str, ...], text: str) -> MetricFamily:
-    return MetricFamily(f"plimsoll_{name}", MetricType.GAUGE, source, labels, text)
+def _gauge(
+    source: Source, subject: tuple[str, ...], name: str, text: str, labels: tuple[str, ...] = ()
+) -> MetricFamily:
+    """Return a gauge with the labels of its subject, and more."""
+    return MetricFamily(f"plimsoll_{name}", MetricType.GAUGE, source, (*subject, *labels), text)
 
 
 def _quantiles(source: Source, name: str, labels: tuple[str, ...], text: str) -> MetricFamily:
@@ -70,12 +73,6 @@ def _histogram(source: Source, name: str, labels: tuple[str, ...], text: str) ->
     return MetricFamily(f"plimsoll_{name}_seconds", MetricType.HISTOGRAM, source, labels, text, _SECONDS)
 
 
-_result_gauge = partial(_gauge, Source.RESULTS)
-_run_gauge = partial(_gauge, Source.RUNS)
-_suite_gauge = partial(_gauge, Source.SUITES)
-_operator_gauge = partial(_gauge, Source.OPERATOR)
-_live_gauge = partial(_gauge, Source.CONDUCTOR)
-
 QUANTILES = {"50": "0.5", "95": "0.95", "99": "0.99", "99.9": "0.999"}
 """Percentile in a result -> value of the label `quantile`."""
 
@@ -83,28 +80,32 @@ _RUN = ("namespace", "run")
 _POINT = (*_RUN, "workload", "point")
 _OPERATION = (*_POINT, "operation")
 _SUITE = ("namespace", "suite")
-_COMPARISON = (*_SUITE, "comparison", "variant")
-_HYPOTHESIS = (*_SUITE, "hypothesis", "variant")
+
+_result_gauge = partial(_gauge, Source.RESULTS, _POINT)
+_run_gauge = partial(_gauge, Source.RUNS, _RUN)
+_suite_gauge = partial(_gauge, Source.SUITES, _SUITE)
+_operator_gauge = partial(_gauge, Source.OPERATOR, ())
+_live_gauge = partial(_gauge, Source.CONDUCTOR, _RUN)
 
 # -- results: of every BenchmarkResult with numbers, the newest ones if there are too many
 
 RESULT_INFO = _result_gauge(
     "result_info",
-    (*_POINT, "tool", "parameters", "clients"),
     "1 for every result with a verdict; its labels describe the measurement.",
+    ("tool", "parameters", "clients"),
 )
 RESULT_IOPS = _result_gauge(
     "result_operations_per_second",
-    _OPERATION,
     "Rate over the common window of all clients, or over the time of their work without one; mean over the trials that "
     "count.",
+    ("operation",),
 )
 RESULT_IOPS_BOUND = _result_gauge(
     "result_operations_per_second_bound",
-    (*_OPERATION, "bound"),
     "Ends, low and high, of the 95 % confidence interval of that rate; absent with a single trial.",
+    ("operation", "bound"),
 )
-RESULT_BYTES = _result_gauge("result_bytes_per_second", _OPERATION, "The same rate in bytes.")
+RESULT_BYTES = _result_gauge("result_bytes_per_second", "The same rate in bytes.", ("operation",))
 RESULT_LATENCY = _quantiles(
     Source.RESULTS,
     "result_latency_seconds",
@@ -113,195 +114,183 @@ RESULT_LATENCY = _quantiles(
 )
 RESULT_LATENCY_MEAN = _result_gauge(
     "result_latency_mean_seconds",
-    _OPERATION,
     "Exact mean latency of all operations; absent if the tool does not time them.",
+    ("operation",),
 )
 RESULT_VERDICT = _result_gauge(
     "result_verdict",
-    (*_POINT, "verdict"),
     "1 for the verdict of the result, 0 for the others. Numbers of an Invalid result are not exposed.",
+    ("verdict",),
 )
-RESULT_TRIALS = _result_gauge("result_trials", _POINT, "Number of trials behind the numbers.")
+RESULT_TRIALS = _result_gauge("result_trials", "Number of trials behind the numbers.")
 RESULT_STALL = _result_gauge(
     "result_stall_seconds",
-    _POINT,
     "Seconds without any completed operation, in the trial with the most; absent if no trial has a series.",
 )
 RESULT_OVERLAP = _result_gauge(
-    "result_overlap_ratio",
-    _POINT,
-    "Common window divided by the mean runtime of the clients, in the trial with the least.",
+    "result_overlap_ratio", "Common window divided by the mean runtime of the clients, in the trial with the least."
 )
 RESULT_SPREAD = _result_gauge(
-    "result_start_spread_seconds", _POINT, "Last start minus first start of the clients, in the trial with the most."
+    "result_start_spread_seconds", "Last start minus first start of the clients, in the trial with the most."
 )
 RESULT_LINK_MEDIAN = _result_gauge(
     "result_link_median_bytes_per_second",
-    _POINT,
     "Median rate of the pairs of clients; only of tools that measure between clients.",
 )
 RESULT_LINK_LEAST = _result_gauge(
-    "result_link_least_bytes_per_second", _POINT, "Rate of the slowest pair of clients; likewise."
+    "result_link_least_bytes_per_second", "Rate of the slowest pair of clients; likewise."
 )
 RESULT_LINE_INFO = _result_gauge(
     "result_line_info",
-    (*_POINT, "ending", "objectives"),
     "1 for every search for the line with numbers; its labels say why it ended, and what had to hold: `p99 <= 5 ms`.",
+    ("ending", "objectives"),
 )
 RESULT_LINE_RATE = _result_gauge(
     "result_line_operations_per_second",
-    _POINT,
     "The line of a search that varied the rate: the load at which half of the trials meet the objectives. It is an "
     "estimate and not a rate of any trial; absent if it is outside of the loads that may be offered.",
 )
 RESULT_LINE_RATE_BOUND = _result_gauge(
     "result_line_operations_per_second_bound",
-    (*_POINT, "bound"),
     "Ends, low and high, of the 95 % interval of the line; an end outside of the loads that may be offered is absent.",
+    ("bound",),
 )
 RESULT_LINE_DEPTH = _result_gauge(
-    "result_line_operations_in_flight", _POINT, "The line of a search that varied the depth, likewise."
+    "result_line_operations_in_flight", "The line of a search that varied the depth, likewise."
 )
 RESULT_LINE_DEPTH_BOUND = _result_gauge(
     "result_line_operations_in_flight_bound",
-    (*_POINT, "bound"),
     "Ends, low and high, of the 95 % interval of that line, likewise.",
+    ("bound",),
 )
 RESULT_LINE_PROBES = _result_gauge(
     "result_line_probes",
-    _POINT,
     "Number of probes of a search for the line; plimsoll_result_trials is the number of those that count.",
 )
 RESULT_TIME = _result_gauge(
     "result_completion_timestamp_seconds",
-    _POINT,
     "When the last trial that counts ended: the time of the numbers, independent of the scrape.",
 )
-RESULTS_OMITTED = _result_gauge(
-    "results_omitted",
+RESULTS_OMITTED = _gauge(
+    Source.RESULTS,
     (),
+    "results_omitted",
     "Results that are not exposed because there are too many, or because a newer one has the same labels.",
 )
-RESULTS_UNREADABLE = _result_gauge(
-    "results_unreadable",
+RESULTS_UNREADABLE = _gauge(
+    Source.RESULTS,
     (),
+    "results_unreadable",
     "Results that this operator cannot read, such as those of a later version; its log has the reason.",
 )
 
 # -- runs: of every BenchmarkRun
 
 RUN_INFO = _run_gauge(
-    "run_info",
-    (*_RUN, "status", "verdict"),
-    "1 for every run; its labels have the values that `kubectl get brun` shows.",
+    "run_info", "1 for every run; its labels have the values that `kubectl get brun` shows.", ("status", "verdict")
 )
 RUN_CONDITION = _run_gauge(
     "run_condition",
-    (*_RUN, "condition", "reason"),
     "A condition of a run: 1 if it is True, 0 if it is False, -1 if it is Unknown.",
+    ("condition", "reason"),
 )
 RUN_POINTS = _run_gauge(
-    "run_points", (*_RUN, "state"), "Points of a run: planned, completed, and invalid (a part of the completed ones)."
+    "run_points", "Points of a run: planned, completed, and invalid (a part of the completed ones).", ("state",)
 )
-RUN_START = _run_gauge("run_start_timestamp_seconds", _RUN, "When the run was admitted; absent before.")
-RUN_COMPLETION = _run_gauge("run_completion_timestamp_seconds", _RUN, "When the run ended; absent before.")
+RUN_START = _run_gauge("run_start_timestamp_seconds", "When the run was admitted; absent before.")
+RUN_COMPLETION = _run_gauge("run_completion_timestamp_seconds", "When the run ended; absent before.")
 RUN_ESTIMATE = _run_gauge(
     "run_estimated_completion_timestamp_seconds",
-    _RUN,
     "Estimated end of the run's last trial; absent before measuring and after the end.",
 )
-RUNS_OMITTED = _run_gauge(
-    "runs_omitted", (), "Runs that are not exposed because there are too many; unfinished and newer runs come first."
+RUNS_OMITTED = _gauge(
+    Source.RUNS,
+    (),
+    "runs_omitted",
+    "Runs that are not exposed because there are too many; unfinished and newer runs come first.",
 )
 
 # -- suites: of every BenchmarkSuite
 
 SUITE_INFO = _suite_gauge(
     "suite_info",
-    (*_SUITE, "status", "verdict"),
     "1 for every suite; its labels have the values that `kubectl get bsuite` shows.",
+    ("status", "verdict"),
 )
 SUITE_CONDITION = _suite_gauge(
     "suite_condition",
-    (*_SUITE, "condition", "reason"),
     "A condition of a suite, such as Regressed: 1 if it is True, 0 if it is False, -1 if it is Unknown.",
+    ("condition", "reason"),
 )
 SUITE_ROUND_VERDICT = _suite_gauge(
     "suite_round_verdict",
-    (*_SUITE, "verdict"),
     "1 for the verdict of the last round, 0 for the others; absent before the end of the first round.",
+    ("verdict",),
 )
 SUITE_ROUND_COMPLETION = _suite_gauge(
     "suite_round_completion_timestamp_seconds",
-    _SUITE,
     "When the last round ended that was evaluated, so not Failed or Superseded; absent before.",
 )
 SUITE_ROUND_START = _suite_gauge(
-    "suite_round_start_timestamp_seconds",
-    (*_SUITE, "cause"),
-    "When the active round started, and why; absent without one.",
+    "suite_round_start_timestamp_seconds", "When the active round started, and why; absent without one.", ("cause",)
 )
 SUITE_ROUND_RUNS = _suite_gauge(
-    "suite_round_runs", (*_SUITE, "state"), "Runs of the active round: planned, and done; absent without one."
+    "suite_round_runs", "Runs of the active round: planned, and done; absent without one.", ("state",)
 )
-SUITE_ROUNDS = _suite_gauge("suite_rounds", (*_SUITE, "verdict"), "Former rounds in the status of a suite, by verdict.")
+SUITE_ROUNDS = _suite_gauge("suite_rounds", "Former rounds in the status of a suite, by verdict.", ("verdict",))
 SUITE_ROUNDS_ACCEPTED = _suite_gauge(
     "suite_rounds_accepted",
-    _SUITE,
     "Former rounds that the next one is compared with; a verdict other than Inconclusive needs 3.",
 )
-SUITE_ROUNDS_FAILED = _suite_gauge(
-    "suite_rounds_failed", _SUITE, "Failed rounds since the last one that was evaluated."
-)
+SUITE_ROUNDS_FAILED = _suite_gauge("suite_rounds_failed", "Failed rounds since the last one that was evaluated.")
 SUITE_NEXT_SCHEDULE = _suite_gauge(
     "suite_next_schedule_timestamp_seconds",
-    _SUITE,
     "When the next scheduled round starts; in the past while that round waits; absent without a schedule.",
 )
 SUITE_LAST_SCHEDULE = _suite_gauge(
-    "suite_last_schedule_timestamp_seconds", _SUITE, "Last scheduled time for which a round started; absent before."
+    "suite_last_schedule_timestamp_seconds", "Last scheduled time for which a round started; absent before."
 )
 SUITE_COMPARISON_VERDICT = _suite_gauge(
     "suite_comparison_verdict",
-    (*_COMPARISON, "verdict"),
     "1 for the verdict of a comparison in the last round that was evaluated, 0 for the others.",
+    ("comparison", "variant", "verdict"),
 )
 SUITE_COMPARISON_CHANGE = _suite_gauge(
     "suite_comparison_change_ratio",
-    _COMPARISON,
     "Mean change that the comparison found, as a part of the baseline; less than 0 is worse. Absent if unknown.",
+    ("comparison", "variant"),
 )
 SUITE_COMPARISON_BOUND = _suite_gauge(
     "suite_comparison_change_bound_ratio",
-    (*_COMPARISON, "bound"),
     "Ends, low and high, of the 95 % confidence interval of that change.",
+    ("comparison", "variant", "bound"),
 )
 SUITE_HYPOTHESIS_VERDICT = _suite_gauge(
     "suite_hypothesis_verdict",
-    (*_HYPOTHESIS, "verdict"),
     "1 for the verdict of a hypothesis in the last round that was evaluated, 0 for the others. `variant` is empty if "
     "the hypothesis names its variants itself.",
+    ("hypothesis", "variant", "verdict"),
 )
 SUITE_HYPOTHESIS_ESTIMATE = _suite_gauge(
     "suite_hypothesis_estimate",
-    _HYPOTHESIS,
     "The ratio as a part of 1, or the exponent, that the hypothesis is about; absent if unknown.",
+    ("hypothesis", "variant"),
 )
 SUITE_HYPOTHESIS_BOUND = _suite_gauge(
     "suite_hypothesis_estimate_bound",
-    (*_HYPOTHESIS, "bound"),
     "Ends, low and high, of the 95 % confidence interval of that estimate.",
+    ("hypothesis", "variant", "bound"),
 )
-SUITES_OMITTED = _suite_gauge("suites_omitted", (), "Suites that are not exposed because there are too many.")
+SUITES_OMITTED = _gauge(Source.SUITES, (), "suites_omitted", "Suites that are not exposed because there are too many.")
 
 # -- the operator
 
-OPERATOR_INFO = _operator_gauge("operator_info", ("version",), "Always 1; the label is the version of this operator.")
+OPERATOR_INFO = _operator_gauge("operator_info", "Always 1; the label is the version of this operator.", ("version",))
 OPERATOR_RUNS = _operator_gauge(
-    "operator_runs", ("status",), "Number of runs that `kubectl get brun` shows with this status."
+    "operator_runs", "Number of runs that `kubectl get brun` shows with this status.", ("status",)
 )
 OPERATOR_SUITES = _operator_gauge(
-    "operator_suites", ("status",), "Number of suites that `kubectl get bsuite` shows with this status."
+    "operator_suites", "Number of suites that `kubectl get bsuite` shows with this status.", ("status",)
 )
 OPERATOR_STEP = _histogram(
     Source.OPERATOR,
@@ -340,35 +329,34 @@ OPERATOR_LAG = _histogram(
 
 # -- the conductor: the current run
 
-LIVE_PHASE = _live_gauge("live_phase", (*_RUN, "phase"), "1 for the conductor's phase, 0 for the others.")
+LIVE_PHASE = _live_gauge("live_phase", "1 for the conductor's phase, 0 for the others.", ("phase",))
 LIVE_CLIENTS = _live_gauge(
     "live_clients",
-    (*_RUN, "state"),
     "Clients by state: planned, registered, missing, armed (for the current trial), and measuring.",
+    ("state",),
 )
 LIVE_TRIALS = _live_gauge(
-    "live_trials", (*_RUN, "state"), "Trials of the run: planned, and done (without need for a further attempt)."
+    "live_trials", "Trials of the run: planned, and done (without need for a further attempt).", ("state",)
 )
 LIVE_ATTEMPTS = _counter(
     Source.CONDUCTOR, "live_attempts", (*_RUN, "outcome", "verdict"), "Attempts at trials that this conductor recorded."
 )
-LIVE_TRIAL_INFO = _live_gauge("live_trial_info", (*_POINT, "parameters", "pass", "attempt"), "1 for the current trial.")
+LIVE_TRIAL_INFO = _live_gauge(
+    "live_trial_info", "1 for the current trial.", ("workload", "point", "parameters", "pass", "attempt")
+)
 LIVE_TRIAL_ELAPSED = _live_gauge(
     "live_trial_elapsed_ratio",
-    _RUN,
     "Elapsed part of the current trial, ramp included; 0 before it starts; absent between trials.",
 )
 LIVE_IOPS = _live_gauge(
     "live_operations_per_second",
-    _OPERATION,
     "Sum of the rates that the tools of all clients report while they run: to watch, not to quote. Absent between "
     "trials, and while no tool reports rates: only fio and radosBench do, and fio not during the ramp.",
+    ("workload", "point", "operation"),
 )
-LIVE_BYTES = _live_gauge("live_bytes_per_second", _OPERATION, "The same rate in bytes.")
+LIVE_BYTES = _live_gauge("live_bytes_per_second", "The same rate in bytes.", ("workload", "point", "operation"))
 LIVE_REPORTING = _live_gauge(
-    "live_clients_reporting",
-    _RUN,
-    "Clients whose rates are in that sum, 0 before the first report; absent between trials.",
+    "live_clients_reporting", "Clients whose rates are in that sum, 0 before the first report; absent between trials."
 )
 LIVE_LATENCY = _quantiles(
     Source.CONDUCTOR,
@@ -376,10 +364,9 @@ LIVE_LATENCY = _quantiles(
     _OPERATION,
     "Latency of this conductor's last trial that is not Invalid, merged over clients: tools report it at their end.",
 )
-LIVE_PREFILL = _live_gauge("live_prefill_bytes", (*_RUN, "state"), "The data set of all clients: total, and done.")
+LIVE_PREFILL = _live_gauge("live_prefill_bytes", "The data set of all clients: total, and done.", ("state",))
 LIVE_GATE = _live_gauge(
     "live_gate_open",
-    _RUN,
     "1 if the Ceph cluster is ready for a trial, 0 if the trial has to wait; absent if no cluster is watched.",
 )
 

@@ -37,12 +37,7 @@ class Names(Part):
 
 
 def read(model: type[PartType], body: Mapping[str, Any]) -> PartType:
-    """Return the parts of a document that the model names.
-
-    Raises:
-        UnreadableError: one of them is missing or invalid.
-
-    """
+    """Return the parts of a document that the model names; UnreadableError if one is missing or invalid."""
     try:
         return model.model_validate(dict(body))
     except ValidationError as error:
@@ -58,16 +53,12 @@ _LINE_METRICS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineRecord:
-    """What a search found. Loads are operations per second or operations in flight of all clients together.
+    """What a search found. Loads are operations per second or in flight; None outside of the loads that may be offered.
 
     Attributes:
-        vary: what a load is.
         ending: why the search ended; a dash if that is not recorded.
         objectives: in words: `p99 <= 5 ms`.
         probes: number of probes, with those that do not count.
-        estimate: the line; None if it is outside of the loads that may be offered, or unknown.
-        low: lower end of its 95 % interval; likewise.
-        high: upper end of it; likewise.
 
     """
 
@@ -89,12 +80,9 @@ _NANOSECONDS = 1e9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationRecord:
-    """One operation of a point.
+    """One operation of a point: mean rates over the trials that count, with the 95 % interval of `iops`, and latencies.
 
     Attributes:
-        iops: operations per second, mean over the trials that count.
-        low: lower end of its 95 % confidence interval; None with a single trial.
-        high: upper end of it.
         quantiles: value of the label `quantile` and seconds.
         mean_latency: seconds; None if the tool does not time operations.
 
@@ -111,15 +99,10 @@ class OperationRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbers:
-    """The numbers of a point, over the trials that count.
+    """The numbers of a point, over the trials that count, as the help of their metrics says; None if unknown.
 
     Attributes:
-        finished: when the last of them ended, Unix seconds; None if unknown.
-        stall: seconds without any completed operation, in the trial with the most; None without a series.
-        overlap: common window divided by the mean runtime, in the trial with the least; None if unknown.
-        spread: seconds between first and last start, in the trial with the most; None if unknown.
-        median_link: bytes per second of the pairs of clients; None without pairs.
-        least_link: of the slowest pair; None without pairs.
+        finished: when the last of these trials ended, Unix seconds.
         line: what a search found; None if the point was measured at one load.
 
     """
@@ -160,7 +143,7 @@ class ResultRecord:
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels that all its samples have."""
-        return (self.namespace, self.run, self.workload, self.point)
+        return self.namespace, self.run, self.workload, self.point
 
 
 def record_of(body: Mapping[str, Any]) -> ResultRecord | None:

@@ -59,8 +59,7 @@ class RunRecord:
 
     Attributes:
         created: of two runs with one name, the older one was deleted.
-        status: as `kubectl get brun` shows it; empty before the operator has seen the run.
-        verdict: likewise; empty before there is one.
+        status: as `kubectl get brun` shows it, like the verdict; empty before the operator has seen the run.
         conditions: type, reason and value of each.
         points: state and number.
 
@@ -191,9 +190,8 @@ class OutcomeRecord(Part):
 
     Attributes:
         variant: empty or absent for a hypothesis that names its variants itself.
-        estimate: a change as a part of the baseline, a ratio as a part of 1, or an exponent; None if unknown.
-        low: lower end of its 95 % confidence interval.
-        high: upper end of it.
+        estimate: a change as a part of the baseline, a ratio as a part of 1, or an exponent, with the ends of its 95 %
+            confidence interval; None if unknown.
 
     """
 
@@ -216,8 +214,7 @@ class SuiteRecord:
 
     Attributes:
         created: of two suites with one name, the older one was deleted.
-        status: as `kubectl get bsuite` shows it; empty before the operator has seen the suite.
-        verdict: likewise; empty before there is one.
+        status: as `kubectl get bsuite` shows it, like the verdict; empty before the operator has seen the suite.
         conditions: type, reason and value of each.
         active: None if no round is being measured.
         rounds: former rounds, newest first.
@@ -278,12 +275,9 @@ def suite_record_of(body: Mapping[str, Any]) -> SuiteRecord:
 
 
 def suite_samples_of(records: Sequence[SuiteRecord], limit: int = MAX_SUITES) -> Iterator[Sample]:
-    """Yield the samples of suites, the oldest ones first, and their number by status.
+    """Yield the samples of suites, and their number by status; the oldest first: new ones hide no regression of these.
 
-    Many new suites hide no regression of an older one.
-
-    A recreated suite may appear beside its deleted namesake: two values of one series would invalidate the whole
-    scrape.
+    Of suites with one name, only the newest counts, as of runs.
     """
     by_name = {record.labels: record for record in sorted(records, key=_age)}
     shown = sorted(by_name.values(), key=_age)[:limit]

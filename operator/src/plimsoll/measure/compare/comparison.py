@@ -4,7 +4,7 @@ The trial is the unit: percentiles are compared as those of each trial, and hist
 hides how much trials differ. Points whose trials are too few to show anything alone still show their mean change: it
 decides whether a workload with several points has no regression, unless one of them is suspected of one.
 
-A search for the line has one estimate with an interval, not trials that repeat a load: `searches` compares it.
+A search for the line has one estimate with an interval, not trials that repeat a load: `lines` compares it.
 
 This covers the scatter of trials. Only repeated runs, the floor, show the noise between runs; without them the rates of
 error hold for two runs that share everything except the change.

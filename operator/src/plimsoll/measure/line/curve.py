@@ -243,7 +243,7 @@ _FEWEST = 3
 def exception_evidence(trials: Sequence[Trial]) -> float:
     """Return how much likelier the trials are if one range of loads has a probability of its own.
 
-    It is a Bayes factor: a storage with a curve as in `curve` exceeds 1/a in less than that part of searches.
+    It is a Bayes factor: a storage with a single curve exceeds 1/a in less than that part of searches.
     """
     ranges: dict[int, list[Trial]] = {}
     for trial in trials:

@@ -2,14 +2,15 @@
 
 It is a pure function of the probes so far, so a search can stop and resume after any of them:
 
-1. the ladder brackets the line (`ladder`);
+1. a ladder of loads brackets the line (`next_rung`);
 2. then each load is the one that is expected to leave the least variance of the line's position (`curve`), and every
    third one is beside it, to show how much the storage scatters; where the line seems to be beyond the highest or the
-   lowest load, that one is repeated until it is proven (`claim`);
+   lowest load, that one is repeated until it is proven (`claim_evidence`);
    a load that yields too few operations for a percentile is not repeated, but higher ones are tried;
 3. where the interval is narrow enough, a load far from the line with an unexpected outcome is tried again, because it
    may be no lapse but a load that the storage handles worse than higher ones;
-4. the end checks whether there is one line, and whether it stayed in its place (`monotone`, `drift`).
+4. the end checks whether there is one line, and whether it stayed in its place (`exception_evidence`,
+   `drift_evidence`).
 """
 
 import math

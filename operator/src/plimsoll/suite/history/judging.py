@@ -1,4 +1,4 @@
-"""Whether a round is worse than the accepted rounds, or has drifted from the pinned ones, variant by variant."""
+"""Whether a round is worse than accepted or pinned rounds, which rounds these are, and trends over all rounds."""
 
 import math
 from collections import Counter
