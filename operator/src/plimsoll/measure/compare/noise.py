@@ -147,9 +147,7 @@ class RepeatsDifferError(ValueError):
 def as_one_run(runs: Sequence[Sequence[BenchmarkResult]]) -> list[BenchmarkResult]:
     """Return a result for each point of the first run, with a trial for each run that has numbers of it.
 
-    Raises:
-        RepeatsDifferError: the identities of a point differ between runs.
-
+    RepeatsDifferError if the identities of a point differ between runs.
     """
     return [
         _combined(first, [next((pair.candidate for pair in match_points([first], run).pairs), None) for run in runs])

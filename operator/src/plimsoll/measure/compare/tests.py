@@ -1,6 +1,7 @@
 """How much a quantity changed between two sets of trials, how certain that is, and what follows."""
 
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -87,16 +88,9 @@ class LogChange:
 
         None if that takes more than `MOST_TRIALS`. This assumes that both sides keep their scatter.
         """
-        low, high = RECOMMENDED_TRIALS, MOST_TRIALS
-        if self._tail(margin, (high, high)) >= level:
-            return None
-        while low < high:
-            middle = (low + high) // 2
-            if self._tail(margin, (middle, middle)) < level:
-                high = middle
-            else:
-                low = middle + 1
-        return low
+        numbers = range(RECOMMENDED_TRIALS, MOST_TRIALS + 1)
+        index = bisect_left(numbers, True, key=lambda number: self._tail(margin, (number, number)) < level)  # noqa: FBT003
+        return numbers[index] if index < len(numbers) else None
 
     def _tail(self, distance: float, trials: tuple[int, int]) -> float:
         error = self._error(trials)
@@ -246,14 +240,10 @@ def change_of(trials: Trials) -> LogChange:
 
 
 def mean_over(points: Sequence[Series]) -> SideMean:
-    """Return the mean over points of one side, all with the same weight.
+    """Return the mean over points of one side, all with the same weight and at least two trials.
 
     Its error is that of a sum over passes, which are independent, whatever trials of one pass have in common. A pass in
     which points are missing contributes the trials that it has.
-
-    Raises:
-        ValueError: a point has fewer than two trials.
-
     """
     if any(len(series) < 2 for series in points):  # noqa: PLR2004 - one trial has no deviation
         raise ValueError("a mean over points needs at least two trials of each")

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, Literal, Protocol, TypeVar
 
 from pydantic import JsonValue
@@ -335,8 +336,8 @@ class Sample:
 
     field: str
     selected: SelectedPoint[MeasuredPoint]
-    values: tuple[float, ...]
-    problems: tuple[str, ...]
+    values: tuple[float, ...] = ()
+    problems: tuple[str, ...] = ()
     line: Position | None = None
     bound: str = ""
 
@@ -350,41 +351,42 @@ def sample_of(field: str, selector: Selector, selected: SelectedPoint[MeasuredPo
     """Return the values of a point, or its problems."""
     result, quantity = selected.point.result, selector.quantity
     where = f"{selected.point.name} of run {selected.run}"
+    sample = partial(Sample, field=field, selected=selected)
     if problem := _unusable(result, where):
-        return Sample(field=field, selected=selected, values=(), problems=(problem,))
+        return sample(problems=(problem,))
     if result.spec.line is not None or quantity is Quantity.LINE:
         return _line_sample(field, selector, selected, where)
     trials = counted(result.status.trials)
     operation, problem = _operation(field, selector, trials, where)
     if problem:
-        return Sample(field=field, selected=selected, values=(), problems=(problem,))
+        return sample(problems=(problem,))
     results = [result for trial in trials for result in trial.operations if result.operation is operation]
     if instead := _not_reported(results, quantity):
-        problem = f"{field}.quantity: the tool of {where} does not report {quantity}; {instead}"
-        return Sample(field=field, selected=selected, values=(), problems=(problem,))
+        return sample(problems=(f"{field}.quantity: the tool of {where} does not report {quantity}; {instead}",))
     values = [
         next((_quantity_of(result, quantity) for result in trial.operations if result.operation is operation), None)
         for trial in trials
     ]
-    problems = tuple(_gaps(values, quantity, where))
-    known = () if problems else tuple(value for value in values if value is not None)
-    return Sample(field=field, selected=selected, values=known, problems=problems)
+    if problems := tuple(_gaps(values, quantity, where)):
+        return sample(problems=problems)
+    return sample(values=tuple(value for value in values if value is not None))
 
 
 def _line_sample(field: str, selector: Selector, selected: SelectedPoint[MeasuredPoint], where: str) -> Sample:
     result = selected.point.result
     line, search = result.status.line, result.spec.line
     position = position_of(line, search) if line is not None and search is not None else None
+    sample = partial(Sample, field=field, selected=selected)
     problem = _line_problem(field, selector, result, where)
     if problem or position is None:
-        return Sample(field=field, selected=selected, values=(), problems=(problem,))
-    if not position.is_estimate:
-        bound = (
-            f"the line of {where} is not between the lowest and the highest load that were offered; raise limit, or "
-            "lower start"
-        )
-        return Sample(field=field, selected=selected, values=(), problems=(), line=position, bound=bound)
-    return Sample(field=field, selected=selected, values=(math.exp(position.value),), problems=(), line=position)
+        return sample(problems=(problem,))
+    if position.is_estimate:
+        return sample(values=(math.exp(position.value),), line=position)
+    bound = (
+        f"the line of {where} is not between the lowest and the highest load that were offered; raise limit, or lower "
+        "start"
+    )
+    return sample(line=position, bound=bound)
 
 
 def _line_problem(field: str, selector: Selector, result: BenchmarkResult, where: str) -> str:
@@ -452,11 +454,9 @@ def _not_reported(results: Sequence[OperationResult], quantity: Quantity) -> str
 
 def _gaps(values: Sequence[float | None], quantity: Quantity, where: str) -> Iterator[str]:
     """Yield which values are missing or have no logarithm."""
-    absent = sum(value is None for value in values)
     known = [value for value in values if value is not None]
-    odd = sum(not math.isfinite(value) for value in known)
-    low = sum(value <= 0 for value in known)
-    if absent:
+    odd, low = sum(not math.isfinite(value) for value in known), sum(value <= 0 for value in known)
+    if absent := len(values) - len(known):
         why = f"fewer than {MINIMUM_BEYOND} operations beyond it" if quantity.percentile else "too few operations"
         yield f"{quantity} is missing in {absent} of {len(values)} trials of {where}: {why}; measure for longer"
     if odd:

@@ -147,14 +147,6 @@ UNKNOWN = "-"
 
 _UNIT = {Vary.RATE: "IOPS", Vary.DEPTH: "in flight"}
 
-_OUTCOME = {
-    ProbeOutcome.MET: "met",
-    ProbeOutcome.LATE: "late",
-    ProbeOutcome.NOT_ACHIEVED: "not achieved",
-    ProbeOutcome.DEPTH_FULL: "depth full",
-    ProbeOutcome.NOT_OFFERED: "not offered",
-    ProbeOutcome.UNKNOWN: "unknown",
-}
 
 _SENTENCE = {
     Ending.BROKEN_AT_FIRST: (
@@ -275,7 +267,7 @@ def ending_text(line: Line) -> str:
 
 def outcome_text(outcome: ProbeOutcome) -> str:
     """Return the outcome of a probe in lower-case words."""
-    return _OUTCOME[outcome]
+    return outcome.name.replace("_", " ").lower()
 
 
 def ending_sentence(line: Line, search: LineSearch, uncounted: str = "") -> str:
@@ -370,11 +362,11 @@ def _wide_clause(line: Line, search: LineSearch, uncounted: str) -> str:
 
 def _open_clause(line: Line, search: LineSearch) -> str:
     """Return what is known of an interval without a width."""
-    if line.low is not None and line.high is not None:
-        return f"the interval is {interval_text(line, search)}"
-    if line.low is None and line.high is None:
+    ends = [end for end in (line.low, line.high) if end is not None]
+    if not ends:
         return "the interval is unknown"
-    return f"the interval is {interval_text(line, search)}, and its other end is unknown"
+    other = ", and its other end is unknown" if len(ends) == 1 else ""
+    return f"the interval is {interval_text(line, search)}{other}"
 
 
 def _at_precision(value: float, uncertainty: float) -> str:

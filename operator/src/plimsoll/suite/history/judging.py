@@ -122,16 +122,16 @@ def _without_numbers(
     accepted: int, measured: MeasuredRound, variants: Sequence[str], reasons: Sequence[str], *, comparable: bool
 ) -> RoundJudgement:
     """Return the judgement of a round that was not measured like the accepted ones."""
-    inconclusive = [
-        VariantJudgement(
-            variant=variant,
-            change=Conclusion.INCONCLUSIVE,
-            reasons=[*reasons, *measured.doubts.get(variant, ())],
-        )
-        for variant in variants
-    ]
+    doubts = {variant: [*reasons, *measured.doubts.get(variant, ())] for variant in variants}
     return RoundJudgement(
-        minute=measured.minute, accepted=accepted, comparable=comparable, changes=(), variants=inconclusive
+        minute=measured.minute,
+        accepted=accepted,
+        comparable=comparable,
+        changes=(),
+        variants=[
+            VariantJudgement(variant=variant, change=Conclusion.INCONCLUSIVE, reasons=doubts[variant])
+            for variant in variants
+        ],
     )
 
 

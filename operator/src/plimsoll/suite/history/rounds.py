@@ -141,7 +141,10 @@ def _part(variant: str, repeat: int, runs: Sequence[Sequence[BenchmarkResult]]) 
     if not known:
         return _Part(gaps=gaps)
     points = grouped([result for run in known for result in run], lambda result: result.spec.point)
-    invalid = [point for point, results in points.items() if _is_invalid(results, len(known))]
+    # Without a valid result of every run, the runs that have one would be a selection.
+    invalid = [
+        point for point, results in points.items() if len(results) < len(known) or not all(map(_is_valid, results))
+    ]
     uneven = [point for point, results in points.items() if point not in invalid and _has_uneven_caches(results)]
     used = [[result for result in run if result.spec.point not in (*invalid, *uneven)] for run in known]
     if invalid:
@@ -179,21 +182,15 @@ def _valueless(quantities: Sequence[Quantity], results: Mapping[str, Sequence[Be
         yield f"a gating metric has no value, or is 0, in a run: {first_few(others)}"
 
 
-def _is_invalid(results: Sequence[BenchmarkResult], runs: int) -> bool:
-    """Whether a run has no valid result of a point; the runs that have one would be a selection."""
-    return len(results) < runs or any(
-        result.status.verdict is Verdict.INVALID or not result.status.final or not counted(result.status.trials)
-        for result in results
-    )
+def _is_valid(result: BenchmarkResult) -> bool:
+    status = result.status
+    return status.verdict is not Verdict.INVALID and status.final and bool(counted(status.trials))
 
 
 def _has_uneven_caches(results: Sequence[BenchmarkResult]) -> bool:
     """Whether trials of a point found the OSDs' caches in different states, which concerns no other point."""
-    states = {
-        str(result.status.fingerprint.identity.get("osdCaches"))
-        for result in results
-        if result.status.fingerprint is not None
-    }
+    fingerprints = [result.status.fingerprint for result in results if result.status.fingerprint is not None]
+    states = {str(fingerprint.identity.get("osdCaches")) for fingerprint in fingerprints}
     return len(states) > 1 or DROPPED_IN_PART in states
 
 
