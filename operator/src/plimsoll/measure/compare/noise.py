@@ -10,7 +10,7 @@ from plimsoll.api.names import Operation, Outcome, Verdict
 from plimsoll.api.operation import Latency, OperationResult, Rates
 from plimsoll.api.result import BenchmarkResult, Finding, ResultStatus, Trial
 from plimsoll.measure.compare.lines import line_estimate, lines_between, operation_of, side_of_line
-from plimsoll.measure.compare.sides import OfMetric, Side, deviation_of, noise_note, side_of
+from plimsoll.measure.compare.sides import MetricModel, Side, deviation_of, noise_note, side_of
 from plimsoll.measure.compare.tests import LEVEL, POWER, components_of, detectable_change, moments_of_logarithms
 from plimsoll.measure.compare.values import (
     OF_TRIALS,
@@ -25,7 +25,7 @@ from plimsoll.measure.statistics import CONFIDENCE, t_quantile
 from plimsoll.measure.summary import counted, summarise
 
 
-class MetricNoise(OfMetric):
+class MetricNoise(MetricModel):
     """The noise of one metric of one operation.
 
     Attributes:

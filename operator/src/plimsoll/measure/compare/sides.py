@@ -236,8 +236,8 @@ def _is_measured(trials: Sequence[Trial], operation: Operation, metric: Metric) 
     return LatencyKind.FULL in kinds if metric.percentile else any(kind.has_mean for kind in kinds)
 
 
-class OfMetric(Model):
-    """What is known of one metric.
+class MetricModel(Model):
+    """The base of documents about one metric of one operation.
 
     Attributes:
         operation: in documents `all` if the metric is the line, which is one of all operations together.
@@ -252,7 +252,7 @@ class OfMetric(Model):
         return operation_text(operation, self.metric)
 
 
-class Change(OfMetric):
+class Change(MetricModel):
     """A change of a metric, and the conclusion from it.
 
     Attributes:
