@@ -1,6 +1,8 @@
 """The registered kopf handlers, and when they are called."""
 
 import inspect
+import subprocess
+import sys
 from typing import Any
 
 import kopf
@@ -34,6 +36,15 @@ def test_every_handler_is_a_coroutine() -> None:
     ours = [handler for handler in registered() if handler.fn.__module__.startswith("plimsoll.")]
     assert {handler.id for handler in ours} == HANDLERS
     assert [handler.id for handler in ours if not inspect.iscoroutinefunction(handler.fn)] == []
+
+
+def test_the_program_registers_them_by_itself() -> None:
+    program = (
+        "import kopf, plimsoll.programs.operator; "
+        "print(*(handler.id for handler in kopf.get_default_registry()._spawning._handlers))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert {"drive", "drive_suite"} <= set(done.stdout.split())
 
 
 def test_daemon_and_deletion_are_called_under_the_same_condition() -> None:

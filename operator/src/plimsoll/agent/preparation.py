@@ -39,17 +39,11 @@ Volume = LocalVolume | ImageVolume
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedDataSet:
-    """A data set after preparation.
-
-    Attributes:
-        identity: how the kernel identifies it; None for an image, which the kernel does not know.
-        prefilled: whether every byte was written.
-
-    """
+    """A data set after preparation."""
 
     target: DataSet
-    identity: DataSetIdentity | None
-    prefilled: bool
+    identity: DataSetIdentity | None  # how the kernel identifies it; None for an image, which the kernel does not know
+    prefilled: bool  # whether every byte was written
 
 
 async def prepare(

@@ -24,22 +24,13 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mount:
-    """One line of the table.
+    """One line of the table."""
 
-    Attributes:
-        root: directory of the file system that is mounted at `point`.
-        point: absolute path of the mount point.
-        file_system: type: `ext4`, `cgroup2`, ...
-        source: a device, an export, or an arbitrary word; empty for none.
-        options: options of the file system, not of this mount.
-
-    """
-
-    root: PurePosixPath
-    point: PurePosixPath
-    file_system: str
-    source: str
-    options: tuple[str, ...]
+    root: PurePosixPath  # directory of the file system that is mounted at `point`
+    point: PurePosixPath  # absolute path of the mount point
+    file_system: str  # type: `ext4`, `cgroup2`, ..
+    source: str  # a device, an export, or an arbitrary word; empty for none
+    options: tuple[str, ...]  # options of the file system, not of this mount
 
 
 def read_mounts(table: Path) -> tuple[Mount, ...]:
@@ -89,17 +80,11 @@ class VolumeError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileVolume:
-    """A file in a mounted file system.
+    """A file in a mounted file system."""
 
-    Attributes:
-        path: path of the data file.
-        capacity: bytes that the client may use; None for all free space.
-        mount_table: the mount table that must list the file's directory; None if it need not be a mount point.
-
-    """
-
-    path: Path
-    capacity: int | None = None
+    path: Path  # path of the data file
+    capacity: int | None = None  # bytes that the client may use; None for all free space
+    # The mount table that must list the file's directory; None if it need not be a mount point.
     mount_table: Path | None = None
 
     def target(self, fill_percent: int) -> VolumeTarget:
@@ -252,19 +237,14 @@ class SharedVolume:
     """One client's part of a shared volume.
 
     All clients compute the same sizes and places from the specification, so that each can find the others' data sets.
-
-    Attributes:
-        part: bytes of each client's part.
-        one_file: whether the data sets are regions of one file.
-        mount_table: the mount table that must list the directory; None if it need not be a mount point.
-
     """
 
     directory: Path
     client: int
     clients: int
-    part: int
-    one_file: bool = False
+    part: int  # bytes of each client's part
+    one_file: bool = False  # whether the data sets are regions of one file
+    # The mount table that must list the directory; None if it need not be a mount point.
     mount_table: Path | None = None
 
     def target(self, fill_percent: int) -> VolumeTarget:
@@ -393,20 +373,13 @@ _DISCARD_BYTES_PER_SECOND = 64 * 2**20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageVolume:
-    """One client's RBD image.
-
-    Attributes:
-        user: CephX user, without `client.`.
-        size: planned size in bytes.
-        cache: whether librbd's writeback cache is on.
-
-    """
+    """One client's RBD image."""
 
     pool: str
     image: str
-    user: str
-    size: int
-    cache: bool = False
+    user: str  # CephX user, without `client.`
+    size: int  # planned size in bytes
+    cache: bool = False  # whether librbd's writeback cache is on
 
     @property
     def name(self) -> str:

@@ -52,12 +52,7 @@ CLEAN_UP_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Armed:
-    """A trial that waits for T0, and the observation of its host.
-
-    Attributes:
-        prefilled: whether the data that the tool reads, if any, was written before.
-
-    """
+    """A trial that waits for T0, and the observation of its host."""
 
     order: ArmOrder
     parameters: ToolParameters
@@ -65,7 +60,7 @@ class Armed:
     command: Command
     argv: tuple[str, ...]
     observation: HostObservation
-    prefilled: bool = True
+    prefilled: bool = True  # whether the data that the tool reads, if any, was written before
 
 
 class Worker:

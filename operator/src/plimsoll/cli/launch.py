@@ -29,28 +29,17 @@ class LaunchError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """The parameters of the processes.
+    """The parameters of the processes."""
 
-    Attributes:
-        results: directory with the frozen plan.
-        secret: directory that `write_session` has written.
-        tools: keys of the tools that the run uses.
-        programs: paths of programs that are not in PATH, by name.
-        scratch: directory for the agents' assignments and the tools' output.
-        raw_output: directory that keeps it; None if it is not kept.
-        drops_caches: whether the agents may drop the caches of this machine, as root.
-
-    """
-
-    results: Path
-    secret: Path
-    scratch: Path
+    results: Path  # directory with the frozen plan
+    secret: Path  # directory that `write_session` has written
+    scratch: Path  # directory for the agents' assignments and the tools' output
     place: Place
     clients: int
-    tools: tuple[str, ...]
-    programs: Mapping[str, str]
-    raw_output: Path | None = None
-    drops_caches: bool = False
+    tools: tuple[str, ...]  # keys of the tools that the run uses
+    programs: Mapping[str, str]  # paths of programs that are not in PATH, by name
+    raw_output: Path | None = None  # directory that keeps it; None if it is not kept
+    drops_caches: bool = False  # whether the agents may drop the caches of this machine, as root
     port: int
 
 

@@ -20,20 +20,14 @@ _TRIAL = re.compile(r"(?P<pass>[0-9]{1,4})(?:\.(?P<attempt>[0-9]{1,4}))?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PercentileAnswer:
-    """One percentile, or the reason why it is absent.
-
-    Attributes:
-        nanoseconds: midpoint of the histogram's bin, off by at most 0.8 %; None if absent.
-        beyond: operations beyond it.
-
-    """
+    """One percentile, or the reason why it is absent."""
 
     point: str
     operation: str
     percentile: float
-    nanoseconds: int | None
+    nanoseconds: int | None  # midpoint of the histogram's bin, off by at most 0.8 %; None if absent
     operations: int
-    beyond: int | None = None
+    beyond: int | None = None  # operations beyond it
     because: str = ""
 
 

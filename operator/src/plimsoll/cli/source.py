@@ -40,12 +40,7 @@ _IN_CLUSTER = re.compile(r"(?:(?P<namespace>[a-z0-9][-a-z0-9]{0,62})/)?(?P<name>
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InCluster:
-    """An object in a cluster, as named by the user.
-
-    Attributes:
-        hint: the other meaning of the name, shown if the object does not exist; ends with a space or is empty.
-
-    """
+    """An object in a cluster, as named by the user."""
 
     kind: ClassVar[Kind]
     word: ClassVar[str]
@@ -54,7 +49,7 @@ class InCluster:
     access: ClusterAccess
     namespace: str
     name: str
-    hint: str = ""
+    hint: str = ""  # the other meaning of the name, shown if the object does not exist; ends with a space or is empty
 
     def __str__(self) -> str:
         """Return `NAMESPACE/NAME`."""

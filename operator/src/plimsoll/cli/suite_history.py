@@ -59,20 +59,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
-    """The rounds of a suite.
+    """The rounds of a suite."""
 
-    Attributes:
-        rounds: in the order of time.
-        history: of all these rounds.
-        conclusions: of each round; None if the suite compares no rounds.
-        judgements: of the last round, by the name of the comparison.
-
-    """
-
-    rounds: Sequence[RoundResults]
-    history: History
-    conclusions: Sequence[Conclusion | None]
-    judgements: Mapping[str, RoundJudgement]
+    rounds: Sequence[RoundResults]  # in the order of time
+    history: History  # of all these rounds
+    conclusions: Sequence[Conclusion | None]  # of each round; None if the suite compares no rounds
+    judgements: Mapping[str, RoundJudgement]  # of the last round, by the name of the comparison
 
 
 def in_order(rounds: Sequence[Round]) -> list[Round]:
@@ -231,20 +223,12 @@ def _has_succeeded(run: Object) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteRounds:
-    """The rounds of a suite.
+    """The rounds of a suite."""
 
-    Attributes:
-        label: what a report calls the suite.
-        findings: of the last round.
-        course: of all rounds.
-        conclusion: of the last round, over all comparisons; None if there is no comparison.
-
-    """
-
-    label: str
-    findings: Findings
-    course: Course
-    conclusion: Conclusion | None
+    label: str  # what a report calls the suite
+    findings: Findings  # of the last round
+    course: Course  # of all rounds
+    conclusion: Conclusion | None  # of the last round, over all comparisons; None if there is no comparison
 
 
 def accept_option(function: F) -> F:

@@ -35,18 +35,13 @@ from plimsoll.suite.rounds.observed import size_problem
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PlannedVariant:
-    """A variant with its changes and the plan of its run.
-
-    Attributes:
-        shared: the workloads of `spec.run`.
-
-    """
+    """A variant with its changes and the plan of its run."""
 
     name: str
     changes: Sequence[FieldChange]
     plan: Plan
     cost: Estimate
-    shared: Collection[str]
+    shared: Collection[str]  # the workloads of `spec.run`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -136,23 +136,14 @@ def _paths(targets: Mapping[str, Target]) -> dict[str, tuple[str, ...]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundResults:
-    """The results of a round.
-
-    Attributes:
-        minute: of its start, since the epoch.
-        digest: of what the suite measured.
-        planned: the turns of its runs, in their order, by the name of the run.
-        results: of the complete runs, by the name of the run.
-        directory: None if the round was measured in a cluster.
-
-    """
+    """The results of a round."""
 
     suite: BenchmarkSuite
-    minute: int
-    digest: str
-    planned: Mapping[str, Turn]
-    results: Mapping[str, list[BenchmarkResult]]
-    directory: Path | None = None
+    minute: int  # of its start, since the epoch
+    digest: str  # of what the suite measured
+    planned: Mapping[str, Turn]  # the turns of its runs, in their order, by the name of the run
+    results: Mapping[str, list[BenchmarkResult]]  # of the complete runs, by the name of the run
+    directory: Path | None = None  # None if the round was measured in a cluster
 
     @property
     def by_variant(self) -> Mapping[str, Sequence[list[BenchmarkResult]]]:
@@ -186,18 +177,14 @@ def results_of_round(round_: Round) -> RoundResults:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """What a round shows.
-
-    Attributes:
-        runs: variant -> the results of its complete runs, in the order of the repeats.
-        study: the numbers beside those of the study that the suite repeats; None if it names none that is known.
-
-    """
+    """What a round shows."""
 
     suite: BenchmarkSuite
+    # Variant -> the results of its complete runs, in the order of the repeats.
     runs: Mapping[str, Sequence[list[BenchmarkResult]]]
     comparisons: Sequence[VariantComparison]
     decisions: Sequence[Decision]
+    # The numbers beside those of the study that the suite repeats; None if it names none that is known.
     study: StudyComparison | None = None
 
 

@@ -82,19 +82,13 @@ class WatchedSuiteStatus(Model):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedSuite:
-    """A suite at one moment.
-
-    Attributes:
-        request: text of the annotation that requests a round, as far as the status remembers it; empty if absent.
-        is_current: whether the operator has seen the last change of the specification.
-        run: what the run that is being measured does; empty if there is none or it cannot be read.
-
-    """
+    """A suite at one moment."""
 
     status: WatchedSuiteStatus
+    # Text of the annotation that requests a round, as far as the status remembers it; empty if absent.
     request: str = ""
-    is_current: bool = True
-    run: str = ""
+    is_current: bool = True  # whether the operator has seen the last change of the specification
+    run: str = ""  # what the run that is being measured does; empty if there is none or it cannot be read
 
     @property
     def active(self) -> WatchedActiveRound | None:
@@ -142,16 +136,10 @@ def remembered(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """How waiting for a round ended.
+    """How waiting for a round ended."""
 
-    Attributes:
-        round: the round; None if there is none to wait for.
-        problem: why there is none; empty otherwise.
-
-    """
-
-    round: WatchedRound | None = None
-    problem: str = ""
+    round: WatchedRound | None = None  # the round; None if there is none to wait for
+    problem: str = ""  # why there is none; empty otherwise
 
 
 class AwaitedRound:

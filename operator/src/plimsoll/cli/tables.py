@@ -63,19 +63,12 @@ class FittedColumn(Generic[R]):
 
 @dataclass(frozen=True, kw_only=True)
 class FittedTable(Generic[R]):
-    """Rows in one of several layouts.
-
-    Attributes:
-        layouts: from wide to narrow: the least important columns are left out first.
-        missed: columns that a line below the table names if they are left out.
-        remedy: the command or option that shows all columns.
-
-    """
+    """Rows in one of several layouts."""
 
     rows: Sequence[R]
-    layouts: Sequence[Sequence[FittedColumn[R]]]
-    missed: Sequence[FittedColumn[R]]
-    remedy: str
+    layouts: Sequence[Sequence[FittedColumn[R]]]  # from wide to narrow: the least important columns are left out first
+    missed: Sequence[FittedColumn[R]]  # columns that a line below the table names if they are left out
+    remedy: str  # the command or option that shows all columns
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         def columns(layout: Sequence[FittedColumn[R]]) -> int:
@@ -101,18 +94,7 @@ class FittedTable(Generic[R]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One operation of one point. Rates per second, latencies in nanoseconds; None if unknown.
-
-    Attributes:
-        verdict: as in the result, or `Unfinished`.
-        iops_half_width: half the 95 % confidence interval of the mean.
-        trials: passes that count, of the planned ones.
-        attempts: all recorded attempts, including aborted and invalid ones.
-        stall_seconds: time without any completed operation, in the worst trial that counts.
-        line: the line of a search in words; the other fields of a line are loads of all clients.
-        steady: whether the rate of this operation was in steady state in every trial that counts; None if not judged.
-
-    """
+    """One operation of one point. Rates per second, latencies in nanoseconds; None if unknown."""
 
     run: str
     workload: str
@@ -120,22 +102,23 @@ class Row:
     label: str
     clients: int
     operation: str
-    verdict: str
-    trials: int
+    verdict: str  # as in the result, or `Unfinished`
+    trials: int  # passes that count, of the planned ones
     repetitions: int
-    attempts: int
+    attempts: int  # all recorded attempts, including aborted and invalid ones
     iops: float | None = None
-    iops_half_width: float | None = None
+    iops_half_width: float | None = None  # half the 95 % confidence interval of the mean
     iops_variation: float | None = None
     bytes_per_second: float | None = None
     latency_mean_nanoseconds: float | None = None
     latency_p50_nanoseconds: float | None = None
     latency_p99_nanoseconds: float | None = None
     latency_max_nanoseconds: int | None = None
-    stall_seconds: float | None = None
+    stall_seconds: float | None = None  # time without any completed operation, in the worst trial that counts
+    # Whether the rate of this operation was in steady state in every trial that counts; None if not judged.
     steady: bool | None = None
     reasons: str = ""
-    line: str = ""
+    line: str = ""  # the line of a search in words; the other fields of a line are loads of all clients
     line_vary: str = ""
     line_ending: str = ""
     line_estimate: float | None = None

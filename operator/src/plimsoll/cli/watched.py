@@ -80,23 +80,15 @@ class WatchedPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedRun:
-    """A run at one moment.
-
-    Attributes:
-        state: None if the conductor has not published any, or it cannot be read.
-        passes: repetitions of each point; 0 if unknown.
-        searches: workloads that search for the line: the passes of their points are probes.
-        share: the part that is done, by time; None if only the trials are known.
-
-    """
+    """A run at one moment."""
 
     status: WatchedStatus
-    state: RunState | None
+    state: RunState | None  # None if the conductor has not published any, or it cannot be read
     points: Sequence[WatchedPoint]
     is_being_deleted: bool = False
-    passes: int = 0
-    searches: Collection[str] = ()
-    share: float | None = None
+    passes: int = 0  # repetitions of each point; 0 if unknown
+    searches: Collection[str] = ()  # workloads that search for the line: the passes of their points are probes
+    share: float | None = None  # the part that is done, by time; None if only the trials are known
 
     @property
     def ending(self) -> WatchedCondition | None:

@@ -39,16 +39,11 @@ _HEALTH = ("HEALTH_OK", "HEALTH_WARN", "HEALTH_ERR")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolIo:
-    """The I/O that the pools counted between two polls.
-
-    Attributes:
-        foreign: operations on pools other than the run's, without the manager's.
-
-    """
+    """The I/O that the pools counted between two polls."""
 
     between: Interval
     ours: PoolCounters
-    foreign: int
+    foreign: int  # operations on pools other than the run's, without the manager's
 
     @property
     def operations(self) -> int:

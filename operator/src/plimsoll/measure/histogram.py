@@ -116,14 +116,9 @@ def index_of_midpoint(key: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Histogram:
-    """Operations per latency bin.
+    """Operations per latency bin."""
 
-    Attributes:
-        counts: index -> operations, by ascending index; empty bins are left out.
-
-    """
-
-    counts: Mapping[int, int]
+    counts: Mapping[int, int]  # index -> operations, by ascending index; empty bins are left out
 
     def __post_init__(self) -> None:
         """Normalise the counts, so that equal histograms compare equal.

@@ -35,60 +35,36 @@ _DIGEST_CHARACTERS = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """The load that a trial of a search offers.
-
-    Attributes:
-        load: operations per second or in flight of all clients together.
-        depth: operations that one client can have in flight; None if that is unknown.
-        shares: operation -> its part of all operations, 0 to 1; empty if the tool does not set them.
-
-    """
+    """The load that a trial of a search offers."""
 
     search: LineSearch
-    load: float
-    depth: int | None = None
+    load: float  # operations per second or in flight of all clients together
+    depth: int | None = None  # operations that one client can have in flight; None if that is unknown
+    # Operation -> its part of all operations, 0 to 1; empty if the tool does not set them.
     shares: Mapping[Operation, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialFacts:
-    """A trial as it was planned.
+    """A trial as it was planned."""
 
-    Attributes:
-        clients: the numbers of the clients that take part.
-        runtime_seconds: requested length of the measured part.
-        ramp_seconds: warm-up before it.
-        t0_nanoseconds: planned start of the tools, Unix time.
-        windowed: the tool runs for a fixed time, so that its clients overlap.
-        network_bytes_per_second: what the network can carry between the storage and one client's node, as the user
-            states; None if unknown.
-        cluster: the polls of the Ceph cluster around the trial; None if the run watches none.
-        osd_classes: the known device classes of OSDs.
-        ends_when_done: the load ends when its work is done, and the runtime only limits it.
-        new_data_set: the clients' data sets were prepared for this attempt.
-        least_runtime_seconds: the minimum for meaningful numbers of the tool; 0 if there is none.
-        quantities: what the tool can report.
-        nodes: number of a client, or of one that serves it, -> its node.
-        offer: the load that the trial offers in a search for the line; None in other trials.
-        measures_network: the tool measures the network itself, so its limits say nothing against the numbers.
-
-    """
-
-    clients: tuple[int, ...]
-    runtime_seconds: int
-    ramp_seconds: int
-    t0_nanoseconds: int
-    windowed: bool = True
+    clients: tuple[int, ...]  # the numbers of the clients that take part
+    runtime_seconds: int  # requested length of the measured part
+    ramp_seconds: int  # warm-up before it
+    t0_nanoseconds: int  # planned start of the tools, Unix time
+    windowed: bool = True  # the tool runs for a fixed time, so that its clients overlap
+    # What the network can carry between the storage and one client's node, as the user states; None if unknown.
     network_bytes_per_second: int | None = None
-    cluster: ClusterWatch | None = None
-    osd_classes: Mapping[int, str] = field(default_factory=dict)
-    ends_when_done: bool = False
-    new_data_set: bool = False
-    least_runtime_seconds: int = 0
-    quantities: Quantities = ALL_QUANTITIES
-    nodes: Mapping[int, str] = field(default_factory=dict)
+    cluster: ClusterWatch | None = None  # the polls of the Ceph cluster around the trial; None if the run watches none
+    osd_classes: Mapping[int, str] = field(default_factory=dict)  # the known device classes of OSDs
+    ends_when_done: bool = False  # the load ends when its work is done, and the runtime only limits it
+    new_data_set: bool = False  # the clients' data sets were prepared for this attempt
+    least_runtime_seconds: int = 0  # the minimum for meaningful numbers of the tool; 0 if there is none
+    quantities: Quantities = ALL_QUANTITIES  # what the tool can report
+    nodes: Mapping[int, str] = field(default_factory=dict)  # number of a client, or of one that serves it, -> its node
+    # The tool measures the network itself, so its limits say nothing against the numbers.
     measures_network: bool = False
-    offer: Offer | None = None
+    offer: Offer | None = None  # the load that the trial offers in a search for the line; None in other trials
 
     @property
     def writes_blocks_once(self) -> bool:
@@ -103,18 +79,12 @@ class TrialFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientAnswer:
-    """A client's document.
-
-    Attributes:
-        implausible: an impossible number in its measurement; empty if there is none.
-        implausible_host: an impossible number in the observation of its host.
-
-    """
+    """A client's document."""
 
     client: int
     document: ClientDocument
-    implausible: str
-    implausible_host: str
+    implausible: str  # an impossible number in its measurement; empty if there is none
+    implausible_host: str  # an impossible number in the observation of its host
 
     @property
     def clock(self) -> Clock | None:
@@ -151,17 +121,12 @@ class ClientAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientMeasurement:
-    """A usable measurement: its numbers are plausible, and its measured part has a length.
-
-    Attributes:
-        shares: one for each of its operations.
-
-    """
+    """A usable measurement: its numbers are plausible, and its measured part has a length."""
 
     answer: ClientAnswer
     measurement: Measurement
     interval: Interval
-    shares: tuple[Share, ...]
+    shares: tuple[Share, ...]  # one for each of its operations
 
     @property
     def client(self) -> int:
@@ -176,18 +141,12 @@ class ClientMeasurement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intake:
-    """All answers, by ascending client number.
-
-    Attributes:
-        missing: planned clients without a document.
-        unplanned: clients that sent one although they do not take part; it is ignored.
-
-    """
+    """All answers, by ascending client number."""
 
     answers: tuple[ClientAnswer, ...]
     measured: tuple[ClientMeasurement, ...]
-    missing: tuple[int, ...]
-    unplanned: tuple[int, ...]
+    missing: tuple[int, ...]  # planned clients without a document
+    unplanned: tuple[int, ...]  # clients that sent one although they do not take part; it is ignored
 
 
 def receive(facts: TrialFacts, documents: Mapping[int, ClientDocument]) -> Intake:

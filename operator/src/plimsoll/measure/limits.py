@@ -41,18 +41,12 @@ class RateLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """What limits a layer.
+    """What limits a layer."""
 
-    Attributes:
-        below: bytes or operations per second that the layer below permits; None if that was not measured.
-        layer: the layer below; None without one.
-        client_rate: bytes per second that the network carries for one client; None if unknown.
-
-    """
-
+    # Bytes or operations per second that the layer below permits; None if that was not measured.
     below: float | None = None
-    layer: Layer | None = None
-    client_rate: float | None = None
+    layer: Layer | None = None  # the layer below; None without one
+    client_rate: float | None = None  # bytes per second that the network carries for one client; None if unknown
 
     def at(self, clients: int) -> float | None:
         """Return the most that so many clients can do; None without a limit. The layer below is the formula's disk."""
@@ -71,20 +65,12 @@ class Bound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Best:
-    """The best rate of a layer, for one quantity.
+    """The best rate of a layer, for one quantity."""
 
-    Attributes:
-        value: bytes or operations per second.
-        point: the point with this mean.
-        clients: the clients behind it: those of the point, or those that a tool of the network let send at once.
-        bound: what limits it.
-
-    """
-
-    value: float
-    point: str
-    clients: int = 1
-    bound: Bound = Bound()
+    value: float  # bytes or operations per second
+    point: str  # the point with this mean
+    clients: int = 1  # the clients behind it: those of the point, or those that a tool of the network let send at once
+    bound: Bound = Bound()  # what limits it
 
     @property
     def limit(self) -> float | None:
@@ -106,18 +92,12 @@ class Best:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerRow:
-    """One operation at one layer; the best bytes and the best operations per second may come from different points.
-
-    Attributes:
-        bytes_per_second: None if not measured.
-        iops: likewise.
-
-    """
+    """One operation at one layer; the best bytes and the best operations per second may come from different points."""
 
     layer: Layer
     operation: Operation
-    bytes_per_second: Best | None
-    iops: Best | None
+    bytes_per_second: Best | None  # None if not measured
+    iops: Best | None  # likewise
 
 
 def amplification(*, replicas: int = 0, data_chunks: int = 0, coding_chunks: int = 0) -> float:

@@ -16,24 +16,16 @@ N = TypeVar("N", int, float)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixCell:
-    """The rates between a client and one that served it.
-
-    Attributes:
-        client_node: empty if unknown.
-        peer_node: likewise.
-        retransmits: TCP segments that were sent again; None if the tool does not report them.
-        is_outlier: whether its rate is far below those of comparable cells.
-
-    """
+    """The rates between a client and one that served it."""
 
     client: int
     peer: int
-    client_node: str = ""
-    peer_node: str = ""
+    client_node: str = ""  # empty if unknown
+    peer_node: str = ""  # likewise
     iops: float
     bytes_per_second: float
-    retransmits: int | None = None
-    is_outlier: bool = False
+    retransmits: int | None = None  # TCP segments that were sent again; None if the tool does not report them
+    is_outlier: bool = False  # whether its rate is far below those of comparable cells
 
     @property
     def is_local(self) -> bool:

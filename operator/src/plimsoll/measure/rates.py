@@ -46,20 +46,12 @@ _DECIMALS = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantities:
-    """The quantities that a tool can report.
+    """The quantities that a tool can report."""
 
-    Attributes:
-        latency: of each operation, their mean, or none.
-        operations: the number of completed operations.
-        bytes: the number of transferred bytes.
-        cells: rates between pairs of clients, the cells of a matrix.
-
-    """
-
-    latency: LatencyKind
-    operations: bool = True
-    bytes: bool = True
-    cells: bool = False
+    latency: LatencyKind  # of each operation, their mean, or none
+    operations: bool = True  # the number of completed operations
+    bytes: bool = True  # the number of transferred bytes
+    cells: bool = False  # rates between pairs of clients, the cells of a matrix
 
     @property
     def unit(self) -> str:
@@ -90,19 +82,13 @@ def by_operation(items: Iterable[T], operation_of: Callable[[T], Operation]) -> 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationRates:
-    """The rates of one operation.
+    """The rates of one operation."""
 
-    Attributes:
-        measured: the I/O behind the headline: that in the window.
-        bias: of the operations per second; None without I/O in the window.
-
-    """
-
-    measured: Amount
+    measured: Amount  # the I/O behind the headline: that in the window
     rates: Rates
     whole_run: Rates
     sum_of_rates: Rates
-    bias: float | None
+    bias: float | None  # of the operations per second; None without I/O in the window
 
 
 def rates_of(shares: Collection[Share], *, common: Interval | None, whole: Interval) -> OperationRates:

@@ -40,16 +40,10 @@ _BESIDE_SYNC = 100 * _MILLISECOND
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
-    """The operations of a client, or of all clients.
+    """The operations of a client, or of all clients."""
 
-    Attributes:
-        ios: operations completed in the window.
-        in_flight: the least number of operations that were in flight all the time.
-
-    """
-
-    ios: float
-    in_flight: int
+    ios: float  # operations completed in the window
+    in_flight: int  # the least number of operations that were in flight all the time
 
     @classmethod
     def total(cls, parts: Collection["Activity"]) -> "Activity":
@@ -59,16 +53,10 @@ class Activity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolution:
-    """How precisely idle time is known, in nanoseconds.
+    """How precisely idle time is known, in nanoseconds."""
 
-    Attributes:
-        blur: how much longer than it appears a freeze may have been.
-        least: the shortest stretch to consider.
-
-    """
-
-    blur: int
-    least: int
+    blur: int  # how much longer than it appears a freeze may have been
+    least: int  # the shortest stretch to consider
 
     @classmethod
     def of(cls, measured: Iterable[ClientMeasurement]) -> "Resolution":
@@ -81,18 +69,11 @@ class Resolution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdleTime:
-    """The idle time of a client, or of all clients together, in seconds.
+    """The idle time of a client, or of all clients together, in seconds."""
 
-    Attributes:
-        stalled: in stretches that are stalls by themselves.
-        frozen: in shorter freezes.
-        unsure: how much longer the freezes may have been.
-
-    """
-
-    stalled: float
-    frozen: float
-    unsure: float
+    stalled: float  # in stretches that are stalls by themselves
+    frozen: float  # in shorter freezes
+    unsure: float  # how much longer the freezes may have been
 
     @classmethod
     def within(cls, stalls: Iterable[Interval], freezes: Collection[Interval], resolution: Resolution) -> "IdleTime":
@@ -142,25 +123,15 @@ def _is_slow(stretches: Sequence[Interval], activity: Activity, window: Interval
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standstill:
-    """The idle time of a trial's clients in the common window.
+    """The idle time of a trial's clients in the common window."""
 
-    Attributes:
-        window: seconds.
-        clients: client -> seconds in which it was idle.
-        common: the time in which all clients were idle.
-        own: client -> its other idle time, without the edges of common idle time.
-        client_paces: client -> operations per second while it is not idle; for a client that completes nothing, the
-            mean of the others.
-        pace: operations per second of all clients while not all of them are idle.
-
-    """
-
-    window: float
-    clients: Mapping[int, float]
-    common: IdleTime
-    own: Mapping[int, IdleTime]
+    window: float  # seconds
+    clients: Mapping[int, float]  # client -> seconds in which it was idle
+    common: IdleTime  # the time in which all clients were idle
+    own: Mapping[int, IdleTime]  # client -> its other idle time, without the edges of common idle time
+    # Client -> operations per second while it is not idle; for a client that completes nothing, the mean of the others.
     client_paces: Mapping[int, float]
-    pace: float
+    pace: float  # operations per second of all clients while not all of them are idle
 
     @property
     def together(self) -> float:
@@ -193,18 +164,12 @@ class Standstill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Idle:
-    """When a client, or all clients, completed nothing.
+    """When a client, or all clients, completed nothing."""
 
-    Attributes:
-        known: all known idle time.
-        stalls: the part of it that is a stall unless the pace is slow.
-        off: the part of the stalls that does not count as working time for the pace. Of a stall that no cell shows, a
-            second counts as working time: a client that rarely completes anything must not seem fast.
-
-    """
-
-    known: list[Interval]
-    stalls: list[Interval]
+    known: list[Interval]  # all known idle time
+    stalls: list[Interval]  # the part of it that is a stall unless the pace is slow
+    # The part of the stalls that does not count as working time for the pace. Of a stall that no cell shows, a second
+    # counts as working time: a client that rarely completes anything must not seem fast.
     off: list[Interval]
 
 

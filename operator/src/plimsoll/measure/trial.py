@@ -43,36 +43,21 @@ _MESSAGE_CHARACTERS = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialNumbers:
-    """The numbers of a trial.
-
-    Attributes:
-        window: None if no client measured, or if the tool has no window.
-        stalls: None without a window, or if a client has no series.
-        operations: over all clients that measured; the verdict shows whether others did not.
-        hosts: of all clients that measured; None if no host could be observed.
-        slowest: the clients with the lowest rates, slowest first.
-        osds: None unless the tool measures OSDs.
-        cluster: None if the run watches no cluster.
-        tool: None if no client answered.
-        warnings: of the clients' tools and parsers, one line for each text.
-        matrix: the rates between pairs of clients, if the tool measures them.
-        probe: the load that was offered and whether it met the objectives, in a search for the line.
-
-    """
+    """The numbers of a trial."""
 
     verdict: Verdict
     findings: tuple[Finding, ...]
-    window: Window | None
-    stalls: Stalls | None
-    operations: tuple[OperationResult, ...]
-    hosts: Hosts | None
-    slowest: tuple[ClientSummary, ...]
-    osds: Osds | None
-    cluster: ClusterSummary | None
-    tool: ToolUse | None
-    warnings: tuple[str, ...]
-    matrix: tuple[MatrixCell, ...] = ()
-    probe: Probe | None = None
+    window: Window | None  # None if no client measured, or if the tool has no window
+    stalls: Stalls | None  # None without a window, or if a client has no series
+    operations: tuple[OperationResult, ...]  # over all clients that measured; the verdict shows whether others did not
+    hosts: Hosts | None  # of all clients that measured; None if no host could be observed
+    slowest: tuple[ClientSummary, ...]  # the clients with the lowest rates, slowest first
+    osds: Osds | None  # None unless the tool measures OSDs
+    cluster: ClusterSummary | None  # None if the run watches no cluster
+    tool: ToolUse | None  # None if no client answered
+    warnings: tuple[str, ...]  # of the clients' tools and parsers, one line for each text
+    matrix: tuple[MatrixCell, ...] = ()  # the rates between pairs of clients, if the tool measures them
+    probe: Probe | None = None  # the load that was offered and whether it met the objectives, in a search for the line
 
 
 def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) -> TrialNumbers:

@@ -35,22 +35,14 @@ class Source(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MetricFamily:
-    """One metric family.
+    """One metric family."""
 
-    Attributes:
-        name: with the unit, and `_total` for a counter.
-        labels: names of all its labels, in order.
-        help: one sentence: the meaning of a value, and when there is none.
-        buckets: upper edges of a histogram.
-
-    """
-
-    name: str
+    name: str  # with the unit, and `_total` for a counter
     kind: MetricType
     source: Source
-    labels: tuple[str, ...]
-    help: str
-    buckets: tuple[float, ...] = ()
+    labels: tuple[str, ...]  # names of all its labels, in order
+    help: str  # one sentence: the meaning of a value, and when there is none
+    buckets: tuple[float, ...] = ()  # upper edges of a histogram
 
 
 def _gauge(

@@ -21,18 +21,12 @@ _NANOSECONDS = 1e9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveTrial:
-    """The current trial.
-
-    Attributes:
-        label: its parameters for people.
-        running: whether all clients agreed on T0, so that tools run or are about to.
-
-    """
+    """The current trial."""
 
     workload: str
-    label: str
+    label: str  # its parameters for people
     key: TrialKey
-    running: bool
+    running: bool  # whether all clients agreed on T0, so that tools run or are about to
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,31 +40,20 @@ class LastTrial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveView:
-    """The state of a conductor at one moment.
-
-    Attributes:
-        now: Unix seconds.
-        planned: number of clients of the run.
-        armed: the clients that wait for T0.
-        measuring: the clients that run a tool.
-        attempts: the number of attempts that this conductor recorded, by outcome and verdict.
-        trial: absent between trials.
-        last: absent before the first.
-        gate_open: absent if the run watches no cluster.
-
-    """
+    """The state of a conductor at one moment."""
 
     namespace: str
     run: str
-    now: float
+    now: float  # Unix seconds
     state: RunState
-    planned: int
-    armed: int
-    measuring: int
+    planned: int  # number of clients of the run
+    armed: int  # the clients that wait for T0
+    measuring: int  # the clients that run a tool
+    # The number of attempts that this conductor recorded, by outcome and verdict.
     attempts: Mapping[tuple[Outcome, Verdict], int]
-    trial: LiveTrial | None
-    last: LastTrial | None
-    gate_open: bool | None
+    trial: LiveTrial | None  # absent between trials
+    last: LastTrial | None  # absent before the first
+    gate_open: bool | None  # absent if the run watches no cluster
 
 
 class Scrape(Collector):

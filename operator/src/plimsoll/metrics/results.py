@@ -53,19 +53,12 @@ _LINE_METRICS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineRecord:
-    """What a search found. Loads are operations per second or in flight; None outside of the loads that may be offered.
-
-    Attributes:
-        ending: why the search ended; a dash if that is not recorded.
-        objectives: in words: `p99 <= 5 ms`.
-        probes: number of probes, with those that do not count.
-
-    """
+    """What a search found. Loads are operations per second or in flight; None outside the loads that may be offered."""
 
     vary: Vary
-    ending: str
-    objectives: str
-    probes: int
+    ending: str  # why the search ended; a dash if that is not recorded
+    objectives: str  # in words: `p99 <= 5 ms`
+    probes: int  # number of probes, with those that do not count
     estimate: float | None
     low: float | None
     high: float | None
@@ -80,65 +73,46 @@ _NANOSECONDS = 1e9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationRecord:
-    """One operation of a point: mean rates over the trials that count, with the 95 % interval of `iops`, and latencies.
-
-    Attributes:
-        quantiles: value of the label `quantile` and seconds.
-        mean_latency: seconds; None if the tool does not time operations.
-
-    """
+    """One operation of a point: mean rates over its counted trials, the 95 % interval of `iops`, and latencies."""
 
     operation: str
     iops: float
     low: float | None
     high: float | None
     bytes_per_second: float
-    quantiles: tuple[tuple[str, float], ...]
-    mean_latency: float | None
+    quantiles: tuple[tuple[str, float], ...]  # value of the label `quantile` and seconds
+    mean_latency: float | None  # seconds; None if the tool does not time operations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbers:
-    """The numbers of a point, over the trials that count, as the help of their metrics says; None if unknown.
-
-    Attributes:
-        finished: when the last of these trials ended, Unix seconds.
-        line: what a search found; None if the point was measured at one load.
-
-    """
+    """The numbers of a point, over the trials that count, as the help of their metrics says; None if unknown."""
 
     trials: int
     operations: tuple[OperationRecord, ...]
-    finished: float | None
+    finished: float | None  # when the last of these trials ended, Unix seconds
     stall: float | None
     overlap: float | None
     spread: float | None
     median_link: float | None
     least_link: float | None
-    line: LineRecord | None
+    line: LineRecord | None  # what a search found; None if the point was measured at one load
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultRecord:
-    """One result.
-
-    Attributes:
-        parameters: the label of the point's parameters: `randwrite 4Ki qd16`.
-        finished: when the last trial ended, Unix seconds; 0 if unknown.
-        numbers: None if they are Invalid or absent.
-
-    """
+    """One result."""
 
     namespace: str
     run: str
     workload: str
     point: str
     tool: str
-    parameters: str
+    parameters: str  # the label of the point's parameters: `randwrite 4Ki qd16`
     clients: int
     verdict: Verdict
-    finished: float
-    numbers: Numbers | None
+    finished: float  # when the last trial ended, Unix seconds; 0 if unknown
+    numbers: Numbers | None  # None if they are Invalid or absent
 
     @property
     def labels(self) -> tuple[str, ...]:

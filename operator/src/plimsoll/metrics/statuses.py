@@ -55,23 +55,15 @@ MAX_RUNS = 2000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """One run. Times are Unix seconds, None if absent.
-
-    Attributes:
-        created: of two runs with one name, the older one was deleted.
-        status: as `kubectl get brun` shows it, like the verdict; empty before the operator has seen the run.
-        conditions: type, reason and value of each.
-        points: state and number.
-
-    """
+    """One run. Times are Unix seconds, None if absent."""
 
     namespace: str
     name: str
-    created: float = 0.0
-    status: str = ""
+    created: float = 0.0  # of two runs with one name, the older one was deleted
+    status: str = ""  # as `kubectl get brun` shows it, like the verdict; empty before the operator has seen the run
     verdict: str = ""
-    conditions: tuple[tuple[str, str, int], ...] = ()
-    points: tuple[tuple[str, int], ...] = ()
+    conditions: tuple[tuple[str, str, int], ...] = ()  # type, reason and value of each
+    points: tuple[tuple[str, int], ...] = ()  # state and number
     start: float | None = None
     completion: float | None = None
     estimate: float | None = None
@@ -210,27 +202,18 @@ class OutcomeRecord(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteRecord:
-    """One suite. Times are Unix seconds, None if absent.
-
-    Attributes:
-        created: of two suites with one name, the older one was deleted.
-        status: as `kubectl get bsuite` shows it, like the verdict; empty before the operator has seen the suite.
-        conditions: type, reason and value of each.
-        active: None if no round is being measured.
-        rounds: former rounds, newest first.
-
-    """
+    """One suite. Times are Unix seconds, None if absent."""
 
     namespace: str
     name: str
-    created: float = 0.0
-    status: str = ""
+    created: float = 0.0  # of two suites with one name, the older one was deleted
+    status: str = ""  # as `kubectl get bsuite` shows it, like the verdict; empty before the operator has seen the suite
     verdict: str = ""
-    conditions: tuple[tuple[str, str, int], ...] = ()
+    conditions: tuple[tuple[str, str, int], ...] = ()  # type, reason and value of each
     next_schedule: float | None = None
     last_schedule: float | None = None
-    active: ActiveRecord | None = None
-    rounds: tuple[RoundRecord, ...] = ()
+    active: ActiveRecord | None = None  # None if no round is being measured
+    rounds: tuple[RoundRecord, ...] = ()  # former rounds, newest first
     comparisons: tuple[OutcomeRecord, ...] = ()
     hypotheses: tuple[OutcomeRecord, ...] = ()
 

@@ -171,18 +171,12 @@ class PlottedPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlottedSweep:
-    """All points of one workload, over all runs, for one operation.
-
-    Attributes:
-        axes: parameters with at least two values, clients first, then the tool's parameters in their order.
-        runs: number of runs; with several, the names of series include the run.
-
-    """
+    """All points of one workload, over all runs, for one operation."""
 
     workload: str
     operation: Operation
-    axes: Sequence[str]
-    runs: int
+    axes: Sequence[str]  # parameters with at least two values, clients first, then the tool's parameters in their order
+    runs: int  # number of runs; with several, the names of series include the run
     measured: Sequence[PlottedPoint]
 
     @property
@@ -307,21 +301,13 @@ def axes_of(results: Sequence[BenchmarkResult]) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbedLoad:
-    """One attempt at one load of a search.
-
-    Attributes:
-        offered: operations per second or operations in flight of all clients together.
-        achieved: likewise; None without numbers.
-        load: the load that the storage met: in an open loop what arrived, unless the depth was full.
-        depth_full_percent: percentage of submissions that filled the depth; None if unknown.
-
-    """
+    """One attempt at one load of a search."""
 
     trial: Trial
-    offered: float
-    load: float
-    achieved: float | None
-    depth_full_percent: float | None
+    offered: float  # operations per second or operations in flight of all clients together
+    load: float  # the load that the storage met: in an open loop what arrived, unless the depth was full
+    achieved: float | None  # likewise; None without numbers
+    depth_full_percent: float | None  # percentage of submissions that filled the depth; None if unknown
     outcome: ProbeOutcome
 
     def latency(self, objective: Objective) -> int | None:
@@ -336,20 +322,13 @@ class ProbedLoad:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlottedSearch:
-    """One search of a run.
-
-    Attributes:
-        name: what differs between it and the other searches of its workload.
-        line: what it found so far; no probes before the first one.
-        probes: all attempts, in the order of recording.
-
-    """
+    """One search of a run."""
 
     run: ReportedRun
     result: BenchmarkResult
-    name: str
-    line: Line
-    probes: Sequence[ProbedLoad]
+    name: str  # what differs between it and the other searches of its workload
+    line: Line  # what it found so far; no probes before the first one
+    probes: Sequence[ProbedLoad]  # all attempts, in the order of recording
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,19 +18,12 @@ _SHORT_UID = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedRun:
-    """The results of one run.
+    """The results of one run."""
 
-    Attributes:
-        label: its name in the report, unique there.
-        layers: the layers of a run on a Ceph cluster; empty otherwise.
-        write_amplification: bytes that the pool writes per byte of a client; None if unknown.
-
-    """
-
-    label: str
+    label: str  # its name in the report, unique there
     results: Sequence[BenchmarkResult]
-    layers: Sequence[LayerRow] = ()
-    write_amplification: float | None = None
+    layers: Sequence[LayerRow] = ()  # the layers of a run on a Ceph cluster; empty otherwise
+    write_amplification: float | None = None  # bytes that the pool writes per byte of a client; None if unknown
 
     @property
     def uid(self) -> str:
@@ -46,16 +39,11 @@ class ReportedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """The comparison of two runs.
-
-    Attributes:
-        comparison: None if the runs have no point in common.
-
-    """
+    """The comparison of two runs."""
 
     baseline: str
     candidate: str
-    comparison: Comparison | None
+    comparison: Comparison | None  # None if the runs have no point in common
     likeness: Likeness
 
 
@@ -79,53 +67,33 @@ def _with_unique_labels(runs: Sequence[ReportedRun], longer: Sequence[str]) -> l
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedRound:
-    """One round.
-
-    Attributes:
-        conclusion: of the comparisons with accepted rounds; None if there is none.
-
-    """
+    """One round."""
 
     judged: JudgedRound
-    conclusion: Conclusion | None
+    conclusion: Conclusion | None  # of the comparisons with accepted rounds; None if there is none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedVariants:
-    """A comparison of two variants in the last round.
-
-    Attributes:
-        conclusion: its conclusion, which takes the doubts into account.
-        doubts: reasons not to rely on the numbers.
-
-    """
+    """A comparison of two variants in the last round."""
 
     name: str
     compared: Compared
-    conclusion: Conclusion
-    doubts: Sequence[str]
+    conclusion: Conclusion  # its conclusion, which takes the doubts into account
+    doubts: Sequence[str]  # reasons not to rely on the numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedSuite:
-    """A suite.
+    """A suite."""
 
-    Attributes:
-        label: its name in the report.
-        rounds: in the order of time; at least one.
-        variants: the runs of each variant in the last round, as one run in which each run counts as a trial; without
-            variants that have no complete run.
-        comparisons: between variants, in the last round.
-        judgements: of the last round, by the name of the comparison with accepted rounds.
-        decisions: the hypotheses, decided in the last round.
-        study: the last round beside the study that the suite repeats; None if it repeats none.
-
-    """
-
-    label: str
-    rounds: Sequence[ReportedRound]
+    label: str  # its name in the report
+    rounds: Sequence[ReportedRound]  # in the order of time; at least one
+    # The runs of each variant in the last round, as one run in which each run counts as a trial; without variants that
+    # have no complete run.
     variants: Sequence[ReportedRun]
-    comparisons: Sequence[ComparedVariants]
-    judgements: Mapping[str, RoundJudgement]
-    decisions: Sequence[Decision]
+    comparisons: Sequence[ComparedVariants]  # between variants, in the last round
+    judgements: Mapping[str, RoundJudgement]  # of the last round, by the name of the comparison with accepted rounds
+    decisions: Sequence[Decision]  # the hypotheses, decided in the last round
+    # The last round beside the study that the suite repeats; None if it repeats none.
     study: StudyComparison | None = None

@@ -94,17 +94,12 @@ _SEARCH_PIXELS = 34
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Figure:
-    """One figure: some searches, and one objective with the loads and latencies that it shows.
-
-    Attributes:
-        floor: height of probes without a latency, in microseconds.
-
-    """
+    """One figure: some searches, and one objective with the loads and latencies that it shows."""
 
     workload: SearchedWorkload
     objective: Objective
     searches: Sequence[PlottedSearch]
-    floor: float
+    floor: float  # height of probes without a latency, in microseconds
 
     @property
     def is_single(self) -> bool:

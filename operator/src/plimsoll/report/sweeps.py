@@ -38,22 +38,13 @@ _P99 = "99"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Quantity:
-    """A quantity on the vertical axis.
+    """A quantity on the vertical axis."""
 
-    Attributes:
-        key: part of the anchor.
-        title: start of the figure's title.
-        axis: the axis.
-        value: value of a point in the unit of the axis; None if unknown.
-        errors: the error bars of a series.
-
-    """
-
-    key: str
-    title: str
-    axis: Json
-    value: Callable[[PlottedPoint], float | None]
-    errors: Callable[[Sequence[PlottedPoint]], Json]
+    key: str  # part of the anchor
+    title: str  # start of the figure's title
+    axis: Json  # the axis
+    value: Callable[[PlottedPoint], float | None]  # value of a point in the unit of the axis; None if unknown
+    errors: Callable[[Sequence[PlottedPoint]], Json]  # the error bars of a series
 
 
 _WORDS = (

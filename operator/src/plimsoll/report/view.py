@@ -15,64 +15,40 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One cell of a table.
+    """One cell of a table."""
 
-    Attributes:
-        text: the visible text.
-        sort: the sort key; the text if None.
-        mark: a verdict or a conclusion, shown with a colour and a symbol; empty for other text.
-        title: the tooltip.
-
-    """
-
-    text: str
-    sort: float | None = None
-    mark: str = ""
-    title: str = ""
+    text: str  # the visible text
+    sort: float | None = None  # the sort key; the text if None
+    mark: str = ""  # a verdict or a conclusion, shown with a colour and a symbol; empty for other text
+    title: str = ""  # the tooltip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table.
-
-    Attributes:
-        numbers: headings of right-aligned columns.
-        sortable: whether a click on a heading sorts the table.
-
-    """
+    """A table."""
 
     kind: ClassVar[str] = "table"
 
     caption: str
     headings: Sequence[str]
-    numbers: Collection[str] = ()
+    numbers: Collection[str] = ()  # headings of right-aligned columns
     rows: Sequence[Sequence[Cell]]
-    sortable: bool = False
+    sortable: bool = False  # whether a click on a heading sorts the table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """A figure with an accessible description and a table.
-
-    Attributes:
-        key: unique in the page, letters, digits and hyphens.
-        description: its content in words, for screen readers.
-        data: plotly's traces. Names such as `$series0` are colours of the theme.
-        layout: plotly's layout.
-        height: pixels.
-        table: the numbers; None if they are elsewhere in the page.
-
-    """
+    """A figure with an accessible description and a table."""
 
     kind: ClassVar[str] = "chart"
 
-    key: str
+    key: str  # unique in the page, letters, digits and hyphens
     title: str
-    description: str
-    data: Sequence[Json]
-    layout: Json
-    height: int = 360
-    table: Table | None = None
+    description: str  # its content in words, for screen readers
+    data: Sequence[Json]  # plotly's traces. Names such as `$series0` are colours of the theme.
+    layout: Json  # plotly's layout
+    height: int = 360  # pixels
+    table: Table | None = None  # the numbers; None if they are elsewhere in the page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

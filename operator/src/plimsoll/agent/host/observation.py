@@ -29,18 +29,11 @@ _MAX_CHARACTERS = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSetIdentity:
-    """How the kernel identifies a data set.
+    """How the kernel identifies a data set."""
 
-    Attributes:
-        path: path without symbolic links; of a directory, if the tool writes files of its own there.
-        file: device and inode number; None for a block device.
-        device: number of the block device, or of the device that contains the file.
-
-    """
-
-    path: str
-    file: tuple[int, int] | None
-    device: int
+    path: str  # path without symbolic links; of a directory, if the tool writes files of its own there
+    file: tuple[int, int] | None  # device and inode number; None for a block device
+    device: int  # number of the block device, or of the device that contains the file
 
     def contains(self, path: str) -> bool:
         """Whether a path without symbolic links is the data set, or a file in its directory."""

@@ -51,34 +51,22 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CgroupCounters:
-    """A group's counters at one time: nanoseconds of processor time, bytes; None if unreadable.
-
-    Attributes:
-        throttled_periods: periods in which its quota or an ancestor's stopped it; sum over these groups.
-        throttled: duration of these stops; likewise.
-
-    """
+    """A group's counters at one time: nanoseconds of processor time, bytes; None if unreadable."""
 
     cpu: int | None = None
+    # Periods in which its quota or an ancestor's stopped it; sum over these groups.
     throttled_periods: int | None = None
-    throttled: int | None = None
+    throttled: int | None = None  # duration of these stops; likewise
     memory: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cgroup:
-    """This process's group for each controller, if any.
+    """This process's group for each controller, if any."""
 
-    Attributes:
-        unified: version 2 of the interface; all three groups are the same.
-        cpu: the group whose quota, with those of its ancestors, limits this process.
-        accounting: the group that counts its processor time.
-
-    """
-
-    unified: bool
-    cpu: Group | None = None
-    accounting: Group | None = None
+    unified: bool  # version 2 of the interface; all three groups are the same
+    cpu: Group | None = None  # the group whose quota, with those of its ancestors, limits this process
+    accounting: Group | None = None  # the group that counts its processor time
     memory: Group | None = None
 
     def own(self, proc: Path) -> "Cgroup":
@@ -305,72 +293,42 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceCounters:
-    """Counters of a block device (the kernel's `block/stat`).
+    """Counters of a block device (the kernel's `block/stat`)."""
 
-    Attributes:
-        read_sectors: sectors of 512 bytes.
-        reads: completed reads.
-        writes: completed writes, without discards and flushes.
-        busy: milliseconds with at least one operation in flight.
-        waiting: milliseconds of all operations, added up.
-
-    """
-
-    read_sectors: int
+    read_sectors: int  # sectors of 512 bytes
     written_sectors: int
-    reads: int
-    writes: int
-    busy: int
-    waiting: int
+    reads: int  # completed reads
+    writes: int  # completed writes, without discards and flushes
+    busy: int  # milliseconds with at least one operation in flight
+    waiting: int  # milliseconds of all operations, added up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostSnapshot:
-    """All counters at one time.
+    """All counters at one time."""
 
-    Attributes:
-        at: Unix nanoseconds, to find the time that a tool reports; this clock may be set meanwhile.
-        monotonic: nanoseconds of the monotonic clock; durations are differences of it.
-        busy: clock ticks that the node's processors worked, or that a hypervisor stole from them.
-        idle: clock ticks that they idled; the kernel's count may decrease slightly.
-        interfaces: traffic by interface, without the loopback.
-        cgroup: counters of the client's own group; all None if it has none.
-        disk: counters of the disk that the device is a part of; None for a whole device.
-        tool: the tool's I/O; None if it is not visible.
-
-    """
-
-    at: int
-    monotonic: int
-    busy: int
-    idle: int
+    at: int  # Unix nanoseconds, to find the time that a tool reports; this clock may be set meanwhile
+    monotonic: int  # nanoseconds of the monotonic clock; durations are differences of it
+    busy: int  # clock ticks that the node's processors worked, or that a hypervisor stole from them
+    idle: int  # clock ticks that they idled; the kernel's count may decrease slightly
     memory_total: int
     memory_available: int
-    interfaces: Mapping[str, Traffic]
-    cgroup: CgroupCounters
+    interfaces: Mapping[str, Traffic]  # traffic by interface, without the loopback
+    cgroup: CgroupCounters  # counters of the client's own group; all None if it has none
     device: DeviceCounters | None
-    disk: DeviceCounters | None = None
-    tool: ToolCounters | None = None
+    disk: DeviceCounters | None = None  # counters of the disk that the device is a part of; None for a whole device
+    tool: ToolCounters | None = None  # the tool's I/O; None if it is not visible
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """The limits that apply to a client during a trial.
+    """The limits that apply to a client during a trial."""
 
-    Attributes:
-        processors: number of the node's processors.
-        usable: number of processors that the client may use; None for all.
-        memory: bytes that it may use; None without a limit.
-        physical: names of the hardware interfaces.
-        speeds: bytes per second of each of those in one direction, if known.
-
-    """
-
-    processors: int
-    usable: float | None
-    memory: int | None
-    physical: frozenset[str]
-    speeds: Mapping[str, float]
+    processors: int  # number of the node's processors
+    usable: float | None  # number of processors that the client may use; None for all
+    memory: int | None  # bytes that it may use; None without a limit
+    physical: frozenset[str]  # names of the hardware interfaces
+    speeds: Mapping[str, float]  # bytes per second of each of those in one direction, if known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,20 +17,12 @@ C = TypeVar("C", DeviceCounters, ToolCounters, Traffic)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSetStorage:
-    """The storage of a client's data set as far as the host shows it.
+    """The storage of a client's data set as far as the host shows it."""
 
-    Attributes:
-        device: `major:minor` of the block device; None if there is none, or no data set on this host.
-        disk: `major:minor` of the disk that the device is a part of; None for a whole device.
-        file_system: type of the file system of a data set that is a file.
-        uncut_bytes: size of the largest operation that reaches the disk unsplit; None if unknown.
-
-    """
-
-    device: str | None = None
-    disk: str | None = None
-    file_system: str = ""
-    uncut_bytes: int | None = None
+    device: str | None = None  # `major:minor` of the block device; None if there is none, or no data set on this host
+    disk: str | None = None  # `major:minor` of the disk that the device is a part of; None for a whole device
+    file_system: str = ""  # type of the file system of a data set that is a file
+    uncut_bytes: int | None = None  # size of the largest operation that reaches the disk unsplit; None if unknown
 
 
 def host_use(

@@ -90,26 +90,15 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One check.
+    """One check."""
 
-    Attributes:
-        reason: CamelCase; the `reason` of its findings.
-        what: describes the value, in words that fit before a number.
-        unit: of the value and the limits; empty for counts and ratios.
-        suspect: a value beyond it makes the numbers Suspect; None if no value does.
-        invalid: a value beyond it makes them Invalid; None if no value does.
-        direction: which side of a limit is beyond it; a value equal to its limit passes.
-        remedy: what the user can do, as a clause.
-
-    """
-
-    reason: str
-    what: str
-    unit: str = ""
-    suspect: float | None = None
-    invalid: float | None = None
-    direction: Direction = Direction.ABOVE
-    remedy: str
+    reason: str  # CamelCase; the `reason` of its findings
+    what: str  # describes the value, in words that fit before a number
+    unit: str = ""  # of the value and the limits; empty for counts and ratios
+    suspect: float | None = None  # a value beyond it makes the numbers Suspect; None if no value does
+    invalid: float | None = None  # a value beyond it makes them Invalid; None if no value does
+    direction: Direction = Direction.ABOVE  # which side of a limit is beyond it; a value equal to its limit passes
+    remedy: str  # what the user can do, as a clause
 
     def verdict(self, value: float) -> Verdict:
         """Return the verdict on a value."""
@@ -150,19 +139,12 @@ class Check:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedValue:
-    """A value that a check compares with its limits.
-
-    Attributes:
-        clients: those with this value; empty for a value of the trial or the point.
-        detail: replaces the bare value in the message, such as the tool's own message.
-        detail_names_clients: whether the message needs no other mention of the clients.
-
-    """
+    """A value that a check compares with its limits."""
 
     value: float
-    clients: tuple[int, ...] = ()
-    detail: str = ""
-    detail_names_clients: bool = False
+    clients: tuple[int, ...] = ()  # those with this value; empty for a value of the trial or the point
+    detail: str = ""  # replaces the bare value in the message, such as the tool's own message
+    detail_names_clients: bool = False  # whether the message needs no other mention of the clients
 
 
 CheckedValues = Iterator[tuple[Check, CheckedValue]]

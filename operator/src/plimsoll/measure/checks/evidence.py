@@ -20,23 +20,18 @@ from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, add, both, j
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """A trial as planned, as received and as calculated.
-
-    Attributes:
-        span: the time that rates cover: the common window, or the whole run for a tool without a window; None if no
-            client measured.
-        standstill: None if it is unknown.
-        observation: what the trial shows of an offered load; None outside of a search, and if it shows nothing.
-
-    """
+    """A trial as planned, as received and as calculated."""
 
     facts: TrialFacts
     intake: Intake
     window: Window | None
+    # The time that rates cover: the common window, or the whole run for a tool without a window; None if no client
+    # measured.
     span: Interval | None
     rates: Mapping[Operation, OperationRates]
     operations: tuple[OperationResult, ...]
-    standstill: Standstill | None
+    standstill: Standstill | None  # None if it is unknown
+    # What the trial shows of an offered load; None outside of a search, and if it shows nothing.
     observation: Observation | None = None
 
     @property
@@ -81,20 +76,12 @@ _LATE = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """What changed during a disturbance, compared with calm time.
+    """What changed during a disturbance, compared with calm time."""
 
-    Attributes:
-        slower: the part by which the rate was lower; negative if it was higher.
-        late: how many times as many operations took longer than the calm 99th percentile.
-        late_by_chance: how many times as many chance can cause.
-        longer: the part by which the median latency was longer; negative if it was shorter.
-
-    """
-
-    slower: float
-    late: float
-    late_by_chance: float
-    longer: float
+    slower: float  # the part by which the rate was lower; negative if it was higher
+    late: float  # how many times as many operations took longer than the calm 99th percentile
+    late_by_chance: float  # how many times as many chance can cause
+    longer: float  # the part by which the median latency was longer; negative if it was shorter
 
     @property
     def is_noticeable(self) -> bool:

@@ -43,18 +43,11 @@ _Ways = tuple[Operation, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Traffic:
-    """The bytes or operations of a disk in the observed time.
+    """The bytes or operations of a disk in the observed time."""
 
-    Attributes:
-        moved: all of them.
-        foreign: those that the tools do not explain, reads and writes separately.
-        own: those that the tools certainly caused.
-
-    """
-
-    moved: float
-    foreign: float
-    own: float
+    moved: float  # all of them
+    foreign: float  # those that the tools do not explain, reads and writes separately
+    own: float  # those that the tools certainly caused
 
     @classmethod
     def total(cls, ways: Iterable[tuple[float, float, float]]) -> "_Traffic":

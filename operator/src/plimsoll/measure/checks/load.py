@@ -230,21 +230,13 @@ def _versions(measured: Iterable[ClientMeasurement]) -> CheckedValues:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """What one client did in the compared time.
-
-    Attributes:
-        amount: operations, or bytes if the tool does not count operations.
-        unit: of the amount.
-        sharing: clients on its node, itself included.
-        when: the compared time, in words.
-
-    """
+    """What one client did in the compared time."""
 
     client: int
-    amount: float
-    unit: str
-    sharing: int
-    when: str
+    amount: float  # operations, or bytes if the tool does not count operations
+    unit: str  # of the amount
+    sharing: int  # clients on its node, itself included
+    when: str  # the compared time, in words
 
 
 def _uneven(evidence: Evidence) -> list[CheckedValue]:

@@ -43,22 +43,13 @@ _UNRELIABLE = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Position:
-    """Where a line is.
+    """Where a line is."""
 
-    Attributes:
-        value: logarithm of the estimate, or of the only bound that is known.
-        error: standard error of the estimate; 0 of a bound.
-        probes: number of probes behind it.
-        may_be_lower: whether the value is an upper bound.
-        may_be_higher: whether the value is a lower bound.
-
-    """
-
-    value: float
-    error: float
-    probes: int
-    may_be_lower: bool = False
-    may_be_higher: bool = False
+    value: float  # logarithm of the estimate, or of the only bound that is known
+    error: float  # standard error of the estimate; 0 of a bound
+    probes: int  # number of probes behind it
+    may_be_lower: bool = False  # whether the value is an upper bound
+    may_be_higher: bool = False  # whether the value is a lower bound
 
     @property
     def is_estimate(self) -> bool:

@@ -79,27 +79,17 @@ class Side(Model):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One metric of one operation on both sides.
-
-    Attributes:
-        between: the noise between repeated runs; None if no such runs were given.
-        sample: the values of every trial that counts; None if they cannot be compared.
-        problem: why they cannot be compared; empty if they can.
-        noise: that the metric scatters too much to gate at this point alone; empty if it does not.
-        notes: other remarks on the values.
-        gates: whether the metric decides.
-
-    """
+    """One metric of one operation on both sides."""
 
     operation: Operation
     metric: Metric
     sides: tuple[Side, Side]
-    between: Between | None
-    sample: Sample | None
-    problem: str
-    noise: str
-    notes: tuple[str, ...]
-    gates: bool
+    between: Between | None  # the noise between repeated runs; None if no such runs were given
+    sample: Sample | None  # the values of every trial that counts; None if they cannot be compared
+    problem: str  # why they cannot be compared; empty if they can
+    noise: str  # that the metric scatters too much to gate at this point alone; empty if it does not
+    notes: tuple[str, ...]  # other remarks on the values
+    gates: bool  # whether the metric decides
 
 
 def cases_of(pair: Pair, rule: RegressionRule, floor: Floor) -> Iterator[Case]:
@@ -402,17 +392,12 @@ def _finite_exp(logarithm: float) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mean:
-    """The mean change of a workload's points.
-
-    Attributes:
-        is_known: whether its noise between runs is known, if it is to be taken into account.
-
-    """
+    """The mean change of a workload's points."""
 
     group: Group
     points: int
     change: LogChange
-    is_known: bool = True
+    is_known: bool = True  # whether its noise between runs is known, if it is to be taken into account
 
     @property
     def member(self) -> Member:

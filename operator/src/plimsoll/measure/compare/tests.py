@@ -39,25 +39,15 @@ class LogChange:
 
     With `between`, a side is one run that may be as far from the truth as repeated runs are, however many trials it
     has. The degrees of freedom are then limited by that part, which is known least precisely.
-
-    Attributes:
-        estimate: mean of the candidate's logarithms minus that of the baseline's.
-        variances: sample variance (n-1) of the logarithms of baseline and candidate.
-        trials: of baseline and candidate.
-        between: None if the noise between runs is unknown; it is then assumed to be zero.
-        freedom: degrees of freedom of the variances; None for Welch's, from the variances themselves.
-        may_be_lower: whether the estimate is an upper bound, and the truth may be lower by any amount.
-        may_be_higher: whether it is a lower bound, and the truth may be higher.
-
     """
 
-    estimate: float
-    variances: tuple[float, float]
-    trials: tuple[int, int]
-    between: Between | None = None
-    freedom: float | None = None
-    may_be_lower: bool = False
-    may_be_higher: bool = False
+    estimate: float  # mean of the candidate's logarithms minus that of the baseline's
+    variances: tuple[float, float]  # sample variance (n-1) of the logarithms of baseline and candidate
+    trials: tuple[int, int]  # of baseline and candidate
+    between: Between | None = None  # None if the noise between runs is unknown; it is then assumed to be zero
+    freedom: float | None = None  # degrees of freedom of the variances; None for Welch's, from the variances themselves
+    may_be_lower: bool = False  # whether the estimate is an upper bound, and the truth may be lower by any amount
+    may_be_higher: bool = False  # whether it is a lower bound, and the truth may be higher
 
     def p_lower(self, truth: float = 0.0) -> float:
         """Return the one-sided probability of an estimate at most this low."""
@@ -209,17 +199,11 @@ class Trials:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideMean:
-    """The mean over points and passes of one side.
-
-    Attributes:
-        values: the mean over points in each pass, as if all points had a trial in it.
-        variance: of such a value; the mean's squared error is this divided by their number.
-
-    """
+    """The mean over points and passes of one side."""
 
     mean: float
-    variance: float
-    values: tuple[float, ...]
+    variance: float  # of such a value; the mean's squared error is this divided by their number
+    values: tuple[float, ...]  # the mean over points in each pass, as if all points had a trial in it
 
 
 def series_of(trials: Sequence[Trial], operation: Operation, metric: Metric) -> Series:
@@ -318,25 +302,15 @@ class Member:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assessment:
-    """A change, and whether it is significant.
-
-    Attributes:
-        p_value: of no change, two-sided; adjusted for the other tests if the metric gates.
-        p_worse: of no change for the worse, one-sided, adjusted; None if the metric does not gate.
-        level: the part of the family's level that this test has if no other one is significant.
-        worse: whether it is significantly worse.
-        better: whether it is significantly better.
-        suspicious: whether it is worse at a level of 5 %.
-
-    """
+    """A change, and whether it is significant."""
 
     change: LogChange
-    p_value: float
-    p_worse: float | None = None
-    level: float = LEVEL
-    worse: bool
-    better: bool
-    suspicious: bool = False
+    p_value: float  # of no change, two-sided; adjusted for the other tests if the metric gates
+    p_worse: float | None = None  # of no change for the worse, one-sided, adjusted; None if the metric does not gate
+    level: float = LEVEL  # the part of the family's level that this test has if no other one is significant
+    worse: bool  # whether it is significantly worse
+    better: bool  # whether it is significantly better
+    suspicious: bool = False  # whether it is worse at a level of 5 %
 
 
 def grouped(items: Sequence[_T], key: Callable[[_T], _K]) -> dict[_K, list[_T]]:
@@ -401,23 +375,15 @@ class Conclusion(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """The conclusion from a change.
-
-    Attributes:
-        confirmed: the whole confidence interval of a regression is beyond the threshold.
-        improved: significantly better, and by more than the threshold.
-        suspected: an inconclusive change that prevents `NoRegression` of points whose mean is within the threshold.
-        trials_needed: on each side, for an inconclusive change of this size and scatter.
-        note: the reason for an inconclusive judgement.
-
-    """
+    """The conclusion from a change."""
 
     conclusion: Conclusion
-    confirmed: bool = False
-    improved: bool = False
+    confirmed: bool = False  # the whole confidence interval of a regression is beyond the threshold
+    improved: bool = False  # significantly better, and by more than the threshold
+    # An inconclusive change that prevents `NoRegression` of points whose mean is within the threshold.
     suspected: bool = False
-    trials_needed: int | None = None
-    note: str = ""
+    trials_needed: int | None = None  # on each side, for an inconclusive change of this size and scatter
+    note: str = ""  # the reason for an inconclusive judgement
 
 
 def conclude(metric: Metric, assessment: Assessment, rule: RegressionRule) -> Judgement:

@@ -47,17 +47,11 @@ they would only make all tests stricter."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegressionRule:
-    """Which changes matter.
+    """Which changes matter."""
 
-    Attributes:
-        rate: the tolerated decrease of a rate, as a part of the baseline's: 0.05.
-        latency: the tolerated increase of a latency, likewise.
-        gates: the metrics that decide; the others are only reported. The line of a search always decides.
-
-    """
-
-    rate: float = 0.05
-    latency: float = 0.1
+    rate: float = 0.05  # the tolerated decrease of a rate, as a part of the baseline's: 0.05
+    latency: float = 0.1  # the tolerated increase of a latency, likewise
+    # The metrics that decide; the others are only reported. The line of a search always decides.
     gates: frozenset[Metric] = field(default=DEFAULT_GATES)
 
     def threshold(self, metric: Metric) -> float:

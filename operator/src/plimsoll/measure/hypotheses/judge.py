@@ -118,21 +118,13 @@ class Unit(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """The verdict, and the numbers behind it.
-
-    Attributes:
-        interval: of the ratio, as a part of 1, or of the exponent; None if it cannot be computed.
-        unit: None without an interval.
-        replicates: number of units on each side; a single number for scaling.
-        reasons: why there is no interval.
-
-    """
+    """The verdict, and the numbers behind it."""
 
     verdict: HypothesisVerdict
-    interval: Interval | None = None
-    unit: Unit | None = None
-    replicates: tuple[int, ...] = ()
-    reasons: tuple[str, ...] = ()
+    interval: Interval | None = None  # of the ratio, as a part of 1, or of the exponent; None if it cannot be computed
+    unit: Unit | None = None  # None without an interval
+    replicates: tuple[int, ...] = ()  # number of units on each side; a single number for scaling
+    reasons: tuple[str, ...] = ()  # why there is no interval
 
 
 _Places = Mapping[tuple[str, int | None], Sequence[Sample]]

@@ -323,22 +323,14 @@ def measured_run(variant: str, name: str, results: Sequence[BenchmarkResult]) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """The values of one selected point.
+    """The values of one selected point."""
 
-    Attributes:
-        field: the selector's name in the hypothesis.
-        values: of each trial that counts; all positive if there are no problems.
-        problems: why the point decides nothing.
-        line: where the line is, with its errors; None if the quantity is another one.
-        bound: why only a bound of the line is known; it has no value then. Empty for an estimate with an interval.
-
-    """
-
-    field: str
+    field: str  # the selector's name in the hypothesis
     selected: SelectedPoint[MeasuredPoint]
-    values: tuple[float, ...] = ()
-    problems: tuple[str, ...] = ()
-    line: Position | None = None
+    values: tuple[float, ...] = ()  # of each trial that counts; all positive if there are no problems
+    problems: tuple[str, ...] = ()  # why the point decides nothing
+    line: Position | None = None  # where the line is, with its errors; None if the quantity is another one
+    # Why only a bound of the line is known; it has no value then. Empty for an estimate with an interval.
     bound: str = ""
 
     @property

@@ -59,36 +59,22 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """Curves that differ only in their location.
+    """Curves that differ only in their location."""
 
-    Attributes:
-        spread: s.
-        lapse: l.
-        shift: from the location of a curve to its line.
-        weights: of each location, its share of the posterior.
-
-    """
-
-    spread: float
-    lapse: float
-    shift: float
-    weights: Sequence[float]
+    spread: float  # s
+    lapse: float  # l
+    shift: float  # from the location of a curve to its line
+    weights: Sequence[float]  # of each location, its share of the posterior
 
 
 @dataclass(frozen=True, slots=True)
 class Posterior:
-    """What trials show about the line.
+    """What trials show about the line."""
 
-    Attributes:
-        locations: centres of the cells of the grid, equally spaced.
-        families: the curves over them; all weights together are 1.
-        evidence: the probability of the trials, averaged over the prior, up to a factor that depends only on which
-            loads were tried.
-
-    """
-
-    locations: Sequence[float]
-    families: Sequence[Curves]
+    locations: Sequence[float]  # centres of the cells of the grid, equally spaced
+    families: Sequence[Curves]  # the curves over them; all weights together are 1
+    # The probability of the trials, averaged over the prior, up to a factor that depends only on which loads were
+    # tried.
     evidence: float
 
     def interval(self, confidence: float) -> tuple[float, float, float]:

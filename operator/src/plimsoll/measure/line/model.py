@@ -15,24 +15,15 @@ _FLOOR = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Bounds and precision of a search; loads are in operations per second or operations in flight.
+    """Bounds and precision of a search; loads are in operations per second or operations in flight."""
 
-    Attributes:
-        start: the first load.
-        limit: the highest load that is ever offered.
-        precision_percent: the search ends when its interval is at most this wide, in percent of the estimate.
-        floor: the lowest load that is ever offered.
-        step: every load is a multiple of it: the number of clients that share the load evenly.
-        most_probes: the search ends after this many probes.
-
-    """
-
-    start: float
-    limit: float
+    start: float  # the first load
+    limit: float  # the highest load that is ever offered
+    # The search ends when its interval is at most this wide, in percent of the estimate.
     precision_percent: float = 10.0
-    floor: float = 0.0
-    step: float = 1.0
-    most_probes: int = MOST_PROBES
+    floor: float = 0.0  # the lowest load that is ever offered
+    step: float = 1.0  # every load is a multiple of it: the number of clients that share the load evenly
+    most_probes: int = MOST_PROBES  # the search ends after this many probes
 
     def __post_init__(self) -> None:
         if self.step <= 0:
@@ -67,18 +58,11 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """A search for the line after some probes; loads are in operations per second or operations in flight.
+    """A search for the line after some probes; loads are in operations per second or operations in flight."""
 
-    Attributes:
-        line: the line as far as it is known, with the ending of a search that ended.
-        next_load: the next load to offer; None if the search ended.
-        evidence: the Bayes factor behind an ending that doubts the line; 0 of other endings.
-
-    """
-
-    line: Line
-    next_load: float | None
-    evidence: float = 0.0
+    line: Line  # the line as far as it is known, with the ending of a search that ended
+    next_load: float | None  # the next load to offer; None if the search ended
+    evidence: float = 0.0  # the Bayes factor behind an ending that doubts the line; 0 of other endings
 
 
 BROKEN = {ProbeOutcome.LATE, ProbeOutcome.NOT_ACHIEVED, ProbeOutcome.DEPTH_FULL}
@@ -94,20 +78,14 @@ class TriedLoad:
     """One probe of a search.
 
     Loads are in the unit of `Vary`.
-
-    Attributes:
-        offered: the load that was to be offered.
-        load: the load that the storage met: in an open loop that its depth did not fill, the one that arrived, since a
-            client that does not get a processor in time offers less.
-        outcome: whether the trial met the objectives.
-        verdict: of the trial; an Invalid one says nothing about the storage.
-
     """
 
-    offered: float
+    offered: float  # the load that was to be offered
+    # The load that the storage met: in an open loop that its depth did not fill, the one that arrived, since a client
+    # that does not get a processor in time offers less.
     load: float
-    outcome: ProbeOutcome
-    verdict: Verdict = Verdict.VALID
+    outcome: ProbeOutcome  # whether the trial met the objectives
+    verdict: Verdict = Verdict.VALID  # of the trial; an Invalid one says nothing about the storage
 
     @property
     def is_short(self) -> bool:

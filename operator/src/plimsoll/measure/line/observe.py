@@ -40,21 +40,14 @@ _CHANCE = NormalDist().cdf(-3)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartialLoad:
-    """A load, or a part of one.
+    """A load, or a part of one."""
 
-    Attributes:
-        offered: in operations per second or in flight.
-        achieved: likewise.
-        operations: number of operations that the load consists of: of a rate as many as were offered, so that a storage
-            that completes few of them is not excused by their small number.
-        unavoidable: part of an offered depth that a tool cannot keep in flight.
-
-    """
-
-    offered: float
-    achieved: float
+    offered: float  # in operations per second or in flight
+    achieved: float  # likewise
+    # Number of operations that the load consists of: of a rate as many as were offered, so that a storage that
+    # completes few of them is not excused by their small number.
     operations: float
-    unavoidable: float | None = None
+    unavoidable: float | None = None  # part of an offered depth that a tool cannot keep in flight
 
     def is_achieved(self, among: int = 1) -> bool:
         """Whether it was achieved, except for what the tool and chance explain in one of so many parts."""
@@ -71,22 +64,14 @@ class PartialLoad:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientLoad:
-    """What a client, or all of them, did in the window.
+    """What a client, or all of them, did in the window."""
 
-    Attributes:
-        rate: operations completed per second, without syncs.
-        in_flight: mean number of operations in flight; None if a mean latency is unknown.
-        longest: latency of the longest operation, in seconds.
-        depth_full_share: share of submissions, 0 to 1, that filled the depth; None if the tool does not know it.
-        blocked: share of the time, 0 to 1, in which submissions blocked: the part of them beyond 10 us each.
-
-    """
-
-    rate: float
-    in_flight: float | None
-    longest: float
+    rate: float  # operations completed per second, without syncs
+    in_flight: float | None  # mean number of operations in flight; None if a mean latency is unknown
+    longest: float  # latency of the longest operation, in seconds
+    # Share of submissions, 0 to 1, that filled the depth; None if the tool does not know it.
     depth_full_share: float | None = None
-    blocked: float = 0.0
+    blocked: float = 0.0  # share of the time, 0 to 1, in which submissions blocked: the part of them beyond 10 us each
 
     def is_blocked(self, offered: float) -> bool:
         """Whether submissions that blocked are why it did less than it was offered, in operations per second."""
@@ -213,31 +198,23 @@ SURELY_LATE = 2 * MINIMUM_BEYOND
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """What one trial measured, in the time in which all clients were measuring.
-
-    Attributes:
-        whole: the load that was offered and the one that was achieved: operations completed per second or, for a depth,
-            the mean number of operations in flight (Little's law: their rate times their mean latency in seconds).
-        parts: those of each client and of each operation, where there are several.
-        depth_full_share: share of submissions that filled the depth, of the client with the highest; None in a
-            closed loop, where all do, or if the tool does not know it.
-        blocks: submissions of a client blocked, and that is why less arrived than was offered.
-        unfinished: operations per second that arrived, or were due while the depth was full, and were not completed, at
-            most.
-        omits_arrivals: the depth was full for so long that the latencies of an open loop say too little.
-        latencies: of each objective, its percentile in nanoseconds, of the operation with the highest: infinity if it
-            exceeds what the tool can count, None if there are too few operations to know it.
-
-    """
+    """What one trial measured, in the time in which all clients were measuring."""
 
     vary: Vary
+    # The load that was offered and the one that was achieved: operations completed per second or, for a depth, the mean
+    # number of operations in flight (Little's law: their rate times their mean latency in seconds).
     whole: PartialLoad
-    parts: Sequence[PartialLoad] = ()
+    parts: Sequence[PartialLoad] = ()  # those of each client and of each operation, where there are several
+    # Share of submissions that filled the depth, of the client with the highest; None in a closed loop, where all do,
+    # or if the tool does not know it.
     depth_full_share: float | None
+    # Of each objective, its percentile in nanoseconds, of the operation with the highest: infinity if it exceeds what
+    # the tool can count, None if there are too few operations to know it.
     latencies: Sequence[float | None]
-    blocks: bool = False
+    blocks: bool = False  # submissions of a client blocked, and that is why less arrived than was offered
+    # Operations per second that arrived, or were due while the depth was full, and were not completed, at most.
     unfinished: float = 0.0
-    omits_arrivals: bool = False
+    omits_arrivals: bool = False  # the depth was full for so long that the latencies of an open loop say too little
 
     @property
     def is_achieved(self) -> bool:

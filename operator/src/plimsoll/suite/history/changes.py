@@ -55,22 +55,13 @@ def step_between(before: Sequence[Sequence[float]], after: Sequence[Sequence[flo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Side:
-    """Rounds on one side of a change; all have the same weight, however many runs they have.
+    """Rounds on one side of a change; all have the same weight, however many runs they have."""
 
-    Attributes:
-        runs: their number in all rounds.
-        mean: of the rounds' means.
-        squares: sum of the squared deviations of the rounds' means.
-        expected: of that sum, in variances of a run.
-        unevenness: how much larger the squared error of the mean is than if all rounds had the same number of runs.
-
-    """
-
-    runs: int
-    mean: float
-    squares: float
-    expected: float
-    unevenness: float
+    runs: int  # their number in all rounds
+    mean: float  # of the rounds' means
+    squares: float  # sum of the squared deviations of the rounds' means
+    expected: float  # of that sum, in variances of a run
+    unevenness: float  # how much larger the squared error of the mean is than if all rounds had the same number of runs
 
 
 def _side(rounds: Sequence[Sequence[float]]) -> _Side:
@@ -149,19 +140,13 @@ class Against(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A change of a workload's mean, or of one of its several points, and the judgement of it.
-
-    Attributes:
-        point: name of the point; empty for the mean of `points` points.
-        rounds: number of the earlier rounds.
-
-    """
+    """A change of a workload's mean, or of one of its several points, and the judgement of it."""
 
     against: Against
     group: Group
-    point: str
+    point: str  # name of the point; empty for the mean of `points` points
     points: int
-    rounds: int
+    rounds: int  # number of the earlier rounds
     change: LogChange
     judgement: Judgement
 

@@ -36,21 +36,14 @@ _OTHER_DIGEST = "the suite measures something else than in the rounds before; th
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariantJudgement:
-    """The judgement of one variant of a round.
-
-    Attributes:
-        change: the conclusion against the accepted rounds.
-        drift: the conclusion against the pinned rounds; None as long as these are the accepted rounds.
-        found: what was compared, means first.
-        reasons: why it is not known that nothing is worse, apart from the numbers.
-
-    """
+    """The judgement of one variant of a round."""
 
     variant: str
-    change: Conclusion
+    change: Conclusion  # the conclusion against the accepted rounds
+    # The conclusion against the pinned rounds; None as long as these are the accepted rounds.
     drift: Conclusion | None = None
-    found: Sequence[Found] = ()
-    reasons: Sequence[str] = ()
+    found: Sequence[Found] = ()  # what was compared, means first
+    reasons: Sequence[str] = ()  # why it is not known that nothing is worse, apart from the numbers
 
     @property
     def conclusion(self) -> Conclusion:
@@ -70,19 +63,13 @@ class VariantJudgement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundJudgement:
-    """The judgement of a round by one comparison of a suite.
-
-    Attributes:
-        accepted: number of the accepted rounds before it.
-        comparable: whether it may be accepted: conditions are those of the accepted rounds, or it starts a new
-            baseline.
-        changes: what changed since the last accepted round and is no obstacle, such as the version of Ceph.
-
-    """
+    """The judgement of a round by one comparison of a suite."""
 
     minute: int
-    accepted: int
+    accepted: int  # number of the accepted rounds before it
+    # Whether it may be accepted: conditions are those of the accepted rounds, or it starts a new baseline.
     comparable: bool
+    # What changed since the last accepted round and is no obstacle, such as the version of Ceph.
     changes: Sequence[Difference]
     variants: Sequence[VariantJudgement]
 
@@ -187,19 +174,12 @@ def _points(names: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedRound:
-    """A round of the history.
-
-    Attributes:
-        regressed: whether a comparison found a regression; such a round counts only if the user accepted it.
-        accepted: whether it is a part of the baseline.
-        pinned: whether drift is tested against it.
-
-    """
+    """A round of the history."""
 
     measured: MeasuredRound
-    regressed: bool = False
-    accepted: bool = False
-    pinned: bool = False
+    regressed: bool = False  # whether a comparison found a regression; such a round counts only if the user accepted it
+    accepted: bool = False  # whether it is a part of the baseline
+    pinned: bool = False  # whether drift is tested against it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,30 +243,21 @@ def _pinned(rounds: tuple[JudgedRound, ...]) -> tuple[JudgedRound, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrendRow:
-    """One round of a trend.
+    """One round of a trend."""
 
-    Attributes:
-        minute: of the round's start, since the epoch.
-        digest: of what the suite measured; rows of different digests are not to be compared.
-        estimate: geometric mean over the runs of the round, in the unit of the metric: operations or bytes per second,
-            or nanoseconds.
-        interval: the 95 % confidence interval of the estimate in the same unit, from the noise of runs within all
-            rounds of the trend; it does not contain noise between rounds. None if no round has two runs.
-        accepted: whether the round is a part of the baseline.
-        pinned: whether drift is tested against it.
-        regressed: whether a comparison found a regression in the round, maybe at another point.
-        changes: what changed since the round before that has this point: its identity, versions such as
-            `ceph.versions` and `kernel`, the hardware, and `nodes` (lists of names). Empty if nothing did.
-
-    """
-
-    minute: int
-    digest: str
+    minute: int  # of the round's start, since the epoch
+    digest: str  # of what the suite measured; rows of different digests are not to be compared
+    # Geometric mean over the runs of the round, in the unit of the metric: operations or bytes per second, or
+    # nanoseconds.
     estimate: float
+    # The 95 % confidence interval of the estimate in the same unit, from the noise of runs within all rounds of the
+    # trend; it does not contain noise between rounds. None if no round has two runs.
     interval: tuple[float, float] | None
-    accepted: bool
-    pinned: bool
-    regressed: bool
+    accepted: bool  # whether the round is a part of the baseline
+    pinned: bool  # whether drift is tested against it
+    regressed: bool  # whether a comparison found a regression in the round, maybe at another point
+    # What changed since the round before that has this point: its identity, versions such as `ceph.versions` and
+    # `kernel`, the hardware, and `nodes` (lists of names). Empty if nothing did.
     changes: Sequence[Difference]
 
 

@@ -66,45 +66,30 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """How a point of a variant was measured in a round.
-
-    Attributes:
-        fingerprint: of the first run, with the identity of all runs; None if a run has none.
-        varying: keys of the context that differ between the runs of the round.
-        nodes: those of the clients of all runs.
-
-    """
+    """How a point of a variant was measured in a round."""
 
     variant: str
     point: str
-    fingerprint: Fingerprint | None
-    varying: frozenset[str] = frozenset()
-    nodes: frozenset[str] = frozenset()
+    fingerprint: Fingerprint | None  # of the first run, with the identity of all runs; None if a run has none
+    varying: frozenset[str] = frozenset()  # keys of the context that differ between the runs of the round
+    nodes: frozenset[str] = frozenset()  # those of the clients of all runs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredRound:
-    """A round of a suite.
+    """A round of a suite."""
 
-    Attributes:
-        minute: of its start, since the epoch; it identifies the round.
-        digest: of what the suite measured.
-        values: quantity -> number of the repeat -> logarithm; only of gating metrics of points that are not Invalid,
-            with a value in every run.
-        conditions: of each point that has values, of each variant.
-        gaps: variant -> what is missing, so that the round cannot show that nothing is worse.
-        doubts: variant -> reasons not to rely on any of its numbers.
-        is_complete: whether all planned runs are measured.
-
-    """
-
-    minute: int
-    digest: str
+    minute: int  # of its start, since the epoch; it identifies the round
+    digest: str  # of what the suite measured
+    # Quantity -> number of the repeat -> logarithm; only of gating metrics of points that are not Invalid, with a value
+    # in every run.
     values: Mapping[Quantity, Series]
-    conditions: Sequence[Condition] = ()
+    conditions: Sequence[Condition] = ()  # of each point that has values, of each variant
+    # Variant -> what is missing, so that the round cannot show that nothing is worse.
     gaps: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    # Variant -> reasons not to rely on any of its numbers.
     doubts: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    is_complete: bool = True
+    is_complete: bool = True  # whether all planned runs are measured
 
 
 def measured_round(
@@ -235,16 +220,10 @@ _NODES = "nodes"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """What changed from earlier rounds to a later one.
+    """What changed from earlier rounds to a later one."""
 
-    Attributes:
-        named: such as a new version of Ceph; no obstacle.
-        obstacles: sentences that say what makes the rounds incomparable.
-
-    """
-
-    named: Sequence[Difference] = ()
-    obstacles: Sequence[str] = ()
+    named: Sequence[Difference] = ()  # such as a new version of Ceph; no obstacle
+    obstacles: Sequence[str] = ()  # sentences that say what makes the rounds incomparable
 
 
 def changes_since(earlier: Sequence[MeasuredRound], judged: MeasuredRound) -> Changes:
