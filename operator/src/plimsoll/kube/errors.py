@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_before_delay, wait_exponential
 
+_NAMESPACE_TERMINATING = "NamespaceTerminating"  # a cause of the API server's
 _SHOWN_CHARACTERS = 300
 _FIRST_PAUSE_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 5.0
@@ -127,7 +128,7 @@ class Answer:
             return TransientError(asked, self._reason, retry_after=float(pause) if pause.isdecimal() else 0.0)
         if self.is_unknown_path:
             return UnknownKindError(asked, f"not served by the API server ({self._reason})")
-        if any(cause.get("reason") == "NamespaceTerminating" for cause in self._details.get("causes") or ()):
+        if any(cause.get("reason") == _NAMESPACE_TERMINATING for cause in self._details.get("causes") or ()):
             return TerminatingError(asked, self._reason)
         return _ERROR_OF_STATUS.get(self.status, ApiError)(asked, self._reason)
 
