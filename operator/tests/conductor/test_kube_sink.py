@@ -1,4 +1,4 @@
-"""The sink of a run in a cluster, over the fake API; tests/kube/test_real_sink.py has it over a real one."""
+"""The sink of a run in a cluster, over the fake API; tests/kube/test_programs.py has it over a real one."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """What a cluster does with a run's objects, step by step as a test wants it: scheduler, kubelet, Jobs, volumes.
 
 The garbage collector is FakeKube's. The conductor is in support/pretend_conductor.py, the operator in
-support/pretend_operator.py.
+support/pretend_world.py.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""A run in the terminal, for `plimsoll run` and `plimsoll watch`: a live picture, or a line per change elsewhere."""
+"""A run or a suite in the terminal while it measures: a live picture, or a line per change elsewhere."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Where `plimsoll run` does its I/O, a directory or unused block devices, and where it keeps raw output."""
+"""Where `plimsoll run` does its I/O on this machine, what this machine can run, and locks against a second run."""
 
 import fcntl
 import os

@@ -1,4 +1,4 @@
-"""The rounds of a suite, from directories of this machine or from a cluster, with what the last one shows."""
+"""The rounds of a suite, from directories or from a cluster, and the tables that show them."""
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A round of a suite on this machine: its directory, with the suite's file, when it began, and a directory per run."""
+"""A round of a suite: its directory on this machine, and what its results show, wherever it was measured."""
 
 import time
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""`plimsoll suite watch SUITE`: follow a suite in a cluster until a round has ended."""
+"""`plimsoll suite watch SUITE`: a round of a suite as read from a cluster, its view, and how it ends."""
 
 import sys
 from collections.abc import Mapping

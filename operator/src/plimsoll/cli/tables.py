@@ -1,4 +1,4 @@
-"""Tables in the widest layout that fits the console; no column has width 0."""
+"""Tables of results, searches for the line and links, in the widest layout that fits the console."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence

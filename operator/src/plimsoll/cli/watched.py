@@ -1,6 +1,7 @@
-"""A run at one moment, as read from a cluster.
+"""A run at one moment, as read from a cluster, and how it is followed to its end.
 
-The documents are read leniently: the operator or the conductor may be of another version and write more fields.
+Fields that this version does not know are ignored. A conductor's state that this version cannot read, for example with
+an unknown phase, is left out: then the run's status alone is shown.
 """
 
 import asyncio

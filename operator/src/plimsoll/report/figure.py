@@ -1,4 +1,4 @@
-"""Shared parts of figures: colours, markers of verdicts, axes."""
+"""What figures show, sweeps and searches, and what they share: colours, markers of verdicts, axes."""
 
 import html
 import math

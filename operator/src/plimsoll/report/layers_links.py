@@ -1,4 +1,4 @@
-"""The rates of each layer of a Ceph cluster, compared with the limit that the layer below sets."""
+"""The rates of each layer of a Ceph cluster beside the limit below it, and the matrix of links between clients."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The runs and their environments."""
+"""The runs, their environments, their hosts and devices, and the provenance of their numbers."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The rounds of a suite with their verdicts, and what the last one's comparisons show."""
+"""The rounds of a suite with their verdicts, comparisons, hypotheses, and the published study beside it."""
 
 import math
 from collections.abc import Iterator, Sequence

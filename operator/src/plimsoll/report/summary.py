@@ -1,4 +1,4 @@
-"""The verdicts, and a summary of the numbers in sentences."""
+"""The verdicts, the numbers in sentences, and the table of all results."""
 
 import itertools
 from collections import Counter

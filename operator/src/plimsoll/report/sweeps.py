@@ -1,4 +1,4 @@
-"""Response curves: rate and latency against depth, throughput and latency against clients."""
+"""Response curves, rate and latency against depth or clients, and the distribution of latencies."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""How each point developed over the rounds of a suite, with what changed between them."""
+"""How each point developed over the rounds of a suite, and the variants of its last round."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

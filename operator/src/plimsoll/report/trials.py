@@ -1,4 +1,4 @@
-"""Every attempt: the scatter of trials, and the attempts that do not count."""
+"""Every attempt: the scatter of trials, throughput over time, and the attempts that do not count."""
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate

@@ -1,4 +1,4 @@
-"""The parts of a page: sections of blocks, in reading order."""
+"""The parts of a page, sections of blocks in reading order, and how numbers are written in them."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Reading a tool's output: fields of JSON, lines of text, and excerpts for messages."""
+"""Reading a tool's output: fields of JSON, lines of text, excerpts for messages, series of bytes and gaps."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
