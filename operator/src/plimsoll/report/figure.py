@@ -77,6 +77,11 @@ def linear_axis(title: str) -> Json:
     return {"title": {"text": title}, "rangemode": "tozero"}
 
 
+def category_axis(names: Sequence[str]) -> Json:
+    """Return an axis with these names in their order."""
+    return {"type": "category", "categoryorder": "array", "categoryarray": [*names], "automargin": True}
+
+
 def latency_axis(title: str, *, only_decades: bool = False) -> Json:
     """Return a logarithmic axis of microseconds with short tick labels in suitable units."""
     ticks = _TICKS[:: len(_STEPS)] if only_decades else _TICKS
@@ -88,7 +93,7 @@ def latency_axis(title: str, *, only_decades: bool = False) -> Json:
     }
 
 
-def vertical_line(x: float, name: str, dash: str) -> Json:
+def vertical_line(x: float | str, name: str, dash: str) -> Json:
     """Return a line over the whole height of a figure."""
     line = {"color": name, "dash": dash, "width": 1.5}
     return {"type": "line", "xref": "x", "yref": "paper", "x0": x, "x1": x, "y0": 0, "y1": 1, "line": line}

@@ -28,12 +28,14 @@ from plimsoll.report.figure import (
     PlottedSearch,
     ProbedLoad,
     SearchedWorkload,
+    category_axis,
     chunks,
     colour,
     dash,
     latency_axis,
     limited,
     linear_axis,
+    numbers_axis,
     part_text,
     verdict_text,
     vertical_line,
@@ -81,15 +83,21 @@ _SAME_LOAD = math.log(1.1)
 _BELOW = 0.6
 """Height of probes without a latency, as a part of the lowest one."""
 
-_STEPS = (1, 2, 5)
-_TICKS = tuple(step * 10**power for power in range(10) for step in _STEPS)
-_AXIS = {
-    Vary.RATE: "offered operations per second, all clients",
-    Vary.DEPTH: "offered operations in flight, all clients",
-}
-_BAND_OPACITY = 0.15
+_TICKS = tuple(step * 10**power for power in range(10) for step in (1, 2, 5))
 _MARGIN_PIXELS = 110
 _SEARCH_PIXELS = 34
+_MOST_SENTENCES = 12
+_MOST_ROWS = 400
+
+_WORDS = (
+    "The line is the load at which half of the trials meet all objectives. A search offers one load after another; "
+    "each trial is a probe, and the estimate rests on which of them met the objectives. The vertical line is the "
+    "estimate and the band its 95 % interval; the dashed horizontal line is the objective. The curve joins the "
+    "median latencies of neighbouring loads. Where a load was not achieved or the depth was full, operations "
+    "started late. Their latency is counted from their start and looks shorter than it is: such a probe broke, "
+    "however low its mark. Marks are filled if the probe is Valid, hollow with a dot if Suspect, and hollow if "
+    "Invalid, which does not count. Probes without this percentile are at the lower edge."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,55 +114,165 @@ class _Figure:
         return len(self.searches) == 1
 
 
-def latency_charts(number: int, workload: SearchedWorkload) -> Iterator[Chart]:
+def lines_section(workloads: Sequence[SearchedWorkload]) -> Section | None:
+    """Return all searches for the line; None without one."""
+    if not workloads:
+        return None
+    charts = [
+        chart
+        for number, workload in enumerate(workloads)
+        for chart in (*_latency_charts(number, workload), *_lines_charts(number, workload))
+    ]
+    several = len({one.run.label for workload in workloads for one in workload.searches}) > 1
+    blocks: list[Block] = [
+        Text(paragraphs=[*_sentences(workloads, several=several)]),
+        _lines_table(workloads, several=several),
+        *limited(_WORDS, charts, MOST_FIGURES, "the table of lines has every search"),
+        *_probes(workloads, several=several),
+    ]
+    return Section(key="line", title="The line", blocks=blocks)
+
+
+def headline_sentences(workloads: Sequence[SearchedWorkload]) -> Iterator[str]:
+    """Yield what each search found in a few words: `line, 4Ki: carries 12,400 ± 600 IOPS at p99 <= 5 ms.`."""
+    searches = [(workload, search) for workload in workloads for search in workload.searches]
+    for workload, search in searches[:_MOST_SENTENCES]:
+        verdict = verdict_text(search.result)
+        mark = "" if verdict == "Valid" else f" [{verdict}]"
+        yield f"{workload.workload}, {search.name}: {headline_text(search.line, workload.search)}{mark}."
+    if len(searches) > _MOST_SENTENCES:
+        yield f"Searches that are not named here: {len(searches) - _MOST_SENTENCES}; the table of lines has them."
+
+
+def _sentences(workloads: Sequence[SearchedWorkload], *, several: bool) -> Iterator[str]:
+    searches = [(workload, search) for workload in workloads for search in workload.searches]
+    for workload, search in searches[:_MOST_SENTENCES]:
+        run = f", {search.run.label}" if several else ""
+        interval = interval_text(search.line, workload.search)
+        words = headline_text(search.line, workload.search) + (
+            "" if interval == NONE else f" (95 % interval {interval})"
+        )
+        spec = search.result.spec
+        yield f"{spec.point}, {spec.label}{run}: {words}. {_ending(workload, search)}"
+
+
+def _ending(workload: SearchedWorkload, one: PlottedSearch) -> str:
+    asked = one.result.spec.line or workload.search
+    return ending_sentence(one.line, asked, uncounted_text(one.result.status.trials))
+
+
+def _lines_table(workloads: Sequence[SearchedWorkload], *, several: bool) -> Table:
+    names = ("Point", *(["Run"] if several else []), "Verdict", "Parameters", "Objectives")
+    return Table(
+        caption="All lines",
+        headings=(*names, "Line", "Unit", "95 % interval", "Width", "Probes", "Ended"),
+        numbers=("Line", "95 % interval", "Width", "Probes"),
+        rows=[_line_row(workload, one, several=several) for workload in workloads for one in workload.searches],
+        sortable=True,
+    )
+
+
+def _line_row(workload: SearchedWorkload, one: PlottedSearch, *, several: bool) -> list[Cell]:
+    line, search, verdict = one.line, one.result.spec.line or workload.search, verdict_text(one.result)
+    return [
+        Cell(text=one.result.spec.point),
+        *([Cell(text=one.run.label)] if several else []),
+        Cell(text=verdict, mark=verdict),
+        Cell(text=one.result.spec.label),
+        Cell(text=objectives_text(search.objectives)),
+        Cell(text=load_text(line, search), sort=line.estimate),
+        Cell(text=unit_text(search)),
+        Cell(text=interval_text(line, search), sort=line.low),
+        Cell(text=width_text(line), sort=line.width_percent),
+        Cell(text=line_probes_text(line), sort=line.probes),
+        Cell(text=ending_text(line), title=_ending(workload, one)),
+    ]
+
+
+def _probes(workloads: Sequence[SearchedWorkload], *, several: bool) -> Iterator[Block]:
+    """Yield the probes of each workload in a table that is folded away."""
+    for workload in workloads:
+        rows = [
+            _probe_row(workload, search, probe, several=several)
+            for search in workload.searches
+            for probe in sorted(search.probes, key=lambda probe: (probe.trial.pass_number, probe.trial.attempt))
+        ]
+        if not rows:
+            continue
+        unit = unit_text(workload.search)
+        percentiles = [f"p{objective.percentile}" for objective in workload.search.objectives]
+        numbers = (f"Offered, {unit}", f"Achieved, {unit}", "Depth full", *percentiles)
+        table = Table(
+            caption=f"Probes of {workload.workload}",
+            headings=("Point", *(["Run"] if several else []), "Probe", *numbers, "Outcome", "Verdict", "Why"),
+            numbers=numbers,
+            rows=rows[:_MOST_ROWS],
+            sortable=True,
+        )
+        more = f"{len(rows) - _MOST_ROWS} more are omitted; `plimsoll results -o json` has them."
+        blocks = [table, *([Text(paragraphs=[more])] if len(rows) > _MOST_ROWS else [])]
+        yield Details(title=f"Probes of {workload.workload}: {len(rows)}", blocks=blocks)
+
+
+def _probe_row(workload: SearchedWorkload, one: PlottedSearch, probe: ProbedLoad, *, several: bool) -> list[Cell]:
+    trial, achieved, full = probe.trial, probe.achieved, probe.depth_full_percent
+    latencies = [probe.latency(objective) for objective in workload.search.objectives]
+    reasons = " ".join(dict.fromkeys(finding.reason for finding in trial.findings))
+    return [
+        Cell(text=one.result.spec.point, title=one.result.spec.label),
+        *([Cell(text=one.run.label)] if several else []),
+        Cell(text=attempt_text(trial), sort=trial.pass_number + trial.attempt / 100),
+        Cell(text=rounded_load(probe.offered), sort=probe.offered),
+        Cell(text=NONE if achieved is None else rounded_load(achieved), sort=achieved),
+        Cell(text=NONE if full is None else f"{full:.1f} %", sort=full),
+        *(Cell(text=duration_text(latency), sort=latency) for latency in latencies),
+        Cell(text=outcome_text(probe.outcome)),
+        Cell(text=trial.verdict, mark=trial.verdict),
+        Cell(text=f"{trial.abort.reason}: {trial.abort.message}" if trial.abort else reasons),
+    ]
+
+
+def _latency_charts(number: int, workload: SearchedWorkload) -> Iterator[Chart]:
     """Yield latency against load for each objective, some searches in each figure; none without a probe."""
-    probed = [one for one in workload.searches if one.probes]
-    parts = [*chunks(probed, _TOGETHER)] if probed else []
+    parts = [*chunks([search for search in workload.searches if search.probes], _TOGETHER)]
     for place, part in enumerate(parts):
         for objective in workload.search.objectives:
-            words = part_text(place, len(parts))
-            yield _latency_chart(
-                f"line-{number}-{place}-p{objective.percentile.replace('.', '-')}", workload, objective, part, words
-            )
+            key = f"line-{number}-{place}-p{objective.percentile.replace('.', '-')}"
+            yield _latency_chart(key, workload, objective, part, part_text(place, len(parts)))
 
 
-def lines_chart(number: int, workload: SearchedWorkload) -> Chart | None:
-    """Return the lines of a workload beside each other; None if fewer than two are known."""
-    known = [one for one in workload.searches if _drawn_load(one.line) is not None]
-    if len(known) < 2:  # noqa: PLR2004 - one line needs no comparison
-        return None
+def _lines_charts(number: int, workload: SearchedWorkload) -> Iterator[Chart]:
+    """Yield the lines of a workload beside each other; nothing if fewer than two are known."""
+    searches = [search for search in workload.searches if _drawn_load(search.line) is not None]
+    if len(searches) < 2:  # noqa: PLR2004 - one line needs no comparison
+        return
     unit = unit_text(workload.search)
     title = f"The line: {workload.workload}"
-    found = [f"{one.name} {load_text(one.line, workload.search)}" for one in known]
-    return Chart(
+    loads = [f"{search.name} {load_text(search.line, workload.search)}" for search in searches]
+    yield Chart(
         key=f"lines-{number}",
         title=title,
-        description=f"{title}, {unit}, with its 95 % interval: {'; '.join(found)}.",
-        data=[_lines_trace(workload, known)],
+        description=f"{title}, {unit}, with its 95 % interval: {'; '.join(loads)}.",
+        data=[_lines_trace(workload, searches)],
         layout={
             "xaxis": linear_axis(
                 f"{'operations per second' if workload.search.vary is Vary.RATE else unit}, all clients"
             ),
-            "yaxis": {
-                "type": "category",
-                "categoryorder": "array",
-                "categoryarray": [one.name for one in reversed(known)],
-                "automargin": True,
-            },
+            "yaxis": category_axis([search.name for search in reversed(searches)]),
             "showlegend": False,
         },
-        height=_MARGIN_PIXELS + _SEARCH_PIXELS * len(known),
+        height=_MARGIN_PIXELS + _SEARCH_PIXELS * len(searches),
     )
 
 
-def _lines_trace(workload: SearchedWorkload, known: Sequence[PlottedSearch]) -> Json:
-    lines = [one.line for one in known]
+def _lines_trace(workload: SearchedWorkload, searches: Sequence[PlottedSearch]) -> Json:
+    lines = [search.line for search in searches]
     return {
         "type": "scatter",
         "mode": "markers",
         "name": "line, 95 %",
         "x": [_drawn_load(line) for line in lines],
-        "y": [one.name for one in known],
+        "y": [search.name for search in searches],
         "error_x": {
             "type": "data",
             "symmetric": False,
@@ -163,8 +281,8 @@ def _lines_trace(workload: SearchedWorkload, known: Sequence[PlottedSearch]) -> 
             "thickness": 2,
             "width": 6,
         },
-        "marker": {"color": colour(0), "size": 10, "symbol": [_line_symbol(one) for one in known]},
-        "text": [f"{one.result.spec.point}: {headline_text(one.line, workload.search)}" for one in known],
+        "marker": {"color": colour(0), "size": 10, "symbol": [*map(_line_symbol, searches)]},
+        "text": [f"{search.result.spec.point}: {headline_text(search.line, workload.search)}" for search in searches],
         "hovertemplate": "%{text}<extra></extra>",
     }
 
@@ -210,28 +328,24 @@ def _latency_chart(
         ),
         data=[*_traces(figure)],
         layout={
-            "xaxis": _load_axis(workload),
+            "xaxis": numbers_axis(
+                f"offered operations {'per second' if workload.search.vary is Vary.RATE else 'in flight'}, all clients",
+                _TICKS,
+                [*map(_tick_text, _TICKS)],
+            ),
             "yaxis": latency_axis(f"p{objective.percentile} latency"),
-            "shapes": [_objective_line(objective), *(shape for shape in _line_shapes(figure))],
+            "shapes": [_objective_line(objective), *_line_shapes(figure)],
             "showlegend": True,
         },
         height=420,
     )
 
 
-def _load_axis(workload: SearchedWorkload) -> Json:
-    return {
-        "title": {"text": _AXIS[workload.search.vary]},
-        "type": "log",
-        "tickvals": [*_TICKS],
-        "ticktext": [_tick_text(tick) for tick in _TICKS],
-    }
-
-
 def _tick_text(load: int) -> str:
     """Return a round load in a few characters: `500`, `20k`, `1M`."""
-    size, letter = next(((size, letter) for size, letter in ((10**6, "M"), (10**3, "k")) if load >= size), (1, ""))
-    return f"{load // size}{letter}"
+    if load >= 10**6:
+        return f"{load // 10**6}M"
+    return f"{load // 10**3}k" if load >= 10**3 else str(load)
 
 
 def _objective_line(objective: Objective) -> Json:
@@ -260,21 +374,21 @@ def _line_shapes(figure: _Figure) -> Iterator[Json]:
             low, high = line.low or min(loads, default=math.inf), line.high or max(loads, default=0)
             # A bound beyond all loads that were tried has no band.
             if low < high:
-                yield _band(low, high, name)
+                yield {
+                    "type": "rect",
+                    "xref": "x",
+                    "yref": "paper",
+                    "x0": low,
+                    "x1": high,
+                    "y0": 0,
+                    "y1": 1,
+                    "fillcolor": name,
+                    "opacity": 0.15,
+                    "line": {"width": 0},
+                    "layer": "below",
+                }
         if line.estimate:
             yield vertical_line(line.estimate, name, dash(number))
-
-
-def _band(low: float, high: float, name: str) -> Json:
-    place = {"xref": "x", "yref": "paper", "x0": low, "x1": high, "y0": 0, "y1": 1}
-    return {
-        "type": "rect",
-        **place,
-        "fillcolor": name,
-        "opacity": _BAND_OPACITY,
-        "line": {"width": 0},
-        "layer": "below",
-    }
 
 
 def _traces(figure: _Figure) -> Iterator[Json]:
@@ -285,7 +399,16 @@ def _traces(figure: _Figure) -> Iterator[Json]:
             yield _marks(figure, number, one, outcome)
     if not figure.is_single:
         # Marks of the searches have no legend of their own, so that it names each search and each form once.
-        yield from map(_explained, _outcomes(figure.searches))
+        for outcome in _outcomes(figure.searches):
+            yield {
+                "type": "scatter",
+                "mode": "markers",
+                "name": outcome_text(outcome),
+                "x": [None],
+                "y": [None],
+                "marker": {"color": "$muted", "size": 9, "symbol": _FORMS[outcome]},
+                "hoverinfo": "skip",
+            }
 
 
 def _outcomes(searches: Sequence[PlottedSearch]) -> list[ProbeOutcome]:
@@ -333,19 +456,6 @@ def _marks(figure: _Figure, number: int, one: PlottedSearch, outcome: ProbeOutco
     }
 
 
-def _explained(outcome: ProbeOutcome) -> Json:
-    """Return an entry of the legend without a mark in the figure."""
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": outcome_text(outcome),
-        "x": [None],
-        "y": [None],
-        "marker": {"color": "$muted", "size": 9, "symbol": _FORMS[outcome]},
-        "hoverinfo": "skip",
-    }
-
-
 def _height(probe: ProbedLoad, objective: Objective) -> float | None:
     """Return a latency in microseconds; None if it is unknown, or 0, which a logarithmic axis cannot show."""
     latency = probe.latency(objective)
@@ -363,158 +473,3 @@ def _hover_text(figure: _Figure, one: PlottedSearch, probe: ProbedLoad) -> str:
             probe.trial.verdict,
         )
     )
-
-
-_MOST_SENTENCES = 12
-_MOST_ROWS = 400
-
-_WORDS = (
-    "The line is the load at which half of the trials meet all objectives. A search offers one load after another; "
-    "each trial is a probe, and the estimate rests on which of them met the objectives. The vertical line is the "
-    "estimate and the band its 95 % interval; the dashed horizontal line is the objective. The curve joins the "
-    "median latencies of neighbouring loads. Where a load was not achieved or the depth was full, operations "
-    "started late. Their latency is counted from their start and looks shorter than it is: such a probe broke, "
-    "however low its mark. Marks are filled if the probe is Valid, hollow with a dot if Suspect, and hollow if "
-    "Invalid, which does not count. Probes without this percentile are at the lower edge."
-)
-
-
-def lines_section(workloads: Sequence[SearchedWorkload]) -> Section | None:
-    """Return all searches for the line; None without one."""
-    if not workloads:
-        return None
-    charts = [chart for number, workload in enumerate(workloads) for chart in _charts(number, workload)]
-    several = len({one.run.label for workload in workloads for one in workload.searches}) > 1
-    blocks: list[Block] = [
-        Text(paragraphs=[*_sentences(workloads, several=several)]),
-        _lines_table(workloads, several=several),
-        *limited(_WORDS, charts, MOST_FIGURES, "the table of lines has every search"),
-        *_probes(workloads, several=several),
-    ]
-    return Section(key="line", title="The line", blocks=blocks)
-
-
-def headline_sentences(workloads: Sequence[SearchedWorkload]) -> Iterator[str]:
-    """Yield what each search found in a few words: `line, 4Ki: carries 12,400 ± 600 IOPS at p99 <= 5 ms.`."""
-    found = [(workload, one) for workload in workloads for one in workload.searches]
-    for workload, one in found[:_MOST_SENTENCES]:
-        yield f"{_title(workload, one)}: {headline_text(one.line, workload.search)}{_mark(one)}."
-    if len(found) > _MOST_SENTENCES:
-        yield f"Searches that are not named here: {len(found) - _MOST_SENTENCES}; the table of lines has them."
-
-
-def _charts(number: int, workload: SearchedWorkload) -> Iterator[Chart]:
-    yield from latency_charts(number, workload)
-    beside = lines_chart(number, workload)
-    if beside is not None:
-        yield beside
-
-
-def _sentences(workloads: Sequence[SearchedWorkload], *, several: bool) -> Iterator[str]:
-    found = [(workload, one) for workload in workloads for one in workload.searches]
-    for workload, one in found[:_MOST_SENTENCES]:
-        run = f", {one.run.label}" if several else ""
-        interval = interval_text(one.line, workload.search)
-        known = "" if interval == NONE else f" (95 % interval {interval})"
-        found_text = f"{headline_text(one.line, workload.search)}{known}"
-        point = f"{one.result.spec.point}, {one.result.spec.label}{run}"
-        yield f"{point}: {found_text}. {_ending(workload, one)}"
-
-
-def _ending(workload: SearchedWorkload, one: PlottedSearch) -> str:
-    asked = one.result.spec.line or workload.search
-    return ending_sentence(one.line, asked, uncounted_text(one.result.status.trials))
-
-
-def _title(workload: SearchedWorkload, one: PlottedSearch) -> str:
-    return f"{workload.workload}, {one.name}"
-
-
-def _mark(one: PlottedSearch) -> str:
-    """Return the verdict of a search unless it is Valid."""
-    verdict = verdict_text(one.result)
-    return "" if verdict == "Valid" else f" [{verdict}]"
-
-
-def _lines_table(workloads: Sequence[SearchedWorkload], *, several: bool) -> Table:
-    numbers = ("Line", "95 % interval", "Width", "Probes")
-    names = ("Point", *(["Run"] if several else []), "Verdict", "Parameters", "Objectives")
-    return Table(
-        caption="All lines",
-        headings=(*names, "Line", "Unit", "95 % interval", "Width", "Probes", "Ended"),
-        numbers=numbers,
-        rows=[_line_row(workload, one, several=several) for workload in workloads for one in workload.searches],
-        sortable=True,
-    )
-
-
-def _line_row(workload: SearchedWorkload, one: PlottedSearch, *, several: bool) -> list[Cell]:
-    line, search, verdict = one.line, one.result.spec.line or workload.search, verdict_text(one.result)
-    return [
-        Cell(text=one.result.spec.point),
-        *([Cell(text=one.run.label)] if several else []),
-        Cell(text=verdict, mark=verdict),
-        Cell(text=one.result.spec.label),
-        Cell(text=objectives_text(search.objectives)),
-        Cell(text=load_text(line, search), sort=line.estimate),
-        Cell(text=unit_text(search)),
-        Cell(text=interval_text(line, search), sort=line.low),
-        Cell(text=width_text(line), sort=line.width_percent),
-        Cell(text=line_probes_text(line), sort=line.probes),
-        Cell(text=ending_text(line), title=_ending(workload, one)),
-    ]
-
-
-def _probes(workloads: Sequence[SearchedWorkload], *, several: bool) -> Iterator[Block]:
-    """Yield the probes of each workload in a table that is folded away."""
-    for workload in workloads:
-        rows = [
-            _probe_row(workload, one, probe, several=several)
-            for one in workload.searches
-            for probe in sorted(one.probes, key=lambda probe: (probe.trial.pass_number, probe.trial.attempt))
-        ]
-        if rows:
-            yield Details(
-                title=f"Probes of {workload.workload}: {len(rows)}",
-                blocks=[*_probes_table(workload, rows, several=several)],
-            )
-
-
-def _probes_table(workload: SearchedWorkload, rows: Sequence[Sequence[Cell]], *, several: bool) -> Iterator[Block]:
-    percentiles = [f"p{objective.percentile}" for objective in workload.search.objectives]
-    unit = unit_text(workload.search)
-    numbers = (f"Offered, {unit}", f"Achieved, {unit}", "Depth full", *percentiles)
-    yield Table(
-        caption=f"Probes of {workload.workload}",
-        headings=("Point", *(["Run"] if several else []), "Probe", *numbers, "Outcome", "Verdict", "Why"),
-        numbers=numbers,
-        rows=rows[:_MOST_ROWS],
-        sortable=True,
-    )
-    if len(rows) > _MOST_ROWS:
-        yield Text(paragraphs=[f"{len(rows) - _MOST_ROWS} more are omitted; `plimsoll results -o json` has them."])
-
-
-def _probe_row(workload: SearchedWorkload, one: PlottedSearch, probe: ProbedLoad, *, several: bool) -> list[Cell]:
-    trial, achieved, full = probe.trial, probe.achieved, probe.depth_full_percent
-    latencies = [probe.latency(objective) for objective in workload.search.objectives]
-    return [
-        Cell(text=one.result.spec.point, title=one.result.spec.label),
-        *([Cell(text=one.run.label)] if several else []),
-        Cell(text=attempt_text(trial), sort=trial.pass_number + trial.attempt / 100),
-        Cell(text=rounded_load(probe.offered), sort=probe.offered),
-        Cell(text=NONE if achieved is None else rounded_load(achieved), sort=achieved),
-        Cell(text=NONE if full is None else f"{full:.1f} %", sort=full),
-        *(Cell(text=duration_text(latency), sort=latency) for latency in latencies),
-        Cell(text=outcome_text(probe.outcome)),
-        Cell(text=trial.verdict, mark=trial.verdict),
-        Cell(text=_why(probe)),
-    ]
-
-
-def _why(probe: ProbedLoad) -> str:
-    """Return why a probe does not count, or what was found; empty if there is nothing to say."""
-    trial = probe.trial
-    if trial.abort is not None:
-        return f"{trial.abort.reason}: {trial.abort.message}"
-    return " ".join(dict.fromkeys(finding.reason for finding in trial.findings))

@@ -11,6 +11,7 @@ from plimsoll.measure.summary import counted
 from plimsoll.report.figure import (
     IN_RESULTS,
     MOST_FIGURES,
+    category_axis,
     chunks,
     colour,
     dash,
@@ -27,14 +28,27 @@ from plimsoll.report.figure import (
     vertical_line,
 )
 from plimsoll.report.inputs import ReportedRun
-from plimsoll.report.view import MEBIBYTE, NONE, Block, Cell, Chart, Json, Section, Table, Text, count_text
+from plimsoll.report.view import MEBIBYTE, NONE, Cell, Chart, Json, Section, Table, Text, count_text
 
 MOST_PANELS = 12
-_OPERATIONS = tuple(Operation)
+_POINTS = 16
+_POINT_PIXELS = 34
+_MARGIN_PIXELS = 130
+_MOST_ROWS = 200
+_COLOURS = {Verdict.VALID: colour(0), Verdict.SUSPECT: "$warn", Verdict.INVALID: "$bad"}
 
 _WORDS = (
     "The common window is the time in which all clients were measuring; dashed lines are its bounds. Each line is a "
     "trial that counts. Red crosses are intervals in which no client completed any operation."
+)
+
+_Case = tuple[BenchmarkResult, OperationSummary | None]
+
+_TRIALS_WORDS = (
+    "The bar is the mean over the trials that count with its 95 % confidence interval; every other marker is an "
+    "attempt: filled if Valid, hollow with a dot if Suspect, hollow if Invalid, which does not count. Aborted attempts "
+    "have no numbers; the table below lists them. Points whose intervals do not overlap differ; overlapping intervals "
+    "do not mean that points are the same."
 )
 
 
@@ -43,53 +57,54 @@ def timeline_section(runs: Sequence[ReportedRun]) -> Section | None:
 
     With many points, those with the longest stalls are shown first, then those that are not Valid, then the others.
     """
-    found = [(run, result) for run in runs for result in run.results if [*_series_of(result)]]
-    if not found:
+    points = [(run, result) for run in runs for result in run.results if _series_of(result)]
+    if not points:
         return None
     # Sorting is stable.
-    chosen = sorted(found, key=lambda one: (-_stall(one[1]), one[1].status.verdict is Verdict.VALID))[:MOST_PANELS]
+    chosen = sorted(
+        points, key=lambda point: (-(longest_stall(point[1]) or 0.0), point[1].status.verdict is Verdict.VALID)
+    )[:MOST_PANELS]
     words = [_WORDS]
-    if len(found) > MOST_PANELS:
+    if len(points) > MOST_PANELS:
         words.append(
-            f"{len(found) - MOST_PANELS} more points are omitted: those shown have the longest stalls, are not Valid, "
+            f"{len(points) - MOST_PANELS} more points are omitted: those shown have the longest stalls, are not Valid, "
             "or come first. `plimsoll results -o json` has the series of all."
         )
-    several = len(runs) > 1
-    charts = [
-        _chart(number, run, result, several=several)
-        for number, (run, result) in enumerate(one for one in found if one in chosen)
+    shown = [point for point in points if point in chosen]
+    charts = [_timeline(number, run, result, several=len(runs) > 1) for number, (run, result) in enumerate(shown)]
+    return Section(key="time", title="Throughput over time", blocks=[Text(paragraphs=words), *charts])
+
+
+def _series_of(result: BenchmarkResult) -> list[tuple[Trial, OperationResult, Series]]:
+    """Return the series of the trials of a point that count."""
+    return [
+        (trial, operation, operation.series)
+        for trial in (counted(result.status.trials) if drawable(result) else ())
+        for operation in trial.operations
+        if operation.series and operation.series.iops
     ]
-    blocks: list[Block] = [Text(paragraphs=words), *charts]
-    return Section(key="time", title="Throughput over time", blocks=blocks)
 
 
-def _series_of(result: BenchmarkResult) -> Iterator[tuple[Trial, OperationResult]]:
-    """Yield the series of the trials of a point that count."""
-    for trial in counted(result.status.trials) if drawable(result) else ():
-        yield from ((trial, one) for one in trial.operations if one.series and one.series.iops)
-
-
-def _stall(result: BenchmarkResult) -> float:
-    return longest_stall(result) or 0.0
-
-
-def _chart(number: int, run: ReportedRun, result: BenchmarkResult, *, several: bool) -> Chart:
-    drawn = [*_series_of(result)]
+def _timeline(number: int, run: ReportedRun, result: BenchmarkResult, *, several: bool) -> Chart:
+    drawn = _series_of(result)
     trials = counted(result.status.trials)
-    with_series = {trial.pass_number for trial, _ in drawn}
-    missing = [trial for trial in trials if trial.pass_number not in with_series]
-    name = f"{result.spec.point}" + (f", {run.label}" if several else "")
+    with_series = {trial.pass_number for trial, _, _ in drawn}
+    # Trials that count but are not shown, because a client recorded no series.
+    missing = ", ".join(attempt_text(trial) for trial in trials if trial.pass_number not in with_series)
+    absent = f" ({missing} has no series)" if missing else ""
+    name = f"{result.spec.point}, {run.label}" if several else result.spec.point
+    numbers = ("Window", "Overlap", "Start spread", "All stalled", "Worst client stalled")
     end = max((trial.window.seconds for trial in trials if trial.window), default=0.0)
     in_bytes = does_data_set_once(result)
     unit = "MiB per second" if in_bytes else "operations per second"
     return Chart(
         key=f"time-{number}",
-        title=f"{name}: {result.spec.label}, {count_text(result.spec.clients, 'client')}{_absent(missing)}",
+        title=f"{name}: {result.spec.label}, {count_text(result.spec.clients, 'client')}{absent}",
         description=(
             f"{unit[0].upper()}{unit[1:]} of {name} over the window of {len(with_series)} trials, up to {end:g} s "
-            f"long. Verdict {verdict_text(result)}; longest stall {_stall(result):g} s."
+            f"long. Verdict {verdict_text(result)}; longest stall {longest_stall(result) or 0.0:g} s."
         ),
-        data=[*(_trace(trial, one, in_bytes=in_bytes) for trial, one in drawn), *_stalls(trials)],
+        data=[*(_trace(*series, in_bytes=in_bytes) for series in drawn), *_stalls(trials)],
         layout={
             "xaxis": {"title": {"text": "seconds of the common window"}, "range": [-0.02 * end, 1.02 * end]},
             "yaxis": linear_axis(unit),
@@ -97,22 +112,19 @@ def _chart(number: int, run: ReportedRun, result: BenchmarkResult, *, several: b
             "showlegend": True,
         },
         height=300,
-        table=_table(name, trials),
+        table=Table(
+            caption=f"Windows of {name}",
+            headings=("Trial", *numbers, "Verdict"),
+            numbers=numbers,
+            rows=[_window_row(trial) for trial in trials],
+        ),
     )
 
 
-def _absent(trials: Sequence[Trial]) -> str:
-    """Return the trials that count but are not shown, because a client recorded no series."""
-    return f" ({', '.join(map(attempt_text, trials))} has no series)" if trials else ""
-
-
-def _trace(trial: Trial, one: OperationResult, *, in_bytes: bool) -> Json:
+def _trace(trial: Trial, operation: OperationResult, series: Series, *, in_bytes: bool) -> Json:
     """Return the line of a trial; it holds each rate to the end of its interval."""
-    series = one.series
-    if series is None:
-        return {}
     mark = "" if trial.verdict is Verdict.VALID else f" ({trial.verdict})"
-    name = f"{one.operation}, pass {trial.pass_number}{mark}"
+    name = f"{operation.operation}, pass {trial.pass_number}{mark}"
     ios = [*series.iops, series.iops[-1]]
     volumes = [rate / MEBIBYTE for rate in (*series.bytes_per_second, series.bytes_per_second[-1])]
     hover = ("customdata:,.0f", "y:,.1f") if in_bytes else ("y:,.0f", "customdata:,.1f")
@@ -121,7 +133,7 @@ def _trace(trial: Trial, one: OperationResult, *, in_bytes: bool) -> Json:
         "mode": "lines",
         "name": name,
         "line": {
-            "color": colour(_OPERATIONS.index(one.operation)),
+            "color": colour([*Operation].index(operation.operation)),
             "dash": dash(trial.pass_number),
             "width": 1.8,
             "shape": "hv",
@@ -141,8 +153,14 @@ def _edges(trial: Trial, series: Series) -> list[float]:
 
 
 def _stalls(trials: Sequence[Trial]) -> Iterator[Json]:
-    """Yield markers of the intervals without any completed operation."""
-    times = [time for trial in trials for time in _empty(trial)]
+    """Yield markers in the middle of the intervals without any completed operation or byte."""
+    times: list[float] = []
+    for trial in trials:
+        series = [operation.series for operation in trial.operations if operation.series]
+        counts = (one.iops if any(one.iops) else one.bytes_per_second for one in series)
+        for place, rates in enumerate(zip(*counts, strict=False)):
+            if not any(rates):
+                times.append((place + 0.5) * series[0].interval_seconds)
     if times:
         yield {
             "type": "scatter",
@@ -155,26 +173,7 @@ def _stalls(trials: Sequence[Trial]) -> Iterator[Json]:
         }
 
 
-def _empty(trial: Trial) -> Iterator[float]:
-    """Yield the middle of every interval of a trial without any operation or byte."""
-    series = [one.series for one in trial.operations if one.series]
-    counts = (one.iops if any(one.iops) else one.bytes_per_second for one in series)
-    for place, rates in enumerate(zip(*counts, strict=False)):
-        if not any(rates):
-            yield (place + 0.5) * series[0].interval_seconds
-
-
-def _table(name: str, trials: Sequence[Trial]) -> Table:
-    numbers = ("Window", "Overlap", "Start spread", "All stalled", "Worst client stalled")
-    return Table(
-        caption=f"Windows of {name}",
-        headings=("Trial", *numbers, "Verdict"),
-        numbers=numbers,
-        rows=[_row(trial) for trial in trials],
-    )
-
-
-def _row(trial: Trial) -> list[Cell]:
+def _window_row(trial: Trial) -> list[Cell]:
     window, stalls = trial.window, trial.stalls
     client = "" if stalls is None or stalls.worst_client is None else f" (client {stalls.worst_client})"
     return [
@@ -199,42 +198,26 @@ def outcome_text(trial: Trial) -> str:
     return Outcome.ABORTED.value if trial.outcome is Outcome.ABORTED else trial.verdict.value
 
 
-_POINTS = 16
-_POINT_PIXELS = 34
-_MARGIN_PIXELS = 130
-_MOST_ROWS = 200
-
-_Case = tuple[BenchmarkResult, OperationSummary | None]
-
-_TRIALS_WORDS = (
-    "The bar is the mean over the trials that count with its 95 % confidence interval; every other marker is an "
-    "attempt: filled if Valid, hollow with a dot if Suspect, hollow if Invalid, which does not count. Aborted attempts "
-    "have no numbers; the table below lists them. Points whose intervals do not overlap differ; overlapping intervals "
-    "do not mean that points are the same."
-)
-
-
 def trials_section(runs: Sequence[ReportedRun]) -> Section:
     """Return the trials of all points."""
     several = len(runs) > 1
     charts = [chart for number, run in enumerate(runs) for chart in _charts(number, run, several=several)]
     figures = limited(_TRIALS_WORDS, charts, MOST_FIGURES, IN_RESULTS)
-    blocks = [*figures, *_uncounted_attempts(runs, several=several)]
-    return Section(key="trials", title="Trials", blocks=blocks)
+    return Section(key="trials", title="Trials", blocks=[*figures, *_uncounted_attempts(runs, several=several)])
 
 
 def _charts(number: int, run: ReportedRun, *, several: bool) -> Iterator[Chart]:
     """Yield a figure for each workload and operation of a run, split if it has many points."""
-    found: dict[tuple[str, Operation], list[_Case]] = {}
+    cases: dict[tuple[str, Operation], list[_Case]] = {}
     for result in run.results:
         if is_search(result):
             # Rates of different loads do not scatter around a mean.
             continue
-        operations = {one.operation for trial in result.status.trials for one in trial.operations}
-        summaries = {one.operation: one for one in drawable(result)}
+        operations = {measured.operation for trial in result.status.trials for measured in trial.operations}
+        summaries = {summary.operation: summary for summary in drawable(result)}
         for operation in sorted(operations, key=[*Operation].index):
-            found.setdefault((result.spec.workload, operation), []).append((result, summaries.get(operation)))
-    for (workload, operation), points in found.items():
+            cases.setdefault((result.spec.workload, operation), []).append((result, summaries.get(operation)))
+    for (workload, operation), points in cases.items():
         parts = [*chunks(points, _POINTS)]
         for place, part in enumerate(parts):
             title = f"{workload}, {operation}" + (f", {run.label}" if several else "")
@@ -254,12 +237,7 @@ def _trials_chart(key: str, title: str, operation: Operation, points: Sequence[_
         data=[trace for trace in traces if trace["x"]],
         layout={
             "xaxis": linear_axis("operations per second"),
-            "yaxis": {
-                "type": "category",
-                "categoryorder": "array",
-                "categoryarray": [result.spec.point for result, _ in reversed(points)],
-                "automargin": True,
-            },
+            "yaxis": category_axis([result.spec.point for result, _ in reversed(points)]),
             "showlegend": True,
         },
         height=_MARGIN_PIXELS + _POINT_PIXELS * len(points),
@@ -296,29 +274,29 @@ def _attempts(verdict: Verdict, operation: Operation, points: Sequence[_Case]) -
         "x": [iops for _, _, iops in found],
         "y": [result.spec.point for result, _, _ in found],
         "marker": {"color": _COLOURS[verdict], "symbol": symbol(0, verdict), "size": 9, "line": {"width": 1.5}},
-        "text": [f"{result.spec.point}, {_words(trial)}\n{rate_text(iops)} IOPS" for result, trial, iops in found],
+        "text": [
+            f"{result.spec.point}, {_attempt_words(trial)}\n{rate_text(iops)} IOPS" for result, trial, iops in found
+        ],
         "hovertemplate": "%{text}<extra></extra>",
     }
 
 
-_COLOURS = {Verdict.VALID: colour(0), Verdict.SUSPECT: "$warn", Verdict.INVALID: "$bad"}
-
-
-def _words(trial: Trial) -> str:
-    """Return attempt, verdict and reasons."""
+def _attempt_words(trial: Trial) -> str:
     reasons = ", ".join(dict.fromkeys(finding.reason for finding in trial.findings))
     return f"{attempt_text(trial)}: {outcome_text(trial)}" + (f" ({reasons})" if reasons else "")
 
 
 def _uncounted_attempts(runs: Sequence[ReportedRun], *, several: bool) -> Iterator[Table | Text]:
     """Yield a table of the attempts that do not count, or the statement that all count."""
-    rows = [
-        row
-        for run in runs
-        for result in run.results
-        for trial in _uncounted(result.status.trials)
-        for row in [_trials_row(run if several else None, result, trial)]
-    ]
+    rows: list[list[Cell]] = []
+    for run in runs:
+        for result in run.results:
+            good = {(trial.pass_number, trial.attempt) for trial in counted(result.status.trials)}
+            rows += [
+                [*([Cell(text=run.label)] if several else []), *_attempt_cells(result, trial)]
+                for trial in result.status.trials
+                if (trial.pass_number, trial.attempt) not in good
+            ]
     if not rows:
         yield Text(paragraphs=["Every attempt counts: none is aborted, Invalid or replaced."])
         return
@@ -331,15 +309,9 @@ def _uncounted_attempts(runs: Sequence[ReportedRun], *, several: bool) -> Iterat
         yield Text(paragraphs=[f"{len(rows) - _MOST_ROWS} more are omitted; `plimsoll results -o json` has them."])
 
 
-def _uncounted(trials: Sequence[Trial]) -> list[Trial]:
-    good = [(trial.pass_number, trial.attempt) for trial in counted(trials)]
-    return [trial for trial in trials if (trial.pass_number, trial.attempt) not in good]
-
-
-def _trials_row(run: ReportedRun | None, result: BenchmarkResult, trial: Trial) -> list[Cell]:
+def _attempt_cells(result: BenchmarkResult, trial: Trial) -> list[Cell]:
     outcome = outcome_text(trial)
     return [
-        *([Cell(text=run.label)] if run else []),
         Cell(text=result.spec.point, title=result.spec.label),
         Cell(text=attempt_text(trial)),
         Cell(text=trial.started_at),
@@ -352,8 +324,8 @@ def why(trial: Trial) -> str:
     """Return the reason why an attempt does not count."""
     if trial.abort is not None:
         return f"{trial.abort.reason}: {trial.abort.message}"
-    found = [finding for finding in trial.findings if finding.verdict is Verdict.INVALID] or trial.findings
-    words = "; ".join(f"{finding.reason}: {finding.message}" for finding in found)
+    findings = [finding for finding in trial.findings if finding.verdict is Verdict.INVALID] or trial.findings
+    words = "; ".join(f"{finding.reason}: {finding.message}" for finding in findings)
     if words or trial.outcome is Outcome.ABORTED:
         return words or "no reason was recorded"
     return "replaced by a later attempt"
