@@ -16,6 +16,7 @@ from plimsoll.report.figure import (
     MICROSECOND,
     MOST_FIGURES,
     MOST_SERIES,
+    category_axis,
     chunks,
     colour,
     dash,
@@ -27,6 +28,7 @@ from plimsoll.report.figure import (
     part_text,
     symbol,
     verdict_text,
+    vertical_line,
 )
 from plimsoll.report.inputs import ReportedRun
 from plimsoll.report.view import (
@@ -44,8 +46,6 @@ from plimsoll.report.view import (
 from plimsoll.suite.history.judging import JudgedRound, Trend, TrendRow, trends_of
 
 _SECONDS_PER_MINUTE = 60
-_LEAST_ROUNDS = 2
-_MOST_NAMED = 4
 
 _WORDS = (
     "Each marker is the geometric mean over the runs of a round, with the 95 % confidence interval that follows from "
@@ -54,6 +54,12 @@ _WORDS = (
     "marks a round before which something changed: Ceph, the kernel, the nodes, or what is measured."
 )
 _IN_ROUNDS = "the figures that are shown have a round that regressed, or come first"
+
+_VARIANTS_WORDS = (
+    "Each marker is the mean over the runs of a variant in the last round, with its 95 % confidence interval. A filled "
+    "marker is Valid. Whether variants differ by more than noise is the conclusion of a comparison, not that of two "
+    "intervals."
+)
 
 _Place = tuple[str, str, Operation, Metric]
 """Workload, point, operation and metric of a figure."""
@@ -64,38 +70,36 @@ _NAMES = {"ceph.versions": "Ceph", "kubernetes": "Kubernetes"}
 
 def trends_section(rounds: Sequence[JudgedRound]) -> Section | None:
     """Return a figure for each point, operation and metric over all rounds; None if only one round has numbers."""
-    trends = [one for one in trends_of(rounds) if len(one.rows) >= _LEAST_ROUNDS]
-    if not trends:
+    places: dict[_Place, list[Trend]] = {}
+    for trend in trends_of(rounds):
+        if len(trend.rows) > 1:
+            quantity = trend.quantity
+            place = (quantity.workload, quantity.point, quantity.operation, quantity.metric)
+            places.setdefault(place, []).append(trend)
+    if not places:
         return None
-    found: dict[_Place, list[Trend]] = {}
-    for trend in trends:
-        quantity = trend.quantity
-        place = (quantity.workload, quantity.point, quantity.operation, quantity.metric)
-        found.setdefault(place, []).append(trend)
     # Sorting is stable.
-    ordered = sorted(found.items(), key=lambda case: not any(row.regressed for one in case[1] for row in one.rows))
-    charts = [chart for number, (place, drawn) in enumerate(ordered) for chart in _charts(number, place, drawn)]
+    ordered = sorted(places.items(), key=lambda case: not any(row.regressed for trend in case[1] for row in trend.rows))
+    charts: list[Chart] = []
+    for number, (place, trends) in enumerate(ordered):
+        parts = [*chunks(trends, MOST_SERIES)]
+        for part, drawn in enumerate(parts):
+            charts.append(_chart(f"trend-{number}-{part}", place, drawn, part_text(part, len(parts))))
     return Section(key="trend", title="Over the rounds", blocks=limited(_WORDS, charts, MOST_FIGURES, _IN_ROUNDS))
 
 
 def changes_before(rounds: Sequence[JudgedRound]) -> list[list[Difference]]:
     """Return what changed before each round, each change once."""
     rows = [row for trend in trends_of(rounds) for row in trend.rows]
-    return [_unique(row for row in rows if row.minute == one.measured.minute) for one in rounds]
-
-
-def _unique(rows: Iterator[TrendRow]) -> list[Difference]:
-    found: list[Difference] = []
-    for row in rows:
-        # JSON values cannot be keys of a dictionary.
-        found += [one for one in row.changes if one not in found]
-    return found
-
-
-def _charts(number: int, place: _Place, trends: Sequence[Trend]) -> Iterator[Chart]:
-    parts = [*chunks(trends, MOST_SERIES)]
-    for part, drawn in enumerate(parts):
-        yield _chart(f"trend-{number}-{part}", place, drawn, part_text(part, len(parts)))
+    before: list[list[Difference]] = []
+    for judged in rounds:
+        changes: list[Difference] = []
+        for row in rows:
+            if row.minute == judged.measured.minute:
+                # JSON values cannot be keys of a dictionary.
+                changes += [change for change in row.changes if change not in changes]
+        before.append(changes)
+    return before
 
 
 def _chart(key: str, place: _Place, trends: Sequence[Trend], part: str) -> Chart:
@@ -115,11 +119,17 @@ def _chart(key: str, place: _Place, trends: Sequence[Trend], part: str) -> Chart
         layout={
             "xaxis": {"title": {"text": "start of the round (UTC)"}, "type": "date"},
             "yaxis": linear_axis(_axis_title(metric)) if metric.is_rate else latency_axis(_axis_title(metric)),
-            "shapes": [_line(minute) for minute, _ in marks],
+            "shapes": [vertical_line(_time(minute), "$muted", "dot") for minute, _ in marks],
             "annotations": [_annotation(minute, text) for minute, text in marks],
             "showlegend": True,
         },
-        table=_table(title, trends),
+        table=Table(
+            caption=f"{title}, all rounds",
+            headings=("Variant", "Round", "Mean", "95 % interval", "Baseline", "Changed"),
+            numbers=("Mean", "95 % interval"),
+            rows=[_row(trend, row) for trend in trends for row in trend.rows],
+            sortable=True,
+        ),
     )
 
 
@@ -148,18 +158,20 @@ def _trace(index: int, trend: Trend) -> Json:
 
 
 def _symbol(index: int, row: TrendRow) -> str:
-    if row.regressed and not row.accepted:
-        return "x"
-    return symbol(index) if row.accepted else f"{symbol(index)}-open"
+    if row.accepted:
+        return symbol(index)
+    return "x" if row.regressed else f"{symbol(index)}-open"
 
 
 def _hover(trend: Trend, row: TrendRow) -> str:
-    return f"{trend.quantity.variant}, round {row.minute}\n{_with_interval(trend.quantity.metric, row)}\n{_state(row)}"
+    metric = trend.quantity.metric
+    interval = f" ({_interval(metric, row)})" if row.interval else ""
+    value = f"{metric_text(metric, row.estimate)}{interval}"
+    return f"{trend.quantity.variant}, round {row.minute}\n{value}\n{_state(row)}"
 
 
 def _state(row: TrendRow) -> str:
-    words = ("accepted" if row.accepted else "not accepted", "regressed" if row.regressed else "")
-    return ", ".join(filter(None, words))
+    return f"{'accepted' if row.accepted else 'not accepted'}{', regressed' if row.regressed else ''}"
 
 
 def _marks(trends: Sequence[Trend]) -> Iterator[tuple[int, str]]:
@@ -172,17 +184,11 @@ def _marks(trends: Sequence[Trend]) -> Iterator[tuple[int, str]]:
         names = [*dict.fromkeys([*(["suite"] if digest != (before or digest) else []), *changed])]
         before = digest
         if names:
-            yield minute, first_few(names, _MOST_NAMED)
+            yield minute, first_few(names, 4)
 
 
 def _name(change: Difference) -> str:
     return _NAMES.get(change.key, change.key)
-
-
-def _line(minute: int) -> Json:
-    line = {"color": "$muted", "dash": "dot", "width": 1.5}
-    time = _time(minute)
-    return {"type": "line", "xref": "x", "yref": "paper", "x0": time, "x1": time, "y0": 0, "y1": 1, "line": line}
 
 
 def _annotation(minute: int, text: str) -> Json:
@@ -191,19 +197,8 @@ def _annotation(minute: int, text: str) -> Json:
     return {**place, "text": text, "showarrow": False, "textangle": -90}
 
 
-def _table(title: str, trends: Sequence[Trend]) -> Table:
-    numbers = ("Mean", "95 % interval")
-    return Table(
-        caption=f"{title}, all rounds",
-        headings=("Variant", "Round", *numbers, "Baseline", "Changed"),
-        numbers=numbers,
-        rows=[_row(trend, row) for trend in trends for row in trend.rows],
-        sortable=True,
-    )
-
-
 def _row(trend: Trend, row: TrendRow) -> list[Cell]:
-    metric: Metric = trend.quantity.metric
+    metric = trend.quantity.metric
     return [
         Cell(text=trend.quantity.variant),
         Cell(text=str(row.minute), sort=row.minute),
@@ -212,11 +207,6 @@ def _row(trend: Trend, row: TrendRow) -> list[Cell]:
         Cell(text=_state(row), mark="Regression" if row.regressed and not row.accepted else ""),
         Cell(text=", ".join(dict.fromkeys(map(_name, row.changes)))),
     ]
-
-
-def _with_interval(metric: Metric, row: TrendRow) -> str:
-    interval = _interval(metric, row)
-    return metric_text(metric, row.estimate) + (f" ({interval})" if interval else "")
 
 
 def _interval(metric: Metric, row: TrendRow) -> str:
@@ -244,16 +234,6 @@ def _time(minute: int) -> str:
     return datetime.fromtimestamp(minute * _SECONDS_PER_MINUTE, UTC).strftime("%Y-%m-%d %H:%M")
 
 
-_LEAST_VARIANTS = 2
-_P99 = "99"
-
-_VARIANTS_WORDS = (
-    "Each marker is the mean over the runs of a variant in the last round, with its 95 % confidence interval. A filled "
-    "marker is Valid. Whether variants differ by more than noise is the conclusion of a comparison, not that of two "
-    "intervals."
-)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Quantity:
     """A quantity on the vertical axis, in units of `scale`; the line is one of all operations together."""
@@ -267,18 +247,16 @@ class _Quantity:
     is_of_operation: bool = True
 
 
-def _of_operation(
-    result: BenchmarkResult, operation: Operation, statistic: Callable[[OperationSummary], Statistic | None]
-) -> Statistic | None:
-    found = (statistic(summary) for summary in drawable(result) if summary.operation is operation)
-    return next(found, None)
+def _summary(result: BenchmarkResult, operation: Operation) -> OperationSummary | None:
+    return next((summary for summary in drawable(result) if summary.operation is operation), None)
 
 
 def _variants_line(result: BenchmarkResult, operation: Operation) -> Statistic | None:
     """Return the line; None for all but the first operation of its trials, so that it is drawn once."""
     line = result.status.line if result.status.verdict is not Verdict.INVALID else None
-    done = {each.operation for trial in result.status.trials for each in trial.operations}
-    if line is None or line.estimate is None or next((one for one in Operation if one in done), None) is not operation:
+    measured = {each.operation for trial in result.status.trials for each in trial.operations}
+    first = next((each for each in Operation if each in measured), None)
+    if line is None or line.estimate is None or first is not operation:
         return None
     return Statistic(trials=line.counted, mean=line.estimate, low=line.low, high=line.high)
 
@@ -288,15 +266,15 @@ _QUANTITIES = (
         key="rate",
         title="operations per second",
         axis=linear_axis("operations per second"),
-        statistic=lambda result, operation: _of_operation(result, operation, iops_of),
+        statistic=lambda result, operation: iops_of(summary) if (summary := _summary(result, operation)) else None,
         text=lambda value: f"{rate_text(value)} IOPS",
     ),
     _Quantity(
         key="p99",
         title="p99 latency",
         axis=latency_axis("p99 latency"),
-        statistic=lambda result, operation: _of_operation(
-            result, operation, lambda summary: summary.percentiles.get(_P99)
+        statistic=lambda result, operation: (
+            summary.percentiles.get("99") if (summary := _summary(result, operation)) else None
         ),
         text=duration_text,
         scale=MICROSECOND,
@@ -323,7 +301,7 @@ class _Mark:
 
 def variants_section(runs: Sequence[ReportedRun]) -> Section | None:
     """Return a figure for each workload, operation and quantity; None with fewer than two variants."""
-    if len(runs) < _LEAST_VARIANTS:
+    if len(runs) < 2:  # noqa: PLR2004 - one variant differs from none
         return None
     workloads = dict.fromkeys(result.spec.workload for run in runs for result in run.results)
     charts = [
@@ -341,24 +319,24 @@ def variants_section(runs: Sequence[ReportedRun]) -> Section | None:
 def _variants_charts(
     key: str, runs: Sequence[ReportedRun], workload: str, operation: Operation, quantity: _Quantity
 ) -> Iterator[Chart]:
-    found = [(run.label, marks) for run in runs if (marks := [*_variants_marks(run, workload, operation, quantity)])]
-    parts = [*chunks(found, MOST_SERIES)]
+    variants = [(run.label, marks) for run in runs if (marks := [*_variants_marks(run, workload, operation, quantity)])]
+    what = f"{operation}, {quantity.title}" if quantity.is_of_operation else quantity.title
+    operations = f" of {operation}s" if quantity.is_of_operation else ""
+    parts = [*chunks(variants, MOST_SERIES)]
     for part, drawn in enumerate(parts):
         # Points of variants may differ in what the variants set.
         places = dict.fromkeys(mark.place for _, marks in drawn for mark in marks)
-        what = f"{operation}, {quantity.title}" if quantity.is_of_operation else quantity.title
-        of = f"{quantity.title} of {operation}s of" if quantity.is_of_operation else f"{quantity.title} of"
         title = f"{workload}: {what}{part_text(part, len(parts))}"
         yield Chart(
             key=f"{key}-{quantity.key}-{part}",
             title=title,
             description=(
-                f"{of} {workload} at {count_text(len(places), 'point')}, a series for "
+                f"{quantity.title}{operations} of {workload} at {count_text(len(places), 'point')}, a series for "
                 f"each of {count_text(len(drawn), 'variant')}."
             ),
             data=[_variants_trace(index, name, marks, quantity) for index, (name, marks) in enumerate(drawn)],
             layout={
-                "xaxis": {"type": "category", "categoryorder": "array", "categoryarray": [*places], "automargin": True},
+                "xaxis": category_axis([*places]),
                 "yaxis": quantity.axis,
                 "scattermode": "group",
                 "showlegend": True,
