@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import median
 
 from pydantic import JsonValue
@@ -18,23 +17,28 @@ from plimsoll.report.inputs import ReportedRun
 from plimsoll.report.view import NONE, Block, Cell, Details, Section, Table, Text, count_text, ratio_text
 
 _CHARACTERS = 600
+_DIGEST = 12
+_VALUES = 8
+_KIBIBYTE = 2**10
 _GIBIBYTE = 2**30
-_TO_THE_SECOND = len("12:00:00")
 _NAMED_TWICE = re.compile(r"\b(\w+) \1-")
 _SEPARATOR = " | "
 """Separates the values of points that differ."""
+
+_WORDS = (
+    "The median over clients and over the trials that count, and in parentheses the highest value of a client. Numbers "
+    "of devices are those of the block device below the data set on the client's node, with its other users. They are "
+    "absent where a node shows no such device, as with librbd and network file systems. A request may be larger than "
+    "the tool's blocks where the kernel merges them, and smaller where the device cannot take them whole."
+)
 
 
 def overview_section(runs: Sequence[ReportedRun]) -> Section:
     """Return a table with a column per run and a row per known fact."""
     facts = [dict(_facts(run)) for run in runs]
-    names = dict.fromkeys(name for found in facts for name in found)
-    rows = [[Cell(text=name), *(Cell(text=found.get(name, NONE)) for found in facts)] for name in names]
-    table = Table(
-        caption="Runs and their environments",
-        headings=("", *(run.label for run in runs)),
-        rows=rows,
-    )
+    names = dict.fromkeys(name for texts in facts for name in texts)
+    rows = [[Cell(text=name), *(Cell(text=texts.get(name, NONE)) for texts in facts)] for name in names]
+    table = Table(caption="Runs and their environments", headings=("", *(run.label for run in runs)), rows=rows)
     return Section(key="what", title="What was measured", blocks=[table])
 
 
@@ -46,7 +50,7 @@ def value_text(value: object) -> str:
 
 def _plain(value: object) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{key} {_plain(one)}" for key, one in value.items())
+        return ", ".join(f"{key} {_plain(part)}" for key, part in value.items())
     if isinstance(value, list | tuple):
         return ", ".join(map(_plain, value))
     if isinstance(value, bool):
@@ -56,26 +60,28 @@ def _plain(value: object) -> str:
 
 def _facts(run: ReportedRun) -> Iterator[tuple[str, str]]:
     """Yield name and text of every known fact."""
-    yield from _counts(run)
-    for name, read in _FACTS.items():
-        texts = dict.fromkeys(text for result in run.results if (text := read(_environment(result))))
-        if texts:
-            yield name, value_text(_SEPARATOR.join(texts))
-
-
-def _counts(run: ReportedRun) -> Iterator[tuple[str, str]]:
     trials = [trial for result in run.results for trial in result.status.trials]
     yield "Run", run.place
     if trials:
         began, ended = min(trial.started_at for trial in trials), max(trial.finished_at for trial in trials)
         yield "Measured", f"{_time(began)} to {_time(ended)}"
     yield "Points", _points_text(run)
-    yield "Attempts", f"{len(trials)} for {' and '.join(_purposes(run))}"
+    planned = sum(result.spec.repetitions for result in run.results if not is_search(result))
+    probes = [line_of(result).probes for result in run.results if is_search(result)]
+    purposes = [
+        *([f"{planned} planned trials"] if planned or not probes else []),
+        *([count_text(sum(probes), "probe")] if probes else []),
+    ]
+    yield "Attempts", f"{len(trials)} for {' and '.join(purposes)}"
     seconds = sorted({(result.spec.ramp_seconds, result.spec.runtime_seconds) for result in run.results})
     yield "Each trial", "; ".join(f"{runtime} s after a ramp of {ramp} s" for ramp, runtime in seconds)
     yield "Clients", format_numbers({result.spec.clients for result in run.results})
-    if dropped := _dropped_caches([one for result in run.results for one in counted(result.status.trials)]):
+    if dropped := _dropped_caches([trial for result in run.results for trial in counted(result.status.trials)]):
         yield "Caches", dropped
+    for name, read in _FACTS.items():
+        texts = dict.fromkeys(text for result in run.results if (text := read(_environment(result))))
+        if texts:
+            yield name, value_text(_SEPARATOR.join(texts))
 
 
 def _points_text(run: ReportedRun) -> str:
@@ -85,16 +91,6 @@ def _points_text(run: ReportedRun) -> str:
     measured = f"{len(run.results) - searches}, each measured {' or '.join(map(str, passes))} times" if passes else ""
     searched = f"{searches} searched for the line" if searches else ""
     return "; ".join(filter(None, (measured, searched)))
-
-
-def _purposes(run: ReportedRun) -> Iterator[str]:
-    """Yield the planned trials, and the probes of the searches."""
-    planned = sum(result.spec.repetitions for result in run.results if not is_search(result))
-    probes = [line_of(result).probes for result in run.results if is_search(result)]
-    if planned or not probes:
-        yield f"{planned} planned trials"
-    if probes:
-        yield count_text(sum(probes), "probe")
 
 
 def _dropped_caches(trials: Sequence[Trial]) -> str:
@@ -117,7 +113,7 @@ def _osds(osds: OsdCaches | None) -> str:
 def _time(text: str) -> str:
     """Return a time to the second: 2026-01-31T12:00:00.123Z -> 2026-01-31 12:00:00 UTC."""
     date, _, rest = text.partition("T")
-    return f"{date} {rest[:_TO_THE_SECOND]} UTC" if rest.endswith("Z") else text
+    return f"{date} {rest[:8]} UTC" if rest.endswith("Z") else text
 
 
 def _environment(result: BenchmarkResult) -> Environment:
@@ -148,10 +144,6 @@ def _around(before: str, text: str, after: str = "") -> str:
     return f"{before}{text}{after}" if text else ""
 
 
-def _nodes(known: Environment) -> str:
-    return _around("", _text(known.node_count), ":") + _around(" ", _text(known.nodes))
-
-
 def _machine(known: Environment) -> str:
     memory = known.memory_bytes
     return _joined(
@@ -176,7 +168,7 @@ def _ceph(known: Environment) -> str:
 
 
 _FACTS: Mapping[str, Callable[[Environment], str]] = {
-    "Nodes": _nodes,
+    "Nodes": lambda known: _around("", _text(known.node_count), ":") + _around(" ", _text(known.nodes)),
     "StorageClass": lambda known: _text(known.storage_class),
     "Volume": lambda known: _other(known, "volume"),
     "Reached by": lambda known: _joined(
@@ -197,42 +189,33 @@ _FACTS: Mapping[str, Callable[[Environment], str]] = {
 """Name of a row -> its text for a result; empty if unknown."""
 
 
-_DIGEST = 12
-_VALUES = 8
-
-
 def provenance_section(runs: Sequence[ReportedRun]) -> Section:
     """Return everything recorded about every run, collapsed."""
-    blocks: list[Block] = [
-        Details(title=f"{run.label} ({run.place}, UID {run.uid})", blocks=[*_of(run)]) for run in runs
-    ]
+    blocks: list[Block] = []
+    for run in runs:
+        statuses = [result.status for result in run.results]
+        fingerprints = [status.fingerprint for status in statuses if status.fingerprint]
+        points = Table(
+            caption="Points",
+            headings=("Point", "Tool", "Parameters", "Clients", "Identity SHA-256", "Context SHA-256", "Warnings"),
+            rows=[_point_row(result) for result in run.results],
+        )
+        tables = [
+            points,
+            _leaves(
+                "Fingerprint, identity: the specification and the storage", [each.identity for each in fingerprints]
+            ),
+            _leaves(
+                "Fingerprint, context: seed, versions and other possible causes of a difference",
+                [each.context for each in fingerprints],
+            ),
+            _leaves("Environment, as found", [status.environment.document() for status in statuses]),
+        ]
+        blocks.append(Details(title=f"{run.label} ({run.place}, UID {run.uid})", blocks=tables))
     return Section(key="provenance", title="Provenance", blocks=blocks)
 
 
-def _of(run: ReportedRun) -> Iterator[Block]:
-    yield _points(run)
-    yield _leaves("Fingerprint, identity: the specification and the storage", run, _identity)
-    yield _leaves("Fingerprint, context: seed, versions and other possible causes of a difference", run, _context)
-    yield _leaves("Environment, as found", run, lambda result: result.status.environment.document())
-
-
-def _identity(result: BenchmarkResult) -> Mapping[str, JsonValue]:
-    return result.status.fingerprint.identity if result.status.fingerprint else {}
-
-
-def _context(result: BenchmarkResult) -> Mapping[str, JsonValue]:
-    return result.status.fingerprint.context if result.status.fingerprint else {}
-
-
-def _points(run: ReportedRun) -> Table:
-    return Table(
-        caption="Points",
-        headings=("Point", "Tool", "Parameters", "Clients", "Identity SHA-256", "Context SHA-256", "Warnings"),
-        rows=[_row(result) for result in run.results],
-    )
-
-
-def _row(result: BenchmarkResult) -> list[Cell]:
+def _point_row(result: BenchmarkResult) -> list[Cell]:
     spec, fingerprint = result.spec, result.status.fingerprint
     identity, context = (fingerprint.identity_sha256, fingerprint.context_sha256) if fingerprint else ("", "")
     clients = dict.fromkeys(", ".join(map(str, trial.clients)) for trial in result.status.trials)
@@ -249,32 +232,17 @@ def _row(result: BenchmarkResult) -> list[Cell]:
     ]
 
 
-def _leaves(caption: str, run: ReportedRun, part: Callable[[BenchmarkResult], Mapping[str, JsonValue]]) -> Table:
+def _leaves(caption: str, documents: Sequence[Mapping[str, JsonValue]]) -> Table:
     """Return every setting with its distinct values over the points, up to a limit."""
-    found: dict[str, dict[str, None]] = {}
-    for result in run.results:
-        for key, value in leaves(part(result)):
-            found.setdefault(key, {})[value_text(value)] = None
-    return Table(
-        caption=caption,
-        headings=("What", "Value; | where points differ"),
-        rows=[[Cell(text=key), Cell(text=_several([*values]))] for key, values in sorted(found.items())],
-    )
-
-
-def _several(values: Sequence[str]) -> str:
-    more = f" | and {len(values) - _VALUES} more" if len(values) > _VALUES else ""
-    return " | ".join(values[:_VALUES]) + more
-
-
-_KIBIBYTE = 1024
-
-_WORDS = (
-    "The median over clients and over the trials that count, and in parentheses the highest value of a client. Numbers "
-    "of devices are those of the block device below the data set on the client's node, with its other users. They are "
-    "absent where a node shows no such device, as with librbd and network file systems. A request may be larger than "
-    "the tool's blocks where the kernel merges them, and smaller where the device cannot take them whole."
-)
+    settings: dict[str, dict[str, None]] = {}
+    for document in documents:
+        for key, value in leaves(document):
+            settings.setdefault(key, {})[value_text(value)] = None
+    rows: list[list[Cell]] = []
+    for key, values in sorted(settings.items()):
+        more = [f"and {len(values) - _VALUES} more"] if len(values) > _VALUES else []
+        rows.append([Cell(text=key), Cell(text=_SEPARATOR.join([*list(values)[:_VALUES], *more]))])
+    return Table(caption=caption, headings=("What", "Value; | where points differ"), rows=rows)
 
 
 def _number(value: float) -> str:
@@ -285,21 +253,17 @@ def _kibibytes(value: float) -> str:
     return f"{value / _KIBIBYTE:,.1f}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Column:
-    heading: str
-    part: Callable[[Hosts], Spread | None]
-    show: Callable[[float], str]
+_Column = tuple[str, Callable[[Hosts], Spread | None], Callable[[float], str]]
+"""Heading, value and text."""
 
-
-_COLUMNS = (
-    _Column(heading="CPUs", part=lambda hosts: hosts.cpu, show=_number),
-    _Column(heading="Throttled, s", part=lambda hosts: hosts.throttled_seconds, show=_number),
-    _Column(heading="Node busy", part=lambda hosts: hosts.node_cpu_busy, show=ratio_text),
-    _Column(heading="Device busy", part=lambda hosts: hosts.device_busy, show=ratio_text),
-    _Column(heading="Queue", part=lambda hosts: hosts.device_queue, show=_number),
-    _Column(heading="Read request, KiB", part=lambda hosts: hosts.device_read_request_bytes, show=_kibibytes),
-    _Column(heading="Write request, KiB", part=lambda hosts: hosts.device_write_request_bytes, show=_kibibytes),
+_COLUMNS: tuple[_Column, ...] = (
+    ("CPUs", lambda hosts: hosts.cpu, _number),
+    ("Throttled, s", lambda hosts: hosts.throttled_seconds, _number),
+    ("Node busy", lambda hosts: hosts.node_cpu_busy, ratio_text),
+    ("Device busy", lambda hosts: hosts.device_busy, ratio_text),
+    ("Queue", lambda hosts: hosts.device_queue, _number),
+    ("Read request, KiB", lambda hosts: hosts.device_read_request_bytes, _kibibytes),
+    ("Write request, KiB", lambda hosts: hosts.device_write_request_bytes, _kibibytes),
 )
 
 
@@ -307,14 +271,18 @@ def hosts_section(runs: Sequence[ReportedRun]) -> Section | None:
     """Return the hosts of all points; None if no host was observed."""
     several = len(runs) > 1
     rows = [
-        [*([Cell(text=run.label)] if several else []), Cell(text=result.spec.point, title=result.spec.label), *cells]
+        [
+            *([Cell(text=run.label)] if several else []),
+            Cell(text=result.spec.point, title=result.spec.label),
+            *(_cell(column, observed) for column in _COLUMNS),
+        ]
         for run in runs
         for result in run.results
-        if (cells := _cells(result))
+        if (observed := [trial.hosts for trial in counted(result.status.trials) if trial.hosts is not None])
     ]
     if not rows:
         return None
-    headings = [column.heading for column in _COLUMNS]
+    headings = [heading for heading, _, _ in _COLUMNS]
     table = Table(
         caption="Load of the clients' hosts",
         headings=(*(["Run"] if several else []), "Point", *headings),
@@ -325,16 +293,11 @@ def hosts_section(runs: Sequence[ReportedRun]) -> Section | None:
     return Section(key="hosts", title="Hosts and devices", blocks=[Text(paragraphs=[_WORDS]), table])
 
 
-def _cells(result: BenchmarkResult) -> list[Cell]:
-    """Return the numbers of a point; empty if no host was observed."""
-    observed = [trial.hosts for trial in counted(result.status.trials) if trial.hosts is not None]
-    return [_cell(column, observed) for column in _COLUMNS] if observed else []
-
-
 def _cell(column: _Column, observed: Sequence[Hosts]) -> Cell:
-    spreads = [spread for hosts in observed if (spread := column.part(hosts)) is not None]
+    _, part, show = column
+    spreads = [spread for hosts in observed if (spread := part(hosts)) is not None]
     if not spreads:
         return Cell(text=NONE)
     middle = median(spread.median for spread in spreads)
     highest = max(spread.max for spread in spreads)
-    return Cell(text=f"{column.show(middle)} ({column.show(highest)})", sort=middle)
+    return Cell(text=f"{show(middle)} ({show(highest)})", sort=middle)

@@ -13,7 +13,7 @@ from plimsoll.measure.hypotheses.decide import Decision, Form, expectation_text,
 from plimsoll.measure.hypotheses.judge import Interval
 from plimsoll.plan.fingerprint import Difference
 from plimsoll.report.figure import colour
-from plimsoll.report.inputs import ComparedVariants, ReportedRound, ReportedSuite
+from plimsoll.report.inputs import ReportedRound, ReportedSuite
 from plimsoll.report.overview import value_text
 from plimsoll.report.trends import changes_before
 from plimsoll.report.view import (
@@ -36,6 +36,21 @@ from plimsoll.suite.history.judging import JudgedRound, RoundJudgement
 
 _SECONDS_PER_MINUTE = 60
 _SHORT_DIGEST = 8
+_PERCENT = 100
+_ROW_PIXELS = 44
+_MARGIN_PIXELS = 140
+
+_WORDS = (
+    "A ratio is in percent; an exponent says how a quantity grows with an axis. A hypothesis is Held or Refuted if its "
+    "whole 95 % confidence interval lies within or beyond the expectation, and Undecided otherwise. * rests on Suspect "
+    "points."
+)
+_PUBLISHED_WORDS = (
+    "Rates of other hardware and versions say nothing about yours, so both sides are shares: of the limit that is "
+    "computed from the layers below, or of another point. The study's line covers all that it published, yours is "
+    "the 95 % confidence interval of a ratio. A derived share is computed from the study's numbers and not published "
+    "itself, a cited one is quoted from others. * rests on Suspect points."
+)
 
 
 def rounds_section(rounds: Sequence[ReportedRound]) -> Section:
@@ -51,9 +66,13 @@ def rounds_section(rounds: Sequence[ReportedRound]) -> Section:
 
 def judgements_section(suite: ReportedSuite) -> Section | None:
     """Return what the comparisons of the last round show; None without comparisons."""
-    blocks: list[Block] = [block for one in suite.comparisons for block in _of_variants(one)]
+    blocks: list[Block] = []
+    for variants in suite.comparisons:
+        compared = variants.compared
+        question = f"{variants.name}: is {compared.candidate} worse than {compared.baseline}? {variants.conclusion}."
+        blocks.append(Text(paragraphs=[question, *variants.doubts]))
     for name, judgement in suite.judgements.items():
-        blocks += _of_rounds(name, judgement)
+        blocks += _judgement(name, judgement)
     return Section(key="judgement", title="The last round", blocks=blocks) if blocks else None
 
 
@@ -91,26 +110,20 @@ def found_place(found: Found) -> str:
 
 def _round_row(one: ReportedRound, changed: Sequence[Difference]) -> list[Cell]:
     measured = one.judged.measured
+    changes = "; ".join(
+        f"{change.key}: {value_text(change.baseline)} → {value_text(change.candidate)}" for change in changed
+    )
     return [
         Cell(text=str(measured.minute)),
         Cell(text=started_text(measured.minute)),
         Cell(text=one.conclusion or NONE, mark=one.conclusion or ""),
         Cell(text=baseline_text(one.judged)),
         Cell(text=measured.digest[:_SHORT_DIGEST], title="digest of the run, the variants and repeat"),
-        Cell(text="; ".join(map(_change_text, changed)) or NONE),
+        Cell(text=changes or NONE),
     ]
 
 
-def _change_text(one: Difference) -> str:
-    return f"{one.key}: {value_text(one.baseline)} → {value_text(one.candidate)}"
-
-
-def _of_variants(one: ComparedVariants) -> Iterator[Block]:
-    question = f"{one.name}: is {one.compared.candidate} worse than {one.compared.baseline}? {one.conclusion}."
-    yield Text(paragraphs=[question, *one.doubts])
-
-
-def _of_rounds(name: str, judgement: RoundJudgement) -> Iterator[Block]:
+def _judgement(name: str, judgement: RoundJudgement) -> Iterator[Block]:
     baseline = count_text(judgement.accepted, "accepted round")
     yield Text(
         paragraphs=[
@@ -146,13 +159,6 @@ def _found_row(found: Found) -> list[Cell]:
     ]
 
 
-_WORDS = (
-    "A ratio is in percent; an exponent says how a quantity grows with an axis. A hypothesis is Held or Refuted if its "
-    "whole 95 % confidence interval lies within or beyond the expectation, and Undecided otherwise. * rests on Suspect "
-    "points."
-)
-
-
 def hypotheses_section(decisions: Sequence[Decision]) -> Section | None:
     """Return the hypotheses as a table and sentences; None if there are none."""
     if not decisions:
@@ -164,27 +170,32 @@ def hypotheses_section(decisions: Sequence[Decision]) -> Section | None:
         numbers=numbers,
         rows=[_row(one) for one in decisions],
     )
-    blocks: list[Block] = [Text(paragraphs=[_WORDS]), table, Text(paragraphs=[*_sentences(decisions)])]
+    # The sentence of a decision has its first reason.
+    sentences = [
+        " ".join([f"{decision.name}: {decision.sentence}", *(f"{reason}." for reason in decision.reasons[1:])])
+        for decision in decisions
+    ]
+    for note in dict.fromkeys(note for decision in decisions for note in decision.notes):
+        names = dict.fromkeys(decision.name for decision in decisions if note in decision.notes)
+        sentences.append(f"{', '.join(names)}: {note}")
+    blocks: list[Block] = [Text(paragraphs=[_WORDS]), table, Text(paragraphs=sentences)]
     return Section(key="hypotheses", title="Hypotheses", blocks=blocks)
 
 
 def estimate_texts(decision: Decision) -> tuple[str, str]:
     """Return estimate and interval, or the known end of it."""
     if decision.estimate is None or decision.low is None or decision.high is None:
-        return NONE, _known_end(decision)
+        low = -math.inf if decision.low is None else decision.low
+        high = math.inf if decision.high is None else decision.high
+        if math.isinf(low) and math.isinf(high):
+            return NONE, NONE
+        interval = Interval(estimate=low, low=low, high=high)
+        return NONE, known_end_text(interval, (decision.at_least, decision.at_most))
     interval = Interval(estimate=decision.estimate, low=decision.low, high=decision.high)
     is_ratio = decision.form is Form.RATIO
     estimate, low, high = interval_texts(interval, (decision.at_least, decision.at_most), is_ratio=is_ratio)
     unit = " %" if is_ratio else ""
     return f"{estimate}{unit}", f"{low} to {high}{unit}"
-
-
-def _known_end(decision: Decision) -> str:
-    low = -math.inf if decision.low is None else decision.low
-    high = math.inf if decision.high is None else decision.high
-    if math.isinf(low) and math.isinf(high):
-        return NONE
-    return known_end_text(Interval(estimate=low, low=low, high=high), (decision.at_least, decision.at_most))
 
 
 def expected_text(decision: Decision) -> str:
@@ -210,26 +221,6 @@ def _row(one: Decision) -> list[Cell]:
         Cell(text=expected_text(one)),
         Cell(text=replicates_text(one)),
     ]
-
-
-def _sentences(decisions: Sequence[Decision]) -> Iterator[str]:
-    """Yield each decision in words with all its reasons, then each note once."""
-    for one in decisions:
-        # The sentence has the first reason.
-        yield " ".join([f"{one.name}: {one.sentence}", *(f"{reason}." for reason in one.reasons[1:])])
-    for note in dict.fromkeys(note for one in decisions for note in one.notes):
-        yield f"{', '.join(dict.fromkeys(one.name for one in decisions if note in one.notes))}: {note}"
-
-
-_PERCENT = 100
-_ROW_PIXELS = 44
-_MARGIN_PIXELS = 140
-_PUBLISHED_WORDS = (
-    "Rates of other hardware and versions say nothing about yours, so both sides are shares: of the limit that is "
-    "computed from the layers below, or of another point. The study's line covers all that it published, yours is "
-    "the 95 % confidence interval of a ratio. A derived share is computed from the study's numbers and not published "
-    "itself, a cited one is quoted from others. * rests on Suspect points."
-)
 
 
 def published_section(compared: StudyComparison | None) -> Section | None:
@@ -308,7 +299,7 @@ def _chart(compared: StudyComparison) -> Chart:
         key="study-shares",
         title=f"Shares of {name} and yours",
         description=f"{words}.",
-        data=[_published_trace(compared), _own_trace(compared)],
+        data=[_published_trace(shares, name), _own_trace(shares)],
         layout={
             "xaxis": {"title": {"text": "percent"}, "rangemode": "tozero"},
             "yaxis": {"type": "category", "autorange": "reversed", "automargin": True},
@@ -318,26 +309,24 @@ def _chart(compared: StudyComparison) -> Chart:
     )
 
 
-def _published_trace(compared: StudyComparison) -> Json:
+def _published_trace(shares: Sequence[ComparedShare], name: str) -> Json:
     """Return a marker for each share, in the middle of a line over what the study published."""
-    shares = compared.shares
     middles = [_PERCENT * (one.published.low + one.published.high) / 2 for one in shares]
     halves = [_PERCENT * (one.published.high - one.published.low) / 2 for one in shares]
     texts = [f"{one.name}\n{published_text(one)}: {one.published.text}" for one in shares]
-    return _trace(compared, middles, (halves, halves), texts) | {
-        "name": study_text(compared),
+    return _trace(shares, middles, (halves, halves), texts) | {
+        "name": name,
         "marker": {"color": colour(1), "symbol": "diamond-open", "size": 18, "line": {"width": 2}},
     }
 
 
-def _own_trace(compared: StudyComparison) -> Json:
-    shares = compared.shares
+def _own_trace(shares: Sequence[ComparedShare]) -> Json:
     values = [None if one.own.value is None else _PERCENT * one.own.value for one in shares]
     above = [_length(one.own.value, one.own.high) for one in shares]
     below = [_length(one.own.low, one.own.value) for one in shares]
     texts = [f"{one.name}\n{own_text(one.own)}: {own_rates_text(one.own)}" for one in shares]
     symbols = ["circle-open-dot" if one.own.is_suspect else "circle" for one in shares]
-    return _trace(compared, values, (above, below), texts) | {
+    return _trace(shares, values, (above, below), texts) | {
         "name": "yours",
         "marker": {"color": colour(0), "symbol": symbols, "size": 11},
     }
@@ -348,7 +337,7 @@ def _length(low: float | None, high: float | None) -> float:
 
 
 def _trace(
-    compared: StudyComparison,
+    shares: Sequence[ComparedShare],
     values: Sequence[float | None],
     lengths: tuple[Sequence[float], Sequence[float]],
     texts: Sequence[str],
@@ -359,7 +348,7 @@ def _trace(
         "type": "scatter",
         "mode": "markers",
         "x": [*values],
-        "y": [one.name for one in compared.shares],
+        "y": [share.name for share in shares],
         "error_x": {"type": "data", "symmetric": False, "array": [*above], "arrayminus": [*below], "width": 5},
         "text": [*texts],
         "hovertemplate": "%{text}<extra></extra>",
