@@ -17,7 +17,7 @@ from plimsoll.measure.compare.comparison import (
 from plimsoll.measure.compare.sides import Comparison, MeanComparison, MetricComparison, PointComparison
 from plimsoll.measure.compare.tests import Conclusion
 from plimsoll.measure.compare.values import Metric, operation_text
-from plimsoll.report.figure import chunks, colour, part_text, vertical_line
+from plimsoll.report.figure import category_axis, chunks, colour, part_text, vertical_line
 from plimsoll.report.inputs import Compared
 from plimsoll.report.overview import value_text
 from plimsoll.report.view import (
@@ -84,7 +84,8 @@ def _blocks(number: int, one: Compared) -> Iterator[Block]:
     if one.comparison.means:
         yield _means(names, one.comparison.means)
     yield _table(names, lines)
-    yield from _notes(one.comparison)
+    if notes := [f"{first_few(places, _NAMED)}: {note}." for note, places in notes_of(one.comparison).items()]:
+        yield Text(paragraphs=notes)
     yield from _differences(one)
 
 
@@ -116,7 +117,6 @@ def _words(names: str, one: Compared, comparison: Comparison) -> Iterator[str]:
 
 
 def _chart(key: str, title: str, comparison: Comparison, lines: Sequence[_Line]) -> Chart:
-    traces = [trace for conclusion in Conclusion for trace in _traces(conclusion, lines)]
     is_rate = lines[0][1].metric.is_rate
     limit = 1 - comparison.rate_threshold if is_rate else 1 + comparison.latency_threshold
     return Chart(
@@ -126,15 +126,10 @@ def _chart(key: str, title: str, comparison: Comparison, lines: Sequence[_Line])
             f"{title}: change in percent with its 95 % interval, for {count_text(len(lines), 'gating metric')}. "
             "The table below has the numbers."
         ),
-        data=traces,
+        data=[trace for conclusion in Conclusion for trace in _traces(conclusion, lines)],
         layout={
             "xaxis": {"title": {"text": "candidate / baseline"}, "type": "log", **_ticks(lines)},
-            "yaxis": {
-                "type": "category",
-                "categoryorder": "array",
-                "categoryarray": [place_of(*line) for line in reversed(lines)],
-                "automargin": True,
-            },
+            "yaxis": category_axis([place_of(*line) for line in reversed(lines)]),
             "shapes": [vertical_line(1, "$muted", "solid"), vertical_line(limit, colour(1), "dot")],
             "showlegend": True,
         },
@@ -169,9 +164,8 @@ def _traces(conclusion: Conclusion, lines: Sequence[_Line]) -> Iterator[Json]:
 
 def _ticks(lines: Sequence[_Line]) -> Json:
     """Return ticks in percent, fine ones if all changes are small."""
-    found = [value for _, metric in lines for value in (metric.ratio, metric.low, metric.high) if value]
-    near = min(found) > _FINE[0] and max(found) < _FINE[-1]
-    ticks = _FINE if near else _COARSE
+    values = [value for _, metric in lines for value in (metric.ratio, metric.low, metric.high) if value]
+    ticks = _FINE if _FINE[0] < min(values) and max(values) < _FINE[-1] else _COARSE
     return {"tickvals": [*ticks], "ticktext": ["0" if tick == 1 else f"{100 * (tick - 1):+.0f} %" for tick in ticks]}
 
 
@@ -212,8 +206,7 @@ def _table(names: str, lines: Sequence[_Line]) -> Table:
 
 def _row(point: PointComparison, metric: MetricComparison) -> list[Cell]:
     # Only what decides has a marked conclusion.
-    decides = metric.gates and not is_left_to_mean(metric)
-    conclusion = Cell(text=conclusion_text(metric), mark=metric.conclusion if decides else "")
+    mark = metric.conclusion if metric.gates and not is_left_to_mean(metric) else ""
     return [
         Cell(text=point.baseline),
         Cell(text=f"{point.label}, {count_text(point.clients, 'client')}"),
@@ -225,14 +218,8 @@ def _row(point: PointComparison, metric: MetricComparison) -> list[Cell]:
         Cell(text=interval_text(metric), sort=metric.low),
         Cell(text=change_text(metric.bound), sort=metric.bound),
         Cell(text=trials_text(metric)),
-        conclusion,
+        Cell(text=conclusion_text(metric), mark=mark),
     ]
-
-
-def _notes(comparison: Comparison) -> Iterator[Text]:
-    paragraphs = [f"{first_few(places, _NAMED)}: {note}." for note, places in notes_of(comparison).items()]
-    if paragraphs:
-        yield Text(paragraphs=paragraphs)
 
 
 def _differences(one: Compared) -> Iterator[Block]:

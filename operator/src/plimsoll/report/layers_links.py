@@ -36,6 +36,16 @@ _WORDS = (
     "a cache answered."
 )
 
+MOST_CELLS = 4096
+"""Of a grid: pairs that take turns may fill only a small part of one."""
+
+_MOST_ROWS = 512
+_NAMED_OUTLIERS = 8
+_BITS = 8
+_UNITS = ((10**9, "Gbit/s"), (10**6, "Mbit/s"))
+_ROW_PIXELS = 36
+_MARGIN_PIXELS = 160
+
 
 def layers_section(runs: Sequence[ReportedRun]) -> Section | None:
     """Return the layers of the runs with at least two layers; None without such a run."""
@@ -61,7 +71,21 @@ def _blocks(number: int, run: ReportedRun, *, several: bool) -> Iterator[Block]:
     operations = [(row, row.iops) for row in run.layers]
     yield _chart(run, f"layers-bytes-{number}", f"Throughput by layer{name}", "MiB per second", volumes, MEBIBYTE)
     yield _chart(run, f"layers-iops-{number}", f"IOPS by layer{name}", "operations per second", operations, 1)
-    yield _table(run)
+    quantity = ("Limit", "Set by", "Of limit", "At", "Verdict")
+    yield Table(
+        caption="Best rates of each layer",
+        headings=("Layer", "Op", "MiB/s", *quantity, "IOPS", *quantity),
+        numbers=("MiB/s", "IOPS", "Limit", "Of limit"),
+        rows=[
+            [
+                Cell(text=row.layer),
+                Cell(text=row.operation),
+                *_cells(run, row, row.bytes_per_second, MEBIBYTE),
+                *_cells(run, row, row.iops, 1),
+            ]
+            for row in run.layers
+        ],
+    )
 
 
 def _chart(
@@ -69,7 +93,7 @@ def _chart(
 ) -> Chart:
     known = [(f"{row.layer} {row.operation}", best) for row, best in rows if best]
     limited = [(name, best.limit / scale) for name, best in known if best.limit is not None]
-    texts = [f"{rate_text(best.value / scale)}{_mark(run, best)}" for _, best in known]
+    marks = ["" if _verdict(run, best) == Verdict.VALID else " *" for _, best in known]
     return Chart(
         key=key,
         title=title,
@@ -80,7 +104,9 @@ def _chart(
                 "name": "measured",
                 "x": [name for name, _ in known],
                 "y": [best.value / scale for _, best in known],
-                "text": texts,
+                "text": [
+                    f"{rate_text(best.value / scale)}{mark}" for (_, best), mark in zip(known, marks, strict=True)
+                ],
                 "textposition": "auto",
                 "marker": {"color": colour(0)},
                 "hovertext": [f"{name}\n{_words(best.point, best, scale, axis)}" for name, best in known],
@@ -105,31 +131,8 @@ def _words(name: str, best: Best, scale: float, axis: str) -> str:
     return f"{name} {rate_text(best.value / scale)} {axis}{part}"
 
 
-def _mark(run: ReportedRun, best: Best) -> str:
-    """Return a * for a number that is not Valid."""
-    return "" if _verdict(run, best) == Verdict.VALID else " *"
-
-
 def _verdict(run: ReportedRun, best: Best) -> str:
     return next((verdict_text(one) for one in run.results if one.spec.point == best.point), "")
-
-
-def _table(run: ReportedRun) -> Table:
-    quantity = ("Limit", "Set by", "Of limit", "At", "Verdict")
-    return Table(
-        caption="Best rates of each layer",
-        headings=("Layer", "Op", "MiB/s", *quantity, "IOPS", *quantity),
-        numbers=("MiB/s", "IOPS", "Limit", "Of limit"),
-        rows=[
-            [
-                Cell(text=row.layer),
-                Cell(text=row.operation),
-                *_cells(run, row, row.bytes_per_second, MEBIBYTE),
-                *_cells(run, row, row.iops, 1),
-            ]
-            for row in run.layers
-        ],
-    )
 
 
 def _cells(run: ReportedRun, row: LayerRow, best: Best | None, scale: float) -> list[Cell]:
@@ -145,17 +148,6 @@ def _cells(run: ReportedRun, row: LayerRow, best: Best | None, scale: float) -> 
         Cell(text=best.point),
         Cell(text=verdict, mark=verdict),
     ]
-
-
-MOST_CELLS = 4096
-"""Of a grid: pairs that take turns may fill only a small part of one."""
-
-_MOST_ROWS = 512
-_NAMED_OUTLIERS = 8
-_BITS = 8
-_UNITS = ((10**9, "Gbit/s"), (10**6, "Mbit/s"))
-_ROW_PIXELS = 36
-_MARGIN_PIXELS = 160
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots, for the cached properties
@@ -185,17 +177,14 @@ class Links:
     @cached_property
     def usual(self) -> float:
         """The median of the cells between nodes; of all cells if there are none."""
-        linked = [pair for pair in self.pairs if self._is_linked(pair)]
+        nodes = self._nodes
+        linked = [pair for pair in self.pairs if not nodes[pair.client] or nodes[pair.client] != nodes[pair.peer]]
         return median(self.value(pair) for pair in linked or self.pairs)
 
     @property
     def outliers(self) -> list[Pair]:
         """The outliers, slowest first."""
         return sorted((pair for pair in self.pairs if pair.is_outlier), key=self.value)
-
-    def _is_linked(self, pair: Pair) -> bool:
-        node = self.nodes[pair.client]
-        return not node or node != self.nodes[pair.peer]
 
     def value(self, pair: Pair) -> float:
         """Return the mean of a cell in the unit."""
@@ -212,15 +201,14 @@ class Links:
         """Return the mean of a cell without its unit, with a * for an outlier; `-` without one."""
         return NONE if pair is None else f"{number_text(self.value(pair))}{'*' if pair.is_outlier else ''}"
 
-    @cached_property
-    def nodes(self) -> Mapping[int, str]:
-        """Number of a client -> its node."""
-        return self.matrix.nodes
-
     def name(self, number: int) -> str:
         """Return a client with its node."""
-        node = self.nodes[number]
+        node = self._nodes[number]
         return f"client {number} ({node})" if node else f"client {number}"
+
+    @cached_property
+    def _nodes(self) -> Mapping[int, str]:
+        return self.matrix.nodes
 
     @cached_property
     def grid(self) -> list[list[Pair | None]]:
@@ -251,20 +239,21 @@ def links_of(result: BenchmarkResult) -> Links | None:
 
 def links_section(runs: Sequence[ReportedRun]) -> Section | None:
     """Return the matrix of every point that has one; None without any. Invalid points are left out."""
-    found = [(run, result, links) for run in runs for result in run.results if (links := _shown_links(result))]
-    if not found:
+    shown = [
+        (_title(run, result), links)
+        for run in runs
+        for result in run.results
+        if result.status.verdict is not Verdict.INVALID and (links := links_of(result))
+    ]
+    if not shown:
         return None
     words = "Rates from each client to those that served it, means over the trials. A * marks outliers (LinkOutlier)."
-    charts = [_map(_title(run, one), links, n) for n, (run, one, links) in enumerate(found) if links.fits_grid]
-    tables = [_links_table(_title(run, one), links) for run, one, links in found if not links.fits_grid]
-    sentences = [_outliers_text(_title(run, one), links) for run, one, links in found]
+    charts = [_map(title, links, number) for number, (title, links) in enumerate(shown) if links.fits_grid]
+    tables = [_links_table(title, links) for title, links in shown if not links.fits_grid]
+    sentences = [_outliers_text(title, links) for title, links in shown]
     introduction, *figures = limited(words, charts, MOST_FIGURES, "`plimsoll results` shows all")
     blocks: list[Block] = [introduction, Text(paragraphs=sentences), *figures, *tables[:MOST_FIGURES]]
     return Section(key="links", title="Links", blocks=blocks)
-
-
-def _shown_links(result: BenchmarkResult) -> Links | None:
-    return None if result.status.verdict is Verdict.INVALID else links_of(result)
 
 
 def _title(run: ReportedRun, result: BenchmarkResult) -> str:

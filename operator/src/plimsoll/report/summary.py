@@ -53,6 +53,16 @@ _MOST_SENTENCES = 6
 _MOST_PEAKS = 12
 _FLAT = 1.1
 _STEEP = 1.5
+_STEADY = {True: "yes", False: "no", None: "not judged"}
+_NAMES = [str(p) for p in PERCENTILES]
+_COLUMNS_OF_NUMBERS = 7 + len(_NAMES)
+
+_WORDS = (
+    "Rates and latencies are means over the trials that count; ± is half the 95 % confidence interval (Student's "
+    "t), CV the standard deviation divided by the mean. A percentile is the mean of the trials' own percentiles, "
+    "absent where a trial has fewer than ten operations beyond it. A search for the line has no means: its line is in "
+    "the last column. Click a heading to sort."
+)
 
 
 def verdicts_section(
@@ -63,8 +73,8 @@ def verdicts_section(
 ) -> Section:
     """Return the verdicts with their reasons, and the summary."""
     results = [result for run in runs for result in run.results]
-    found = Counter(verdict_text(result) for result in results)
-    counts = [(verdict, found[verdict], "points") for verdict in _VERDICTS if found[verdict] or verdict != UNFINISHED]
+    points = Counter(map(verdict_text, results))
+    counts = [(verdict, points[verdict], "points") for verdict in _VERDICTS if points[verdict] or verdict != UNFINISHED]
     sentences = [
         *(_run_text(run) for run in runs),
         *(_compared_text(one) for one in compared),
@@ -80,41 +90,35 @@ def verdicts_section(
 def reasons_of(runs: Sequence[ReportedRun]) -> Iterator[VerdictReason]:
     """Yield every reason once with the message of a worst case; the worst reasons first, then the most frequent."""
     several = len(runs) > 1
-    found: dict[str, list[tuple[str, Finding]]] = {}
+    cases: dict[str, list[tuple[str, Finding]]] = {}
     for run in runs:
         for result in run.results:
             name = f"{run.label} {result.spec.point}" if several else result.spec.point
             for finding in result.status.findings:
-                found.setdefault(finding.reason, []).append((name, finding))
-    reasons = [_reason(reason, cases) for reason, cases in found.items()]
-    yield from sorted(reasons, key=lambda one: (_SEVERITY.index(Verdict(one.verdict)), -len(one.points)))
-
-
-def _reason(reason: str, cases: Sequence[tuple[str, Finding]]) -> VerdictReason:
-    verdict = verdict_of(finding for _, finding in cases)
-    worst, finding = next(case for case in cases if case[1].verdict is verdict)
-    points = [worst, *(name for name, _ in cases)]
-    return VerdictReason(reason=reason, verdict=verdict, points=[*dict.fromkeys(points)], message=finding.message)
+                cases.setdefault(finding.reason, []).append((name, finding))
+    reasons: list[VerdictReason] = []
+    for reason, findings in cases.items():
+        verdict = verdict_of(finding for _, finding in findings)
+        worst, finding = next(case for case in findings if case[1].verdict is verdict)
+        points = [*dict.fromkeys([worst, *(name for name, _ in findings)])]
+        reasons.append(VerdictReason(reason=reason, verdict=verdict, points=points, message=finding.message))
+    yield from sorted(reasons, key=lambda reason: (_SEVERITY.index(Verdict(reason.verdict)), -len(reason.points)))
 
 
 def _run_text(run: ReportedRun) -> str:
     """Return the verdicts of a run's points and the outcomes of its attempts."""
-    found = Counter(verdict_text(result) for result in run.results)
-    points = ", ".join(f"{found[verdict]} {verdict}" for verdict in _VERDICTS if found[verdict])
+    verdicts = Counter(map(verdict_text, run.results))
+    points = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in _VERDICTS if verdicts[verdict])
     aborted = sum(trial.outcome is Outcome.ABORTED for result in run.results for trial in result.status.trials)
     lost = f"; {count_text(aborted, 'aborted attempt')}" if aborted else ""
-    return f"{run.label}: {points} of {len(run.results)} points. {' and '.join(_counts(run))} count{lost}."
-
-
-def _counts(run: ReportedRun) -> Iterator[str]:
-    """Yield the trials that count of those planned, and the probes that count of those made."""
-    repeated = [result for result in run.results if not is_search(result)]
-    lines = [line_of(result) for result in run.results if is_search(result)]
-    if repeated:
+    counts: list[str] = []
+    if repeated := [result for result in run.results if not is_search(result)]:
         good = sum(len(counted(result.status.trials)) for result in repeated)
-        yield f"{good} of {sum(result.spec.repetitions for result in repeated)} planned trials"
-    if lines:
-        yield f"{sum(line.counted for line in lines)} of {count_text(sum(line.probes for line in lines), 'probe')}"
+        counts.append(f"{good} of {sum(result.spec.repetitions for result in repeated)} planned trials")
+    if lines := [line_of(result) for result in run.results if is_search(result)]:
+        probes = count_text(sum(line.probes for line in lines), "probe")
+        counts.append(f"{sum(line.counted for line in lines)} of {probes}")
+    return f"{run.label}: {points} of {len(run.results)} points. {' and '.join(counts)} count{lost}."
 
 
 def _compared_text(one: Compared) -> str:
@@ -188,29 +192,17 @@ def _saturated(sweep: PlottedSweep, axis: str) -> Iterator[str]:
             rate = _ratio(before.operation.iops.mean, after.operation.iops.mean)
             latency = _ratio(before.operation.percentiles["99"].mean, after.operation.percentiles["99"].mean)
             if rate <= _FLAT and latency >= _STEEP:
-                yield _saturation(sweep, axis, label, before, after, rate=rate, latency=latency)
+                marks = sorted({f" [{point.verdict}]" for point in (before, after) if not point.is_valid})
+                depths = f"depth {axis_value(before.result, axis)} to {axis_value(after.result, axis)}"
+                yield (
+                    f"{sweep.title}{label and f', {label}'}: from {depths} the rate changes by {100 * (rate - 1):+.0f} "
+                    f"% while p99 is {latency:.1f} times as long{''.join(marks)}."
+                )
                 break
 
 
 def _ratio(before: float, after: float) -> float:
     return after / before if before else 0.0
-
-
-def _saturation(
-    sweep: PlottedSweep,
-    axis: str,
-    label: str,
-    before: PlottedPoint,
-    after: PlottedPoint,
-    *,
-    rate: float,
-    latency: float,
-) -> str:
-    marks = sorted({f" [{one.verdict}]" for one in (before, after) if not one.is_valid})
-    where = f"{sweep.title}, {label}" if label else sweep.title
-    depths = f"depth {axis_value(before.result, axis)} to {axis_value(after.result, axis)}"
-    change = f"changes by {100 * (rate - 1):+.0f} %"
-    return f"{where}: from {depths} the rate {change} while p99 is {latency:.1f} times as long{''.join(marks)}."
 
 
 def no_numbers(result: BenchmarkResult) -> str:
@@ -226,21 +218,17 @@ def no_numbers(result: BenchmarkResult) -> str:
     return "no trial counts, and no reason was recorded"
 
 
-_NAMES = [str(p) for p in PERCENTILES]
-_COLUMNS_OF_NUMBERS = 7 + len(_NAMES)
-
-_WORDS = (
-    "Rates and latencies are means over the trials that count; ± is half the 95 % confidence interval (Student's "
-    "t), CV the standard deviation divided by the mean. A percentile is the mean of the trials' own percentiles, "
-    "absent where a trial has fewer than ten operations beyond it. A search for the line has no means: its line is in "
-    "the last column. Click a heading to sort."
-)
-
-
 def results_section(runs: Sequence[ReportedRun]) -> Section:
     """Return every operation of every point; a point without numbers has the reason."""
     several = len(runs) > 1
-    rows = [row for run in runs for result in run.results for row in _rows(run if several else None, result)]
+    rows: list[list[Cell]] = []
+    for run in runs:
+        named = run if several else None
+        for result in run.results:
+            if (search := result.spec.line) is not None:
+                rows.append(_search_row(named, result, search))
+            else:
+                rows += [_row(named, result, operation) for operation in drawable(result) or [None]]
     numbers = ("IOPS", "±", "CV", "MiB/s", "mean", *(f"p{name}" for name in _NAMES), "max", "stalled")
     names = ("Point", *(["Run"] if several else []), "Verdict", "Parameters", "Clients", "Op")
     table = Table(
@@ -253,27 +241,15 @@ def results_section(runs: Sequence[ReportedRun]) -> Section:
     return Section(key="results", title="Results", blocks=[Text(paragraphs=[_WORDS]), table])
 
 
-def _rows(run: ReportedRun | None, result: BenchmarkResult) -> Iterator[list[Cell]]:
-    if (search := result.spec.line) is not None:
-        yield _search_row(run, result, search)
-        return
-    operations: Sequence[OperationSummary | None] = drawable(result) or [None]
-    for operation in operations:
-        yield _row(run, result, operation)
-
-
 def _search_row(run: ReportedRun | None, result: BenchmarkResult, search: LineSearch) -> list[Cell]:
     """Return the line of a search; it has no means, because its trials had different loads."""
     line = line_of(result)
-    reasons = " ".join(dict.fromkeys(one.reason for one in result.status.findings))
+    reasons = " ".join(dict.fromkeys(finding.reason for finding in result.status.findings))
+    probes = f"probes of a search; it may make {result.spec.repetitions}"
     return [
         *_described(run, result),
         *[Cell(text=NONE)] * (_COLUMNS_OF_NUMBERS + 1),
-        Cell(
-            text=line_probes_text(line),
-            sort=line.probes,
-            title=f"probes of a search; it may make {result.spec.repetitions}",
-        ),
+        Cell(text=line_probes_text(line), sort=line.probes, title=probes),
         Cell(text=NONE),
         Cell(text=" ".join(filter(None, (headline_text(line, search), reasons)))),
     ]
@@ -303,14 +279,21 @@ def _row(run: ReportedRun | None, result: BenchmarkResult, operation: OperationS
             sort=good / spec.repetitions if spec.repetitions else 0,
             title=f"{len(status.trials)} recorded attempts" if replaced > 0 else "",
         ),
-        Cell(text=_steady(result, operation) if operation else NONE),
+        Cell(text=_STEADY[is_steady(result, operation.operation)] if operation else NONE),
         Cell(text=" ".join(dict.fromkeys(one.reason for one in status.findings)) if operation else no_numbers(result)),
     ]
 
 
 def _numbers(result: BenchmarkResult, operation: OperationSummary) -> Iterator[Cell]:
     volume = operation.bytes_per_second.mean
-    yield from _rate(iops_of(operation))
+    iops = iops_of(operation)
+    if iops is None:
+        yield from [Cell(text=NONE)] * 3
+    else:
+        half, variation = iops.half_width, iops.coefficient_of_variation
+        yield Cell(text=rate_text(iops.mean), sort=iops.mean)
+        yield Cell(text=NONE if half is None else rate_text(half), sort=half)
+        yield Cell(text=ratio_text(variation, decimals=1), sort=variation)
     yield Cell(text=mebibytes(volume), sort=volume)
     for statistic in (operation.mean_latency, *(operation.percentiles.get(name) for name in _NAMES)):
         yield _latency(statistic)
@@ -320,26 +303,9 @@ def _numbers(result: BenchmarkResult, operation: OperationSummary) -> Iterator[C
     yield Cell(text=NONE if stall is None else f"{stall:g} s", sort=stall)
 
 
-def _rate(iops: Statistic | None) -> list[Cell]:
-    """Return the operations per second, half their interval, and their variation."""
-    if iops is None:
-        return [Cell(text=NONE)] * 3
-    half, variation = iops.half_width, iops.coefficient_of_variation
-    return [
-        Cell(text=rate_text(iops.mean), sort=iops.mean),
-        Cell(text=NONE if half is None else rate_text(half), sort=half),
-        Cell(text=ratio_text(variation, decimals=1), sort=variation),
-    ]
-
-
 def _latency(statistic: Statistic | None) -> Cell:
     if statistic is None:
         return Cell(text=NONE)
-    bounds = (
-        "" if statistic.low is None else f"{duration_text(max(0, statistic.low))} to {duration_text(statistic.high)}"
-    )
+    low = statistic.low
+    bounds = "" if low is None else f"{duration_text(max(0, low))} to {duration_text(statistic.high)}"
     return Cell(text=duration_text(statistic.mean), sort=statistic.mean, title=bounds)
-
-
-def _steady(result: BenchmarkResult, operation: OperationSummary) -> str:
-    return {True: "yes", False: "no", None: "not judged"}[is_steady(result, operation.operation)]

@@ -1,7 +1,7 @@
 """Response curves, rate and latency against depth or clients, and the distribution of latencies."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from plimsoll.api.operation import Latency
@@ -34,6 +34,16 @@ from plimsoll.report.view import MEBIBYTE, NONE, Cell, Chart, Json, Section, Tab
 from plimsoll.tools.registry import DEPTH_AXES
 
 _P99 = "99"
+_NAMES = ("50", "90", "95", "99", "99.9", "99.99")
+_WIDE = 50
+_STEP = 0.02
+"""Difference of the decimal logarithm of either coordinate; closer points are indistinguishable in the figure."""
+
+_DISTRIBUTION_WORDS = (
+    "The vertical axis is the share of operations that took longer than the latency on the horizontal axis. A line "
+    "that extends far to the right has a long tail. The histograms of all trials that count are merged bin by bin, "
+    "exact to 0.8 %; markers are the percentiles with at least ten operations beyond them."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,27 +196,13 @@ def _hover_text(one: PlottedPoint, axis: str) -> str:
     )
 
 
-_NAMES = ("50", "90", "95", "99", "99.9", "99.99")
-_WIDE = 50
-_STEP = 0.02
-"""Difference of the decimal logarithm of either coordinate; closer points are indistinguishable in the figure."""
-
-_DISTRIBUTION_WORDS = (
-    "The vertical axis is the share of operations that took longer than the latency on the horizontal axis. A line "
-    "that extends far to the right has a long tail. The histograms of all trials that count are merged bin by bin, "
-    "exact to 0.8 %; markers are the percentiles with at least ten operations beyond them."
-)
-
-
 def distribution_section(sweeps: Sequence[PlottedSweep]) -> Section | None:
     """Return the latency distributions; None if no tool records any."""
     charts = [chart for sweep in sweeps for chart in _charts(sweep)]
     if not charts:
         return None
-    blocks = limited(
-        _DISTRIBUTION_WORDS, charts, MOST_FIGURES, "`plimsoll percentile` prints any percentile of any point"
-    )
-    return Section(key="latency", title="Latency", blocks=blocks)
+    remedy = "`plimsoll percentile` prints any percentile of any point"
+    return Section(key="latency", title="Latency", blocks=limited(_DISTRIBUTION_WORDS, charts, MOST_FIGURES, remedy))
 
 
 def ccdf(histogram: Histogram) -> list[tuple[float, float]]:
@@ -217,18 +213,15 @@ def ccdf(histogram: Histogram) -> list[tuple[float, float]]:
     """
     total, slower = histogram.total, histogram.total
     points: list[tuple[float, float]] = []
-    for index, count in _above_zero(histogram.counts).items():
+    counts = histogram.counts
+    if 0 in counts:
+        counts = {1: counts[0] + counts.get(1, 0), **{index: count for index, count in counts.items() if index > 1}}
+    for index, count in counts.items():
         point = (float(bin_bounds(index)[0]), slower / total)
         if not points or _is_apart(points[-1], point) or slower == count or index == OPEN_BIN:
             points.append(point)
         slower -= count
     return points
-
-
-def _above_zero(counts: Mapping[int, int]) -> Mapping[int, int]:
-    if 0 not in counts:
-        return counts
-    return {1: counts[0] + counts.get(1, 0), **{index: count for index, count in counts.items() if index > 1}}
 
 
 def _is_apart(one: tuple[float, float], other: tuple[float, float]) -> bool:
@@ -240,6 +233,10 @@ def _charts(sweep: PlottedSweep) -> Iterator[Chart]:
     parts = [*chunks(known, MOST_SERIES)]
     for number, part in enumerate(parts):
         traces = [trace for place, (one, found) in enumerate(part) for trace in _traces(place, sweep, one, found)]
+        latencies: list[float] = [value for trace in traces for value in trace["x"]]
+        # Too wide a range for ticks between decades.
+        is_wide = max(latencies) > _WIDE * min(latencies)
+        numbers = (*(f"p{p}" for p in _NAMES), "max", "operations")
         yield Chart(
             key=f"latency-{number}-{sweep.key}",
             title=f"Latency distribution: {sweep.title}{part_text(number, len(parts))}",
@@ -249,7 +246,7 @@ def _charts(sweep: PlottedSweep) -> Iterator[Chart]:
             ),
             data=traces,
             layout={
-                "xaxis": latency_axis("latency, submission to completion", only_decades=_is_wide(traces)),
+                "xaxis": latency_axis("latency, submission to completion", only_decades=is_wide),
                 "yaxis": {
                     "title": {"text": "share of operations that took longer"},
                     "type": "log",
@@ -258,14 +255,13 @@ def _charts(sweep: PlottedSweep) -> Iterator[Chart]:
                 },
             },
             height=420,
-            table=_table(sweep, [one for one, _ in part]),
+            table=Table(
+                caption=f"Percentiles of the merged histograms: {sweep.title}",
+                headings=("Point", *numbers),
+                numbers=numbers,
+                rows=[_row(sweep, point) for point, _ in part],
+            ),
         )
-
-
-def _is_wide(traces: Sequence[Json]) -> bool:
-    """Whether the range of latencies is too wide for ticks between decades."""
-    values: list[float] = [value for trace in traces for value in trace["x"]]
-    return max(values) > _WIDE * min(values)
 
 
 def _histogram(latency: Latency) -> Histogram | None:
@@ -309,16 +305,6 @@ def _traces(number: int, sweep: PlottedSweep, one: PlottedPoint, histogram: Hist
 
 def _name(sweep: PlottedSweep, one: PlottedPoint) -> str:
     return sweep.label(one) + ("" if one.is_valid else f" ({one.verdict})")
-
-
-def _table(sweep: PlottedSweep, points: Sequence[PlottedPoint]) -> Table:
-    numbers = (*(f"p{p}" for p in _NAMES), "max", "operations")
-    return Table(
-        caption=f"Percentiles of the merged histograms: {sweep.title}",
-        headings=("Point", *numbers),
-        numbers=numbers,
-        rows=[_row(sweep, one) for one in points],
-    )
 
 
 def _row(sweep: PlottedSweep, one: PlottedPoint) -> list[Cell]:
