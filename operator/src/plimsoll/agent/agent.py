@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from pydantic import JsonValue
-
 from plimsoll.agent.connection import RETRY_SECONDS, Connection, UnreachableError, until_answered
 from plimsoll.agent.process import PreparationError, Progress
 from plimsoll.agent.worker import Armed, Work
@@ -134,7 +132,17 @@ class Agent:
         """Obey orders; if another conductor has taken over, stop all work and register with it."""
         facts = await self._work.facts()
         while True:
-            registered = await self._register(facts)
+            registration = Registration(
+                protocol=PROTOCOL_VERSION,
+                client=self._identity.client,
+                instance=self._instance,
+                attempt=self._identity.attempt,
+                node=self._identity.node,
+                prepared_bytes=self._prepared_bytes,
+                data_set_used=self._data_set_used,
+                facts=facts,
+            )
+            registered = await until_answered(partial(self._connection.register, registration))
             self._epoch, self._silence = registered.epoch, registered.silence_seconds
             self._live_seconds = registered.live_seconds
             try:
@@ -146,19 +154,6 @@ class Agent:
                 await self._drop_work()
             else:
                 return
-
-    async def _register(self, facts: dict[str, JsonValue]) -> Registered:
-        registration = Registration(
-            protocol=PROTOCOL_VERSION,
-            client=self._identity.client,
-            instance=self._instance,
-            attempt=self._identity.attempt,
-            node=self._identity.node,
-            prepared_bytes=self._prepared_bytes,
-            data_set_used=self._data_set_used,
-            facts=facts,
-        )
-        return await until_answered(lambda: self._connection.register(registration))
 
     async def _obey_all(self, registered: Registered) -> None:
         after = -1
@@ -183,7 +178,9 @@ class Agent:
     async def _obey(self, ordered: Ordered) -> None:
         sequence, order = ordered.sequence, ordered.order
         if isinstance(order, GoOrder):
-            self._release(order, sequence)
+            armed = self._armed_trial
+            if armed is not None and armed.trial == order.trial and self._go is not None and not self._go.done():
+                self._go.set_result(sequence)
             return
         await self._drop_work()
         match order:
@@ -204,12 +201,6 @@ class Agent:
             case LeaveOrder():
                 with suppress(UnreachableError, RefusedError):
                     await self._connection.report(self._report(AgentState.LEAVING, sequence))
-
-    def _release(self, order: GoOrder, sequence: int) -> None:
-        """Release the armed trial."""
-        armed = self._armed_trial
-        if armed is not None and armed.trial == order.trial and self._go is not None and not self._go.done():
-            self._go.set_result(sequence)
 
     async def _prepare(self, order: PrepareOrder, sequence: int) -> None:
         # Until it is prepared again: a part may be written.

@@ -113,7 +113,13 @@ async def _prepare_image(
     volume: ImageVolume, order: PrepareOrder, programs: Programs, progress: Progress
 ) -> PreparedDataSet:
     target = volume.target()
-    await _look_up(volume, programs)
+    # I/O on an image that cannot be opened might hang, or fail without saying why.
+    directory = programs.fresh_directory("look-up")
+    try:
+        output = await programs.run(volume.look_up_command(), directory, limit_seconds=LOOK_UP_SECONDS)
+    except OverdueError as error:
+        raise VolumeError(f"{volume.unreachable} (rbd info {error})") from error
+    volume.check_found(output.exit_code, output.stdout, output.stderr)
     fio = _FioSteps(programs, progress, target, volume)
     if order.discard:
         await fio.discard(target, limit_seconds=volume.discard_seconds)
@@ -122,16 +128,6 @@ async def _prepare_image(
     if order.precondition is not None:
         await fio.precondition(order.precondition, order.seed)
     return PreparedDataSet(target=target, identity=None, prefilled=order.prefill)
-
-
-async def _look_up(volume: ImageVolume, programs: Programs) -> None:
-    """Raise VolumeError unless the image can be opened: I/O on it might hang, or fail without saying why."""
-    directory = programs.fresh_directory("look-up")
-    try:
-        output = await programs.run(volume.look_up_command(), directory, limit_seconds=LOOK_UP_SECONDS)
-    except OverdueError as error:
-        raise VolumeError(f"{volume.unreachable} (rbd info {error})") from error
-    volume.check_found(output.exit_code, output.stdout, output.stderr)
 
 
 class _FioSteps:

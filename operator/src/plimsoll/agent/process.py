@@ -456,7 +456,10 @@ class StallWatch:
 
 def raw_digest(directory: Path) -> str:
     """Return the SHA-256 of the output of `LC_ALL=C sha256sum *` in a directory."""
-    digests = {path.name: _digest(path) for path in _files(directory)}
+    digests: dict[str, str] = {}
+    for path in _files(directory):
+        with path.open("rb") as file:
+            digests[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
     return hashlib.sha256(listing(digests).encode()).hexdigest()
 
 
@@ -481,8 +484,3 @@ class Archive:
 
 def _files(directory: Path) -> list[Path]:
     return [path for path in directory.iterdir() if path.is_file()]
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

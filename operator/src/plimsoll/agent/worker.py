@@ -30,7 +30,7 @@ from plimsoll.agent.process import (
 )
 from plimsoll.agent.volume import FileVolume, SharedVolume
 from plimsoll.api.status import LiveRate, TrialKey
-from plimsoll.measure.sample import MAX_TEXT, ClientDocument, Clock, Measurement
+from plimsoll.measure.sample import MAX_TEXT, ClientDocument, Clock
 from plimsoll.protocol.helpers import CacheDrop
 from plimsoll.protocol.messages import ArmOrder, DropCachesOrder, PrepareOrder, ServeOrder, StageOrder, ToolOrder
 from plimsoll.tools.base import AnyTool, Command, Output, OutputError, StepContext, StepKind, Timing, ToolParameters
@@ -204,7 +204,11 @@ class Worker:
         return _with_warning(document, await self._keep(armed, document))
 
     async def _document(self, armed: Armed, clock: Clock, output: Output) -> ClientDocument:
-        measurement, parse_error = _parse(armed, output)
+        measurement, parse_error = None, None
+        try:
+            measurement = _tool(armed.order.tool).parse(armed.parameters, armed.context, output)
+        except OutputError as error:
+            parse_error = str(error)[:MAX_TEXT]
         if measurement is not None and not measurement.tool_version:
             # Most tools do not print their version with the measurement.
             version = self._versions.get(armed.order.tool, "").removeprefix(f"{measurement.tool} ")
@@ -239,10 +243,9 @@ class Worker:
         """Archive the raw output if requested; return a warning, empty on success."""
         if self.archive is None:
             return ""
-        source = Path(armed.context.work_directory)
+        order, source = armed.order, Path(armed.context.work_directory)
         try:
-            number = armed.order.round_number
-            await asyncio.to_thread(self.archive.keep, armed.order.trial, document, source, round_number=number)
+            await asyncio.to_thread(self.archive.keep, order.trial, document, source, round_number=order.round_number)
         except OSError as error:
             return f"the raw output was not kept: {error}"
         return ""
@@ -360,13 +363,6 @@ def _parameters(tool: AnyTool, order: ToolOrder) -> ToolParameters:
     except ValueError as error:
         raise PreparationError(str(error)) from error
     return parameters
-
-
-def _parse(armed: Armed, output: Output) -> tuple[Measurement | None, str | None]:
-    try:
-        return _tool(armed.order.tool).parse(armed.parameters, armed.context, output), None
-    except OutputError as error:
-        return None, str(error)[:MAX_TEXT]
 
 
 def _with_warning(document: ClientDocument, warning: str) -> ClientDocument:

@@ -204,9 +204,7 @@ class PlottedSweep:
 
     def label(self, one: PlottedPoint, axes: Sequence[str] | None = None) -> str:
         """Return the values of a point on these axes, all by default, and its run if there are several."""
-        chosen = self.axes if axes is None else axes
-        parts = [axis_text(axis, axis_value(one.result, axis)) for axis in reversed(chosen)]
-        return ", ".join([*parts, *([one.run.label] if self.runs > 1 else [])]) or one.result.spec.label
+        return _label(one.result, self.axes if axes is None else axes, one.run if self.runs > 1 else None)
 
 
 def does_data_set_once(result: BenchmarkResult) -> bool:
@@ -374,30 +372,27 @@ def _together(workload: str, cases: Sequence[tuple[ReportedRun, BenchmarkResult,
         PlottedSearch(
             run=run,
             result=result,
-            name=_name(result, axes, run.label if several else ""),
+            name=_label(result, axes, run if several else None),
             line=line_of(result),
-            probes=_probes(result.status.trials),
+            probes=[
+                ProbedLoad(
+                    trial=trial,
+                    offered=trial.probe.offered,
+                    load=arrived_load(trial, trial.probe),
+                    achieved=trial.probe.achieved,
+                    depth_full_percent=trial.probe.depth_full_percent,
+                    outcome=trial.probe.outcome,
+                )
+                for trial in result.status.trials
+                if trial.probe is not None
+            ],
         )
         for run, result, _ in cases
     ]
     return SearchedWorkload(workload=workload, search=cases[0][2], searches=searches)
 
 
-def _name(result: BenchmarkResult, axes: Sequence[str], run: str) -> str:
+def _label(result: BenchmarkResult, axes: Sequence[str], run: ReportedRun | None) -> str:
+    """Return the values of a point on these axes, and its run; its own label without any."""
     parts = [axis_text(axis, axis_value(result, axis)) for axis in reversed(axes)]
-    return ", ".join([*parts, *([run] if run else [])]) or result.spec.label
-
-
-def _probes(trials: Sequence[Trial]) -> list[ProbedLoad]:
-    return [
-        ProbedLoad(
-            trial=trial,
-            offered=trial.probe.offered,
-            load=arrived_load(trial, trial.probe),
-            achieved=trial.probe.achieved,
-            depth_full_percent=trial.probe.depth_full_percent,
-            outcome=trial.probe.outcome,
-        )
-        for trial in trials
-        if trial.probe is not None
-    ]
+    return ", ".join([*parts, *([run.label] if run else [])]) or result.spec.label

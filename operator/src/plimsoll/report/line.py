@@ -210,7 +210,7 @@ def _probes(workloads: Sequence[SearchedWorkload], *, several: bool) -> Iterator
             sortable=True,
         )
         more = f"{len(rows) - _MOST_ROWS} more are omitted; `plimsoll results -o json` has them."
-        blocks = [table, *([Text(paragraphs=[more])] if len(rows) > _MOST_ROWS else [])]
+        blocks: list[Block] = [table, *([Text(paragraphs=[more])] if len(rows) > _MOST_ROWS else [])]
         yield Details(title=f"Probes of {workload.workload}: {len(rows)}", blocks=blocks)
 
 

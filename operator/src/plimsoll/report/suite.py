@@ -185,12 +185,12 @@ def hypotheses_section(decisions: Sequence[Decision]) -> Section | None:
 def estimate_texts(decision: Decision) -> tuple[str, str]:
     """Return estimate and interval, or the known end of it."""
     if decision.estimate is None or decision.low is None or decision.high is None:
-        low = -math.inf if decision.low is None else decision.low
-        high = math.inf if decision.high is None else decision.high
-        if math.isinf(low) and math.isinf(high):
+        start = -math.inf if decision.low is None else decision.low
+        end = math.inf if decision.high is None else decision.high
+        if math.isinf(start) and math.isinf(end):
             return NONE, NONE
-        interval = Interval(estimate=low, low=low, high=high)
-        return NONE, known_end_text(interval, (decision.at_least, decision.at_most))
+        known = Interval(estimate=start, low=start, high=end)
+        return NONE, known_end_text(known, (decision.at_least, decision.at_most))
     interval = Interval(estimate=decision.estimate, low=decision.low, high=decision.high)
     is_ratio = decision.form is Form.RATIO
     estimate, low, high = interval_texts(interval, (decision.at_least, decision.at_most), is_ratio=is_ratio)

@@ -228,7 +228,8 @@ def results_section(runs: Sequence[ReportedRun]) -> Section:
             if (search := result.spec.line) is not None:
                 rows.append(_search_row(named, result, search))
             else:
-                rows += [_row(named, result, operation) for operation in drawable(result) or [None]]
+                operations: Sequence[OperationSummary | None] = drawable(result) or [None]
+                rows += [_row(named, result, operation) for operation in operations]
     numbers = ("IOPS", "±", "CV", "MiB/s", "mean", *(f"p{name}" for name in _NAMES), "max", "stalled")
     names = ("Point", *(["Run"] if several else []), "Verdict", "Parameters", "Clients", "Op")
     table = Table(

@@ -116,7 +116,7 @@ class OpenFiles:
 MAX_SNAPSHOTS = 1024
 """When there are more, every other one is dropped: a trial's ends stay known to a thousandth of its length."""
 
-_OBSERVATION_MAX_CHARACTERS = 100
+_MAX_FILE_SYSTEM_CHARACTERS = 100
 
 
 class HostObservation:
@@ -193,19 +193,16 @@ def _storage(host: Host, data_set: DataSetIdentity) -> DataSetStorage:
     with suppress(OSError):
         mount = mount_of(PurePosixPath(data_set.path), read_mounts(host.proc / "self/mountinfo"))
         if mount is not None:
-            return DataSetStorage(file_system=mount.file_system[:_OBSERVATION_MAX_CHARACTERS])
+            return DataSetStorage(file_system=mount.file_system[:_MAX_FILE_SYSTEM_CHARACTERS])
     return DataSetStorage(file_system="an unknown file system")
 
 
 _FACTS_MAX_CHARACTERS = 128
-_CLOCK_SOURCE = "devices/system/clocksource/clocksource0/current_clocksource"
-_DISCARD_LIMIT = "queue/discard_max_bytes"
-_GOVERNOR = "devices/system/cpu/cpu0/cpufreq/scaling_governor"
 
 
 def host_facts(host: Host) -> dict[str, JsonValue]:
     """Return facts about the host, without those that cannot be read."""
-    found: dict[str, JsonValue] = {
+    facts: dict[str, JsonValue] = {
         "kernel": platform.release(),
         "architecture": platform.machine(),
         "processors": os.cpu_count(),
@@ -213,10 +210,10 @@ def host_facts(host: Host) -> dict[str, JsonValue]:
     }
     words = {
         "cpuModel": _cpu_model(host.proc),
-        "cpuGovernor": _word(host.sys / _GOVERNOR),
-        "clockSource": _word(host.sys / _CLOCK_SOURCE),
+        "cpuGovernor": _word(host.sys / "devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "clockSource": _word(host.sys / "devices/system/clocksource/clocksource0/current_clocksource"),
     }
-    return found | _known(words)
+    return facts | _known(words)
 
 
 def volume_facts(volume: LocalVolume | ImageVolume | None, host: Host) -> dict[str, JsonValue]:
@@ -251,7 +248,7 @@ def _device_facts(path: Path, sys: Path) -> dict[str, JsonValue]:
         return {}
     device = sys / "dev/block" / f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
     # A partition uses the queue of its disk.
-    limit = _word(device / _DISCARD_LIMIT) or _word(device.resolve().parent / _DISCARD_LIMIT)
+    limit = _word(device / "queue/discard_max_bytes") or _word(device.resolve().parent / "queue/discard_max_bytes")
     discards: dict[str, JsonValue] = {"volumeDiscards": limit != "0"} if limit else {}
     return _known({"volumeDevice": device.readlink().name}) | discards
 

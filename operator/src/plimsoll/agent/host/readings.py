@@ -95,19 +95,17 @@ class Cgroup:
         throttled = _sum(stat.get(seconds) for stat in stats)
         memory = self.memory.directory if self.memory else None
         name = "memory.current" if self.unified else "memory.usage_in_bytes"
+        used = None
+        if self.accounting and self.unified:
+            used = _scaled(_table(self.accounting.directory / "cpu.stat").get("usage_usec"))
+        elif self.accounting:
+            used = _number(self.accounting.directory / "cpuacct.usage")
         return CgroupCounters(
-            cpu=self._used(),
+            cpu=used,
             throttled_periods=_sum(stat.get("nr_throttled") for stat in stats),
             throttled=_scaled(throttled) if self.unified else throttled,
             memory=_number(memory / name) if memory else None,
         )
-
-    def _used(self) -> int | None:
-        if self.accounting is None:
-            return None
-        if self.unified:
-            return _scaled(_table(self.accounting.directory / "cpu.stat").get("usage_usec"))
-        return _number(self.accounting.directory / "cpuacct.usage")
 
 
 def find_cgroup(proc: Path, sys: Path) -> Cgroup | None:
@@ -350,7 +348,8 @@ class Host:
             pinned = self._processors_allowed()
             quota = cgroup.processors() if cgroup else None
             limits = [quota, pinned if pinned != processors else None]
-            physical = self._physical_interfaces()
+            # Those with a device: a veth, bridge or bond only forwards their traffic.
+            physical = frozenset(path.parent.name for path in (self.sys / "class/net").glob("*/device"))
             speeds = {name: self._speed(name) for name in physical}
             return Bounds(
                 processors=processors,
@@ -467,10 +466,6 @@ class Host:
                 waiting=counters[10],
             )
         return None
-
-    def _physical_interfaces(self) -> frozenset[str]:
-        """Return the interfaces with a device: a veth, bridge or bond only forwards their traffic."""
-        return frozenset(path.parent.name for path in (self.sys / "class/net").glob("*/device"))
 
     def _speed(self, interface: str) -> int | None:
         """Return megabits per second; None if unknown or without a link."""

@@ -58,12 +58,8 @@ def host_use(
         disk=_device(storage.disk, before.disk, after.disk, seconds),
         uncut_bytes=storage.uncut_bytes if device else None,
         tool=_tool(before.tool, after.tool, seconds),
-        unseen="" if device else _unseen(storage),
+        unseen="" if device else f"block device {storage.device}" if storage.device else storage.file_system,
     )
-
-
-def _unseen(storage: DataSetStorage) -> str:
-    return f"block device {storage.device}" if storage.device else storage.file_system
 
 
 def _window(snapshots: Sequence[HostSnapshot], start: int, runtime: int) -> Sequence[HostSnapshot]:
@@ -118,16 +114,13 @@ def _network(bounds: Bounds, before: HostSnapshot, after: HostSnapshot, seconds:
             return None
         link = bounds.speeds.get(name)
         uses.append(NetworkUse(received=traffic.received / seconds, sent=traffic.sent / seconds, link=link))
-    return max((use for use in uses if use.link), key=_load, default=_total(uses))
+    total = NetworkUse(received=sum(use.received for use in uses), sent=sum(use.sent for use in uses))
+    return max((use for use in uses if use.link), key=_load, default=total)
 
 
 def _load(use: NetworkUse) -> float:
     """Return the share of its link that an interface uses; the fullest link is the bottleneck."""
     return max(use.received, use.sent) / use.link if use.link else 0.0
-
-
-def _total(uses: Sequence[NetworkUse]) -> NetworkUse:
-    return NetworkUse(received=sum(use.received for use in uses), sent=sum(use.sent for use in uses))
 
 
 def _device(
