@@ -256,7 +256,7 @@ def current_text(number: int) -> str:
 
 
 def progress_text(line: Line) -> str:
-    """Return how far a search is: `3 of at most 40`; after its end the probes as in `probes_text`."""
+    """Return how far a search is: `3 of at most 40`; after its end the probes as in `line_probes_text`."""
     return f"{line.probes} of at most {MOST_PROBES}" if line.ending is None else line_probes_text(line)
 
 

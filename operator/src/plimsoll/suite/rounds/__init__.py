@@ -11,7 +11,7 @@
    (`LONGEST_WAIT_SECONDS`); then it continues with `memory.woken(listed)`.
 4. **It reports only definite refusals** (`REFUSAL_CODES`), with the time of the request. Everything else is
    `Unanswered`: it looks again after a growing pause. Of a name that is taken it gets the run by its name: one that the
-   suite owns and that measures the same is `Found`, another one is a `Refusal` with `is_taken`.
+   suite owns and that measures the same is `Found`, another one is a `RunRefusal` with `is_taken`.
 5. **A run counts as gone only after `Absent`**, the API server's NotFound to a request by name.
 6. **It judges exactly what `Judge` names**, and answers with that request in the `Judgement`. `is_acceptable` is
    `RoundJudgement.comparable` of every comparison with rounds, and no variant has doubts.

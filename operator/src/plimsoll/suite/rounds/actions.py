@@ -31,7 +31,7 @@ class Emit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateRun:
-    """Create a run. Outcome: `Found`, or `Refusal`.
+    """Create a run. Outcome: `Found`, or `RunRefusal`.
 
     A run of the same name is `Found` too, if the suite owns it and it measures the same.
     """
@@ -57,7 +57,7 @@ class GetRun:
     """Get a run by its name from the API server, not from a cache.
 
     Outcome: `Absent` if there is none. `Found` if it has the UID, or if the suite owns it and it measures what is asked
-    for. `Refusal` with `is_taken` otherwise.
+    for. `RunRefusal` with `is_taken` otherwise.
     """
 
     name: str

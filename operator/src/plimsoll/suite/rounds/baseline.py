@@ -57,7 +57,7 @@ def settled(state: State) -> State:
     accepted = [ended for ended in state.ended if ended.accepted]
     state = _replaced(state, {ended.minute for ended in accepted if ended.digest == accepted[0].digest})
     baseline = {ended.minute for ended in state.ended if ended.accepted}
-    former = {ended.minute for ended in state.ended if ended.former and not _is_established(state)}
+    former = set() if _is_established(state) else {ended.minute for ended in state.ended if ended.former}
     return replace(state, ended=_marked(state, baseline, former, {*sorted(baseline)[:PINNED_ROUNDS]}))
 
 
@@ -92,17 +92,17 @@ def _replaced(state: State, baseline: AbstractSet[int]) -> State:
 def _marked(
     state: State, accepted: AbstractSet[int], former: AbstractSet[int], pinned: AbstractSet[int]
 ) -> tuple[EndedRound, ...]:
-    """Return the ended rounds with these marks, given by their minutes."""
-    return tuple(
-        ended.model_copy(
-            update={
-                "accepted": ended.minute in accepted,
-                "former": ended.minute in former,
-                "pinned": ended.minute in pinned,
-            }
-        )
-        for ended in state.ended
-    )
+    """Return the ended rounds with these marks, given by their minutes; most rounds have them at most looks."""
+    rounds = []
+    for ended in state.ended:
+        marks = {
+            "accepted": ended.minute in accepted,
+            "former": ended.minute in former,
+            "pinned": ended.minute in pinned,
+        }
+        is_marked = marks == {name: getattr(ended, name) for name in marks}
+        rounds.append(ended if is_marked else ended.model_copy(update=marks))
+    return tuple(rounds)
 
 
 def _is_established(state: State) -> bool:
