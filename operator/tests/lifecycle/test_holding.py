@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import Phase, example, given, settings
 
-from plimsoll.api.names import Outcome
+from plimsoll.api.names import Outcome, Verdict
 from plimsoll.lifecycle.queue import entry_of
 from support.pretend_cluster import Document
 from support.pretend_world import SETTINGS, PretendWorld, kinds_of, run_of, until_trial
@@ -108,6 +108,29 @@ def test_a_measured_trial_resets_the_sum(world: PretendWorld, uid: str) -> None:
     world.round(0.9 * LIMIT)
     world.round(0.0)
     assert place(world, uid) == ("True", "Admitted")
+
+
+def test_a_trial_that_is_recorded_after_the_suspension_counts_from_the_suspension(
+    world: PretendWorld, uid: str
+) -> None:
+    set_suspended(world, uid, suspend=True)
+    world.cluster.pass_time(2 * LIMIT)
+    result = world.cluster.of_run("BenchmarkResult", uid)[0]
+    times = dict.fromkeys(("startedAt", "finishedAt"), "2026-01-01T12:00:00Z")
+    trial = {
+        "passNumber": 1,
+        "attempt": 0,
+        "outcome": Outcome.MEASURED,
+        "verdict": Verdict.VALID,
+        "epoch": "e",
+        "clients": [],
+        **times,
+    }
+    world.cluster.edit(result, lambda new: new.setdefault("status", {}).update(trials=[trial]))
+    world.round(0.0)
+    world.round(0.0)
+    assert measured(world, uid) == 1
+    assert place(world, uid) == ("False", "SuspendedTooLong")
 
 
 def test_an_aborted_trial_does_not(world: PretendWorld, uid: str) -> None:

@@ -105,7 +105,11 @@ def hold_of(run: Run, seen: Observed, now: datetime) -> Hold | None:
     with suppress(ValidationError):
         before = Hold.model_validate(run.status.get("hold"))
     if before is None or measured > before.measured_trials:
-        return Hold(seconds=0, since=format_time(now), measured_trials=measured) if run.is_suspended else None
+        since = format_time(now)
+        # A trial that the suspension found about to end is recorded after it.
+        if before is not None and run.holds(ConditionType.SUSPENDED):
+            since = run.conditions[ConditionType.SUSPENDED].last_transition_time
+        return Hold(seconds=0, since=since, measured_trials=measured) if run.is_suspended else None
     if run.is_suspended:
         return before if before.since is not None else before.model_copy(update={"since": format_time(now)})
     # What remains of a client on a dead node stays until the node returns, and does not count. A suspension has stopped

@@ -84,9 +84,9 @@ async def _objects(kube: Kube, namespaces: Sequence[str]) -> Sequence[Object]:
     objects: list[Object] = []
     # Suites first: a suite would create other runs.
     for kind in (SUITE, RUN):
-        # Without the CRD there are no objects.
-        with suppress(UnknownKindError):
-            for namespace in namespaces or (None,):
+        for namespace in namespaces or (None,):
+            # Without the CRD there are no objects.
+            with suppress(UnknownKindError):
                 objects += await kube.list(kind, namespace=namespace)
     return objects
 
