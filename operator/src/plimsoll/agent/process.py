@@ -1,4 +1,4 @@
-"""Runs one command so that it cannot outlive its agent."""
+"""Runs commands so that they cannot outlive their agent, and keeps what they print."""
 
 import asyncio
 import hashlib

@@ -28,7 +28,7 @@ class Mount:
 
     root: PurePosixPath  # directory of the file system that is mounted at `point`
     point: PurePosixPath  # absolute path of the mount point
-    file_system: str  # type: `ext4`, `cgroup2`, ..
+    file_system: str  # type: `ext4`, `cgroup2`, ...
     source: str  # a device, an export, or an arbitrary word; empty for none
     options: tuple[str, ...]  # options of the file system, not of this mount
 

@@ -28,7 +28,7 @@ class PoolDetail:
     pgp_num: int
     pgp_num_target: int
     autoscale_mode: str  # `on`, `off` or `warn`
-    flags: frozenset[str]  # `noscrub`, `ec_overwrites`, `creating`, `bulk`, ..
+    flags: frozenset[str]  # `noscrub`, `ec_overwrites`, `creating`, `bulk`, ...
     options: Mapping[str, str]  # settings of this pool only: `compression_mode`, `pg_num_max`, ...; values as strings
     crush_rule: int  # the rule's number
     applications: tuple[str, ...]

@@ -33,7 +33,7 @@ class Timings:
     lead: float = 1.0  # minimum time from the arming order to T0 after an arming that was not in time
     lead_first: float = 0.4  # minimum time from the arming order to T0 before any arming is observed
     lead_per_client: float = 0.004  # added to those two for every client of the trial
-    lead_per_arming: float = 4.0  # lead as a multiple of the slowest observed arming ..
+    lead_per_arming: float = 4.0  # lead as a multiple of the slowest observed arming ...
     lead_least: float = 0.3  # ... but not less than this time ...
     lead_most: float = 5.0  # ... and not more than this time.
     lead_per_round_trip: float = 10.0  # minimum lead as a multiple of the slowest client's round trip
@@ -47,7 +47,7 @@ class Timings:
     overrun_grace: float = 45.0  # a tool may exceed ramp and runtime by this time
     clean_up_grace: float = 60.0  # a tool that cleans up may take ramp, runtime and this time longer
     gate_fresh: float = 15.0  # a view of the cluster expires after this time
-    live: float = 2.0  # minimum interval of reports of rates ..
+    live: float = 2.0  # minimum interval of reports of rates ...
     live_per_client: float = 0.02  # ... and the interval per client, because hundreds of clients share one conductor.
     linger: float = 5.0  # at the end, the agents have this time to fetch their dismissal
 

@@ -86,7 +86,10 @@ class Answer:
 
 
 class Monitors:
-    """Runs `ceph` commands one after the other; `ceph` itself takes a quarter of a processor second for each."""
+    """Runs `ceph` commands one after the other; `ceph` itself takes a quarter of a processor second for each.
+
+    librados may hang, or end the process that it is in: it has a process of its own.
+    """
 
     def __init__(self, user: str) -> None:
         """Connect as `user` (without `client.`) with the first command."""

@@ -99,6 +99,9 @@ async def _await_purge(
 ) -> None:
     """Wait until nothing that was deleted is left to be purged, or nothing can be purged.
 
+    A file system that is removed meanwhile leaves a thread of Ceph's manager waiting for ever, with a lock without
+    which no subvolume of the cluster can be deleted (seen in Ceph 18.2).
+
     Raises:
         PurgeError: something is left after `limit_seconds`.
         CommandError: a command fails, after `problem_seconds` of retries unless the user lacks a capability.
