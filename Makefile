@@ -78,7 +78,7 @@ test-fast: setup ## The tests that need nothing but Python
 	cd operator && $(BIN)/pytest -q -n 3 --dist worksteal --durations 10 -m "not ($(REAL))" $(ONLY)
 
 .PHONY: test-marked
-test-marked: setup ## The operator's tests with one marker that need no more than a real fio: MARK=essential WORKERS=3
+test-marked: setup ## The operator's tests with one marker that need no more than a real fio: MARK=essential WORKERS=4
 	fio=$$(hack/fio.sh) && cd operator && PLIMSOLL_FIO=$$fio $(BIN)/pytest -q -n $(WORKERS) --dist loadgroup --durations 10 \
 	    -m $(MARK) $(or $(ONLY),$$(grep --recursive --files-with-matches --include='test_*.py' 'mark\.$(MARK)' tests))
 
