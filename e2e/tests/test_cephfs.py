@@ -120,7 +120,7 @@ def test_an_existing_file_system_is_measured_by_name_and_by_storage_class_and_st
 def test_a_trial_in_which_a_metadata_server_is_replaced_does_not_count(
     cluster: Cluster, clean: Ceph, namespace: str
 ) -> None:
-    cluster.apply(files_run("failing", namespace, workloads=[workload(runtimeSeconds=60)]))
+    cluster.apply(files_run("failing", namespace, workloads=[workload(runtimeSeconds=30)]))
     trial = attempt_without_server(cluster, clean, namespace)
     while trial.get("abort", {}).get("reason") in LATE:
         trial = attempt_without_server(cluster, clean, namespace)

@@ -95,7 +95,7 @@ def test_an_image_that_cannot_be_pulled_is_reported(cluster: Cluster, namespace:
     # The helpers that drop caches have the same image, and Helm would wait for them.
     without_helpers = "caches.nodeSelector.plimsoll\\.test/helper=none"
     helm.install("runner.image.repository=localhost:1/plimsoll-runner", "runner.image.tag=absent", without_helpers)
-    timeouts = {"provisionSeconds": 20, "readySeconds": 30, "totalSeconds": 600}
+    timeouts = {"provisionSeconds": 20, "readySeconds": 20, "totalSeconds": 600}
     cluster.apply(run("pull", namespace, timeouts=timeouts))
     waiting = cluster.until_condition("pull", namespace, "ClientsReady", reason="ImagePullFailed", seconds=60)
     assert "localhost:1/plimsoll-runner:absent" in waiting["message"]

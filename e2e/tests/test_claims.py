@@ -99,7 +99,7 @@ def volumes(cluster: Cluster, namespace: str) -> list[dict[str, Any]]:
 
 
 def test_all_bytes_of_block_volumes_reach_a_replicated_pool(cluster: Cluster, clean: Ceph, namespace: str) -> None:
-    prepare = {"settleSeconds": 50}
+    prepare = {"settleSeconds": 40}
     cluster.apply(claimed("block", namespace, workloads=[READS], prepare=prepare, cleanup="Never"))
     until_phase(cluster, "block", namespace, "Settling")
     drop_page_cache(cluster, cluster.client_pod("block", namespace, 0)["spec"]["nodeName"])

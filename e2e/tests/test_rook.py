@@ -116,7 +116,6 @@ def test_a_pool_with_inactive_groups_is_kept_until_they_are_active_without_block
     assert cleaned_up["reason"] == "Removed"
 
 
-@pytest.mark.secondary
 def test_an_infeasible_pool_is_refused_before_it_is_created(cluster: Cluster, clean: Ceph, namespace: str) -> None:
     cluster.apply(rook_run("wide", namespace, replicated(5)))
     ended = cluster.until_over("wide", namespace, seconds=60)
@@ -126,7 +125,6 @@ def test_an_infeasible_pool_is_refused_before_it_is_created(cluster: Cluster, cl
     assert clean.pools() == []
 
 
-@pytest.mark.secondary
 def test_a_cluster_that_is_not_allowed_is_refused(cluster: Cluster, clean: Ceph, namespace: str) -> None:
     manifest = rook_run("stranger", namespace)
     manifest["spec"]["storage"]["rook"]["cluster"]["name"] = "another"
