@@ -87,7 +87,8 @@ test-real: setup ## The operator's tests with a real fio, real processes, a real
 	fio=$$(hack/fio.sh) && binaries=$$($(CLUSTER) binaries) && helm=$$(hack/tool.sh helm) && \
 	    promtool=$$(hack/tool.sh promtool) && kstatus=$$(hack/tool.sh kstatus) && cd operator && \
 	    PLIMSOLL_FIO=$$fio PLIMSOLL_KUBE_BINARIES=$$binaries PLIMSOLL_HELM=$$helm PLIMSOLL_PROMTOOL=$$promtool \
-	    PLIMSOLL_KSTATUS=$$kstatus $(BIN)/pytest -q -n 3 --dist loadgroup --durations 10 -m "$(or $(SELECT),$(REAL))" $(ONLY)
+	    PLIMSOLL_KSTATUS=$$kstatus $(BIN)/pytest -q -n $(or $(filter-out 0,$(WORKERS)),3) --dist loadgroup --durations 10 \
+	    -m "$(or $(SELECT),$(REAL))" $(ONLY)
 
 .PHONY: test-network
 test-network: setup ## The operator's tests with real iperf3, netcat and ping between clients on this machine
