@@ -49,6 +49,19 @@ for name in -h --help --pool -- "a b"; do
 done
 rados -p "$1" -N "$2" --object-locator elsewhere put located /etc/hostname
 """
+# PREFIX...: print the document of each command of the monitors in a line; a program for each would cost more.
+_DOCUMENTS = """
+import json, rados, sys
+timeouts = {"rados_mon_op_timeout": "60", "client_mount_timeout": "60"}
+cluster = rados.Rados(conffile="/etc/ceph/ceph.conf", conf=timeouts)
+cluster.connect()
+for prefix in sys.argv[1:]:
+    code, output, complaint = cluster.mon_command(json.dumps({"prefix": prefix, "format": "json"}), b"")
+    if code:
+        sys.exit(f"{prefix}: {complaint}")
+    print(json.dumps(json.loads(output)))
+cluster.shutdown()
+"""
 _CONTENTS = """
 rados -p "$1" ls --all
 rbd trash ls "$1"
@@ -247,9 +260,8 @@ class Ceph:
         return found["metadata"]["labels"]["plimsoll.dev/run-namespace"] in self._cluster.namespaces
 
     def _listed(self, *commands: str) -> list[Any]:
-        """Return the output of several `ceph` commands in one shell."""
-        script = "\n".join(f"ceph {command} --format json-pretty\nprintf '\\036'" for command in commands)
-        return [json.loads(answer) for answer in self.admin("sh", "-ec", script).split("\036")[:-1]]
+        """Return the documents of several commands without arguments."""
+        return [json.loads(line) for line in self.admin("python3", "-c", _DOCUMENTS, *commands).splitlines()]
 
     def forget_profiles(self) -> None:
         """Remove the erasure-code profiles, which Rook and its stand-in leave behind."""

@@ -50,17 +50,24 @@ class Counters:
     """The bytes that clients have read from and written to the pools of runs, by the reports of the OSDs.
 
     The highest reports count: when a pool is scrubbed, as it may be after a run, Ceph corrects the statistics of its
-    objects, and forgets what it has counted meanwhile.
+    objects, and forgets what it has counted meanwhile. Reports come every five seconds.
     """
+
+    SECONDS = 2
+    """Between two looks, each of which starts a program."""
 
     def __init__(self, ceph: Ceph) -> None:
         self._ceph = ceph
         self.read: dict[str, int] = {}
         self.written: dict[str, int] = {}
         self._changed = time.monotonic()
+        self._looked = 0.0
 
     def look(self) -> None:
-        """Read the counters."""
+        """Read the counters, unless that was just done."""
+        if time.monotonic() - self._looked < self.SECONDS:
+            return
+        self._looked = time.monotonic()
         pools = self._ceph.json("rados", "df")["pools"]
         for found in (pool for pool in pools if pool["name"].startswith(OURS)):
             for highest, key in ((self.read, "read_bytes"), (self.written, "write_bytes")):
@@ -69,7 +76,7 @@ class Counters:
                     self._changed = time.monotonic()
 
     def are_final(self) -> bool:
-        """Read them, and return whether they have not risen for two reports, which come every five seconds."""
+        """Read them, and return whether they have not risen for two reports."""
         self.look()
         return time.monotonic() - self._changed > 11
 
