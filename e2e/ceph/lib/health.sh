@@ -20,17 +20,19 @@ last_words() { kube logs "$1" --tail 5 < /dev/null 2> /dev/null | grep . | tail 
 # LIMIT_SECONDS: wait until Ceph is healthy with all its OSDs and placement groups. HEALTH_OK alone is not enough: Ceph reports it
 # before the first OSD has come up.
 health_wait() { wait_until "$1" HEALTH_OK health_summary healthy; }
+# Sets STATUS, from which `health_summary` takes the reason: each program of Ceph takes half a second of CPU time.
 healthy() {
-    toolbox_command ceph status | awk -v osds="$OSDS" '
+    STATUS=$(toolbox_command ceph status) || return
+    awk -v osds="$OSDS" '
         /^ *health: HEALTH_OK$/ { good++ }
         /^ *osd:/ && $2 == osds && $4 == osds { good++ }
         /^ *pools:/ { groups = $4 }
         / active\+clean(\+scrubbing(\+deep)?)?$/ { clean += $(NF - 1) }
-        END { exit !(good == 2 && groups > 0 && clean == groups) }'
+        END { exit !(good == 2 && groups > 0 && clean == groups) }' <<< "$STATUS"
 }
 # Durations are left out: they would make every answer a new one.
 health_summary() {
-    toolbox_command sh -c 'ceph health; ceph osd stat; ceph pg stat' |
-        sed 's/ (since [^)]*)//g; s/; .*//' | paste -sd ';' | cut -c -200
+    awk '/^ *$/ { part = 0 } /^ *(health|osd|pgs):/ { part = 1 } /^ *(usage|rbd):/ { part = 0 } part { $1 = $1; print }' <<< "$STATUS" |
+        sed 's/ (since [^)]*)//g' | paste -sd ';' | cut -c -200
 }
 toolbox_command() { kube exec deployment/rook-ceph-tools -- timeout 20 "$@"; }
