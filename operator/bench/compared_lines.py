@@ -14,8 +14,8 @@ from itertools import permutations
 
 from plimsoll.api.line import Line
 from plimsoll.api.result import BenchmarkResult
+from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.comparison import compare
-from plimsoll.measure.compare.tests import Conclusion
 from plimsoll.measure.compare.values import Matching, Pair, RegressionRule
 from plimsoll.measure.line.model import Settings
 from support.results import SEARCH, searched

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from figures import heading_rows, percent
-from plimsoll.measure.compare.tests import Conclusion
+from plimsoll.api.suite_status import Conclusion
 from support.simulated_comparisons import Sweep
 
 _POINTS = (1, 4, 20, 100)

@@ -8,8 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from figures import heading_rows, percent
-from plimsoll.api.suite_status import PINNED_ROUNDS
-from plimsoll.measure.compare.tests import Conclusion
+from plimsoll.api.suite_status import PINNED_ROUNDS, Conclusion
 from plimsoll.measure.compare.values import RegressionRule
 from plimsoll.suite.history.judging import History, judge
 from plimsoll.suite.history.rounds import MeasuredRound

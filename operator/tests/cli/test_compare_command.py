@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from plimsoll.api.result import BenchmarkResult
+from plimsoll.api.suite_status import Conclusion
 from plimsoll.cli.compare import EXIT_OF
-from plimsoll.measure.compare.tests import Conclusion
 from support.command_line import invoke, save, saved_run, saved_runs
 from support.results import above, line, result, searched, trials_of
 

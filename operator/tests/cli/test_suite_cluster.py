@@ -5,12 +5,11 @@ from typing import Any
 import click
 import pytest
 
+from plimsoll.api.suite_status import Conclusion, HypothesisVerdict
 from plimsoll.cli.cluster import ClusterAccess
 from plimsoll.cli.source import SuiteInCluster
 from plimsoll.cli.suite_history import Course, read_rounds
 from plimsoll.cli.suite_round import findings_of
-from plimsoll.measure.compare.tests import Conclusion
-from plimsoll.measure.hypotheses.judge import HypothesisVerdict
 from support.command_line import (
     MINUTE,
     NAMESPACE,

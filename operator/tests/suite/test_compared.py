@@ -5,7 +5,7 @@ from typing import Any
 
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.api.suite import SuiteSpec, decode_suite
-from plimsoll.measure.compare.tests import Conclusion
+from plimsoll.api.suite_status import Conclusion
 from plimsoll.suite.evaluation import VariantComparison, comparisons_of
 from support.results import aborted, measured, result, steady, trial, trials_of
 

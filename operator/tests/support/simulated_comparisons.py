@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from plimsoll.api.names import Operation
+from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.comparison import overall
 from plimsoll.measure.compare.sides import means_of
-from plimsoll.measure.compare.tests import Conclusion, Sample, Series, Trials, assess, conclude, point_members
+from plimsoll.measure.compare.tests import Sample, Series, Trials, assess, conclude, point_members
 from plimsoll.measure.compare.values import Metric, RegressionRule
 from plimsoll.suite.history.rounds import MeasuredRound, Quantity
 

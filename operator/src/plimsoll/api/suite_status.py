@@ -70,7 +70,7 @@ class RoundVerdict(StrEnum):
     SUPERSEDED = "Superseded"
 
 
-class ComparisonVerdict(StrEnum):
+class Conclusion(StrEnum):
     """What a comparison shows."""
 
     REGRESSION = "Regression"
@@ -78,7 +78,7 @@ class ComparisonVerdict(StrEnum):
     INCONCLUSIVE = "Inconclusive"
 
 
-class HypothesisOutcome(StrEnum):
+class HypothesisVerdict(StrEnum):
     """Whether results show what was expected."""
 
     HELD = "Held"
@@ -179,7 +179,7 @@ class ComparisonOutcome(Model):
 
     name: _Name
     variant: _VariantName
-    verdict: ComparisonVerdict
+    verdict: Conclusion
     drift: bool | None = None
     message: _Message = ""
     estimate: float | None = None
@@ -203,7 +203,7 @@ class HypothesisResult(Model):
 
     name: _Name
     variant: _VariantName | None = None
-    verdict: HypothesisOutcome
+    verdict: HypothesisVerdict
     message: _Message = ""
     estimate: float | None = None
     low: float | None = None

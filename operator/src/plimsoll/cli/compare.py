@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from plimsoll.api.result import BenchmarkResult
+from plimsoll.api.suite_status import Conclusion
 from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.options import CSV, JSON, TABLE, YAML, output_option, rule_of, rule_options, write_csv, write_document
 from plimsoll.cli.source import load_results, runs_of
@@ -30,7 +31,7 @@ from plimsoll.measure.compare.comparison import (
     verdict_text,
 )
 from plimsoll.measure.compare.sides import Change, Comparison
-from plimsoll.measure.compare.tests import MINIMUM_RUNS, Conclusion, Floor
+from plimsoll.measure.compare.tests import MINIMUM_RUNS, Floor
 from plimsoll.measure.compare.values import Metric, match_points, operation_text
 from plimsoll.plan.fingerprint import Likeness, likeness_of
 from plimsoll.report.view import count_text, first_few, metric_text

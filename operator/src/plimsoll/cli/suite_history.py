@@ -16,7 +16,7 @@ from plimsoll.api.errors import SpecError
 from plimsoll.api.names import ConditionStatus, ConditionType
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite import SuiteSpec, decode_suite
-from plimsoll.api.suite_status import BenchmarkSuiteStatus, RoundVerdict
+from plimsoll.api.suite_status import BenchmarkSuiteStatus, Conclusion, RoundVerdict
 from plimsoll.cli.cluster import ask, program
 from plimsoll.cli.compare import CONCLUSION_COLOUR
 from plimsoll.cli.source import RUN, SuiteInCluster, find_suite, no_such_object, results_of_run
@@ -32,7 +32,6 @@ from plimsoll.cli.suite_round import (
 from plimsoll.cli.tables import FittedColumn, FittedTable
 from plimsoll.kube.port import Kube, Object
 from plimsoll.measure.compare.comparison import change_text, quantity_text
-from plimsoll.measure.compare.tests import Conclusion
 from plimsoll.measure.compare.values import operation_text
 from plimsoll.report.suite import baseline_text, found_interval_text, found_place, is_notable, ratios, started_text
 from plimsoll.report.view import count_text

@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from rich.console import Console, RenderableType
 from rich.text import Text
 
+from plimsoll.api.suite_status import HypothesisVerdict
 from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.compare import EXIT_OF, show_comparison
 from plimsoll.cli.options import JSON, TABLE, YAML, output_option, write_document
@@ -17,7 +18,6 @@ from plimsoll.cli.suite_round import Findings
 from plimsoll.cli.tables import FittedColumn, FittedTable, results_table, stdout_console
 from plimsoll.measure.compare.noise import RepeatsDifferError, as_one_run
 from plimsoll.measure.hypotheses.decide import Decision
-from plimsoll.measure.hypotheses.judge import HypothesisVerdict
 from plimsoll.report import suite as texts
 from plimsoll.report.view import count_text
 from plimsoll.studies.model import ComparedShare, StudyComparison

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import AwareDatetime
 
 from plimsoll.api.names import ConditionStatus
-from plimsoll.api.suite_status import Cause, ComparisonVerdict, HypothesisOutcome, RoundVerdict
+from plimsoll.api.suite_status import Cause, Conclusion, HypothesisVerdict, RoundVerdict
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.catalogue import MetricFamily, Sample, bound_samples, known_samples
 from plimsoll.metrics.results import Names, Part, UnreadableError, read
@@ -291,8 +291,8 @@ def _suite_samples(record: SuiteRecord) -> Iterator[Sample]:
         yield Sample(catalogue.SUITE_ROUND_RUNS, (*labels, "done"), record.active.done)
     if record.status != UNREADABLE:
         yield from _round_samples(labels, record.rounds)
-    yield from _outcome_samples(labels, record.comparisons, ComparisonVerdict, _COMPARISON_METRICS)
-    yield from _outcome_samples(labels, record.hypotheses, HypothesisOutcome, _HYPOTHESIS_METRICS)
+    yield from _outcome_samples(labels, record.comparisons, Conclusion, _COMPARISON_METRICS)
+    yield from _outcome_samples(labels, record.hypotheses, HypothesisVerdict, _HYPOTHESIS_METRICS)
 
 
 def _round_samples(labels: tuple[str, str], rounds: Sequence[RoundRecord]) -> Iterator[Sample]:

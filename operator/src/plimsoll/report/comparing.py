@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.comparison import (
     change_text,
     conclusion_text,
@@ -15,7 +16,6 @@ from plimsoll.measure.compare.comparison import (
     verdict_text,
 )
 from plimsoll.measure.compare.sides import Comparison, MeanComparison, MetricComparison, PointComparison
-from plimsoll.measure.compare.tests import Conclusion
 from plimsoll.measure.compare.values import Metric, operation_text
 from plimsoll.report.figure import category_axis, chunks, colour, part_text, vertical_line
 from plimsoll.report.inputs import Compared

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from plimsoll.api.result import BenchmarkResult
+from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.sides import Comparison
-from plimsoll.measure.compare.tests import Conclusion
 from plimsoll.measure.hypotheses.decide import Decision
 from plimsoll.measure.limits import LayerRow
 from plimsoll.plan.fingerprint import Likeness

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from plimsoll.api.names import Verdict
+from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.comparison import change_text
 from plimsoll.measure.compare.sides import Ratios, ratios_of
-from plimsoll.measure.compare.tests import Conclusion
 from plimsoll.measure.compare.values import operation_text
 from plimsoll.measure.hypotheses.decide import Decision, Form, expectation_text, interval_texts, known_end_text
 from plimsoll.measure.hypotheses.judge import Interval

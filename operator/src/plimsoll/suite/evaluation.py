@@ -11,8 +11,7 @@ from plimsoll.api.suite import Allowance, SuiteComparison, SuiteSpec
 from plimsoll.api.suite_status import (
     MAX_OUTCOME_CHARACTERS,
     ComparisonOutcome,
-    ComparisonVerdict,
-    HypothesisOutcome,
+    Conclusion,
     HypothesisResult,
     RoundVerdict,
 )
@@ -27,7 +26,7 @@ from plimsoll.measure.compare.comparison import (
 )
 from plimsoll.measure.compare.noise import RepeatsDifferError, as_one_run
 from plimsoll.measure.compare.sides import Change, Comparison, ratios_of
-from plimsoll.measure.compare.tests import MINIMUM_TRIALS, Conclusion
+from plimsoll.measure.compare.tests import MINIMUM_TRIALS
 from plimsoll.measure.compare.values import Pair, RegressionRule, match_points
 from plimsoll.measure.hypotheses.decide import decide_all
 from plimsoll.measure.hypotheses.select import measured_run
@@ -46,9 +45,9 @@ RunResults = Mapping[str, Sequence[BenchmarkResult]]
 _SEVERITY = (Conclusion.REGRESSION, Conclusion.INCONCLUSIVE, Conclusion.NO_REGRESSION)
 
 _VERDICTS = {
-    ComparisonVerdict.REGRESSION: RoundVerdict.REGRESSED,
-    ComparisonVerdict.INCONCLUSIVE: RoundVerdict.INCONCLUSIVE,
-    ComparisonVerdict.NO_REGRESSION: RoundVerdict.NO_REGRESSION,
+    Conclusion.REGRESSION: RoundVerdict.REGRESSED,
+    Conclusion.INCONCLUSIVE: RoundVerdict.INCONCLUSIVE,
+    Conclusion.NO_REGRESSION: RoundVerdict.NO_REGRESSION,
 }
 """The worst first."""
 
@@ -146,13 +145,13 @@ def evaluate(
     complete = {variant: [[*of_run] for of_run in runs.values() if of_run] for variant, runs in results.runs.items()}
     between_variants = map(_outcome_of_variants, comparisons_of(spec, complete))
     counts = Counter(outcome.verdict for outcome in over_time)
-    worst = next((verdict for verdict in _VERDICTS if counts[verdict]), ComparisonVerdict.NO_REGRESSION)
-    if worst is not ComparisonVerdict.NO_REGRESSION:
+    worst = next((verdict for verdict in _VERDICTS if counts[verdict]), Conclusion.NO_REGRESSION)
+    if worst is not Conclusion.NO_REGRESSION:
         first = next(outcome for outcome in over_time if outcome.verdict is worst)
         message = f"comparison {first.name}, variant {first.variant}: {worst}: {first.message}"
     else:
         message = "no comparison shows a regression" if over_time else "the suite compares no rounds"
-    is_unproven = worst is ComparisonVerdict.NO_REGRESSION and not measured.is_complete
+    is_unproven = worst is Conclusion.NO_REGRESSION and not measured.is_complete
     return Judgement(
         request=request,
         verdict=RoundVerdict.INCONCLUSIVE if is_unproven else _VERDICTS[worst],
@@ -318,7 +317,7 @@ def _outcome(
     return ComparisonOutcome(
         name=name,
         variant=variant,
-        verdict=ComparisonVerdict(conclusion),
+        verdict=conclusion,
         message=quote("; ".join(texts), MAX_OUTCOME_CHARACTERS),
         estimate=estimate,
         low=low,
@@ -361,7 +360,7 @@ def _decided(spec: SuiteSpec, results: RoundResults) -> tuple[HypothesisResult, 
         HypothesisResult(
             name=decision.name,
             variant=decision.variant,
-            verdict=HypothesisOutcome(decision.verdict),
+            verdict=decision.verdict,
             message=quote("; ".join((decision.sentence, *decision.notes)), MAX_OUTCOME_CHARACTERS),
             estimate=_finite(decision.estimate),
             low=_finite(decision.low),

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.tests import (
     Between,
-    Conclusion,
     LogChange,
     assess,
     between_means,

@@ -6,9 +6,10 @@ import pytest
 
 from plimsoll.api.names import AbortReason, LatencyKind, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult, Finding, Trial
+from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.comparison import compare
 from plimsoll.measure.compare.sides import Comparison, MetricComparison
-from plimsoll.measure.compare.tests import Conclusion, Floor
+from plimsoll.measure.compare.tests import Floor
 from plimsoll.measure.compare.values import Metric, RegressionRule, match_points
 from support.results import MILLISECOND, aborted, measured, result, steady, trial, trials_of
 

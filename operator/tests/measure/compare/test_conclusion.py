@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from plimsoll.measure.compare.tests import LEVEL, Conclusion, Judgement, assess, conclude, point_members
+from plimsoll.api.suite_status import Conclusion
+from plimsoll.measure.compare.tests import LEVEL, Judgement, assess, conclude, point_members
 from plimsoll.measure.compare.values import Metric
 from support.simulated_comparisons import RULE, sample_of
 

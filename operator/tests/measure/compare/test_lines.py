@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from plimsoll.api.line import Ending, Line, LineSearch, Objective, ProbeOutcome, Vary
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult
+from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.comparison import NO_FLOOR, compare
 from plimsoll.measure.compare.lines import line_estimate, valueless
 from plimsoll.measure.compare.noise import as_one_run, noise_of
 from plimsoll.measure.compare.sides import Comparison, MetricComparison
-from plimsoll.measure.compare.tests import Conclusion, Floor
+from plimsoll.measure.compare.tests import Floor
 from plimsoll.measure.compare.values import Metric, RegressionRule, match_points
 from support.results import SEARCH, above, below, line, probe, result, searched, steady, trials_of
 

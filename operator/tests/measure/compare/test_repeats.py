@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.result import BenchmarkResult
+from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.comparison import compare
 from plimsoll.measure.compare.noise import RepeatsDifferError, as_one_run
-from plimsoll.measure.compare.tests import Conclusion
 from plimsoll.measure.compare.values import Metric, RegressionRule, match_points, values_of
 from plimsoll.measure.summary import counted
 from support.results import MILLISECOND, aborted, measured, result, steady, trial, trials_of

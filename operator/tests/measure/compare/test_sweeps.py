@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from plimsoll.measure.compare.tests import Conclusion
+from plimsoll.api.suite_status import Conclusion
 from support.simulated_comparisons import Sweep
 
 

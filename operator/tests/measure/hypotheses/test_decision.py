@@ -6,8 +6,9 @@ import pytest
 
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding
+from plimsoll.api.suite_status import HypothesisVerdict
 from plimsoll.measure.hypotheses.decide import Decision, Form, decide, decide_all
-from plimsoll.measure.hypotheses.judge import HypothesisVerdict, Unit
+from plimsoll.measure.hypotheses.judge import Unit
 from support.results import (
     SCALING,
     aborted,

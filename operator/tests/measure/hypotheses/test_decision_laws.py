@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from plimsoll.api.suite_status import HypothesisVerdict
 from plimsoll.measure.hypotheses.decide import Decision
-from plimsoll.measure.hypotheses.judge import HypothesisVerdict
 from plimsoll.measure.hypotheses.select import MeasuredRun, measured_run
 from support.results import RATIO, SCALING, decided, hypothesis, pair, sweep, trials_at
 

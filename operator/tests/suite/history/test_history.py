@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.measure.compare.tests import Conclusion
+from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.values import RegressionRule
 from plimsoll.suite.history.judging import History, RoundJudgement, judge
 from plimsoll.suite.history.rounds import MeasuredRound

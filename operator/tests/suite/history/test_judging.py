@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from plimsoll.api.result import Fingerprint
-from plimsoll.measure.compare.tests import Conclusion, Series
+from plimsoll.api.suite_status import Conclusion
+from plimsoll.measure.compare.tests import Series
 from plimsoll.measure.compare.values import Metric, RegressionRule, worsening
 from plimsoll.suite.history.changes import Against
 from plimsoll.suite.history.judging import History, RoundJudgement, judge

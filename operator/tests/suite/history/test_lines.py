@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.line import Ending, Line, ProbeOutcome
-from plimsoll.measure.compare.tests import Conclusion
+from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.values import Metric, RegressionRule
 from plimsoll.suite.evaluation import outcomes_of_rounds, projected
 from plimsoll.suite.history.judging import JudgedRound, RoundJudgement, judge, trends_of

@@ -2,11 +2,11 @@
 
 import json
 
-from plimsoll.api.suite_status import ComparisonOutcome, ComparisonVerdict, HypothesisOutcome, HypothesisResult
+from plimsoll.api.suite_status import ComparisonOutcome, Conclusion, HypothesisResult, HypothesisVerdict
 from support.pretend_suites import PretendSuites
 
 
-def comparison(number: int, verdict: ComparisonVerdict, estimate: float | None) -> ComparisonOutcome:
+def comparison(number: int, verdict: Conclusion, estimate: float | None) -> ComparisonOutcome:
     return ComparisonOutcome(name=f"c{number}", variant="a", verdict=verdict, message="m" * 512, estimate=estimate)
 
 
@@ -19,9 +19,9 @@ def judged(comparisons: list[ComparisonOutcome], hypotheses: list[HypothesisResu
 
 def test_worst_comparisons_are_shown_and_the_others_counted() -> None:
     found = [
-        *(comparison(number, ComparisonVerdict.NO_REGRESSION, 0.01) for number in range(300)),
-        *(comparison(number, ComparisonVerdict.INCONCLUSIVE, None) for number in range(300, 400)),
-        *(comparison(number, ComparisonVerdict.REGRESSION, -0.1 - number / 10_000) for number in range(400, 500)),
+        *(comparison(number, Conclusion.NO_REGRESSION, 0.01) for number in range(300)),
+        *(comparison(number, Conclusion.INCONCLUSIVE, None) for number in range(300, 400)),
+        *(comparison(number, Conclusion.REGRESSION, -0.1 - number / 10_000) for number in range(400, 500)),
     ]
     status = judged(sorted(found, key=lambda one: one.name[::-1]), []).status
     verdicts = [one["verdict"] for one in status["comparisons"]]
@@ -32,7 +32,7 @@ def test_worst_comparisons_are_shown_and_the_others_counted() -> None:
 
 
 def test_refuted_hypotheses_are_shown_first_and_nothing_is_said_about_none_left_out() -> None:
-    outcomes = [HypothesisOutcome.HELD, HypothesisOutcome.UNDECIDED, HypothesisOutcome.REFUTED]
+    outcomes = [HypothesisVerdict.HELD, HypothesisVerdict.UNDECIDED, HypothesisVerdict.REFUTED]
     found = [HypothesisResult(name=f"h{number}", verdict=outcomes[number % 3]) for number in range(6)]
     status = judged([], found).status
     assert [one["name"] for one in status["hypotheses"]] == ["h2", "h5", "h1", "h4", "h0", "h3"]
@@ -41,7 +41,7 @@ def test_refuted_hypotheses_are_shown_first_and_nothing_is_said_about_none_left_
 
 
 def test_number_of_those_left_out_is_remembered() -> None:
-    found = [comparison(number, ComparisonVerdict.REGRESSION, None) for number in range(130)]
+    found = [comparison(number, Conclusion.REGRESSION, None) for number in range(130)]
     world = judged(found, [])
     world.change(gate=True)
     world.settle()

@@ -3,7 +3,7 @@
 import pytest
 
 from plimsoll.api.reasons.suites import SUITE_REASONS, SUITE_TABLE, SuiteReason
-from plimsoll.api.suite_status import ComparisonOutcome, ComparisonVerdict, RoundVerdict
+from plimsoll.api.suite_status import ComparisonOutcome, Conclusion, RoundVerdict
 from support.pretend_suites import START_MINUTE, PretendSuites
 
 REQUEST = "plimsoll.dev/request-round"
@@ -36,7 +36,7 @@ def test_round_of_a_change_makes_the_suite_in_progress() -> None:
 def test_a_round_without_comparisons_does_not_claim_to_be_as_good_as_another() -> None:
     world = with_verdict(RoundVerdict.NO_REGRESSION)
     assert world.condition("Regressed")["message"] == f"round {START_MINUTE} was measured; the suite compares no rounds"
-    outcome = ComparisonOutcome(name="c", variant="a", verdict=ComparisonVerdict.NO_REGRESSION)
+    outcome = ComparisonOutcome(name="c", variant="a", verdict=Conclusion.NO_REGRESSION)
     world = PretendSuites(spec={"repeat": 1}, comparisons=(outcome,))
     world.measure_round()
     assert world.condition("Regressed")["message"] == f"round {START_MINUTE} is not worse than its baseline"

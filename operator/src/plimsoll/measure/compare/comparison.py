@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from plimsoll.api.names import AbortReason, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult
+from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.checks.check import first_few
 from plimsoll.measure.compare.lines import compare_lines, is_search, lines_of
 from plimsoll.measure.compare.sides import (
@@ -32,7 +33,6 @@ from plimsoll.measure.compare.sides import (
 )
 from plimsoll.measure.compare.tests import (
     Assessment,
-    Conclusion,
     Floor,
     Group,
     Member,

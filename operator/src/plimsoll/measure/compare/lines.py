@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from plimsoll.api.line import Ending, Line, LineSearch
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.result import BenchmarkResult, Trial
+from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.sides import MetricComparison, Side, deviation_of, fields_of
 from plimsoll.measure.compare.tests import (
     MINIMUM_RUNS,
     Assessment,
     Between,
-    Conclusion,
     Floor,
     LogChange,
     between_of,

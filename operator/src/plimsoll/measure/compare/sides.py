@@ -12,12 +12,12 @@ from pydantic import field_serializer
 from plimsoll.api.model import Model
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.api.result import ResultSpec, Trial
+from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.tests import (
     MINIMUM_RUNS,
     MINIMUM_TRIALS,
     Assessment,
     Between,
-    Conclusion,
     Floor,
     Group,
     Judgement,

@@ -5,12 +5,12 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from statistics import fmean
 from typing import TypeVar
 
 from plimsoll.api.names import Operation
 from plimsoll.api.result import BenchmarkResult, Trial
+from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.values import Metric, Pair, RegressionRule, match_points, values_of, worsening
 from plimsoll.measure.statistics import CONFIDENCE, t_quantile, two_sided_tail
 
@@ -363,14 +363,6 @@ def assess_alone(metric: Metric, change: LogChange) -> Assessment:
 
 
 _ONE_SIDED = 1 - CONFIDENCE
-
-
-class Conclusion(StrEnum):
-    """The conclusion of a comparison."""
-
-    REGRESSION = "Regression"
-    NO_REGRESSION = "NoRegression"
-    INCONCLUSIVE = "Inconclusive"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,16 +7,9 @@ from enum import StrEnum
 from plimsoll.api.hypothesis import Hypothesis, Quantity, Selector
 from plimsoll.api.model import Model
 from plimsoll.api.names import Verdict
+from plimsoll.api.suite_status import HypothesisVerdict
 from plimsoll.measure.checks.check import first_few
-from plimsoll.measure.hypotheses.judge import (
-    MINIMUM_REPLICATES,
-    HypothesisVerdict,
-    Interval,
-    Judgement,
-    Unit,
-    geometric_mean,
-    judge,
-)
+from plimsoll.measure.hypotheses.judge import MINIMUM_REPLICATES, Interval, Judgement, Unit, geometric_mean, judge
 from plimsoll.measure.hypotheses.select import (
     MeasuredRun,
     Sample,

@@ -13,6 +13,7 @@ from enum import StrEnum
 from statistics import fmean
 
 from plimsoll.api.hypothesis import Hypothesis
+from plimsoll.api.suite_status import HypothesisVerdict
 from plimsoll.measure.compare.lines import Position, line_change
 from plimsoll.measure.compare.tests import LogChange, grouped, log_change, moments
 from plimsoll.measure.hypotheses.select import Sample
@@ -98,14 +99,6 @@ _ROUNDING = 1e-9
 
 _MOST = 100.0
 """The largest logarithm; its exponential is still finite."""
-
-
-class HypothesisVerdict(StrEnum):
-    """Whether results show what was expected."""
-
-    HELD = "Held"
-    REFUTED = "Refuted"
-    UNDECIDED = "Undecided"
 
 
 class Unit(StrEnum):

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from plimsoll.api.suite_status import PINNED_ROUNDS
+from plimsoll.api.suite_status import PINNED_ROUNDS, Conclusion
 from plimsoll.measure.checks.check import first_few
 from plimsoll.measure.compare.comparison import overall
-from plimsoll.measure.compare.tests import Conclusion, grouped
+from plimsoll.measure.compare.tests import grouped
 from plimsoll.measure.compare.values import RegressionRule
 from plimsoll.measure.statistics import CONFIDENCE, t_quantile
 from plimsoll.plan.fingerprint import Difference

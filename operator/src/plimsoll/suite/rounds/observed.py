@@ -17,10 +17,10 @@ from plimsoll.api.suite import BenchmarkSuite, Schedule, decode_suite
 from plimsoll.api.suite_status import (
     ActiveRound,
     ComparisonOutcome,
-    ComparisonVerdict,
+    Conclusion,
     EndedRound,
-    HypothesisOutcome,
     HypothesisResult,
+    HypothesisVerdict,
     RoundVerdict,
 )
 from plimsoll.plan.document import Plan
@@ -29,8 +29,8 @@ from plimsoll.suite.children import measured_digest, questions_digest, suite_dig
 from plimsoll.suite.merging import variant_spec
 from plimsoll.suite.rounds.actions import Judge
 
-_COMPARISONS = (ComparisonVerdict.REGRESSION, ComparisonVerdict.INCONCLUSIVE, ComparisonVerdict.NO_REGRESSION)
-_HYPOTHESES = (HypothesisOutcome.REFUTED, HypothesisOutcome.UNDECIDED, HypothesisOutcome.HELD)
+_COMPARISONS = (Conclusion.REGRESSION, Conclusion.INCONCLUSIVE, Conclusion.NO_REGRESSION)
+_HYPOTHESES = (HypothesisVerdict.REFUTED, HypothesisVerdict.UNDECIDED, HypothesisVerdict.HELD)
 """From the worst one on."""
 
 
