@@ -17,13 +17,12 @@ from aiohttp import web
 from plimsoll.api.environment import Environment
 from plimsoll.api.names import Outcome, RunPhase
 from plimsoll.api.result import ResultStatus, Trial
-from plimsoll.api.status import RunState, TrialKey
+from plimsoll.api.status import STATE_FILE, RunState, TrialKey
 from plimsoll.conductor.size import fit
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import Members, claim_fact, job_fact, member, pod_fact, result_fact
 from plimsoll.lifecycle.decision import Create, CreateSecret
 from plimsoll.lifecycle.observed import Observed, observe
-from plimsoll.lifecycle.render.common import STATE_FILE
 from plimsoll.lifecycle.run import platform_of, run_of
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.step import needs_platform, step

@@ -12,7 +12,8 @@ from pathlib import Path
 from figures import heading, median_and_range, milliseconds, table
 from place import end
 from plimsoll.api.result import Trial
-from plimsoll.conductor.sink import STATE_FILE, read_state
+from plimsoll.api.status import STATE_FILE
+from plimsoll.conductor.sink import read_state
 from runs import Shape, attempts, check_ended, start_locally, why_not
 
 _CLIENTS = 2

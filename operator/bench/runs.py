@@ -12,8 +12,8 @@ from place import fio, fresh
 from plimsoll.api.names import Outcome, Verdict
 from plimsoll.api.result import Trial
 from plimsoll.api.run import BenchmarkRun
-from plimsoll.conductor.sink import PLAN_FILE, read_results, replace_file
-from plimsoll.plan.document import Plan
+from plimsoll.conductor.sink import read_results, replace_file
+from plimsoll.plan.document import PLAN_FILE, Plan
 from plimsoll.plan.expand import make_plan
 
 

@@ -21,7 +21,7 @@ from plimsoll.cli import main
 from plimsoll.cli.launch import free_port
 from plimsoll.conductor.main import EXIT_OF_FAILURE
 from plimsoll.conductor.secret import client_directory, write_session
-from plimsoll.conductor.sink import PLAN_FILE
+from plimsoll.plan.document import PLAN_FILE
 from plimsoll.programs.termination import MAX_BYTES, write_termination_message
 from plimsoll.tools.target import OsdsTarget, PoolTarget
 from support.client_documents import make_plan

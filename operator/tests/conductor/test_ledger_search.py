@@ -11,8 +11,9 @@ from plimsoll.api.operation import OperationResult
 from plimsoll.api.result import Abort, Trial
 from plimsoll.api.status import TrialKey
 from plimsoll.conductor.ledger import Ledger
-from plimsoll.conductor.sink import PLAN_FILE, FilesSink
+from plimsoll.conductor.sink import FilesSink
 from plimsoll.conductor.size import MAX_STATUS_BYTES
+from plimsoll.plan.document import PLAN_FILE
 from support.full_documents import FACTS, full_operation, worst_fields
 from support.simulation import search_plan
 

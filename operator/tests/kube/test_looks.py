@@ -12,10 +12,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from plimsoll.api.names import RunPhase
 from plimsoll.api.result import ResultStatus
-from plimsoll.api.status import CurrentTrial, Live, RunState, TrialKey
+from plimsoll.api.status import STATE_FILE, CurrentTrial, Live, RunState, TrialKey
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.render.common import PLAN_FILE, STATE_FILE
-from plimsoll.plan.document import load_plan
+from plimsoll.plan.document import PLAN_FILE, load_plan
 from support.apiserver import ApiServer, operator_config, operator_process, wait_until
 from support.pretend_cluster import Document, phase
 from support.pretend_conductor import PretendConductors

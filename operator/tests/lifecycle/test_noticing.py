@@ -3,10 +3,9 @@
 import pytest
 
 from plimsoll.api.names import Operation
-from plimsoll.api.status import Live, LiveRate, Prefill, RunState
+from plimsoll.api.status import STATE_FILE, Live, LiveRate, Prefill, RunState
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.observed import noticeable
-from plimsoll.lifecycle.render.common import STATE_FILE
 from support.pretend_cluster import Document
 from support.pretend_world import PretendWorld
 

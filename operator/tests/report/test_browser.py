@@ -199,6 +199,22 @@ def test_a_click_on_a_heading_sorts_by_the_number_behind_the_text(files: dict[st
     assert found.page.locator("#results th[aria-sort='descending']").count() == 1
 
 
+@pytest.mark.parametrize("heading", ["Op", "IOPS"])
+def test_absent_values_are_last_in_both_orders(heading: str, opened: Open, tmp_path: Path) -> None:
+    documents = json.loads(SWEEP.read_text())
+    documents[0]["status"] |= {"summary": None, "verdict": None, "final": False}
+    source, file = tmp_path / "unfinished.json", tmp_path / "unfinished.html"
+    source.write_text(json.dumps(documents))
+    written = CliRunner().invoke(main, ["report", str(source), "-o", str(file)])
+    assert written.exit_code == 0, written.output
+    found = opened(file)
+    button = found.page.locator("#results thead button").get_by_text(heading, exact=True)
+    point = documents[0]["spec"]["point"]
+    for _ in range(2):
+        button.click()
+        assert found.page.locator("#results tbody tr").last.locator("th").inner_text() == point
+
+
 def test_wide_tables_scroll_within_themselves(files: dict[str, Path], opened: Open) -> None:
     found = opened(files["ceph"], 360)
     table = found.page.locator("#results .scroll")

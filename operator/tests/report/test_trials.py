@@ -2,13 +2,14 @@
 
 from typing import Any
 
+from plimsoll.api.line import Line, ProbeOutcome
 from plimsoll.api.names import Verdict
 from plimsoll.api.operation import Series
 from plimsoll.api.result import BenchmarkResult, Finding, Stalls, Trial, Window
 from plimsoll.report.figure import MOST_FIGURES
 from plimsoll.report.trials import MOST_PANELS, timeline_section, trials_section
 from support.goldens import SWEEP, charts_of, golden, run_of, tables_of, texts, words_of
-from support.results import aborted, measured, result, steady, trial, trials_of
+from support.results import aborted, measured, probe, result, searched, steady, trial, trials_of
 
 
 def over_time(number: int, rates: list[float], *, stalled: float = 0.0, verdict: Verdict = Verdict.VALID) -> Trial:
@@ -125,6 +126,22 @@ def test_uncounted_attempts_are_listed_with_their_reasons() -> None:
     assert [(row[1], row[3], row[4]) for row in texts(table)] == [
         ("pass 0", "Aborted", "ClientLost: m"),
         ("pass 1", "Invalid", "LowOverlap: 0.5 (limit 0.9)"),
+    ]
+
+
+def test_a_probe_whose_outcome_is_unknown_does_not_count_although_it_is_valid() -> None:
+    probes = [
+        probe(0, 8000),
+        probe(1, 4000, ProbeOutcome.UNKNOWN, p99=None),
+        probe(2, 16_000, ProbeOutcome.NOT_OFFERED),
+    ]
+    found = searched(Line(probes=3, counted=1), probes)
+    assert found.status.line is not None
+    (table,) = tables_of(trials_section([run_of([found])]))
+    assert len(table.rows) == found.status.line.probes - found.status.line.counted
+    assert [(row[1], row[4].partition(" (")[0]) for row in texts(table)] == [
+        ("pass 1", "too few operations for the percentile"),
+        ("pass 2", "clients offered less than half of the load"),
     ]
 
 

@@ -9,17 +9,16 @@ from plimsoll.api.environment import Environment
 from plimsoll.api.line import Probe, ProbeOutcome
 from plimsoll.api.names import AbortReason, FailureReason, Outcome, RunPhase, Verdict
 from plimsoll.api.result import Abort, Finding, ResultStatus, Trial
-from plimsoll.api.status import CurrentTrial, Failure, RunState, TrialKey
+from plimsoll.api.status import STATE_FILE, CurrentTrial, Failure, RunState, TrialKey
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED, EXIT_OF_FAILURE
 from plimsoll.conductor.reporting import result_display, why_not_ready
 from plimsoll.conductor.roster import Roster
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.render.common import PLAN_FILE, STATE_FILE
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.measure.line.observe import probe_of
 from plimsoll.measure.trial import TrialNumbers, measure_trial
-from plimsoll.plan.document import Plan, load_plan
+from plimsoll.plan.document import PLAN_FILE, Plan, load_plan
 from plimsoll.plan.expand import most_trials
 from support.client_documents import EPOCH, make_document
 from support.pretend_cluster import KUBELET, Document, PretendCluster, client_of, is_going, label, phase

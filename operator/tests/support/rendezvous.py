@@ -22,9 +22,9 @@ from plimsoll.conductor.ceph.watch import CephCluster
 from plimsoll.conductor.main import Listen, conduct
 from plimsoll.conductor.phases import Timings
 from plimsoll.conductor.secret import client_directory, server_context, write_session
-from plimsoll.conductor.sink import PLAN_FILE, FilesSink
+from plimsoll.conductor.sink import FilesSink
 from plimsoll.measure.sample import Cells, ClientDocument, Clock
-from plimsoll.plan.document import Plan
+from plimsoll.plan.document import PLAN_FILE, Plan
 from plimsoll.protocol.assignment import CERTIFICATE_FILE, TOKEN_FILE, TOKEN_KEY_FILE
 from plimsoll.protocol.helpers import CacheDrop
 from plimsoll.protocol.messages import (

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from plimsoll.api.names import RunPhase
-from plimsoll.api.status import RunState
+from plimsoll.api.status import STATE_FILE, RunState
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.render.common import STATE_FILE
 from support.apiserver import (
     CRDS,
     Answer,

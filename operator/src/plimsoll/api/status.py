@@ -25,6 +25,8 @@ from plimsoll.api.operation import Rate
 
 MAX_HEADLINES = 32
 MAX_MESSAGE_CHARACTERS = 32768
+STATE_FILE = "state.json"
+"""The name of a `RunState` in a ConfigMap, and in a results directory."""
 """Maximum length of a condition's message. Source: Kubernetes, `metav1.Condition`."""
 
 _DisplayText = Annotated[str, Field(max_length=256)]

@@ -17,6 +17,7 @@ from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.options import CSV, JSON, TABLE, YAML, output_option, rule_of, rule_options, write_csv, write_document
 from plimsoll.cli.source import load_results, runs_of
 from plimsoll.cli.tables import FittedColumn, FittedTable, stdout_console
+from plimsoll.measure.checks.check import first_few
 from plimsoll.measure.compare.comparison import (
     NO_FLOOR,
     change_text,
@@ -34,7 +35,7 @@ from plimsoll.measure.compare.sides import Change, Comparison
 from plimsoll.measure.compare.tests import MINIMUM_RUNS, Floor
 from plimsoll.measure.compare.values import Metric, match_points, operation_text
 from plimsoll.plan.fingerprint import Likeness, likeness_of
-from plimsoll.report.view import count_text, first_few, metric_text
+from plimsoll.report.view import count_text, metric_text
 
 CONCLUSION_COLOUR = {
     Conclusion.REGRESSION: "red",
@@ -84,7 +85,7 @@ def show_comparison(console: Console, comparison: Comparison, likeness: Likeness
                 "The mean decides what a point alone leaves Inconclusive, unless that is suspected to be a regression."
             )
         console.print(Text(" ".join(legend), style="dim"), soft_wrap=True)
-    notes = (Text(f"{first_few(places)}: {note}") for note, places in notes_of(comparison).items())
+    notes = (Text(f"{first_few(places, 1)}: {note}") for note, places in notes_of(comparison).items())
     for text in (*notes, *likeness_lines(likeness), *_conclusion(comparison, of_runs=of_runs)):
         console.print(text, soft_wrap=True)
 
@@ -92,7 +93,7 @@ def show_comparison(console: Console, comparison: Comparison, likeness: Likeness
 def likeness_lines(likeness: Likeness) -> Iterator[Text]:
     """Yield the differences between the runs."""
     if likeness.unknown:
-        yield Text(f"No fingerprint was recorded at {first_few(likeness.unknown)}: other differences are unknown.")
+        yield Text(f"No fingerprint was recorded at {first_few(likeness.unknown, 1)}: other differences are unknown.")
     if likeness.differences:
         yield Text("The runs differ in (baseline -> candidate):", style="bold")
     elif not likeness.unknown:
@@ -100,7 +101,7 @@ def likeness_lines(likeness: Likeness) -> Iterator[Text]:
     for difference, points in likeness.differences:
         change = f"{_value(difference.baseline)} -> {_value(difference.candidate)}"
         style = "yellow" if difference.part == "identity" else ""
-        yield Text(f"  {difference.part} {difference.key}: {change}, at {first_few(points)}", style=style)
+        yield Text(f"  {difference.part} {difference.key}: {change}, at {first_few(points, 1)}", style=style)
 
 
 def _lines(comparison: Comparison) -> Iterator[_Line]:
@@ -153,7 +154,7 @@ _LAYOUTS = (
 
 def _conclusion(comparison: Comparison, *, of_runs: bool) -> Iterator[Text]:
     if comparison.candidate_only:
-        yield Text(f"Only the candidate has {first_few(comparison.candidate_only)}.")
+        yield Text(f"Only the candidate has {first_few(comparison.candidate_only, 1)}.")
     limits = f"{100 * comparison.rate_threshold:g} % less rate, {100 * comparison.latency_threshold:g} % more latency"
     yield Text(f"Tolerated: {limits}. Gates: {', '.join(comparison.gates)}.", style="dim")
     if of_runs:
@@ -280,7 +281,7 @@ def _floor(same: tuple[str, ...], ours: list[BenchmarkResult], theirs: list[Benc
 
 def _points(results: tuple[BenchmarkResult, ...]) -> str:
     specs = [result.spec for result in results]
-    return first_few([f"{spec.workload} {spec.label} with {count_text(spec.clients, 'client')}" for spec in specs])
+    return first_few([f"{spec.workload} {spec.label} with {count_text(spec.clients, 'client')}" for spec in specs], 1)
 
 
 def _rows(comparison: Comparison) -> Iterator[dict[str, object]]:

@@ -14,10 +14,11 @@ from plimsoll.cli.options import CSV, JSON, TABLE, YAML, output_option, write_cs
 from plimsoll.cli.source import load_results
 from plimsoll.cli.tables import FittedColumn, FittedTable, stdout_console
 from plimsoll.conductor.reporting import MAX_FACTS
+from plimsoll.measure.checks.check import first_few
 from plimsoll.measure.compare.values import Metric
 from plimsoll.measure.limits import TOO_HIGH, Best, LayerRow, amplification, layers, osd_count, too_high
 from plimsoll.measure.rates import rate_text
-from plimsoll.report.view import NONE, first_few, layer_sentences, mebibytes, metric_text, ratio_text
+from plimsoll.report.view import NONE, layer_sentences, mebibytes, metric_text, ratio_text
 from plimsoll.tools.registry import LAYERS, loading_clients
 
 _PARTS = {"": "value", "_limit": "limit", "_limited_by": "limitedBy", "_efficiency": "efficiency", "_point": "point"}

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import secrets
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -59,6 +60,37 @@ def rule_of(threshold_rate: float, threshold_latency: float, gates: tuple[str, .
     """Return the rule of these options."""
     metrics = frozenset(map(Metric, gates))
     return RegressionRule(rate=threshold_rate / _PERCENT, latency=threshold_latency / _PERCENT, gates=metrics)
+
+
+_DURATION = re.compile(r"(?:([0-9]{1,6})h)?(?:([0-9]{1,6})m)?(?:([0-9]{1,9})s)?")
+_LAST_UNIT_MISSING = re.compile(r"[0-9hm]*([hm])[0-9]+")
+
+
+class Duration(click.ParamType[int]):
+    """A duration in seconds: `90s`, `15m`, `1h30m`, or a plain number of seconds."""
+
+    name = "duration"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the seconds; a number after another unit must have its own."""
+        text = str(value)
+        if match := _LAST_UNIT_MISSING.fullmatch(text):
+            readings = f"{text}m or {text}s" if match[1] == "h" else f"{text}s"
+            self.fail(f"{text!r} is ambiguous; write {readings}", param, ctx)
+        match = _DURATION.fullmatch(f"{text}s" if text.isdecimal() else text)
+        parts = match.groups(0) if match else ()
+        seconds = sum(int(part) * unit for part, unit in zip(parts, (3600, 60, 1), strict=False))
+        if not seconds:
+            self.fail(f"{text!r} is not a duration; write it as 90s, 15m or 1h30m", param, ctx)
+        return seconds
+
+
+def timeout_option(text: str, default: str | None = None) -> Callable[[F], F]:
+    """Add the option `--timeout`, a duration in seconds."""
+    help_text = f"{text}, such as 90s, 15m or 1h30m."
+    return click.option(
+        "--timeout", type=Duration(), metavar="TIME", default=default, show_default=default is not None, help=help_text
+    )
 
 
 def output_option(*forms: str) -> Callable[[F], F]:

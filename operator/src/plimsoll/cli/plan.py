@@ -20,8 +20,8 @@ from plimsoll.cli.tables import stdout_console
 from plimsoll.kube.errors import ForbiddenError
 from plimsoll.kube.port import Kube
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.render.common import PLAN_FILE
-from plimsoll.plan.document import CephTarget, Plan, Point, load_plan
+from plimsoll.measure.checks.check import first_few
+from plimsoll.plan.document import PLAN_FILE, CephTarget, Plan, Point, load_plan
 from plimsoll.plan.expand import (
     ASSUMED_PREFILL_BYTES_PER_SECOND,
     Estimate,
@@ -31,7 +31,6 @@ from plimsoll.plan.expand import (
     round_count,
 )
 from plimsoll.plan.refusals import search_settings
-from plimsoll.report.view import first_few
 
 
 @click.command()

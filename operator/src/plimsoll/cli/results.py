@@ -22,8 +22,7 @@ from plimsoll.cli.tables import (
     rows,
     stdout_console,
 )
-from plimsoll.measure.checks.check import verdict_of
-from plimsoll.report.view import first_few
+from plimsoll.measure.checks.check import first_few, verdict_of
 
 
 @click.command()
@@ -95,4 +94,4 @@ def explanations(results: Sequence[BenchmarkResult]) -> Iterator[str]:
         verdict = verdict_of(finding for _, finding in cases)
         point, worst = next(case for case in cases if case[1].verdict is verdict)
         points = [*dict.fromkeys([point, *(name for name, _ in cases)])]
-        yield f"{reason} ({verdict}) at {first_few(points)}: {worst.message}"
+        yield f"{reason} ({verdict}) at {first_few(points, 1)}: {worst.message}"

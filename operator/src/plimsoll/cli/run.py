@@ -40,9 +40,9 @@ from plimsoll.cli.watched import WatchedDisplay, WatchedPoint, WatchedRun, Watch
 from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED
 from plimsoll.conductor.reporting import result_display
 from plimsoll.conductor.secret import write_session
-from plimsoll.conductor.sink import PLAN_FILE, read_plan, read_results, read_state, replace_file
+from plimsoll.conductor.sink import read_plan, read_results, read_state, replace_file
 from plimsoll.lifecycle.render.ceph import tools_of
-from plimsoll.plan.document import Plan, Point
+from plimsoll.plan.document import PLAN_FILE, Plan, Point
 from plimsoll.plan.expand import TRIAL_OVERHEAD_SECONDS, most_trials, renewal_seconds
 from plimsoll.tools.registry import DATA_SET_TOOL, TOOLS
 

@@ -15,8 +15,8 @@ from plimsoll.cli.suite_results import show_findings
 from plimsoll.cli.suite_round import Round, begin, findings_of, results_of_round, resume, unfinished
 from plimsoll.cli.tables import stdout_console
 from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED
-from plimsoll.conductor.sink import PLAN_FILE
-from plimsoll.report.view import first_few
+from plimsoll.measure.checks.check import first_few
+from plimsoll.plan.document import PLAN_FILE
 from plimsoll.suite.children import variant_runs
 
 

@@ -5,9 +5,9 @@ import sys
 import click
 
 from plimsoll.cli.cluster import cluster_options
+from plimsoll.cli.options import timeout_option
 from plimsoll.cli.source import SuiteInCluster, find_in_cluster
 from plimsoll.cli.suite_watch import EXIT_NOT_ENDED, Silence, conclude, follow_round
-from plimsoll.cli.watch import Duration
 
 
 @click.command()
@@ -18,7 +18,7 @@ from plimsoll.cli.watch import Duration
     metavar="TEXT",
     help="Wait for the round that annotation plimsoll.dev/request-round=TEXT requests, even if it has not started.",
 )
-@click.option("--timeout", type=Duration(), metavar="TIME", help="Stop after this time, such as 90s, 15m or 1h30m.")
+@timeout_option("Stop after this time")
 @cluster_options
 def command(*, suite: str, request: str | None, timeout: int | None) -> None:
     """Wait until a round of a SUITE in a cluster has ended, and print its verdict; for scripts and pipelines.

@@ -17,11 +17,11 @@ from plimsoll.api.names import GROUP, ConditionStatus, SuiteConditionType
 from plimsoll.api.suite_status import MAX_ANNOTATION_CHARACTERS, RoundChildren, RoundVerdict
 from plimsoll.cli.cluster import cluster_options, program
 from plimsoll.cli.live_view import BAR_COLUMNS, LineLog, LivePicture, clock
+from plimsoll.cli.options import timeout_option
 from plimsoll.cli.source import RUN, SuiteInCluster, find_in_cluster
 from plimsoll.cli.suite_history import load_rounds
 from plimsoll.cli.suite_results import show_findings
 from plimsoll.cli.tables import stdout_console
-from plimsoll.cli.watch import Duration
 from plimsoll.cli.watched import (
     POLL_SECONDS,
     Display,
@@ -337,7 +337,7 @@ def exit_code(ended: WatchedRound) -> int:
 @click.option(
     "--round", "request", metavar="TEXT", help="Follow the round that annotation request-round=TEXT requests."
 )
-@click.option("--timeout", type=Duration(), metavar="TIME", help="Stop after this time, such as 90s, 15m or 1h30m.")
+@timeout_option("Stop after this time")
 @cluster_options
 def command(*, suite: str, request: str | None, timeout: int | None) -> None:
     """Follow a SUITE in a cluster until its round has ended, and show its progress and what the round shows.

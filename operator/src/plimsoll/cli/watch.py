@@ -1,6 +1,5 @@
 """`plimsoll watch RUN`: follow a run in a cluster until it has ended."""
 
-import re
 import sys
 
 import click
@@ -8,6 +7,7 @@ import click
 from plimsoll.api.names import ConditionStatus
 from plimsoll.cli.cluster import ask, cluster_options, program
 from plimsoll.cli.live_view import view_on
+from plimsoll.cli.options import timeout_option
 from plimsoll.cli.results import show_results
 from plimsoll.cli.source import RunInCluster, find_in_cluster, results_of_run
 from plimsoll.cli.tables import stdout_console
@@ -16,27 +16,10 @@ from plimsoll.cli.watched import Following, follow
 EXIT_FAILED = 1
 EXIT_NOT_ENDED = 3
 
-_DURATION = re.compile(r"(?:([0-9]{1,6})h)?(?:([0-9]{1,6})m)?(?:([0-9]{1,9})s?)?")
-
-
-class Duration(click.ParamType[int]):
-    """A duration in seconds."""
-
-    name = "duration"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the seconds of `90`, `90s`, `15m` or `1h30m`."""
-        match = _DURATION.fullmatch(str(value))
-        parts = match.groups() if match else ()
-        seconds = sum(int(part or 0) * unit for part, unit in zip(parts, (3600, 60, 1), strict=False))
-        if not seconds:
-            self.fail(f"{value!r} is not a duration; write it as 90s, 15m or 1h30m", param, ctx)
-        return seconds
-
 
 @click.command()
 @click.argument("run")
-@click.option("--timeout", type=Duration(), metavar="TIME", help="Stop after this time, such as 90s, 15m or 1h30m.")
+@timeout_option("Stop after this time")
 @cluster_options
 def command(*, run: str, timeout: int | None) -> None:
     """Follow a RUN in a cluster until it has ended, and show its progress, what it waits for, and its results.

@@ -18,13 +18,12 @@ from pydantic import ValidationError
 
 from plimsoll.api.model import Model
 from plimsoll.api.names import ConditionStatus, ConditionType, RunPhase
-from plimsoll.api.status import CurrentTrial, Points, RunState
+from plimsoll.api.status import STATE_FILE, CurrentTrial, Points, RunState
 from plimsoll.cli.cluster import explain
 from plimsoll.cli.source import CONFIG_MAP, RESULT, InCluster, no_such_object
 from plimsoll.kube.errors import ApiError, ForbiddenError, UnauthorizedError
 from plimsoll.kube.port import Kind, Object
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.render.common import STATE_FILE
 
 if TYPE_CHECKING:
     from plimsoll.kube.client import AioKube

@@ -14,9 +14,8 @@ from plimsoll.api.errors import SpecError, problems_of
 from plimsoll.api.line import Line
 from plimsoll.api.names import API_VERSION, RESULT_KIND, RunPhase
 from plimsoll.api.result import Matrix, ResultStatus, Summary, Trial
-from plimsoll.api.status import RunState, TrialKey
+from plimsoll.api.status import STATE_FILE, RunState, TrialKey
 from plimsoll.conductor.reporting import result_display
-from plimsoll.conductor.sink import STATE_FILE
 from plimsoll.kube.errors import NotFoundError, persist
 from plimsoll.kube.port import Kind, Kube, Object
 from plimsoll.lifecycle import naming

@@ -10,12 +10,10 @@ from pydantic import BaseModel, ValidationError
 
 from plimsoll.api.errors import SpecError, problems_of
 from plimsoll.api.result import BenchmarkResult, Matrix, ResultMeta, ResultSpec, ResultStatus, Trial
-from plimsoll.api.status import RunState
-from plimsoll.plan.document import Plan, Point, load_plan
+from plimsoll.api.status import STATE_FILE, RunState
+from plimsoll.plan.document import PLAN_FILE, Plan, Point, load_plan
 from plimsoll.plan.expand import most_trials
 
-PLAN_FILE = "plan.json"
-STATE_FILE = "state.json"
 RESULTS_DIRECTORY = "results"
 
 M = TypeVar("M", bound=BaseModel)

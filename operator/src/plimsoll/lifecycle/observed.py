@@ -14,13 +14,12 @@ from pydantic import ValidationError
 from plimsoll.api.errors import SpecError
 from plimsoll.api.names import RESULT_KIND, RunPhase
 from plimsoll.api.reasons.reason import Reason
-from plimsoll.api.status import RunState
+from plimsoll.api.status import STATE_FILE, RunState
 from plimsoll.lifecycle import children, naming
 from plimsoll.lifecycle.children import Child, ClaimFact, JobFact, Members, Object, PodFact, ResultFact, is_of_run
 from plimsoll.lifecycle.decision import Ending, Refusal
-from plimsoll.lifecycle.render.common import PLAN_FILE, STATE_FILE
 from plimsoll.lifecycle.run import Platform, Run, listed
-from plimsoll.plan.document import Plan, RunIdentity, load_plan
+from plimsoll.plan.document import PLAN_FILE, Plan, RunIdentity, load_plan
 
 Process = TypeVar("Process", JobFact, PodFact)
 

@@ -25,12 +25,12 @@ from plimsoll.lifecycle.decision import (
 )
 from plimsoll.lifecycle.endings import ending_of, not_ready_too_long, recorded_ending, refused_too_long, version_blocker
 from plimsoll.lifecycle.observed import Observed, age_seconds, name_still_taken, obstacle
-from plimsoll.lifecycle.render.common import PLAN_FILE, plan_config_map
+from plimsoll.lifecycle.render.common import plan_config_map
 from plimsoll.lifecycle.run import Run, counted, listed
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.storage.registry import provider_of, storage_of
 from plimsoll.lifecycle.storage.seam import Storage
-from plimsoll.plan.document import Plan
+from plimsoll.plan.document import PLAN_FILE, Plan
 
 _LOOK_AGAIN_SECONDS = 15.0
 """Maximum delay of a run after a missed event."""

@@ -23,6 +23,8 @@ from plimsoll.api.storage import (
 )
 
 MAX_POINTS = 512
+PLAN_FILE = "plan.json"
+"""The name of a plan in a ConfigMap, and in a results directory."""
 
 _SCHEMA_VERSION = 1
 _PREFIX = "plimsoll"

@@ -9,6 +9,7 @@ from secrets import token_hex
 import click
 
 from plimsoll.api.names import API_VERSION, RUN_KIND
+from plimsoll.cli.options import timeout_option
 from plimsoll.cli.source import RUN
 from plimsoll.kube.errors import ApiError, persist
 from plimsoll.kube.port import Kube, Object
@@ -24,10 +25,8 @@ class NotInstalledError(Exception):
 
 @click.command(hidden=True)
 @click.option("--namespace", required=True, help="Namespace of the test run.")
-@click.option(
-    "--timeout", "seconds", type=click.IntRange(min=1), default=60, show_default=True, help="Seconds for each step."
-)
-def command(*, namespace: str, seconds: int) -> None:
+@timeout_option("Time for each step", default="60s")
+def command(*, namespace: str, timeout: int) -> None:
     """Create and delete a suspended run, and check that the operator handles both. Generates no load."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     # Imported here because it takes longer than everything else.
@@ -35,7 +34,7 @@ def command(*, namespace: str, seconds: int) -> None:
 
     async def check() -> None:
         async with AioKube() as kube:
-            await check_installation(kube, namespace, seconds=seconds)
+            await check_installation(kube, namespace, seconds=timeout)
 
     try:
         asyncio.run(check())

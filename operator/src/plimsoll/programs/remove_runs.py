@@ -11,6 +11,7 @@ from functools import partial
 import click
 
 from plimsoll.api.names import SUITE_KIND
+from plimsoll.cli.options import timeout_option
 from plimsoll.cli.source import RUN, SUITE
 from plimsoll.kube.errors import ApiError, UnknownKindError, persist
 from plimsoll.kube.port import Kind, Kube, Object
@@ -22,16 +23,14 @@ _log = logging.getLogger(__name__)
 
 
 @click.command(hidden=True)
-@click.option(
-    "--timeout", "seconds", type=click.IntRange(min=1), default=240, show_default=True, help="Seconds to wait."
-)
+@timeout_option("Time to wait", default="240s")
 @click.option(
     "--namespace",
     "namespaces",
     multiple=True,
     help="Namespace of the suites and runs; may be repeated. All by default.",
 )
-def command(*, seconds: int, namespaces: tuple[str, ...]) -> None:
+def command(*, timeout: int, namespaces: tuple[str, ...]) -> None:
     """Delete BenchmarkSuites and BenchmarkRuns, and wait until the operator has cleaned them up."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     # Imported here because it takes longer than everything else.
@@ -39,7 +38,7 @@ def command(*, seconds: int, namespaces: tuple[str, ...]) -> None:
 
     async def remove() -> Sequence[Object]:
         async with AioKube() as kube:
-            return await remove_runs(kube, namespaces, seconds=seconds)
+            return await remove_runs(kube, namespaces, seconds=timeout)
 
     try:
         left = asyncio.run(remove())
@@ -48,7 +47,7 @@ def command(*, seconds: int, namespaces: tuple[str, ...]) -> None:
     if not left:
         _log.info("all suites and runs are deleted")
         return
-    _log.error("after %s s these suites and runs still exist; is the operator running? %s", seconds, _summary(left))
+    _log.error("after %s s these suites and runs still exist; is the operator running? %s", timeout, _summary(left))
     sys.exit(1)
 
 

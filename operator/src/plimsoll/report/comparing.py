@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from plimsoll.api.suite_status import Conclusion
+from plimsoll.measure.checks.check import first_few
 from plimsoll.measure.compare.comparison import (
     change_text,
     conclusion_text,
@@ -20,19 +21,7 @@ from plimsoll.measure.compare.values import Metric, operation_text
 from plimsoll.report.figure import category_axis, chunks, colour, part_text, vertical_line
 from plimsoll.report.inputs import Compared
 from plimsoll.report.overview import value_text
-from plimsoll.report.view import (
-    Block,
-    Cell,
-    Chart,
-    Details,
-    Json,
-    Section,
-    Table,
-    Text,
-    count_text,
-    first_few,
-    metric_text,
-)
+from plimsoll.report.view import Block, Cell, Chart, Details, Json, Section, Table, Text, count_text, metric_text
 
 _LINES = 20
 _MOST_CHARTS = 6
@@ -45,8 +34,6 @@ _SYMBOLS = {Conclusion.REGRESSION: "x", Conclusion.NO_REGRESSION: "circle", Conc
 _FINE = (0.7, 0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.2, 1.4)
 _COARSE = (0.01, 0.1, 0.5, 1, 2, 10, 100)
 """Ratios."""
-
-_NAMED = 6
 
 _OF_MEANS = (
     "The mean change of a workload decides what its points alone leave Inconclusive, unless a regression of a point is "
@@ -84,7 +71,7 @@ def _blocks(number: int, one: Compared) -> Iterator[Block]:
     if one.comparison.means:
         yield _means(names, one.comparison.means)
     yield _table(names, lines)
-    if notes := [f"{first_few(places, _NAMED)}: {note}." for note, places in notes_of(one.comparison).items()]:
+    if notes := [f"{first_few(places)}: {note}." for note, places in notes_of(one.comparison).items()]:
         yield Text(paragraphs=notes)
     yield from _differences(one)
 
@@ -113,7 +100,7 @@ def _words(names: str, one: Compared, comparison: Comparison) -> Iterator[str]:
     )
     for heading, points in (("baseline", comparison.baseline_only), ("candidate", comparison.candidate_only)):
         if points:
-            yield f"Only the {heading} has {first_few(points, _NAMED)}."
+            yield f"Only the {heading} has {first_few(points)}."
 
 
 def _chart(key: str, title: str, comparison: Comparison, lines: Sequence[_Line]) -> Chart:
@@ -225,7 +212,7 @@ def _row(point: PointComparison, metric: MetricComparison) -> list[Cell]:
 def _differences(one: Compared) -> Iterator[Block]:
     """Yield the recorded differences of the runs."""
     if one.likeness.unknown:
-        points = first_few(one.likeness.unknown, _NAMED)
+        points = first_few(one.likeness.unknown)
         yield Text(paragraphs=[f"No fingerprint was recorded at {points}: other differences are unknown."])
     if not one.likeness.differences:
         yield Text(paragraphs=["All other recorded settings of the runs are the same."])

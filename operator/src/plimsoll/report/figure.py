@@ -8,12 +8,13 @@ from typing import TypeVar
 
 from pydantic import JsonValue, ValidationError
 
+from plimsoll.api.hypothesis import CLIENTS
 from plimsoll.api.line import NOTHING_TRIED, Line, LineSearch, Objective, ProbeOutcome
 from plimsoll.api.names import Operation, Verdict, format_duration
 from plimsoll.api.operation import OperationSummary, Statistic
 from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.result import BenchmarkResult, Trial
-from plimsoll.measure.line.model import arrived_load
+from plimsoll.measure.line.model import arrived_load, counting_trials
 from plimsoll.measure.summary import counted
 from plimsoll.report.inputs import ReportedRun
 from plimsoll.report.view import Block, Chart, Json, Text, count_text
@@ -150,7 +151,6 @@ def plain(value: object, key: str = "") -> object:
             return value
 
 
-CLIENTS = "clients"
 UNFINISHED = "Unfinished"
 """Shown in place of the verdict of a point with missing trials."""
 
@@ -224,16 +224,21 @@ def verdict_text(result: BenchmarkResult) -> str:
     return result.status.verdict.value if result.status.verdict else UNFINISHED
 
 
+def counting(result: BenchmarkResult) -> Sequence[Trial]:
+    """Return the trials of a point that count: a probe whose outcome is unknown, or was not offered, does not."""
+    return counting_trials(result.status.trials) if is_search(result) else counted(result.status.trials)
+
+
 def longest_stall(result: BenchmarkResult) -> float | None:
     """Return the seconds without any completed operation in the worst trial that counts; None if unknown."""
-    return max((trial.stalls.seconds for trial in counted(result.status.trials) if trial.stalls), default=None)
+    return max((trial.stalls.seconds for trial in counting(result) if trial.stalls), default=None)
 
 
 def is_steady(result: BenchmarkResult, operation: Operation) -> bool | None:
     """Whether the rate of an operation was in steady state in every trial that counts; None if not judged."""
     judged = [
         one.steady_state.rate.attained
-        for trial in counted(result.status.trials)
+        for trial in counting(result)
         for one in trial.operations
         if one.operation is operation and one.steady_state
     ]

@@ -328,7 +328,7 @@ def _row(pair: Pair, links: Links) -> list[Cell]:
         Cell(text=links.name(pair.client), sort=pair.client),
         Cell(text=links.name(pair.peer), sort=pair.peer),
         Cell(text=number_text(links.value(pair)), sort=links.value(pair)),
-        Cell(text=NONE if least is None else number_text(least), sort=-1 if least is None else least),
-        Cell(text=NONE if again is None else str(again), sort=-1 if again is None else again),
+        Cell(text=NONE if least is None else number_text(least), sort=least),
+        Cell(text=NONE if again is None else str(again), sort=again),
         Cell(text="outlier" if pair.is_outlier else ""),
     ]

@@ -206,12 +206,10 @@ def _probes(workloads: Sequence[SearchedWorkload], *, several: bool) -> Iterator
             caption=f"Probes of {workload.workload}",
             headings=("Point", *(["Run"] if several else []), "Probe", *numbers, "Outcome", "Verdict", "Why"),
             numbers=numbers,
-            rows=rows[:_MOST_ROWS],
+            rows=rows,
             sortable=True,
         )
-        more = f"{len(rows) - _MOST_ROWS} more are omitted; `plimsoll results -o json` has them."
-        blocks: list[Block] = [table, *([Text(paragraphs=[more])] if len(rows) > _MOST_ROWS else [])]
-        yield Details(title=f"Probes of {workload.workload}: {len(rows)}", blocks=blocks)
+        yield Details(title=f"Probes of {workload.workload}: {len(rows)}", blocks=[*table.limited(_MOST_ROWS)])
 
 
 def _probe_row(workload: SearchedWorkload, one: PlottedSearch, probe: ProbedLoad, *, several: bool) -> list[Cell]:

@@ -10,9 +10,8 @@ from plimsoll.api.environment import Description, Environment, OsdsDescription
 from plimsoll.api.names import format_numbers
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.api.surroundings import Hosts, OsdCaches, Spread
-from plimsoll.measure.summary import counted
 from plimsoll.plan.fingerprint import leaves
-from plimsoll.report.figure import is_search, line_of
+from plimsoll.report.figure import counting, is_search, line_of
 from plimsoll.report.inputs import ReportedRun
 from plimsoll.report.view import NONE, Block, Cell, Details, Section, Table, Text, count_text, ratio_text
 
@@ -76,7 +75,7 @@ def _facts(run: ReportedRun) -> Iterator[tuple[str, str]]:
     seconds = sorted({(result.spec.ramp_seconds, result.spec.runtime_seconds) for result in run.results})
     yield "Each trial", "; ".join(f"{runtime} s after a ramp of {ramp} s" for ramp, runtime in seconds)
     yield "Clients", format_numbers({result.spec.clients for result in run.results})
-    if dropped := _dropped_caches([trial for result in run.results for trial in counted(result.status.trials)]):
+    if dropped := _dropped_caches([trial for result in run.results for trial in counting(result)]):
         yield "Caches", dropped
     for name, read in _FACTS.items():
         texts = dict.fromkeys(text for result in run.results if (text := read(_environment(result))))
@@ -278,7 +277,7 @@ def hosts_section(runs: Sequence[ReportedRun]) -> Section | None:
         ]
         for run in runs
         for result in run.results
-        if (observed := [trial.hosts for trial in counted(result.status.trials) if trial.hosts is not None])
+        if (observed := [trial.hosts for trial in counting(result) if trial.hosts is not None])
     ]
     if not rows:
         return None

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from plimsoll.measure.checks.check import first_few
 from plimsoll.report.comparing import comparison_section
 from plimsoll.report.figure import searches_of, sweeps_of
 from plimsoll.report.inputs import Compared, ReportedRun, ReportedSuite
@@ -13,7 +14,7 @@ from plimsoll.report.summary import results_section, verdicts_section
 from plimsoll.report.sweeps import curves_section, distribution_section
 from plimsoll.report.trends import trends_section, variants_section
 from plimsoll.report.trials import timeline_section, trials_section
-from plimsoll.report.view import ReportPage, count_text, first_few
+from plimsoll.report.view import ReportPage, count_text
 
 _NAMED_RUNS = 3
 

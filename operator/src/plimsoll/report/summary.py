@@ -20,6 +20,7 @@ from plimsoll.report.figure import (
     SearchedWorkload,
     axis_number,
     axis_value,
+    counting,
     drawable,
     is_search,
     is_steady,
@@ -135,7 +136,7 @@ def _longest_stall(runs: Sequence[ReportedRun]) -> Iterator[str]:
         (trial.stalls.seconds, f"{run.label} {result.spec.point}")
         for run in runs
         for result in run.results
-        for trial in counted(result.status.trials)
+        for trial in counting(result)
         if trial.stalls and trial.stalls.seconds
     ]
     if found:

@@ -4,11 +4,11 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from plimsoll.api.hypothesis import CLIENTS
 from plimsoll.api.operation import Latency
 from plimsoll.measure.histogram import OPEN_BIN, Histogram, HistogramError, bin_bounds
 from plimsoll.measure.rates import rate_text
 from plimsoll.report.figure import (
-    CLIENTS,
     IN_RESULTS,
     MICROSECOND,
     MOST_FIGURES,

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.operation import OperationSummary, Statistic
 from plimsoll.api.result import BenchmarkResult
+from plimsoll.measure.checks.check import first_few
 from plimsoll.measure.compare.values import Metric, operation_text
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.summary import iops_of
@@ -31,18 +32,7 @@ from plimsoll.report.figure import (
     vertical_line,
 )
 from plimsoll.report.inputs import ReportedRun
-from plimsoll.report.view import (
-    MEBIBYTE,
-    Cell,
-    Chart,
-    Json,
-    Section,
-    Table,
-    count_text,
-    duration_text,
-    first_few,
-    metric_text,
-)
+from plimsoll.report.view import MEBIBYTE, Cell, Chart, Json, Section, Table, count_text, duration_text, metric_text
 from plimsoll.suite.history.judging import JudgedRound, Trend, TrendRow, trends_of
 
 _SECONDS_PER_MINUTE = 60

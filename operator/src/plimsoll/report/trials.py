@@ -6,14 +6,15 @@ from itertools import accumulate
 from plimsoll.api.names import Operation, Outcome, Verdict
 from plimsoll.api.operation import OperationResult, OperationSummary, Series
 from plimsoll.api.result import BenchmarkResult, Trial
+from plimsoll.measure.line.summary import why_not_counted
 from plimsoll.measure.rates import rate_text
-from plimsoll.measure.summary import counted
 from plimsoll.report.figure import (
     IN_RESULTS,
     MOST_FIGURES,
     category_axis,
     chunks,
     colour,
+    counting,
     dash,
     does_data_set_once,
     drawable,
@@ -79,7 +80,7 @@ def _series_of(result: BenchmarkResult) -> list[tuple[Trial, OperationResult, Se
     """Return the series of the trials of a point that count."""
     return [
         (trial, operation, operation.series)
-        for trial in (counted(result.status.trials) if drawable(result) else ())
+        for trial in (counting(result) if drawable(result) else ())
         for operation in trial.operations
         if operation.series and operation.series.iops
     ]
@@ -87,7 +88,7 @@ def _series_of(result: BenchmarkResult) -> list[tuple[Trial, OperationResult, Se
 
 def _timeline(number: int, run: ReportedRun, result: BenchmarkResult, *, several: bool) -> Chart:
     drawn = _series_of(result)
-    trials = counted(result.status.trials)
+    trials = counting(result)
     with_series = {trial.pass_number for trial, _, _ in drawn}
     # Trials that count but are not shown, because a client recorded no series.
     missing = ", ".join(attempt_text(trial) for trial in trials if trial.pass_number not in with_series)
@@ -291,22 +292,21 @@ def _uncounted_attempts(runs: Sequence[ReportedRun], *, several: bool) -> Iterat
     rows: list[list[Cell]] = []
     for run in runs:
         for result in run.results:
-            good = {(trial.pass_number, trial.attempt) for trial in counted(result.status.trials)}
+            good = {(trial.pass_number, trial.attempt) for trial in counting(result)}
             rows += [
                 [*([Cell(text=run.label)] if several else []), *_attempt_cells(result, trial)]
                 for trial in result.status.trials
                 if (trial.pass_number, trial.attempt) not in good
             ]
     if not rows:
-        yield Text(paragraphs=["Every attempt counts: none is aborted, Invalid or replaced."])
+        yield Text(paragraphs=["Every attempt counts."])
         return
-    yield Table(
+    table = Table(
         caption=f"Attempts that do not count: {len(rows)}",
         headings=(*(["Run"] if several else []), "Point", "Attempt", "Began", "Outcome", "Why"),
-        rows=rows[:_MOST_ROWS],
+        rows=rows,
     )
-    if len(rows) > _MOST_ROWS:
-        yield Text(paragraphs=[f"{len(rows) - _MOST_ROWS} more are omitted; `plimsoll results -o json` has them."])
+    yield from table.limited(_MOST_ROWS)
 
 
 def _attempt_cells(result: BenchmarkResult, trial: Trial) -> list[Cell]:
@@ -324,8 +324,9 @@ def why(trial: Trial) -> str:
     """Return the reason why an attempt does not count."""
     if trial.abort is not None:
         return f"{trial.abort.reason}: {trial.abort.message}"
-    findings = [finding for finding in trial.findings if finding.verdict is Verdict.INVALID] or trial.findings
-    words = "; ".join(f"{finding.reason}: {finding.message}" for finding in findings)
-    if words or trial.outcome is Outcome.ABORTED:
-        return words or "no reason was recorded"
-    return "replaced by a later attempt"
+    invalid = [finding for finding in trial.findings if finding.verdict is Verdict.INVALID]
+    if not invalid and (reason := "; ".join(why_not_counted(trial))):
+        return reason
+    if findings := invalid or trial.findings:
+        return "; ".join(f"{finding.reason}: {finding.message}" for finding in findings)
+    return "no reason was recorded" if trial.outcome is Outcome.ABORTED else "replaced by a later attempt"

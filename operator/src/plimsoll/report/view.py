@@ -1,7 +1,7 @@
 """The parts of a page, sections of blocks in reading order, and how numbers are written in them."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from plimsoll.api.names import Layer, format_duration
@@ -34,6 +34,13 @@ class Table:
     numbers: Collection[str] = ()  # headings of right-aligned columns
     rows: Sequence[Sequence[Cell]]
     sortable: bool = False  # whether a click on a heading sorts the table
+
+    def limited(self, most: int) -> "Iterator[Table | Text]":
+        """Yield the table with its first rows, and a sentence about omitted ones."""
+        yield replace(self, rows=self.rows[:most])
+        if len(self.rows) > most:
+            omitted = len(self.rows) - most
+            yield Text(paragraphs=[f"{omitted} more are omitted; `plimsoll results -o json` has them."])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,12 +134,6 @@ _LIMITS = {Layer.NETWORK: "the clients' network", Layer.DEVICE: "the devices", L
 def count_text(number: int, noun: str) -> str:
     """Return a number of things: `1 client`, `2 clients`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def first_few(names: Sequence[str], limit: int = 1) -> str:
-    """Return the first few of many names: `a, b and 3 more`."""
-    more = f" and {len(names) - limit} more" if len(names) > limit else ""
-    return ", ".join(names[:limit]) + more
 
 
 def duration_text(nanoseconds: float | None) -> str:

@@ -5,14 +5,12 @@ from typing import Any
 
 from plimsoll.api.names import API_VERSION, RESULT_KIND
 from plimsoll.api.run import Clients
-from plimsoll.api.status import RunState
+from plimsoll.api.status import STATE_FILE, RunState
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.run import Run
-from plimsoll.plan.document import Plan, Point
+from plimsoll.plan.document import PLAN_FILE, Plan, Point
 from plimsoll.plan.expand import most_trials
 
-PLAN_FILE = "plan.json"
-STATE_FILE = "state.json"
 PLAN_MOUNT = "/etc/plimsoll/plan"
 SECRET_MOUNT = "/etc/plimsoll/session"  # noqa: S105 - a path
 SCRATCH_MOUNT = "/var/lib/plimsoll"

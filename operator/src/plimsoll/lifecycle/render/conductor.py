@@ -7,7 +7,7 @@ from plimsoll.lifecycle.render import ceph, common, helpers
 from plimsoll.lifecycle.render.common import Json, manifest
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
-from plimsoll.plan.document import Plan
+from plimsoll.plan.document import PLAN_FILE, Plan
 from plimsoll.protocol.assignment import CERTIFICATE_FILE, KEY_FILE, TOKEN_KEY_FILE
 
 _PERMANENT_EXIT_CODES = [10, 11, 12, 13, 14]
@@ -124,7 +124,7 @@ def _container(run: Run, plan: Plan, settings: Settings) -> Json:
         "args": [
             "conductor",
             f"--namespace={run.namespace}",
-            f"--plan={common.PLAN_MOUNT}/{common.PLAN_FILE}",
+            f"--plan={common.PLAN_MOUNT}/{PLAN_FILE}",
             f"--secret={common.SECRET_MOUNT}",
             "--host=",
             f"--port={settings.port}",

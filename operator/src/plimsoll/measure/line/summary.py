@@ -36,7 +36,7 @@ def uncounted_text(trials: Iterable[Trial]) -> str:
 
     Empty if all count. Of each probe the last attempt decides.
     """
-    counts = Counter(reason for trial in last_attempts(trials).values() for reason in _reasons(trial))
+    counts = Counter(reason for trial in last_attempts(trials).values() for reason in why_not_counted(trial))
     texts = [
         f"{reason} in {_number_of_probes(count) if number == 0 else count}"
         for number, (reason, count) in enumerate(counts.most_common())
@@ -44,7 +44,7 @@ def uncounted_text(trials: Iterable[Trial]) -> str:
     return first_few(texts, 3)
 
 
-def _reasons(trial: Trial) -> Iterator[str]:
+def why_not_counted(trial: Trial) -> Iterator[str]:
     """Yield each reason of a probe that does not count once."""
     if trial.abort is not None:
         yield trial.abort.reason.value

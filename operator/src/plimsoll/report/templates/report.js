@@ -87,11 +87,14 @@
 
   const valueOf = (row, column) => {
     const cell = row.cells[column];
-    return "sort" in cell.dataset ? Number(cell.dataset.sort) : cell.textContent;
+    if ("sort" in cell.dataset) return Number(cell.dataset.sort);
+    return ["", "-"].includes(cell.textContent) ? null : cell.textContent;
   };
 
-  // Numbers come before texts, so absent values are last in both orders.
+  // In both orders numbers come before texts, and absent values last.
   const order = (one, other, sign) => {
+    const absent = [one === null, other === null];
+    if (absent[0] || absent[1]) return absent[0] - absent[1];
     const numbers = [typeof one === "number", typeof other === "number"];
     if (numbers[0] !== numbers[1]) return numbers[0] ? -1 : 1;
     return sign * (numbers[0] ? one - other : one.localeCompare(other, "en", { numeric: true }));
