@@ -14,10 +14,11 @@ from plimsoll.agent.preparation import PreparedDataSet
 from plimsoll.agent.process import Archive, PreparationError
 from plimsoll.agent.volume import FileVolume
 from plimsoll.agent.worker import Worker
+from plimsoll.api.json_reader import OutputError
 from plimsoll.api.status import TrialKey
 from plimsoll.measure.sample import ClientDocument, Clock, Measurement
 from plimsoll.protocol.messages import ArmOrder, PrepareOrder, StageOrder
-from plimsoll.tools.base import Command, Output, OutputError, StepContext, StepKind, ToolParameters
+from plimsoll.tools.base import Command, Output, StepContext, StepKind, ToolParameters
 from plimsoll.tools.fio.tool import FIO
 from plimsoll.tools.target import OsdsTarget, PoolTarget, TargetKind, VolumeKind, VolumeTarget
 from support.agents import RecordedProgress

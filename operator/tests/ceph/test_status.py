@@ -74,7 +74,7 @@ def test_missing_field_is_named(path: str, named: str) -> None:
     for key in parents:
         place = place[int(key)] if isinstance(place, list) else place[key]
     del place[last]
-    with pytest.raises(ValueError, match=re.escape(f"has no field {named}")):
+    with pytest.raises(ValueError, match=re.escape(f"Ceph's answer: {named} is missing")):
         parse_status(json.dumps(document))
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from corpus.bonnie_run import TARGET
 from corpus.case import Setting
 from corpus.disk_run import RECORDED_BYTES
+from plimsoll.api.json_reader import OutputError
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import Output, OutputError, StepContext, StepKind, Timing
+from plimsoll.tools.base import Output, StepContext, StepKind, Timing
 from plimsoll.tools.registry import TOOLS
 from plimsoll.tools.target import (
     ApiTarget,

@@ -17,13 +17,14 @@ from corpus.cluster_case import watch_of
 from corpus.disk_run import ON_VOLUMES, RECORDED_BYTES, recorded_on_volume
 from corpus.fio_run import GOLDEN, MILLISECONDS, FioRun, Stretch
 from corpus.network_run import network_run
+from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import Layer, Operation, Outcome, Verdict
 from plimsoll.api.result import Abort, Trial
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.measure.sample import ClientDocument, Measurement
 from plimsoll.measure.summary import PointNumbers, summarise
 from plimsoll.measure.trial import TrialNumbers, combined, measure_trial
-from plimsoll.tools.base import Output, OutputError, StepContext, StepKind, Timing
+from plimsoll.tools.base import Output, StepContext, StepKind, Timing
 from plimsoll.tools.fio.command import gap_milliseconds, slice_seconds
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.tool import FIO

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from pydantic import JsonValue, ValidationError
 
 from plimsoll.api.errors import SpecError
+from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.sample import Measurement, OperationSample
-from plimsoll.tools.base import Output, OutputError, StepContext, StepKind, Timing
+from plimsoll.tools.base import Output, StepContext, StepKind, Timing
 from plimsoll.tools.bonnie import BONNIE, FORMAT, PHASES, BonnieParameters, read_report
 from plimsoll.tools.target import VolumeKind, VolumeTarget
 

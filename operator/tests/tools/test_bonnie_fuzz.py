@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
+from plimsoll.api.json_reader import OutputError
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import OutputError
 from plimsoll.tools.bonnie import BONNIE, BonnieParameters
 
 from .test_bonnie import CONTEXT, RECORDED, golden, parsed

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import Command, Output, OutputError, StepContext, StepKind, Timing
+from plimsoll.tools.base import Command, Output, StepContext, StepKind, Timing
 from plimsoll.tools.dd import DD, DdParameters
 from plimsoll.tools.target import Target, VolumeKind, VolumeTarget
 

@@ -19,9 +19,10 @@ from typing import Any, TypeVar
 
 import pytest
 
+from plimsoll.api.json_reader import OutputError
 from plimsoll.measure.histogram import Histogram
 from plimsoll.measure.sample import Measurement, OperationSample
-from plimsoll.tools.base import Output, OutputError
+from plimsoll.tools.base import Output
 from plimsoll.tools.fio.preparation import parse_discard, parse_precondition, parse_prefill
 
 from .conftest import FILE, IMAGE, Golden, load

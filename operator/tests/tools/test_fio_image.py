@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from plimsoll.api.json_reader import OutputError
 from plimsoll.api.storage import Precondition
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import Command, OutputError, StepContext, StepKind, Timing
+from plimsoll.tools.base import Command, StepContext, StepKind, Timing
 from plimsoll.tools.fio.parameters import FioParameters, Pattern
 from plimsoll.tools.fio.preparation import (
     discard_command,

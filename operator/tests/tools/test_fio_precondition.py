@@ -3,8 +3,9 @@ from collections.abc import Callable
 
 import pytest
 
+from plimsoll.api.json_reader import OutputError
 from plimsoll.api.storage import Precondition
-from plimsoll.tools.base import Output, OutputError
+from plimsoll.tools.base import Output
 from plimsoll.tools.fio.preparation import parse_precondition, precondition_command
 from plimsoll.tools.target import VolumeKind, VolumeTarget
 

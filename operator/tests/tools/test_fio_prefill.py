@@ -3,7 +3,8 @@ from collections.abc import Callable
 
 import pytest
 
-from plimsoll.tools.base import Output, OutputError
+from plimsoll.api.json_reader import OutputError
+from plimsoll.tools.base import Output
 from plimsoll.tools.fio.preparation import parse_prefill, prefill_command
 from plimsoll.tools.target import VolumeKind, VolumeTarget
 

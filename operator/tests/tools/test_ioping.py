@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.histogram import Histogram, bin_index
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import Output, OutputError, StepContext, StepKind, Timing
+from plimsoll.tools.base import Output, StepContext, StepKind, Timing
 from plimsoll.tools.ioping import IOPING, MAX_REQUESTS, IopingParameters
 from plimsoll.tools.target import Target, VolumeKind, VolumeTarget
 

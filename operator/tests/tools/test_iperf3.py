@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import LatencyKind, Layer, Operation
-from plimsoll.tools.base import Output, OutputError, StepContext, StepKind, Timing
+from plimsoll.tools.base import Output, StepContext, StepKind, Timing
 from plimsoll.tools.cast import SERVING_PORTS, Pairing, serving_port
 from plimsoll.tools.iperf3 import IPERF3, Iperf3Parameters
 from plimsoll.tools.target import PeerTarget, TargetKind
@@ -253,7 +254,7 @@ def test_every_peer_needs_an_output() -> None:
         (lambda document: document["intervals"].__delitem__(slice(1, None)), "has none after the ramp"),
         (lambda document: document["intervals"].reverse(), "omitted ones after the ramp"),
         (lambda document: document["intervals"][1]["sum"].update(bytes=10**9), "the intervals have"),
-        (lambda document: document["intervals"][1]["sum"].update(omitted=0), "omitted is missing or not a boolean"),
+        (lambda document: document["intervals"][1]["sum"].update(omitted=0), "omitted is not true or false"),
         (lambda document: document["start"]["test_start"].update(num_streams=2), "were not requested"),
         (lambda document: document["start"]["test_start"].update(reverse=1), "were not requested"),
         (lambda document: document["end"].pop("sum_received"), "sum_received is missing"),
@@ -273,7 +274,11 @@ def test_an_unknown_field_is_a_warning() -> None:
 
 
 def test_something_other_than_a_document_is_refused() -> None:
-    for text, words in (("[1]", "not a JSON object"), ("", "not complete"), ('{"start":{},"start":{}}', "occur twice")):
+    for text, words in (
+        ("[1]", "is not an object"),
+        ("", "is not JSON"),
+        ('{"start":{"version":"1","version":"2"}}', "start.version occurs twice with different values"),
+    ):
         with pytest.raises(OutputError, match=words):
             golden("tcp-send").parse(text)
     with pytest.raises(OutputError, match="iperf3 failed with exit code 1: parameter error"):

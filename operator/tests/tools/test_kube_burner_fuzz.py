@@ -8,8 +8,8 @@ import random
 
 import pytest
 
+from plimsoll.api.json_reader import OutputError
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import OutputError
 
 from .test_kube_burner import CLAIMS, PODS, SUMMARY, golden, parse, with_files
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.tools.base import Output, OutputError
+from plimsoll.api.json_reader import OutputError
+from plimsoll.tools.base import Output
 from plimsoll.tools.kube_burner.tool import PODS_FILE, pods_text, started_pods
 from plimsoll.tools.reading import nanoseconds_of
 
@@ -186,7 +187,7 @@ def test_pods_of_another_job_are_refused(name: str, created: str, message: str) 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[", "no JSON document"),
+        ("[", "is not JSON"),
         ("{}", "list"),
         ('[{"name": "x", "created": 1, "started": 2, "exact": true}]', "not that of a pod"),
     ],

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import Layer, Operation
-from plimsoll.tools.base import OutputError, StepContext, StepKind, Timing
+from plimsoll.tools.base import StepContext, StepKind, Timing
 from plimsoll.tools.cast import serving_port
 from plimsoll.tools.netcat import NETCAT, NetcatParameters
 from plimsoll.tools.target import PeerTarget, TargetKind

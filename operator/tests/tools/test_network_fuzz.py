@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from plimsoll.api.json_reader import OutputError
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import OutputError
 from support.goldens import NetworkGolden, network_golden
 
 MEASURED_CASES = (

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import OutputError, StepContext, StepKind, Timing
+from plimsoll.tools.base import StepContext, StepKind, Timing
 from plimsoll.tools.cast import ACTOR
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.osd_bench import OSD_BENCH, OsdBenchParameters
@@ -158,9 +159,9 @@ def test_missing_field_is_named(field: str) -> None:
         (r'"bytes_written":\d+', '"bytes_written":7', "contradicts"),
         (r'"elapsed_sec":[\d.]+', '"elapsed_sec":0', "elapsed_sec is 0"),
         (r'"elapsed_sec":[\d.]+', '"elapsed_sec":"1"', "is not a number"),
-        (r'"iops":', '"blocksize":', "has a field twice"),
-        (r'"iops":[\d.]+', '"iops":', "has no JSON document"),
-        (r'"iops":[\d.]+', '"iops":' + "[" * 100_000, "has no JSON document"),
+        (r'"iops":', '"blocksize":', "blocksize occurs twice"),
+        (r'"iops":[\d.]+', '"iops":', "is not JSON"),
+        (r'"iops":[\d.]+', '"iops":' + "[" * 100_000, "is not JSON"),
     ],
 )
 def test_damage_is_noticed(pattern: str, by: str, message: str) -> None:

@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 from pydantic import ValidationError
 
+from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.measure.histogram import Histogram
-from plimsoll.tools.base import OutputError, StepContext, StepKind, Timing
+from plimsoll.tools.base import StepContext, StepKind, Timing
 from plimsoll.tools.ping import PING, PingParameters
 from plimsoll.tools.target import PeerTarget, TargetKind
 from support.goldens import NetworkGolden, network_golden

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import Output, OutputError, StepContext, StepKind, Timing
+from plimsoll.tools.base import Output, StepContext, StepKind, Timing
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.rados_bench import RADOS_BENCH, Progress, RadosBenchParameters, cells_between
 from plimsoll.tools.target import PoolTarget

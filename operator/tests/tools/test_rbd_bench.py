@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import ValidationError
 
+from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import Output, OutputError, StepContext, StepKind, Timing
+from plimsoll.tools.base import Output, StepContext, StepKind, Timing
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.rbd_bench import RBD_BENCH, RbdBenchParameters
 from plimsoll.tools.target import ImageTarget

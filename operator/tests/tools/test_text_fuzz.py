@@ -10,8 +10,9 @@ from typing import Literal
 
 import pytest
 
+from plimsoll.api.json_reader import OutputError
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import AnyTool, Output, OutputError, StepContext, StepKind, Timing, ToolParameters
+from plimsoll.tools.base import AnyTool, Output, StepContext, StepKind, Timing, ToolParameters
 from plimsoll.tools.dd import DD, DdParameters
 from plimsoll.tools.ioping import IOPING, IopingParameters
 from plimsoll.tools.osd_bench import OSD_BENCH, OsdBenchParameters

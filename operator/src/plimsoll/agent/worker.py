@@ -29,11 +29,12 @@ from plimsoll.agent.process import (
     report_elapsed,
 )
 from plimsoll.agent.volume import FileVolume, SharedVolume
+from plimsoll.api.json_reader import OutputError
 from plimsoll.api.status import LiveRate, TrialKey
 from plimsoll.measure.sample import MAX_TEXT, ClientDocument, Clock
 from plimsoll.protocol.helpers import CacheDrop
 from plimsoll.protocol.messages import ArmOrder, DropCachesOrder, PrepareOrder, ServeOrder, StageOrder, ToolOrder
-from plimsoll.tools.base import AnyTool, Command, Output, OutputError, StepContext, StepKind, Timing, ToolParameters
+from plimsoll.tools.base import AnyTool, Command, Output, StepContext, StepKind, Timing, ToolParameters
 from plimsoll.tools.registry import TOOLS
 from plimsoll.tools.target import (
     ApiTarget,

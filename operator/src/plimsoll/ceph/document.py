@@ -1,109 +1,15 @@
-"""Reading the JSON output of Ceph's commands.
+"""What Plimsoll and Ceph's commands exchange: their JSON output, `ceph.conf`, keyrings and monitors' addresses."""
 
-It changes with every release, so unknown fields are ignored. A required field that is missing or of another type is a
-`ValueError` that names it.
-"""
-
-import json
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
 from ipaddress import ip_address
-from typing import Self
 
-_QUOTED = 40
-_LARGEST = 2**63
+from plimsoll.api.json_reader import JsonNode
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A value in a document, and its path. Every method raises ValueError if the value has another type."""
-
-    value: object
-    path: str = ""
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Parse a document."""
-        try:
-            return cls(json.loads(text))
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"Ceph's answer is not JSON: {str(error)[:80]}: {text[:_QUOTED]!r}") from None
-
-    def __getitem__(self, key: str) -> "Node":
-        """Return a field of an object; ValueError if it is absent."""
-        fields = self._fields()
-        if key not in fields:
-            raise ValueError(f"Ceph's answer has no field {self._below(key)}")
-        return Node(fields[key], self._below(key))
-
-    def get(self, key: str) -> "Node | None":
-        """Return a field of an object; None if it is absent or null."""
-        fields = self._fields()
-        return None if fields.get(key) is None else Node(fields[key], self._below(key))
-
-    def items(self) -> Iterator[tuple[str, "Node"]]:
-        """Yield the fields of an object."""
-        for key, value in self._fields().items():
-            yield key, Node(value, self._below(key))
-
-    def elements(self) -> Iterator["Node"]:
-        """Yield the elements of a list."""
-        if not isinstance(self.value, list):
-            raise self._not("a list")
-        for position, value in enumerate(self.value):
-            yield Node(value, f"{self.path}[{position}]")
-
-    def text(self) -> str:
-        """Return a string."""
-        if not isinstance(self.value, str):
-            raise self._not("a string")
-        return self.value
-
-    def truth(self) -> bool:
-        """Return a boolean."""
-        if not isinstance(self.value, bool):
-            raise self._not("true or false")
-        return self.value
-
-    def integer(self) -> int:
-        """Return a whole number, which Ceph may write as a string."""
-        number = self.number()
-        if number != int(number):
-            raise self._not("a whole number")
-        return int(number) if not isinstance(self.value, int) else self.value
-
-    def count(self) -> int:
-        """Return a whole number that is not negative."""
-        number = self.integer()
-        if number < 0:
-            raise self._not("a number of at least 0")
-        return number
-
-    def number(self) -> float:
-        """Return a finite number, which Ceph may write as a string."""
-        if isinstance(self.value, bool) or not isinstance(self.value, int | float | str):
-            raise self._not("a number")
-        try:
-            number = float(self.value)
-        except (ValueError, OverflowError):
-            raise self._not("a number") from None
-        if not -_LARGEST < number < _LARGEST:
-            raise self._not("a number below 2^63")
-        return number
-
-    def _fields(self) -> dict[str, object]:
-        if not isinstance(self.value, dict):
-            raise self._not("an object")
-        return self.value
-
-    def _below(self, key: str) -> str:
-        return f"{self.path}.{key[:_QUOTED]}" if self.path else key[:_QUOTED]
-
-    def _not(self, wanted: str) -> ValueError:
-        value = str(self.value)[:_QUOTED]
-        place = f"field {self.path} of Ceph's answer" if self.path else "Ceph's answer"
-        return ValueError(f"{place} is not {wanted}: {value!r}")
+def parse_answer(text: str) -> JsonNode:
+    """Parse what a command of Ceph printed with `--format json`; OutputError if it is not JSON."""
+    return JsonNode.parse(text, document="Ceph's answer")
 
 
 MOUNT = "/etc/plimsoll/ceph"

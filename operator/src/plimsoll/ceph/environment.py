@@ -26,7 +26,7 @@ from plimsoll.api.environment import (
     Quantiles,
     by_osds,
 )
-from plimsoll.ceph.document import Node
+from plimsoll.ceph.document import parse_answer
 from plimsoll.ceph.osds import (
     Osd,
     OsdSettings,
@@ -176,7 +176,7 @@ def _versions(text: str) -> str | dict[str, Counts]:
     """Return the common version of all daemons, or else the versions of each kind of daemon."""
     daemons = {
         kind: {_version(name): count.count() for name, count in versions.items()}
-        for kind, versions in Node.parse(text).items()
+        for kind, versions in parse_answer(text).items()
     }
     overall = daemons.pop("overall", {})
     if len(overall) == 1:
@@ -261,11 +261,11 @@ def _capacities(osds: Mapping[int, Osd], settings: Mapping[int, OsdSettings]) ->
 
 def _cluster_flags(text: str) -> tuple[str, ...]:
     """Return the flags that apply to all pools, such as `noscrub`."""
-    return tuple(sorted(flag for flag in Node.parse(text)["flags"].text().split(",") if flag)[:_FLAGS])
+    return tuple(sorted(flag for flag in parse_answer(text)["flags"].text().split(",") if flag)[:_FLAGS])
 
 
 def _used_ratio(text: str) -> float:
-    return round(Node.parse(text)["stats"]["total_used_raw_ratio"].number(), _DECIMALS)
+    return round(parse_answer(text)["stats"]["total_used_raw_ratio"].number(), _DECIMALS)
 
 
 def _described(
@@ -302,11 +302,11 @@ def _layout(pool: PoolDetail, rules: Mapping[int, CrushRule], profiles: Mapping[
 
 
 def _fsid(text: str) -> str:
-    return Node.parse(text)["fsid"].text()[:_CHARACTERS]
+    return parse_answer(text)["fsid"].text()[:_CHARACTERS]
 
 
 def _image(text: str) -> ImageDescription:
-    image = Node.parse(text)
+    image = parse_answer(text)
     features = [feature.text()[:_CHARACTERS] for feature in image["features"].elements()]
     return ImageDescription(object_size=image["object_size"].count(), features=tuple(features[:_FLAGS]))
 

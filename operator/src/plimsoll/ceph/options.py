@@ -12,7 +12,7 @@ from typing import Literal
 
 from plimsoll.api.environment import CephOption
 from plimsoll.api.model import Model
-from plimsoll.ceph.document import Node
+from plimsoll.ceph.document import parse_answer
 from plimsoll.ceph.watch import OptionDifference, OptionReading
 
 Key = tuple[str, str]
@@ -64,20 +64,20 @@ class Change:
 
 def parse_option_help(text: str) -> OptionDescription:
     """Read `ceph config help NAME`; this and `parse_database` raise ValueError with the field."""
-    document = Node.parse(text)
+    document = parse_answer(text)
     choices = document.get("enum_values")
     return OptionDescription(
         name=document["name"].text(),
         type=document["type"].text(),
         choices=tuple(choice.text() for choice in choices.elements()) if choices else (),
-        changes_at_runtime=document["can_update_at_runtime"].truth(),
+        changes_at_runtime=document["can_update_at_runtime"].flag(),
     )
 
 
 def parse_database(config_dump: str) -> dict[Key, str]:
     """Read `ceph config dump`."""
     database: dict[Key, str] = {}
-    for entry in Node.parse(config_dump).elements():
+    for entry in parse_answer(config_dump).elements():
         mask = entry.get("mask")
         who = "/".join(filter(None, (entry["section"].text(), mask.text() if mask else "")))
         database[who, entry["name"].text()] = entry["value"].text()

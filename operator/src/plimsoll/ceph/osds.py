@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
-from plimsoll.ceph.document import Node
+from plimsoll.api.json_reader import JsonNode
+from plimsoll.ceph.document import parse_answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +52,7 @@ def parse_osd_df(text: str) -> dict[int, Osd]:
             is_up=node["status"].text() == "up",
             is_in=node["reweight"].number() > 0,
         )
-        for node in Node.parse(text)["nodes"].elements()
+        for node in parse_answer(text)["nodes"].elements()
     )
     return {osd.number: osd for osd in osds}
 
@@ -59,7 +60,7 @@ def parse_osd_df(text: str) -> dict[int, Osd]:
 def parse_osd_metadata(text: str) -> dict[int, Osd]:
     """Read `ceph osd metadata`, which has only the number of an OSD that never started."""
     osds = {}
-    for node in Node.parse(text).elements():
+    for node in parse_answer(text).elements():
         rotational, size = node.get("rotational"), node.get("bluestore_bdev_size")
         number = node["id"].count()
         osds[number] = Osd(
@@ -71,14 +72,14 @@ def parse_osd_metadata(text: str) -> dict[int, Osd]:
             version=_word(node, "ceph_version_short"),
             kernel=_word(node, "kernel_version"),
             processor=_word(node, "cpu"),
-            size_bytes=None if size is None else size.count(),
+            size_bytes=None if size is None else size.unquoted().count(),
         )
     return osds
 
 
 def parse_osd_tree(text: str) -> dict[int, Osd]:
     """Read `ceph osd tree`."""
-    nodes = list(Node.parse(text)["nodes"].elements())
+    nodes = list(parse_answer(text)["nodes"].elements())
     hosts = {
         child.integer(): node["name"].text()
         for node in nodes
@@ -112,7 +113,7 @@ def merge_osds(*sources: Mapping[int, Osd]) -> dict[int, Osd]:
 
 def parse_config_show(text: str) -> dict[str, str]:
     """Read the settings of a running daemon from `ceph config show` or `show-with-defaults`: name -> value."""
-    return {entry["name"].text(): entry["value"].text() for entry in Node.parse(text).elements()}
+    return {entry["name"].text(): entry["value"].text() for entry in parse_answer(text).elements()}
 
 
 def parse_config_dump(text: str) -> dict[str, dict[str, str]]:
@@ -121,7 +122,7 @@ def parse_config_dump(text: str) -> dict[str, dict[str, str]]:
     Settings with a mask, such as a device class, are skipped: masks are not evaluated.
     """
     sections: dict[str, dict[str, str]] = {}
-    for entry in Node.parse(text).elements():
+    for entry in parse_answer(text).elements():
         mask = entry.get("mask")
         if mask is None or not mask.text():
             sections.setdefault(entry["section"].text(), {})[entry["name"].text()] = entry["value"].text()
@@ -147,11 +148,11 @@ def settings_of(osd: Osd, shown: Mapping[str, str], stored: Mapping[str, Mapping
 
 def _number(text: str | None) -> float | None:
     try:
-        return None if text is None else Node(text).number()
+        return None if text is None else JsonNode(text).unquoted().number()
     except ValueError:
         return None
 
 
-def _word(node: Node, key: str) -> str:
+def _word(node: JsonNode, key: str) -> str:
     value = node.get(key)
     return value.text() if value else ""

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from plimsoll.ceph.document import Node
+from plimsoll.api.json_reader import JsonNode
+from plimsoll.ceph.document import parse_answer
 from plimsoll.ceph.watch import ClusterStatus, FileSystemDetail, MetadataServer, PoolCounters
 
 EXIT_PURGING = 3
@@ -68,7 +69,7 @@ class CrushRule:
 def parse_counters(df_detail_text: str) -> dict[str, PoolCounters]:
     """Read `ceph df detail`: name of the pool -> counters. All parsers raise ValueError with the field."""
     counters = {}
-    for pool in Node.parse(df_detail_text)["pools"].elements():
+    for pool in parse_answer(df_detail_text)["pools"].elements():
         stats = pool["stats"]
         counters[pool["name"].text()] = PoolCounters(
             reads=stats["rd"].count(),
@@ -99,18 +100,18 @@ def parse_pools(osd_pool_ls_detail_text: str) -> dict[str, PoolDetail]:
             applications=tuple(sorted(name for name, _ in pool["application_metadata"].items())),
             erasure_code_profile=pool["erasure_code_profile"].text(),
         )
-        for pool in Node.parse(osd_pool_ls_detail_text).elements()
+        for pool in parse_answer(osd_pool_ls_detail_text).elements()
     )
     return {pool.name: pool for pool in pools}
 
 
 def parse_profile(text: str) -> ErasureCodeProfile:
     """Read `ceph osd erasure-code-profile get`."""
-    document = Node.parse(text)
+    document = parse_answer(text)
     words = {key: value.text() for key, value in document.items()}
     return ErasureCodeProfile(
-        data_chunks=document["k"].count(),
-        coding_chunks=document["m"].count(),
+        data_chunks=document["k"].unquoted().count(),
+        coding_chunks=document["m"].unquoted().count(),
         plugin=words.get("plugin", ""),
         technique=words.get("technique", ""),
         failure_domain=words.get("crush-failure-domain", ""),
@@ -120,11 +121,11 @@ def parse_profile(text: str) -> ErasureCodeProfile:
 
 def parse_crush_rules(text: str) -> dict[int, CrushRule]:
     """Read `ceph osd crush rule dump`: number of the rule -> rule."""
-    rules = [_rule(rule) for rule in Node.parse(text).elements()]
+    rules = [_rule(rule) for rule in parse_answer(text).elements()]
     return {rule.number: rule for rule in rules}
 
 
-def _rule(rule: Node) -> CrushRule:
+def _rule(rule: JsonNode) -> CrushRule:
     steps = list(rule["steps"].elements())
     taken = [step["item_name"].text() for step in steps if step["op"].text() == "take"]
     # CRUSH keeps a shadow tree `default~ssd` for each device class.
@@ -141,7 +142,7 @@ def _rule(rule: Node) -> CrushRule:
 
 def parse_file_system(fs_get_text: str) -> FileSystemDetail:
     """Read `ceph fs get`; ValueError with the field."""
-    document = Node.parse(fs_get_text)
+    document = parse_answer(fs_get_text)
     servers = document["mdsmap"]
     return FileSystemDetail(
         number=document["id"].count(),
@@ -154,7 +155,7 @@ def parse_file_system(fs_get_text: str) -> FileSystemDetail:
 
 def has_servers(fs_get_text: str) -> bool:
     """Read whether a metadata server has a rank in `ceph fs get`, be it active or about to be."""
-    return any(True for _ in Node.parse(fs_get_text)["mdsmap"]["up"].items())
+    return any(True for _ in parse_answer(fs_get_text)["mdsmap"]["up"].items())
 
 
 def wrong_pools(found: FileSystemDetail, pools: Sequence[PoolDetail]) -> Iterator[str]:

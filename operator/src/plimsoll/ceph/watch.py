@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from plimsoll.ceph.document import Node
+from plimsoll.api.json_reader import JsonNode
+from plimsoll.ceph.document import parse_answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,9 +111,9 @@ class ClusterWatch:
 
 def parse_status(text: str) -> ClusterStatus:
     """Read `ceph status`, without health checks that an administrator has muted; ValueError with the field."""
-    document = Node.parse(text)
+    document = parse_answer(text)
     checks = dict(document["health"]["checks"].items())
-    muted = {name for name, check in checks.items() if (flag := check.get("muted")) and flag.truth()}
+    muted = {name for name, check in checks.items() if (flag := check.get("muted")) and flag.flag()}
     osds, groups = document["osdmap"], document["pgmap"]
     recovering, file_systems = groups.get("recovering_bytes_per_sec"), document.get("fsmap")
     return ClusterStatus(
@@ -142,7 +143,7 @@ def parse_status(text: str) -> ClusterStatus:
     )
 
 
-def _states(groups: Node) -> dict[str, int]:
+def _states(groups: JsonNode) -> dict[str, int]:
     states: dict[str, int] = {}
     for entry in groups.elements():
         state = entry["state_name"].text()

@@ -82,10 +82,6 @@ class Output:
         return (self, *self.beside)
 
 
-class OutputError(ValueError):
-    """A tool's output cannot be read; the message names the field or line."""
-
-
 T = TypeVar("T")
 
 

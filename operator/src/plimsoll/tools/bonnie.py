@@ -9,13 +9,14 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, model_validator
 
 from plimsoll.api.errors import Problem, SpecError
+from plimsoll.api.json_reader import OutputError, printable
 from plimsoll.api.model import Flag, Integer, Rule, ServerOnly
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.quantity import BlockSize, Size, format_quantity, parse_quantity
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import LatencySample, Measurement, OperationSample
-from plimsoll.tools.base import Command, Output, OutputError, StepContext, StepKind, Tool, ToolParameters
-from plimsoll.tools.reading import SECOND, bounded, excerpt, failure, printable, whole_lines
+from plimsoll.tools.base import Command, Output, StepContext, StepKind, Tool, ToolParameters
+from plimsoll.tools.reading import SECOND, bounded, excerpt, failure, whole_lines
 from plimsoll.tools.target import IS_BLOCK, NO_VOLUME, TargetKind, VolumeKind, VolumeTarget
 
 MEBIBYTE = 2**20

@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, ValidationInfo, field_validator
 
+from plimsoll.api.json_reader import MAX_COUNT, OutputError, printable
 from plimsoll.api.model import Flag, Integer, Rule
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.quantity import format_quantity
@@ -19,14 +20,13 @@ from plimsoll.tools.base import (
     BlockBytes,
     Command,
     Output,
-    OutputError,
     StepContext,
     Tool,
     ToolParameters,
     kernel_volume,
     needs_kernel_volume,
 )
-from plimsoll.tools.reading import MAX_COUNT, SECOND, bounded, failure, longest_gaps, printable, whole_lines
+from plimsoll.tools.reading import SECOND, bounded, failure, longest_gaps, whole_lines
 from plimsoll.tools.target import TargetKind, VolumeTarget
 
 _NOT_WRITTEN = "applies only to Write and Copy, because Read writes nothing; remove it, or Read from operation"

@@ -12,6 +12,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from plimsoll.api.json_reader import OutputError, printable
 from plimsoll.api.model import Flag, Integer, Rule
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.quantity import format_quantity
@@ -22,7 +23,6 @@ from plimsoll.tools.base import (
     BlockBytes,
     Command,
     Output,
-    OutputError,
     StepContext,
     Timing,
     Tool,
@@ -30,7 +30,7 @@ from plimsoll.tools.base import (
     kernel_volume,
     needs_kernel_volume,
 )
-from plimsoll.tools.reading import SECOND, bounded, excerpt, failure, longest_gaps, printable
+from plimsoll.tools.reading import SECOND, bounded, excerpt, failure, longest_gaps
 from plimsoll.tools.target import TargetKind
 
 

@@ -1,8 +1,6 @@
 """iperf3 between two clients: what TCP or UDP carries, counted by the receiver."""
 
-import json
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,14 +9,15 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, ValidationInfo, field_validator
 
+from plimsoll.api.json_reader import JsonNode, OutputError
 from plimsoll.api.model import Integer, Rule, ServerOnly
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.quantity import BlockSize, Size, format_quantity
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement, PeerRate
-from plimsoll.tools.base import Command, Output, OutputError, StepContext, StepKind, Tool, ToolParameters, together
+from plimsoll.tools.base import Command, Output, StepContext, StepKind, Tool, ToolParameters, together
 from plimsoll.tools.cast import SERVING_PORTS, Cast, Pairing, RosterMember, paired, round_count, serving_port
-from plimsoll.tools.reading import SECOND, JsonObject, Mark, bounded, byte_sample, excerpt, failure, printable
+from plimsoll.tools.reading import SECOND, Mark, bounded, byte_sample, excerpt, failure
 from plimsoll.tools.target import PeerTarget, TargetKind
 
 _MAX_OMIT_SECONDS = 60
@@ -128,8 +127,6 @@ _END = frozenset(
         "receiver_tcp_congestion",
     }
 )  # fmt: skip
-_REPEATED = frozenset({"sock_bufsize", "sndbuf_actual", "rcvbuf_actual"})
-"""iperf3 prints these once for each stream, all in one object."""
 
 _MAX_SECONDS = 10**6
 _MAX_UNIX_SECONDS = 10**10
@@ -284,36 +281,36 @@ def _client(parameters: Iperf3Parameters, context: StepContext, port: int, addre
 
 def _read_report(parameters: Iperf3Parameters, output: Output) -> _Report:
     root = _read_document(output)
-    start = root.child("start")
-    version = start.text("version")
-    if "error" in root.fields:
+    start = root["start"]
+    version = start["version"].line()
+    if "error" in root:
         # iperf3 3.12 exits with 0 nevertheless.
-        return _Report(version=version, error=root.text("error") or "an error without a message")
-    test = start.child("test_start")
-    actual = (test.text("protocol"), test.count("num_streams"), test.count("reverse"))
+        return _Report(version=version, error=root["error"].line() or "an error without a message")
+    test = start["test_start"]
+    actual = (test["protocol"].line(), test["num_streams"].count(), test["reverse"].count())
     if actual != (parameters.protocol, parameters.streams, int(parameters.direction is Direction.RECEIVE)):
         raise OutputError(f"test_start has protocol, streams and reverse {actual}, which were not requested")
-    end = root.child("end")
+    end = root["end"]
     intervals = _read_intervals(root)
     is_udp = parameters.protocol is Protocol.UDP
-    total = end.child("sum" if is_udp else "sum_sent")
+    total = end["sum" if is_udp else "sum_sent"]
     # Up to 3.9, UDP has only one sum.
-    is_alone = is_udp and "sum_received" not in end.fields
-    received = total if is_alone else end.child("sum_received")
+    is_alone = is_udp and "sum_received" not in end
+    received = total if is_alone else end["sum_received"]
     lost = _lost_percent(total) if is_udp else None
-    got = received.count("bytes")
+    got = received["bytes"].count()
     if is_alone and lost is not None:
         got = round(got * (1 - lost / 100))
     elif lost is not None:
-        lost = _with_unseen(parameters, lost, end.child("sum_sent"), got)
+        lost = _with_unseen(parameters, lost, end["sum_sent"], got)
     # The intervals have to add up to the client's own total.
-    client_total = total.count("bytes") if parameters.direction is Direction.SEND else got
+    client_total = total["bytes"].count() if parameters.direction is Direction.SEND else got
     added = sum(interval.bytes for interval in intervals)
     if abs(added - client_total) > max(client_total / 20, _LEAST_DIFFERENCE * parameters.streams):
         raise OutputError(f"the intervals have {added} bytes, but the total is {client_total}")
-    connected = start.child("timestamp").count("timesecs", at_most=_MAX_UNIX_SECONDS)
-    omitted = test.count("omit", at_most=_MAX_SECONDS) * SECOND
-    seconds = _bounded(received, "seconds")
+    connected = start["timestamp"]["timesecs"].count(at_most=_MAX_UNIX_SECONDS)
+    omitted = test["omit"].count(at_most=_MAX_SECONDS) * SECOND
+    seconds = received["seconds"].number(at_most=_MAX_SECONDS)
     if seconds <= 0:
         raise OutputError(f"{received.path}.seconds is 0")
     return _Report(
@@ -323,9 +320,9 @@ def _read_report(parameters: Iperf3Parameters, output: Output) -> _Report:
         intervals=intervals,
         received=got,
         seconds=seconds,
-        retransmits=total.count("retransmits") if "retransmits" in total.fields else None,
+        retransmits=total["retransmits"].count() if "retransmits" in total else None,
         lost_percent=lost,
-        thread_percent=_thread_percent(version, parameters.streams, end.child("cpu_utilization_percent")),
+        thread_percent=_thread_percent(version, parameters.streams, end["cpu_utilization_percent"]),
         warnings=(
             *excerpt(output.stderr),
             *(f"{path} is an unknown field and was ignored" for path in (*root.unknown(_TOP), *end.unknown(_END))),
@@ -333,31 +330,19 @@ def _read_report(parameters: Iperf3Parameters, output: Output) -> _Report:
     )
 
 
-def _read_document(output: Output) -> JsonObject:
-    repeated: set[str] = set()
-
-    def build(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        repeated.update(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
-        return dict(pairs)
-
+def _read_document(output: Output) -> JsonNode:
     if output.exit_code and not output.stdout.strip():
         raise OutputError(f"iperf3 failed with {failure(output)}")
     try:
-        fields = json.loads(output.stdout, object_pairs_hook=build)
-    except (ValueError, RecursionError) as error:
-        words = f"{type(error).__name__}: {printable(str(error))}"
-        raise OutputError(f"the JSON document is not complete: {words}, {failure(output)}") from error
-    if not isinstance(fields, dict):
-        raise OutputError("the output is not a JSON object")
-    if again := sorted({printable(name) for name in repeated} - _REPEATED):
-        raise OutputError(f"fields occur twice in one object: {', '.join(again[:10])}")
-    return JsonObject(path="", fields=fields)
+        return JsonNode.parse(output.stdout)
+    except OutputError as error:
+        raise OutputError(f"{error}, {failure(output)}") from error
 
 
-def _read_intervals(root: JsonObject) -> tuple[_Interval, ...]:
+def _read_intervals(root: JsonNode) -> tuple[_Interval, ...]:
     """Return the intervals after the ramp."""
-    sums = [interval.child("sum") for interval in root.children("intervals")]
-    flags = [_flag(fields, "omitted") for fields in sums]
+    sums = [interval["sum"] for interval in root["intervals"].elements()]
+    flags = [fields["omitted"].flag() for fields in sums]
     if False not in flags:
         raise OutputError("intervals has none after the ramp")
     first = flags.index(False)
@@ -370,43 +355,29 @@ def _read_intervals(root: JsonObject) -> tuple[_Interval, ...]:
     return intervals
 
 
-def _interval(fields: JsonObject, *, is_first: bool) -> _Interval:
+def _interval(fields: JsonNode, *, is_first: bool) -> _Interval:
     """Read an interval. The first one may have a start from before the clock was reset at the end of the ramp."""
-    start, end = (round(_bounded(fields, name) * SECOND) for name in ("start", "end"))
+    start, end = (round(fields[name].number(at_most=_MAX_SECONDS) * SECOND) for name in ("start", "end"))
     if is_first and start > end - _LARGEST_GAP:
         start = 0
     if end <= start:
         raise OutputError(f"{fields.path} ends at {end / SECOND} s, before its start")
-    return _Interval(start=start, end=end, bytes=fields.count("bytes"))
+    return _Interval(start=start, end=end, bytes=fields["bytes"].count())
 
 
-def _flag(fields: JsonObject, name: str) -> bool:
-    value = fields.fields.get(name)
-    if not isinstance(value, bool):
-        raise OutputError(f"{fields.path}.{name} is missing or not a boolean")
-    return value
-
-
-def _bounded(fields: JsonObject, name: str) -> float:
-    value = fields.number(name)
-    if value > _MAX_SECONDS:
-        raise OutputError(f"{fields.path}.{name} is more than {_MAX_SECONDS} s")
-    return value
-
-
-def _lost_percent(total: JsonObject) -> float:
-    lost, packets = total.count("lost_packets"), total.count("packets")
+def _lost_percent(total: JsonNode) -> float:
+    lost, packets = total["lost_packets"].count(), total["packets"].count()
     if lost > packets:
         raise OutputError(f"{total.path} has {lost} lost packets of {packets}")
     return 100 * lost / packets if packets else 0.0
 
 
-def _with_unseen(parameters: Iperf3Parameters, lost: float, sent: JsonObject, got: int) -> float:
+def _with_unseen(parameters: Iperf3Parameters, lost: float, sent: JsonNode, got: int) -> float:
     """Return the lost part, with what the receiver cannot know: it counts the gaps before the datagrams that arrive.
 
     If none arrives from some time on, only the number of bytes shows it, beyond what may be under way at the end.
     """
-    bytes_sent, packets = sent.count("bytes"), sent.count("packets")
+    bytes_sent, packets = sent["bytes"].count(), sent["packets"].count()
     if not bytes_sent or not packets:
         return lost
     missing = bytes_sent - got
@@ -415,12 +386,12 @@ def _with_unseen(parameters: Iperf3Parameters, lost: float, sent: JsonObject, go
     return lost if is_explained else 100 * missing / bytes_sent
 
 
-def _thread_percent(version: str, streams: int, cpu: JsonObject) -> float:
+def _thread_percent(version: str, streams: int, cpu: JsonNode) -> float:
     match = _VERSION.match(version)
     if match is None:
         raise OutputError(f"start.version is unknown: {version}")
     threads = streams if (int(match[1]), int(match[2])) >= _THREADED else 1
-    return max(cpu.number("host_total"), cpu.number("remote_total")) / threads
+    return max(cpu["host_total"].number(), cpu["remote_total"].number()) / threads
 
 
 def _place(report: _Report, output: Output) -> tuple[list[Mark], bool]:

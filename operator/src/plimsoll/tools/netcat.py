@@ -6,12 +6,13 @@ from ipaddress import IPv6Address, ip_address
 from itertools import pairwise
 from typing import ClassVar
 
+from plimsoll.api.json_reader import OutputError, printable
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement, PeerRate
-from plimsoll.tools.base import Command, Output, OutputError, StepContext, StepKind, Tool, ToolParameters, together
+from plimsoll.tools.base import Command, Output, StepContext, StepKind, Tool, ToolParameters, together
 from plimsoll.tools.cast import SERVING_PORTS, Cast, Pairing, RosterMember, paired, round_count, serving_port
-from plimsoll.tools.reading import SECOND, Mark, bounded, byte_sample, closest, excerpt, failure, printable, whole_lines
+from plimsoll.tools.reading import SECOND, Mark, bounded, byte_sample, closest, excerpt, failure, whole_lines
 from plimsoll.tools.target import PeerTarget, TargetKind
 
 

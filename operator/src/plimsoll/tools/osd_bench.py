@@ -1,20 +1,20 @@
 """`ceph tell osd.* bench`: the speed of each OSD's store alone, without network, replication or clients."""
 
-import json
 import re
 from typing import Annotated, ClassVar
 
 from pydantic import Field, ValidationInfo, field_validator
 
+from plimsoll.api.json_reader import JsonNode, OutputError, printable
 from plimsoll.api.model import Rule, ServerOnly
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.quantity import Size, format_quantity
 from plimsoll.api.storage import KeyringReference
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import LatencySample, Measurement, OperationSample, OsdRate
-from plimsoll.tools.base import Command, Output, OutputError, StepContext, Tool, ToolParameters
+from plimsoll.tools.base import Command, Output, StepContext, Tool, ToolParameters
 from plimsoll.tools.cast import ACTOR, Executor
-from plimsoll.tools.reading import SECOND, JsonObject, bounded, excerpt, failure, printable, whole_lines
+from plimsoll.tools.reading import SECOND, bounded, excerpt, failure, whole_lines
 from plimsoll.tools.target import OsdsTarget, TargetKind
 
 _SMALL_BLOCK_BYTES = 2**20
@@ -185,9 +185,9 @@ class OsdBench(Tool[OsdBenchParameters]):
 OSD_BENCH = OsdBench()
 
 
-def _osds(text: str) -> tuple[dict[int, JsonObject], list[str]]:
+def _osds(text: str) -> tuple[dict[int, JsonNode], list[str]]:
     """Return number of the OSD -> its document, and warnings about all other lines."""
-    osds: dict[int, JsonObject] = {}
+    osds: dict[int, JsonNode] = {}
     unknown = []
     for line in whole_lines(text):
         match = _LINE.fullmatch(line)
@@ -197,23 +197,17 @@ def _osds(text: str) -> tuple[dict[int, JsonObject], list[str]]:
         number = int(match["number"])
         if number in osds:
             raise OutputError(f"osd.{number} occurs twice")
-        try:
-            pairs = json.loads(match["document"], object_pairs_hook=list)
-        except (ValueError, RecursionError) as error:
-            raise OutputError(f"osd.{number} has no JSON document: {type(error).__name__}") from error
-        osds[number] = JsonObject(path=f"osd.{number}", fields=dict(pairs))
-        if len(osds[number].fields) != len(pairs):
-            raise OutputError(f"osd.{number} has a field twice")
+        osds[number] = JsonNode.parse(match["document"], path=f"osd.{number}")
     return osds, unknown
 
 
-def _rate(parameters: OsdBenchParameters, number: int, osd: JsonObject) -> OsdRate:
+def _rate(parameters: OsdBenchParameters, number: int, osd: JsonNode) -> OsdRate:
     """Return one OSD's rate; the printed one shows whether bytes and seconds are what they seem."""
-    size, block, seconds = osd.count("bytes_written"), osd.count("blocksize"), osd.number("elapsed_sec")
+    size, block, seconds = osd["bytes_written"].count(), osd["blocksize"].count(), osd["elapsed_sec"].number()
     if block != parameters.block_size:
         raise OutputError(f"osd.{number} wrote blocks of {block} bytes instead of {parameters.block_size}")
     if not seconds:
         raise OutputError(f"osd.{number}.elapsed_sec is 0")
-    if abs(osd.number("bytes_per_sec") - size / seconds) > _ROUNDING * size / seconds:
+    if abs(osd["bytes_per_sec"].number() - size / seconds) > _ROUNDING * size / seconds:
         raise OutputError(f"osd.{number}.bytes_per_sec contradicts bytes_written and elapsed_sec")
     return OsdRate(osd=number, ios=size // block, bytes=size, seconds=seconds)

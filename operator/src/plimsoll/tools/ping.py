@@ -9,14 +9,15 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from plimsoll.api.json_reader import OutputError, printable
 from plimsoll.api.model import Integer
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.measure.histogram import sample_of
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Cells, Measurement, OperationSample, PeerRate
-from plimsoll.tools.base import Command, Output, OutputError, StepContext, StepKind, Tool, ToolParameters, together
+from plimsoll.tools.base import Command, Output, StepContext, StepKind, Tool, ToolParameters, together
 from plimsoll.tools.cast import Cast, Pairing, RosterMember, paired, round_count
-from plimsoll.tools.reading import SECOND, bounded, excerpt, failure, printable, whole_lines
+from plimsoll.tools.reading import SECOND, bounded, excerpt, failure, whole_lines
 from plimsoll.tools.target import PeerTarget, TargetKind
 
 _LEAST_TIMED_BYTES = 16

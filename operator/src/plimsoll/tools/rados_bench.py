@@ -10,14 +10,15 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, ValidationInfo, field_validator
 
+from plimsoll.api.json_reader import MAX_COUNT, OutputError, printable
 from plimsoll.api.model import Integer, Rule
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.quantity import BlockSize, format_quantity
 from plimsoll.api.status import LiveRate
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Cells, LatencySample, Measurement, OperationSample
-from plimsoll.tools.base import Command, Depth, Output, OutputError, StepContext, StepKind, Timing, Tool, ToolParameters
-from plimsoll.tools.reading import MAX_COUNT, SECOND, bounded, excerpt, failure, nanoseconds_of, printable, whole_lines
+from plimsoll.tools.base import Command, Depth, Output, StepContext, StepKind, Timing, Tool, ToolParameters
+from plimsoll.tools.reading import SECOND, bounded, excerpt, failure, nanoseconds_of, whole_lines
 from plimsoll.tools.target import PoolTarget, TargetKind
 
 _MAX_OBJECT_BYTES = 64 * 2**20

@@ -7,13 +7,14 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import ClassVar
 
+from plimsoll.api.json_reader import MAX_COUNT, OutputError, printable
 from plimsoll.api.model import Rule
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Cells, LatencySample, Measurement, OperationSample
-from plimsoll.tools.base import BlockBytes, Command, Depth, Output, OutputError, StepContext, Tool, ToolParameters
-from plimsoll.tools.reading import MAX_COUNT, SECOND, bounded, excerpt, failure, nanoseconds_of, printable, whole_lines
+from plimsoll.tools.base import BlockBytes, Command, Depth, Output, StepContext, Tool, ToolParameters
+from plimsoll.tools.reading import SECOND, bounded, excerpt, failure, nanoseconds_of, whole_lines
 from plimsoll.tools.target import NO_VOLUME, ImageTarget, TargetKind
 
 

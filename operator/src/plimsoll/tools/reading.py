@@ -1,17 +1,17 @@
-"""Reading a tool's output: fields of JSON, lines of text, excerpts for messages, series of bytes and gaps."""
+"""Reading a tool's output: lines of text, excerpts for messages, series of bytes and gaps."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
+from plimsoll.api.json_reader import OutputError, printable
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.sample import MAX_GAPS, Cells, Gaps, LatencySample, OperationSample
-from plimsoll.tools.base import Output, OutputError
+from plimsoll.tools.base import Output
 
 SECOND = 10**9
-MAX_COUNT = 2**63 - 1
 MAX_MESSAGES = 50
 """Of errors and of warnings each; a broken device repeats the same message many times."""
 NOISE_CHARACTERS = 4000
@@ -19,90 +19,8 @@ NOISE_CHARACTERS = 4000
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_QUOTED_CHARACTERS = 300
 _NOISE_LINES = 20
 _CLOSE = SECOND // 10
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JsonObject:
-    """An object in a JSON document; `path` is its place, such as `jobs[0].read.lat_ns`.
-
-    All methods raise OutputError, with the path, if the field is missing or of another type.
-    """
-
-    path: str
-    fields: Mapping[str, object]
-
-    def child(self, name: str) -> "JsonObject":
-        """Return an object."""
-        return self._as_object(self._value(name), name)
-
-    def children(self, name: str) -> "list[JsonObject]":
-        """Return a list of objects."""
-        values = self._value(name)
-        if not isinstance(values, list):
-            raise self._error(name, "is not a list")
-        return [self._as_object(value, f"{name}[{index}]") for index, value in enumerate(values)]
-
-    def count(self, name: str, *, at_most: int = MAX_COUNT) -> int:
-        """Return a whole number that is not negative."""
-        value = self._value(name)
-        # A boolean is an int to Python, so the type itself is compared.
-        if type(value) is not int or not 0 <= value <= at_most:
-            raise self._error(name, f"is not a whole number from 0 to {at_most}: {printable(value)}")
-        return value
-
-    def number(self, name: str) -> float:
-        """Return a finite number that is not negative."""
-        value = self._value(name)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_COUNT:
-            raise self._error(name, f"is not a number from 0 to {MAX_COUNT}: {printable(value)}")
-        return float(value)
-
-    def flag(self, name: str) -> bool:
-        """Return a boolean."""
-        value = self._value(name)
-        if not isinstance(value, bool):
-            raise self._error(name, f"is neither true nor false: {printable(value)}")
-        return value
-
-    def text(self, name: str) -> str:
-        """Return a string without unprintable characters."""
-        value = self._value(name)
-        if not isinstance(value, str):
-            raise self._error(name, f"is not a string: {printable(value)}")
-        return printable(value)
-
-    def unknown(self, known: frozenset[str]) -> Iterator[str]:
-        """Yield the paths of all fields that are not in `known`."""
-        return (self._place(printable(name)) for name in self.fields if name not in known)
-
-    def _value(self, name: str) -> object:
-        if name not in self.fields:
-            raise self._error(name, "is missing")
-        return self.fields[name]
-
-    def _as_object(self, value: object, name: str) -> "JsonObject":
-        if not isinstance(value, dict):
-            raise self._error(name, "is not an object")
-        return JsonObject(path=self._place(name), fields=value)
-
-    def _place(self, name: str) -> str:
-        return f"{self.path}.{name}" if self.path else name
-
-    def _error(self, name: str, problem: str) -> OutputError:
-        return OutputError(f"{self._place(name)} {problem}")
-
-
-def printable(value: object) -> str:
-    """Return a value as one short line without unprintable characters."""
-    if not isinstance(value, str):
-        value = "a list or an object" if isinstance(value, list | dict) else f"{value}"[:_QUOTED_CHARACTERS]
-    quoted = value[:_QUOTED_CHARACTERS]
-    if quoted.isprintable():
-        return quoted
-    return "".join(letter if letter.isprintable() else "?" for letter in quoted)
 
 
 def excerpt(text: str) -> list[str]:

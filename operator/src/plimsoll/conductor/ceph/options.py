@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from plimsoll.api.environment import CephOption
-from plimsoll.ceph.document import Node
+from plimsoll.ceph.document import parse_answer
 from plimsoll.ceph.options import (
     Change,
     Database,
@@ -68,7 +68,7 @@ async def options_of_others(commands: Commands, *, uid: str) -> tuple[str, ...]:
 
     See `Commands.ceph` for errors.
     """
-    keys = [key.text() for key in Node.parse(await commands.ceph("config-key", "ls")).elements()]
+    keys = [key.text() for key in parse_answer(await commands.ceph("config-key", "ls")).elements()]
     owners = [owner for key in keys if (owner := owner_of_options(key)) not in {None, uid}]
     return tuple(
         f"run {owner} has set options of the OSDs that are not restored yet; this takes until its objects are removed, "

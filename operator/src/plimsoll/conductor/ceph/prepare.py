@@ -10,7 +10,7 @@ from typing import TypeVar
 from plimsoll.api.environment import CephOption
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.storage import Pool, Volume
-from plimsoll.ceph.document import Node
+from plimsoll.ceph.document import parse_answer
 from plimsoll.ceph.environment import Outputs
 from plimsoll.ceph.gate import gate_problems, unclean_states
 from plimsoll.ceph.options import reading_problems
@@ -83,7 +83,7 @@ async def _create(commands: Commands, target: CephTarget, volume: Volume, name: 
         if not error.is_present:
             raise
         try:
-            document = Node.parse(await commands.rbd("info", image, "--format", "json"))
+            document = parse_answer(await commands.rbd("info", image, "--format", "json"))
             image_size, data_pool_node = document["size"].count(), document.get("data_pool")
             image_pool = data_pool_node.text() if data_pool_node else None
         except ValueError as invalid:
@@ -303,7 +303,7 @@ async def _unclean_groups(commands: Commands, plan: Plan, pools: Sequence[PoolDe
         accepted = frozenset(plan.gates.accepted_health_checks)
         status = parse_status(await commands.ceph("status"))
         return () if not unclean_states(status) else gate_problems(status, accepted=accepted)
-    groups = Node.parse(await commands.ceph("pg", "dump", "pgs_brief"))
+    groups = parse_answer(await commands.ceph("pg", "dump", "pgs_brief"))
     names = {str(pool.number): pool.name for pool in pools}
     unclean: Counter[str] = Counter()
     for group in groups["pg_stats"].elements():

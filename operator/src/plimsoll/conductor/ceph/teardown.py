@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from tempfile import NamedTemporaryFile
 from typing import Self
 
-from plimsoll.ceph.document import Node
+from plimsoll.api.json_reader import JsonNode
+from plimsoll.ceph.document import parse_answer
 from plimsoll.ceph.pools import has_servers, parse_pools
 from plimsoll.conductor.ceph.commands import CommandError, Commands, NotPermittedError, UnresponsiveError
 from plimsoll.conductor.ceph.options import RecordError, restore_options
@@ -133,7 +134,7 @@ async def _check_purge(commands: Commands, file_system: str) -> None:
             return
         raise
     # Absent if the file system has never had a subvolume.
-    pending = Node.parse(answer).get("pending_subvolume_deletions")
+    pending = parse_answer(answer).get("pending_subvolume_deletions")
     if pending is not None and (count := pending.count()):
         volumes = "1 deleted volume" if count == 1 else f"{count} deleted volumes"
         raise PurgeError(f"Ceph has yet to purge {volumes} of file system {file_system}")
@@ -180,7 +181,7 @@ class _StoredObject:
     locator: str
 
     @classmethod
-    def of(cls, entry: Node) -> Self:
+    def of(cls, entry: JsonNode) -> Self:
         locator = entry.get("locator")
         return cls(name=entry["name"].text(), locator=locator.text() if locator else "")
 
@@ -225,14 +226,14 @@ class _Pass:
         return self._problems
 
     async def _remove_images(self) -> None:
-        document = Node.parse(await self._commands.rbd("ls", "--pool", self._target.pool, "--format", "json"))
+        document = parse_answer(await self._commands.rbd("ls", "--pool", self._target.pool, "--format", "json"))
         for image in document.elements():
             if image.text().startswith(image_prefix(self._target.uid)):
                 await self._try(self._remove("rm", f"{self._target.pool}/{image.text()}"))
 
     async def _empty_trash(self) -> None:
         listed = await self._commands.rbd("trash", "ls", "--all", "--pool", self._target.pool, "--format", "json")
-        for image in Node.parse(listed).elements():
+        for image in parse_answer(listed).elements():
             if image["name"].text().startswith(image_prefix(self._target.uid)):
                 await self._try(self._remove("trash", "rm", f"{self._target.pool}/{image['id'].text()}"))
 
@@ -245,7 +246,7 @@ class _Pass:
         async with turn:
             if self._is_unresponsive:
                 return
-            listed = Node.parse(await self._commands.rados(*place, "ls", "--format", "json"))
+            listed = parse_answer(await self._commands.rados(*place, "ls", "--format", "json"))
             objects = [_StoredObject.of(entry) for entry in listed.elements()]
             plain = [stored.name for stored in objects if stored.is_plain]
             for first in range(0, len(plain), _OBJECTS_AT_ONCE):

@@ -4,10 +4,10 @@ import json
 import math
 import re
 from collections import Counter, deque
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
+from plimsoll.api.json_reader import DECODER, JsonNode, OutputError, printable
 from plimsoll.api.names import LatencyKind
 from plimsoll.measure.histogram import (
     BIN_COUNT,
@@ -19,8 +19,7 @@ from plimsoll.measure.histogram import (
     index_of_midpoint,
 )
 from plimsoll.measure.sample import LatencySample
-from plimsoll.tools.base import OutputError
-from plimsoll.tools.reading import NOISE_CHARACTERS, JsonObject, excerpt, printable
+from plimsoll.tools.reading import NOISE_CHARACTERS, excerpt
 
 MAX_MILLISECONDS = 10**13
 """The year 2286 as a time; 300 years as a duration."""
@@ -33,7 +32,7 @@ _MAX_DOCUMENTS = 100
 class Document:
     """The content of a text."""
 
-    root: JsonObject  # the last complete document
+    root: JsonNode  # the last complete document
     noise: tuple[str, ...]  # lines outside of documents, shortened; at most 20 in a row
     warnings: tuple[str, ...]  # problems of the documents
 
@@ -42,9 +41,8 @@ class Document:
 class _Part:
     """The text from one brace at the start of a line to the next, decoded as far as possible."""
 
-    fields: Mapping[str, object] | None
+    root: JsonNode | None
     problem: str
-    duplicates: tuple[str, ...]
     rest: str
 
 
@@ -63,50 +61,36 @@ def read_document(text: str) -> Document:
         begin = "; ".join(excerpt(text)[:3])
         raise OutputError(f"no JSON document in the output: {begin or 'it is empty'}")
     parts = [_decode(text, start, end) for start, end in pairwise([*starts, len(text)])]
-    complete = [part for part in parts if part.fields is not None]
+    complete = [part.root for part in parts if part.root]
     if not complete:
         raise OutputError(parts[-1].problem)
     before = excerpt(text[: starts[0]][:NOISE_CHARACTERS])
     return Document(
-        root=JsonObject(path="", fields=complete[-1].fields or {}),
+        root=complete[-1],
         noise=(*before, *(line for part in parts for line in excerpt(part.rest))),
         warnings=(
             *(part.problem for part in parts if part.problem),
             *([f"{len(complete)} documents in the output; the last one was taken"] if len(complete) > 1 else []),
-            *(
-                f"fields that occur twice in one object, of which the last was taken: {', '.join(part.duplicates)}"
-                for part in parts
-                if part.duplicates
-            ),
         ),
     )
 
 
 def _decode(text: str, start: int, end: int) -> _Part:
-    duplicates: set[str] = set()
-
-    def build(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        fields = dict(pairs)
-        if len(fields) != len(pairs):
-            counts = Counter(name for name, _ in pairs)
-            duplicates.update(printable(name) for name, count in counts.items() if count > 1)
-        return fields
-
     part = text[start:end]
     try:
-        fields, used = json.JSONDecoder(object_pairs_hook=build).raw_decode(part)
+        fields, used = DECODER.raw_decode(part)
     except json.JSONDecodeError as error:
         return _broken(text, start + error.pos, error.msg)
     except (ValueError, RecursionError) as error:
         return _broken(text, start, type(error).__name__)
-    return _Part(fields=fields, problem="", duplicates=tuple(sorted(duplicates)), rest=part[used:])
+    return _Part(root=JsonNode(fields), problem="", rest=part[used:])
 
 
 def _broken(text: str, position: int, reason: str) -> _Part:
     line = text.count("\n", 0, position) + 1
     column = position - text.rfind("\n", 0, position)
     problem = f"a JSON document breaks off at line {line}, column {column}: {reason}"
-    return _Part(fields=None, problem=problem, duplicates=(), rest="")
+    return _Part(root=None, problem=problem, rest="")
 
 
 # Nanoseconds; fio prints six decimals.
@@ -114,7 +98,7 @@ _ROUNDING = 1.0
 _BIN = re.compile(r"\d{1,19}", re.ASCII)
 
 
-def read_latency(node: JsonObject) -> LatencySample:
+def read_latency(node: JsonNode) -> LatencySample:
     """Return the latency of one job.
 
     Raises:
@@ -128,41 +112,41 @@ def read_latency(node: JsonObject) -> LatencySample:
     sample = LatencySample(
         kind=LatencyKind.FULL,
         count=histogram.total,
-        mean_nanoseconds=node.number("mean"),
-        standard_deviation_nanoseconds=node.number("stddev"),
-        min_nanoseconds=node.count("min"),
-        max_nanoseconds=node.count("max"),
+        mean_nanoseconds=node["mean"].number(),
+        standard_deviation_nanoseconds=node["stddev"].number(),
+        min_nanoseconds=node["min"].count(),
+        max_nanoseconds=node["max"].count(),
         histogram=histogram.encode(),
     )
     _check_moments(node, sample, histogram)
     return sample
 
 
-def read_histogram(node: JsonObject) -> Histogram:
+def read_histogram(node: JsonNode) -> Histogram:
     """Return the bins of a latency; without operations, where fio prints none, an empty histogram.
 
     Raises:
         OutputError: a field is missing or malformed, or the bins do not hold exactly the timed operations.
 
     """
-    count = node.count("N")
+    count = node["N"].count()
     if not count:
         return Histogram(counts={})
-    bins, counts = node.child("bins"), Counter[int]()
-    for key in bins.fields:
+    bins, counts = node["bins"], Counter[int]()
+    for key, ios in bins.items():
         try:
             # -1 is not a bin either.
             index = index_of_midpoint(int(key) if _BIN.fullmatch(key) else -1)
         except UnknownBinError:
             raise OutputError(f"{bins.path}.{printable(key)} is not a bin of the known histogram layout") from None
-        counts[index] += bins.count(key)
+        counts[index] += ios.count()
     histogram = Histogram(counts=counts)
     if histogram.total != count:
         raise OutputError(f"{node.path}.bins holds {histogram.total} operations, but N is {count}")
     return histogram
 
 
-def _check_moments(node: JsonObject, sample: LatencySample, histogram: Histogram) -> None:
+def _check_moments(node: JsonNode, sample: LatencySample, histogram: Histogram) -> None:
     """Refuse moments that do not fit the histogram; nothing else would reveal them."""
     for name, value, index in (
         ("min", sample.min_nanoseconds, min(histogram.counts)),

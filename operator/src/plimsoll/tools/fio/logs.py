@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import accumulate, pairwise, product
 
+from plimsoll.api.json_reader import JsonNode
 from plimsoll.api.names import Operation
 from plimsoll.measure.histogram import BIN_COUNT, Histogram, bin_midpoint
 from plimsoll.measure.sample import Cells, Gaps, LatencySlices, OperationSample
@@ -16,7 +17,7 @@ from plimsoll.tools.fio.command import LOG_MILLISECONDS as WIDTH
 from plimsoll.tools.fio.command import gap_milliseconds, log_name, slice_seconds
 from plimsoll.tools.fio.document import read_histogram
 from plimsoll.tools.fio.parameters import FioParameters
-from plimsoll.tools.reading import JsonObject, longest_gaps
+from plimsoll.tools.reading import longest_gaps
 
 DIRECTIONS = {Operation.READ: 0, Operation.WRITE: 1, Operation.TRIM: 2}
 """Operation -> its number in a log."""
@@ -88,7 +89,7 @@ class LogReader:
     parameters: FioParameters
     timing: Timing
     files: Mapping[str, str]  # name -> text
-    jobs: Sequence[JsonObject]  # the document's jobs, in the order of their logs
+    jobs: Sequence[JsonNode]  # the document's jobs, in the order of their logs
     milliseconds: int  # length of the time in which all jobs measured
     offsets: Sequence[int]  # start of each job in milliseconds after the common start; never positive
 
@@ -124,7 +125,7 @@ class LogReader:
         except SeriesError as error:
             return sample, [f"no series, and so no latency over time, of {operation} operations: {error}"]
         try:
-            totals = [read_histogram(job.child(operation).child("clat_ns")) for job in self.jobs]
+            totals = [read_histogram(job[operation]["clat_ns"]) for job in self.jobs]
             texts = self._logs("clat_hist")
             slices = slices_of(
                 [JobLog(text=text, total=total) for text, total in zip(texts, totals, strict=True)],
@@ -171,8 +172,8 @@ class LogReader:
         return [self.files[name] for name in names]
 
 
-def _completed(job: JsonObject, operation: Operation) -> int:
-    return job.child(operation).child("lat_ns").count("N")
+def _completed(job: JsonNode, operation: Operation) -> int:
+    return job[operation]["lat_ns"]["N"].count()
 
 
 def _without_gaps(error: SeriesError) -> str:

@@ -10,17 +10,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from errno import errorcode
 
+from plimsoll.api.json_reader import JsonNode, OutputError
 from plimsoll.api.names import Operation
 from plimsoll.api.status import LiveRate
 from plimsoll.measure.histogram import merge_samples
 from plimsoll.measure.sample import MAX_NAME, LatencySample, Measurement, OperationSample
-from plimsoll.tools.base import Output, OutputError, Timing
+from plimsoll.tools.base import Output, Timing
 from plimsoll.tools.fio.command import DOCUMENT, JOB, bypasses_cache, work_bytes
 from plimsoll.tools.fio.document import MAX_MILLISECONDS, Document, read_document, read_latency
 from plimsoll.tools.fio.logs import DIRECTIONS, LogReader
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.rules import SEARCHED_DEPTHS
-from plimsoll.tools.reading import JsonObject, bounded, excerpt, failure
+from plimsoll.tools.reading import bounded, excerpt, failure
 from plimsoll.tools.target import DataSet
 
 _ROOT = frozenset(
@@ -92,7 +93,7 @@ def parse_measurement(parameters: FioParameters, target: DataSet, timing: Timing
     """
     document = read_output(output)
     jobs = jobs_named(document.root, JOB, count=parameters.jobs)
-    spans = [_span(job, document.root.count("timestamp_ms", at_most=MAX_MILLISECONDS)) for job in jobs]
+    spans = [_span(job, document.root["timestamp_ms"].count(at_most=MAX_MILLISECONDS)) for job in jobs]
     common = _Span(
         start=max(span.start for span in spans),
         end=min(span.end for span in spans),
@@ -114,7 +115,7 @@ def parse_measurement(parameters: FioParameters, target: DataSet, timing: Timing
     has_series = any(sample.cells for sample in logged)
     return Measurement(
         tool="fio",
-        tool_version=document.root.text("fio version").removeprefix("fio-")[:MAX_NAME],
+        tool_version=document.root["fio version"].line().removeprefix("fio-")[:MAX_NAME],
         started_at=common.start * _MILLISECOND,
         start_is_estimated=common.is_estimated,
         runtime=common.milliseconds * _MILLISECOND if has_series else _effective_runtime(jobs, common),
@@ -137,29 +138,29 @@ def read_output(output: Output) -> Document:
     return read_document(output.files[DOCUMENT])
 
 
-def jobs_named(root: JsonObject, name: str, *, count: int) -> list[JsonObject]:
+def jobs_named(root: JsonNode, name: str, *, count: int) -> list[JsonNode]:
     """Return the jobs of that name; OutputError if their number is not `count`."""
-    jobs = [job for job in root.children("jobs") if job.text("jobname") == name]
+    jobs = [job for job in root["jobs"].elements() if job["jobname"].line() == name]
     if len(jobs) != count:
         raise OutputError(f"jobs has {len(jobs)} jobs named {name}, but {count} were started")
     return jobs
 
 
-def complaints(jobs: Sequence[JsonObject], output: Output, noise: Sequence[str]) -> list[str]:
+def complaints(jobs: Sequence[JsonNode], output: Output, noise: Sequence[str]) -> list[str]:
     """Return each job's error, and fio's messages if it failed.
 
     fio can fail without an error in any job, for example if the target is missing.
     """
     errors = []
     for number, job in enumerate(jobs, start=1):
-        if error := job.count("error"):
+        if error := job["error"].count():
             errors.append(f"job {number} of {len(jobs)} failed: {errorcode.get(error, 'unknown')} (error {error})")
-        if "total_err" in job.fields and (count := job.count("total_err")):
+        if "total_err" in job and (count := job["total_err"].count()):
             errors.append(f"job {number} of {len(jobs)} counted {count} errors")
     return [*errors, *dict.fromkeys([*noise, *excerpt(output.stderr)] if output.exit_code else [])]
 
 
-def depth_full_share(jobs: Sequence[JsonObject], depth: int) -> float | None:
+def depth_full_share(jobs: Sequence[JsonNode], depth: int) -> float | None:
     """Return the share of submissions that filled the depth, 0 to 1, over all jobs.
 
     None if fio does not report it for that depth, or if nothing was submitted.
@@ -171,10 +172,10 @@ def depth_full_share(jobs: Sequence[JsonObject], depth: int) -> float | None:
     if depth not in EXACT_DEPTHS:
         return None
     bucket = str(depth) if depth < EXACT_DEPTHS[-1] else f">={depth}"
-    submitted = [sum(job.child(operation).count("total_ios") for operation in DIRECTIONS) for job in jobs]
+    submitted = [sum(job[operation]["total_ios"].count() for operation in DIRECTIONS) for job in jobs]
     if not any(submitted):
         return None
-    filled = (ios * job.child("iodepth_level").number(bucket) / 100 for job, ios in zip(jobs, submitted, strict=True))
+    filled = (ios * job["iodepth_level"][bucket].number() / 100 for job, ios in zip(jobs, submitted, strict=True))
     # Buckets are percentages of a total that lacks submissions at the end of the ramp.
     return min(1.0, math.fsum(filled) / sum(submitted))
 
@@ -200,7 +201,7 @@ def live_rates(operations: Iterable[Operation], printed: str) -> tuple[LiveRate,
     )
 
 
-def _untimed(jobs: Sequence[JsonObject]) -> Iterator[str]:
+def _untimed(jobs: Sequence[JsonNode]) -> Iterator[str]:
     """Yield operations that were only counted, not timed, in a ramp that never ended."""
     for operation in DIRECTIONS:
         issued, timed = _issued(jobs, operation), _timed(jobs, operation)
@@ -208,41 +209,41 @@ def _untimed(jobs: Sequence[JsonObject]) -> Iterator[str]:
             yield f"none of {issued} {operation} operations was timed: fio ended before its ramp did"
 
 
-def _issued(jobs: Sequence[JsonObject], operation: Operation) -> int:
-    return sum(job.child(operation).count("total_ios") for job in jobs)
+def _issued(jobs: Sequence[JsonNode], operation: Operation) -> int:
+    return sum(job[operation]["total_ios"].count() for job in jobs)
 
 
-def _timed(jobs: Sequence[JsonObject], operation: Operation) -> int:
-    return sum(job.child(operation).child("lat_ns").count("N") for job in jobs)
+def _timed(jobs: Sequence[JsonNode], operation: Operation) -> int:
+    return sum(job[operation]["lat_ns"]["N"].count() for job in jobs)
 
 
-def _span(job: JsonObject, printed_at: int) -> _Span:
+def _span(job: JsonNode, printed_at: int) -> _Span:
     """Return the time in which a job measured.
 
     `job_start` (since fio 3.36) is the end of the ramp, and 0 if the job never ran. Without it, the job is assumed to
     have ended when the document was printed; fio 3.39 prints it a quarter of a second later.
     """
     runtime = _runtime(job)
-    start = job.count("job_start", at_most=MAX_MILLISECONDS) if "job_start" in job.fields else 0
+    start = job["job_start"].count(at_most=MAX_MILLISECONDS) if "job_start" in job else 0
     estimate = max(0, printed_at - runtime)
     return _Span(start=start or estimate, end=(start or estimate) + runtime, is_estimated=not start)
 
 
-def _runtime(job: JsonObject) -> int:
+def _runtime(job: JsonNode) -> int:
     """Return the milliseconds that a job measured, 0 if it never ran.
 
     Raises:
         OutputError: the directions' time contradicts that of the job, which 3.33 and 3.39 print a millisecond shorter.
 
     """
-    whole = job.count("job_runtime", at_most=MAX_MILLISECONDS)
-    longest = max(job.child(operation).count("runtime", at_most=MAX_MILLISECONDS) for operation in DIRECTIONS)
+    whole = job["job_runtime"].count(at_most=MAX_MILLISECONDS)
+    longest = max(job[operation]["runtime"].count(at_most=MAX_MILLISECONDS) for operation in DIRECTIONS)
     if longest and abs(longest - whole) > _MAX_DIFFERENCE:
         raise OutputError(f"{job.path}.job_runtime is {whole} ms, but the longest runtime of a direction {longest} ms")
     return longest or whole
 
 
-def _effective_runtime(jobs: Sequence[JsonObject], common: _Span) -> int:
+def _effective_runtime(jobs: Sequence[JsonNode], common: _Span) -> int:
     """Return the nanoseconds by which the I/O of all jobs is divided if there is no series.
 
     A job measures until its last operation completes, and the common time of all jobs ends with the first of them. It
@@ -256,17 +257,17 @@ def _effective_runtime(jobs: Sequence[JsonObject], common: _Span) -> int:
     return round(sum(ios for ios, runtime in done if runtime) / rate * _MILLISECOND)
 
 
-def _sample(jobs: Sequence[JsonObject], operation: Operation, parameters: FioParameters) -> OperationSample:
+def _sample(jobs: Sequence[JsonNode], operation: Operation, parameters: FioParameters) -> OperationSample:
     """Add up one operation over all jobs.
 
     Only timed operations count: those that completed during the measurement. `total_ios` counts issued ones, without
     those in flight at the end of the ramp. `io_bytes` may contain one block too many per job: that of the operation
     whose completion ended the ramp.
     """
-    directions = [job.child(operation) for job in jobs]
+    directions = [job[operation] for job in jobs]
     for job in jobs:
         _check_bytes(job, operation, parameters.block_size)
-    merged = merge_samples([read_latency(direction.child("lat_ns")) for direction in directions])
+    merged = merge_samples([read_latency(direction["lat_ns"]) for direction in directions])
     latency = LatencySample(
         kind=merged.kind,
         count=merged.count,
@@ -284,36 +285,42 @@ def _sample(jobs: Sequence[JsonObject], operation: Operation, parameters: FioPar
     return OperationSample(
         operation=operation,
         ios=latency.count,
-        bytes=min(sum(direction.count("io_bytes") for direction in directions), latency.count * parameters.block_size),
-        short_ios=sum(direction.count("short_ios") for direction in directions),
-        dropped_ios=sum(direction.count("drop_ios") for direction in directions),
+        bytes=min(
+            sum(direction["io_bytes"].count() for direction in directions), latency.count * parameters.block_size
+        ),
+        short_ios=sum(direction["short_ios"].count() for direction in directions),
+        dropped_ios=sum(direction["drop_ios"].count() for direction in directions),
         lost_ios=sum(max(0, issued - timed - parameters.io_depth) for issued, timed in done if timed),
         latency=latency,
         submission_nanoseconds=None if parameters.is_synchronous else _submission(directions),
     )
 
 
-def _check_bytes(job: JsonObject, operation: Operation, block_size: int) -> None:
+def _check_bytes(job: JsonNode, operation: Operation, block_size: int) -> None:
     """Refuse fewer bytes than operations times block size, unless the job reports failed, short or dropped ones."""
-    direction = job.child(operation)
-    if operation is Operation.SYNC or job.count("error") or direction.count("short_ios") + direction.count("drop_ios"):
+    direction = job[operation]
+    if (
+        operation is Operation.SYNC
+        or job["error"].count()
+        or direction["short_ios"].count() + direction["drop_ios"].count()
+    ):
         return
-    found, ios = direction.count("io_bytes"), direction.child("lat_ns").count("N")
+    found, ios = direction["io_bytes"].count(), direction["lat_ns"]["N"].count()
     if found < ios * block_size:
         raise OutputError(f"{direction.path}.io_bytes is {found}, but {ios} operations of {block_size} bytes completed")
 
 
-def _submission(directions: Sequence[JsonObject]) -> float | None:
+def _submission(directions: Sequence[JsonNode]) -> float | None:
     """Return the mean submission time over all jobs, None if none was timed."""
-    timed = [read_latency(direction.child("slat_ns")) for direction in directions]
+    timed = [read_latency(direction["slat_ns"]) for direction in directions]
     count = sum(latency.count for latency in timed)
     return math.fsum(latency.mean_nanoseconds * latency.count for latency in timed) / count if count else None
 
 
-def _warnings(document: Document, jobs: Sequence[JsonObject], output: Output) -> Iterator[str]:
+def _warnings(document: Document, jobs: Sequence[JsonNode], output: Output) -> Iterator[str]:
     yield from document.warnings
-    for job in document.root.children("jobs"):
-        if (name := job.text("jobname")) != JOB:
+    for job in document.root["jobs"].elements():
+        if (name := job["jobname"].line()) != JOB:
             yield f"{job.path} is named {name} and was ignored"
     for path in _unknown_fields(document.root):
         yield f"{path} is an unknown field and was ignored"
@@ -326,16 +333,16 @@ def _warnings(document: Document, jobs: Sequence[JsonObject], output: Output) ->
         yield from (*document.noise, *excerpt(output.stderr))
 
 
-def _unknown_fields(root: JsonObject) -> Iterator[str]:
+def _unknown_fields(root: JsonNode) -> Iterator[str]:
     yield from root.unknown(_ROOT)
-    for job in root.children("jobs"):
+    for job in root["jobs"].elements():
         yield from job.unknown(_JOB)
         for operation in DIRECTIONS:
-            direction = job.child(operation)
+            direction = job[operation]
             yield from direction.unknown(_DIRECTION)
             for kind in ("lat_ns", "clat_ns", "slat_ns"):
-                yield from direction.child(kind).unknown(_LATENCY)
-        yield from job.child(Operation.SYNC).unknown(_SYNC)
+                yield from direction[kind].unknown(_LATENCY)
+        yield from job[Operation.SYNC].unknown(_SYNC)
 
 
 def _is_measuring(jobs: str) -> bool:

@@ -6,10 +6,11 @@ blocks, so that the storage is measured in use and not fresh. A discard releases
 
 from collections.abc import Iterator
 
+from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.storage import Precondition
-from plimsoll.tools.base import Command, Output, OutputError
+from plimsoll.tools.base import Command, Output
 from plimsoll.tools.fio.command import cache_environment, offset_of, output_arguments, seed_arguments, target_arguments
 from plimsoll.tools.fio.output import complaints, jobs_named, read_output
 from plimsoll.tools.reading import failure
@@ -149,9 +150,9 @@ def _changed_bytes(job: str, did: str, output: Output, operation: Operation, *, 
     problems = complaints([result], output, document.noise)
     if problems or output.exit_code:
         raise OutputError(f"{job} failed with {failure(output, *problems)}")
-    direction = result.child(operation)
-    changed = direction.count("io_bytes")
-    if incomplete := direction.count("short_ios") + direction.count("drop_ios"):
+    direction = result[operation]
+    changed = direction["io_bytes"].count()
+    if incomplete := direction["short_ios"].count() + direction["drop_ios"].count():
         raise OutputError(f"{job} {did} {changed} bytes with {incomplete} operations that were short or dropped")
     if expected is not None and changed != expected:
         raise OutputError(f"{job} {did} {changed} of {expected} bytes")

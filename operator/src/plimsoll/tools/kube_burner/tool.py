@@ -8,15 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from plimsoll.api.json_reader import JsonNode, OutputError, printable
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.quantity import format_quantity, parse_quantity
 from plimsoll.measure.histogram import sample_of
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement, OperationSample
-from plimsoll.tools.base import Command, Output, OutputError, StepContext, Tool
+from plimsoll.tools.base import Command, Output, StepContext, Tool
 from plimsoll.tools.cast import ACTOR, Executor
 from plimsoll.tools.kube_burner.job import KubeBurnerParameters
-from plimsoll.tools.reading import SECOND, JsonObject, bounded, excerpt, failure, nanoseconds_of, printable
+from plimsoll.tools.reading import SECOND, bounded, excerpt, failure, nanoseconds_of
 from plimsoll.tools.target import ApiTarget, TargetKind
 
 PODS_FILE = "pods.json"
@@ -189,7 +190,7 @@ class KubeBurner(Tool[KubeBurnerParameters]):
         warnings = [warning for timings in timed for warning in timings.warnings]
         pods = [pod for timings in timed if timings.kind is _POD for pod in timings.usable]
         # `VERSION@COMMIT`, or `@` in a program that was built without.
-        version = summary.text("version").partition("@")[0] if "version" in summary.fields else ""
+        version = summary["version"].line().partition("@")[0] if "version" in summary else ""
         return Measurement(
             tool="kubeBurner",
             tool_version=version,
@@ -245,7 +246,7 @@ def started_pods(output: Output) -> list[StartedPod]:
     """Read PODS_FILE, which is missing if no pod was ready; OutputError if it is malformed."""
     pods = []
     for document in _documents_of(output, PODS_FILE) if PODS_FILE in output.files else []:
-        name = document.text("name")
+        name = document["name"].line()
         match = _NAME.fullmatch(name)
         if match is None:
             raise OutputError(f"{document.path}.name is not that of a pod of kube-burner: {printable(name)}")
@@ -253,9 +254,9 @@ def started_pods(output: Output) -> list[StartedPod]:
             StartedPod(
                 name=name,
                 iteration=int(match["iteration"]),
-                created=document.count("created"),
-                started=document.count("started"),
-                exact=document.flag("exact"),
+                created=document["created"].count(),
+                started=document["started"].count(),
+                exact=document["exact"].flag(),
             )
         )
     return pods
@@ -270,22 +271,11 @@ def _seconds(time: str) -> float:
         return 0.0
 
 
-def _documents_of(output: Output, name: str) -> list[JsonObject]:
+def _documents_of(output: Output, name: str) -> list[JsonNode]:
     """Return the list of objects in a file; OutputError if it is missing or malformed."""
     if name not in output.files:
         raise OutputError(f"kube-burner wrote no {name}, {failure(output, *Log.of(output).errors)}")
-    try:
-        documents = json.loads(output.files[name], object_pairs_hook=_without_duplicates)
-    except (ValueError, RecursionError) as error:
-        raise OutputError(f"{name} is no JSON document: {printable(str(error))}") from error
-    return JsonObject(path="", fields={name: documents}).children(name)
-
-
-def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    fields = dict(pairs)
-    if len(fields) != len(pairs):
-        raise ValueError("a field occurs twice")
-    return fields
+    return JsonNode.parse(output.files[name], path=name).elements()
 
 
 def _entry(pod: Mapping[str, Any], times: Mapping[tuple[str, str], int]) -> Mapping[str, object] | None:
@@ -323,7 +313,7 @@ def _start_times(events: Sequence[Mapping[str, Any]]) -> Mapping[tuple[str, str]
     return times
 
 
-def _all_timings(parameters: KubeBurnerParameters, summary: JsonObject, output: Output) -> list[_Timings]:
+def _all_timings(parameters: KubeBurnerParameters, summary: JsonNode, output: Output) -> list[_Timings]:
     """Return the timings of PVCs, and of pods if there are any."""
     kinds = (_CLAIM, _POD) if parameters.pods else (_CLAIM,)
     documents = {kind: _documents(kind, output) for kind in kinds}
@@ -337,7 +327,7 @@ def _all_timings(parameters: KubeBurnerParameters, summary: JsonObject, output: 
     return [_timings(kind, parameters, documents[kind], timed[kind], limit, pods) for kind in kinds]
 
 
-def _documents(kind: _Kind, output: Output) -> list[JsonObject]:
+def _documents(kind: _Kind, output: Output) -> list[JsonNode]:
     names = [name for name in output.files if name.startswith(kind.prefix)]
     if len(names) > 1:
         raise OutputError(f"there are several files {kind.prefix}*.json: {', '.join(sorted(map(printable, names)))}")
@@ -345,32 +335,32 @@ def _documents(kind: _Kind, output: Output) -> list[JsonObject]:
     return _documents_of(output, names[0]) if names else []
 
 
-def _timed(kind: _Kind, parameters: KubeBurnerParameters, summary: JsonObject, document: JsonObject) -> _Timed:
-    if document.text("uuid") != summary.text("uuid"):
+def _timed(kind: _Kind, parameters: KubeBurnerParameters, summary: JsonNode, document: JsonNode) -> _Timed:
+    if document["uuid"].line() != summary["uuid"].line():
         raise OutputError(f"{document.path}.uuid is not that of {_SUMMARY}")
     if kind is _CLAIM:
-        text = document.text("size")
+        text = document["size"].line()
         try:
             size = parse_quantity(text)
         except ValueError as error:
             raise OutputError(f"{document.path}.size {error}: {text}") from error
         if size != parameters.volume_size:
             raise OutputError(f"{document.path}.size is {text} instead of {format_quantity(parameters.volume_size)}")
-    iteration = document.count("jobIteration")
+    iteration = document["jobIteration"].count()
     if iteration >= parameters.objects:
         raise OutputError(f"{document.path}.jobIteration is {iteration}, but there are only {parameters.objects}")
     return _Timed(
-        name=document.text(kind.name),
+        name=document[kind.name].line(),
         iteration=iteration,
-        created=nanoseconds_of(document.text("timestamp")),
-        latency=document.count(kind.latency, at_most=_MAX_MILLISECONDS) * _MILLISECOND,
+        created=nanoseconds_of(document["timestamp"].line()),
+        latency=document[kind.latency].count(at_most=_MAX_MILLISECONDS) * _MILLISECOND,
     )
 
 
 def _timings(
     kind: _Kind,
     parameters: KubeBurnerParameters,
-    documents: Sequence[JsonObject],
+    documents: Sequence[JsonNode],
     timed: Sequence[_Timed],
     limit: int,
     pods: Sequence[StartedPod],
@@ -452,11 +442,11 @@ def _remarks(parameters: KubeBurnerParameters, usable: Sequence[_Timed], missed:
         )
 
 
-def _failures(summary: JsonObject, output: Output, log: Log) -> Iterator[str]:
-    passed = summary.flag("passed")
+def _failures(summary: JsonNode, output: Output, log: Log) -> Iterator[str]:
+    passed = summary["passed"].flag()
     if passed and not output.exit_code:
         return
-    written = summary.text("executionErrors") if "executionErrors" in summary.fields else ""
+    written = summary["executionErrors"].line() if "executionErrors" in summary else ""
     yield from filter(None, (written, *(log.errors or excerpt(output.stderr)[-1:])))
     yield f"kube-burner ended with exit code {output.exit_code}{'' if passed else ' and did not pass'}"
 

@@ -1,0 +1,161 @@
+"""Reading JSON that other programs print.
+
+What is read must be present and of its type; errors name its path. Everything else is ignored, because programs add
+fields with every release.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+MAX_COUNT = 2**63 - 1
+
+_QUOTED_CHARACTERS = 300
+_BEGIN_CHARACTERS = 40
+_CONTRADICTION = object()
+"""The value of a field that an object holds several times, with different values."""
+
+
+class OutputError(ValueError):
+    """The output of a program cannot be read; the message names the field or line."""
+
+
+def printable(value: object) -> str:
+    """Return a value as one short line without unprintable characters."""
+    if not isinstance(value, str):
+        value = "a list or an object" if isinstance(value, list | dict) else f"{value}"[:_QUOTED_CHARACTERS]
+    quoted = value[:_QUOTED_CHARACTERS]
+    if quoted.isprintable():
+        return quoted
+    return "".join(letter if letter.isprintable() else "?" for letter in quoted)
+
+
+def _build_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        fields = {}
+        for name, value in pairs:
+            fields[name] = value if fields.get(name, value) == value else _CONTRADICTION
+    return fields
+
+
+DECODER = json.JSONDecoder(object_pairs_hook=_build_object)
+"""Decodes documents for `JsonNode`."""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonNode:
+    """A value in a document, and its path, such as `jobs[0].read.lat_ns`.
+
+    Every method raises OutputError, with the path, if the value has another type, if a required field is missing, or if
+    an object holds a field that is read several times, with different values.
+    """
+
+    value: object
+    path: str = ""
+    document: str = ""  # what the document is, for messages; empty if the path is enough
+
+    @classmethod
+    def parse(cls, text: str, *, path: str = "", document: str = "") -> Self:
+        """Parse a document."""
+        try:
+            return cls(DECODER.decode(text), path, document)
+        except (ValueError, RecursionError) as error:
+            begin = printable(text[:_BEGIN_CHARACTERS])
+            raise cls(None, path, document).error(f"is not JSON: {printable(str(error))}: {begin!r}") from error
+
+    def __getitem__(self, name: str) -> "JsonNode":
+        """Return a field of an object; it is an error if it is absent."""
+        fields = self._fields()
+        child = JsonNode(fields.get(name), self._place(name), self.document)
+        if name not in fields:
+            raise child.error("is missing")
+        if child.value is _CONTRADICTION:
+            raise child.error("occurs twice with different values")
+        return child
+
+    def __contains__(self, name: str) -> bool:
+        """Whether an object has a field."""
+        return name in self._fields()
+
+    def get(self, name: str) -> "JsonNode | None":
+        """Return a field of an object; None if it is absent or null."""
+        return self[name] if self._fields().get(name) is not None else None
+
+    def items(self) -> Iterator[tuple[str, "JsonNode"]]:
+        """Yield the names and values of an object's fields."""
+        for name in self._fields():
+            yield name, self[name]
+
+    def elements(self) -> "list[JsonNode]":
+        """Return the elements of a list."""
+        if not isinstance(self.value, list):
+            raise self.error("is not a list")
+        return [JsonNode(value, f"{self.path}[{index}]", self.document) for index, value in enumerate(self.value)]
+
+    def unknown(self, known: frozenset[str]) -> Iterator[str]:
+        """Yield the paths of all fields of an object that are not in `known`."""
+        return (self._place(name) for name in self._fields() if name not in known)
+
+    def text(self) -> str:
+        """Return a string as it is."""
+        if not isinstance(self.value, str):
+            raise self._not("a string")
+        return self.value
+
+    def line(self) -> str:
+        """Return a string as one short line without unprintable characters."""
+        return printable(self.text())
+
+    def flag(self) -> bool:
+        """Return a boolean."""
+        if not isinstance(self.value, bool):
+            raise self._not("true or false")
+        return self.value
+
+    def integer(self) -> int:
+        """Return a whole number."""
+        # A boolean is an int to Python, so the type itself is compared.
+        if type(self.value) is not int or abs(self.value) > MAX_COUNT:
+            raise self._not("a whole number")
+        return self.value
+
+    def count(self, *, at_most: int = MAX_COUNT) -> int:
+        """Return a whole number that is not negative."""
+        if type(self.value) is not int or not 0 <= self.value <= at_most:
+            raise self._not(f"a whole number from 0 to {at_most}")
+        return self.value
+
+    def number(self, *, at_most: int = MAX_COUNT) -> float:
+        """Return a finite number that is not negative."""
+        if isinstance(self.value, bool) or not isinstance(self.value, int | float) or not 0 <= self.value <= at_most:
+            raise self._not(f"a number from 0 to {at_most}")
+        return float(self.value)
+
+    def unquoted(self) -> "JsonNode":
+        """Return the number that a string holds, as a number; any other value as it is."""
+        if not isinstance(self.value, str):
+            return self
+        try:
+            number = json.loads(self.value)
+        except (ValueError, RecursionError):
+            return self
+        return JsonNode(number if isinstance(number, int | float) else self.value, self.path, self.document)
+
+    def error(self, problem: str) -> OutputError:
+        """Return an error about the value; `problem` follows its path."""
+        if self.document:
+            return OutputError(f"{self.document}: {self.path} {problem}" if self.path else f"{self.document} {problem}")
+        return OutputError(f"{self.path or 'the document'} {problem}")
+
+    def _not(self, expected: str) -> OutputError:
+        return self.error(f"is not {expected}: {printable(self.value)}")
+
+    def _fields(self) -> dict[str, object]:
+        if not isinstance(self.value, dict):
+            raise self.error("is not an object")
+        return self.value
+
+    def _place(self, name: str) -> str:
+        return f"{self.path}.{printable(name)}" if self.path else printable(name)
