@@ -20,7 +20,7 @@ def test_healthy_cluster_passes(name: str) -> None:
 def test_remark_of_paused_scrubs_is_no_problem() -> None:
     status = parse_status(ceph("status-pool-noscrub"))
     assert status.checks == {"POOL_SCRUB_FLAGS": "HEALTH_OK"}
-    assert standing_checks(status, NONE) == {}
+    assert standing_checks(status.health, status.checks, NONE) == {}
 
 
 def test_flag_for_all_pools_is_a_problem_unless_accepted() -> None:

@@ -9,7 +9,6 @@ from hypothesis import given
 from plimsoll.api.environment import CephOption
 from plimsoll.ceph.options import (
     Change,
-    Key,
     OptionDescription,
     OptionRecord,
     RecordedOption,
@@ -18,13 +17,12 @@ from plimsoll.ceph.options import (
     difference_text,
     expected_settings,
     option_differences,
-    parse_database,
     parse_option_help,
     reading_problems,
     stored_value,
     why_refused,
 )
-from plimsoll.ceph.osds import parse_config_show
+from plimsoll.ceph.osds import OptionKey, parse_config_dump, parse_config_show
 from plimsoll.ceph.watch import OptionReading
 from support.goldens import rook
 
@@ -41,7 +39,7 @@ def described(kind: str = "str", *, choices: tuple[str, ...] = (), at_runtime: b
     return OptionDescription(name=PROFILE, type=kind, choices=choices, changes_at_runtime=at_runtime)
 
 
-def applied(database: dict[Key, str], changes: list[Change]) -> dict[Key, str]:
+def applied(database: dict[OptionKey, str], changes: list[Change]) -> dict[OptionKey, str]:
     """Return the database after changes."""
     found = dict(database)
     for change in changes:
@@ -53,14 +51,14 @@ def applied(database: dict[Key, str], changes: list[Change]) -> dict[Key, str]:
 
 
 def test_the_database_of_a_real_cluster_is_read() -> None:
-    database = parse_database(rook("config-dump"))
+    database = parse_config_dump(rook("config-dump"))
     assert database["global", "bdev_flock_retry"] == "20"
     assert database["global", "mon_cluster_log_file"] == ""
 
 
 def test_a_mask_is_a_part_of_whose_option_it_is() -> None:
     entry = {"section": "osd", "name": PROFILE, "value": "balanced", "mask": "class:hdd", "device_class": "hdd"}
-    assert parse_database(json.dumps([entry])) == {("osd/class:hdd", PROFILE): "balanced"}
+    assert parse_config_dump(json.dumps([entry])) == {("osd/class:hdd", PROFILE): "balanced"}
 
 
 def test_the_description_of_an_option_is_read() -> None:
@@ -163,7 +161,7 @@ def test_a_difference_names_the_osd_the_option_and_both_values() -> None:
 
 
 @st.composite
-def records(draw: st.DrawFn) -> tuple[OptionRecord, dict[Key, str]]:
+def records(draw: st.DrawFn) -> tuple[OptionRecord, dict[OptionKey, str]]:
     """Return a record, and the database before it."""
     keys = draw(st.lists(st.sampled_from(KEYS), min_size=1, unique=True))
     before = draw(st.dictionaries(st.sampled_from(KEYS), VALUES))
@@ -175,7 +173,7 @@ def records(draw: st.DrawFn) -> tuple[OptionRecord, dict[Key, str]]:
 
 @given(records(), st.data())
 def test_whatever_was_set_when_the_conductor_died_is_restored(
-    case: tuple[OptionRecord, dict[Key, str]], data: st.DataObject
+    case: tuple[OptionRecord, dict[OptionKey, str]], data: st.DataObject
 ) -> None:
     record, before = case
     database = before
@@ -191,7 +189,7 @@ def test_whatever_was_set_when_the_conductor_died_is_restored(
 
 
 @given(records())
-def test_all_options_are_set_at_once_and_then_no_more(case: tuple[OptionRecord, dict[Key, str]]) -> None:
+def test_all_options_are_set_at_once_and_then_no_more(case: tuple[OptionRecord, dict[OptionKey, str]]) -> None:
     record, before = case
     changes, problems = changes_to_set(record, before)
     database = applied(before, changes)
@@ -202,7 +200,7 @@ def test_all_options_are_set_at_once_and_then_no_more(case: tuple[OptionRecord, 
 
 @given(records(), st.data())
 def test_what_somebody_else_changed_meanwhile_is_left_alone_and_reported(
-    case: tuple[OptionRecord, dict[Key, str]], data: st.DataObject
+    case: tuple[OptionRecord, dict[OptionKey, str]], data: st.DataObject
 ) -> None:
     record, before = case
     database = applied(before, changes_to_set(record, before)[0])

@@ -44,7 +44,7 @@ def test_osd_that_never_started_has_only_a_number() -> None:
 
 def test_settings_of_the_daemon_take_precedence() -> None:
     shown = parse_config_show(rook("config-show-osd.0"))
-    kept = parse_config_dump(rook("config-dump")) | {"osd.0": {"osd_mclock_max_capacity_iops_hdd": "450"}}
+    kept = parse_config_dump(rook("config-dump")) | {("osd.0", "osd_mclock_max_capacity_iops_hdd"): "450"}
     osd = Osd(number=0, rotational=True)
     assert settings_of(osd, shown, kept).capacity_iops == 315
     assert settings_of(osd, {}, kept).capacity_iops == 450

@@ -1,22 +1,26 @@
-"""Whether a cluster is fit for a measurement.
+"""Whether a cluster is fit for a measurement, for the conductor, and as far as Rook reports it for the operator.
 
 The gate is stricter than Rook, which considers laggy placement groups healthy. Scrubs and snapshot trimming do not
 close it: a large cluster always has some, and a run would wait forever. They make a trial Suspect instead.
 """
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from plimsoll.ceph.pools import server_problems
 from plimsoll.ceph.watch import ClusterStatus, FileSystemDetail
 
 HEALTH_OK = "HEALTH_OK"
+HEALTH_WARN = "HEALTH_WARN"
 HEALTH_ERR = "HEALTH_ERR"
 
 OWN_CHECKS = frozenset({"MANY_OBJECTS_PER_PG", "POOL_NO_REDUNDANCY", "POOL_TOO_FEW_PGS", "POOL_TOO_MANY_PGS"})
 """Checks that the requested pool itself may cause; they do not mean that the cluster is degraded."""
 
+_SEVERITIES = (HEALTH_OK, HEALTH_WARN, HEALTH_ERR)
 _NAMED = 6
 _MAX_WORDS = 80
+_MAX_MESSAGE = 300
 _CLEAN = frozenset({"active", "clean"})
 _UPKEEP = frozenset({"scrubbing", "deep", "repair", "snaptrim", "snaptrim_wait"})
 """States of placement groups under maintenance while all their data is in place."""
@@ -33,12 +37,24 @@ def gate_problems(
     problems = [*_osds(status), *server_problems(status, file_system), *_groups(status)]
     if rate := status.recovering_bytes_per_second:
         problems.append(f"the cluster is recovering {rate} bytes/s; wait until recovery ends")
-    if failing := standing_checks(status, accepted):
-        problems.append(
-            f"the cluster is {status.health[:_MAX_WORDS]}: {checks_text(failing)}; see `ceph health detail`, and fix "
-            "the causes or add tolerable checks to spec.gates.acceptedHealthChecks"
-        )
+    if problem := health_problem("the cluster", status.health, standing_checks(status.health, status.checks, accepted)):
+        problems.append(problem)
     return tuple(problems)
+
+
+def health_problem(
+    cluster: str, health: str, checks: Mapping[str, str], messages: Mapping[str, str] = MappingProxyType({})
+) -> str:
+    """Return why these checks close the gate, as a sentence about `cluster`; empty without checks.
+
+    `messages` are what checks report, by name.
+    """
+    if not checks:
+        return ""
+    return (
+        f"{cluster} is {health[:_MAX_WORDS]}: {checks_text(checks, messages)}; see `ceph health detail`, and fix the "
+        "causes or add tolerable checks to spec.gates.acceptedHealthChecks"
+    )
 
 
 def unclean_states(status: ClusterStatus) -> dict[str, int]:
@@ -55,7 +71,16 @@ def upkeep_states(status: ClusterStatus) -> dict[str, int]:
     }
 
 
-def standing_checks(status: ClusterStatus, accepted: frozenset[str]) -> dict[str, str]:
+def unmuted_checks(health: str, checks: Mapping[str, str]) -> dict[str, str]:
+    """Return the checks, name -> severity, that can be those that an administrator has not muted.
+
+    Rook does not report which ones are muted, but Ceph's health is the worst of those that are not.
+    """
+    worst = _SEVERITIES.index(health) if health in _SEVERITIES else len(_SEVERITIES)
+    return {name: severity for name, severity in checks.items() if severity not in _SEVERITIES[worst + 1 :]}
+
+
+def standing_checks(health: str, checks: Mapping[str, str], accepted: frozenset[str]) -> dict[str, str]:
     """Return the health checks that close the gate: name -> severity.
 
     A check of severity HEALTH_OK is a remark, such as POOL_SCRUB_FLAGS while the run pauses scrubs. One of severity
@@ -64,11 +89,11 @@ def standing_checks(status: ClusterStatus, accepted: frozenset[str]) -> dict[str
     harmless = accepted | OWN_CHECKS
     bad = {
         name: severity
-        for name, severity in status.checks.items()
+        for name, severity in checks.items()
         if severity != HEALTH_OK and (severity == HEALTH_ERR or name not in harmless)
     }
-    named = any(severity != HEALTH_OK for severity in status.checks.values())
-    return bad if named or status.health == HEALTH_OK else {"(unnamed)": status.health}
+    is_named = any(severity != HEALTH_OK for severity in checks.values())
+    return bad if is_named or health == HEALTH_OK else {"(unnamed)": health}
 
 
 def states_text(states: Mapping[str, int]) -> str:
@@ -79,9 +104,13 @@ def states_text(states: Mapping[str, int]) -> str:
     return ", ".join([*named, f"{rest} in other states"] if rest else named)
 
 
-def checks_text(checks: Mapping[str, str]) -> str:
-    """Return health checks as text: `OSD_DOWN (HEALTH_WARN)`."""
-    named = [f"{name[:_MAX_WORDS]} ({severity[:_MAX_WORDS]})" for name, severity in sorted(checks.items())]
+def checks_text(checks: Mapping[str, str], messages: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return health checks as text: `OSD_DOWN (HEALTH_WARN)`, with their messages as far as these are known."""
+    named = [
+        f"{name[:_MAX_WORDS]} ({severity[:_MAX_WORDS]}{f': {message[:_MAX_MESSAGE]}' if message else ''})"
+        for name, severity in sorted(checks.items())
+        for message in (messages.get(name),)
+    ]
     return ", ".join([*named[:_NAMED], f"{len(named) - _NAMED} more"] if len(named) > _NAMED else named)
 
 

@@ -1,7 +1,4 @@
-"""Options in Ceph's configuration database: what a run sets, what it restores, and what its OSDs should use.
-
-The database is a mapping from whose option it is (`osd`, `osd.3`, `osd/class:hdd`) and its name to its value.
-"""
+"""Options in Ceph's configuration database: what a run sets, what it restores, and what its OSDs should use."""
 
 import math
 import re
@@ -13,10 +10,8 @@ from typing import Literal
 from plimsoll.api.environment import CephOption
 from plimsoll.api.model import Model
 from plimsoll.ceph.document import parse_answer
+from plimsoll.ceph.osds import Database, OptionKey
 from plimsoll.ceph.watch import OptionDifference, OptionReading
-
-Key = tuple[str, str]
-Database = Mapping[Key, str]
 
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)$")
 _SIZE = re.compile(r"(0|[1-9][0-9]*)([KMGTPE]i?)?B?$")
@@ -41,7 +36,7 @@ class RecordedOption(Model):
     previous: str | None = None  # the value before the run; None if there was none
 
     @property
-    def key(self) -> Key:
+    def key(self) -> OptionKey:
         """Its key in the database."""
         return self.who, self.name
 
@@ -63,7 +58,7 @@ class Change:
 
 
 def parse_option_help(text: str) -> OptionDescription:
-    """Read `ceph config help NAME`; this and `parse_database` raise ValueError with the field."""
+    """Read `ceph config help NAME`; ValueError with the field."""
     document = parse_answer(text)
     choices = document.get("enum_values")
     return OptionDescription(
@@ -72,16 +67,6 @@ def parse_option_help(text: str) -> OptionDescription:
         choices=tuple(choice.text() for choice in choices.elements()) if choices else (),
         changes_at_runtime=document["can_update_at_runtime"].flag(),
     )
-
-
-def parse_database(config_dump: str) -> dict[Key, str]:
-    """Read `ceph config dump`."""
-    database: dict[Key, str] = {}
-    for entry in parse_answer(config_dump).elements():
-        mask = entry.get("mask")
-        who = "/".join(filter(None, (entry["section"].text(), mask.text() if mask else "")))
-        database[who, entry["name"].text()] = entry["value"].text()
-    return database
 
 
 def why_refused(option: CephOption, description: OptionDescription) -> str:

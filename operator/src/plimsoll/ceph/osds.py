@@ -6,6 +6,11 @@ from dataclasses import dataclass, fields, replace
 from plimsoll.api.json_reader import JsonNode
 from plimsoll.ceph.document import parse_answer
 
+OptionKey = tuple[str, str]
+"""An option in Ceph's configuration database: whose it is (`osd`, `osd.3`, `osd/class:hdd`), and its name."""
+
+Database = Mapping[OptionKey, str]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Osd:
@@ -116,41 +121,38 @@ def parse_config_show(text: str) -> dict[str, str]:
     return {entry["name"].text(): entry["value"].text() for entry in parse_answer(text).elements()}
 
 
-def parse_config_dump(text: str) -> dict[str, dict[str, str]]:
-    """Read the monitors' settings from `ceph config dump`: section -> name -> value.
-
-    Settings with a mask, such as a device class, are skipped: masks are not evaluated.
-    """
-    sections: dict[str, dict[str, str]] = {}
+def parse_config_dump(text: str) -> dict[OptionKey, str]:
+    """Read the configuration database from `ceph config dump`."""
+    database: dict[OptionKey, str] = {}
     for entry in parse_answer(text).elements():
         mask = entry.get("mask")
-        if mask is None or not mask.text():
-            sections.setdefault(entry["section"].text(), {})[entry["name"].text()] = entry["value"].text()
-    return sections
+        who = "/".join(filter(None, (entry["section"].text(), mask.text() if mask else "")))
+        database[who, entry["name"].text()] = entry["value"].text()
+    return database
 
 
-def settings_of(osd: Osd, shown: Mapping[str, str], stored: Mapping[str, Mapping[str, str]]) -> OsdSettings:
-    """Return an OSD's settings: those that it shows itself, else those of the monitors."""
-    settings: dict[str, str] = {}
-    for section in ("global", "osd", f"osd.{osd.number}"):
-        settings |= stored.get(section, {})
-    settings |= shown
+def settings_of(osd: Osd, shown: Mapping[str, str], database: Database) -> OsdSettings:
+    """Return an OSD's settings: those that it shows itself, else those of the database, whose masks do not count."""
+
+    def setting(name: str) -> str | None:
+        stored = (database.get((who, name)) for who in (f"osd.{osd.number}", "osd", "global"))
+        return shown.get(name, next((value for value in stored if value is not None), None))
+
+    def number(name: str) -> float | None:
+        try:
+            return None if (text := setting(name)) is None else JsonNode(text).unquoted().number()
+        except ValueError:
+            return None
+
     capacity = f"osd_mclock_max_capacity_iops_{'hdd' if osd.rotational else 'ssd'}"
     return OsdSettings(
-        profile=settings.get("osd_mclock_profile"),
-        queue=settings.get("osd_op_queue"),
-        capacity_iops=_number(settings.get(capacity)) if osd.rotational is not None else None,
-        memory_target_bytes=_number(settings.get("osd_memory_target")),
-        cluster_mode=settings.get("ms_cluster_mode"),
-        service_mode=settings.get("ms_service_mode"),
+        profile=setting("osd_mclock_profile"),
+        queue=setting("osd_op_queue"),
+        capacity_iops=number(capacity) if osd.rotational is not None else None,
+        memory_target_bytes=number("osd_memory_target"),
+        cluster_mode=setting("ms_cluster_mode"),
+        service_mode=setting("ms_service_mode"),
     )
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        return None if text is None else JsonNode(text).unquoted().number()
-    except ValueError:
-        return None
 
 
 def _word(node: JsonNode, key: str) -> str:

@@ -14,19 +14,17 @@ from plimsoll.api.environment import CephOption
 from plimsoll.ceph.document import parse_answer
 from plimsoll.ceph.options import (
     Change,
-    Database,
     OptionDescription,
     OptionRecord,
     RecordedOption,
     changes_to_restore,
     changes_to_set,
     option_differences,
-    parse_database,
     parse_option_help,
     stored_value,
     why_refused,
 )
-from plimsoll.ceph.osds import Osd, parse_config_show, parse_osd_tree
+from plimsoll.ceph.osds import Database, Osd, parse_config_dump, parse_config_show, parse_osd_tree
 from plimsoll.ceph.watch import OptionReading
 from plimsoll.conductor.ceph.commands import CommandError, Commands
 from plimsoll.conductor.ceph.monitor_program import FORCE
@@ -167,7 +165,7 @@ async def _description(commands: Commands, name: str) -> OptionDescription | Non
 
 
 async def _database(commands: Commands) -> Database:
-    return parse_database(await commands.ceph("config", "dump", limit_seconds=_READING_SECONDS))
+    return parse_config_dump(await commands.ceph("config", "dump", limit_seconds=_READING_SECONDS))
 
 
 async def _osds(commands: Commands) -> Mapping[int, Osd]:

@@ -348,7 +348,7 @@ def deletion_blocker(
         return Fact.false(Reason.PLACEMENT_GROUPS_INACTIVE, message)
     if groups_answered or cluster.checked is None:
         return None
-    patience = timedelta(seconds=_COMPLAINT_SECONDS if cluster.checks else 0.0)
+    patience = timedelta(seconds=_COMPLAINT_SECONDS if cluster.messages else 0.0)
     if ended is not None and cluster.checked > ended + patience:
         return None
     message = (

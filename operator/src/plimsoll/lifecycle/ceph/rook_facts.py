@@ -7,6 +7,14 @@ from datetime import datetime
 
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.run import Gates
+from plimsoll.ceph.gate import (
+    HEALTH_OK,
+    HEALTH_WARN,
+    checks_text,
+    health_problem,
+    standing_checks,
+    unmuted_checks,
+)
 from plimsoll.lifecycle.ceph.rook_render import BLOCK_POOL, CEPH_CLIENT, FILE_SYSTEM
 from plimsoll.lifecycle.children import Child, Object, child_of, time_of
 from plimsoll.lifecycle.decision import Fact
@@ -25,8 +33,6 @@ _FAILURES = {
     FILE_SYSTEM: Reason.FILE_SYSTEM_FAILED,
     CEPH_CLIENT: Reason.USER_FAILED,
 }
-_OK = "HEALTH_OK"
-_WARN = "HEALTH_WARN"
 _INACTIVE = "PG_AVAILABILITY"
 """Ceph's health check for inactive placement groups."""
 
@@ -63,7 +69,8 @@ class ClusterFact:
     name: str
     ready: bool  # whether it was ever ready; later reconciles do not reset that
     health: str  # Ceph's health; empty before Rook has queried it
-    checks: Mapping[str, str]  # failing health check -> its message
+    checks: Mapping[str, str]  # health check -> its severity
+    messages: Mapping[str, str]  # failing health check, even if it is muted -> its message
     versions: tuple[str, ...]  # Ceph versions of all daemons; more than one during an upgrade
     version: str  # of Ceph, short form; empty if unknown
     message: str  # of Rook, about what it is doing
@@ -124,7 +131,9 @@ def cluster_fact(obj: Object) -> ClusterFact:
     """Read a CephCluster."""
     status = obj.get("status") or {}
     ceph = status.get("ceph") or {}
-    checks = (ceph.get("details") or {}).items()
+    health = str(ceph.get("health", ""))
+    details = ceph.get("details") or {}
+    checks = {name: str(check.get("severity", "")) for name, check in details.items()}
     checked = None
     with suppress(ValueError):
         checked = datetime.fromisoformat(str(ceph.get("lastChecked")))
@@ -133,8 +142,9 @@ def cluster_fact(obj: Object) -> ClusterFact:
         namespace=obj["metadata"]["namespace"],
         name=obj["metadata"]["name"],
         ready=("Ready", "True") in conditions,
-        health=str(ceph.get("health", "")),
-        checks={name: str(check.get("message", "")) for name, check in checks if check.get("severity") != _OK},
+        health=health,
+        checks=unmuted_checks(health, checks),
+        messages={name: str(details[name].get("message", "")) for name in checks if checks[name] != HEALTH_OK},
         versions=tuple(sorted((ceph.get("versions") or {}).get("overall") or ())),
         version=str((status.get("version") or {}).get("version", "")),
         message=str(status.get("message", "")),
@@ -144,10 +154,10 @@ def cluster_fact(obj: Object) -> ClusterFact:
 
 def inactive_groups(cluster: ClusterFact | None) -> str:
     """Return the inactive placement groups that Rook last reported, as a clause; empty if there were none."""
-    if cluster is None or _INACTIVE not in cluster.checks:
+    if cluster is None or _INACTIVE not in cluster.messages:
         return ""
     where = f"CephCluster {cluster.namespace}/{cluster.name}"
-    return f"placement groups of {where} are inactive ({_INACTIVE}: {cluster.checks[_INACTIVE]})"
+    return f"placement groups of {where} are inactive ({_INACTIVE}: {cluster.messages[_INACTIVE]})"
 
 
 def why_unusable(cluster: ClusterFact, gates: Gates) -> str:
@@ -158,16 +168,15 @@ def why_unusable(cluster: ClusterFact, gates: Gates) -> str:
     if len(cluster.versions) > 1:
         versions = "; ".join(cluster.versions)
         return f"{what} runs different versions of Ceph ({versions}); wait for its upgrade to finish"
-    # Rook creates neither pools nor users for a cluster in such a state, whatever the gates.
-    if cluster.health not in {_OK, _WARN}:
-        return f"{what} is in {cluster.health or 'an unknown state'}{_because(cluster.checks)}"
-    left = {name: text for name, text in cluster.checks.items() if name not in gates.accepted_health_checks}
-    if cluster.health == _WARN and gates.ceph_health == "Required" and (left or not cluster.checks):
-        return (
-            f"{what} is in {cluster.health}{_because(left)}; repair it, list accepted checks in "
-            "gates.acceptedHealthChecks, or set gates.cephHealth to Ignored"
-        )
-    return ""
+    if cluster.health not in {HEALTH_OK, HEALTH_WARN}:
+        state = cluster.health or "in an unknown state"
+        checks = f" ({checks_text(cluster.checks, cluster.messages)})" if cluster.checks else ""
+        return f"{what} is {state}{checks}; until this changes, Rook creates neither pools nor users in it"
+    standing = standing_checks(cluster.health, cluster.checks, frozenset(gates.accepted_health_checks))
+    if gates.ceph_health == "Ignored" or not standing:
+        return ""
+    problem = health_problem(what, cluster.health, standing, cluster.messages)
+    return f"{problem}, or set spec.gates.cephHealth to Ignored"
 
 
 def _waiting_message(fact: RookFact) -> str:
@@ -185,7 +194,3 @@ def _waiting_message(fact: RookFact) -> str:
     if fact.phase == READY:
         return f"{what}: Rook has not applied its current specification yet"
     return f"{what} is {fact.phase}{because}"
-
-
-def _because(checks: Mapping[str, str]) -> str:
-    return f" ({'; '.join(f'{name}: {text}' for name, text in sorted(checks.items()))})" if checks else ""

@@ -175,10 +175,10 @@ def _health(statuses: list[ClusterStatus], watch: ClusterWatch) -> CheckedValues
         detail = _states_detail(unclean, "not active+clean")
         yield checks.GROUPS_NOT_CLEAN, CheckedValue(value=sum(unclean.values()), detail=detail)
         yield checks.RECOVERY_TRAFFIC, CheckedValue(value=status.recovering_bytes_per_second)
-        bad = standing_checks(status, watch.accepted_checks | {_SLOW_OPS})
+        bad = standing_checks(status.health, status.checks, watch.accepted_checks | {_SLOW_OPS})
         detail = f"the cluster was {quote(status.health, 40)}: {checks_text(bad)}"
         yield checks.CLUSTER_UNHEALTHY, CheckedValue(value=len(bad), detail=detail)
-    slow = sum(_SLOW_OPS in standing_checks(status, watch.accepted_checks) for status in statuses)
+    slow = sum(_SLOW_OPS in standing_checks(status.health, status.checks, watch.accepted_checks) for status in statuses)
     detail = f"{slow} of {len(statuses)} polls reported slow operations"
     yield checks.SLOW_OPS, CheckedValue(value=slow, detail=detail)
 
