@@ -84,7 +84,10 @@ def test_operator_and_conductor_judge_health_alike(
     health: str, checks: dict[str, str], muted: str, accepted: tuple[str, ...], *, is_open: bool
 ) -> None:
     gates = Gates(accepted_health_checks=accepted)
-    operator, conductor = why(health, checks, gates=gates), conductors_problems(health, checks, {*muted.split()}, gates)
+    operator, conductor = (
+        why(health, checks, gates=gates),
+        conductors_problems(health, checks, frozenset(muted.split()), gates),
+    )
     assert (operator == "", conductor == ()) == (is_open, is_open), (operator, conductor)
 
 
