@@ -61,6 +61,10 @@ type: setup ## Check types
 	cd e2e/tests && $(BIN)/mypy --cache-dir $(MYPY_CACHE)/e2e --strict --python-version 3.11 .
 	cd e2e/rook/controller && $(BIN)/mypy --cache-dir $(MYPY_CACHE)/rook --strict --python-version 3.11 .
 
+.PHONY: lowest-versions
+lowest-versions: setup ## Import and run Plimsoll with the lowest versions of its dependencies that it declares
+	hack/lowest_versions.sh
+
 .PHONY: check
 check: ## The inner loop: style, types, and the tests that need nothing but Python
 	@$(or $(PYTHON),python3) hack/stages.py lint types pure

@@ -11,6 +11,8 @@ set -euo pipefail
 root=$(realpath "$(dirname "$0")/..")
 venv=$(realpath -m "${PLIMSOLL_VENV:-$root/.venv}")
 readonly root venv
+# shellcheck source=hack/follow_pip.sh
+. "$root/hack/follow_pip.sh"
 
 say() { printf 'setup.sh: %s\n' "$*" >&2; }
 die() { say "$@"; exit 1; }
@@ -74,18 +76,6 @@ fingerprint() {
     } | sha256sum | cut -d ' ' -f 1
 }
 
-# Let uv use the index and the certificates that pip is configured with: it does not read pip's configuration.
-follow_pip() {
-    local index cert
-    index=${PIP_INDEX_URL:-$(pip_setting index-url)} cert=${PIP_CERT:-$(pip_setting cert)}
-    [[ -z $index ]] || export UV_DEFAULT_INDEX=${UV_DEFAULT_INDEX:-$index}
-    [[ -z $cert ]] || export SSL_CERT_FILE=${SSL_CERT_FILE:-$cert}
-    [[ -z ${PIP_FIND_LINKS:-} ]] || export UV_FIND_LINKS=${UV_FIND_LINKS:-$PIP_FIND_LINKS}
-}
-
-# NAME: what pip's configuration says, or nothing.
-pip_setting() { "$venv/bin/python" -m pip --disable-pip-version-check config get "global.$1" 2> /dev/null || echo; }
-
 # NAME: the lines of a package among the locked requirements, with its hashes.
 locked() { awk -v name="$1==" 'index($0, name) == 1 { found = 1 } found { print; if (!/\\$/) exit }' "$root/operator/requirements/dev.txt"; }
 
@@ -97,7 +87,7 @@ make_venv() {
     # pip brings uv, which installs the rest several times as fast.
     locked uv > "$venv/uv.txt"
     "$venv/bin/python" -m pip --disable-pip-version-check --quiet install --require-hashes -r "$venv/uv.txt" >&2
-    follow_pip
+    follow_pip "$venv/bin/python"
     local install=("$venv/bin/uv" --quiet pip install --python "$venv/bin/python")
     "${install[@]}" --require-hashes -r "$root/operator/requirements/dev.txt" >&2
     "${install[@]}" --no-build-isolation --no-deps --editable "$root/operator" >&2
