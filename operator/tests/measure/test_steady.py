@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.names import Operation
-from plimsoll.measure.checks.registry import NOT_STEADY
+from plimsoll.measure.checks.load import not_steady
 from plimsoll.measure.histogram import Histogram, bin_index, bin_midpoint
 from plimsoll.measure.rates import MAX_RANGE, MAX_SLOPE, ROUNDS, rough_steadiness_of, steadiness, steady_state_of
 from plimsoll.measure.sample import Cells, LatencySlices, OperationSample
@@ -179,7 +179,7 @@ def test_drift_makes_a_trial_suspect_with_its_size() -> None:
     rising = changing([160, 180, 200, 220, 240]).model_copy(update={"operation": Operation.READ})
     minute = {"runtime_seconds": MINUTE}
     numbers = measure(document(0, measurement(rising, falling, runtime=MINUTE * SECOND)), **minute)
-    finding = only(numbers, NOT_STEADY.reason)
+    finding = only(numbers, not_steady.reason)
     assert finding.message.startswith(
         "write operations/s over five rounds: range 80 % of the mean (SNIA permits 20 %), drift 80 % (10 %); lengthen"
     )
@@ -190,4 +190,4 @@ def test_drift_makes_a_trial_suspect_with_its_size() -> None:
 
 
 def test_the_table_of_checks_names_the_limits_of_the_criterion() -> None:
-    assert f"range {MAX_RANGE:.0%}, drift {MAX_SLOPE:.0%}".replace("%", " %") in NOT_STEADY.what
+    assert f"range {MAX_RANGE:.0%}, drift {MAX_SLOPE:.0%}".replace("%", " %") in not_steady.what

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from plimsoll.api.names import Verdict
-from plimsoll.measure.checks import registry
-from plimsoll.measure.checks.links import judge_links
-from plimsoll.measure.checks.registry import CACHE_SIZED, FASTER_THAN_NETWORK
+from plimsoll.measure.checks.devices import cache_sized
+from plimsoll.measure.checks.hosts import faster_than_network
+from plimsoll.measure.checks.load import littles_law, too_few_samples
+from plimsoll.measure.checks.outliers import judge_links
 from plimsoll.measure.matrix import MatrixCell
 from plimsoll.studies.library import load_study
 from plimsoll.studies.shares import Published, Unit
@@ -80,7 +81,7 @@ def test_utsa_had_another_number_of_operations_in_flight_than_its_threads(table:
     latency = by_threads(table, {"T5": "mean latency", "T6": "maximum latency"}[table])
     in_flight = {threads: count[threads] / seconds[threads] * latency[threads] for threads in count}
     assert all(
-        registry.LITTLES_LAW.verdict(100 * abs(found / threads - 1)) is Verdict.SUSPECT
+        littles_law.verdict(100 * abs(found / threads - 1)) is Verdict.SUSPECT
         for threads, found in in_flight.items()
         if (table, threads) != ("T6", 16)
     )
@@ -90,7 +91,7 @@ def test_utsa_had_another_number_of_operations_in_flight_than_its_threads(table:
 
 def test_utsa_has_too_few_operations_for_percentiles() -> None:
     counts = [*by_threads("T5", "reads").values(), *by_threads("T6", "writes").values()]
-    assert {registry.TOO_FEW_SAMPLES.verdict(count) for count in counts} == {Verdict.SUSPECT}
+    assert {too_few_samples.verdict(count) for count in counts} == {Verdict.SUSPECT}
 
 
 def test_utsa_copies_of_small_files_are_too_short() -> None:
@@ -100,11 +101,11 @@ def test_utsa_copies_of_small_files_are_too_short() -> None:
 
 
 def test_utsa_files_fit_into_the_memory() -> None:
-    assert CACHE_SIZED.verdict(1000e6 / 4e9) is Verdict.SUSPECT
+    assert cache_sized.verdict(1000e6 / 4e9) is Verdict.SUSPECT
 
 
 def test_ornl_blocks_of_its_clients_may_be_in_their_memory() -> None:
-    assert CACHE_SIZED.verdict(8 / 6) is Verdict.SUSPECT
+    assert cache_sized.verdict(8 / 6) is Verdict.SUSPECT
 
 
 def test_ctu_reads_faster_than_the_measured_link() -> None:
@@ -116,14 +117,14 @@ def test_ctu_reads_faster_than_the_measured_link() -> None:
         for one in values("ctu", study, "mean throughput")
         if (one.conditions["system"], one.conditions["operation"]) == ("Ceph", "read")
     ]
-    beyond = [read for read in reads if FASTER_THAN_NETWORK.verdict(100 * read / link) is Verdict.INVALID]
+    beyond = [read for read in reads if faster_than_network.verdict(100 * read / link) is Verdict.INVALID]
     assert beyond == [1184]
     assert f"1184 of {link:.0f} MiB/s, {100 * 1184 / link:.1f} %" in GUIDE
 
 
 def test_ctu_unwritten_space_is_read_faster_than_the_link() -> None:
     (ceph,) = [one.value for one in values("ctu", "EMPTY", "throughput") if one.conditions["system"] == "Ceph"]
-    assert FASTER_THAN_NETWORK.verdict(100 * ceph / 1192.1) is Verdict.INVALID
+    assert faster_than_network.verdict(100 * ceph / 1192.1) is Verdict.INVALID
 
 
 def test_ctu_random_io_of_large_blocks_has_too_few_operations() -> None:
@@ -131,7 +132,7 @@ def test_ctu_random_io_of_large_blocks_has_too_few_operations() -> None:
         one
         for one in values("ctu", "RAND", "throughput")
         if one.value * MIB[one.unit] / BLOCKS_MIB[str(one.conditions["blockSize"])] * RANDOM_SECONDS
-        < registry.TOO_FEW_SAMPLES.limit(Verdict.SUSPECT)
+        < too_few_samples.limit(Verdict.SUSPECT)
     ]
     assert f"{len(few)} of 1800 cells have fewer than 1000 operations in 60 s" in GUIDE
     assert f"{len([one for one in few if one.conditions['blockSize'] == '16 MiB'])} of them with 16 MiB" in GUIDE
@@ -150,5 +151,5 @@ def test_ctu_bonds_have_outliers() -> None:
 @pytest.mark.parametrize("experiment", ["NFS", "ISCSI-MD"])
 def test_blog_reads_faster_than_its_network(experiment: str) -> None:
     (read,) = values("blog", experiment, "sequential read throughput")
-    assert FASTER_THAN_NETWORK.verdict(100 * read.value / 125) is Verdict.INVALID
+    assert faster_than_network.verdict(100 * read.value / 125) is Verdict.INVALID
     assert f"{read.value:.0f} of 125 MB/s, {100 * read.value / 125:.0f} %" in GUIDE

@@ -26,7 +26,7 @@ from plimsoll.api.result import (
     Trial,
 )
 from plimsoll.api.surroundings import Osds, Spread
-from plimsoll.measure.checks.links import judge_links
+from plimsoll.measure.checks.outliers import judge_links
 from plimsoll.measure.hypotheses.decide import Decision, decide
 from plimsoll.measure.hypotheses.select import MeasuredRun, measured_run
 from plimsoll.measure.line.model import Settings

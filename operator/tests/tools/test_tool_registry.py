@@ -3,7 +3,7 @@ from pydantic import ValidationError
 
 from plimsoll.api.names import LatencyKind, Layer
 from plimsoll.api.run import Workload
-from plimsoll.measure.checks.registry import RUNTIME_TOO_SHORT
+from plimsoll.measure.checks.load import runtime_too_short
 from plimsoll.measure.rates import Quantities
 from plimsoll.tools.base import StepKind, ToolParameters
 from plimsoll.tools.cast import AGENTS
@@ -86,7 +86,7 @@ def test_windowed_tools_have_a_least_runtime_that_the_check_names() -> None:
         "netcat": 3,
         "ping": 3,
     }
-    assert "3 s for fio, ioping, rados bench, rbd bench, iperf3, netcat and ping" in RUNTIME_TOO_SHORT.what
+    assert "3 s for fio, ioping, rados bench, rbd bench, iperf3, netcat and ping" in runtime_too_short.what
 
 
 def test_least_time_of_work_is_ten_times_that_of_tools_without_a_window() -> None:
@@ -96,7 +96,7 @@ def test_least_time_of_work_is_ten_times_that_of_tools_without_a_window() -> Non
         "bonnie": 0,
         "kubeBurner": 0,
     }
-    assert "10 s for dd" in RUNTIME_TOO_SHORT.what
+    assert "10 s for dd" in runtime_too_short.what
 
 
 @pytest.mark.parametrize("key", TOOLS)

@@ -20,10 +20,11 @@ from statistics import fmean
 from plimsoll.api.names import Layer, Operation, Verdict
 from plimsoll.api.operation import OperationSummary
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.measure.checks.registry import CACHE_SIZED, PHASES_APART
+from plimsoll.measure.checks.devices import cache_sized
+from plimsoll.measure.checks.load import phases_apart
 from plimsoll.measure.summary import counted
 
-TOO_HIGH = (CACHE_SIZED.reason, PHASES_APART.reason)
+TOO_HIGH = (cache_sized.reason, phases_apart.reason)
 """Findings on rates that may be higher than those of the storage: memory answered, or clients did not share it."""
 
 _DATA = (Operation.READ, Operation.WRITE)

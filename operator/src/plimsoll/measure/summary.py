@@ -12,11 +12,53 @@ from typing import Protocol, TypeVar
 from plimsoll.api.names import AbortReason, Operation, Outcome, Verdict
 from plimsoll.api.operation import OperationResult, OperationSummary, Statistic
 from plimsoll.api.result import Finding, Matrix, Summary, Trial
-from plimsoll.measure.checks import registry
-from plimsoll.measure.checks.check import CheckedValue, by_reason, evaluate, passes_text, quote, verdict_of, worst_of
+from plimsoll.measure.checks.check import (
+    Check,
+    CheckedValue,
+    Direction,
+    by_reason,
+    evaluate,
+    passes_text,
+    quote,
+    verdict_of,
+    worst_of,
+)
 from plimsoll.measure.histogram import PERCENTILES, merge_latencies
 from plimsoll.measure.rates import by_operation, counts_operations
 from plimsoll.measure.statistics import describe
+
+NO_TRIAL_COUNTS = Check(
+    reason="NoTrialCounts",
+    what="repetitions that count",
+    invalid=1,
+    direction=Direction.BELOW,
+    remedy="fix the causes that the trials name, then run again",
+)
+PASSES_MISSING = Check(
+    reason="PassesMissing",
+    what="planned repetitions, or probes of a search, that do not count",
+    suspect=0,
+    remedy="fix the causes, then run again; the numbers come from the others",
+)
+ATTEMPTS_REPLACED = Check(
+    reason="AttemptsReplaced",
+    what="attempts that were replaced by another",
+    suspect=0,
+    remedy="fix the causes, then run again; repeating until the result is good shows the storage at its best",
+)
+UNREPLICATED = Check(
+    reason="Unreplicated",
+    what="repetitions that count",
+    suspect=2,
+    direction=Direction.BELOW,
+    remedy="set repetitions to 3 or more, or run again; one trial does not show how much trials differ",
+)
+VERSIONS_CHANGED = Check(
+    reason="VersionsChanged",
+    what="versions of the tool in the repetitions that count",
+    suspect=1,
+    remedy="run again with one version; a mean over two versions describes neither",
+)
 
 _NAMED_CAUSES = 8
 _MESSAGE_CHARACTERS = 500
@@ -75,13 +117,13 @@ def summarise(trials: Sequence[Trial], repetitions: int, matrix: Matrix | None =
     if good:
         absent = CheckedValue(value=len(missing), detail=f"planned repetitions do not count: {causes}")
         replication = (
-            *evaluate(registry.PASSES_MISSING, [absent]),
+            *evaluate(PASSES_MISSING, [absent]),
             *judge_replaced(replaced_attempts(trials)),
-            *evaluate(registry.UNREPLICATED, [CheckedValue(value=len(good))]),
+            *evaluate(UNREPLICATED, [CheckedValue(value=len(good))]),
         )
     else:
         detail = f"no repetition counts: {causes or 'none is planned'}"
-        replication = evaluate(registry.NO_TRIAL_COUNTS, [CheckedValue(value=0, detail=detail)])
+        replication = evaluate(NO_TRIAL_COUNTS, [CheckedValue(value=0, detail=detail)])
     findings = (*replication, *same_tool(good), *rolled_up(good or list(last.values())))
     results_of = by_operation((result for one in good for result in one.operations), lambda result: result.operation)
     operations = tuple(_operation(operation, results) for operation, results in results_of.items())
@@ -124,7 +166,7 @@ def judge_replaced(
     causes = _listed(((trial.pass_number, _cause(trial)) for trial in replaced), named)
     number = "1 attempt was" if len(replaced) == 1 else f"{len(replaced)} attempts were"
     again = CheckedValue(value=len(replaced), detail=f"{number} replaced: {causes}")
-    return evaluate(registry.ATTEMPTS_REPLACED, [again])
+    return evaluate(ATTEMPTS_REPLACED, [again])
 
 
 def same_tool(good: Sequence[Trial]) -> tuple[Finding, ...]:
@@ -135,7 +177,7 @@ def same_tool(good: Sequence[Trial]) -> tuple[Finding, ...]:
             passes[trial.tool.versions].add(trial.pass_number)
     named = _listed((number, ", ".join(versions)) for versions, numbers in passes.items() for number in numbers)
     detail = f"the version of the tool differs between repetitions: {named}"
-    return evaluate(registry.VERSIONS_CHANGED, [CheckedValue(value=len(passes), detail=detail)])
+    return evaluate(VERSIONS_CHANGED, [CheckedValue(value=len(passes), detail=detail)])
 
 
 def _listed(causes: Iterable[tuple[int, str]], named: Callable[[Collection[int]], str] = passes_text) -> str:

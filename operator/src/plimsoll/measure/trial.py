@@ -13,7 +13,7 @@ from plimsoll.api.surroundings import ClusterSummary, Hosts, HostSummary, Osds, 
 from plimsoll.measure.checks.check import by_reason, clients_text, quote, verdict_of, worst_of
 from plimsoll.measure.checks.evidence import Evidence
 from plimsoll.measure.checks.judge import judge
-from plimsoll.measure.checks.links import judge_links
+from plimsoll.measure.checks.outliers import judge_links
 from plimsoll.measure.cluster import cluster_summary, osds_summary
 from plimsoll.measure.histogram import merge_latencies, merge_samples
 from plimsoll.measure.intake import MAX_VERSIONS, ClientMeasurement, Intake, TrialFacts, receive, tool_use

@@ -2,7 +2,8 @@ import pytest
 
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding
-from plimsoll.measure.checks import registry
+from plimsoll.measure import summary
+from plimsoll.measure.checks import cluster, devices, documents, hosts, load, outliers
 from plimsoll.measure.checks.check import (
     MAX_NAMED_CLIENTS,
     Check,
@@ -16,10 +17,19 @@ from plimsoll.measure.checks.check import (
     size_text,
     verdict_of,
 )
-from plimsoll.measure.checks.registry import (
-    CHECKS,
-    markdown_table,
+from plimsoll.measure.checks.documents import (
+    client_missing,
+    clock_offset,
+    early_client,
+    late_client,
+    lost_io,
+    low_overlap,
+    no_io,
+    short_run,
+    wide_spread,
 )
+from plimsoll.measure.checks.judge import CHECKS, markdown_table
+from plimsoll.measure.line import curve
 
 
 def finding(verdict: Verdict) -> Finding:
@@ -30,6 +40,37 @@ def test_reasons_are_distinct_and_camel_case() -> None:
     reasons = [check.reason for check in CHECKS]
     assert len(set(reasons)) == len(reasons)
     assert all(reason.isalnum() and reason[0].isupper() for reason in reasons)
+
+
+def test_every_check_has_its_place_in_the_order() -> None:
+    modules = (documents, hosts, devices, load, outliers, cluster, summary, curve)
+    defined = [value for module in modules for value in vars(module).values() if isinstance(value, Check)]
+    assert {check.reason for check in CHECKS} == {check.reason for check in defined}
+
+
+@pytest.mark.parametrize(
+    ("cause", "effect"),
+    [
+        ("ToolFailed", "ClientMissing"),
+        ("ClientMissing", "LowOverlap"),
+        ("LateClient", "LowOverlap"),
+        ("ClockOffset", "ClientStalled"),
+        ("ClientThrottled", "ClientCpuSaturated"),
+        ("ClientThrottled", "ClientStalled"),
+        ("NodeCpuSaturated", "ClientsUneven"),
+        ("ForeignDeviceLoad", "Stalled"),
+        ("Stalled", "ClientStalled"),
+        ("ClientStalled", "NotSteady"),
+        ("ClientStalled", "ClientsUneven"),
+        ("ClusterUnhealthy", "OsdOutlier"),
+        ("OsdOutlier", "ClientsUneven"),
+        ("LinkOutlier", "NoTrialCounts"),
+        ("NoTrialCounts", "Unreplicated"),
+    ],
+)
+def test_causes_come_before_their_effects(cause: str, effect: str) -> None:
+    reasons = [check.reason for check in CHECKS]
+    assert reasons.index(cause) < reasons.index(effect)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.reason)
@@ -46,30 +87,30 @@ def test_every_check_has_a_limit_and_a_remedy_and_invalid_is_farther_out(check: 
 @pytest.mark.parametrize(
     ("check", "value", "verdict"),
     [
-        (registry.LATE_CLIENT, 1, Verdict.VALID),
-        (registry.LATE_CLIENT, 1.001, Verdict.SUSPECT),
-        (registry.LATE_CLIENT, 5, Verdict.SUSPECT),
-        (registry.LATE_CLIENT, 5.001, Verdict.INVALID),
-        (registry.LATE_CLIENT, -3, Verdict.VALID),
-        (registry.EARLY_CLIENT, 1, Verdict.VALID),
-        (registry.EARLY_CLIENT, 1.001, Verdict.SUSPECT),
-        (registry.EARLY_CLIENT, 5, Verdict.SUSPECT),
-        (registry.EARLY_CLIENT, 5.001, Verdict.INVALID),
-        (registry.EARLY_CLIENT, -3, Verdict.VALID),
-        (registry.SHORT_RUN, 1, Verdict.VALID),
-        (registry.SHORT_RUN, 10.1, Verdict.INVALID),
-        (registry.LOW_OVERLAP, 0.98, Verdict.VALID),
-        (registry.LOW_OVERLAP, 0.9799, Verdict.SUSPECT),
-        (registry.LOW_OVERLAP, 0.90, Verdict.SUSPECT),
-        (registry.LOW_OVERLAP, 0.8999, Verdict.INVALID),
-        (registry.WIDE_SPREAD, 1000, Verdict.SUSPECT),
-        (registry.CLOCK_OFFSET, 10.1, Verdict.SUSPECT),
-        (registry.CLOCK_OFFSET, 50.1, Verdict.INVALID),
-        (registry.LOST_IO, 0, Verdict.VALID),
-        (registry.LOST_IO, 0.01, Verdict.SUSPECT),
-        (registry.LOST_IO, 0.0101, Verdict.INVALID),
-        (registry.NO_IO, 1, Verdict.VALID),
-        (registry.NO_IO, 0, Verdict.INVALID),
+        (late_client, 1, Verdict.VALID),
+        (late_client, 1.001, Verdict.SUSPECT),
+        (late_client, 5, Verdict.SUSPECT),
+        (late_client, 5.001, Verdict.INVALID),
+        (late_client, -3, Verdict.VALID),
+        (early_client, 1, Verdict.VALID),
+        (early_client, 1.001, Verdict.SUSPECT),
+        (early_client, 5, Verdict.SUSPECT),
+        (early_client, 5.001, Verdict.INVALID),
+        (early_client, -3, Verdict.VALID),
+        (short_run, 1, Verdict.VALID),
+        (short_run, 10.1, Verdict.INVALID),
+        (low_overlap, 0.98, Verdict.VALID),
+        (low_overlap, 0.9799, Verdict.SUSPECT),
+        (low_overlap, 0.90, Verdict.SUSPECT),
+        (low_overlap, 0.8999, Verdict.INVALID),
+        (wide_spread, 1000, Verdict.SUSPECT),
+        (clock_offset, 10.1, Verdict.SUSPECT),
+        (clock_offset, 50.1, Verdict.INVALID),
+        (lost_io, 0, Verdict.VALID),
+        (lost_io, 0.01, Verdict.SUSPECT),
+        (lost_io, 0.0101, Verdict.INVALID),
+        (no_io, 1, Verdict.VALID),
+        (no_io, 0, Verdict.INVALID),
     ],
     ids=lambda value: getattr(value, "reason", str(value)),
 )
@@ -87,7 +128,7 @@ def test_finding_has_value_limit_remedy_and_clients() -> None:
     observations = [
         CheckedValue(clients=(client,), value=value) for client, value in ((0, 0.5), (3, 2.25), (4, 1.5), (7, 6.5))
     ]
-    (result,) = evaluate(registry.LATE_CLIENT, observations)
+    (result,) = evaluate(late_client, observations)
     assert (result.reason, result.verdict, result.clients) == ("LateClient", Verdict.INVALID, (3, 4, 7))
     assert result.message == (
         "client 7: start after the planned time, without the longest operation: 6.5 s (limit 5 s); "
@@ -96,17 +137,17 @@ def test_finding_has_value_limit_remedy_and_clients() -> None:
 
 
 def test_a_value_is_never_rounded_to_its_limit() -> None:
-    texts = [registry.LATE_CLIENT.with_unit(value) for value in (0.891135, 1.001, 1, 5.0001, 6.5)]
+    texts = [late_client.with_unit(value) for value in (0.891135, 1.001, 1, 5.0001, 6.5)]
     assert texts == ["0.891 s", "1.001 s", "1 s", "5.0001 s", "6.5 s"]
 
 
 def test_what_holds_gives_no_finding() -> None:
-    assert evaluate(registry.LATE_CLIENT, [CheckedValue(clients=(1,), value=1)]) == ()
-    assert evaluate(registry.LATE_CLIENT, []) == ()
+    assert evaluate(late_client, [CheckedValue(clients=(1,), value=1)]) == ()
+    assert evaluate(late_client, []) == ()
 
 
 def test_many_clients_are_named_within_bounds() -> None:
-    (result,) = evaluate(registry.CLIENT_MISSING, [CheckedValue(clients=(n,), value=1) for n in range(1000)])
+    (result,) = evaluate(client_missing, [CheckedValue(clients=(n,), value=1) for n in range(1000)])
     assert len(result.clients) == MAX_NAMED_CLIENTS
     assert "clients 1, 2, 3, 4, 5 and 994 more" in result.message
     assert len(result.message) < 300
@@ -114,7 +155,7 @@ def test_many_clients_are_named_within_bounds() -> None:
 
 def test_a_check_has_no_limit_for_a_verdict_it_never_gives() -> None:
     with pytest.raises(ValueError, match="WideSpread is never Invalid"):
-        registry.WIDE_SPREAD.limit(Verdict.INVALID)
+        wide_spread.limit(Verdict.INVALID)
 
 
 def test_table_lists_every_check_with_its_limits() -> None:

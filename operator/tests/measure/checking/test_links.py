@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding
 from plimsoll.measure.checks.check import bits_text
-from plimsoll.measure.checks.links import judge_links
-from plimsoll.measure.checks.registry import LINK_OUTLIER
+from plimsoll.measure.checks.outliers import LINK_OUTLIER, judge_links
 from plimsoll.measure.matrix import MatrixCell
 
 MEGABIT = 10**6 / 8

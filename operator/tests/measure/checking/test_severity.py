@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from corpus.fio_run import FioRun, Stretch
 from plimsoll.api.names import Verdict
 from plimsoll.measure.checks.check import Check, Direction
-from plimsoll.measure.checks.registry import CHECKS
+from plimsoll.measure.checks.judge import CHECKS
 from plimsoll.measure.sample import Cells, ClientDocument, Clock, Measurement
 from plimsoll.tools.base import Output, StepContext, StepKind, Timing
 from plimsoll.tools.fio.parameters import FioParameters

@@ -1,43 +1,34 @@
 """A toy check: tools that end long after their measurement. It follows the recipe "Add a check" of CONTRIBUTING.md."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from plimsoll.api.names import Verdict
-from plimsoll.api.result import Finding
 from plimsoll.measure.checks import judge
-from plimsoll.measure.checks.check import Check, CheckedValue, evaluate
-from plimsoll.measure.checks.evidence import Evidence
-from plimsoll.measure.checks.load import judge_load
-from plimsoll.measure.checks.registry import CHECKS, markdown_table
+from plimsoll.measure.checks.check import CheckedValues, client_value
+from plimsoll.measure.checks.evidence import Evidence, check
+from plimsoll.measure.checks.judge import CHECKS, TRIAL_CHECKS, markdown_table
 from plimsoll.measure.timeline import NANOSECONDS
 from support.client_documents import RAMP, RUNTIME, SECOND, T0, document, measure, only
 
-SLOW_END = Check(
-    reason="ToySlowEnd",
+END = T0 + (RAMP + RUNTIME) * SECOND
+
+
+@check(
+    "ToySlowEnd",
     what="time from the end of the measurement to the end of the tool",
     unit="s",
     suspect=2,
     invalid=10,
     remedy="look for storage that is slow to close",
 )
-END = T0 + (RAMP + RUNTIME) * SECOND
-
-
-def delays(evidence: Evidence) -> Iterator[CheckedValue]:
+def slow_end(evidence: Evidence) -> CheckedValues:
     for item in evidence.measured:
-        seconds = (item.answer.document.finished_at - item.interval.end) / NANOSECONDS
-        yield CheckedValue(clients=(item.client,), value=seconds)
+        yield client_value(item.client, (item.answer.document.finished_at - item.interval.end) / NANOSECONDS)
 
 
 @pytest.fixture(autouse=True)
 def added(monkeypatch: pytest.MonkeyPatch) -> None:
-
-    def with_toy(evidence: Evidence) -> tuple[Finding, ...]:
-        return (*judge_load(evidence), *evaluate(SLOW_END, delays(evidence)))
-
-    monkeypatch.setattr(judge, "judge_load", with_toy)
+    monkeypatch.setattr(judge, "TRIAL_CHECKS", (*TRIAL_CHECKS, slow_end))
 
 
 @pytest.mark.parametrize(("seconds", "verdict"), [(2.5, Verdict.SUSPECT), (10.5, Verdict.INVALID)])
@@ -59,6 +50,6 @@ def test_a_value_equal_to_its_limit_passes() -> None:
     assert measure(document(0, finished_at=END + 2 * SECOND)).findings == ()
 
 
-def test_its_row_stands_in_the_table() -> None:
+def test_the_table_has_its_row() -> None:
     row = "| `ToySlowEnd` | time from the end of the measurement to the end of the tool | above 2 s | above 10 s |"
-    assert row in markdown_table((*CHECKS, SLOW_END))
+    assert row in markdown_table((*CHECKS, slow_end))

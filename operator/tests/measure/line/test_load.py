@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.measure.line.observe import MOST_UNAVOIDABLE, PartialLoad, mean_in_flight, tolerated_shortfall
+from plimsoll.measure.line.observe import EDGE_SHARE, PartialLoad, mean_in_flight, tolerated_shortfall
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def _arrivals(expected: float, chance: random.Random) -> int:
 
 
 def test_what_is_unavoidable_explains_no_more_than_a_quarter_of_a_depth() -> None:
-    least = 64 * (1 - MOST_UNAVOIDABLE)
+    least = 64 * (1 - EDGE_SHARE)
     for operations in (0, 5, 10**6):
         load = PartialLoad(offered=64, achieved=least, operations=operations, unavoidable=0.9)
         assert load.is_achieved()

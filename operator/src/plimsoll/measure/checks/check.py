@@ -1,8 +1,9 @@
 """What a check is, and how values beyond its limits become a finding."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Self
 
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding
@@ -90,7 +91,7 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One check."""
+    """What a value shows, its limits, and what to do beyond them."""
 
     reason: str  # CamelCase; the `reason` of its findings
     what: str  # describes the value, in words that fit before a number
@@ -105,6 +106,10 @@ class Check:
         if self._is_beyond(value, self.invalid):
             return Verdict.INVALID
         return Verdict.SUSPECT if self._is_beyond(value, self.suspect) else Verdict.VALID
+
+    def fails(self, value: float) -> bool:
+        """Whether a value is beyond a limit."""
+        return self.verdict(value) is not Verdict.VALID
 
     def limit(self, verdict: Verdict) -> float:
         """Return the limit that a value with this verdict exceeds.
@@ -133,6 +138,10 @@ class Check:
         """Return a number that is greater for a worse value."""
         return value if self.direction is Direction.ABOVE else -value
 
+    def never_invalid(self) -> Self:
+        """Return the check with values beyond its limits Suspect at most."""
+        return replace(self, suspect=self.invalid if self.suspect is None else self.suspect, invalid=None)
+
     def _is_beyond(self, value: float, limit: float | None) -> bool:
         return limit is not None and self.badness(value) > self.badness(limit)
 
@@ -147,7 +156,7 @@ class CheckedValue:
     detail_names_clients: bool = False  # whether the message needs no other mention of the clients
 
 
-CheckedValues = Iterator[tuple[Check, CheckedValue]]
+CheckedValues = Iterator[CheckedValue]
 
 
 def client_value(client: int, value: float, detail: str = "") -> CheckedValue:
@@ -175,7 +184,7 @@ def worst_of(findings: Iterable[tuple[int, Finding]]) -> tuple[int, Finding]:
 
 def evaluate(check: Check, values: Iterable[CheckedValue]) -> tuple[Finding, ...]:
     """Return one finding for all values that fail the check, worded by the worst of them; none if all pass."""
-    bad = [item for item in values if check.verdict(item.value) is not Verdict.VALID]
+    bad = [item for item in values if check.fails(item.value)]
     if not bad:
         return ()
     worst = max(bad, key=lambda item: check.badness(item.value))

@@ -1,24 +1,39 @@
-"""What a trial is judged by."""
+"""What a trial is judged by, the decorator that makes a check of a function, and the effect of a disturbance."""
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from plimsoll.api.line import Vary
 from plimsoll.api.names import Operation
 from plimsoll.api.operation import OperationResult
-from plimsoll.api.result import Window
-from plimsoll.measure.checks.check import number_text, percent_text
+from plimsoll.api.result import Finding, Window
+from plimsoll.ceph.watch import ClusterSample, ClusterStatus
+from plimsoll.measure.checks.check import (
+    Check,
+    CheckedValue,
+    CheckedValues,
+    Direction,
+    evaluate,
+    number_text,
+    percent_text,
+)
+from plimsoll.measure.cluster import polls_around, statuses_of
 from plimsoll.measure.histogram import Histogram, HistogramError, bin_midpoint
 from plimsoll.measure.intake import ClientMeasurement, Intake, TrialFacts
 from plimsoll.measure.line.model import BROKEN
 from plimsoll.measure.line.observe import Observation, outcome_of
 from plimsoll.measure.rates import OperationRates
+from plimsoll.measure.sample import HostUse
 from plimsoll.measure.stalls import Standstill
 from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, add, both, joined, length_of, without
 
+ObservedClient = tuple[ClientMeasurement, HostUse]
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(frozen=True, kw_only=True)
 class Evidence:
     """A trial as planned, as received and as calculated."""
 
@@ -39,6 +54,21 @@ class Evidence:
         """The usable measurements."""
         return self.intake.measured
 
+    @cached_property
+    def observed(self) -> list[ObservedClient]:
+        """The usable measurements whose host was observed, with the observation."""
+        return [(item, host) for item in self.measured if (host := item.answer.host) is not None]
+
+    @cached_property
+    def polls(self) -> tuple[ClusterSample, ...]:
+        """The polls of the cluster during the trial, the last one before and the first one after it."""
+        return polls_around(self.facts.cluster, self.span) if self.facts.cluster else ()
+
+    @cached_property
+    def statuses(self) -> list[ClusterStatus]:
+        """The status of each of these polls that Ceph answered."""
+        return statuses_of(self.polls)
+
     @property
     def is_search(self) -> bool:
         """Whether the trial belongs to a search for the line."""
@@ -49,7 +79,7 @@ class Evidence:
         """Whether operations arrived at an offered rate, however fast the storage answered."""
         return self.facts.offer is not None and self.facts.offer.search.vary is Vary.RATE
 
-    @property
+    @cached_property
     def is_broken(self) -> bool:
         """Whether an open loop was late, or more arrived than the storage completed: what a search looks for."""
         if self.facts.offer is None or self.observation is None or not self.is_open_loop:
@@ -59,6 +89,64 @@ class Evidence:
     def shares_of(self, operation: Operation) -> list[Share]:
         """Return the shares of all clients in one operation."""
         return [share for item in self.measured for share in item.shares if share.sample.operation is operation]
+
+
+def by_node(clients: Iterable[ObservedClient]) -> dict[str, list[ObservedClient]]:
+    """Group clients by their node."""
+    nodes = defaultdict[str, list[ObservedClient]](list)
+    for item, host in clients:
+        nodes[item.node].append((item, host))
+    return nodes
+
+
+def value_of_clients(clients: Iterable[ObservedClient], value: float, detail: str) -> CheckedValue:
+    """Return a value that several clients share."""
+    return CheckedValue(clients=tuple(item.client for item, _ in clients), value=value, detail=detail)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialCheck(Check):
+    """A check on every trial."""
+
+    values_of: Callable[[Evidence], CheckedValues]
+    # The state of the Ceph cluster: never Invalid if the run requires no healthy one, because its user wants the
+    # numbers.
+    concerns_health: bool = False
+
+    def judge(self, evidence: Evidence) -> tuple[Finding, ...]:
+        """Return the finding on a trial; none if it passes."""
+        cluster = evidence.facts.cluster
+        is_tolerated = self.concerns_health and cluster is not None and not cluster.required
+        return evaluate(self.never_invalid() if is_tolerated else self, self.values_of(evidence))
+
+
+def check(
+    reason: str,
+    *,
+    what: str,
+    remedy: str,
+    unit: str = "",
+    suspect: float | None = None,
+    invalid: float | None = None,
+    direction: Direction = Direction.ABOVE,
+    concerns_health: bool = False,
+) -> Callable[[Callable[[Evidence], CheckedValues]], TrialCheck]:
+    """Make a check of the function that yields its values; `judge.TRIAL_CHECKS` lists all of them."""
+
+    def made(values_of: Callable[[Evidence], CheckedValues]) -> TrialCheck:
+        return TrialCheck(
+            reason=reason,
+            what=what,
+            unit=unit,
+            suspect=suspect,
+            invalid=invalid,
+            direction=direction,
+            remedy=remedy,
+            values_of=values_of,
+            concerns_health=concerns_health,
+        )
+
+    return made
 
 
 MOST_SLOWER = 0.05

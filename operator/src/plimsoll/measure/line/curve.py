@@ -25,6 +25,8 @@ from itertools import accumulate
 from operator import mul, sub
 from statistics import NormalDist
 
+from plimsoll.measure.checks.check import Check
+
 SPREADS = (0.01, 0.018, 0.033, 0.06, 0.11, 0.2, 0.36)
 _USUAL_SPREAD = 0.06
 _SPREADS_DIFFER = 1.8
@@ -226,6 +228,20 @@ _FEWEST = 3
 """Trials in a range; fewer show nothing that a lapse would not explain."""
 
 
+NOT_MONOTONE = Check(
+    reason="NotMonotone",
+    what=(
+        "in a search for the line: how much likelier the outcomes are if one range of loads has a probability of its "
+        "own (a Bayes factor)"
+    ),
+    suspect=20,
+    remedy=(
+        "look at latency against load for what breaks at these loads and holds at higher ones, such as a device that "
+        "saves power; the storage has no single line"
+    ),
+)
+
+
 def exception_evidence(trials: Sequence[Trial]) -> float:
     """Return how much likelier the trials are if one range of loads has a probability of its own.
 
@@ -263,6 +279,17 @@ def _beta(a: float, b: float) -> float:
 
 _DRIFTS = (-0.8, -0.4, -0.2, -0.1, 0.1, 0.2, 0.4, 0.8)
 """Change of the line's position from the first to the last trial: the alternatives, all equally likely."""
+
+
+DRIFTING = Check(
+    reason="Drifting",
+    what="in a search for the line: how much likelier the outcomes are if the line moves steadily (a Bayes factor)",
+    suspect=20,
+    remedy=(
+        "precondition the storage, let it settle, and look for other load, then run again; the interval lies around a "
+        "line that moved"
+    ),
+)
 
 
 def drift_evidence(trials: Sequence[Trial]) -> float:

@@ -16,7 +16,6 @@ from plimsoll.api.line import Objective, Probe, ProbeOutcome, Vary
 from plimsoll.api.names import LatencyKind, Operation, Verdict
 from plimsoll.api.operation import Latency, OperationResult
 from plimsoll.api.result import Window
-from plimsoll.measure.checks import registry
 from plimsoll.measure.histogram import MINIMUM_BEYOND, OPEN_BIN, Histogram, HistogramError, bin_midpoint
 from plimsoll.measure.intake import ClientMeasurement, Offer
 from plimsoll.measure.timeline import NANOSECONDS, Interval
@@ -24,8 +23,15 @@ from plimsoll.measure.timeline import NANOSECONDS, Interval
 LEAST_SHORTFALL = 0.01
 """Smallest shortfall of the achieved load, as a part of the offered load, that matters."""
 
-MOST_UNAVOIDABLE = registry.EDGE_SHARE
-"""Of a depth, whatever may explain that less is in flight: one slow operation does not excuse an empty queue."""
+THINKING_SECONDS = 10e-6
+"""The longest time from a completion to the next submission that is not the client's fault; fio takes 2 to 8 µs."""
+
+THINKING_SHARE = 0.25
+"""Of the requested operations in flight; a tool that spends more time between operations limits the rate itself."""
+
+EDGE_SHARE = 0.25
+"""Of the requested operations in flight: the most that pauses and operations at the edges of the measurement explain.
+One slow operation does not mean that all operations at an edge are slow, nor does it excuse an empty queue."""
 
 MOST_BLOCKED = 0.1
 """From this share of a client's time on, submissions that block may be why less arrived than was offered."""
@@ -53,7 +59,7 @@ class PartialLoad:
         """Whether it was achieved, except for what the tool and chance explain in one of so many parts."""
         tolerated = tolerated_shortfall(self.operations, among)
         if self.unavoidable is not None:
-            tolerated = min(tolerated + self.unavoidable, MOST_UNAVOIDABLE)
+            tolerated = min(tolerated + self.unavoidable, EDGE_SHARE)
         return self.achieved >= self.offered * (1 - tolerated)
 
     def is_mostly_achieved(self, among: int = 1) -> bool:
@@ -75,7 +81,7 @@ class ClientLoad:
 
     def is_blocked(self, offered: float) -> bool:
         """Whether submissions that blocked are why it did less than it was offered, in operations per second."""
-        missing = 1 - self.rate / offered - self.rate * registry.THINKING_SECONDS
+        missing = 1 - self.rate / offered - self.rate * THINKING_SECONDS
         return self.blocked >= max(MOST_BLOCKED, _EXPLAINED * missing)
 
     def part_of(self, offer: Offer, offered: float, seconds: float) -> PartialLoad:
@@ -83,7 +89,7 @@ class ClientLoad:
         if offer.search.vary is Vary.RATE:
             return PartialLoad(offered=offered, achieved=self.rate, operations=offered * seconds)
         # Of a depth, so much is not in flight although the client is not at fault, as LittlesLaw has it.
-        between = min(self.rate * registry.THINKING_SECONDS / offered, registry.THINKING_SHARE)
+        between = min(self.rate * THINKING_SECONDS / offered, THINKING_SHARE)
         return PartialLoad(
             offered=offered,
             achieved=self.in_flight or 0.0,
@@ -156,7 +162,7 @@ def omitted_arrivals(
     kept_up = offer.depth / rate
     in_freezes = rate / offer.depth * seconds_beyond(latencies, objective.latency_nanoseconds)
     while_slow = rate / offer.depth * seconds_beyond(latencies, kept_up * NANOSECONDS)
-    explained = whole.achieved / clients * registry.THINKING_SECONDS
+    explained = whole.achieved / clients * THINKING_SECONDS
     return max(min(_missing(whole), in_freezes), min(_missing(whole, explained), while_slow))
 
 
@@ -381,7 +387,7 @@ def client_load(item: ClientMeasurement, window: Interval) -> ClientLoad:
     rates = [share.within(window).per_second(window.length).ios for share in shares]
     means = [latency.mean_nanoseconds if latency.kind.has_mean else None for latency in latencies]
     # What submissions took beyond their usual cost to a client.
-    cost = registry.THINKING_SECONDS * NANOSECONDS
+    cost = THINKING_SECONDS * NANOSECONDS
     blocked = sum(
         operation.ios * max(0.0, (operation.submission_nanoseconds or 0.0) - cost)
         for operation in measurement.operations

@@ -22,9 +22,10 @@ from itertools import takewhile
 
 from plimsoll.api.line import Ending, Line
 from plimsoll.api.names import Verdict
-from plimsoll.measure.checks.registry import DRIFTING, NOT_MONOTONE
 from plimsoll.measure.line.curve import (
+    DRIFTING,
     NEEDED,
+    NOT_MONOTONE,
     Posterior,
     Trial,
     claim_evidence,

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from plimsoll.api.line import MOST_PROBES, Ending, Line, LineSearch, Objective, ProbeOutcome, Vary
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding, Trial
-from plimsoll.measure.checks import registry
 from plimsoll.measure.checks.check import (
     CheckedValue,
     evaluate,
@@ -18,9 +17,17 @@ from plimsoll.measure.checks.check import (
     probes_text,
     verdict_of,
 )
-from plimsoll.measure.checks.registry import DRIFTING, NOT_MONOTONE
+from plimsoll.measure.line.curve import DRIFTING, NOT_MONOTONE
 from plimsoll.measure.line.model import BROKEN, Progress, arrived_load, counting_trials, lower_bound, tried_loads
-from plimsoll.measure.summary import judge_replaced, last_attempts, replaced_attempts, rolled_up, same_tool
+from plimsoll.measure.summary import (
+    NO_TRIAL_COUNTS,
+    PASSES_MISSING,
+    judge_replaced,
+    last_attempts,
+    replaced_attempts,
+    rolled_up,
+    same_tool,
+)
 
 _WHY = {
     ProbeOutcome.UNKNOWN: "too few operations for the percentile (raise runtimeSeconds)",
@@ -99,12 +106,12 @@ def _counted(probes: Sequence[Trial], good: int, line: Line, why: str) -> tuple[
     causes = f": {why}" if why else ""
     if not good:
         detail = f"no probe counts, of {len(probes)}{causes}"
-        return evaluate(registry.NO_TRIAL_COUNTS, [CheckedValue(value=0, detail=detail)])
+        return evaluate(NO_TRIAL_COUNTS, [CheckedValue(value=0, detail=detail)])
     # A load with too few operations is not repeated but exceeded, which does no harm unless the search has to give up.
     gave_up = line.ending is Ending.PROBES_DO_NOT_COUNT
     missing = len(probes) - good if gave_up else sum(probe.verdict is Verdict.INVALID for probe in probes)
     detail = f"{len(probes) - good} of {len(probes)} probes do not count{causes}"
-    return evaluate(registry.PASSES_MISSING, [CheckedValue(value=missing, detail=detail)])
+    return evaluate(PASSES_MISSING, [CheckedValue(value=missing, detail=detail)])
 
 
 def _matters(trial: Trial, line: Line) -> bool:

@@ -1,0 +1,327 @@
+"""Whether the I/O reached the intended storage, and whether its disks did that of others too."""
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable
+from dataclasses import dataclass
+
+from plimsoll.api.names import Operation
+from plimsoll.measure.checks.check import (
+    CheckedValue,
+    CheckedValues,
+    Direction,
+    client_value,
+    number_text,
+    percent_text,
+    quote,
+    size_text,
+)
+from plimsoll.measure.checks.evidence import Evidence, ObservedClient, by_node, check, value_of_clients
+from plimsoll.measure.cluster import pool_io_within
+from plimsoll.measure.intake import ClientMeasurement
+from plimsoll.measure.sample import DeviceUse, HostUse
+from plimsoll.measure.timeline import NANOSECONDS
+
+_DATA = (Operation.READ, Operation.WRITE)
+_READS = (Operation.READ, Operation.READ_CHARACTERS, Operation.REWRITE, Operation.SEEK)
+
+
+def has_statistics(device: DeviceUse) -> bool:
+    """Whether the kernel counts a device's I/O: that can be switched off, and often is for multipath devices."""
+    return bool(device.read or device.written or device.busy or device.queue)
+
+
+def direct_bytes(item: ClientMeasurement, operations: Collection[Operation] = _DATA) -> int:
+    """Return how many bytes of the client's data set the tool moved without the page cache."""
+    if not item.measurement.bypasses_cache or not item.answer.document.data_set_bytes:
+        return 0
+    return _bytes(item, operations)
+
+
+def _bytes(item: ClientMeasurement, operations: Collection[Operation]) -> int:
+    return sum(sample.bytes for sample in item.measurement.operations if sample.operation in operations)
+
+
+@check(
+    "CacheSized",
+    what=(
+        "data that the clients of one node read, or wrote without fsync, through the page cache, as a "
+        "multiple of the memory that may hold it"
+    ),
+    suspect=2,
+    direction=Direction.BELOW,
+    remedy="use direct I/O, larger volumes or longer writes; at twice the memory, half of the data may still be in it",
+)
+def cache_sized(evidence: Evidence) -> CheckedValues:
+    # Clients without a data set have nothing that their page cache could hold.
+    cached = [(item, host) for item, host in evidence.observed if not item.measurement.bypasses_cache]
+    for node, clients in by_node((item, host) for item, host in cached if _data_bytes(item)).items():
+        # If a tool was too fast to be timed, a cache is even more likely.
+        readers = [
+            (item, host)
+            for item, host in clients
+            if any(operation in item.measurement.untimed or _does(item, operation) for operation in _READS)
+        ]
+        if readers:
+            size = sum(_data_bytes(item) for item, _ in readers)
+            yield _compared_with_memory(f"data sets read on {quote(node, 80)}", readers, size)
+        writers = [
+            (item, host)
+            for item, host in clients
+            if _does(item, Operation.WRITE) and not (_does(item, Operation.SYNC) or item.measurement.flushes)
+        ]
+        if writers:
+            # Overwriting the same data takes no more memory.
+            size = sum(min(_data_bytes(item), _bytes(item, (Operation.WRITE,))) for item, _ in writers)
+            yield _compared_with_memory(f"writes without fsync on {quote(node, 80)}", writers, size)
+
+
+def _data_bytes(item: ClientMeasurement) -> int:
+    """Return the size of what the tool worked on: of its files, or of the data set."""
+    size = item.measurement.data_bytes
+    return item.answer.document.data_set_bytes if size is None else size
+
+
+def _does(item: ClientMeasurement, operation: Operation) -> bool:
+    samples = item.measurement.operations
+    return any(sample.operation is operation and (sample.ios or sample.bytes) for sample in samples)
+
+
+def _compared_with_memory(data: str, clients: Collection[ObservedClient], size: int) -> CheckedValue:
+    memory = max(host.memory.node_total for _, host in clients)
+    limits = [host.memory.limit for _, host in clients if host.memory.limit]
+    if len(limits) == len(clients):
+        memory = min(memory, sum(limits))
+    detail = (
+        f"{data} through the page cache: {size_text(size)}, {number_text(size / memory)} times the {size_text(memory)} "
+        "of memory that may hold them"
+    )
+    return value_of_clients(clients, size / memory, detail)
+
+
+@check(
+    "WrongDevice",
+    what="clients whose tool had something other than the client's volume open",
+    invalid=0,
+    remedy="check that the volume is mounted or mapped where the tool expects it",
+)
+def wrong_device(evidence: Evidence) -> CheckedValues:
+    for item in evidence.measured:
+        if target := item.answer.document.foreign_target:
+            yield client_value(item.client, 1, quote(target, 200))
+
+
+@check(
+    "DeviceBypassed",
+    what="part of the direct reads, or of the direct writes, that reached the block device below the data set",
+    unit="%",
+    suspect=90,
+    invalid=50,
+    direction=Direction.BELOW,
+    remedy="look for a cache, a hole in the file or another device between the tool and the volume",
+)
+def device_bypassed(evidence: Evidence) -> CheckedValues:
+    """Yield the part that each device of each node saw, for all clients with data sets on it."""
+    devices = defaultdict[Hashable, list[ObservedClient]](list)
+    for item, host in evidence.observed:
+        if host.device is not None and has_statistics(host.device) and direct_bytes(item):
+            devices[item.node, host.device.number].append((item, host))
+    for clients, operation in ((clients, operation) for clients in devices.values() for operation in _DATA):
+        asked = sum(direct_bytes(item, (operation,)) for item, _ in clients)
+        if not asked:
+            continue
+        seen = max(_moved(host, host.device, operation) for _, host in clients)
+        counted = [_counted(host, operation) for _, host in clients]
+        # Other users' I/O hides what did not reach the device; the kernel's count of the tools' own does not.
+        if None not in counted:
+            seen = min(seen, sum(volume for volume in counted if volume is not None))
+        part = 100 * seen / asked
+        detail = f"the block device below the data set saw {percent_text(part)} of the direct {operation} bytes"
+        yield value_of_clients(clients, part, detail)
+
+
+def _moved(host: HostUse, device: DeviceUse | None, operation: Operation) -> float:
+    """Return the bytes that a device moved in the observed time."""
+    if device is None:
+        return 0.0
+    return host.seconds * (device.read if operation is Operation.READ else device.written)
+
+
+def _counted(host: HostUse, operation: Operation) -> float | None:
+    """Return the bytes that the kernel counted as the tool's own in the observed time; None if it counts none."""
+    if host.tool is None:
+        return None
+    return host.seconds * (host.tool.read if operation is Operation.READ else host.tool.written)
+
+
+@check(
+    "CacheNotExcluded",
+    what=(
+        "part of the direct reads, or of the direct writes, that the kernel counted as I/O on storage, where "
+        "no block device is visible below the data set"
+    ),
+    unit="%",
+    suspect=90,
+    direction=Direction.BELOW,
+    remedy="use storage with a block device; memory or a hole in the file may have answered instead",
+)
+def cache_not_excluded(evidence: Evidence) -> CheckedValues:
+    # The kernel's client of CephFS has no block device and does not count direct I/O as the tool's. If the pools'
+    # counters show what reached Ceph in a window, PoolCountersDisagree judges caches.
+    watch, span = evidence.facts.cluster, evidence.span if evidence.window else None
+    if watch and watch.owns_file_system and span and pool_io_within(watch, span):
+        return
+    for item, host in evidence.observed:
+        for operation in _DATA if host.unseen else ():
+            if asked := direct_bytes(item, (operation,)):
+                counted = _counted(host, operation)
+                part = 100 * (counted or 0.0) / asked
+                words = f"counted {percent_text(part)} as I/O on storage"
+                detail = (
+                    f"no block device is visible below its data set on {quote(host.unseen, 120)}; of its direct "
+                    f"{operation} bytes the kernel {'exposes no counters of the tool' if counted is None else words}"
+                )
+                yield client_value(item.client, part, detail)
+
+
+_LEAST_BUSY = 0.3
+_LEAST_FOREIGN_BYTES = 256 * 2**10
+_LEAST_FOREIGN_OPERATIONS = 25
+"""Per second; an idle file system writes less."""
+_SYNC_BYTES = 64 * 2**10
+"""Of a journal, for one sync; ext4 writes 12 to 20 KiB, XFS pads its log to as much as 256 KiB."""
+_SYNC_OPERATIONS = 8
+_LEAST_PIECE = 64 * 2**10
+"""The smallest pieces into which devices split larger operations."""
+_PART = 2**20
+"""256 pages, which the kernel passes down at once (`BIO_MAX_VECS`); more where memory is contiguous."""
+
+_Ways = tuple[Operation, ...]
+"""Reads, writes, or both where the kernel counts them together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Traffic:
+    """The bytes or operations of a disk in the observed time."""
+
+    moved: float  # all of them
+    foreign: float  # those that the tools do not explain, reads and writes separately
+    own: float  # those that the tools certainly caused
+
+    @classmethod
+    def total(cls, ways: Iterable[tuple[float, float, float]]) -> "_Traffic":
+        """Sum up (moved, most explained, least explained) of each way."""
+        ways = [*ways]
+        return cls(
+            moved=sum(moved for moved, _, _ in ways),
+            foreign=sum(max(0.0, moved - most) for moved, most, _ in ways),
+            own=sum(min(moved, least) for moved, _, least in ways),
+        )
+
+    @property
+    def part(self) -> float:
+        """The foreign part of foreign and own traffic, in percent.
+
+        Not of all traffic: traffic that may be either must not make the foreign part seem small.
+        """
+        return 100 * self.foreign / (self.foreign + self.own) if self.foreign else 0.0
+
+
+@check(
+    "ForeignDeviceLoad",
+    what=(
+        "bytes or operations of the disk below the data set that the tools do not explain, as a part of these and "
+        f"the tools' own, for reads and writes separately; only from {_LEAST_FOREIGN_BYTES // 2**10} KiB or "
+        f"{_LEAST_FOREIGN_OPERATIONS} operations per second on, and only if the disk was busy for "
+        f"{100 * _LEAST_BUSY:.0f} % of the time or more"
+    ),
+    unit="%",
+    suspect=10,
+    remedy=(
+        "keep other users off the disk while measuring, or look for a layer that does more I/O than it "
+        "receives, such as data journalling or a new file system that still initialises"
+    ),
+)
+def foreign_device_load(evidence: Evidence) -> CheckedValues:
+    """Yield the foreign part of the traffic of each disk of each node, for all clients with data sets on it."""
+    disks = defaultdict[Hashable, list[ObservedClient]](list)
+    for item, host in evidence.observed:
+        disk = host.disk or host.device
+        if disk is not None and has_statistics(disk) and item.answer.document.data_set_bytes:
+            disks[item.node, disk.number].append((item, host))
+    for clients in disks.values():
+        # Cached writes reach the device at unpredictable times.
+        ways = [
+            operation
+            for operation in _DATA
+            if all(
+                item.measurement.bypasses_cache or (operation is Operation.READ and host.tool is not None)
+                for item, host in clients
+            )
+        ]
+        if ways:
+            yield _foreign_part(clients, ways)
+
+
+def _foreign_part(clients: Collection[ObservedClient], ways: Collection[Operation]) -> CheckedValue:
+    host = max((host for _, host in clients), key=lambda host: host.seconds)
+    disk = host.disk or host.device
+    volume = _Traffic.total((_moved(host, disk, way), *_bytes_explained(clients, way)) for way in ways)
+    rates: dict[_Ways, float] = {}
+    if disk is not None and len(ways) == len(_DATA):
+        rates = {_DATA: disk.operations or 0.0}
+        if disk.reads is not None and disk.writes is not None:
+            rates = {(Operation.READ,): disk.reads, (Operation.WRITE,): disk.writes}
+    count = _Traffic.total((host.seconds * rate, *_operations_explained(clients, ways)) for ways, rate in rates.items())
+    # A disk without such statistics counts as busy all the time.
+    disks = [host.disk or host.device for _, host in clients]
+    busy = max(it.busy if it is not None and (it.busy or it.queue) else 1.0 for it in disks)
+    matters = busy >= _LEAST_BUSY and (
+        volume.foreign >= host.seconds * _LEAST_FOREIGN_BYTES
+        or count.foreign >= host.seconds * _LEAST_FOREIGN_OPERATIONS
+    )
+    detail = (
+        f"the disk below the data set moved {size_text(volume.moved / host.seconds)}/s in "
+        f"{number_text(count.moved / host.seconds)} operations/s and was busy for {percent_text(100 * busy)} of the "
+        f"time; the tools do not explain {percent_text(volume.part)} of the bytes and {percent_text(count.part)} of "
+        "the operations"
+    )
+    return value_of_clients(clients, max(volume.part, count.part) if matters else 0.0, detail)
+
+
+def _bytes_explained(clients: Iterable[ObservedClient], way: Operation) -> tuple[float, float]:
+    """Return the most and the least bytes that the clients' tools explain of their disk's in the observed time."""
+    most = least = 0.0
+    for item, host in clients:
+        asked, longer = _bytes(item, (way,)), _longer(item, host)
+        least += asked
+        most += max(asked * longer, _counted(host, way) or 0.0)
+        if way is Operation.WRITE:
+            syncs = sum(sample.ios for sample in item.measurement.operations if sample.operation is Operation.SYNC)
+            most += syncs * longer * _SYNC_BYTES
+    return most, least
+
+
+def _operations_explained(clients: Iterable[ObservedClient], ways: _Ways) -> tuple[float, float]:
+    """Return the same for operations."""
+    most = least = 0.0
+    for item, host in clients:
+        # The least mean size of the pieces into which large operations are split.
+        piece = _PART / math.ceil(_PART / host.uncut_bytes) if host.uncut_bytes else _LEAST_PIECE
+        for sample in item.measurement.operations:
+            operation = sample.operation
+            # Trims are neither reads nor writes, but make a file system write its metadata.
+            if (Operation.READ if operation is Operation.READ else Operation.WRITE) not in ways:
+                continue
+            is_sync = operation is Operation.SYNC
+            on_device = sample.ios * _SYNC_OPERATIONS if is_sync else sample.ios + sample.bytes / piece
+            # The tool may have done more in the observed time than while it measured.
+            counted = _counted(host, operation) if operation in _DATA else None
+            most += on_device * max(_longer(item, host), counted / sample.bytes if counted and sample.bytes else 0.0)
+            least += max(sample.ios, sample.bytes / _PART) if operation in _DATA else 0.0
+    return most, least
+
+
+def _longer(item: ClientMeasurement, host: HostUse) -> float:
+    """Return the observed time as a multiple of the measured time."""
+    return host.seconds * NANOSECONDS / item.measurement.runtime

@@ -1,0 +1,432 @@
+"""Whether the clients' documents and their times are those of one complete measurement."""
+
+import signal
+from collections.abc import Iterator
+
+from plimsoll.api.names import LatencyKind, Operation, Verdict
+from plimsoll.measure.checks.check import (
+    MAX_QUOTE_CHARACTERS,
+    CheckedValue,
+    CheckedValues,
+    Direction,
+    client_value,
+    number_text,
+    percent_text,
+    quote,
+)
+from plimsoll.measure.checks.evidence import Evidence, check
+from plimsoll.measure.histogram import histogram_problem
+from plimsoll.measure.intake import ClientMeasurement
+from plimsoll.measure.timeline import NANOSECONDS, Share
+
+_MILLISECONDS = 1000
+_QUOTED_ERRORS = 3
+_MISSING_SECONDS = 0.25
+"""Starting processes takes this long on a loaded node, however short the runtime is."""
+_USES_EXTENTS = {Operation.READ: "read", Operation.WRITE: "wrote to"}
+
+
+@check(
+    "ToolFailed",
+    what="errors that the tool reported",
+    invalid=0,
+    remedy="read the tool's message; the tool did not do the requested work",
+)
+def tool_failed(evidence: Evidence) -> CheckedValues:
+    for answer in evidence.intake.answers:
+        if answer.failed:
+            errors = answer.measurement.errors if answer.measurement else ()
+            message = "; ".join(errors[:_QUOTED_ERRORS]) or answer.document.stderr_tail[-MAX_QUOTE_CHARACTERS:]
+            detail = f"{_exit_text(answer.document.exit_code)}: {quote(message) or 'no error message'}"
+            yield client_value(answer.client, max(1, len(errors)), detail)
+
+
+def _exit_text(exit_code: int) -> str:
+    if exit_code >= 0:
+        return f"exit code {quote(str(exit_code), 20)}"
+    try:
+        return f"ended by signal {-exit_code} ({signal.Signals(-exit_code).name})"
+    except ValueError:
+        return f"ended by signal {quote(str(-exit_code), 20)}"
+
+
+@check(
+    "OutputUnreadable",
+    what="outputs of the tool that cannot be parsed",
+    invalid=0,
+    remedy="check the tool's version and its raw output; if that version is supported, report a bug",
+)
+def output_unreadable(evidence: Evidence) -> CheckedValues:
+    for answer in evidence.intake.answers:
+        if answer.problem:
+            yield client_value(answer.client, 1, f"the tool's output cannot be parsed: {quote(answer.problem)}")
+
+
+@check(
+    "ClientMissing",
+    what="planned clients that sent no result",
+    invalid=0,
+    remedy="check the client's pod and node; the load of the others is not the requested one",
+)
+def client_missing(evidence: Evidence) -> CheckedValues:
+    for client in evidence.intake.missing:
+        yield client_value(client, 1, "sent no result")
+
+
+@check(
+    "LateClient",
+    what="start after the planned time, without the longest operation",
+    unit="s",
+    suspect=1,
+    invalid=5,
+    remedy="lengthen the ramp, and look for other load on the client's node",
+)
+def late_client(evidence: Evidence) -> CheckedValues:
+    """Yield each client's delay on its own clock, without what long operations explain: a ramp ends with a completion.
+
+    They must be as long on every client: on a client that was stopped, operations in flight are long too.
+    """
+    facts, measured = evidence.facts, evidence.measured
+    longest = min(map(_longest_operation, measured), default=0)
+    for item in measured:
+        launched = item.answer.document.launched_at - facts.t0_nanoseconds
+        # What a tool without a window does before it measures takes as long as it takes, and delays no other client.
+        # It has no ramp to cut short either.
+        started = item.interval.start - facts.planned_start if facts.windowed else launched
+        late, unexplained = max(started, launched), max(started - longest, launched)
+        detail = (
+            f"started {_seconds(late)} after the planned time; operations of all clients explain {_seconds(longest)}"
+        )
+        yield client_value(item.client, unexplained / NANOSECONDS, detail)
+
+
+def _longest_operation(item: ClientMeasurement) -> int:
+    """Return the latency of the client's longest operation, in nanoseconds."""
+    return max((sample.latency.max_nanoseconds for sample in item.measurement.operations), default=0)
+
+
+def _seconds(nanoseconds: int) -> str:
+    return f"{number_text(nanoseconds / NANOSECONDS)} s"
+
+
+@check(
+    "EarlyClient",
+    what="start before the planned time",
+    unit="s",
+    suspect=1,
+    invalid=5,
+    remedy="find out why the tool cut its ramp short, or what set the client's clock; it measured part of the warm-up",
+)
+def early_client(evidence: Evidence) -> CheckedValues:
+    if evidence.facts.windowed:
+        for item in evidence.measured:
+            early = evidence.facts.planned_start - item.interval.start
+            yield client_value(item.client, early / NANOSECONDS)
+
+
+@check(
+    "ShortRun",
+    what="difference between actual and requested runtime, without the longest operation",
+    unit="%",
+    suspect=1,
+    invalid=10,
+    remedy="find out why the tool ended early or overran: an error, a signal, or a stall at the end",
+)
+def short_run(evidence: Evidence) -> CheckedValues:
+    facts = evidence.facts
+    requested = facts.runtime_seconds * NANOSECONDS
+    if facts.ends_when_done or not facts.windowed or not requested:
+        return
+    for item in evidence.measured:
+        length, longest = item.interval.length, _longest_operation(item)
+        excess = length - requested
+        # At its end a tool waits for the operations in flight.
+        unexplained = 100 * max(0, -excess, excess - longest) / requested
+        detail = (
+            f"ran for {_seconds(length)} instead of {facts.runtime_seconds} s; the longest operation took "
+            f"{_seconds(longest)}, which leaves {percent_text(unexplained)} unexplained"
+        )
+        yield client_value(item.client, unexplained, detail)
+
+
+@check(
+    "DataSetUnfinished",
+    what="part of the data set that a client did, where the measurement ends when all is done",
+    unit="%",
+    invalid=100,
+    direction=Direction.BELOW,
+    remedy="raise runtimeSeconds, which limits the time, or use a smaller volume",
+)
+def data_set_unfinished(evidence: Evidence) -> CheckedValues:
+    for item in evidence.measured if evidence.facts.ends_when_done else ():
+        work = item.measurement.work_bytes or 0
+        done = sum(sample.bytes for sample in item.measurement.operations)
+        detail = f"{done} of {work} bytes were done in {_seconds(item.interval.length)}"
+        yield client_value(item.client, 100 * done / work if work else 0.0, detail)
+
+
+@check(
+    "RequestsSlowed",
+    what="rate at which the tool could submit its requests, as a part of the requested rate",
+    unit="%",
+    suspect=80,
+    direction=Direction.BELOW,
+    remedy=(
+        "lower the requested rate, or look for the limits of API priority and fairness and for a slow API server; the "
+        "load was not the requested one"
+    ),
+)
+def requests_slowed(evidence: Evidence) -> CheckedValues:
+    for item in evidence.measured:
+        if item.measurement.pace is not None:
+            part = 100 * item.measurement.pace
+            detail = f"requests were submitted at {percent_text(part)} of the requested rate"
+            yield client_value(item.client, part, detail)
+
+
+@check(
+    "LowOverlap",
+    what=(
+        "time in which all clients measured, as a part of their mean runtime; "
+        f"Suspect only if more than {_MISSING_SECONDS} s are missing"
+    ),
+    suspect=0.98,
+    invalid=0.90,
+    direction=Direction.BELOW,
+    remedy=(
+        "lengthen the ramp and the runtime, or find what delays the clients, some of which may have to do more with "
+        "until DataSetDone; rates cover the common window, but latencies cover each client's whole run"
+    ),
+)
+def low_overlap(evidence: Evidence) -> CheckedValues:
+    window, measured = evidence.window, evidence.measured
+    if window is None:
+        return
+    last = max(measured, key=lambda item: item.interval.start).client
+    done = min(measured, key=lambda item: item.interval.end).client
+    mean = window.seconds / window.overlap if window.overlap else 0.0
+    detail = (
+        f"all clients measured together for {number_text(window.seconds)} s of a mean runtime of {number_text(mean)} "
+        f"s: {number_text(window.overlap)}"
+    )
+    is_short = mean - window.seconds <= _MISSING_SECONDS
+    passes = is_short and window.overlap >= low_overlap.limit(Verdict.INVALID)
+    value = 1.0 if passes else window.overlap
+    yield CheckedValue(clients=tuple(sorted({last, done})), value=value, detail=detail if mean else "")
+
+
+@check(
+    "WideSpread",
+    what="time between the first and the last client's start",
+    unit="s",
+    suspect=1,
+    remedy="lengthen the ramp, and look for other load on the late clients' nodes",
+)
+def wide_spread(evidence: Evidence) -> CheckedValues:
+    if evidence.window is not None:
+        first = min(evidence.measured, key=lambda item: item.interval.start).client
+        last = max(evidence.measured, key=lambda item: item.interval.start).client
+        yield CheckedValue(clients=tuple(sorted({first, last})), value=evidence.window.spread_seconds)
+
+
+@check(
+    "ToolTooOld",
+    what="starts that were estimated because the tool does not report them",
+    suspect=0,
+    remedy="use a newer version of the tool (fio 3.36 or later)",
+)
+def tool_too_old(evidence: Evidence) -> CheckedValues:
+    for item in evidence.measured:
+        if item.measurement.start_is_estimated:
+            tool = quote(f"{item.measurement.tool} {item.measurement.tool_version}", 80)
+            detail = f"{tool} does not report when it began to measure; its start was estimated"
+            yield client_value(item.client, 1, detail)
+
+
+def _shares(evidence: Evidence) -> Iterator[tuple[ClientMeasurement, Share, Operation]]:
+    for item in evidence.measured:
+        for share in item.shares:
+            yield item, share, share.sample.operation
+
+
+@check(
+    "NotPrefilled",
+    what="clients that read or overwrote a data set that was never written, or was trimmed since",
+    suspect=0,
+    remedy=(
+        "set prepare.prefill: true, and trim in a separate run; reads of unwritten extents do not access the "
+        "storage, and first writes have to allocate them"
+    ),
+)
+def not_prefilled(evidence: Evidence) -> CheckedValues:
+    for item, _, operation in _shares(evidence):
+        # All of them are first writes, as planned: the same kind of work in every trial.
+        is_intended = operation is Operation.WRITE and evidence.facts.writes_blocks_once
+        if operation in _USES_EXTENTS and not item.answer.document.prefilled and not is_intended:
+            detail = f"{_USES_EXTENTS[operation]} a data set that was never written, or was trimmed since"
+            yield client_value(item.client, 1, detail)
+
+
+@check(
+    "ShortIo",
+    what="operations that transferred less than requested",
+    suspect=0,
+    remedy="check that the data set is fully written and not smaller than the size that the tool was given",
+)
+def short_io(evidence: Evidence) -> CheckedValues:
+    for item, share, operation in _shares(evidence):
+        detail = f"{share.sample.short_ios} {operation} operations transferred less than requested"
+        yield client_value(item.client, share.sample.short_ios, detail)
+
+
+@check(
+    "DroppedIo",
+    what="operations that the tool dropped",
+    invalid=0,
+    remedy="look for storage errors in the client's kernel log",
+)
+def dropped_io(evidence: Evidence) -> CheckedValues:
+    for item, share, operation in _shares(evidence):
+        detail = f"the tool dropped {share.sample.dropped_ios} {operation} operations"
+        yield client_value(item.client, share.sample.dropped_ios, detail)
+
+
+@check(
+    "LostIo",
+    what="operations that never completed and were not in flight at the end, as a part of all",
+    unit="%",
+    suspect=0,
+    invalid=0.01,
+    remedy=(
+        "look for storage errors in the client's kernel log, or for a network that drops packets; no latency includes "
+        "lost operations"
+    ),
+)
+def lost_io(evidence: Evidence) -> CheckedValues:
+    for item, share, operation in _shares(evidence):
+        if lost := share.sample.lost_ios:
+            part = 100 * lost / (share.sample.ios + lost)
+            detail = f"{lost} {operation} operations never completed: {percent_text(part)}"
+            yield client_value(item.client, part, detail)
+
+
+@check(
+    "NoIo",
+    what="operations completed in the window",
+    invalid=1,
+    direction=Direction.BELOW,
+    remedy="look for a stalled cluster, or a tool that did something else; very slow storage needs a longer runtime",
+)
+def no_io(evidence: Evidence) -> CheckedValues:
+    # Without a measurement or a window, other checks give the reason.
+    if not evidence.measured or (evidence.window and not evidence.window.seconds):
+        return
+    if not evidence.rates:
+        yield CheckedValue(value=0, detail="no operation was measured")
+    quantities = evidence.facts.quantities
+    amounts = {
+        operation: quantities.amount(rates.measured.ios, rates.measured.bytes)
+        for operation, rates in evidence.rates.items()
+    }
+    # Writes that never complete while reads do are a load that was not achieved.
+    for operation, done in () if evidence.is_broken and any(amounts.values()) else amounts.items():
+        detail = f"{number_text(done)} {operation} {quantities.unit} completed in the window"
+        yield CheckedValue(value=done, detail=detail)
+    # Other pairs of the round hide it in the sum.
+    for item in evidence.measured:
+        for rate in item.measurement.peers:
+            if not (rate.ios or rate.bytes):
+                yield client_value(item.client, 0, f"nothing arrived from or at client {rate.peer}")
+
+
+@check(
+    "SeriesIncomplete",
+    what="operations without a complete series over time",
+    suspect=0,
+    remedy="check the tool's logs; rates in the window use the client's mean rate, which hides stalls",
+)
+def series_incomplete(evidence: Evidence) -> CheckedValues:
+    for item, share, operation in _shares(evidence) if evidence.facts.windowed else ():
+        # No tool keeps a series of its syncs. They follow the writes, whose series is checked.
+        if operation is not Operation.SYNC and share.lacks_series:
+            detail = f"the series of {operation} operations over time is missing or incomplete"
+            yield client_value(item.client, 1, detail)
+
+
+@check(
+    "Untimed",
+    what="operations that ended too soon for the tool to time them",
+    suspect=0,
+    remedy="give the tool more to do, such as a larger size or more files; their rates are unknown",
+)
+def untimed(evidence: Evidence) -> CheckedValues:
+    for item in evidence.measured:
+        names = item.measurement.untimed
+        yield client_value(item.client, len(names), f"too fast to be timed: {', '.join(names)}")
+
+
+@check(
+    "TimesInexact",
+    what="operations whose times are less exact than those of the others, because the tool lost their ends",
+    unit="%",
+    # Lost ends are those of the slowest operations. Above this part, even the p90 may consist of inexact times; below
+    # it, a second more for each of them moves the mean by a tenth of a second at most.
+    suspect=10,
+    remedy=(
+        "look for what delays or drops events in the cluster, such as the kubelets' eventRecordQPS, and lower the "
+        "requested rate; these times may be too long"
+    ),
+)
+def times_inexact(evidence: Evidence) -> CheckedValues:
+    for item in evidence.measured:
+        if item.measurement.inexact is not None:
+            part = 100 * item.measurement.inexact
+            detail = f"{percent_text(part)} of the timed operations have times that may be too long"
+            yield client_value(item.client, part, detail)
+
+
+@check(
+    "ClockUnknown",
+    what="clients whose clock was not compared to within 10 ms, the limit of ClockOffset",
+    suspect=0,
+    remedy="check the connection between conductor and client; without the comparison the window is unverified",
+)
+def clock_unknown(evidence: Evidence) -> CheckedValues:
+    for answer in evidence.intake.answers:
+        if answer.clock is None:
+            yield client_value(answer.client, 1, "its clock was not compared")
+            continue
+        error = abs(answer.clock.error) * _MILLISECONDS
+        if error > clock_offset.limit(Verdict.SUSPECT):
+            yield client_value(answer.client, 1, f"its clock was compared only to within {number_text(error)} ms")
+
+
+@check(
+    "ClockOffset",
+    what="certain difference between the client's clock and the conductor's",
+    unit="ms",
+    suspect=10,
+    invalid=50,
+    remedy="synchronise the nodes' clocks (chrony, ntp)",
+)
+def clock_offset(evidence: Evidence) -> CheckedValues:
+    for answer in evidence.intake.answers:
+        if clock := answer.clock:
+            certain = max(0.0, abs(clock.offset) - abs(clock.error))
+            yield client_value(answer.client, certain * _MILLISECONDS)
+
+
+@check(
+    "HistogramMismatch",
+    what="operations whose latency histogram does not contain exactly the completed operations",
+    invalid=0,
+    remedy="check the tool's version and its raw output; the percentiles would describe other operations",
+)
+def histogram_mismatch(evidence: Evidence) -> CheckedValues:
+    for item, share, operation in _shares(evidence):
+        latency, ios = share.sample.latency, share.sample.ios
+        if latency.kind is LatencyKind.FULL:
+            timed = f"{latency.count} operations were timed, but {ios} completed"
+            problem = histogram_problem(latency) if latency.count == ios else timed
+            if problem:
+                yield client_value(item.client, 1, f"{operation} latency: {quote(problem)}")

@@ -1,0 +1,309 @@
+"""Whether one OSD, client or link is far from the others.
+
+Of the links of a matrix only like pairs are compared:
+
+    value = own rate / median of the other pairs with as many pairs from the client's node, and to the server's node
+
+counted in the pair's round, since those share a link. The rounds of a trial have to be complete, because a pair may
+have a round of its own. Traffic between two clients on one node crosses no link.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from plimsoll.api.names import Operation, Verdict
+from plimsoll.api.result import Finding
+from plimsoll.measure.checks.check import (
+    Check,
+    CheckedValue,
+    CheckedValues,
+    Direction,
+    bits_text,
+    client_value,
+    evaluate,
+    first_few,
+    number_text,
+    percent_text,
+    quote,
+)
+from plimsoll.measure.checks.evidence import Evidence, check
+from plimsoll.measure.cluster import OsdSpeed, speeds_of
+from plimsoll.measure.intake import ClientMeasurement
+from plimsoll.measure.matrix import MatrixCell
+from plimsoll.measure.timeline import NANOSECONDS, Interval
+
+
+@check(
+    "OsdOutlier",
+    what="rate of one OSD, as a part of the median of its device class",
+    unit="%",
+    suspect=70,
+    direction=Direction.BELOW,
+    remedy="check that OSD's device, firmware and node; the slowest OSD sets the pace of the whole pool",
+)
+def osd_outlier(evidence: Evidence) -> CheckedValues:
+    # Unknown device classes count as one.
+    by_class = defaultdict[str, list[OsdSpeed]](list)
+    for speed in speeds_of(item.measurement for item in evidence.measured):
+        by_class[evidence.facts.osd_classes.get(speed.osd, "")].append(speed)
+    slow = []
+    for name, speeds in by_class.items():
+        usual = median(speed.bytes_per_second for speed in speeds)
+        parts = ((100 * speed.bytes_per_second / usual, speed.osd, name) for speed in speeds if usual)
+        slow += [part for part in parts if osd_outlier.fails(part[0])]
+    if slow:
+        slow.sort()
+        texts = [
+            f"osd.{osd} at {percent_text(part)} of the median of {f'class {quote(name, 40)}' if name else 'all'}"
+            for part, osd, name in slow
+        ]
+        yield CheckedValue(value=slow[0][0], detail=f"slow OSDs: {first_few(texts)}")
+
+
+_CHANCE = 3
+"""Standard deviations, sqrt(n) of n operations, that are left to chance: slow storage is not uneven."""
+_PAIR = 2
+
+
+@check(
+    "ClientsUneven",
+    what=(
+        "operations of one client, as a part of the mean of the others; or the median of the others, as a "
+        "part of a faster client's operations, also if clients on one node share its rate; without what "
+        "chance explains"
+    ),
+    unit="%",
+    suspect=50,
+    invalid=10,
+    direction=Direction.BELOW,
+    remedy=(
+        "check the client's node, network and volume, and behind a fast client look for a cache, another "
+        "device or sparse data; measure clients that differ by design in separate runs"
+    ),
+)
+def clients_uneven(evidence: Evidence) -> CheckedValues:
+    # Clients whose tool failed are named by another check. Cells of a matrix are compared by LinkOutlier, which knows
+    # how many of them share a link.
+    measured = [item for item in evidence.measured if not item.answer.failed]
+    span = _compared_time(evidence, measured)
+    if span is None or not span.length or evidence.facts.quantities.cells:
+        return
+    parts = _parts(evidence, measured, span)
+    words = _Words.of(evidence, span)
+    total, fails = sum(part.amount for part in parts), clients_uneven.fails
+    slow = [(part, value) for part in parts if (value := _slow(part, total, len(parts), words)) and fails(value.value)]
+    fast = [value for part in parts if (value := _fast(part, parts, words)) and fails(value.value)]
+    named = [value for _, value in slow]
+    outliers = named + fast
+    if 2 * len(fast) < len(parts):
+        usual = median(part.amount for part in parts)
+        # Name clients that are slow compared with the median too, and not only with a mean that fast clients raise. If
+        # most clients are idle, they are the problem and not the one that works; the verdict is as severe.
+        named = [value for part, value in slow if not usual or fails(100 * part.amount / usual)]
+        named += fast if usual else []
+    yield from named if _worst_verdict(named) is _worst_verdict(outliers) else outliers
+
+
+def _worst_verdict(values: Iterable[CheckedValue]) -> Verdict:
+    return clients_uneven.verdict(min((value.value for value in values), default=100))
+
+
+def _compared_time(evidence: Evidence, measured: Sequence[ClientMeasurement]) -> Interval | None:
+    """Return the time in which the clients are compared; None if they cannot be.
+
+    Clients that do an amount of work are compared until the first one is done. They all do the same in the end.
+    """
+    if evidence.facts.windowed:
+        return evidence.span
+    start = min((item.interval.start for item in measured), default=0)
+    end = min((item.interval.end for item in measured), default=0)
+    return Interval(start=start, end=end) if evidence.facts.ends_when_done and end > start else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """What one client did in the compared time."""
+
+    client: int
+    amount: float  # operations, or bytes if the tool does not count operations; without syncs, which carry no data
+    sharing: int  # clients on its node, itself included
+
+
+def _parts(evidence: Evidence, measured: Sequence[ClientMeasurement], span: Interval) -> list[_Part]:
+    nodes = Counter(item.node for item in measured)
+    parts = []
+    for item in measured:
+        done = [share.within(span) for share in item.shares if share.sample.operation is not Operation.SYNC]
+        amount = sum(evidence.facts.quantities.amount(part.ios, part.bytes) for part in done)
+        parts.append(_Part(client=item.client, amount=amount, sharing=nodes[item.node]))
+    return parts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Words:
+    """The compared amounts and their time, in words."""
+
+    unit: str
+    when: str
+    seconds: float
+
+    @classmethod
+    def of(cls, evidence: Evidence, span: Interval) -> "_Words":
+        when = "in the window" if evidence.facts.windowed else "until the first client was done"
+        return cls(unit=evidence.facts.quantities.unit, when=when, seconds=span.length / NANOSECONDS)
+
+
+def _slow(part: _Part, total: float, clients: int, words: _Words) -> CheckedValue | None:
+    mean = (total - part.amount) / max(1, clients - 1)
+    if not mean:
+        return None
+    detail = (
+        f"completed {part.amount:.0f} {words.unit} {words.when}, {percent_text(100 * part.amount / mean)} of the "
+        f"others' mean of {mean:.0f}"
+    )
+    if clients == _PAIR:
+        detail = f"{detail}; either of the two may be the outlier"
+    return client_value(part.client, 100 * (part.amount + _CHANCE * math.sqrt(mean)) / mean, detail)
+
+
+def _fast(part: _Part, parts: Sequence[_Part], words: _Words) -> CheckedValue | None:
+    others = [other for other in parts if other is not part]
+    if not others or not part.amount:
+        return None
+    usual = median(other.amount for other in others)
+    by_node = median(other.amount * other.sharing for other in others) / part.sharing
+    times = f"{number_text(part.amount / usual)} times" if usual else "compared with"
+    detail = (
+        f"{number_text(part.amount / words.seconds)} {words.unit}/s {words.when}, {times} the others' median of "
+        f"{number_text(usual / words.seconds)}, which is {percent_text(100 * usual / part.amount)} of it"
+    )
+    value = 100 * (max(usual, by_node) + _CHANCE * math.sqrt(part.amount)) / part.amount
+    return client_value(part.client, value, detail)
+
+
+LINK_OUTLIER = Check(
+    reason="LinkOutlier",
+    what=(
+        "rate from one client to another, as a part of the median of the other pairs whose nodes carry as many pairs "
+        "in a round; not with fewer than three pairs, nor between clients on one node"
+    ),
+    unit="%",
+    # Healthy links between like nodes differ by 1 to 2 %, virtual machines by 10 %. The mildest fault, a link that
+    # carries another flow, leaves half, and a link at a lower speed a tenth.
+    suspect=70,
+    direction=Direction.BELOW,
+    remedy=(
+        "check cable, port, negotiated speed, MTU and bond of the node, and what else uses the link; storage that uses "
+        "it is slow too"
+    ),
+)
+
+_LEAST_CELLS = 3
+_LEAST_LINKS = 2
+_NAMED_NODES = 3
+_BITS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Link:
+    """One cell that is compared: its rate, and the median of the others of its kind."""
+
+    cell: MatrixCell
+    rate: float
+    usual: float
+
+    @property
+    def part(self) -> float:
+        """The rate in percent of the median; a median of 0 shows nothing."""
+        return 100 * self.rate / self.usual if self.usual else 100.0
+
+    @property
+    def is_outlier(self) -> bool:
+        """Whether the check fails."""
+        return LINK_OUTLIER.fails(self.part)
+
+
+def judge_links(rounds: Sequence[Sequence[MatrixCell]]) -> tuple[tuple[MatrixCell, ...], tuple[Finding, ...]]:
+    """Return the cells of all rounds of a trial, with the outliers marked, and the finding that names them."""
+    cells = [cell for one in rounds for cell in one]
+    by_bytes = any(cell.bytes_per_second for cell in cells)
+    links = [link for kind in _kinds(rounds) for link in _links(kind, by_bytes=by_bytes)]
+    outliers = [link for link in links if link.is_outlier]
+    pairs = {(link.cell.client, link.cell.peer) for link in outliers}
+    marked = tuple(replace(cell, is_outlier=(cell.client, cell.peer) in pairs) for cell in cells)
+    nodes = _nodes_text(links) if outliers else ""
+    rates = {(cell.client, cell.peer): _rate(cell, by_bytes=by_bytes) for cell in cells}
+    values = []
+    for link in outliers:
+        both = (link.cell.client, link.cell.peer)
+        back = rates.get((link.cell.peer, link.cell.client))
+        reverse = "" if back is None else f" (other direction {_text(back, by_bytes=by_bytes)})"
+        detail = (
+            f"{_named(link.cell.client, link.cell.client_node)} to {_named(link.cell.peer, link.cell.peer_node)}: "
+            f"{_text(link.rate, by_bytes=by_bytes)}{reverse}, {percent_text(link.part)} of the median "
+            f"{_text(link.usual, by_bytes=by_bytes)}{nodes}"
+        )
+        values.append(CheckedValue(clients=both, value=link.part, detail=detail, detail_names_clients=True))
+    return marked, evaluate(LINK_OUTLIER, values)
+
+
+def _kinds(rounds: Sequence[Sequence[MatrixCell]]) -> list[list[MatrixCell]]:
+    """Group the cells between nodes by the number of cells that share their nodes' links."""
+    found: dict[tuple[int, int], list[MatrixCell]] = {}
+    for one in rounds:
+        cells = [cell for cell in one if not cell.is_local]
+        leaving = Counter(_end(cell.client, cell.client_node) for cell in cells)
+        arriving = Counter(_end(cell.peer, cell.peer_node) for cell in cells)
+        for cell in cells:
+            kind = (leaving[_end(cell.client, cell.client_node)], arriving[_end(cell.peer, cell.peer_node)])
+            found.setdefault(kind, []).append(cell)
+    return [*found.values()]
+
+
+def _end(number: int, node: str) -> str:
+    """Return a name for one end of a link; a client on an unknown node counts as alone on it."""
+    return node or f"client {number}"
+
+
+def _links(cells: Sequence[MatrixCell], *, by_bytes: bool) -> Iterator[_Link]:
+    if len(cells) < _LEAST_CELLS:
+        return
+    rates = [_rate(cell, by_bytes=by_bytes) for cell in cells]
+    ordered = sorted(rates)
+    places = {rate: place for place, rate in enumerate(ordered)}
+    # The median without the link's own rate, without sorting thousands of cells for each.
+    left = len(ordered) - 1
+    for cell, rate in zip(cells, rates, strict=True):
+        middle = [(left - 1) // 2, left // 2]
+        low, high = (ordered[index if index < places[rate] else index + 1] for index in middle)
+        yield _Link(cell=cell, rate=rate, usual=(low + high) / 2)
+
+
+def _rate(cell: MatrixCell, *, by_bytes: bool) -> float:
+    return cell.bytes_per_second if by_bytes else cell.iops
+
+
+def _named(client: int, node: str) -> str:
+    return f"client {client} (node {node})" if node else f"client {client}"
+
+
+def _text(rate: float, *, by_bytes: bool) -> str:
+    return bits_text(_BITS * rate) if by_bytes else f"{number_text(rate)} operations/s"
+
+
+def _nodes_text(links: Sequence[_Link]) -> str:
+    """Name the nodes whose links are all outliers, or all in one direction; empty if there are none."""
+    sent, received = defaultdict[str, list[bool]](list), defaultdict[str, list[bool]](list)
+    for link in links:
+        sent[link.cell.client_node].append(link.is_outlier)
+        received[link.cell.peer_node].append(link.is_outlier)
+    texts = []
+    for node in sorted(filter(None, {*sent, *received})):
+        ways = {"of": [*sent[node], *received[node]], "from": sent[node], "to": received[node]}
+        way = next((way for way, bad in ways.items() if len(bad) >= _LEAST_LINKS and all(bad)), None)
+        if way:
+            texts.append(f"all {len(ways[way])} links {way} node {node} are outliers")
+    return f"; {first_few(texts, _NAMED_NODES)}" if texts else ""
