@@ -124,6 +124,16 @@ def test_start_follows_from_the_printed_end() -> None:
     assert (ended - began).total_seconds() == pytest.approx(5.944, abs=0.001)
 
 
+def test_end_is_found_after_any_number_of_warnings() -> None:
+    output = text_golden("rbd-bench-timed-write-rand")
+    truth = RBD_BENCH.parse(WRITE, context(), output)
+    noisy = replace(output, stderr="".join(f"warning {number}\n" for number in range(100)) + output.stderr)
+    measurement = RBD_BENCH.parse(WRITE, context(), noisy)
+    assert (measurement.start_is_estimated, measurement.started_at) == (False, truth.started_at)
+    assert measurement.operations == truth.operations
+    assert measurement.warnings[:2] == ("warning 0", "warning 1")
+
+
 def test_start_is_estimated_without_a_printed_end() -> None:
     output = printed(row(1, 100), total(600, 6.0), finished_at=100 * SECOND)
     measurement = RBD_BENCH.parse(WRITE, context(), output)

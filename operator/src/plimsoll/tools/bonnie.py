@@ -304,7 +304,7 @@ class Bonnie(Tool[BonnieParameters]):
                         for operation, phase in untimed.items()
                     ),
                     # Such as blocks that it could not read.
-                    *(line for line in excerpt(output.stderr) if not _TABLE.fullmatch(line)),
+                    *excerpt(output.stderr, without=_TABLE),
                 ]
             ),
         )

@@ -170,11 +170,11 @@ class RbdBench(Tool[RbdBenchParameters]):
         """Read the output of the measuring step."""
         image, timing = context.target_of(ImageTarget), context.timing
         report = _read_report(parameters, output)
-        messages = excerpt(output.stderr)
-        signals = (match for line in messages if (match := _SIGNAL.fullmatch(line)))
+        # Any number of warnings may precede it.
+        signals = (match for line in output.stderr.splitlines() if (match := _SIGNAL.fullmatch(line.strip())))
         ended_at = next((nanoseconds_of(match["stamp"]) for match in signals), None)
         started_at = (ended_at or output.finished_at) - round(report.seconds * SECOND)
-        rest = [line for line in messages if not _SIGNAL.fullmatch(line)]
+        messages = excerpt(output.stderr, without=_SIGNAL)
         measured = round((report.seconds - timing.ramp_seconds) * SECOND)
         if measured <= 0:
             raise OutputError(
@@ -191,8 +191,8 @@ class RbdBench(Tool[RbdBenchParameters]):
             operations=(_sample(parameters, report, timing.ramp_seconds, runtime),),
             in_flight=parameters.concurrency,
             bypasses_cache=not image.cache,
-            errors=bounded(rest if output.exit_code else ()),
-            warnings=bounded(report.warnings if output.exit_code else [*report.warnings, *rest]),
+            errors=bounded(messages if output.exit_code else ()),
+            warnings=bounded(report.warnings if output.exit_code else [*report.warnings, *messages]),
         )
 
 

@@ -1,10 +1,11 @@
 """Reading a tool's output: lines of text, excerpts for messages, series of bytes and gaps."""
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from plimsoll.api.json_reader import OutputError, printable
 from plimsoll.api.names import LatencyKind, Operation
@@ -23,10 +24,15 @@ _NOISE_LINES = 20
 _CLOSE = SECOND // 10
 
 
-def excerpt(text: str) -> list[str]:
-    """Return the first lines of a text that are not empty."""
-    stripped = (printable(line.strip()) for line in text[:NOISE_CHARACTERS].splitlines())
-    return [line for line in stripped if line][:_NOISE_LINES]
+def excerpt(text: str, *, without: re.Pattern[str] | None = None) -> list[str]:
+    """Return the first lines of a text that are not empty, and do not match `without`."""
+    lines = (printable(line.strip()) for line in text.splitlines())
+    return [*islice((line for line in lines if line and not (without and without.fullmatch(line))), _NOISE_LINES)]
+
+
+def last_line(text: str) -> list[str]:
+    """Return the last line of a text that is not empty, if there is one."""
+    return [printable(line) for line in text.rstrip().splitlines()[-1:]]
 
 
 def failure(output: Output, *remarks: str) -> str:

@@ -17,7 +17,7 @@ from plimsoll.measure.sample import Measurement, OperationSample
 from plimsoll.tools.base import Command, Output, StepContext, Tool
 from plimsoll.tools.cast import ACTOR, Executor
 from plimsoll.tools.kube_burner.job import KubeBurnerParameters
-from plimsoll.tools.reading import SECOND, bounded, excerpt, failure, nanoseconds_of
+from plimsoll.tools.reading import SECOND, bounded, excerpt, failure, last_line, nanoseconds_of
 from plimsoll.tools.target import ApiTarget, TargetKind
 
 PODS_FILE = "pods.json"
@@ -447,7 +447,7 @@ def _failures(summary: JsonNode, output: Output, log: Log) -> Iterator[str]:
     if passed and not output.exit_code:
         return
     written = summary["executionErrors"].line() if "executionErrors" in summary else ""
-    yield from filter(None, (written, *(log.errors or excerpt(output.stderr)[-1:])))
+    yield from filter(None, (written, *(log.errors or last_line(output.stderr))))
     yield f"kube-burner ended with exit code {output.exit_code}{'' if passed else ' and did not pass'}"
 
 
