@@ -11,8 +11,7 @@ import pytest
 import yaml
 from pydantic import Field, JsonValue, create_model
 
-from plimsoll.api.model import Count, Flag, Integer, Model, Rule, ServerOnly
-from plimsoll.api.quantity import BlockSize, Size
+from plimsoll.api.model import BlockSize, Count, Flag, Integer, Model, Rule, ServerOnly, Size
 
 HACK = Path(__file__).parents[3] / "hack"
 

@@ -1,18 +1,22 @@
-"""The base class of all document models: camelCase in JSON, closed, frozen."""
+"""The base class of all document models (camelCase in JSON, closed, frozen), its rules, and types of fields."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, JsonValue, Strict, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue, PlainSerializer, Strict, model_validator
 from pydantic.alias_generators import to_camel
+
+from plimsoll.api.errors import Problem, SpecError, shown
+from plimsoll.api.names import format_numbers, parse_numbers
+from plimsoll.api.quantity import QUANTITY_PATTERN, format_quantity, parse_quantity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A rule of the API server: in `rules` of a model, or in the annotation of a field.
+    """A condition on several fields, in CEL for the API server and in Python for documents that are read from a file.
 
-    The model checks the same in Python, for runs that are read from a file.
+    It stands in `rules` of a model, in the annotation of a field, or among the rules of a tool's parameters.
     """
 
     rule: str  # condition in CEL; `self` is the object or value with the rule
@@ -20,6 +24,18 @@ class Rule:
     field_path: str = ""  # the field to change, within the object, such as `.volume.access`
     # Kubernetes' reason of the error, if it is not an invalid value
     reason: Literal["", "FieldValueForbidden", "FieldValueRequired"] = ""
+    # The same condition in Python, on the valid model; None if a validator checks it, because its message depends on
+    # the values, or if only the API server can, because it compares with the previous object.
+    holds: Callable[[Any], bool] | None = None
+
+    def problem(self, document: "Model", place: str = "") -> Problem:
+        """Return the violation of the rule by a document; `place` is the document's path."""
+        value: object = document.model_dump(mode="json")
+        for name in filter(None, self.field_path.split(".")):
+            value = value.get(name) if isinstance(value, dict) else None
+        return Problem(
+            field=f"{place}{self.field_path}".removeprefix("."), value=shown(value).strip('"'), remedy=self.message
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +74,51 @@ Count = Annotated[int, ServerOnly(minimum=0)]
 """A whole number that only programs write; the API server rejects negative ones."""
 
 
+ClientNumbers = Annotated[
+    tuple[int, ...],
+    BeforeValidator(parse_numbers),
+    PlainSerializer(format_numbers, return_type=str),
+    ServerOnly(shape=str, max_length=8192, pattern=r"^([0-9]{1,6}(-[0-9]{1,6})?(,[0-9]{1,6}(-[0-9]{1,6})?)*)?$"),
+]
+"""Numbers of clients, in JSON as ranges: `0-7,12`."""
+
+
+def size_rules(low: int, high: int) -> tuple[Rule, ...]:
+    """Return rules for the bounds of a quantity, because the API server cannot compare text with a minimum.
+
+    They do not work in a list: the API server assumes that text in a list may be as long as a request, and rejects the
+    cost of a function on it. Patterns bound the sizes in lists.
+    """
+    least, most = format_quantity(low), format_quantity(high)
+    in_bounds = Rule(
+        rule=(
+            f"type(self) == int ? self >= {low} && self <= {high} : "
+            f"quantity(self).compareTo(quantity('{least}')) >= 0 && quantity(self).compareTo(quantity('{most}')) <= 0"
+        ),
+        message=f"must be from {least} to {most}",
+    )
+    whole = Rule(
+        rule=(
+            f"type(self) == int || quantity(self).compareTo(quantity('{most}')) > 0 || "
+            "[quantity(self).asApproximateFloat()].all(bytes, "
+            "bytes - double(int(bytes + 0.5)) <= bytes * 1e-15 && double(int(bytes + 0.5)) - bytes <= bytes * 1e-15)"
+        ),
+        message="must be a whole number of bytes",
+    )
+    return in_bounds, whole
+
+
+Size = Annotated[
+    int,
+    BeforeValidator(parse_quantity),
+    PlainSerializer(format_quantity, return_type=str),
+    ServerOnly(int_or_string=True, max_length=32, pattern=QUANTITY_PATTERN),
+]
+
+BlockSize = Annotated[Size, ServerOnly(pattern=r"^([1-9][0-9]{0,3}Ki|([1-9]|[1-5][0-9]|6[0-4])Mi)$")]
+"""A size of at most 64Mi; the API server accepts bytes, whole Ki and whole Mi."""
+
+
 class Model(BaseModel):
     """A JSON document or a part of one.
 
@@ -68,6 +129,13 @@ class Model(BaseModel):
 
     rules: ClassVar[tuple[Rule, ...]] = ()
     one_of: ClassVar[tuple[str, ...]] = ()
+
+    @model_validator(mode="after")
+    def _check_rules(self) -> Self:
+        broken = [rule for rule in self.rules if rule.holds and not rule.holds(self)]
+        if broken:
+            raise SpecError([rule.problem(self) for rule in broken])
+        return self
 
     model_config = ConfigDict(
         frozen=True,

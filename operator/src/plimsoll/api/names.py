@@ -3,11 +3,6 @@
 import re
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Annotated
-
-from pydantic import BeforeValidator, PlainSerializer
-
-from plimsoll.api.model import ServerOnly
 
 GROUP = "plimsoll.dev"
 VERSION = "v1alpha1"
@@ -206,13 +201,6 @@ def parse_numbers(value: object) -> object:
         first, _, last = part.partition("-")
         numbers += range(int(first), int(last or first) + 1)
     return tuple(numbers)
-
-
-_WRITTEN = ServerOnly(shape=str, max_length=8192, pattern=r"^([0-9]{1,6}(-[0-9]{1,6})?(,[0-9]{1,6}(-[0-9]{1,6})?)*)?$")
-
-ClientNumbers = Annotated[
-    tuple[int, ...], BeforeValidator(parse_numbers), PlainSerializer(format_numbers, return_type=str), _WRITTEN
-]
 
 
 def format_duration(nanoseconds: float) -> str:

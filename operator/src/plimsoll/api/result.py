@@ -12,8 +12,8 @@ from pydantic import Field, JsonValue, model_validator
 
 from plimsoll.api.environment import Environment
 from plimsoll.api.line import Line, LineSearch, Probe
-from plimsoll.api.model import Count, Model, Rule, ServerOnly
-from plimsoll.api.names import AbortReason, ClientNumbers, Operation, Outcome, Verdict
+from plimsoll.api.model import ClientNumbers, Count, Model, Rule, ServerOnly
+from plimsoll.api.names import AbortReason, Operation, Outcome, Verdict
 from plimsoll.api.operation import OperationResult, OperationSummary, Rate
 from plimsoll.api.surroundings import ClusterSummary, DroppedCaches, Hosts, HostSummary, Osds
 

@@ -11,17 +11,13 @@ from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from plimsoll.api.errors import Problem, SpecError, decode_document, did_you_mean, field_path, load_document, shown
 from plimsoll.api.line import LineSearch
-from plimsoll.api.model import Flag, Integer, Model, Rule, ServerOnly
+from plimsoll.api.model import Flag, Integer, Model, Rule, ServerOnly, Size
 from plimsoll.api.names import DNS_LABEL_PATTERN, HEALTH_CHECK_PATTERN, RUN_KIND
-from plimsoll.api.quantity import Size
 from plimsoll.api.storage import DnsLabel, Prepare, SecretReference, Storage
 
 MAX_SERVERS = 64
 
 LabelValue = Annotated[str, Field(description="Value of the label."), ServerOnly(max_length=63)]
-
-_NEEDED = "must be set with placement Selected; write the labels of the nodes, or choose another placement"
-_IGNORED = "has no effect without placement Selected; remove it, or set placement to Selected"
 
 
 class Servers(Model):
@@ -43,12 +39,14 @@ class Servers(Model):
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             rule="self.placement != 'Selected' || has(self.nodeSelector) && self.nodeSelector.size() > 0",
-            message=_NEEDED,
+            holds=lambda servers: servers.placement != "Selected" or bool(servers.node_selector),
+            message="must be set with placement Selected; write the labels of the nodes, or choose another placement",
             field_path=".nodeSelector",
         ),
         Rule(
             rule="self.placement == 'Selected' || !has(self.nodeSelector) || self.nodeSelector.size() == 0",
-            message=_IGNORED,
+            holds=lambda servers: servers.placement == "Selected" or not servers.node_selector,
+            message="has no effect without placement Selected; remove it, or set placement to Selected",
             field_path=".nodeSelector",
         ),
     )
@@ -56,13 +54,6 @@ class Servers(Model):
     placement: Literal["StorageNodes", "ClientNodes", "Selected"]
     node_selector: Annotated[Mapping[str, LabelValue], ServerOnly(max_length=32)] = Field(default_factory=dict)
     count: Annotated[Integer, Field(ge=1, le=MAX_SERVERS)]
-
-    @model_validator(mode="after")
-    def _check_node_selector(self) -> Self:
-        if (self.placement == "Selected") != bool(self.node_selector):
-            remedy = _IGNORED if self.node_selector else _NEEDED
-            raise SpecError([Problem(field="nodeSelector", remedy=remedy)])
-        return self
 
 
 ResourceQuantity = Annotated[
@@ -115,10 +106,6 @@ GENERIC_WORKLOAD_FIELDS = ("name", "clients", "runtimeSeconds", "rampSeconds", "
 """The fields of a workload besides its tool."""
 _MAX_SECONDS = 30 * 24 * 3600
 _MAX_TTL_SECONDS = 10 * 365 * 24 * 3600
-_NO_STORAGE_NODES = (
-    "cannot be StorageNodes without storage.rook, whose cluster's OSDs are looked up; set it, or choose another "
-    "placement"
-)
 
 WorkloadName = Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=32)]
 HealthCheck = Annotated[str, Field(pattern=HEALTH_CHECK_PATTERN, max_length=64, description="Name of a health check.")]
@@ -344,7 +331,13 @@ class RunSpec(Model):
         Rule(
             rule="!has(self.servers) || self.servers.placement != 'StorageNodes' || has(self.storage) && "
             "has(self.storage.rook)",
-            message=_NO_STORAGE_NODES,
+            holds=lambda spec: (
+                spec.servers is None
+                or spec.servers.placement != "StorageNodes"
+                or (spec.storage is not None and spec.storage.rook is not None)
+            ),
+            message="cannot be StorageNodes without storage.rook, whose cluster's OSDs are looked up; set it, or "
+            "choose another placement",
             field_path=".servers.placement",
         ),
         _fixed("storage"),
@@ -371,15 +364,13 @@ class RunSpec(Model):
     @model_validator(mode="after")
     def _check_workloads(self) -> Self:
         problems = [*repeated_names([workload.name for workload in self.workloads], "workloads")]
-        count, servers, storage = self.clients.count, self.servers, self.storage
+        count = self.clients.count
         for index, workload in enumerate(self.workloads):
             for number, clients in enumerate(workload.clients or ()):
                 if clients > count:
                     remedy = f"is more than spec.clients.count, which is {count}; increase that, or decrease the value"
                     field = field_path(["workloads", index, "clients", number])
                     problems.append(Problem(field=field, value=str(clients), remedy=remedy))
-        if servers is not None and servers.placement == "StorageNodes" and (storage is None or storage.rook is None):
-            problems.append(Problem(field="servers.placement", value=servers.placement, remedy=_NO_STORAGE_NODES))
         if problems:
             raise SpecError(problems)
         return self

@@ -1,15 +1,13 @@
 """The measured storage: a pool or file system of a Rook cluster, a pool of any Ceph cluster, or a StorageClass."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from plimsoll.api.environment import SET_ONCE, CephOptions
-from plimsoll.api.errors import Problem, SpecError
-from plimsoll.api.model import Choice, Flag, Integer, Model, Rule
+from plimsoll.api.model import BlockSize, Choice, Flag, Integer, Model, Rule, Size
 from plimsoll.api.names import CEPH_NAME_PATTERN, DATA_KEY_PATTERN, DNS_LABEL_PATTERN, MONITOR_PATTERN
-from plimsoll.api.quantity import BlockSize, Size
 
 DnsLabel = Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=63)]
 CephName = Annotated[str, Field(pattern=CEPH_NAME_PATTERN, max_length=128)]
@@ -84,13 +82,6 @@ class ExistingPool(Model):
     data_pool: CephName | None = None
 
 
-_REPLICATED_METADATA = "must be replicated, because Ceph keeps no metadata in erasure-coded pools; set replicated"
-_REPLICATED_DEFAULT = (
-    "must have a replicated pool first, because the first one also keeps the location of every file; add one before "
-    "the erasure-coded pool"
-)
-
-
 class FileSystem(Model):
     """The CephFS file system that is created for a run.
 
@@ -103,21 +94,24 @@ class FileSystem(Model):
     """
 
     rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(rule="has(self.metadataPool.replicated)", message=_REPLICATED_METADATA, field_path=".metadataPool"),
-        Rule(rule="has(self.dataPools[0].replicated)", message=_REPLICATED_DEFAULT, field_path=".dataPools"),
+        Rule(
+            rule="has(self.metadataPool.replicated)",
+            holds=lambda files: files.metadata_pool.replicated is not None,
+            message="must be replicated, because Ceph keeps no metadata in erasure-coded pools; set replicated",
+            field_path=".metadataPool",
+        ),
+        Rule(
+            rule="has(self.dataPools[0].replicated)",
+            holds=lambda files: files.data_pools[0].replicated is not None,
+            message="must have a replicated pool first, because the first one also keeps the location of every file; "
+            "add one before the erasure-coded pool",
+            field_path=".dataPools",
+        ),
     )
 
     metadata_pool: Pool
     data_pools: Annotated[tuple[Pool, ...], Field(min_length=1, max_length=2)]
     metadata_servers: Annotated[Integer, Field(ge=1, le=16)] = 1
-
-    @model_validator(mode="after")
-    def _check_replicated(self) -> Self:
-        if self.metadata_pool.replicated is None:
-            raise SpecError([Problem(field="metadataPool", remedy=_REPLICATED_METADATA)])
-        if self.data_pools[0].replicated is None:
-            raise SpecError([Problem(field="dataPools", remedy=_REPLICATED_DEFAULT)])
-        return self
 
 
 class ExistingFileSystem(Model):
@@ -134,17 +128,6 @@ class ExistingFileSystem(Model):
     metadata_pool: CephName | None = None
     data_pool: CephName | None = None
 
-
-_BLOCK_ONLY = "must be Block, because access is LibRBD, which does not support file systems; remove the field"
-_CACHE_OF_LIBRBD = "has no effect unless access is LibRBD; remove the field"
-_SHARED_FILES_ONLY = (
-    "must be Filesystem, because sharing is Shared, and clients can share only files; set it to Filesystem, or remove "
-    "sharing"
-)
-_SHARED_PVC_ONLY = (
-    "must be PerClient, because access is LibRBD, and only one client can open an image; remove the field, or use "
-    "access PVC"
-)
 
 Mode = Literal["Block", "Filesystem"]
 
@@ -174,16 +157,29 @@ class Volume(Model):
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             rule="self.access == 'PVC' || self.?mode.orValue('Block') == 'Block'",
-            message=_BLOCK_ONLY,
+            # Of a shared volume, another rule refuses the access.
+            holds=lambda volume: volume.access == "PVC" or volume.is_shared or volume.mode == "Block",
+            message="must be Block, because access is LibRBD, which does not support file systems; remove the field",
             field_path=".mode",
         ),
-        Rule(rule="self.access == 'LibRBD' || !self.rbdCache", message=_CACHE_OF_LIBRBD, field_path=".rbdCache"),
         Rule(
-            rule="self.sharing == 'PerClient' || self.access == 'PVC'", message=_SHARED_PVC_ONLY, field_path=".sharing"
+            rule="self.access == 'LibRBD' || !self.rbdCache",
+            holds=lambda volume: volume.access == "LibRBD" or not volume.rbd_cache,
+            message="has no effect unless access is LibRBD; remove the field",
+            field_path=".rbdCache",
+        ),
+        Rule(
+            rule="self.sharing == 'PerClient' || self.access == 'PVC'",
+            holds=lambda volume: not volume.is_shared or volume.access == "PVC",
+            message="must be PerClient, because access is LibRBD, and only one client can open an image; remove the "
+            "field, or use access PVC",
+            field_path=".sharing",
         ),
         Rule(
             rule="self.sharing == 'PerClient' || self.?mode.orValue('Filesystem') == 'Filesystem'",
-            message=_SHARED_FILES_ONLY,
+            holds=lambda volume: not volume.is_shared or volume.mode == "Filesystem",
+            message="must be Filesystem, because sharing is Shared, and clients can share only files; set it to "
+            "Filesystem, or remove sharing",
             field_path=".mode",
         ),
     )
@@ -204,29 +200,9 @@ class Volume(Model):
         """Return the size of one PVC: that of a client's own volume, or of the one volume for all clients."""
         return self.size * clients if self.is_shared else self.size
 
-    @model_validator(mode="after")
-    def _check_access(self) -> Self:
-        if self.is_shared and self.access != "PVC":
-            raise SpecError([Problem(field="sharing", value=self.sharing, remedy=_SHARED_PVC_ONLY)])
-        if self.is_shared and self.mode != "Filesystem":
-            raise SpecError([Problem(field="mode", value=self.mode, remedy=_SHARED_FILES_ONLY)])
-        if self.access == "LibRBD" and self.mode != "Block":
-            raise SpecError([Problem(field="mode", value=self.mode, remedy=_BLOCK_ONLY)])
-        if self.access == "PVC" and self.rbd_cache:
-            raise SpecError([Problem(field="rbdCache", value="true", remedy=_CACHE_OF_LIBRBD)])
-        return self
-
 
 _WITHOUT_TYPE = "must not start with client.; write the name after it"
-_LIBRBD_ONLY = "must be LibRBD, because a Ceph cluster without Rook has no StorageClass; set it to LibRBD"
-_FILES_ONLY = "must be Filesystem, because spec.storage.rook has a file system; remove the field"
-_NO_IMAGES = "must be PVC, because spec.storage.rook has a file system, which has no RBD images; remove the field"
-_NOT_SHARED = (
-    "must be PerClient, because pods cannot share an RBD image; remove the field, or use a file system or another "
-    "StorageClass that supports ReadWriteMany"
-)
 _ON_FILES = "has(self.rook) && (has(self.rook.fileSystem) || has(self.rook.existingFileSystem))"
-_PVC_ONLY = "must be PVC, because a StorageClass provides volumes by PVCs only; remove the field"
 
 
 def _without_type(user: str) -> str:
@@ -372,27 +348,36 @@ class Storage(Choice):
         ),
         Rule(
             rule="!has(self.ceph) || !has(self.volume) || self.volume.access == 'LibRBD'",
-            message=_LIBRBD_ONLY,
+            holds=lambda storage: not storage.ceph or not storage.volume or storage.volume.access == "LibRBD",
+            message="must be LibRBD, because a Ceph cluster without Rook has no StorageClass; set it to LibRBD",
             field_path=".volume.access",
         ),
         Rule(
             rule="!has(self.storageClass) || !has(self.volume) || self.volume.access == 'PVC'",
-            message=_PVC_ONLY,
+            holds=lambda storage: not storage.storage_class or not storage.volume or storage.volume.access == "PVC",
+            message="must be PVC, because a StorageClass provides volumes by PVCs only; remove the field",
             field_path=".volume.access",
         ),
         Rule(
             rule=f"!({_ON_FILES}) || !has(self.volume) || self.volume.access == 'PVC'",
-            message=_NO_IMAGES,
+            holds=lambda storage: not storage.on_files or not storage.volume or storage.volume.access == "PVC",
+            message="must be PVC, because spec.storage.rook has a file system, which has no RBD images; remove the "
+            "field",
             field_path=".volume.access",
         ),
         Rule(
-            rule=(f"!({_ON_FILES}) || !has(self.volume) || self.volume.?mode.orValue('Filesystem') == 'Filesystem'"),
-            message=_FILES_ONLY,
+            rule=f"!({_ON_FILES}) || !has(self.volume) || self.volume.?mode.orValue('Filesystem') == 'Filesystem'",
+            holds=lambda storage: not storage.on_files or not storage.volume or storage.volume.mode == "Filesystem",
+            message="must be Filesystem, because spec.storage.rook has a file system; remove the field",
             field_path=".volume.mode",
         ),
         Rule(
             rule=f"!has(self.rook) || {_ON_FILES} || !has(self.volume) || self.volume.sharing == 'PerClient'",
-            message=_NOT_SHARED,
+            holds=lambda storage: (
+                not storage.rook or storage.on_files or not storage.volume or not storage.volume.is_shared
+            ),
+            message="must be PerClient, because pods cannot share an RBD image; remove the field, or use a file system "
+            "or another StorageClass that supports ReadWriteMany",
             field_path=".volume.sharing",
         ),
     )
@@ -403,6 +388,11 @@ class Storage(Choice):
     storage_class: StorageClassStorage | None = None
     volume: Volume | None = None
 
+    @property
+    def on_files(self) -> bool:
+        """Whether volumes are directories of a file system of Rook."""
+        return self.rook is not None and self.rook.has_file_system
+
     @field_validator("volume")
     @classmethod
     def _complete_mode(cls, volume: Volume | None, info: ValidationInfo) -> Volume | None:
@@ -410,23 +400,6 @@ class Storage(Choice):
         if volume is None or rook is None or not rook.has_file_system or "mode" in volume.model_fields_set:
             return volume
         return volume.model_copy(update={"mode": "Filesystem"})
-
-    @model_validator(mode="after")
-    def _check_volume(self) -> Self:
-        volume = self.volume
-        if volume is None:
-            return self
-        is_pvc, has_file_system = volume.access == "PVC", self.rook is not None and self.rook.has_file_system
-        if self.ceph is not None and is_pvc:
-            raise SpecError([Problem(field="volume.access", value=volume.access, remedy=_LIBRBD_ONLY)])
-        if (self.storage_class is not None or has_file_system) and not is_pvc:
-            remedy = _NO_IMAGES if has_file_system else _PVC_ONLY
-            raise SpecError([Problem(field="volume.access", value=volume.access, remedy=remedy)])
-        if has_file_system and volume.mode != "Filesystem":
-            raise SpecError([Problem(field="volume.mode", value=volume.mode, remedy=_FILES_ONLY)])
-        if self.rook is not None and not has_file_system and volume.is_shared:
-            raise SpecError([Problem(field="volume.sharing", value=volume.sharing, remedy=_NOT_SHARED)])
-        return self
 
 
 Percent = Annotated[Integer, Field(ge=1, le=100)]
@@ -444,15 +417,6 @@ class Precondition(Model):
 
     block_size: Annotated[BlockSize, Field(ge=512, le=64 * 2**20, multiple_of=512)] = 65536
     seconds: Annotated[Integer, Field(ge=1, le=24 * 3600)] = 600
-
-
-_PREFILL_REQUIRED = (
-    "must be true, because precondition overwrites prefilled data; set it to true, or remove precondition"
-)
-_WRITTEN_OR_DISCARDED = (
-    "must be absent unless prefill or discard is true, because nothing else renews the data set; set one of them to "
-    "true, or remove perTrial"
-)
 
 
 class Prepare(Model):
@@ -474,10 +438,18 @@ class Prepare(Model):
     """
 
     rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(rule="self.prefill || !has(self.precondition)", message=_PREFILL_REQUIRED, field_path=".prefill"),
+        Rule(
+            rule="self.prefill || !has(self.precondition)",
+            holds=lambda prepare: prepare.prefill or prepare.precondition is None,
+            message="must be true, because precondition overwrites prefilled data; set it to true, or remove "
+            "precondition",
+            field_path=".prefill",
+        ),
         Rule(
             rule="!has(self.perTrial) || self.prefill || self.discard",
-            message=_WRITTEN_OR_DISCARDED,
+            holds=lambda prepare: prepare.per_trial is None or prepare.prefill or prepare.discard,
+            message="must be absent unless prefill or discard is true, because nothing else renews the data set; set "
+            "one of them to true, or remove perTrial",
             field_path=".perTrial",
         ),
     )
@@ -489,11 +461,3 @@ class Prepare(Model):
     settle_seconds: Annotated[Integer, Field(ge=0, le=24 * 3600)] = 10
     fill_percent: Percent = 80
     per_trial: Literal["NewDataSet"] | None = None
-
-    @model_validator(mode="after")
-    def _check_writes(self) -> Self:
-        if self.precondition is not None and not self.prefill:
-            raise SpecError([Problem(field="prefill", value="false", remedy=_PREFILL_REQUIRED)])
-        if self.per_trial and not (self.prefill or self.discard):
-            raise SpecError([Problem(field="perTrial", value=self.per_trial, remedy=_WRITTEN_OR_DISCARDED)])
-        return self

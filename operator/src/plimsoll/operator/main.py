@@ -12,9 +12,8 @@ import kopf
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
 from plimsoll.api.environment import OPTION_NAME_PATTERN
-from plimsoll.api.model import Model
+from plimsoll.api.model import Model, Size
 from plimsoll.api.names import GROUP
-from plimsoll.api.quantity import Size
 from plimsoll.api.storage import NamespacedName
 from plimsoll.conductor.secret import make_secret
 from plimsoll.kube.client import AioKube

@@ -15,9 +15,8 @@ from typing import Annotated, Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 from pydantic import Field
 
 from plimsoll.api.line import Vary
-from plimsoll.api.model import Integer, Model, Rule
+from plimsoll.api.model import BlockSize, Integer, Model, Rule
 from plimsoll.api.names import Layer, Operation
-from plimsoll.api.quantity import BlockSize
 from plimsoll.api.status import LiveRate
 from plimsoll.api.storage import KeyringReference
 from plimsoll.measure.rates import Quantities

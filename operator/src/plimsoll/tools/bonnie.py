@@ -10,9 +10,9 @@ from pydantic import Field, model_validator
 
 from plimsoll.api.errors import Problem, SpecError
 from plimsoll.api.json_reader import OutputError, printable
-from plimsoll.api.model import Flag, Integer, Rule, ServerOnly
+from plimsoll.api.model import BlockSize, Flag, Integer, Rule, ServerOnly, Size
 from plimsoll.api.names import LatencyKind, Layer, Operation
-from plimsoll.api.quantity import BlockSize, Size, format_quantity, parse_quantity
+from plimsoll.api.quantity import format_quantity, parse_quantity
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import LatencySample, Measurement, OperationSample
 from plimsoll.tools.base import Command, Output, StepContext, StepKind, Tool, ToolParameters

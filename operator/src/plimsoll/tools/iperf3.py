@@ -10,9 +10,9 @@ from typing import Annotated, ClassVar
 from pydantic import Field, ValidationInfo, field_validator
 
 from plimsoll.api.json_reader import JsonNode, OutputError
-from plimsoll.api.model import Integer, Rule, ServerOnly
+from plimsoll.api.model import BlockSize, Integer, Rule, ServerOnly, Size
 from plimsoll.api.names import LatencyKind, Layer, Operation
-from plimsoll.api.quantity import BlockSize, Size, format_quantity
+from plimsoll.api.quantity import format_quantity
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement, PeerRate
 from plimsoll.tools.base import Command, Output, StepContext, StepKind, Tool, ToolParameters, together

@@ -6,9 +6,9 @@ from typing import Annotated, ClassVar
 from pydantic import Field, ValidationInfo, field_validator
 
 from plimsoll.api.json_reader import JsonNode, OutputError, printable
-from plimsoll.api.model import Rule, ServerOnly
+from plimsoll.api.model import Rule, ServerOnly, Size
 from plimsoll.api.names import LatencyKind, Layer, Operation
-from plimsoll.api.quantity import Size, format_quantity
+from plimsoll.api.quantity import format_quantity
 from plimsoll.api.storage import KeyringReference
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import LatencySample, Measurement, OperationSample, OsdRate

@@ -11,9 +11,9 @@ from typing import Annotated, ClassVar
 from pydantic import Field, ValidationInfo, field_validator
 
 from plimsoll.api.json_reader import MAX_COUNT, OutputError, printable
-from plimsoll.api.model import Integer, Rule
+from plimsoll.api.model import BlockSize, Integer, Rule
 from plimsoll.api.names import LatencyKind, Layer, Operation
-from plimsoll.api.quantity import BlockSize, format_quantity
+from plimsoll.api.quantity import format_quantity
 from plimsoll.api.status import LiveRate
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Cells, LatencySample, Measurement, OperationSample

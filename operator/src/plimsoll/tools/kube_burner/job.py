@@ -8,8 +8,8 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, model_validator
 
 from plimsoll.api.errors import Problem, SpecError
-from plimsoll.api.model import Flag, Integer, Model, Rule
-from plimsoll.api.quantity import Size, format_quantity
+from plimsoll.api.model import Flag, Integer, Model, Rule, Size
+from plimsoll.api.quantity import format_quantity
 from plimsoll.tools.base import ToolParameters
 
 _MAX_OBJECTS = 5000
