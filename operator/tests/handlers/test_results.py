@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from plimsoll.kube.errors import TransientError
-from plimsoll.operator import results
+from plimsoll.operator import watches
 from plimsoll.operator.gather import RESULT, RESULTS_PAGE_SIZE
-from plimsoll.operator.results import KnownResults
+from plimsoll.operator.watches import KnownResults
 from support.fake_kube import FakeKube, failing
 from support.goldens import RESULTS
 
@@ -44,7 +44,7 @@ class Followed:
 @pytest.fixture
 async def followed(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[[], Followed]]:
     """Return what begins to follow results, until the test ends."""
-    monkeypatch.setattr(results, "_PAUSE_AFTER_ERROR_SECONDS", 0.01)
+    monkeypatch.setattr(watches, "_PAUSE_AFTER_ERROR_SECONDS", 0.01)
     tasks = []
 
     def begin(followed: Followed | None = None) -> Followed:

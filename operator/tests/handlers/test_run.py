@@ -3,14 +3,17 @@
 import asyncio
 import logging
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from datetime import timedelta
 from typing import Any, cast
 
 import kopf
 import pytest
 
+from plimsoll.api.reasons.reason import Reason
 from plimsoll.kube import errors
 from plimsoll.kube.errors import ApiError, ForbiddenError, TransientError
+from plimsoll.lifecycle.decision import Fact
 from plimsoll.lifecycle.naming import LABEL_RUN_UID
 from plimsoll.lifecycle.queue import entry_of
 from plimsoll.metrics.exposition import STEP_ERRORS, UNEXPECTED
@@ -22,7 +25,8 @@ from plimsoll.operator.loop import TakenError
 from support.fake_kube import failing
 from support.pretend_cluster import Document, PretendCluster
 from support.pretend_conductor import PretendConductors
-from support.pretend_world import Stopper, context_of, make_run
+from support.pretend_rook import ROOK, PretendRook
+from support.pretend_world import LIBRBD, Stopper, context_of, make_run
 
 # As functions of any arguments: kopf hands over more than these take.
 drive: Any = handlers.drive
@@ -313,7 +317,8 @@ def working() -> Iterator[list[asyncio.Task[None]]]:
 
 
 def work(daemon: Daemon, working: list[asyncio.Task[None]]) -> None:
-    """Let the cluster work in the background."""
+    """Let the cluster work in the background, and the removal take its time."""
+    daemon.context.runs.removal_seconds = 30.0
 
     async def forever() -> None:
         while True:
@@ -366,6 +371,102 @@ async def test_a_run_that_goes_while_its_removal_is_told_is_no_failure(made: Dae
     made.cluster.step()
     with pytest.raises(kopf.TemporaryError, match="are stopping"):
         await remove(**arguments)
+
+
+class RookDaemon(Daemon):
+    """A run with its own pool in a Rook cluster, of which the watch has shown nothing since its creation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rook = PretendRook(self.cluster)
+        self.rook.install()
+        self.cluster.delete(self.document)
+        self.cluster.step()
+        storage = {"rook": ROOK, "volume": LIBRBD}
+        self.document = self.cluster.kube.put(make_run("r", storage=storage))
+        self.uid = self.document["metadata"]["uid"]
+        self.shown: Any = deepcopy(dict(self.document))
+
+    @property
+    def body(self) -> Any:
+        """Live, like the body that kopf hands to a daemon."""
+        return kopf.Body(self.shown)
+
+    async def turn(self, times: int) -> None:
+        for _ in range(times):
+            await super().turn(1)
+            self.rook.step()
+
+    async def has_pool(self) -> None:
+        """Let the daemon work until Rook has created the run's pool, and end it as kopf does for a deletion."""
+        task = self.drive()
+        while not self.rook_objects():
+            await self.turn(1)
+        self.shown["metadata"]["deletionTimestamp"] = "2026-01-01T12:00:30Z"
+        self.stopped.stop()
+        await task
+
+    def rook_objects(self) -> list[Document]:
+        return list(self.cluster.of_run("CephBlockPool", self.uid))
+
+
+@pytest.mark.parametrize("remembers", [True, False])
+async def test_a_deletion_removes_a_pool_that_the_watch_does_not_account_for_yet(
+    working: list[asyncio.Task[None]], *, remembers: bool
+) -> None:
+    rook = RookDaemon()
+    await rook.has_pool()
+    if not remembers:
+        rook.records.clear()
+
+    async def forever() -> None:
+        while True:
+            rook.cluster.step()
+            rook.rook.step()
+            rook.conductors.step()
+            rook.cluster.now += timedelta(seconds=1)
+            await asyncio.sleep(0.001)
+
+    working.append(asyncio.create_task(forever()))
+    rook.context.runs.removal_seconds = 30.0
+    await remove(**rook.arguments)
+    assert not rook.rook_objects()
+    assert not rook.records
+
+
+async def test_a_deleted_run_occupies_its_target_until_its_removal_ends() -> None:
+    rook = RookDaemon()
+    await rook.has_pool()
+    rook.context.runs.queue = lambda: [entry_of(rook.body)]
+    assert [entry.admitted for entry in rook.context.runs._entries()] == [True]
+
+
+@pytest.mark.parametrize("kind", ["benchmarkruns", "benchmarksuites"])
+async def test_a_record_is_dropped_once_its_object_is_gone_and_nothing_uses_it(daemon: Daemon, kind: str) -> None:
+    changed: Any = watches.queue_changed if kind == "benchmarkruns" else watches.suite_changed
+    records = daemon.context.runs.records if kind == "benchmarkruns" else daemon.context.suites.records
+    async with records[daemon.uid].lock:
+        await changed(body=daemon.body, uid=daemon.uid, type="DELETED", memo=daemon.memo)
+        assert daemon.uid in records
+    await changed(body=daemon.body, uid=daemon.uid, type="DELETED", memo=daemon.memo)
+    assert daemon.uid not in records
+
+
+async def test_a_removal_ends_after_its_time_however_slow_the_api_is(
+    made: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = 0
+
+    async def slow(_body: object) -> Fact:
+        nonlocal looks
+        looks += 1
+        await asyncio.sleep(0.06)
+        return Fact.false(Reason.IN_PROGRESS, "waiting")
+
+    monkeypatch.setattr(type(made.context.runs), "look_at_removal", lambda _, body: slow(body))
+    with pytest.raises(kopf.TemporaryError, match="waiting"):
+        await remove(**made.arguments)
+    assert looks <= 2, "removal_seconds are 0.1"
 
 
 async def test_a_deletion_survives_an_api_that_never_answers(made: Daemon) -> None:

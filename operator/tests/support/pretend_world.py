@@ -99,12 +99,12 @@ class PretendOperator:
         runs = self.cluster.kube.objects("BenchmarkRun", lambda run: run["metadata"]["uid"] == uid)
         if not runs:
             self.bodies.pop(uid, None)
-            self.runs.records.forget(uid)
+            self.runs.records.pop(uid, None)
             return
         (run,) = runs
         if not needs_attention(run):
             self.cluster.let_go(run, FINALIZER)
-            self.runs.records.forget(uid)
+            self.runs.records.pop(uid, None)
         elif not is_going(run) and FINALIZER not in run["metadata"].get("finalizers", []):
             self.cluster.edit(run, lambda new: new["metadata"].setdefault("finalizers", []).append(FINALIZER))
         self.bodies[uid] = run

@@ -6,6 +6,7 @@ A look is level-triggered: it depends on what is observed and on the object's re
 import asyncio
 import logging
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -34,17 +35,8 @@ class Record:
 R = TypeVar("R", bound=Record)
 
 
-class Records(dict[str, R]):
+class Records(defaultdict[str, R]):
     """The records of one kind, by UID. A lookup creates a missing record."""
-
-    def __init__(self, new: Callable[[], R]) -> None:
-        """Start empty; `new` returns the record of an object that has not been looked at."""
-        super().__init__()
-        self._new = new
-
-    def __missing__(self, uid: str) -> R:
-        record = self[uid] = self._new()
-        return record
 
     def wake(self, uid: str) -> None:
         """Wake the object's daemon, if it has a record."""
@@ -57,8 +49,9 @@ class Records(dict[str, R]):
             record.wakeup.set()
 
     def forget(self, uid: str) -> None:
-        """Drop the record of an object that no longer needs attention."""
-        self.pop(uid, None)
+        """Drop the record of an object that is gone, unless a look or a removal is using it."""
+        if uid in self and not self[uid].lock.locked():
+            del self[uid]
 
 
 class TakenError(ApiError):
@@ -144,7 +137,10 @@ class Reconciler(ABC, Generic[R]):
         """Observe an object, decide, write its status, act. Raises ApiError if a request failed."""
 
     async def drive(self, body: Body, stopped: Stopped, logger: Logger) -> None:
-        """Reconcile one object until `stopped`; then drop its record."""
+        """Reconcile one object until `stopped`; then drop its record, unless the object is being deleted.
+
+        A removal needs what the record says about the last written status: a watch may lag behind it.
+        """
         uid = uid_of(body)
         record = self.records[uid]
         wakeup, loop = record.wakeup, asyncio.get_running_loop()
@@ -164,7 +160,8 @@ class Reconciler(ABC, Generic[R]):
                 await wait_for_first(seconds, wakeup.wait(), stopped.wait())
                 await wait_for_first(max(0.0, next_at - loop.time()), stopped.wait())
         finally:
-            self.records.forget(uid)
+            if "deletionTimestamp" not in body["metadata"]:
+                self.records.pop(uid, None)
 
     @contextmanager
     def counting_failures(self) -> Iterator[None]:

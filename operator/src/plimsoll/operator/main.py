@@ -5,7 +5,7 @@ import logging
 import os
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Annotated, Any, TypeVar
 
 import kopf
@@ -20,10 +20,9 @@ from plimsoll.kube.client import AioKube
 from plimsoll.lifecycle.naming import LABEL_MANAGED_BY, MANAGED_BY
 from plimsoll.lifecycle.settings import Burning, Settings
 from plimsoll.metrics.exposition import AddressError, Instruments, OperatorScrape, serving
-from plimsoll.operator.results import KnownResults
 from plimsoll.operator.runs import RunReconciler
 from plimsoll.operator.suites import SuiteReconciler
-from plimsoll.operator.watches import Context, post
+from plimsoll.operator.watches import Context, KnownResults, post
 
 _MIN_SECONDS = 60
 
@@ -81,10 +80,14 @@ _PEERS_EXAMPLE = (
 
 T = TypeVar("T")
 
+_log = logging.getLogger(__name__)
+
 
 @kopf.on.startup()
 async def configure(settings: kopf.OperatorSettings, memo: kopf.Memo, **indices: Any) -> None:  # noqa: ANN401 - kopf's
     """Configure kopf, connect to the API server, and serve metrics at the memo's address.
+
+    If a background task ends, the memo's event `stop` is set, and its `failure` is the reason.
 
     Raises:
         kopf.PermanentError: if an environment variable is invalid, or metrics cannot be served there.
@@ -107,10 +110,10 @@ async def configure(settings: kopf.OperatorSettings, memo: kopf.Memo, **indices:
         suites = SuiteReconciler(kube=kube, settings=ours, now=kube.clock.now, instruments=instruments, post=post)
         results = KnownResults(memo.get("namespaces", ()))
         memo.context = Context(runs=runs, suites=suites, instruments=instruments, results=results)
-        await opened.enter_async_context(_meanwhile(instruments.watch_loop(), "loop lag"))
+        await opened.enter_async_context(_in_background(instruments.watch_loop(), "loop lag", memo))
         if address := memo.get("metrics"):
             await opened.enter_async_context(_metrics(address, memo.context, indices))
-            await opened.enter_async_context(_meanwhile(results.follow(kube), "results"))
+            await opened.enter_async_context(_in_background(results.follow(kube), "results", memo))
         # kopf calls `close` only if all of this succeeded.
         memo.opened = opened.pop_all()
 
@@ -165,8 +168,15 @@ async def close(memo: kopf.Memo, **_: Any) -> None:  # noqa: ANN401 - kopf's
 
 
 @kopf.on.probe(id="now")
-async def probe(**_: Any) -> float:  # noqa: ANN401 - kopf's
-    """Return the time: a blocked event loop does not respond."""
+async def probe(memo: kopf.Memo, **_: Any) -> float:  # noqa: ANN401 - kopf's
+    """Return the time: a blocked event loop does not respond.
+
+    Raises:
+        kopf.PermanentError: if a background task has ended.
+
+    """
+    if "failure" in memo:
+        raise kopf.PermanentError(memo.failure)
     return time.time()
 
 
@@ -185,14 +195,24 @@ async def _metrics(address: str, context: Context, indices: Mapping[str, kopf.In
 
 
 @asynccontextmanager
-async def _meanwhile(work: Coroutine[Any, Any, Any], name: str) -> AsyncIterator[None]:
+async def _in_background(work: Coroutine[Any, Any, Any], name: str, memo: kopf.Memo) -> AsyncIterator[None]:
+    """Do work that never ends. If it does end, the process stops: its metrics would freeze silently."""
+
+    def stop_process(task: asyncio.Task[Any]) -> None:
+        if task.cancelled():
+            return
+        error = task.exception()
+        memo.failure = f"background task {name!r} ended: {error!r}" if error else f"background task {name!r} ended"
+        _log.critical("%s; the operator stops", memo.failure, exc_info=error)
+        memo.stop.set()
+
     task = asyncio.create_task(work, name=name)
+    task.add_done_callback(stop_process)
     try:
         yield
     finally:
         task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+        await asyncio.wait({task})
 
 
 def _values(index: kopf.Index[str, T]) -> Iterator[T]:

@@ -1,5 +1,6 @@
 """Looks at a `BenchmarkRun`, and cleans up after one that is deleted."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -96,9 +97,12 @@ class RunReconciler(Reconciler[RunMemory]):
 
     async def remove(self, body: Body, logger: Logger) -> str | None:
         """Clean up a deleted run; return what the removal waits for, None if nothing is left."""
-        uid, missing = uid_of(body), _NO_ANSWER
-        async with self.records[uid].lock:
-            for _ in range(int(self.removal_seconds / self.removal_look_seconds)):
+        uid, missing, loop = uid_of(body), _NO_ANSWER, asyncio.get_running_loop()
+        deadline = loop.time() + self.removal_seconds
+        record = self.records[uid]
+        async with record.lock:
+            while True:
+                record.wakeup.clear()
                 try:
                     with self.counting_failures(), self.instruments.step("remove"):
                         cleaned_up = await self.look_at_removal(body)
@@ -106,15 +110,15 @@ class RunReconciler(Reconciler[RunMemory]):
                     logger.warning("API request failed, teardown continues: %s", error)
                 else:
                     if cleaned_up.holds:
-                        self.records.forget(uid)
+                        self.records.pop(uid, None)
                         return None
                     missing = cleaned_up.message
-                # Not the earlier record: a daemon that stops during the removal drops it.
-                wakeup = self.records[uid].wakeup
-                await wait_for_first(self.removal_look_seconds, wakeup.wait())
-                wakeup.clear()
+                left_seconds = deadline - loop.time()
+                if left_seconds <= 0:
+                    break
+                await wait_for_first(min(self.removal_look_seconds, left_seconds), record.wakeup.wait())
         # The removal never continues if a user removes the finalizer.
-        self.records[uid].known = None
+        record.known = None
         return missing
 
     async def look_at_removal(self, body: Body) -> Fact:
@@ -123,6 +127,8 @@ class RunReconciler(Reconciler[RunMemory]):
         Raises ApiError if a request failed. If observing the run is refused, its status shows that.
         """
         record = self.records[uid_of(body)]
+        if record.status is None:
+            await self._read_status(body, record)
         run = self.read(body, record)
         try:
             seen = await self._gather(run, record, for_removal=True)
@@ -137,6 +143,14 @@ class RunReconciler(Reconciler[RunMemory]):
         if not removal.cleaned_up.holds:
             await self._act(run, removal.actions, record)
         return removal.cleaned_up
+
+    async def _read_status(self, body: Body, record: RunMemory) -> None:
+        """Read a run's status, which may record an admission, and thus objects, that the watch does not show yet."""
+        metadata = body["metadata"]
+        document = await self.kube.get(RUN, metadata["name"], metadata["namespace"])
+        if document is not None and document["metadata"]["uid"] == metadata["uid"]:
+            record.status = document.get("status") or {}
+            record.admitted = run_of(document).holds(ConditionType.ADMITTED)
 
     def read(self, body: Body, record: RunMemory) -> Run:
         """Return the run with the last written status."""

@@ -1,23 +1,78 @@
-"""What all handlers share: one object in kopf's memo."""
+"""What the operator watches: kopf's handlers with what they share, and the results, without kopf."""
 
-from collections.abc import Mapping
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import kopf
 
 from plimsoll.api.names import GROUP, SUITE_KIND, VERSION
+from plimsoll.kube.errors import ApiError
+from plimsoll.kube.port import Kube, Object
 from plimsoll.lifecycle.decision import Event
 from plimsoll.lifecycle.naming import LABEL_MANAGED_BY, LABEL_RUN_UID, MANAGED_BY
 from plimsoll.lifecycle.observed import noticeable
 from plimsoll.lifecycle.queue import Entry, entry_of
 from plimsoll.lifecycle.run import needs_attention
 from plimsoll.metrics.exposition import Instruments
+from plimsoll.metrics.results import ResultRecord, UnreadableError, record_of
 from plimsoll.metrics.statuses import RunRecord, SuiteRecord, run_record_of, suite_record_of
+from plimsoll.operator.gather import RESULT, RESULTS_PAGE_SIZE, Digests
 from plimsoll.operator.loop import Body
-from plimsoll.operator.results import KnownResults
 from plimsoll.operator.runs import RunReconciler
 from plimsoll.operator.suites import SuiteReconciler
+
+_PAUSE_SECONDS = 1.0
+_PAUSE_AFTER_ERROR_SECONDS = 10.0
+
+_log = logging.getLogger(__name__)
+
+
+class KnownResults:
+    """The metrics of the results in some namespaces, or in all.
+
+    kopf would list all results in full at every start: thousands of up to 256 KiB each.
+    """
+
+    def __init__(self, namespaces: Sequence[str] = ()) -> None:
+        """Start empty; without `namespaces`, watch all of them."""
+        self._digests: dict[str | None, Digests[tuple[ResultRecord | None, ...]]] = {
+            namespace: Digests(RESULT, _records, page_size=RESULTS_PAGE_SIZE) for namespace in namespaces or (None,)
+        }
+
+    def records(self) -> list[ResultRecord | None]:
+        """Return the record of each result with a verdict; None for one that cannot be read."""
+        return [record for digests in self._digests.values() for records in digests for record in records]
+
+    async def follow(self, kube: Kube, *, pause: float = _PAUSE_SECONDS) -> None:
+        """Watch the results forever."""
+        async with asyncio.TaskGroup() as group:
+            for namespace, digests in self._digests.items():
+                group.create_task(_follow(kube, namespace, digests, pause))
+
+
+async def _follow(
+    kube: Kube, namespace: str | None, digests: Digests[tuple[ResultRecord | None, ...]], pause: float
+) -> NoReturn:
+    while True:
+        try:
+            await digests.follow(kube, namespace=namespace)
+        except ApiError as error:
+            _log.warning("API request failed, the metrics of results are outdated: %s", error)
+            await asyncio.sleep(_PAUSE_AFTER_ERROR_SECONDS)
+        await asyncio.sleep(pause)
+
+
+def _records(obj: Object) -> tuple[ResultRecord | None, ...]:
+    try:
+        record = record_of(obj)
+    except UnreadableError as error:
+        place = f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"
+        _log.warning("no metrics of result %s, which this version cannot read: %s", place, error)
+        return (None,)
+    return () if record is None else (record,)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -65,6 +120,8 @@ async def queue_changed(body: kopf.Body, uid: str, type: str | None, memo: kopf.
         records.wake_all()
     elif memo.get("generation") != generation:
         records.wake(uid)
+    if type == "DELETED":
+        records.forget(uid)
     memo.generation, memo.entry = generation, entry
 
 
@@ -136,9 +193,12 @@ async def drive_suite(
 
 
 @kopf.on.event(GROUP, VERSION, "benchmarksuites")
-async def suite_changed(uid: str, memo: kopf.Memo, **_: Any) -> None:  # noqa: ANN401 - kopf's
-    """Wake the suite."""
-    memo.context.suites.records.wake(uid)
+async def suite_changed(uid: str, type: str | None, memo: kopf.Memo, **_: Any) -> None:  # noqa: A002, ANN401 - kopf's
+    """Wake the suite, or drop the record of one that is gone."""
+    records = memo.context.suites.records
+    records.wake(uid)
+    if type == "DELETED":
+        records.forget(uid)
 
 
 @kopf.on.event(GROUP, VERSION, "benchmarkruns")

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from plimsoll.api.quantity import parse_quantity
+from plimsoll.programs.termination import run_until_stopped
 from plimsoll.protocol.helpers import BURNER_AUDIENCE, PORT
 
 
@@ -42,27 +43,29 @@ def command(
     port: int,
 ) -> None:
     """Run kube-burner on request, and remove everything that it creates."""
-    # Imported here because they take longer than everything else.
-    from plimsoll.helpers.authority import Limits  # noqa: PLC0415
-    from plimsoll.helpers.burner import Helper, Means, knower  # noqa: PLC0415
-    from plimsoll.helpers.server import TokenReviews  # noqa: PLC0415
-    from plimsoll.programs.serving import helper_listener, serve_until_stopped  # noqa: PLC0415
-
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    api = TokenReviews(BURNER_AUDIENCE)
-    means = Means(
-        namespace=namespace, program=program, pod_image=pod_image, directory=work, username=api.username, api=api
-    )
-    limits = Limits(allowed=allow, max_objects=max_objects, max_qps=max_qps, max_volume_size=max_volume_size)
 
     async def serve() -> None:
-        async with api:
+        # Imported here because they take longer than everything else.
+        from plimsoll.helpers.authority import Limits  # noqa: PLC0415
+        from plimsoll.helpers.burner import Helper, Means, knower  # noqa: PLC0415
+        from plimsoll.helpers.server import TokenReviews  # noqa: PLC0415
+        from plimsoll.programs.serving import helper_listener, serve_forever  # noqa: PLC0415
+
+        async with TokenReviews(BURNER_AUDIENCE) as api, asyncio.TaskGroup() as group:
+            means = Means(
+                namespace=namespace,
+                program=program,
+                pod_image=pod_image,
+                directory=work,
+                username=api.username,
+                api=api,
+            )
+            limits = Limits(allowed=allow, max_objects=max_objects, max_qps=max_qps, max_volume_size=max_volume_size)
             listener = helper_listener()
             helper = Helper(means, limits, know=knower(listener))
-            # What an earlier process left.
-            cleaning = asyncio.create_task(helper.clean())
-            await serve_until_stopped(helper.application(), listener, host, port)
-            cleaning.cancel()
-            await asyncio.wait({cleaning})
+            # What an earlier process left. If this fails, so does the program.
+            group.create_task(helper.clean())
+            group.create_task(serve_forever(helper.application(), listener, host, port))
 
-    asyncio.run(serve())
+    run_until_stopped(serve())

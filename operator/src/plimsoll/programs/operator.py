@@ -21,9 +21,18 @@ def command(*, liveness: str, metrics: str, namespaces: tuple[str, ...], log_for
     """Reconcile BenchmarkRuns and BenchmarkSuites, in the cluster of the pod or of KUBECONFIG."""
     formats = {"json": kopf.LogFormat.JSON, "plain": kopf.LogFormat.PLAIN}
     kopf.configure(verbose=False, log_format=formats[log_format])
-    memo = kopf.Memo(metrics=metrics, namespaces=namespaces)
-    asyncio.run(
-        kopf.operator(
-            clusterwide=not namespaces, namespaces=namespaces, liveness_endpoint=liveness, standalone=True, memo=memo
+
+    async def operate() -> None:
+        memo = kopf.Memo(metrics=metrics, namespaces=namespaces, stop=asyncio.Event())
+        await kopf.operator(
+            clusterwide=not namespaces,
+            namespaces=namespaces,
+            liveness_endpoint=liveness,
+            standalone=True,
+            memo=memo,
+            stop_flag=memo.stop,
         )
-    )
+        if "failure" in memo:
+            raise click.ClickException(memo.failure)
+
+    asyncio.run(operate())

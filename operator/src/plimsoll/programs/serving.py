@@ -1,7 +1,6 @@
-"""What the programs of the helpers share: limits for strangers, and serving until SIGTERM."""
+"""What the programs of the helpers share: limits for strangers, and serving until they are stopped."""
 
 import asyncio
-import signal
 
 from aiohttp import web
 
@@ -17,10 +16,7 @@ def helper_listener() -> Listener:
     )
 
 
-async def serve_until_stopped(application: web.Application, listener: Listener, host: str, port: int) -> None:
-    """Answer requests until SIGTERM or SIGINT."""
-    stopped = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+async def serve_forever(application: web.Application, listener: Listener, host: str, port: int) -> None:
+    """Answer requests until the task is cancelled."""
     async with serving_requests(application, listener, host, port, idle_seconds=5.0):
-        await stopped.wait()
+        await asyncio.Event().wait()

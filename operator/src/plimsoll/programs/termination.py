@@ -1,12 +1,35 @@
-"""The termination message of a program in a pod, shown by `kubectl describe` and the operator."""
+"""How a program in a pod ends: when it is asked to, and with a message for `kubectl describe` and the operator."""
 
+import asyncio
 import logging
+import signal
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any, TypeVar
 
 MAX_BYTES = 4096
 """Source: Kubernetes, the maximum length of a termination message."""
 
+T = TypeVar("T")
+
 _log = logging.getLogger(__name__)
+
+
+def run_until_stopped(work: Coroutine[Any, Any, T]) -> T | None:
+    """Return the result of `work`; None if SIGTERM or SIGINT has cancelled it.
+
+    The handlers are installed before `work` starts, which should therefore include reading credentials and slow
+    imports: Linux delivers a signal to the first process of a container only if it has a handler.
+    """
+
+    async def run() -> T | None:
+        task = asyncio.ensure_future(work)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+        await asyncio.wait({task})
+        return None if task.cancelled() else task.result()
+
+    return asyncio.run(run())
 
 
 class LastError(logging.Handler):

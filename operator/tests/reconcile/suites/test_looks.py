@@ -168,7 +168,7 @@ async def test_events_about_the_suite_and_its_runs_wake_it(played: PlayedSuite) 
     await suite_run_changed(body=run, memo=memo)
     await until("Idle")
     await played.change(suspend=True)
-    await suite_changed(uid=uid, memo=memo)
+    await suite_changed(uid=uid, type="MODIFIED", memo=memo)
     await until("Suspended")
     assert posted == ["RoundStarted", "RoundNoRegression"]
     stopped.stop()
