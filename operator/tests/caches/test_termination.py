@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import pytest
 from click.testing import CliRunner
@@ -73,7 +73,7 @@ def test_what_was_opened_is_closed() -> None:
 
 
 def test_work_that_is_not_stopped_returns_its_result_or_raises_its_error() -> None:
-    async def work(value: Any) -> int:
+    async def work(value: int) -> int:
         return 1 // value
 
     assert run_until_stopped(work(1)) == 1
