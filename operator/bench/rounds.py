@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from figures import heading_rows, percent
 from plimsoll.api.suite_status import PINNED_ROUNDS, Conclusion
 from plimsoll.measure.compare.values import RegressionRule
-from plimsoll.suite.history.judging import History, judge
-from plimsoll.suite.history.rounds import MeasuredRound
-from support.simulated_comparisons import Losses, Rounds, drawn, everywhere
+from plimsoll.suite.judging import judge
+from plimsoll.suite.measured import MeasuredRound
+from support.simulated_comparisons import Course, Losses, Rounds, drawn, everywhere
 
 _LOSS = 0.1
 _DRIFT = 0.01
@@ -135,14 +135,11 @@ def _judged(suite: Rounds, seed: str, losses: Losses, number: int) -> Conclusion
 def _course(suite: Rounds, seed: str, drift: float) -> Iterator[bool]:
     """Yield whether each of the rounds after the pinned ones regressed, as each loses that part of the rate more."""
     chance = drawn(f"{suite} {seed}")
-    history = History()
-    for minute in range(PINNED_ROUNDS):
-        history = history.extended(suite.round(chance, minute), ())
+    course = Course(suite.names)
+    course.add(*(suite.round(chance, minute) for minute in range(PINNED_ROUNDS)))
     for number in range(1, _DRIFTING + 1):
         measured = suite.round(chance, PINNED_ROUNDS + number, everywhere(number * drift, suite.points))
-        judgement = judge(history.accepted, history.pinned, measured, suite.names, RegressionRule())
-        history = history.extended(measured, [judgement])
-        yield judgement.conclusion is Conclusion.REGRESSION
+        yield course.add(measured).conclusion is Conclusion.REGRESSION
 
 
 def _conclusion(

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from plimsoll.api.suite_status import round_name
 from support.apiserver import ApiServer, Document
 from support.command_line import (
     GROUP,
@@ -64,12 +65,12 @@ async def test_a_round_is_watched_to_its_end_and_its_results_are_shown(bench: Be
     async with bench.running(*WATCH) as process:
         await line_with(process, "not seen by the operator yet")
         say(bench, "Measuring", round=active_round(3, done=2, cause="Change"), rounds=BEFORE)
-        await line_with(process, f"Measuring  round {MINUTE + 3} (Change): 2 of 6 runs done")
+        await line_with(process, f"Measuring  round {round_name(MINUTE + 3)} (Change): 2 of 6 runs done")
         say(bench, "Regressed", "worse", rounds=[ended_round(3, "Regressed"), *BEFORE])
         await line_with(process, "old: 3 of 3 runs, each counted as a trial")
-        await line_with(process, f"upgrade: is round {MINUTE + 3} worse than 3 accepted rounds?")
+        await line_with(process, f"upgrade: is round {round_name(MINUTE + 3)} worse than 3 accepted rounds?")
         await line_with(process, "old: Regression")
-        await line_with(process, f"Round {MINUTE + 3} of suite {bench.namespace}/weekly ended: Regressed")
+        await line_with(process, f"Round {round_name(MINUTE + 3)} of suite {bench.namespace}/weekly ended: Regressed")
         assert await asyncio.wait_for(process.wait(), SECONDS) == 3
 
 
@@ -82,7 +83,9 @@ async def test_a_requested_round_is_waited_for(bench: Bench) -> None:
         asked: dict[str, Any] = {"requestedRound": "before the upgrade", "requestedMinute": MINUTE + 3}
         say(bench, "Measuring", round=active_round(3, cause="Requested"), rounds=BEFORE, **asked)
         say(bench, "Idle", rounds=[ended_round(3, "Inconclusive", "Requested"), *BEFORE], **asked)
-        await line_with(process, f"Round {MINUTE + 3} of suite {bench.namespace}/weekly ended: Inconclusive")
+        await line_with(
+            process, f"Round {round_name(MINUTE + 3)} of suite {bench.namespace}/weekly ended: Inconclusive"
+        )
         assert await asyncio.wait_for(process.wait(), SECONDS) == 4
 
 
@@ -97,7 +100,9 @@ def test_the_last_round_counts_when_none_is_due(bench: Bench) -> None:
     say(bench, "Idle", rounds=BEFORE)
     done = bench.kubectl(*WAIT, config=bench.config(namespace=bench.namespace))
     assert (done.returncode, done.stderr) == (0, "")
-    assert f"Round {MINUTE + 2} of suite {bench.namespace}/weekly ended: NoRegression, accepted" in done.stdout
+    assert (
+        f"Round {round_name(MINUTE + 2)} of suite {bench.namespace}/weekly ended: NoRegression, accepted" in done.stdout
+    )
 
 
 def test_a_suite_that_cannot_measure_ends_waiting_with_1(bench: Bench) -> None:
@@ -111,7 +116,7 @@ def test_waiting_ends_after_the_timeout(bench: Bench) -> None:
     say(bench, "Measuring", round=active_round(3))
     done = bench.kubectl(*WAIT, "--timeout", "5s", config=bench.config(namespace=bench.namespace))
     assert done.returncode == 5
-    assert f"has not ended yet: round {MINUTE + 3} (Change): 0 of 6 runs done" in done.stderr
+    assert f"has not ended yet: round {round_name(MINUTE + 3)} (Change): 0 of 6 runs done" in done.stderr
 
 
 async def test_interrupted_watching_reports_that_the_round_continues(bench: Bench) -> None:
@@ -128,7 +133,7 @@ def test_results_are_those_of_the_last_round_and_its_verdict_the_operators(bench
     done = bench.kubectl("suite", "results", "weekly", "-o", "json", config=bench.config(namespace=bench.namespace))
     assert done.returncode == 3, done.stderr
     found = json.loads(done.stdout)
-    assert [one["minute"] - MINUTE for one in found["rounds"]] == [0, 1, 2, 3]
+    assert [one["round"] for one in found["rounds"]] == [round_name(MINUTE + number) for number in range(4)]
     assert [one["accepted"] for one in found["rounds"]] == [True, True, True, False]
     assert {one["variant"]: one["conclusion"] for one in found["judgements"][0]["variants"]} == dict.fromkeys(
         ("old", "new"), "Regression"

@@ -5,11 +5,10 @@ from typing import Any
 import click
 import pytest
 
-from plimsoll.api.suite_status import Conclusion, HypothesisVerdict
+from plimsoll.api.suite_status import Conclusion, HypothesisVerdict, RoundVerdict
 from plimsoll.cli.cluster import ClusterAccess
 from plimsoll.cli.source import SuiteInCluster
-from plimsoll.cli.suite_history import Course, read_rounds
-from plimsoll.cli.suite_round import findings_of
+from plimsoll.cli.suite_rounds import SuiteRounds, exit_code, read_rounds
 from support.command_line import (
     MINUTE,
     NAMESPACE,
@@ -35,17 +34,17 @@ def kube(connected: ConnectedKube) -> ConnectedKube:
     return connected
 
 
-async def read(kube: ConnectedKube, rounds: list[Document], *objects: Document) -> Course:
+async def read(kube: ConnectedKube, rounds: list[Document], *objects: Document) -> SuiteRounds:
     for document in (suite(rounds=rounds), *objects):
         kube.put(document)
     return await read_rounds(kube, PLACE)
 
 
 async def test_a_round_is_judged_by_the_rounds_that_the_status_has_accepted(kube: ConnectedKube) -> None:
-    course = await read(kube, ROUNDS, *measured_runs(range(4), {3: 0.8}))
-    assert [one.minute - MINUTE for one in course.rounds] == [0, 1, 2, 3]
-    assert course.conclusions == [Conclusion.NO_REGRESSION] * 3 + [Conclusion.REGRESSION]
-    judgement = course.judgements["upgrade"]
+    found = await read(kube, ROUNDS, *measured_runs(range(4), {3: 0.8}))
+    assert [ended.minute - MINUTE for ended, _ in found.rounds] == [0, 1, 2, 3]
+    assert [ended.verdict for ended, _ in found.rounds] == ["NoRegression"] * 3 + ["Regressed"]
+    judgement = found.evaluation.judgements["upgrade"]
     assert (judgement.accepted, judgement.minute) == (3, MINUTE + 3)
     assert {one.variant: one.conclusion for one in judgement.variants} == dict.fromkeys(
         ("old", "new"), Conclusion.REGRESSION
@@ -54,15 +53,26 @@ async def test_a_round_is_judged_by_the_rounds_that_the_status_has_accepted(kube
 
 async def test_the_last_round_has_results_and_hypotheses(kube: ConnectedKube) -> None:
     found = await read(kube, ROUNDS, *measured_runs(range(4)))
-    findings = findings_of(found.rounds[-1])
-    assert {name: len(runs) for name, runs in findings.runs.items()} == {"old": 3, "new": 3}
-    assert [one.verdict for one in findings.decisions] == [HypothesisVerdict.HELD]
+    assert {name: len(runs) for name, runs in found.results.complete.items()} == {"old": 3, "new": 3}
+    assert [decision.verdict for decision in found.evaluation.decisions] == [HypothesisVerdict.HELD]
+
+
+async def test_a_round_that_lost_a_run_is_no_baseline(kube: ConnectedKube) -> None:
+    """The operator finds it Inconclusive, and its accepted rounds are evaluated by the same rules here."""
+    rounds = [ended_round(3, "Inconclusive"), *(ended_round(number, **ACCEPTED) for number in (2, 1, 0))]
+    documents = [*measured_runs(range(4))]
+    lost = next(document for document in documents if f"-{MINUTE + 1}-" in document["metadata"]["name"])
+    found = await read(kube, rounds, *(document for document in documents if document is not lost))
+    judgement = found.evaluation.judgements["upgrade"]
+    assert (judgement.accepted, judgement.conclusion) == (2, Conclusion.INCONCLUSIVE)
+    assert found.evaluation.verdict is found.last.verdict is RoundVerdict.INCONCLUSIVE
+    assert exit_code(found.last) == 4
 
 
 async def test_rounds_that_were_not_evaluated_are_left_out(kube: ConnectedKube) -> None:
     rounds = [ended_round(2, "Failed"), ended_round(1, "Superseded"), ended_round(0, "Inconclusive")]
     found = await read(kube, rounds, *measured_runs([0]))
-    assert [one.minute - MINUTE for one in found.rounds] == [0]
+    assert [ended.minute - MINUTE for ended, _ in found.rounds] == [0]
 
 
 async def test_failed_and_foreign_runs_are_no_part_of_a_round(kube: ConnectedKube) -> None:
@@ -70,8 +80,9 @@ async def test_failed_and_foreign_runs_are_no_part_of_a_round(kube: ConnectedKub
     failed, foreign, *_ = (one["metadata"]["name"] for one in runs if one["kind"] == "BenchmarkRun")
     others = [owned_run(failed, "False"), owned_run(foreign, "True", uid="other")]
     found = await read(kube, [ended_round(0, "Inconclusive")], *runs, *others)
-    assert found.rounds[0].results.keys().isdisjoint({failed, foreign})
-    assert len(found.rounds[0].results) == 4
+    complete = {name for runs in found.results.runs.values() for name, results in runs.items() if results}
+    assert complete.isdisjoint({failed, foreign})
+    assert len(complete) == 4
 
 
 async def test_a_suite_without_an_evaluated_round_is_refused(kube: ConnectedKube) -> None:

@@ -12,11 +12,11 @@ from click.testing import CliRunner, Result
 
 from plimsoll.api.names import RunPhase
 from plimsoll.api.status import RunState
+from plimsoll.api.suite_status import round_name
 from plimsoll.cli import main
 from plimsoll.cli.options import read_suite
-from plimsoll.cli.suite_history import in_order
-from plimsoll.cli.suite_round import RoundStart, read_round
-from plimsoll.suite.children import children_of, suite_digest
+from plimsoll.cli.suite_rounds import RoundStart, evaluate_rounds, read_round
+from plimsoll.suite.children import suite_digest, turns_by_name
 from support.results import result, steady, trials_of
 
 MINUTE = 29_000_000
@@ -42,12 +42,12 @@ def written(
     suite = read_suite(directory / "suite.yaml")
     start = RoundStart(minute=MINUTE + number, seed=1, digest=suite_digest(suite.spec), targets={"old": (target,)})
     (directory / "round.json").write_text(start.model_dump_json())
-    for child, rate in [*zip(children_of(suite, minute=start.minute, seed=1), RATES, strict=True)][:left]:
-        results = directory / child.name / "results"
+    for run, rate in [*zip(turns_by_name(suite, minute=start.minute, seed=1), RATES, strict=True)][:left]:
+        results = directory / run / "results"
         results.mkdir(parents=True)
-        found = result(trials_of(steady(rate * scale)), run=child.name)
+        found = result(trials_of(steady(rate * scale)), run=run)
         (results / "w-000.json").write_text(found.model_dump_json())
-        (directory / child.name / "state.json").write_text(RunState(phase=RunPhase.COMPLETE).model_dump_json())
+        (directory / run / "state.json").write_text(RunState(phase=RunPhase.COMPLETE).model_dump_json())
     return directory
 
 
@@ -64,7 +64,7 @@ def test_a_round_like_the_others_has_no_regression_whatever_the_order_of_the_arg
     rounds = [written(tmp_path, number) for number in range(4)]
     found = shown([rounds[3], *rounds[:3]])
     assert found.exit_code == 0, found.output
-    assert f"upgrade: is round {MINUTE + 3} worse than 3 accepted rounds?" in found.output
+    assert f"upgrade: is round {round_name(MINUTE + 3)} worse than 3 accepted rounds?" in found.output
     assert "old: NoRegression" in found.output
     assert found.output.count("accepted, pinned") == 4
 
@@ -74,14 +74,17 @@ def test_a_slower_round_is_a_regression_until_it_is_accepted(tmp_path: Path) -> 
     slow = [written(tmp_path, 4 + number, 0.8) for number in range(4)]
     alarm = shown([*rounds, slow[0]])
     assert alarm.exit_code == 3
-    assert f"If this is intended, add --accept {MINUTE + 4}: the baseline then starts with this round." in alarm.output
+    assert (
+        f"If this is intended, add --accept {round_name(MINUTE + 4)}: the baseline then starts with this round."
+        in alarm.output
+    )
     assert shown([*rounds, *slow]).exit_code == 3
-    for chosen in (str(MINUTE + 4), str(slow[0])):
+    for chosen in (round_name(MINUTE + 4), str(slow[0])):
         assert shown([*rounds, *slow], "--accept", chosen).exit_code == 0
         assert shown([*rounds, slow[0]], "--accept", chosen).exit_code == 0
     states = document([*rounds, *slow], "--accept", str(slow[0]))["rounds"]
     assert [one["accepted"] for one in states] == [False] * 4 + [True] * 4
-    assert [one["verdict"] for one in states][4:] == ["Regression", "Inconclusive", "Inconclusive", "NoRegression"]
+    assert [one["verdict"] for one in states][4:] == ["Regressed", "Inconclusive", "Inconclusive", "NoRegression"]
 
 
 def test_repeats_that_differ_are_inconclusive_in_every_form_of_output(tmp_path: Path) -> None:
@@ -102,7 +105,9 @@ def test_a_round_whose_results_are_gone_cannot_be_accepted(tmp_path: Path) -> No
     refused = shown(rounds, "--accept", str(rounds[2]))
     assert refused.exit_code == 2
     words = " ".join(refused.output.split())
-    assert f"--accept {MINUTE + 2}: a run of the round in {rounds[2]} has no results" in words.replace("│ ", "")
+    assert f"--accept {round_name(MINUTE + 2)}: a run of the round in {rounds[2]} has no results" in words.replace(
+        "│ ", ""
+    )
 
 
 def test_slow_drift_is_told_from_a_regression(tmp_path: Path) -> None:
@@ -140,7 +145,7 @@ def test_a_round_without_all_runs_is_inconclusive_and_not_accepted(tmp_path: Pat
     assert found.exit_code == 4
     assert "old: 1 of 3 runs are not measured completely" in found.output
     assert document(rounds)["rounds"][-1]["accepted"] is False
-    refused = shown(rounds, "--accept", str(MINUTE + 4))
+    refused = shown(rounds, "--accept", round_name(MINUTE + 4))
     assert refused.exit_code == 2
     assert "the round lacks runs; complete it with plimsoll suite run --resume" in refused.output
 
@@ -158,7 +163,7 @@ def test_accepting_something_else_is_refused(tmp_path: Path) -> None:
     rounds = [written(tmp_path, 0)]
     found = shown(rounds, "--accept", "12")
     assert found.exit_code == 2
-    assert f"--accept 12: is none of the rounds; they are {MINUTE} (" in found.output
+    assert f"--accept 12: is none of the rounds; they are {round_name(MINUTE)} (" in found.output
 
 
 @pytest.mark.parametrize(
@@ -171,11 +176,11 @@ def test_accepting_something_else_is_refused(tmp_path: Path) -> None:
 def test_rounds_that_do_not_belong_together_are_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
     rounds = [read_round(written(tmp_path, 0)), read_round(written(tmp_path, **changes))]
     with pytest.raises(click.ClickException, match=message):
-        in_order(rounds)
+        evaluate_rounds(rounds)
 
 
 def test_a_round_that_is_given_twice_is_refused(tmp_path: Path) -> None:
     directory = written(tmp_path, 0)
     found = shown([directory, directory])
     assert found.exit_code == 1
-    assert f"started in the same minute, {MINUTE}; give one of them" in found.output
+    assert f"started in the same minute, {round_name(MINUTE)}; give one of them" in found.output

@@ -11,7 +11,7 @@ import yaml
 from plimsoll.api.suite import BenchmarkSuite
 from plimsoll.cli.local_storage import Target
 from plimsoll.cli.options import read_suite
-from plimsoll.cli.suite_round import Round, begin, read_round, resume, unfinished
+from plimsoll.cli.suite_rounds import LocalRound, begin, read_round, resume
 
 FAST, SLOW = Target(directory=Path("/fast")), Target(directory=Path("/slow"))
 
@@ -30,15 +30,15 @@ def written(path: Path, **changes: Any) -> tuple[Path, BenchmarkSuite]:
     return file, read_suite(file)
 
 
-def begun(path: Path, targets: Mapping[str, Target] | None = None) -> Round:
+def begun(path: Path, targets: Mapping[str, Target] | None = None) -> LocalRound:
     return begin(path / "out", *written(path), targets or {"old": FAST, "new": SLOW}, 1)
 
 
 def test_a_round_that_has_begun_is_read_as_it_began(tmp_path: Path) -> None:
     round_ = begun(tmp_path)
     again = read_round(tmp_path / "out")
-    assert [child.name for child in again.children] == [child.name for child in round_.children]
-    assert len(unfinished(again)) == 6
+    assert [*again.turns.items()] == [*round_.turns.items()]
+    assert len(again.unfinished) == 6
 
 
 def test_it_is_resumed_with_new_questions_only(tmp_path: Path) -> None:

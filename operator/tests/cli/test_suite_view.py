@@ -5,6 +5,7 @@ from typing import Any
 
 from rich.console import Console
 
+from plimsoll.api.suite_status import round_name
 from plimsoll.cli.suite_watch import SuiteLines, SuiteScreen, suite_picture, suite_view_on, watched_suite
 from support.command_line import MINUTE, active_round, owned_run, suite, suite_condition
 
@@ -26,7 +27,7 @@ def test_the_picture_has_the_round_its_runs_and_what_the_current_one_does() -> N
     text = picture(**ACTIVE)
     assert "bench/weekly  Measuring" in text
     assert "2/6 runs  1:01:40 elapsed" in text
-    assert f"round {MINUTE + 1} (Change): 2 of 6 runs done, weekly-old-12345-1-0" in text
+    assert f"round {round_name(MINUTE + 1)} (Change): 2 of 6 runs done, weekly-old-12345-1-0" in text
     assert "Measuring  3/12 trials  trial 4" in text
 
 
@@ -48,7 +49,7 @@ def test_without_a_terminal_every_change_is_one_line() -> None:
         view.show(watched_suite(suite(**ACTIVE), RUN))
         view.trouble("no route")
         view.trouble("no route")
-    round_ = f"round {MINUTE + 1} (Change): 2 of 6 runs done, weekly-old-12345-1-0"
+    round_ = f"round {round_name(MINUTE + 1)} (Change): 2 of 6 runs done, weekly-old-12345-1-0"
     assert [line.partition("  ")[2] for line in file.getvalue().splitlines()] == [
         "Idle  no round is due",
         f"Measuring  {round_}  Measuring  3/12 trials  trial 4",

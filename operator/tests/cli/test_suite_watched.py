@@ -2,10 +2,12 @@
 
 from typing import Any
 
+import click
 import pytest
 
-from plimsoll.api.suite_status import RoundVerdict
-from plimsoll.cli.suite_watch import AwaitedRound, Ending, WatchedRound, exit_code, is_evaluated, watched_suite
+from plimsoll.api.suite_status import EndedRound, RoundVerdict, round_name
+from plimsoll.cli.suite_rounds import exit_code
+from plimsoll.cli.suite_watch import AwaitedRound, Ending, is_evaluated, watched_suite
 from support.command_line import MINUTE, active_round, ended_round, suite, suite_condition
 from support.pretend_suites import START_MINUTE, PretendSuites, suite_object, suite_stages
 
@@ -119,7 +121,7 @@ def test_a_requested_round_that_ended_before_is_not_the_active_one() -> None:
 def test_a_requested_round_that_is_no_longer_kept_is_not_another_one() -> None:
     rounds = [ended_round(3), ended_round(1, cause="Requested")]
     (found,) = endings(AwaitedRound("now"), suite(request="now", **answered(2), rounds=rounds, dropped=[MINUTE + 2]))
-    assert found == Ending(problem=f"round {MINUTE + 2} is no longer in the suite's status")
+    assert found == Ending(problem=f"round {round_name(MINUTE + 2)} is no longer in the suite's status")
 
 
 def test_a_requested_round_is_followed_when_another_one_is_requested_meanwhile() -> None:
@@ -150,7 +152,7 @@ def test_the_round_that_replaced_a_requested_one_is_found_below_later_ones() -> 
 def test_the_round_that_replaced_a_requested_one_and_is_no_longer_kept_is_not_another_one() -> None:
     status = {**answered(2), "rounds": [ended_round(4), ended_round(2, "Superseded")], "dropped": [MINUTE + 3]}
     (found,) = endings(AwaitedRound("now"), suite(request="now", **status))
-    assert found == Ending(problem=f"round {MINUTE + 3} is no longer in the suite's status")
+    assert found == Ending(problem=f"round {round_name(MINUTE + 3)} is no longer in the suite's status")
 
 
 def test_a_change_that_cannot_be_measured_is_why_there_is_no_successor() -> None:
@@ -195,8 +197,10 @@ def test_a_closed_gate_is_no_obstacle() -> None:
     assert found == [None]
 
 
-def test_a_status_of_a_later_version_counts_as_not_seen() -> None:
-    assert endings(AwaitedRound(), suite(round={"minute": "soon"})) == [None]
+@pytest.mark.parametrize("status", [{"round": {"minute": "soon"}}, {"rounds": [ended_round(0, "OfALaterVersion")]}])
+def test_a_status_of_a_later_version_is_refused(status: dict[str, Any]) -> None:
+    with pytest.raises(click.ClickException, match="the status of suite bench/weekly cannot be read; is it of a later"):
+        watched_suite(suite(**status))
 
 
 def test_what_the_operator_really_writes_ends_waiting_with_the_round_and_not_before() -> None:
@@ -273,8 +277,7 @@ def test_a_change_during_a_round_is_waited_for_as_the_operator_really_handles_it
         ("Inconclusive", True, 4),
         ("Failed", False, 1),
         ("Superseded", False, 1),
-        ("OfALaterVersion", False, 1),
     ],
 )
 def test_every_verdict_has_its_exit_code(verdict: str, accepted: bool, code: int) -> None:  # noqa: FBT001
-    assert exit_code(WatchedRound(minute=1, cause="Change", verdict=verdict, accepted=accepted)) == code
+    assert exit_code(EndedRound.model_validate(ended_round(1, verdict, accepted=accepted))) == code

@@ -9,9 +9,10 @@ import pytest
 from click.testing import CliRunner
 from markupsafe import escape
 
+from plimsoll.api.suite_status import round_name
 from plimsoll.cli import main
-from plimsoll.cli.suite_history import load_rounds
-from plimsoll.cli.suite_report import reported
+from plimsoll.cli.suite_results import reported
+from plimsoll.cli.suite_rounds import load_rounds
 from plimsoll.report.page import make_suite_page
 from plimsoll.report.render import embedded, render
 from plimsoll.report.view import Block, Chart, ReportPage, Section, Table, Text
@@ -53,11 +54,11 @@ def test_a_suite_is_reported_from_its_rounds_to_its_environment(page: ReportPage
 
 def test_the_last_round_comes_first_with_what_changed(page: ReportPage) -> None:
     rows = cells(table_in(section(page, "rounds").blocks))
-    assert [row[0] for row in rows] == [str(MINUTE + number * WEEK) for number in (4, 3, 2, 1, 0)]
+    assert [row[0] for row in rows] == [round_name(MINUTE + number * WEEK) for number in (4, 3, 2, 1, 0)]
     assert rows[0][-1] == "nodes: a → b"
     assert rows[1][-1] == "kernel: 6.1.0 → 6.12.0"
     assert [row[-1] for row in rows[2:]] == ["-"] * 3
-    assert [row[3] for row in rows[1:]] == ["accepted, pinned"] * 4
+    assert [row[2] for row in rows[1:]] == ["accepted, pinned"] * 4
 
 
 def test_a_trend_has_a_line_for_each_variant_with_an_interval(page: ReportPage) -> None:
@@ -120,7 +121,10 @@ def test_the_last_round_is_judged_in_words_and_numbers(page: ReportPage) -> None
     blocks = section(page, "judgement").blocks
     words = [words for block in blocks if isinstance(block, Text) for words in block.paragraphs]
     assert "costs: is new worse than old? NoRegression." in words
-    assert any(one.startswith(f"upgrade: is round {MINUTE + 4 * WEEK} worse than 4 accepted rounds?") for one in words)
+    assert any(
+        one.startswith(f"upgrade: is round {round_name(MINUTE + 4 * WEEK)} worse than 4 accepted rounds?")
+        for one in words
+    )
     assert any("clients ran on other nodes" in one for one in words)
 
 

@@ -13,9 +13,8 @@ from click.testing import CliRunner
 from plimsoll.api.errors import SpecError
 from plimsoll.api.suite import BenchmarkSuite, decode_suite
 from plimsoll.cli import main
-from plimsoll.cli.suite_history import load_rounds
-from plimsoll.cli.suite_report import reported
-from plimsoll.cli.suite_round import RoundStart
+from plimsoll.cli.suite_results import reported
+from plimsoll.cli.suite_rounds import RoundStart, load_rounds
 from plimsoll.measure.hypotheses.select import VariantRun, impossible
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import estimate
@@ -34,7 +33,7 @@ from plimsoll.studies.shares import (
     ValuesOf,
     published_range,
 )
-from plimsoll.suite.children import children_of, suite_digest, variant_plans
+from plimsoll.suite.children import suite_digest, turns_by_name, variant_plans
 from plimsoll.tools.registry import LAYERS
 from support.command_line import write_run
 from support.goldens import charts_of, tables_of, texts, words_of
@@ -60,10 +59,10 @@ def kit_round(path: Path, *, without: Sequence[str] = (), suspect: Sequence[str]
     start = RoundStart(minute=MINUTE, seed=1, digest=suite_digest(suite.spec), targets=targets)
     (path / "round.json").write_text(start.model_dump_json())
     plans = variant_plans(suite, seed=1)
-    for child in children_of(suite, minute=MINUTE, seed=1):
-        if child.variant not in without:
-            results = results_of(child.variant, plans[child.variant], suspect, named.get("device", DEVICE))
-            write_run(path / child.name, results)
+    for name, turn in turns_by_name(suite, minute=MINUTE, seed=1).items():
+        if turn.variant not in without:
+            results = results_of(turn.variant, plans[turn.variant], suspect, named.get("device", DEVICE))
+            write_run(path / name, results)
     return path
 
 

@@ -15,8 +15,8 @@ from plimsoll.api.suite import BenchmarkSuite, decode_suite
 from plimsoll.suite.children import (
     NamedTurn,
     child_name,
-    children_of,
     turn_in_name,
+    turns_by_name,
     turns_of,
     variant_plans,
     variant_runs,
@@ -53,7 +53,7 @@ def test_each_pass_has_every_variant_once(suite: BenchmarkSuite, seed: int) -> N
 
 @given(suites(), SEEDS)
 def test_names_of_runs_are_unique_labels(suite: BenchmarkSuite, seed: int) -> None:
-    names = [child.name for child in children_of(suite, minute=99_999_999, seed=seed)]
+    names = [*turns_by_name(suite, minute=99_999_999, seed=seed)]
     assert len(set(names)) == len(names)
     assert all(re.match(DNS_LABEL_PATTERN, name) and len(name) <= 63 for name in names)
 
@@ -101,14 +101,12 @@ def test_name_of_another_form_is_no_turn(name: str) -> None:
 
 
 @given(suites(), SEEDS)
-def test_children_depend_on_suite_minute_and_seed_only(suite: BenchmarkSuite, seed: int) -> None:
-    children = children_of(suite, minute=MINUTE, seed=seed)
-    assert children == children_of(decode_suite(suite.model_dump(mode="json")), minute=MINUTE, seed=seed)
-    later = children_of(suite, minute=MINUTE + 1, seed=seed)
-    assert [(one.variant, one.repeat, one.seed, one.run.spec) for one in later] == [
-        (one.variant, one.repeat, one.seed, one.run.spec) for one in children
-    ]
-    assert not {one.name for one in later} & {one.name for one in children}
+def test_turns_depend_on_suite_minute_and_seed_only(suite: BenchmarkSuite, seed: int) -> None:
+    turns = turns_by_name(suite, minute=MINUTE, seed=seed)
+    assert turns == turns_by_name(decode_suite(suite.model_dump(mode="json")), minute=MINUTE, seed=seed)
+    later = turns_by_name(suite, minute=MINUTE + 1, seed=seed)
+    assert [*later.values()] == [*turns.values()]
+    assert not later.keys() & turns.keys()
 
 
 def test_order_differs_between_passes_and_seeds() -> None:
@@ -124,11 +122,12 @@ def test_order_differs_between_passes_and_seeds() -> None:
     assert len(set(seeds)) == len(seeds)
 
 
-def test_children_are_the_merged_runs() -> None:
+def test_turns_measure_the_merged_runs() -> None:
     document = suite_document()
     document["metadata"]["namespace"] = "bench"
-    children = children_of(decode_suite(document), minute=MINUTE, seed=1)
-    assert [(child.variant, child.repeat) for child in children] == [
+    suite = decode_suite(document)
+    turns = turns_by_name(suite, minute=MINUTE, seed=1)
+    assert [(turn.variant, turn.repeat) for turn in turns.values()] == [
         ("small", 0),
         ("large", 0),
         ("large", 1),
@@ -136,14 +135,14 @@ def test_children_are_the_merged_runs() -> None:
         ("large", 2),
         ("small", 2),
     ]
-    assert [child.name for child in children[:2]] == ["sizes-small-29900000-0", "sizes-large-29900000-0"]
-    for child in children:
-        reads, writes = child.run.spec.workloads
-        assert reads.parameters["blockSize"] == (["64Ki"] if child.variant == "large" else ["4Ki"])
+    assert [*turns][:2] == ["sizes-small-29900000-0", "sizes-large-29900000-0"]
+    for variant, run in variant_runs(suite).items():
+        reads, writes = run.spec.workloads
+        assert reads.parameters["blockSize"] == (["64Ki"] if variant == "large" else ["4Ki"])
         assert (reads.parameters["ioDepth"], reads.runtime_seconds) == ([1, 16], 20)
         assert writes.parameters == {"pattern": "randwrite"}
-        assert (child.run.spec.repetitions, child.run.metadata.namespace) == (3, "bench")
-        assert (child.run.spec.cleanup, child.run.spec.results, child.run.spec.suspend) == ("Always", "Delete", False)
+        assert (run.spec.repetitions, run.metadata.namespace) == (3, "bench")
+        assert (run.spec.cleanup, run.spec.results, run.spec.suspend) == ("Always", "Delete", False)
 
 
 def test_every_variant_has_a_plan() -> None:

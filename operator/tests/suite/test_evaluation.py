@@ -8,7 +8,7 @@ import pytest
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite import SuiteSpec, decode_suite
 from plimsoll.api.suite_status import ComparisonOutcome, RoundVerdict
-from plimsoll.suite.evaluation import RoundResults, evaluate, projected
+from plimsoll.suite.evaluation import RoundResults, evaluate, judgement_of, projected
 from plimsoll.suite.rounds.actions import Judge, RoundRuns
 from plimsoll.suite.rounds.observed import Judgement
 from support.full_documents import RESULT
@@ -49,7 +49,7 @@ def judged(asked: SuiteSpec, found: RoundResults, earlier: Sequence[RoundResults
     request = Judge(
         round=RoundRuns(minute=found.minute, digest=found.digest, runs={}), baseline=(), pinned=(), questions=""
     )
-    judgement = evaluate(request, asked, found, accepted=rounds, pinned=rounds[:5])
+    judgement = judgement_of(request, found, evaluate(asked, found, accepted=rounds, pinned=rounds[:5]))
     assert judgement.request == request
     return judgement
 

@@ -23,10 +23,10 @@ from plimsoll.api.status import CurrentTrial, Live, LiveRate, RunState, TrialKey
 from plimsoll.api.suite import decode_suite
 from plimsoll.cli import main
 from plimsoll.cli.options import read_suite
-from plimsoll.cli.suite_round import RoundStart
+from plimsoll.cli.suite_rounds import RoundStart
 from plimsoll.cli.watched import WatchedPoint, WatchedRun, watched_run, watched_state
 from plimsoll.kube.port import Kind
-from plimsoll.suite.children import child_name, children_of, suite_digest, turns_of
+from plimsoll.suite.children import suite_digest, turns_by_name
 from support.apiserver import ApiServer, account_config
 from support.fake_kube import FakeKube, Key
 from support.results import result, steady, trials_of
@@ -368,8 +368,7 @@ def measured_runs(
     """Yield the runs of rounds, each with its result; `scale` is the rate of a round as a part of the others'."""
     decoded = decode_suite(suite())
     for number in numbers:
-        for turn in turns_of(decoded.spec, 1):
-            name = child_name(decoded, turn, MINUTE + number, uid)
+        for name, turn in turns_by_name(decoded, minute=MINUTE + number, seed=1, uid=uid).items():
             yield owned_run(name, "True", uid)
             rate = RATES[turn.repeat] * (scale or {}).get(number, 1.0)
             document = result(trials_of(steady(rate)), run=name).model_dump(mode="json", exclude_none=True)
@@ -412,15 +411,15 @@ def written_round(
     targets: dict[str, tuple[str, ...]] = {variant.name: ("/fast",) for variant in suite.spec.variants}
     start = RoundStart(minute=MINUTE + number * WEEK, seed=1, digest=suite_digest(suite.spec), targets=targets)
     (directory / "round.json").write_text(start.model_dump_json())
-    for child in children_of(suite, minute=start.minute, seed=1):
-        rate = RATES[child.repeat % len(RATES)] * scale.get(child.variant, 1.0)
-        found = result(trials_of(steady(rate)), run=child.name)
+    for name, turn in turns_by_name(suite, minute=start.minute, seed=1).items():
+        rate = RATES[turn.repeat % len(RATES)] * scale.get(turn.variant, 1.0)
+        found = result(trials_of(steady(rate)), run=name)
         fingerprint = Fingerprint(
             identity={}, context={"kernel": kernel}, identity_sha256="0" * 64, context_sha256="0" * 64
         )
         environment = Environment.model_validate({"kernel": kernel, "nodes": [node]})
         status = found.status.model_copy(update={"fingerprint": fingerprint, "environment": environment})
-        write_run(directory / child.name, [found.model_copy(update={"status": status})])
+        write_run(directory / name, [found.model_copy(update={"status": status})])
     return directory
 
 

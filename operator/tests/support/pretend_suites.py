@@ -15,7 +15,14 @@ import msgspec
 
 from plimsoll.api.names import SuiteConditionType
 from plimsoll.api.status import SuiteCondition
-from plimsoll.api.suite_status import PINNED_ROUNDS, UNUSABLE_ROUNDS, ComparisonOutcome, HypothesisResult, RoundVerdict
+from plimsoll.api.suite_status import (
+    PINNED_ROUNDS,
+    UNUSABLE_ROUNDS,
+    ComparisonOutcome,
+    HypothesisResult,
+    RoundVerdict,
+    round_name,
+)
 from plimsoll.suite.children import measured_digest, turn_in_name
 from plimsoll.suite.rounds.actions import (
     Action,
@@ -456,7 +463,7 @@ class WatchedSuites(PretendSuites):
 
     def _check_judge(self, action: Judge) -> None:
         assert action.minute == self.status["round"]["minute"]
-        named = {run.name for of_variant in action.round.runs.values() for run in of_variant}
+        named = {name for of_variant in action.round.runs.values() for name in of_variant}
         assert named == {run.name for run in self.own if run.minute == action.minute and run.succeeded}
 
     def _check_status(self, new: dict[str, Any]) -> None:
@@ -514,7 +521,7 @@ class WatchedSuites(PretendSuites):
             self.regressed = minute if one["verdict"] == "Regressed" else None
 
     def _is_named(self, minute: int) -> bool:
-        return self.annotations.get("plimsoll.dev/accept-round") == str(minute)
+        return self.annotations.get("plimsoll.dev/accept-round") == round_name(minute)
 
     def _check_opening(self, new: dict[str, Any], active: dict[str, Any]) -> None:
         assert not self.spec.get("suspend")

@@ -3,15 +3,18 @@
 import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from plimsoll.api.names import Operation
-from plimsoll.api.suite_status import Conclusion
+from plimsoll.api.suite_status import Cause, Conclusion, EndedRound, RoundVerdict
 from plimsoll.measure.compare.comparison import overall
 from plimsoll.measure.compare.sides import means_of
 from plimsoll.measure.compare.tests import Sample, Series, Trials, assess, conclude, point_members
 from plimsoll.measure.compare.values import Metric, RegressionRule
-from plimsoll.suite.history.rounds import MeasuredRound, Quantity
+from plimsoll.suite.judging import RoundJudgement, is_acceptable, judge
+from plimsoll.suite.measured import MeasuredRound, Quantity
+from plimsoll.suite.rounds.baseline import settled, with_baseline
+from plimsoll.suite.rounds.observed import State
 
 RULE = RegressionRule()
 SCATTER = {Metric.IOPS: 0.03, Metric.P99: 0.08}
@@ -154,6 +157,53 @@ class Rounds:
                         repeat: loss + one + chance.gauss(0, own) for repeat, one in enumerate(common)
                     }
         return MeasuredRound(minute=minute, digest="d", values=values)
+
+
+def ended_round(minute: int, verdict: RoundVerdict = RoundVerdict.NO_REGRESSION, **marks: bool) -> EndedRound:
+    time = "2026-03-01T03:00:00Z"
+    times = {"start_time": time, "completion_time": time}
+    return EndedRound.model_validate(
+        {"minute": minute, "cause": Cause.SCHEDULED, **times, "verdict": verdict, "digest": "d", **marks}
+    )
+
+
+class Course:
+    """Rounds one after the other, each judged by those that are accepted so far."""
+
+    def __init__(self, names: Sequence[str] = ("v0",)) -> None:
+        self.state = State()
+        self._names = names
+        self._measured: dict[int, MeasuredRound] = {}
+
+    @property
+    def accepted(self) -> list[MeasuredRound]:
+        return [self._measured[ended.minute] for ended in reversed(self.state.ended) if ended.accepted]
+
+    @property
+    def pinned(self) -> list[MeasuredRound]:
+        return [self._measured[ended.minute] for ended in reversed(self.state.ended) if ended.pinned]
+
+    def judged(self, measured: MeasuredRound) -> RoundJudgement:
+        return judge(self.accepted, self.pinned, measured, self._names, RULE)
+
+    def add(self, *rounds: MeasuredRound) -> RoundJudgement:
+        """Add rounds, and return the judgement of the last one."""
+        for measured in rounds:
+            judgement = self.judged(measured)
+            regressed = judgement.conclusion is Conclusion.REGRESSION
+            ended = ended_round(
+                measured.minute,
+                RoundVerdict.REGRESSED if regressed else RoundVerdict.INCONCLUSIVE,
+                complete=measured.is_complete,
+                accepted=is_acceptable(measured, [judgement]),
+            ).model_copy(update={"digest": measured.digest})
+            self.state = settled(replace(self.state, ended=(ended, *self.state.ended)))
+            self._measured[measured.minute] = measured
+        return judgement
+
+    def accept(self, minute: int) -> None:
+        chosen = next(ended for ended in self.state.ended if ended.minute == minute)
+        self.state = settled(with_baseline(self.state, chosen))
 
 
 def quantity_of(variant: str = "v0", point: int = 0, metric: Metric = Metric.IOPS) -> Quantity:

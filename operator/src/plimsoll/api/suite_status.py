@@ -4,6 +4,7 @@ Lists are bounded, so that a suite stays far below the size limit of the API ser
 the numbers.
 """
 
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated
 
@@ -60,6 +61,25 @@ class Cause(StrEnum):
     CEPH_VERSION = "CephVersion"
 
 
+def round_name(minute: int) -> str:
+    """Return the name of a round for people: the minute of its start, such as 2026-03-01T03:00Z."""
+    return datetime.fromtimestamp(minute * 60, UTC).strftime("%Y-%m-%dT%H:%MZ")
+
+
+def round_label(minute: int) -> str:
+    """Return the name of a round as the value of a label, which has no colons: 20260301T0300Z."""
+    return round_name(minute).replace("-", "").replace(":", "")
+
+
+def minute_of_round(text: str) -> int | None:
+    """Return the minute of the round that a user names by its start; None if the text is no time with a time zone."""
+    try:
+        start = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return int(start.timestamp()) // 60 if start.tzinfo else None
+
+
 class RoundVerdict(StrEnum):
     """How a round ended."""
 
@@ -76,6 +96,9 @@ class Conclusion(StrEnum):
     REGRESSION = "Regression"
     NO_REGRESSION = "NoRegression"
     INCONCLUSIVE = "Inconclusive"
+
+
+WORST_FIRST = (Conclusion.REGRESSION, Conclusion.INCONCLUSIVE, Conclusion.NO_REGRESSION)
 
 
 class HypothesisVerdict(StrEnum):
@@ -121,6 +144,11 @@ class ActiveRound(Model):
     current_uid: _Text | None = None
 
     @property
+    def name(self) -> str:
+        """Its name for people."""
+        return round_name(self.minute)
+
+    @property
     def is_measured(self) -> bool:
         """Whether all runs ended."""
         return self.children.done >= self.children.total
@@ -159,6 +187,11 @@ class EndedRound(Model):
     digest: _Digest
     environment: Annotated[dict[str, _Setting], Field(max_length=MAX_ENVIRONMENT)] = Field(default_factory=dict)
     comparisons: Annotated[dict[str, _Counted], Field(max_length=8)] = Field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Its name for people."""
+        return round_name(self.minute)
 
 
 class ComparisonOutcome(Model):

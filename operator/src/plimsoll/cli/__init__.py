@@ -19,7 +19,7 @@ PLUGIN = "kubectl plimsoll"
 class LazyGroup(click.Group):
     """A group that imports a command when it is used, so that an agent does not load tables and progress bars.
 
-    Its commands are in modules of their own, each named `command`.
+    A command is `module:name`, or the `command` of a module.
     """
 
     def __init__(self, *arguments: Any, modules: Mapping[str, str], **options: Any) -> None:  # noqa: ANN401 - click's
@@ -35,7 +35,8 @@ class LazyGroup(click.Group):
         """Import a command; None if there is none of that name."""
         if cmd_name not in self._modules:
             return None
-        command: click.Command = importlib.import_module(self._modules[cmd_name]).command
+        module, _, name = self._modules[cmd_name].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), name or "command")
         return command
 
 

@@ -1,10 +1,46 @@
-"""`plimsoll suite`: several variants of one run, measured in turn."""
+"""`plimsoll suite`: several variants of one run, measured in turn; `suite plan FILE` shows what they take."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from itertools import groupby
+from pathlib import Path
 
 import click
+from pydantic import JsonValue
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
 
+from plimsoll.api.suite import BY_NAME, BenchmarkSuite, SuiteComparison
 from plimsoll.cli import LazyGroup
+from plimsoll.cli.options import (
+    JSON,
+    TABLE,
+    YAML,
+    chosen_seed,
+    freeze_variants,
+    output_option,
+    read_suite,
+    write_document,
+)
+from plimsoll.cli.tables import FittedColumn, FittedTable, stdout_console
+from plimsoll.measure.hypotheses.decide import expectation
+from plimsoll.plan.document import Plan
+from plimsoll.plan.expand import Estimate, estimate
+from plimsoll.report.view import NONE, count_text
+from plimsoll.suite.children import Turn, suite_digest, turns_of
+from plimsoll.suite.merging import FieldChange, is_named_list, variant_changes
+from plimsoll.suite.rounds.observed import size_problem
 
-_MODULES = {name: f"plimsoll.cli.suite_{name}" for name in ("plan", "run", "watch", "wait", "results", "report")}
+_MODULES = {
+    "plan": "plimsoll.cli.suite:plan_command",
+    "run": "plimsoll.cli.suite_run",
+    "watch": "plimsoll.cli.suite_watch:watch_command",
+    "wait": "plimsoll.cli.suite_watch:wait_command",
+    "results": "plimsoll.cli.suite_results:results_command",
+    "report": "plimsoll.cli.suite_results:report_command",
+}
 
 
 @click.group(cls=LazyGroup, modules=_MODULES)
@@ -14,3 +50,178 @@ def command() -> None:
     A BenchmarkSuite file describes what all variants share, what each of them changes, and what their results are to
     show.
     """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PlannedVariant:
+    """A variant with its changes and the plan of its run."""
+
+    name: str
+    changes: Sequence[FieldChange]
+    plan: Plan
+    cost: Estimate
+    shared: Collection[str]  # the workloads of `spec.run`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PlannedSuite:
+    """A suite with its variants, and the turns of a round with that seed."""
+
+    suite: BenchmarkSuite
+    seed: int
+    variants: Mapping[str, _PlannedVariant]
+    turns: Sequence[Turn]
+
+    def seconds(self, turns: Iterable[Turn]) -> int:
+        """Return the seconds that these turns take."""
+        return sum(self.variants[turn.variant].cost.total_seconds for turn in turns)
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@output_option(TABLE, JSON, YAML)
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of the order of the runs; random by default.")
+def plan_command(*, file: Path, output: str, seed: int | None) -> None:
+    """Show the variants of a BenchmarkSuite FILE, its runs in their order, and the time that a round takes.
+
+    Every variant is checked as a run. An error names the field of the suite, and the variant.
+    """
+    suite, seed = read_suite(file), chosen_seed(seed)
+    changes, workloads = variant_changes(suite.spec), suite.spec.run.get(BY_NAME)
+    shared = {str(workload["name"]) for workload in workloads} if is_named_list(workloads) else set()
+    variants = {
+        name: _PlannedVariant(name=name, changes=changes[name], plan=plan, cost=estimate(plan), shared=shared)
+        for name, plan in freeze_variants(file, suite, seed).items()
+    }
+    planned = _PlannedSuite(suite=suite, seed=seed, variants=variants, turns=turns_of(suite.spec, seed))
+    if output != TABLE:
+        write_document(_document(planned), output)
+        return
+    console = stdout_console()
+    for part in _view(planned):
+        console.print(part, highlight=False)
+
+
+def _view(planned: _PlannedSuite) -> Iterator[RenderableType]:
+    spec = planned.suite.spec
+    yield Text(planned.suite.metadata.name)
+    yield FittedTable(rows=list(planned.variants.values()), layouts=(_COLUMNS,), missed=(), remedy="-o json")
+    yield ""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("Repeat", justify="right", no_wrap=True)
+    table.add_column("Runs in their order", overflow="fold")
+    table.add_column("Time", justify="right", no_wrap=True)
+    for repeat, group in groupby(planned.turns, key=lambda turn: turn.repeat):
+        turns = list(group)
+        order = ", ".join(turn.variant for turn in turns)
+        table.add_row(str(repeat), Text(order), _time(planned.seconds(turns)))
+    yield table
+    yield ""
+    yield _costs(planned)
+    for heading, texts in (
+        ("Comparisons", {comparison.name: _comparison(comparison) for comparison in spec.comparisons}),
+        ("Hypotheses", {hypothesis.name: expectation(hypothesis) for hypothesis in spec.hypotheses}),
+    ):
+        if texts:
+            yield Text(f"\n{heading}", style="bold")
+        yield from (Text(f"{name}: {text}") for name, text in texts.items())
+
+
+def _costs(planned: _PlannedSuite) -> Table:
+    spec, name = planned.suite.spec, planned.suite.metadata.name
+    each = f"{count_text(len(spec.variants), 'variant')}, each {count_text(spec.repeat, 'time')}"
+    table = Table.grid("", "", padding=(0, 2, 0, 0))
+    for heading, text in (
+        ("Runs", f"{len(planned.turns)}, one at a time: {each}, in shuffled order (seed {planned.seed})"),
+        ("Names", f"{name}-VARIANT-MINUTE-REPEAT, with the minute of the start since 1970"),
+        ("Total", f"{_time(planned.seconds(planned.turns))} without repeated attempts"),
+    ):
+        table.add_row(Text(heading, style="bold"), Text(text))
+    if problem := size_problem(spec.repeat, [variant.plan for variant in planned.variants.values()]):
+        table.add_row(Text("Invalid", style="bold"), Text(f"in a cluster: {problem}"))
+    return table
+
+
+def _comparison(comparison: SuiteComparison) -> str:
+    allow = comparison.allow
+    allowed = f"tolerated are {allow.rate_percent} % less rate, {allow.latency_percent} % more latency"
+    if comparison.variants is None:
+        return f"each variant against its accepted rounds; {allowed}"
+    baseline, candidate = comparison.variants
+    return f"{candidate} against {baseline}; {allowed}"
+
+
+def _changes(variant: _PlannedVariant) -> str:
+    lines = []
+    for change in variant.changes:
+        kind, _, rest = change.path.partition(".")
+        name = rest.partition(".")[0]
+        points = [point for point in variant.plan.points if point.workload == name]
+        if kind != BY_NAME or (points and name in variant.shared):
+            lines.append(_change(change))
+        elif points:
+            lines.append(f"{BY_NAME}.{name}: added ({points[0].tool}, {count_text(len(points), 'point')})")
+        else:
+            lines.append(f"{BY_NAME}.{name}: removed")
+    # A workload that is added or removed as a whole has one line.
+    return "\n".join(dict.fromkeys(lines)) or NONE
+
+
+def _change(change: FieldChange) -> str:
+    if change.after is None:
+        return f"{change.path}: removed ({_value(change.before)})"
+    before = "" if change.before is None else f"{_value(change.before)} -> "
+    return f"{change.path}: {before}{_value(change.after)}"
+
+
+def _value(value: JsonValue) -> str:
+    """Return a value as YAML writes it on one line."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key}: {_value(one)}' for key, one in value.items())}}}"
+    return str(value)
+
+
+def _time(seconds: int) -> str:
+    return str(timedelta(seconds=seconds))
+
+
+_Column = FittedColumn[_PlannedVariant]
+_COLUMNS = (
+    _Column(heading="Variant", cell=lambda variant: variant.name),
+    _Column(heading="Changes", cell=_changes, folded=True),
+    _Column(heading="Points", cell=lambda variant: str(variant.cost.points), right=True),
+    _Column(heading="Trials", cell=lambda variant: str(variant.cost.trials), right=True),
+    _Column(heading="Time", cell=lambda variant: _time(variant.cost.total_seconds), right=True),
+)
+
+
+def _document(planned: _PlannedSuite) -> dict[str, object]:
+    suite = planned.suite.model_dump(mode="json", exclude_none=True)
+    return {
+        "name": planned.suite.metadata.name,
+        "namespace": planned.suite.metadata.namespace,
+        "digest": suite_digest(planned.suite.spec),
+        "seed": planned.seed,
+        "repeat": planned.suite.spec.repeat,
+        "variants": [
+            {
+                "name": variant.name,
+                "changes": [asdict(change) for change in variant.changes],
+                "points": [
+                    point.model_dump(mode="json", include={"name", "tool", "label", "clients"})
+                    for point in variant.plan.points
+                ],
+                "trials": variant.cost.trials,
+                "seconds": variant.cost.total_seconds,
+            }
+            for variant in planned.variants.values()
+        ],
+        "runs": [{**asdict(turn), "seconds": planned.seconds([turn])} for turn in planned.turns],
+        "totalSeconds": planned.seconds(planned.turns),
+        "comparisons": suite["spec"]["comparisons"],
+        "hypotheses": suite["spec"]["hypotheses"],
+    }

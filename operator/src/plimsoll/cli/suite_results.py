@@ -1,28 +1,37 @@
-"""`plimsoll suite results`: what the last round of a suite shows, also compared with those before."""
+"""`plimsoll suite results` and `suite report`: what the last round of a suite shows, compared with those before."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 
 import click
 from pydantic import JsonValue
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from plimsoll.api.suite_status import HypothesisVerdict
+from plimsoll.api.result import BenchmarkResult
+from plimsoll.api.suite_status import Conclusion, EndedRound, HypothesisVerdict, RoundVerdict
 from plimsoll.cli.cluster import cluster_options
-from plimsoll.cli.compare import EXIT_OF, show_comparison
+from plimsoll.cli.compare import CONCLUSION_COLOUR, show_comparison
+from plimsoll.cli.layers import layers_of, write_amplification
 from plimsoll.cli.options import JSON, TABLE, YAML, output_option, write_document
-from plimsoll.cli.suite_history import Course, accept_option, history_document, load_rounds, show_judgement, show_rounds
-from plimsoll.cli.suite_round import Findings
+from plimsoll.cli.report import output_file_option, write_page
+from plimsoll.cli.suite_rounds import SuiteRounds, accept_option, exit_code, load_rounds
 from plimsoll.cli.tables import FittedColumn, FittedTable, results_table, stdout_console
+from plimsoll.measure.compare.comparison import change_text, quantity_text
 from plimsoll.measure.compare.noise import RepeatsDifferError, as_one_run
+from plimsoll.measure.compare.values import operation_text
 from plimsoll.measure.hypotheses.decide import Decision
 from plimsoll.report import suite as texts
+from plimsoll.report.inputs import Compared, ComparedVariants, ReportedRun, ReportedSuite
+from plimsoll.report.page import make_suite_page
 from plimsoll.report.view import count_text
 from plimsoll.studies.model import ComparedShare, StudyComparison
 from plimsoll.studies.shares import Origin
+from plimsoll.suite.changes import Found
 from plimsoll.suite.evaluation import VariantComparison
+from plimsoll.suite.judging import RoundJudgement, VariantJudgement
 
 _COLOUR = {HypothesisVerdict.HELD: "green", HypothesisVerdict.REFUTED: "red", HypothesisVerdict.UNDECIDED: "yellow"}
 _SUSPECT = "* rests on Suspect points"
@@ -146,69 +155,99 @@ _STUDY_LAYOUTS = (
 )
 
 
-@click.command()
-@click.argument("sources", metavar="DIR...|SUITE", nargs=-1, required=True)
-@accept_option
-@output_option(TABLE, JSON, YAML)
-@cluster_options
-def command(*, sources: tuple[str, ...], accepted: tuple[str, ...], output: str) -> None:
-    """Show the results, comparisons and hypotheses of the last round of a suite.
-
-    Each DIR is a directory of `plimsoll suite run`. SUITE is a suite in a cluster, NAME or NAMESPACE/NAME; its last
-    round is the last one that was evaluated.
-
-    Results of a variant are means over its runs. With at least three runs of each variant, a comparison counts runs,
-    so that noise between runs is a part of it; with fewer it compares the first runs, trial by trial.
-
-    Several directories are rounds of one suite. The last one is shown, and comparisons with accepted rounds judge it
-    by those before: whether it is worse than them, and whether it has drifted from the first five.
-
-    Exits with 0 if no comparison of the suite has a regression, 3 if one has, 4 if none has but one is inconclusive,
-    and 1 if a round cannot be read. Hypotheses do not change the exit code.
-    """
-    rounds = load_rounds(sources, accepted)
-    if output == TABLE:
-        show_findings(stdout_console(), rounds.findings, rounds.course)
-    else:
-        write_document(_document(rounds.findings) | history_document(rounds.course), output)
-    sys.exit(EXIT_OF[rounds.conclusion] if rounds.conclusion else 0)
-
-
-def show_findings(console: Console, findings: Findings, course: Course | None = None) -> None:
-    """Print the results of each variant, the comparisons and the hypotheses; of comparisons with rounds, if known."""
-    for variant, runs in findings.runs.items():
-        done = f"{len(runs)} of {findings.suite.spec.repeat} runs, each counted as a trial"
+def show_rounds(console: Console, rounds: SuiteRounds) -> None:
+    """Print the results of each variant in the last round, its comparisons and hypotheses, and the list of rounds."""
+    evaluation = rounds.evaluation
+    for variant, runs in rounds.results.complete.items():
+        done = f"{len(runs)} of {rounds.results.repeat} runs, each counted as a trial"
         console.print(Text(f"{variant}: {done}", style="bold"))
         if runs:
             try:
                 console.print(results_table(as_one_run(runs)))
             except RepeatsDifferError as error:
                 console.print(Text(str(error), style="yellow"), soft_wrap=True)
-    for compared in findings.comparisons:
+    for compared in evaluation.comparisons:
         title = f"\n{compared.name}: is {compared.candidate} worse than {compared.baseline}?"
         console.print(Text(title, style="bold"))
         if compared.comparison is not None:
             show_comparison(console, compared.comparison, compared.likeness, of_runs=compared.of_runs)
         for line in doubts_of(compared):
             console.print(Text(line, style="yellow"), soft_wrap=True)
-    _show_judgements(console, findings, course)
-    if findings.decisions:
+    if evaluation.judgements:
+        console.print(Text("\nRounds", style="bold"))
+        ended = [ended for ended, _ in rounds.rounds]
+        console.print(FittedTable(rows=ended, layouts=[_ROUND_COLUMNS], missed=(), remedy=""))
+    for name, judgement in evaluation.judgements.items():
+        _show_judgement(console, name, judgement, rounds)
+    if evaluation.decisions:
         console.print(Text("\nHypotheses", style="bold"))
-        show_hypotheses(console, findings.decisions)
-    show_study(console, findings.study)
+        show_hypotheses(console, evaluation.decisions)
+    show_study(console, rounds.study)
 
 
-def _show_judgements(console: Console, findings: Findings, course: Course | None) -> None:
-    if course is not None:
-        if course.judgements:
-            show_rounds(console, course)
-        for name, judgement in course.judgements.items():
-            show_judgement(console, name, judgement, is_local=course.rounds[-1].directory is not None)
-        return
-    for comparison in findings.suite.spec.comparisons:
-        if comparison.baseline.rounds is not None:
-            line = f"\n{comparison.name}: compare this round with earlier ones by plimsoll suite results DIR..."
-            console.print(Text(line, style="yellow"), soft_wrap=True)
+def _show_judgement(console: Console, name: str, judgement: RoundJudgement, rounds: SuiteRounds) -> None:
+    """Print whether each variant of the last round is worse than its accepted rounds, and why."""
+    baseline = count_text(judgement.accepted, "accepted round")
+    console.print(Text(f"\n{name}: is round {rounds.last.name} worse than {baseline}?", style="bold"))
+    changes = [change for variant in judgement.variants for change in variant.found if texts.is_notable(change)]
+    if changes:
+        missed = (_CHANGE_INTERVAL, _AGAINST)
+        console.print(FittedTable(rows=changes, layouts=_CHANGE_LAYOUTS, missed=missed, remedy="-o json"))
+    for change in judgement.changes:
+        words = f"changed since the last accepted round: {change.key}: {change.baseline} -> {change.candidate}"
+        console.print(Text(words), soft_wrap=True)
+    for variant in judgement.variants:
+        for reason in variant.reasons:
+            console.print(Text(f"{variant.variant}: {reason}", style="yellow"), soft_wrap=True)
+        drift = f"; drift from the pinned rounds: {variant.drift}" if variant.drift else ""
+        against = f", but {variant.change} against the accepted rounds" if variant.is_drift else ""
+        words = f"{variant.variant}: {variant.conclusion}{drift}{against}"
+        console.print(Text(words, style=CONCLUSION_COLOUR[variant.conclusion]), soft_wrap=True)
+    if judgement.conclusion is Conclusion.REGRESSION:
+        how = "add --accept " if rounds.directories else "annotate the suite with plimsoll.dev/accept-round="
+        remedy = f"If this is intended, {how}{rounds.last.name}: the baseline then starts with this round."
+        console.print(Text(remedy, style="dim"), soft_wrap=True)
+    if len(rounds.directories) == 1:
+        remedy = "plimsoll suite results DIR... compares several rounds with each other."
+        console.print(Text(remedy, style="dim"), soft_wrap=True)
+
+
+_ROUND_COLOUR = {
+    RoundVerdict.NO_REGRESSION: "green",
+    RoundVerdict.REGRESSED: "red",
+    RoundVerdict.INCONCLUSIVE: "yellow",
+}
+_RoundColumn = FittedColumn[EndedRound]
+_ROUND_COLUMNS = (
+    _RoundColumn(heading="Round", cell=lambda ended: ended.name),
+    _RoundColumn(heading="Verdict", cell=lambda ended: Text(ended.verdict, style=_ROUND_COLOUR.get(ended.verdict, ""))),
+    _RoundColumn(heading="Baseline", cell=texts.baseline_text),
+)
+
+
+def _change_verdict(change: Found) -> Text:
+    conclusion = change.judgement.conclusion
+    text = Text(conclusion, style=CONCLUSION_COLOUR[conclusion])
+    return text.append(", improved" if change.judgement.improved else "")
+
+
+_ChangeColumn = FittedColumn[Found]
+_AGAINST = _ChangeColumn(heading="Against", cell=lambda change: change.against.value)
+_CHANGE_INTERVAL = _ChangeColumn(heading="95 % interval", cell=texts.found_interval_text, right=True)
+_CHANGE_COLUMNS = (
+    _ChangeColumn(heading="Variant", cell=lambda change: change.group[0]),
+    _ChangeColumn(heading="Point", cell=texts.found_place, folded=True),
+    _ChangeColumn(heading="Metric", cell=lambda change: quantity_text(change.group[2], change.metric)),
+    _AGAINST,
+    _ChangeColumn(heading="Change", cell=lambda change: change_text(texts.ratios(change).ratio), right=True),
+    _CHANGE_INTERVAL,
+    _ChangeColumn(heading="Verdict", cell=_change_verdict),
+)
+_CHANGE_LAYOUTS = (
+    _CHANGE_COLUMNS,
+    tuple(column for column in _CHANGE_COLUMNS if column is not _CHANGE_INTERVAL),
+    tuple(column for column in _CHANGE_COLUMNS if column not in (_CHANGE_INTERVAL, _AGAINST)),
+)
 
 
 def doubts_of(compared: VariantComparison) -> Iterator[str]:
@@ -224,13 +263,14 @@ def doubts_of(compared: VariantComparison) -> Iterator[str]:
         yield compared.conclusion
 
 
-def _document(findings: Findings) -> dict[str, object]:
-    """Return everything as a document; results are those of the runs."""
+def _document(rounds: SuiteRounds) -> dict[str, object]:
+    """Return everything as a document; results are those of the runs of the last round."""
+    evaluation = rounds.evaluation
     return {
-        "suite": findings.suite.metadata.name,
+        "suite": rounds.suite.metadata.name,
         "variants": [
             {"name": name, "runs": [[result.model_dump(mode="json") for result in run] for run in runs]}
-            for name, runs in findings.runs.items()
+            for name, runs in rounds.results.complete.items()
         ],
         "comparisons": [
             {
@@ -245,8 +285,152 @@ def _document(findings: Findings) -> dict[str, object]:
                 "unexplained": [asdict(difference) for difference in compared.unexplained],
                 "doubts": compared.doubts,
             }
-            for compared in findings.comparisons
+            for compared in evaluation.comparisons
         ],
-        "hypotheses": hypotheses_document(findings.decisions),
-        "study": study_document(findings.study),
+        "hypotheses": hypotheses_document(evaluation.decisions),
+        "study": study_document(rounds.study),
+        "rounds": [
+            {
+                "round": ended.name,
+                "directory": str(rounds.directories[ended.minute]) if rounds.directories else None,
+                "digest": ended.digest,
+                "verdict": ended.verdict,
+                "accepted": ended.accepted,
+                "pinned": ended.pinned,
+            }
+            for ended, _ in rounds.rounds
+        ],
+        "judgements": [
+            {
+                "name": name,
+                "acceptedRounds": judgement.accepted,
+                "conclusion": judgement.conclusion,
+                "changes": [asdict(change) for change in judgement.changes],
+                "variants": [_variant_document(variant) for variant in judgement.variants],
+            }
+            for name, judgement in evaluation.judgements.items()
+        ],
     }
+
+
+def _variant_document(variant: VariantJudgement) -> Mapping[str, object]:
+    return {
+        "variant": variant.variant,
+        "conclusion": variant.conclusion,
+        "againstAccepted": variant.change,
+        "drift": variant.drift,
+        "isDrift": variant.is_drift,
+        "reasons": [*variant.reasons],
+        "found": [_found_document(found) for found in variant.found],
+    }
+
+
+def _found_document(found: Found) -> Mapping[str, object]:
+    _, workload, operation, metric = found.group
+    change = texts.ratios(found)
+    return {
+        "against": found.against,
+        "workload": workload,
+        "point": found.point or None,
+        "points": found.points,
+        "operation": operation_text(operation, metric),
+        "metric": metric,
+        "ratio": change.ratio,
+        "low": change.low,
+        "high": change.high,
+        "rounds": found.rounds,
+        "conclusion": found.judgement.conclusion,
+        "improved": found.judgement.improved,
+        "suspected": found.judgement.suspected,
+    }
+
+
+@click.command()
+@click.argument("sources", metavar="DIR...|SUITE", nargs=-1, required=True)
+@accept_option
+@output_option(TABLE, JSON, YAML)
+@cluster_options
+def results_command(*, sources: tuple[str, ...], accepted: tuple[str, ...], output: str) -> None:
+    """Show the results, comparisons and hypotheses of the last round of a suite.
+
+    Each DIR is a directory of `plimsoll suite run`. SUITE is a suite in a cluster, NAME or NAMESPACE/NAME; its last
+    round is the last one that was evaluated.
+
+    Results of a variant are means over its runs. With at least three runs of each variant, a comparison counts runs,
+    so that noise between runs is a part of it; with fewer it compares the first runs, trial by trial.
+
+    Several directories are rounds of one suite. The last one is shown, and comparisons with accepted rounds judge it
+    by those before: whether it is worse than them, and whether it has drifted from the first five.
+
+    Exits with 0 if the round shows no regression, or was accepted; 3 if it regressed; 4 if it is inconclusive; and 1
+    if a round cannot be read. Only comparisons with accepted rounds and missing runs decide: a comparison between
+    variants shows what a variant costs. Hypotheses do not change the exit code.
+    """
+    rounds = load_rounds(sources, accepted)
+    if output == TABLE:
+        show_rounds(stdout_console(), rounds)
+    else:
+        write_document(_document(rounds), output)
+    sys.exit(exit_code(rounds.last))
+
+
+@click.command()
+@click.argument("sources", metavar="DIR...|SUITE", nargs=-1, required=True)
+@accept_option
+@output_file_option
+@cluster_options
+def report_command(*, sources: tuple[str, ...], accepted: tuple[str, ...], output: Path) -> None:
+    """Write a report of a suite as a single HTML file that needs no network.
+
+    It has the rounds with their verdicts, every point over the rounds with marks where Ceph, the kernel or nodes
+    changed, and of the last round the variants side by side, the comparisons and the hypotheses. A suite with the
+    annotation plimsoll.dev/study (kit, ornl, utsa, ctu or blog) is shown beside that published study. The sources are
+    those of `suite results`: directories of `plimsoll suite run`, or a suite in a cluster, NAME or NAMESPACE/NAME.
+
+    Requires plotly and Jinja2: pip install 'plimsoll[report]'.
+    """
+    suite = reported(load_rounds(sources, accepted))
+    write_page(make_suite_page(suite), output)
+    click.echo(f"{output}: {count_text(len(suite.rounds), 'round')} of suite {suite.label}; open it in a browser")
+
+
+def reported(rounds: SuiteRounds) -> ReportedSuite:
+    """Return what the report of a suite shows."""
+    evaluation = rounds.evaluation
+    return ReportedSuite(
+        label=rounds.label,
+        rounds=rounds.rounds,
+        variants=[_variant(name, runs) for name, runs in rounds.results.complete.items() if runs],
+        comparisons=[
+            ComparedVariants(
+                name=compared.name,
+                compared=Compared(
+                    baseline=compared.baseline,
+                    candidate=compared.candidate,
+                    comparison=compared.comparison,
+                    likeness=compared.likeness,
+                ),
+                conclusion=compared.conclusion,
+                doubts=[*doubts_of(compared)],
+            )
+            for compared in evaluation.comparisons
+        ],
+        judgements=evaluation.judgements,
+        decisions=evaluation.decisions,
+        study=rounds.study,
+    )
+
+
+def _variant(name: str, runs: Sequence[list[BenchmarkResult]]) -> ReportedRun:
+    """Return a variant's runs as one; its first run alone if they measured different things."""
+    try:
+        combined = as_one_run(runs)
+    except RepeatsDifferError:
+        combined = runs[0]
+    is_on_ceph = any(result.status.environment.ceph is not None for result in runs[0])
+    return ReportedRun(
+        label=name,
+        results=combined,
+        layers=layers_of(runs[0]) if is_on_ceph else (),
+        write_amplification=write_amplification(runs[0]) if is_on_ceph else None,
+    )

@@ -11,8 +11,8 @@ from plimsoll.cli.launch import LaunchError
 from plimsoll.cli.local_storage import PlaceError, Target, fit_to_machine
 from plimsoll.cli.options import freeze, freeze_variants, read_suite
 from plimsoll.cli.run import EXIT_INVALID, measure, new_plan, resumed_plan
-from plimsoll.cli.suite_results import show_findings
-from plimsoll.cli.suite_round import Round, begin, findings_of, results_of_round, resume, unfinished
+from plimsoll.cli.suite_results import show_rounds
+from plimsoll.cli.suite_rounds import LocalRound, begin, evaluate_rounds, resume
 from plimsoll.cli.tables import stdout_console
 from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED
 from plimsoll.measure.checks.check import first_few
@@ -99,35 +99,36 @@ def command(
     codes = _measure_all(round_, file, places, destroy=destroy_data, fio=fio)
     if EXIT_INTERRUPTED in codes.values():
         sys.exit(EXIT_INTERRUPTED)
-    findings = findings_of(results_of_round(round_))
-    show_findings(stdout_console(), findings)
+    rounds = evaluate_rounds([round_])
+    show_rounds(stdout_console(), rounds)
     failed = {name: code for name, code in codes.items() if code not in {EXIT_COMPLETE, EXIT_INVALID}}
     if failed:
         click.echo(f"not measured: {first_few([*failed])}; run the same command with --resume to try again", err=True)
         sys.exit(next(iter(failed.values())))
-    verdicts = (result.status.verdict for runs in findings.runs.values() for run in runs for result in run)
+    verdicts = (result.status.verdict for runs in rounds.results.complete.values() for run in runs for result in run)
     sys.exit(EXIT_INVALID if Verdict.INVALID in verdicts else EXIT_COMPLETE)
 
 
 def _measure_all(
-    round_: Round, file: Path, places: Mapping[str, Target], *, destroy: bool, fio: str
+    round_: LocalRound, file: Path, places: Mapping[str, Target], *, destroy: bool, fio: str
 ) -> Mapping[str, int]:
     """Measure the runs that are not complete, and return the exit code of each; an interruption ends the round."""
-    left, total = unfinished(round_), len(round_.children)
+    runs, unfinished, total = variant_runs(round_.suite), round_.unfinished, len(round_.turns)
     codes: dict[str, int] = {}
-    for number, child in enumerate(left, start=total - len(left) + 1):
-        click.echo(f"run {number} of {total}: {child.variant}, repeat {child.repeat + 1}", err=True)
-        here, results, target = _named(file, child.name), round_.directory_of(child), places[child.variant]
-        run = fit_to_machine(here, child.run, target)
+    for number, (name, turn) in enumerate(unfinished.items(), start=total - len(unfinished) + 1):
+        click.echo(f"run {number} of {total}: {turn.variant}, repeat {turn.repeat + 1}", err=True)
+        here, results, target = _named(file, name), round_.directory / name, places[turn.variant]
+        metadata = runs[turn.variant].metadata.model_copy(update={"name": name})
+        run = fit_to_machine(here, runs[turn.variant].model_copy(update={"metadata": metadata}), target)
         try:
-            with target.claimed(child.name, destroy=destroy):
+            with target.claimed(name, destroy=destroy):
                 is_begun = (results / PLAN_FILE).exists()
-                plan = resumed_plan(here, run, results) if is_begun else new_plan(here, run, results, child.seed)
-                codes[child.name] = measure(run, plan, target, results=results, fio=fio)
+                plan = resumed_plan(here, run, results) if is_begun else new_plan(here, run, results, turn.seed)
+                codes[name] = measure(run, plan, target, results=results, fio=fio)
         except (PlaceError, LaunchError) as error:
             click.echo(f"not measured: {error}", err=True)
-            codes[child.name] = 1
-        if codes[child.name] == EXIT_INTERRUPTED:
+            codes[name] = 1
+        if codes[name] == EXIT_INTERRUPTED:
             break
     return codes
 

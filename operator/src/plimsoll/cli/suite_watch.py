@@ -1,4 +1,4 @@
-"""`plimsoll suite watch SUITE`: a round of a suite as read from a cluster, its view, and how it ends."""
+"""`plimsoll suite watch` and `suite wait`: a round of a suite in a cluster, its view, and how it ends."""
 
 import sys
 from collections.abc import Mapping
@@ -7,26 +7,33 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
+from pydantic import ValidationError
 from rich.console import Console, Group, RenderableType
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from plimsoll.api.model import Model
 from plimsoll.api.names import GROUP, ConditionStatus, SuiteConditionType
-from plimsoll.api.suite_status import MAX_ANNOTATION_CHARACTERS, RoundChildren, RoundVerdict
+from plimsoll.api.status import SuiteCondition
+from plimsoll.api.suite_status import (
+    MAX_ANNOTATION_CHARACTERS,
+    BenchmarkSuiteStatus,
+    EndedRound,
+    RoundVerdict,
+    SuiteDisplay,
+    round_name,
+)
 from plimsoll.cli.cluster import cluster_options, program
 from plimsoll.cli.live_view import BAR_COLUMNS, LineLog, LivePicture, clock
 from plimsoll.cli.options import timeout_option
 from plimsoll.cli.source import RUN, SuiteInCluster, find_in_cluster
-from plimsoll.cli.suite_history import load_rounds
-from plimsoll.cli.suite_results import show_findings
+from plimsoll.cli.suite_results import show_rounds
+from plimsoll.cli.suite_rounds import EXIT_NOT_EVALUATED, exit_code, load_rounds
 from plimsoll.cli.tables import stdout_console
 from plimsoll.cli.watched import (
     POLL_SECONDS,
     Display,
     Polling,
-    WatchedCondition,
     WatchedDisplay,
     follow,
     read_leniently,
@@ -38,67 +45,28 @@ if TYPE_CHECKING:
     from plimsoll.kube.client import AioKube
 
 
-EXIT_NOT_EVALUATED = 1
 EXIT_NOT_ENDED = 5
 
 REQUEST_ROUND = f"{GROUP}/request-round"
 
-_EXIT_OF: dict[str, int] = {RoundVerdict.NO_REGRESSION: 0, RoundVerdict.REGRESSED: 3, RoundVerdict.INCONCLUSIVE: 4}
 _REGRESSED = "Regressed"
 """The reason of a suite that is Stalled because of its gate: it measures nevertheless."""
-
-
-class WatchedActiveRound(Model):
-    """The round that is being measured."""
-
-    minute: int
-    cause: str
-    start_time: datetime
-    children: RoundChildren
-    current: str = ""
-
-
-class WatchedRound(Model):
-    """A former round."""
-
-    minute: int
-    cause: str
-    verdict: str
-    accepted: bool = False
-
-
-class WatchedSuiteStatus(Model):
-    """The suite's status."""
-
-    observed_generation: int = -1
-    conditions: tuple[WatchedCondition, ...] = ()
-    requested_round: str = ""
-    requested_minute: int = 0
-    round: WatchedActiveRound | None = None
-    rounds: tuple[WatchedRound, ...] = ()
-    dropped: tuple[int, ...] = ()
-    display: WatchedDisplay = WatchedDisplay()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedSuite:
     """A suite at one moment."""
 
-    status: WatchedSuiteStatus
+    status: BenchmarkSuiteStatus
     # Text of the annotation that requests a round, as far as the status remembers it; empty if absent.
     request: str = ""
     is_current: bool = True  # whether the operator has seen the last change of the specification
     run: str = ""  # what the run that is being measured does; empty if there is none or it cannot be read
 
     @property
-    def active(self) -> WatchedActiveRound | None:
-        """Return the round that is being measured."""
-        return self.status.round
-
-    @property
     def is_due(self) -> bool:
         """Whether a round that has not started yet is due, except by the schedule."""
-        is_requested = self.request not in {"", self.status.requested_round}
+        is_requested = self.request not in {"", self.status.requested_round or ""}
         return not self.is_current or is_requested or self.condition(SuiteConditionType.RECONCILING) is not None
 
     @property
@@ -109,16 +77,22 @@ class WatchedSuite:
             return ""
         return f"{stalled.reason}: {stalled.message}"
 
-    def condition(self, kind: SuiteConditionType) -> WatchedCondition | None:
+    def condition(self, kind: SuiteConditionType) -> SuiteCondition | None:
         """Return a condition that is True; None otherwise."""
         wanted = kind, ConditionStatus.TRUE
         return next((each for each in self.status.conditions if (each.type, each.status) == wanted), None)
 
 
 def watched_suite(suite: Mapping[str, Any], run: Mapping[str, Any] | None = None) -> WatchedSuite:
-    """Read a suite, and the display of the run that is being measured."""
+    """Read a suite, and the display of the run that is being measured; exits if the status cannot be read."""
     metadata = suite["metadata"]
-    status = read_leniently(WatchedSuiteStatus, suite.get("status") or {})
+    try:
+        status = BenchmarkSuiteStatus.model_validate(suite.get("status") or {}, extra="ignore")
+    except ValidationError as error:
+        raise click.ClickException(
+            f"the status of suite {metadata['namespace']}/{metadata['name']} cannot be read; is it of a later version "
+            f"than this program? {error}"
+        ) from error
     display = read_leniently(WatchedDisplay, ((run or {}).get("status") or {}).get("display") or {})
     progress = f"{display.progress} trials" if display.progress else ""
     return WatchedSuite(
@@ -138,7 +112,7 @@ def remembered(text: str) -> str:
 class Ending:
     """How waiting for a round ended."""
 
-    round: WatchedRound | None = None  # the round; None if there is none to wait for
+    round: EndedRound | None = None  # the round; None if there is none to wait for
     problem: str = ""  # why there is none; empty otherwise
 
 
@@ -157,8 +131,8 @@ class AwaitedRound:
         """Return how the round ended; None while it is due or being measured."""
         status, request = suite.status, self._request
         if self._minute is None and request is not None and status.requested_round == request:
-            # 0 if the status does not have the round that answers the request.
-            self._minute = status.requested_minute or None
+            # None if the status does not have the round that answers the request.
+            self._minute = status.requested_minute
         if self._minute is not None and (end := self._ended(suite, self._minute)) is not None:
             return end
         if suite.obstacle:
@@ -167,19 +141,19 @@ class AwaitedRound:
             return None
         if request is not None:
             return _not_answered(suite, request)
-        if suite.active is None and (suite.is_due or not status.rounds):
+        if suite.status.round is None and (suite.is_due or not status.rounds):
             return None if suite.is_due else Ending(problem="no round is active or due, and none has ended")
-        self._minute = suite.active.minute if suite.active else status.rounds[0].minute
+        self._minute = suite.status.round.minute if suite.status.round else status.rounds[0].minute
         return self._ended(suite, self._minute)
 
     def _ended(self, suite: WatchedSuite, minute: int) -> Ending | None:
         """Return how the round of a minute, or the one that replaced it, ended; None while it is due or active."""
-        active = [suite.active.minute] if suite.active else []
+        active = [suite.status.round.minute] if suite.status.round else []
         if minute in active:
             return None
         rounds = {round_.minute: round_ for round_ in suite.status.rounds}
         if minute not in rounds:
-            return Ending(problem=f"round {minute} is no longer in the suite's status")
+            return Ending(problem=f"round {round_name(minute)} is no longer in the suite's status")
         if rounds[minute].verdict != RoundVerdict.SUPERSEDED:
             return Ending(round=rounds[minute])
         # Also if it is no longer kept.
@@ -218,7 +192,7 @@ class SuiteFollowing(Polling[WatchedSuite]):
         document = await self._document(kube)
         seen = watched_suite(document)
         self.ending = self._awaited.ending(seen)
-        name = seen.active.current if seen.active else ""
+        name = seen.status.round.current if seen.status.round else None
         run = await self._readable(kube, RUN, name) if name else None
         return watched_suite(document, run), self.ending is not None
 
@@ -256,11 +230,11 @@ class SuiteScreen(LivePicture[WatchedSuite]):
 def suite_picture(title: str, suite: WatchedSuite, now: float, *, trouble: str = "") -> RenderableType:
     """Return the picture of a suite at a moment, in Unix seconds."""
     lines: list[RenderableType] = [Text(f"{title}  ", style="bold").append(_status(suite), style="cyan")]
-    if suite.active is not None:
-        children = suite.active.children
+    if suite.status.round is not None:
+        children = suite.status.round.children
         grid = Table.grid(padding=(0, 2, 0, 0))
         bar = ProgressBar(total=max(1, children.total), completed=children.done, width=BAR_COLUMNS)
-        elapsed = clock(max(0.0, now - suite.active.start_time.timestamp()))
+        elapsed = clock(max(0.0, now - datetime.fromisoformat(suite.status.round.start_time).timestamp()))
         grid.add_row(bar, Text(f"{children.done}/{children.total} runs"), Text(f"{elapsed} elapsed"))
         lines.append(grid)
     lines.append(Text(activity_text(suite)))
@@ -275,16 +249,16 @@ def suite_picture(title: str, suite: WatchedSuite, now: float, *, trouble: str =
 
 def activity_text(suite: WatchedSuite) -> str:
     """Return what a suite does, in one line."""
-    if suite.active is None:
-        return suite.status.display.message
-    children = suite.active.children
+    if suite.status.round is None:
+        return (suite.status.display or SuiteDisplay()).message or ""
+    children = suite.status.round.children
     done = f"{children.done} of {count_text(children.total, 'run')} done"
-    current = f", {suite.active.current}" if suite.active.current else ""
-    return f"round {suite.active.minute} ({suite.active.cause}): {done}{current}"
+    current = f", {suite.status.round.current}" if suite.status.round.current else ""
+    return f"round {suite.status.round.name} ({suite.status.round.cause}): {done}{current}"
 
 
 def _status(suite: WatchedSuite) -> str:
-    return suite.status.display.status or "not seen by the operator yet"
+    return (suite.status.display or SuiteDisplay()).status or "not seen by the operator yet"
 
 
 class Silence:
@@ -316,20 +290,13 @@ def conclude(place: SuiteInCluster, ending: Ending) -> int:
         click.echo(f"Suite {place}: {ending.problem}", err=True)
         return EXIT_NOT_EVALUATED
     accepted = ", accepted" if ending.round.accepted else ""
-    click.echo(f"Round {ending.round.minute} of suite {place} ended: {ending.round.verdict}{accepted}")
+    click.echo(f"Round {ending.round.name} of suite {place} ended: {ending.round.verdict}{accepted}")
     return exit_code(ending.round)
 
 
 def is_evaluated(ending: Ending) -> bool:
     """Whether the results of the round were compared."""
     return ending.round is not None and ending.round.verdict in JUDGED
-
-
-def exit_code(ended: WatchedRound) -> int:
-    """Return the exit code of a round; the regression of an accepted one is intended."""
-    if ended.verdict == RoundVerdict.REGRESSED and ended.accepted:
-        return 0
-    return _EXIT_OF.get(ended.verdict, EXIT_NOT_EVALUATED)
 
 
 @click.command()
@@ -339,7 +306,7 @@ def exit_code(ended: WatchedRound) -> int:
 )
 @timeout_option("Stop after this time")
 @cluster_options
-def command(*, suite: str, request: str | None, timeout: int | None) -> None:
+def watch_command(*, suite: str, request: str | None, timeout: int | None) -> None:
     """Follow a SUITE in a cluster until its round has ended, and show its progress and what the round shows.
 
     SUITE is NAME or NAMESPACE/NAME. The round is the active one, or else the one that is due because of a change or a
@@ -358,6 +325,34 @@ def command(*, suite: str, request: str | None, timeout: int | None) -> None:
         click.echo(f"The round continues; `{program()} suite watch {place}` follows it again.", err=True)
         sys.exit(EXIT_NOT_ENDED)
     if is_evaluated(ending):
-        rounds = load_rounds([str(place)], ())
-        show_findings(console, rounds.findings, rounds.course)
+        show_rounds(console, load_rounds([str(place)], ()))
+    sys.exit(conclude(place, ending))
+
+
+@click.command()
+@click.argument("suite")
+@click.option(
+    "--round",
+    "request",
+    metavar="TEXT",
+    help="Wait for the round that annotation plimsoll.dev/request-round=TEXT requests, even if it has not started.",
+)
+@timeout_option("Stop after this time")
+@cluster_options
+def wait_command(*, suite: str, request: str | None, timeout: int | None) -> None:
+    """Wait until a round of a SUITE in a cluster has ended, and print its verdict; for scripts and pipelines.
+
+    SUITE is NAME or NAMESPACE/NAME. The round is the active one, or else the one that is due because of a change or a
+    request, or else the last one. If a change replaces the round, its successor is waited for.
+
+    Exits with 0 if the round shows no regression, or was accepted; 3 if it regressed; 4 if it is inconclusive; 1 if it
+    was not evaluated, or the suite cannot measure or be read; 5 if the round continues after Ctrl-C or --timeout; 2 for
+    a usage error.
+    """
+    place = find_in_cluster(suite, SuiteInCluster)
+    silence = Silence()
+    ending = follow_round(place, silence, request, timeout)
+    if ending is None:
+        click.echo(f"The round of suite {place} has not ended yet: {silence.last}", err=True)
+        sys.exit(EXIT_NOT_ENDED)
     sys.exit(conclude(place, ending))

@@ -31,8 +31,8 @@ from plimsoll.operator.gather import RESULT, RESULTS_PAGE_SIZE, Digests, answer_
 from plimsoll.operator.loop import Body, Pause, Reconciler, Record, Records, uid_of
 from plimsoll.operator.runs import RUN
 from plimsoll.suite.children import measured_digest, turn_in_name
-from plimsoll.suite.evaluation import RoundResults, evaluate, projected
-from plimsoll.suite.history.rounds import MeasuredRound
+from plimsoll.suite.evaluation import RoundResults, evaluate, judgement_of, projected
+from plimsoll.suite.measured import MeasuredRound
 from plimsoll.suite.merging import variant_spec
 from plimsoll.suite.rounds.actions import (
     LONGEST_WAIT_SECONDS,
@@ -46,7 +46,6 @@ from plimsoll.suite.rounds.actions import (
     PatchStatus,
     Request,
     RoundRuns,
-    RunVersion,
 )
 from plimsoll.suite.rounds.observed import (
     Absent,
@@ -343,7 +342,11 @@ async def judge_round(action: Judge, spec: SuiteSpec, namespace: str, memory: Su
     accepted = [await _accepted_round(runs, spec, namespace, memory, kube) for runs in action.baseline]
     pinned = [measured for measured in accepted if measured.minute in action.pinned]
     current = await _round(action.round, spec, namespace, kube)
-    return await asyncio.to_thread(evaluate, action, spec, current, accepted=accepted, pinned=pinned)
+
+    def judgement() -> Judgement:
+        return judgement_of(action, current, evaluate(spec, current, accepted=accepted, pinned=pinned))
+
+    return await asyncio.to_thread(judgement)
 
 
 async def _accepted_round(
@@ -364,22 +367,22 @@ async def _accepted_round(
 
 async def _round(runs: RoundRuns, spec: SuiteSpec, namespace: str, kube: Kube) -> RoundResults:
     results = {
-        variant: {run.name: await _results_of(run, namespace, kube) for run in of_variant}
+        variant: {name: await _results_of(name, uid, namespace, kube) for name, uid in of_variant.items()}
         for variant, of_variant in runs.runs.items()
     }
     return RoundResults(minute=runs.minute, digest=runs.digest, repeat=spec.repeat, runs=results)
 
 
-async def _results_of(run: RunVersion, namespace: str, kube: Kube) -> Sequence[BenchmarkResult]:
+async def _results_of(run: str, uid: str, namespace: str, kube: Kube) -> Sequence[BenchmarkResult]:
     """Return the results of a run by name; none if one of them cannot be read, so that the run counts as missing."""
-    labels = {naming.LABEL_RUN: naming.label_value(run.name)}
+    labels = {naming.LABEL_RUN: naming.label_value(run)}
     results: dict[str, BenchmarkResult] = {}
     try:
         async for page in kube.pages(RESULT, size=RESULTS_PAGE_SIZE, namespace=namespace, labels=labels):
-            of_run = [obj for obj in page if obj.get("spec", {}).get("runUid") == run.uid]
+            of_run = [obj for obj in page if obj.get("spec", {}).get("runUid") == uid]
             results |= await asyncio.to_thread(_project, of_run)
     except ValidationError as error:
-        _log.warning("a result of run %s/%s is not of this version: %s", namespace, run.name, error)
+        _log.warning("a result of run %s/%s is not of this version: %s", namespace, run, error)
         return ()
     return [results[name] for name in sorted(results)]
 

@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.api.suite_status import Conclusion
+from plimsoll.api.suite_status import Conclusion, EndedRound
 from plimsoll.measure.compare.sides import Comparison
 from plimsoll.measure.hypotheses.decide import Decision
 from plimsoll.measure.limits import LayerRow
 from plimsoll.plan.fingerprint import Likeness
 from plimsoll.studies.model import StudyComparison
-from plimsoll.suite.history.judging import JudgedRound, RoundJudgement
+from plimsoll.suite.judging import RoundJudgement
+from plimsoll.suite.measured import MeasuredRound
 
 _SHORT_UID = 8
 
@@ -66,14 +67,6 @@ def _with_unique_labels(runs: Sequence[ReportedRun], longer: Sequence[str]) -> l
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReportedRound:
-    """One round."""
-
-    judged: JudgedRound
-    conclusion: Conclusion | None  # of the comparisons with accepted rounds; None if there is none
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedVariants:
     """A comparison of two variants in the last round."""
 
@@ -88,7 +81,7 @@ class ReportedSuite:
     """A suite."""
 
     label: str  # its name in the report
-    rounds: Sequence[ReportedRound]  # in the order of time; at least one
+    rounds: Sequence[tuple[EndedRound, MeasuredRound]]  # in the order of time; at least one
     # The runs of each variant in the last round, as one run in which each run counts as a trial; without variants that
     # have no complete run.
     variants: Sequence[ReportedRun]

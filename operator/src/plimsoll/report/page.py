@@ -53,7 +53,7 @@ def make_suite_page(suite: ReportedSuite) -> ReportPage:
         judgements_section(suite),
         hypotheses_section(suite.decisions),
         published_section(suite.study),
-        trends_section([one.judged for one in suite.rounds]),
+        trends_section(suite.rounds),
         variants_section(suite.variants),
         comparison_section([one.compared for one in suite.comparisons]),
         layers_section(suite.variants),

@@ -2,10 +2,9 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 
 from plimsoll.api.names import Verdict
-from plimsoll.api.suite_status import Conclusion
+from plimsoll.api.suite_status import Conclusion, EndedRound, RoundVerdict, round_name
 from plimsoll.measure.compare.comparison import change_text
 from plimsoll.measure.compare.sides import Ratios, ratios_of
 from plimsoll.measure.compare.values import operation_text
@@ -13,7 +12,7 @@ from plimsoll.measure.hypotheses.decide import Decision, Form, expectation_text,
 from plimsoll.measure.hypotheses.judge import Interval
 from plimsoll.plan.fingerprint import Difference
 from plimsoll.report.figure import colour
-from plimsoll.report.inputs import ReportedRound, ReportedSuite
+from plimsoll.report.inputs import ReportedSuite
 from plimsoll.report.overview import value_text
 from plimsoll.report.trends import changes_before
 from plimsoll.report.view import (
@@ -31,10 +30,10 @@ from plimsoll.report.view import (
 )
 from plimsoll.studies.model import ComparedShare, OwnShare, StudyComparison
 from plimsoll.studies.shares import Origin
-from plimsoll.suite.history.changes import Found
-from plimsoll.suite.history.judging import JudgedRound, RoundJudgement
+from plimsoll.suite.changes import Found
+from plimsoll.suite.judging import RoundJudgement
+from plimsoll.suite.measured import MeasuredRound
 
-_SECONDS_PER_MINUTE = 60
 _SHORT_DIGEST = 8
 _PERCENT = 100
 _ROW_PIXELS = 44
@@ -53,13 +52,15 @@ _PUBLISHED_WORDS = (
 )
 
 
-def rounds_section(rounds: Sequence[ReportedRound]) -> Section:
+def rounds_section(rounds: Sequence[tuple[EndedRound, MeasuredRound]]) -> Section:
     """Return a table of the rounds, the last one first."""
-    changes = changes_before([one.judged for one in rounds])
     table = Table(
         caption="All rounds, the last one first",
-        headings=("Round", "Started", "Verdict", "Baseline", "Measured", "Changed since the round before"),
-        rows=[_round_row(one, changed) for one, changed in reversed([*zip(rounds, changes, strict=True)])],
+        headings=("Round", "Verdict", "Baseline", "Measured", "Changed since the round before"),
+        rows=[
+            _round_row(ended, changed)
+            for (ended, _), changed in reversed([*zip(rounds, changes_before(rounds), strict=True)])
+        ],
     )
     return Section(key="rounds", title="Rounds", blocks=[table])
 
@@ -76,14 +77,9 @@ def judgements_section(suite: ReportedSuite) -> Section | None:
     return Section(key="judgement", title="The last round", blocks=blocks) if blocks else None
 
 
-def started_text(minute: int) -> str:
-    """Return the start of the round of that minute."""
-    return datetime.fromtimestamp(minute * _SECONDS_PER_MINUTE, UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
-def baseline_text(one: JudgedRound) -> str:
+def baseline_text(ended: EndedRound) -> str:
     """Return what later rounds use a round for."""
-    return "accepted, pinned" if one.pinned else "accepted" if one.accepted else NONE
+    return "accepted, pinned" if ended.pinned else "accepted" if ended.accepted else NONE
 
 
 def is_notable(found: Found) -> bool:
@@ -108,17 +104,18 @@ def found_place(found: Found) -> str:
     return found.point or (f"{workload}, mean of {found.points} points" if found.points > 1 else workload)
 
 
-def _round_row(one: ReportedRound, changed: Sequence[Difference]) -> list[Cell]:
-    measured = one.judged.measured
+def _round_row(ended: EndedRound, changed: Sequence[Difference]) -> list[Cell]:
+    verdict = ended.verdict.value
+    if ended.verdict is RoundVerdict.NO_REGRESSION and not ended.comparisons:
+        verdict = NONE  # the suite compares no rounds
     changes = "; ".join(
         f"{change.key}: {value_text(change.baseline)} → {value_text(change.candidate)}" for change in changed
     )
     return [
-        Cell(text=str(measured.minute)),
-        Cell(text=started_text(measured.minute)),
-        Cell(text=one.conclusion or NONE, mark=one.conclusion or ""),
-        Cell(text=baseline_text(one.judged)),
-        Cell(text=measured.digest[:_SHORT_DIGEST], title="digest of the run, the variants and repeat"),
+        Cell(text=ended.name),
+        Cell(text=verdict, mark="Regression" if ended.verdict is RoundVerdict.REGRESSED else verdict),
+        Cell(text=baseline_text(ended)),
+        Cell(text=ended.digest[:_SHORT_DIGEST], title="digest of the run, the variants and repeat"),
         Cell(text=changes or NONE),
     ]
 
@@ -127,7 +124,7 @@ def _judgement(name: str, judgement: RoundJudgement) -> Iterator[Block]:
     baseline = count_text(judgement.accepted, "accepted round")
     yield Text(
         paragraphs=[
-            f"{name}: is round {judgement.minute} worse than {baseline}? {judgement.conclusion}.",
+            f"{name}: is round {round_name(judgement.minute)} worse than {baseline}? {judgement.conclusion}.",
             *(f"{variant.variant}: {reason}" for variant in judgement.variants for reason in variant.reasons),
         ]
     )

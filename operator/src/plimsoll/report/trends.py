@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.operation import OperationSummary, Statistic
 from plimsoll.api.result import BenchmarkResult
+from plimsoll.api.suite_status import EndedRound, RoundVerdict
 from plimsoll.measure.checks.check import first_few
 from plimsoll.measure.compare.values import Metric, operation_text
 from plimsoll.measure.rates import rate_text
@@ -33,7 +34,8 @@ from plimsoll.report.figure import (
 )
 from plimsoll.report.inputs import ReportedRun
 from plimsoll.report.view import MEBIBYTE, Cell, Chart, Json, Section, Table, count_text, duration_text, metric_text
-from plimsoll.suite.history.judging import JudgedRound, Trend, TrendRow, trends_of
+from plimsoll.suite.judging import Trend, TrendRow, trends_of
+from plimsoll.suite.measured import MeasuredRound
 
 _SECONDS_PER_MINUTE = 60
 
@@ -58,7 +60,7 @@ _NAMES = {"ceph.versions": "Ceph", "kubernetes": "Kubernetes"}
 """Key of a change -> its name beside a line; other keys are shown as they are."""
 
 
-def trends_section(rounds: Sequence[JudgedRound]) -> Section | None:
+def trends_section(rounds: Sequence[tuple[EndedRound, MeasuredRound]]) -> Section | None:
     """Return a figure for each point, operation and metric over all rounds; None if only one round has numbers."""
     places: dict[_Place, list[Trend]] = {}
     for trend in trends_of(rounds):
@@ -69,7 +71,9 @@ def trends_section(rounds: Sequence[JudgedRound]) -> Section | None:
     if not places:
         return None
     # Sorting is stable.
-    ordered = sorted(places.items(), key=lambda case: not any(row.regressed for trend in case[1] for row in trend.rows))
+    ordered = sorted(
+        places.items(), key=lambda case: not any(_regressed(row) for trend in case[1] for row in trend.rows)
+    )
     charts: list[Chart] = []
     for number, (place, trends) in enumerate(ordered):
         parts = [*chunks(trends, MOST_SERIES)]
@@ -78,14 +82,14 @@ def trends_section(rounds: Sequence[JudgedRound]) -> Section | None:
     return Section(key="trend", title="Over the rounds", blocks=limited(_WORDS, charts, MOST_FIGURES, _IN_ROUNDS))
 
 
-def changes_before(rounds: Sequence[JudgedRound]) -> list[list[Difference]]:
+def changes_before(rounds: Sequence[tuple[EndedRound, MeasuredRound]]) -> list[list[Difference]]:
     """Return what changed before each round, each change once."""
     rows = [row for trend in trends_of(rounds) for row in trend.rows]
     before: list[list[Difference]] = []
-    for judged in rounds:
+    for ended, _ in rounds:
         changes: list[Difference] = []
         for row in rows:
-            if row.minute == judged.measured.minute:
+            if row.round.minute == ended.minute:
                 # JSON values cannot be keys of a dictionary.
                 changes += [change for change in row.changes if change not in changes]
         before.append(changes)
@@ -94,7 +98,7 @@ def changes_before(rounds: Sequence[JudgedRound]) -> list[list[Difference]]:
 
 def _chart(key: str, place: _Place, trends: Sequence[Trend], part: str) -> Chart:
     workload, point, operation, metric = place
-    rounds = sorted({row.minute for trend in trends for row in trend.rows})
+    rounds = sorted({row.round.minute for trend in trends for row in trend.rows})
     marks = [*_marks(trends)]
     title = f"{point}: {operation_text(operation, metric)}, {metric}{part}"
     changed = f" {count_text(len(marks), 'change')} of conditions marked." if marks else ""
@@ -130,7 +134,7 @@ def _trace(index: int, trend: Trend) -> Json:
         "type": "scatter",
         "mode": "lines+markers",
         "name": trend.quantity.variant,
-        "x": [_time(row.minute) for row in rows],
+        "x": [_time(row.round.minute) for row in rows],
         "y": [_scaled(metric, row.estimate) for row in rows],
         "error_y": {
             "type": "data",
@@ -148,29 +152,33 @@ def _trace(index: int, trend: Trend) -> Json:
 
 
 def _symbol(index: int, row: TrendRow) -> str:
-    if row.accepted:
+    if row.round.accepted:
         return symbol(index)
-    return "x" if row.regressed else f"{symbol(index)}-open"
+    return "x" if _regressed(row) else f"{symbol(index)}-open"
 
 
 def _hover(trend: Trend, row: TrendRow) -> str:
     metric = trend.quantity.metric
     interval = f" ({_interval(metric, row)})" if row.interval else ""
     value = f"{metric_text(metric, row.estimate)}{interval}"
-    return f"{trend.quantity.variant}, round {row.minute}\n{value}\n{_state(row)}"
+    return f"{trend.quantity.variant}, round {row.round.name}\n{value}\n{_state(row)}"
+
+
+def _regressed(row: TrendRow) -> bool:
+    return row.round.verdict is RoundVerdict.REGRESSED
 
 
 def _state(row: TrendRow) -> str:
-    return f"{'accepted' if row.accepted else 'not accepted'}{', regressed' if row.regressed else ''}"
+    return f"{'accepted' if row.round.accepted else 'not accepted'}{', regressed' if _regressed(row) else ''}"
 
 
 def _marks(trends: Sequence[Trend]) -> Iterator[tuple[int, str]]:
     """Yield the rounds before which something changed, with the names of what did."""
     rows = [row for trend in trends for row in trend.rows]
-    digests = {row.minute: row.digest for row in rows}
+    digests = {row.round.minute: row.round.digest for row in rows}
     before = ""
     for minute, digest in sorted(digests.items()):
-        changed = [_name(one) for row in rows if row.minute == minute for one in row.changes]
+        changed = [_name(one) for row in rows if row.round.minute == minute for one in row.changes]
         names = [*dict.fromkeys([*(["suite"] if digest != (before or digest) else []), *changed])]
         before = digest
         if names:
@@ -191,10 +199,10 @@ def _row(trend: Trend, row: TrendRow) -> list[Cell]:
     metric = trend.quantity.metric
     return [
         Cell(text=trend.quantity.variant),
-        Cell(text=str(row.minute), sort=row.minute),
+        Cell(text=row.round.name, sort=row.round.minute),
         Cell(text=metric_text(metric, row.estimate), sort=row.estimate),
         Cell(text=_interval(metric, row), sort=row.interval[0] if row.interval else None),
-        Cell(text=_state(row), mark="Regression" if row.regressed and not row.accepted else ""),
+        Cell(text=_state(row), mark="Regression" if _regressed(row) and not row.round.accepted else ""),
         Cell(text=", ".join(dict.fromkeys(map(_name, row.changes)))),
     ]
 

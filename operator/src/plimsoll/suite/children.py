@@ -42,18 +42,6 @@ class Turn:
     seed: int  # of the order and the load of its run
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Child(Turn):
-    """A run of a round."""
-
-    run: BenchmarkRun
-
-    @property
-    def name(self) -> str:
-        """Name of the run."""
-        return self.run.metadata.name
-
-
 def turns_of(spec: SuiteSpec, seed: int) -> tuple[Turn, ...]:
     """Return the turns of a round in their order: each pass has all variants, shuffled."""
     return _turns(tuple(variant.name for variant in spec.variants), spec.repeat, seed)
@@ -69,16 +57,9 @@ def _turns(names: tuple[str, ...], repeats: int, seed: int) -> tuple[Turn, ...]:
     )
 
 
-def children_of(suite: BenchmarkSuite, *, minute: int, seed: int) -> tuple[Child, ...]:
-    """Return the runs of a round in their order. `minute` is that of its start, since the epoch."""
-    runs = variant_runs(suite)
-    children = []
-    for turn in turns_of(suite.spec, seed):
-        run = runs[turn.variant]
-        metadata = run.metadata.model_copy(update={"name": child_name(suite, turn, minute)})
-        run = run.model_copy(update={"metadata": metadata})
-        children.append(Child(variant=turn.variant, repeat=turn.repeat, seed=turn.seed, run=run))
-    return tuple(children)
+def turns_by_name(suite: BenchmarkSuite, *, minute: int, seed: int, uid: str = "") -> dict[str, Turn]:
+    """Return the turns of a round in their order, by the names of their runs. `minute` is that of its start."""
+    return {child_name(suite, turn, minute, uid): turn for turn in turns_of(suite.spec, seed)}
 
 
 def child_name(suite: BenchmarkSuite, turn: Turn, minute: int, uid: str = "") -> str:

@@ -10,6 +10,7 @@ from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite import Allowance, SuiteComparison, SuiteSpec
 from plimsoll.api.suite_status import (
     MAX_OUTCOME_CHARACTERS,
+    WORST_FIRST,
     ComparisonOutcome,
     Conclusion,
     HypothesisResult,
@@ -28,13 +29,13 @@ from plimsoll.measure.compare.noise import RepeatsDifferError, as_one_run
 from plimsoll.measure.compare.sides import Change, Comparison, ratios_of
 from plimsoll.measure.compare.tests import MINIMUM_TRIALS
 from plimsoll.measure.compare.values import Pair, RegressionRule, match_points
-from plimsoll.measure.hypotheses.decide import decide_all
-from plimsoll.measure.hypotheses.select import measured_run
+from plimsoll.measure.hypotheses.decide import Decision, decide_all
+from plimsoll.measure.hypotheses.select import MeasuredRun, measured_run
 from plimsoll.plan.fingerprint import Difference, Likeness, leaves, likeness_of
+from plimsoll.suite.changes import Against, Found
 from plimsoll.suite.children import unexplained
-from plimsoll.suite.history.changes import Against, Found
-from plimsoll.suite.history.judging import History, RoundJudgement, judge
-from plimsoll.suite.history.rounds import MeasuredRound, measured_round
+from plimsoll.suite.judging import RoundJudgement, is_acceptable, judge
+from plimsoll.suite.measured import MeasuredRound, measured_round
 from plimsoll.suite.merging import FieldChange, changes_between
 from plimsoll.suite.rounds.actions import Judge
 from plimsoll.suite.rounds.observed import Judgement, worst_comparisons, worst_hypotheses
@@ -42,14 +43,11 @@ from plimsoll.suite.rounds.observed import Judgement, worst_comparisons, worst_h
 RunResults = Mapping[str, Sequence[BenchmarkResult]]
 """Name of a run -> its results; none if it has no numbers."""
 
-_SEVERITY = (Conclusion.REGRESSION, Conclusion.INCONCLUSIVE, Conclusion.NO_REGRESSION)
-
 _VERDICTS = {
     Conclusion.REGRESSION: RoundVerdict.REGRESSED,
     Conclusion.INCONCLUSIVE: RoundVerdict.INCONCLUSIVE,
     Conclusion.NO_REGRESSION: RoundVerdict.NO_REGRESSION,
 }
-"""The worst first."""
 
 _ENVIRONMENT = {
     "ceph": ("ceph.versions", "rook.cephVersion"),
@@ -83,12 +81,28 @@ class RoundResults:
     minute: int
     digest: str
     repeat: int  # number of planned runs of each variant
-    runs: Mapping[str, RunResults]  # variant -> its runs with numbers
+    runs: Mapping[
+        str, RunResults
+    ]  # variant -> its runs in the order of the repeats; those without numbers may be absent
+
+    @property
+    def complete(self) -> Mapping[str, list[list[BenchmarkResult]]]:
+        """The results of the runs with numbers of each variant."""
+        return {variant: [[*run] for run in runs.values() if run] for variant, runs in self.runs.items()}
 
     def measured(self) -> MeasuredRound:
         """Return one value for each run and quantity, which is all that later rounds are compared with."""
-        runs = {variant: [*map(list, of_variant.values())] for variant, of_variant in self.runs.items()}
-        return measured_round(minute=self.minute, digest=self.digest, repeat=self.repeat, runs=runs)
+        return measured_round(minute=self.minute, digest=self.digest, repeat=self.repeat, runs=self.complete)
+
+    def measured_runs(self) -> list[MeasuredRun]:
+        """Return all planned runs as hypotheses select from them."""
+        runs = [measured_run(variant, name, run) for variant, runs in self.runs.items() for name, run in runs.items()]
+        # A hypothesis is undecided if a run is missing.
+        return runs + [
+            measured_run(variant, f"{variant} that is missing", [])
+            for variant, of_variant in self.runs.items()
+            for _ in range(self.repeat - len(of_variant))
+        ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,14 +132,29 @@ class VariantComparison:
         return Conclusion.INCONCLUSIVE if self.missing and conclusion is Conclusion.NO_REGRESSION else conclusion
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """What a round shows."""
+
+    measured: MeasuredRound
+    verdict: RoundVerdict  # one of those of an evaluated round
+    message: str  # the verdict in a sentence
+    is_acceptable: bool  # whether later rounds may be compared with it
+    outcomes: Sequence[ComparisonOutcome]  # of each comparison with accepted rounds for each variant
+    judgements: Mapping[str, RoundJudgement]  # by the name of the comparison with accepted rounds
+    comparisons: Sequence[VariantComparison]  # between variants
+    decisions: Sequence[Decision]  # the hypotheses
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of outcomes of comparisons with accepted rounds, by conclusion, the worst first."""
+        counts = Counter(outcome.verdict for outcome in self.outcomes)
+        return {conclusion.value: counts[conclusion] for conclusion in WORST_FIRST if conclusion in counts}
+
+
 def evaluate(
-    request: Judge,
-    spec: SuiteSpec,
-    results: RoundResults,
-    *,
-    accepted: Sequence[MeasuredRound],
-    pinned: Sequence[MeasuredRound],
-) -> Judgement:
+    spec: SuiteSpec, results: RoundResults, *, accepted: Sequence[MeasuredRound], pinned: Sequence[MeasuredRound]
+) -> Evaluation:
     """Return what a round shows, given the accepted and the pinned rounds, both in their order. It takes seconds.
 
     Only comparisons with accepted rounds decide whether it regressed: one between variants shows what a variant costs,
@@ -136,31 +165,45 @@ def evaluate(
     whole = [earlier.minute for earlier in accepted if earlier.is_complete or earlier.digest != measured.digest]
     accepted, pinned = ([earlier for earlier in rounds if earlier.minute in whole] for rounds in (accepted, pinned))
     names = [variant.name for variant in spec.variants]
-    against_rounds = {
+    judgements = {
         comparison.name: judge(accepted, pinned, measured, names, rule_of(comparison.allow))
         for comparison in spec.comparisons
         if comparison.baseline.rounds is not None
     }
-    over_time = [outcome for name, judged in against_rounds.items() for outcome in outcomes_of_rounds(name, judged)]
-    complete = {variant: [[*of_run] for of_run in runs.values() if of_run] for variant, runs in results.runs.items()}
-    between_variants = map(_outcome_of_variants, comparisons_of(spec, complete))
-    counts = Counter(outcome.verdict for outcome in over_time)
-    worst = next((verdict for verdict in _VERDICTS if counts[verdict]), Conclusion.NO_REGRESSION)
-    if worst is not Conclusion.NO_REGRESSION:
-        first = next(outcome for outcome in over_time if outcome.verdict is worst)
-        message = f"comparison {first.name}, variant {first.variant}: {worst}: {first.message}"
+    outcomes = [outcome for name, judged in judgements.items() for outcome in outcomes_of_rounds(name, judged)]
+    worst = min(outcomes, key=lambda outcome: WORST_FIRST.index(outcome.verdict), default=None)
+    conclusion = worst.verdict if worst else Conclusion.NO_REGRESSION
+    if worst is None:
+        message = "the suite compares no rounds"
+    elif conclusion is Conclusion.NO_REGRESSION:
+        message = "no comparison shows a regression"
     else:
-        message = "no comparison shows a regression" if over_time else "the suite compares no rounds"
-    is_unproven = worst is Conclusion.NO_REGRESSION and not measured.is_complete
+        message = f"comparison {worst.name}, variant {worst.variant}: {conclusion}: {worst.message}"
+    # Runs that are missing could show a regression, but cannot disprove one.
+    is_unproven = conclusion is Conclusion.NO_REGRESSION and not measured.is_complete
+    return Evaluation(
+        measured=measured,
+        verdict=RoundVerdict.INCONCLUSIVE if is_unproven else _VERDICTS[conclusion],
+        message=message,
+        is_acceptable=is_acceptable(measured, judgements.values()),
+        outcomes=outcomes,
+        judgements=judgements,
+        comparisons=comparisons_of(spec, results.complete),
+        decisions=decide_all(spec.hypotheses, results.measured_runs()),
+    )
+
+
+def judgement_of(request: Judge, results: RoundResults, evaluation: Evaluation) -> Judgement:
+    """Return what the status of a suite keeps of an evaluation."""
     return Judgement(
         request=request,
-        verdict=RoundVerdict.INCONCLUSIVE if is_unproven else _VERDICTS[worst],
-        is_acceptable=History().extended(measured, against_rounds.values()).rounds[-1].accepted,
-        message=message,
+        verdict=evaluation.verdict,
+        is_acceptable=evaluation.is_acceptable,
+        message=evaluation.message,
         environment=_environment(results),
-        counts={verdict.value: counts[verdict] for verdict in _VERDICTS if counts[verdict]},
-        comparisons=worst_comparisons([*over_time, *between_variants]),
-        hypotheses=_decided(spec, results),
+        counts=evaluation.counts,
+        comparisons=worst_comparisons([*evaluation.outcomes, *map(_outcome_of_variants, evaluation.comparisons)]),
+        hypotheses=worst_hypotheses(map(_hypothesis_result, evaluation.decisions)),
     )
 
 
@@ -330,7 +373,7 @@ def _severity(change: Change) -> tuple[int, float]:
     order = math.inf
     if change.ratio:
         order = math.log(change.ratio) if change.metric.is_rate else -math.log(change.ratio)
-    return _SEVERITY.index(change.conclusion), order
+    return WORST_FIRST.index(change.conclusion), order
 
 
 def _effect(change: Change) -> tuple[float | None, float | None, float | None]:
@@ -346,27 +389,15 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def _decided(spec: SuiteSpec, results: RoundResults) -> tuple[HypothesisResult, ...]:
-    runs = [
-        measured_run(variant, name, of_run) for variant, runs in results.runs.items() for name, of_run in runs.items()
-    ]
-    # A hypothesis is undecided if a run is missing.
-    runs += [
-        measured_run(variant, f"{variant} that is missing", [])
-        for variant, runs_of_variant in results.runs.items()
-        for _ in range(results.repeat - len(runs_of_variant))
-    ]
-    return worst_hypotheses(
-        HypothesisResult(
-            name=decision.name,
-            variant=decision.variant,
-            verdict=decision.verdict,
-            message=quote("; ".join((decision.sentence, *decision.notes)), MAX_OUTCOME_CHARACTERS),
-            estimate=_finite(decision.estimate),
-            low=_finite(decision.low),
-            high=_finite(decision.high),
-        )
-        for decision in decide_all(spec.hypotheses, runs)
+def _hypothesis_result(decision: Decision) -> HypothesisResult:
+    return HypothesisResult(
+        name=decision.name,
+        variant=decision.variant,
+        verdict=decision.verdict,
+        message=quote("; ".join((decision.sentence, *decision.notes)), MAX_OUTCOME_CHARACTERS),
+        estimate=_finite(decision.estimate),
+        low=_finite(decision.low),
+        high=_finite(decision.high),
     )
 
 

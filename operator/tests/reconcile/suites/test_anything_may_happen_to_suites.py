@@ -7,6 +7,7 @@ from contextlib import suppress
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plimsoll.api.suite_status import round_label
 from plimsoll.kube.errors import ApiError, ForbiddenError, TransientError
 from support.fake_kube import FakeKube, failing
 from support.played_suites import RUN, Mortal, PlayedSuite
@@ -107,7 +108,7 @@ async def play(steps: Sequence[str]) -> None:
     assert ended["verdict"] in {"NoRegression", "Inconclusive", "Failed", "Superseded"}
     assert (await played.condition("Ready"))["reason"] == "Idle"
     assert not await played.condition("Stalled")
-    kept = {str(one["minute"]) for one in status["rounds"]}
+    kept = {round_label(one["minute"]) for one in status["rounds"]}
     labels = [run["metadata"]["labels"] for run in kube.objects(RUN.kind)]
     assert {one["plimsoll.dev/round"] for one in labels if "plimsoll.dev/suite" in one} <= kept
 

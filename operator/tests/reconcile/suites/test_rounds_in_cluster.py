@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from plimsoll.api.suite_status import minute_of_round, round_name
 from plimsoll.kube.client import AioKube
 from plimsoll.kube.errors import ConflictError
 from plimsoll.kube.port import Kind
@@ -34,7 +35,7 @@ async def test_round_measures_all_variants_one_run_at_a_time(played: PlayedSuite
     await played.settle()
     for number in range(1, 7):
         assert len(played.created) == number
-        assert (await played.condition("Reconciling"))["message"] == f"round {MINUTE}: run {number} of 6"
+        assert (await played.condition("Reconciling"))["message"] == f"round {round_name(MINUTE)}: run {number} of 6"
         assert await played.finish({"small": 1000 + number, "large": 800 + number})
         await played.settle()
     status = await played.status()
@@ -236,7 +237,7 @@ async def test_regression_closes_the_gate_until_its_round_is_accepted(played: Pl
     first = (await played.status())["comparisons"][0]
     assert (first["variant"], first["verdict"]) == ("large", "Regression")
     assert first["estimate"] == pytest.approx(-0.25, abs=0.02)
-    await played.annotate("accept-round", str(regressed["minute"]))
+    await played.annotate("accept-round", round_name(regressed["minute"]))
     await played.settle()
     assert not await played.condition("Stalled")
     accepted = [one["minute"] for one in (await played.status())["rounds"] if one["accepted"]]
@@ -248,7 +249,7 @@ async def test_runs_of_rounds_that_are_no_longer_kept_are_deleted(played: Played
     minutes = [(await _requested_round(played, number, small=1000))["minute"] for number in range(7)]
     kept = [one["minute"] for one in (await played.status())["rounds"]]
     assert kept == [minutes[6], *reversed(minutes[:5])], "the newest and the pinned ones"
-    left = {int(run["metadata"]["labels"]["plimsoll.dev/round"]) for run in await played.runs()}
+    left = {minute_of_round(run["metadata"]["labels"]["plimsoll.dev/round"]) for run in await played.runs()}
     assert left == set(kept)
 
 

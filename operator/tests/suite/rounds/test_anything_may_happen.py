@@ -7,7 +7,7 @@ import hypothesis.strategies as st
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from plimsoll.api.suite_status import MAX_ROUNDS, RoundVerdict
+from plimsoll.api.suite_status import MAX_ROUNDS, RoundVerdict, round_name
 from plimsoll.suite.rounds.actions import Decision
 from plimsoll.suite.rounds.step import step
 from support.pretend_suites import HASH, NAME, KilledError, PretendRun, WatchedSuites
@@ -176,7 +176,7 @@ class Anything(RuleBasedStateMachine):
 
     @rule(index=st.integers(0, 3))
     def accept(self, index: int) -> None:
-        rounds = [str(one["minute"]) for one in self.world.rounds]
+        rounds = [round_name(one["minute"]) for one in self.world.rounds]
         text = rounds[index] if index < len(rounds) else "0"
         self.world.annotations["plimsoll.dev/accept-round"] = text
 

@@ -5,7 +5,7 @@ from itertools import count
 
 import pytest
 
-from plimsoll.api.suite_status import RoundVerdict
+from plimsoll.api.suite_status import RoundVerdict, round_name
 from support.pretend_suites import KilledError, WatchedSuites
 
 REQUEST = "plimsoll.dev/request-round"
@@ -45,7 +45,7 @@ def life(world: WatchedSuites) -> Iterator[object]:
         world.annotations[REQUEST] = str(number)
         measure(world, verdict)
         yield regressed(world), world.condition("Ready")["status"]
-    world.annotations[ACCEPT] = str(world.rounds[1]["minute"])
+    world.annotations[ACCEPT] = round_name(world.rounds[1]["minute"])
     settle(world)
     yield regressed(world), [one["accepted"] for one in world.rounds]
     world.change(repeat=2)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from plimsoll.api.suite_status import RoundVerdict
+from plimsoll.api.suite_status import RoundVerdict, round_name
 from plimsoll.suite.rounds.actions import Judge
 from support.pretend_suites import START_MINUTE, PretendSuites
 
@@ -29,7 +29,7 @@ def test_round_has_the_verdict_of_its_evaluation_and_is_accepted_unless_it_regre
     (ended,) = world.rounds
     assert (ended["verdict"], ended["accepted"]) == (verdict, verdict is not REGRESSED)
     assert world.events[-1].reason == f"Round{verdict}"
-    assert world.events[-1].message == f"round {START_MINUTE}: it is {verdict}"
+    assert world.events[-1].message == f"round {round_name(START_MINUTE)}: it is {verdict}"
 
 
 def test_evaluation_gets_the_runs_with_numbers_and_the_accepted_rounds() -> None:
@@ -42,19 +42,19 @@ def test_evaluation_gets_the_runs_with_numbers_and_the_accepted_rounds() -> None
     failed = world.created[4]
     assert judge.minute == START_MINUTE + 1
     runs = judge.round.runs
-    assert sorted(run.name for of_variant in runs.values() for run in of_variant) == sorted(
+    assert sorted(name for of_variant in runs.values() for name in of_variant) == sorted(
         set(world.created[4:]) - {failed}
     )
     assert runs.keys() == {"small", "large"}
     assert [one.minute for one in judge.baseline] == [*judge.pinned] == [START_MINUTE]
-    assert {run.name for of_variant in judge.baseline[0].runs.values() for run in of_variant} == set(world.created[:4])
+    assert {name for of_variant in judge.baseline[0].runs.values() for name in of_variant} == set(world.created[:4])
 
 
 def test_round_without_numbers_failed_and_is_not_evaluated() -> None:
     world = measured(NO_REGRESSION, "----")
     assert world.rounds[0]["verdict"] == "Failed"
     assert not world.judged
-    assert world.events[-1].message == f"round {START_MINUTE}: none of its 4 runs has numbers"
+    assert world.events[-1].message == f"round {round_name(START_MINUTE)}: none of its 4 runs has numbers"
 
 
 def test_round_with_a_variant_without_numbers_failed() -> None:

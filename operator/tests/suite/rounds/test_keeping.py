@@ -2,7 +2,7 @@
 
 import pytest
 
-from plimsoll.api.suite_status import MAX_DROPPED, RoundVerdict
+from plimsoll.api.suite_status import MAX_DROPPED, RoundVerdict, minute_of_round, round_name
 from plimsoll.suite.rounds.actions import CreateRun, DeleteRun
 from support.pretend_suites import START_MINUTE, PretendSuites
 
@@ -104,10 +104,10 @@ def test_deletions_come_before_the_next_run_because_of_quotas_and_never_block_it
 def test_accepted_regression_starts_the_baseline_anew() -> None:
     world = after_rounds(4, verdicts=(*[RoundVerdict.NO_REGRESSION] * 2, REGRESSED), keep=4)
     assert numbers(world, "accepted") == [3, 1, 0]
-    world.annotations[ACCEPT] = str(START_MINUTE + 2)
+    world.annotations[ACCEPT] = round_name(START_MINUTE + 2)
     world.settle()
     assert numbers(world, "accepted") == numbers(world, "pinned") == [3, 2]
-    assert world.status["acceptedRound"] == str(START_MINUTE + 2)
+    assert world.status["acceptedRound"] == round_name(START_MINUTE + 2)
     assert world.reasons()[-1] == "RoundAccepted"
 
 
@@ -116,7 +116,7 @@ def test_annotation_that_names_the_active_round_is_followed_when_it_ends() -> No
     world.annotations[REQUEST] = "again"
     world.verdicts = [REGRESSED]
     world.settle()
-    world.annotations[ACCEPT] = str(START_MINUTE + 1)
+    world.annotations[ACCEPT] = round_name(START_MINUTE + 1)
     world.settle()
     assert "acceptedRound" not in world.status
     world.measure_round()
@@ -129,18 +129,33 @@ def test_unknown_round_is_reported_once_with_the_rounds_that_exist() -> None:
         world.annotations[ACCEPT] = text
         world.settle()
     events = [one.message for one in world.events if one.reason == "RoundUnknown"]
-    rounds = f"these can be accepted: {START_MINUTE + 1}, {START_MINUTE}"
+    rounds = f"these can be accepted: {round_name(START_MINUTE + 1)}, {round_name(START_MINUTE)}"
     assert events == [
-        f"annotation {ACCEPT}: '{text}' is not the minute of a round that was evaluated with all of its runs; {rounds}"
+        f"annotation {ACCEPT}: '{text}' is not the start of a round that was evaluated with all of its runs; {rounds}"
         for text in ("0", "latest")
     ]
     assert numbers(world, "accepted") == [1, 0]
 
 
+@pytest.mark.parametrize(
+    "text", ["2026-11-25T12:00Z", "2026-11-25T12:00:59Z", "2026-11-25T13:00+01:00", "20261125T1200Z"]
+)
+def test_a_round_is_named_by_its_start_in_any_zone(text: str) -> None:
+    world = after_rounds(2)
+    world.annotations[ACCEPT] = text
+    world.settle()
+    assert world.events[-1].message.startswith("round 2026-11-25T12:00Z is accepted: ")
+
+
+@pytest.mark.parametrize("text", ["29926800", "2026-11-25T12:00", "12:00Z", "yesterday", ""])
+def test_what_is_no_time_with_a_zone_names_no_round(text: str) -> None:
+    assert minute_of_round(text) is None
+
+
 def test_round_without_numbers_cannot_be_accepted() -> None:
     world = PretendSuites(spec={"repeat": 1})
     world.measure_round(succeeded=False)
-    world.annotations[ACCEPT] = str(START_MINUTE)
+    world.annotations[ACCEPT] = round_name(START_MINUTE)
     world.settle()
     assert not numbers(world, "accepted")
     assert world.events[-1].message.endswith("no round can be accepted yet")
@@ -152,7 +167,7 @@ def test_round_that_lacks_a_run_cannot_be_accepted(verdict: RoundVerdict) -> Non
     world.settle()
     world.finish(succeeded=False)
     world.measure_round()
-    world.annotations[ACCEPT] = str(START_MINUTE)
+    world.annotations[ACCEPT] = round_name(START_MINUTE)
     world.settle()
     assert [one["complete"] for one in world.rounds] == [False]
     assert not numbers(world, "accepted")
@@ -175,7 +190,7 @@ GOOD, UNCLEAR = RoundVerdict.NO_REGRESSION, RoundVerdict.INCONCLUSIVE
 def mistaken() -> PretendSuites:
     """Return a suite of which a user accepted a regression, round 7, after a baseline of rounds 0 to 6."""
     world = after_rounds(8, verdicts=(*[GOOD] * 7, REGRESSED), keep=1)
-    world.annotations[ACCEPT] = str(START_MINUTE + 7)
+    world.annotations[ACCEPT] = round_name(START_MINUTE + 7)
     world.settle()
     assert numbers(world, "accepted") == [7]
     return world
@@ -184,7 +199,7 @@ def mistaken() -> PretendSuites:
 def test_accepted_regression_can_be_taken_back_until_three_rounds_are_accepted(mistaken: PretendSuites) -> None:
     again(mistaken, UNCLEAR)
     assert numbers(mistaken, "former") == [4, 3, 2, 1, 0]
-    mistaken.annotations[ACCEPT] = str(START_MINUTE)
+    mistaken.annotations[ACCEPT] = round_name(START_MINUTE)
     mistaken.settle()
     assert numbers(mistaken, "accepted") == numbers(mistaken, "pinned") == [4, 3, 2, 1, 0]
     assert mistaken.condition("Regressed")["status"] == "True"
@@ -198,14 +213,14 @@ def test_former_baseline_is_dropped_when_the_new_one_is_established(mistaken: Pr
     again(mistaken, UNCLEAR, GOOD)
     assert numbers(mistaken, "pinned") == [9, 8, 7]
     assert numbers(mistaken) == [9, 8, 7]
-    mistaken.annotations[ACCEPT] = str(START_MINUTE)
+    mistaken.annotations[ACCEPT] = round_name(START_MINUTE)
     mistaken.settle()
     assert mistaken.reasons()[-1] == "RoundUnknown"
 
 
 def test_second_mistake_does_not_forget_the_established_baseline(mistaken: PretendSuites) -> None:
     again(mistaken, REGRESSED)
-    mistaken.annotations[ACCEPT] = str(START_MINUTE + 8)
+    mistaken.annotations[ACCEPT] = round_name(START_MINUTE + 8)
     mistaken.settle()
     assert numbers(mistaken, "accepted") == [8]
     assert numbers(mistaken, "former") == [4, 3, 2, 1, 0]
@@ -213,11 +228,11 @@ def test_second_mistake_does_not_forget_the_established_baseline(mistaken: Prete
 
 def test_accepting_an_older_round_with_many_successors_can_be_taken_back() -> None:
     world = after_rounds(8, keep=1)
-    world.annotations[ACCEPT] = str(START_MINUTE + 4)
+    world.annotations[ACCEPT] = round_name(START_MINUTE + 4)
     world.settle()
     assert numbers(world, "accepted") == [7, 4]
     assert numbers(world, "former") == [3, 2, 1, 0]
-    world.annotations[ACCEPT] = str(START_MINUTE)
+    world.annotations[ACCEPT] = round_name(START_MINUTE)
     world.settle()
     assert numbers(world, "accepted") == [3, 2, 1, 0]
 
@@ -227,7 +242,7 @@ def test_round_of_what_was_measured_before_a_change_can_be_accepted() -> None:
     world.change(repeat=2)
     world.measure_round()
     assert numbers(world, "accepted") == [3]
-    world.annotations[ACCEPT] = str(START_MINUTE)
+    world.annotations[ACCEPT] = round_name(START_MINUTE)
     world.settle()
     assert numbers(world, "accepted") == [2, 1, 0]
     world.change(repeat=1)

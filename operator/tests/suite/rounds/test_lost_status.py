@@ -4,6 +4,7 @@ import copy
 
 import pytest
 
+from plimsoll.api.suite_status import round_name
 from plimsoll.suite.rounds.actions import PatchStatus
 from support.pretend_suites import HASH, NAME, START_MINUTE, PretendRun, PretendSuites
 
@@ -31,10 +32,11 @@ def test_nothing_is_deleted_or_measured_after_the_status_was_lost(world: Pretend
     assert not world.rounds
     stalled = world.condition("Stalled")
     assert stalled["reason"] == "StatusLost"
+    rounds = ", ".join(map(round_name, range(START_MINUTE, START_MINUTE + 3)))
     first = " ".join(sorted(runs, key=lambda name: (runs[name].minute, name))[:3])
     assert stalled["message"] == (
-        f"rounds {START_MINUTE}, {START_MINUTE + 1}, {START_MINUTE + 2} have runs, but the status does not have them, "
-        "because it was lost or set back; nothing is measured or deleted until the status is restored from a backup, "
+        f"rounds {rounds} have runs, but the status does not have them, because it was lost or set back; nothing is "
+        "measured or deleted until the status is restored from a backup, "
         f"or these runs are deleted: kubectl delete benchmarkruns -n bench {first}, and 3 more"
     )
     assert world.reasons().count("StatusLost") == 1
@@ -67,7 +69,7 @@ def test_status_that_was_set_back_keeps_the_later_rounds(world: PretendSuites) -
     runs = dict(world.runs)
     world.measure_round()
     assert world.runs == runs
-    assert world.condition("Stalled")["message"].startswith(f"round {START_MINUTE + 3} has runs, but")
+    assert world.condition("Stalled")["message"].startswith(f"round {round_name(START_MINUTE + 3)} has runs, but")
 
 
 def forged(world: PretendSuites, minute: int, *, finished: bool) -> str:

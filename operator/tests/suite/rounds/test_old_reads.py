@@ -2,7 +2,7 @@
 
 import pytest
 
-from plimsoll.api.suite_status import RoundVerdict
+from plimsoll.api.suite_status import RoundVerdict, round_name
 from plimsoll.suite.rounds.actions import CreateRun, Decision, DeleteRun, GetRun, Judge, PatchStatus
 from plimsoll.suite.rounds.observed import Memory, Unanswered
 from plimsoll.suite.rounds.step import step
@@ -59,7 +59,7 @@ def test_round_that_was_measured_behind_an_old_list_has_all_of_its_runs(world: P
     world.measure_round()
     assert [(one["verdict"], one["complete"]) for one in world.rounds] == [("NoRegression", True)]
     (judge,) = world.judged
-    assert {run.name for of_variant in judge.round.runs.values() for run in of_variant} == set(world.created)
+    assert {name for of_variant in judge.round.runs.values() for name in of_variant} == set(world.created)
 
 
 def test_old_list_lets_no_round_start_beside_the_run_of_an_abandoned_one(world: PretendSuites) -> None:
@@ -183,7 +183,7 @@ def test_judgement_before_the_baseline_or_the_questions_changed_is_not_used() ->
     while len(world.judged) < 2:
         world.finish()
         world.look()
-    world.annotations["plimsoll.dev/accept-round"] = str(world.rounds[0]["minute"])
+    world.annotations["plimsoll.dev/accept-round"] = round_name(world.rounds[0]["minute"])
     world.look()
     assert len(world.judged) == 2
     assert len(world.rounds) == 2

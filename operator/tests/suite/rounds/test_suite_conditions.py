@@ -3,7 +3,7 @@
 import pytest
 
 from plimsoll.api.reasons.suites import SUITE_REASONS, SUITE_TABLE, SuiteReason
-from plimsoll.api.suite_status import ComparisonOutcome, Conclusion, RoundVerdict
+from plimsoll.api.suite_status import ComparisonOutcome, Conclusion, RoundVerdict, round_name
 from support.pretend_suites import START_MINUTE, PretendSuites
 
 REQUEST = "plimsoll.dev/request-round"
@@ -28,18 +28,21 @@ def test_round_of_a_change_makes_the_suite_in_progress() -> None:
         "Ready": ("False", "Measuring"),
         "Regressed": ("Unknown", "NotEvaluated"),
     }
-    assert world.condition("Ready")["message"] == f"round {START_MINUTE}: run 1 of 2"
+    assert world.condition("Ready")["message"] == f"round {round_name(START_MINUTE)}: run 1 of 2"
     world.measure_round()
     assert summary(world) == {"Ready": ("True", "Idle"), "Regressed": ("False", "NoRegression")}
 
 
 def test_a_round_without_comparisons_does_not_claim_to_be_as_good_as_another() -> None:
     world = with_verdict(RoundVerdict.NO_REGRESSION)
-    assert world.condition("Regressed")["message"] == f"round {START_MINUTE} was measured; the suite compares no rounds"
+    assert (
+        world.condition("Regressed")["message"]
+        == f"round {round_name(START_MINUTE)} was measured; the suite compares no rounds"
+    )
     outcome = ComparisonOutcome(name="c", variant="a", verdict=Conclusion.NO_REGRESSION)
     world = PretendSuites(spec={"repeat": 1}, comparisons=(outcome,))
     world.measure_round()
-    assert world.condition("Regressed")["message"] == f"round {START_MINUTE} is not worse than its baseline"
+    assert world.condition("Regressed")["message"] == f"round {round_name(START_MINUTE)} is not worse than its baseline"
 
 
 def test_other_rounds_leave_the_suite_ready() -> None:
@@ -62,8 +65,8 @@ def test_regression_stalls_a_suite_that_is_a_gate_until_a_round_does_not_regress
         "Regressed": ("True", "Regressed"),
     }
     assert world.condition("Stalled")["message"] == (
-        f"round {START_MINUTE} is worse than its baseline; fix the cause and request a round, or accept one with "
-        "annotation plimsoll.dev/accept-round"
+        f"round {round_name(START_MINUTE)} is worse than its baseline; fix the cause and request a round, or "
+        "accept one with annotation plimsoll.dev/accept-round"
     )
     world.annotations[REQUEST] = "again"
     world.settle()
@@ -82,7 +85,7 @@ def test_change_opens_a_closed_gate_while_it_is_measured() -> None:
 
 def test_accepted_regression_opens_the_gate() -> None:
     world = with_verdict(RoundVerdict.REGRESSED, gate=True)
-    world.annotations["plimsoll.dev/accept-round"] = str(START_MINUTE)
+    world.annotations["plimsoll.dev/accept-round"] = round_name(START_MINUTE)
     world.settle()
     assert summary(world) == {"Ready": ("True", "Idle"), "Regressed": ("False", "Accepted")}
 
@@ -94,9 +97,9 @@ def test_regression_is_not_forgotten_because_a_later_round_failed(*, succeeded: 
     world.verdicts = [RoundVerdict.INCONCLUSIVE]
     world.measure_round(succeeded=succeeded)
     assert summary(world)["Regressed"] == ("True", "Regressed")
-    later = f", and round {START_MINUTE + 1} does not show that this is over" if succeeded else ""
+    later = f", and round {round_name(START_MINUTE + 1)} does not show that this is over" if succeeded else ""
     assert world.condition("Regressed")["message"].startswith(
-        f"round {START_MINUTE} is worse than its baseline{later};"
+        f"round {round_name(START_MINUTE)} is worse than its baseline{later};"
     )
 
 
@@ -130,7 +133,7 @@ def test_later_round_that_is_accepted_opens_the_gate_and_an_earlier_one_closes_i
         world.annotations[REQUEST] = str(number)
         world.verdicts = [verdict]
         world.measure_round()
-    first, _, last = (str(one["minute"]) for one in reversed(world.rounds))
+    first, _, last = (round_name(one["minute"]) for one in reversed(world.rounds))
     assert "Stalled" in summary(world)
     world.annotations["plimsoll.dev/accept-round"] = last
     world.settle()

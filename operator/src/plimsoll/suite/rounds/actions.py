@@ -74,21 +74,14 @@ class DryRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunVersion:
-    """A finished run with valid numbers. These never change, whatever else a user changes about the run."""
-
-    name: str
-    uid: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RoundRuns:
     """The data of a round."""
 
     minute: int  # identity of the round
     digest: str  # of what it measured
-    # Those with valid numbers, by variant; every variant that the suite has now is there
-    runs: Mapping[str, tuple[RunVersion, ...]]
+    # Variant -> name -> UID of the finished runs with valid numbers, which never change, whatever else a user changes
+    # about a run. Every variant that the suite has now is there.
+    runs: Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

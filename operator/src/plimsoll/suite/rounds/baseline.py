@@ -4,7 +4,6 @@ A baseline that replaces another one may be a mistake, such as an accepted regre
 until the new one is established; naming one of its rounds in the annotation brings it back.
 """
 
-from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime
@@ -19,6 +18,7 @@ from plimsoll.api.suite_status import (
     Cause,
     EndedRound,
     RoundVerdict,
+    minute_of_round,
 )
 from plimsoll.suite.rounds.actions import Emit
 from plimsoll.suite.rounds.observed import JUDGED, Observed, State
@@ -27,7 +27,7 @@ REQUEST_ROUND = f"{GROUP}/request-round"
 """Annotation: each new text requests a round."""
 
 ACCEPT_ROUND = f"{GROUP}/accept-round"
-"""Annotation: the minute of a round. Earlier rounds are no longer a baseline; naming one of them brings them back."""
+"""Annotation: the start of a round. Earlier rounds are no longer a baseline; naming one of them brings them back."""
 
 _ESTABLISHED = 3
 """Accepted rounds with which a baseline is established. Fewer do not show how much rounds differ without a change."""
@@ -142,23 +142,20 @@ def accepted(seen: Observed, state: State) -> tuple[State, tuple[Emit, ...]]:
     An annotation that names the active round waits until the round has ended.
     """
     text = text_of(seen, ACCEPT_ROUND)
-    if text in {"", state.accepted} or (state.active is not None and text == str(state.active.minute)):
+    minute = minute_of_round(text)
+    if text in {"", state.accepted} or (state.active is not None and minute == state.active.minute):
         return state, ()
     state = replace(state, accepted=text)
     # A user may accept any round that was evaluated with all of its runs.
-    acceptable = {str(ended.minute): ended for ended in state.ended if ended.complete and ended.verdict in JUDGED}
-    chosen = acceptable.get(text)
+    acceptable = [ended for ended in state.ended if ended.complete and ended.verdict in JUDGED]
+    chosen = next((ended for ended in acceptable if ended.minute == minute), None)
     if chosen is None:
-        return state, (_unknown(text, acceptable),)
-    message = f"round {chosen.minute} is accepted: later rounds are compared with it and its successors"
+        rounds = ", ".join(ended.name for ended in acceptable)
+        remedy = f"these can be accepted: {rounds}" if rounds else "no round can be accepted yet"
+        message = (
+            f"annotation {ACCEPT_ROUND}: {text!r} is not the start of a round that was evaluated with all of its runs; "
+            f"{remedy}"
+        )
+        return state, (Emit(severity=Severity.WARNING, reason="RoundUnknown", message=message),)
+    message = f"round {chosen.name} is accepted: later rounds are compared with it and its successors"
     return with_baseline(state, chosen), (Emit(severity=Severity.NORMAL, reason="RoundAccepted", message=message),)
-
-
-def _unknown(text: str, acceptable: Iterable[str]) -> Emit:
-    rounds = ", ".join(acceptable)
-    remedy = f"these can be accepted: {rounds}" if rounds else "no round can be accepted yet"
-    message = (
-        f"annotation {ACCEPT_ROUND}: {text!r} is not the minute of a round that was evaluated with all of its runs; "
-        f"{remedy}"
-    )
-    return Emit(severity=Severity.WARNING, reason="RoundUnknown", message=message)

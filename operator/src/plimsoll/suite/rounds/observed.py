@@ -15,9 +15,9 @@ from plimsoll.api.names import SuiteConditionType
 from plimsoll.api.status import SuiteCondition
 from plimsoll.api.suite import BenchmarkSuite, Schedule, decode_suite
 from plimsoll.api.suite_status import (
+    WORST_FIRST,
     ActiveRound,
     ComparisonOutcome,
-    Conclusion,
     EndedRound,
     HypothesisResult,
     HypothesisVerdict,
@@ -29,9 +29,8 @@ from plimsoll.suite.children import measured_digest, questions_digest, suite_dig
 from plimsoll.suite.merging import variant_spec
 from plimsoll.suite.rounds.actions import Judge
 
-_COMPARISONS = (Conclusion.REGRESSION, Conclusion.INCONCLUSIVE, Conclusion.NO_REGRESSION)
 _HYPOTHESES = (HypothesisVerdict.REFUTED, HypothesisVerdict.UNDECIDED, HypothesisVerdict.HELD)
-"""From the worst one on."""
+"""The worst first."""
 
 
 JUDGED = frozenset({RoundVerdict.NO_REGRESSION, RoundVerdict.REGRESSED, RoundVerdict.INCONCLUSIVE})
@@ -40,7 +39,7 @@ JUDGED = frozenset({RoundVerdict.NO_REGRESSION, RoundVerdict.REGRESSED, RoundVer
 
 def worst_comparisons(outcomes: Iterable[ComparisonOutcome]) -> tuple[ComparisonOutcome, ...]:
     """Return the outcomes by verdict, and of each verdict those with the largest loss first."""
-    return tuple(sorted(outcomes, key=lambda outcome: (_COMPARISONS.index(outcome.verdict), outcome.estimate or 0.0)))
+    return tuple(sorted(outcomes, key=lambda outcome: (WORST_FIRST.index(outcome.verdict), outcome.estimate or 0.0)))
 
 
 def worst_hypotheses(results: Iterable[HypothesisResult]) -> tuple[HypothesisResult, ...]:

@@ -1,6 +1,6 @@
 """What has happened to a suite since its status was written."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -17,13 +17,14 @@ from plimsoll.api.suite_status import (
     RoundChildren,
     RoundVerdict,
 )
-from plimsoll.suite.children import child_name, turns_of
-from plimsoll.suite.rounds.actions import Emit, Judge, RoundRuns, RunVersion
+from plimsoll.suite.children import child_name, turns_by_name
+from plimsoll.suite.rounds.actions import Emit, Judge, RoundRuns
 from plimsoll.suite.rounds.baseline import REQUEST_ROUND, accepted, cause_due, text_of, version_of
 from plimsoll.suite.rounds.observed import (
     LARGEST_CORRECTION,
     Judgement,
     Observed,
+    OwnedRun,
     State,
     Times,
     worst_comparisons,
@@ -103,14 +104,14 @@ def opened(
 ) -> tuple[State, Emit]:
     """Return the state with a new round, which answers everything that is due, and the event about it."""
     minute = next_minute(seen, state)
-    turns = turns_of(suite.spec, minute)
+    names = [*turns_by_name(suite, minute=minute, seed=minute, uid=seen.suite.uid)]
     active = ActiveRound(
         minute=minute,
         seed=minute,
         cause=cause,
         start_time=format_time(seen.now),
-        children=RoundChildren(done=0, total=len(turns)),
-        current=child_name(suite, turns[0], minute, seen.suite.uid),
+        children=RoundChildren(done=0, total=len(names)),
+        current=names[0],
     )
     is_requested = text_of(seen, REQUEST_ROUND) not in {"", state.requested}
     state = replace(
@@ -121,38 +122,39 @@ def opened(
         requested_minute=minute if is_requested else state.requested_minute,
         ceph_version=version_of(seen) or state.ceph_version,
     )
-    message = f"round {minute} of {len(turns)} run{'s' * (len(turns) > 1)} started, because {_BECAUSE[cause]}"
+    message = f"round {active.name} of {len(names)} run{'s' * (len(names) > 1)} started, because {_BECAUSE[cause]}"
     return state, Emit(severity=Severity.NORMAL, reason="RoundStarted", message=message)
 
 
-def runs_by_variant(members: Sequence[Member]) -> Mapping[str, tuple[RunVersion, ...]]:
-    """Return the runs with numbers, by the name of every variant."""
-    runs: dict[str, tuple[RunVersion, ...]] = {member.turn.variant: () for member in members}
-    for member in members:
-        if member.run is not None and member.run.is_finished and member.run.succeeded:
-            runs[member.turn.variant] += (RunVersion(name=member.run.name, uid=member.run.uid),)
-    return runs
+def runs_by_variant(members: Sequence[Member], runs: Iterable[OwnedRun]) -> Mapping[str, Mapping[str, str]]:
+    """Return names and UIDs of the runs with numbers, by the name of every variant."""
+    with_numbers: dict[str, dict[str, str]] = {member.turn.variant: {} for member in members}
+    for run in runs:
+        if run.is_finished and run.succeeded:
+            with_numbers[run.variant][run.name] = run.uid
+    return with_numbers
 
 
 def judgement_request(seen: Observed, state: State, active: ActiveRound, members: Sequence[Member]) -> Judge:
     """Return the request to evaluate the active round."""
     return Judge(
-        round=RoundRuns(minute=active.minute, digest=state.digest, runs=runs_by_variant(members)),
+        round=RoundRuns(minute=active.minute, digest=state.digest, runs=_measured_runs(members)),
         baseline=tuple(_runs_of_earlier(seen, ended, members) for ended in reversed(state.ended) if ended.accepted),
         pinned=tuple(ended.minute for ended in reversed(state.ended) if ended.pinned),
         questions=seen.suite.specification.questions,
     )
 
 
+def _measured_runs(members: Sequence[Member]) -> Mapping[str, Mapping[str, str]]:
+    return runs_by_variant(members, [member.run for member in members if member.run is not None])
+
+
 def _runs_of_earlier(seen: Observed, earlier: EndedRound, members: Sequence[Member]) -> RoundRuns:
     """Return the data of an earlier round. Users may create runs that are none of its turns; these do not count."""
-    runs: dict[str, tuple[RunVersion, ...]] = {member.turn.variant: () for member in members}
     suite, uid = seen.suite.specification.suite, seen.suite.uid
     turns = {child_name(suite, member.turn, earlier.minute, uid) for member in members} if suite else set()
-    for run in sorted(seen.runs, key=lambda run: run.name):
-        if run.name in turns and run.is_finished and run.succeeded:
-            runs[run.variant] += (RunVersion(name=run.name, uid=run.uid),)
-    return RoundRuns(minute=earlier.minute, digest=earlier.digest, runs=runs)
+    runs = sorted((run for run in seen.runs if run.name in turns), key=lambda run: run.name)
+    return RoundRuns(minute=earlier.minute, digest=earlier.digest, runs=runs_by_variant(members, runs))
 
 
 def ended(seen: Observed, state: State, active: ActiveRound, members: Sequence[Member]) -> tuple[State, Emit] | None:
@@ -162,7 +164,7 @@ def ended(seen: Observed, state: State, active: ActiveRound, members: Sequence[M
     Runs without numbers cannot hide a regression, nor prove that there is none. A round that has all of its runs is
     accepted if it did not regress.
     """
-    runs, total = runs_by_variant(members), active.children.total
+    runs, total = _measured_runs(members), active.children.total
     if not any(runs.values()):
         return _closed(seen, state, active, RoundVerdict.FAILED, f"none of its {total} runs has numbers")
     judged = seen.memory.judgement
@@ -225,7 +227,7 @@ def _closed(
     event = Emit(
         severity=Severity.NORMAL if is_harmless else Severity.WARNING,
         reason=f"Round{verdict}",
-        message=f"round {active.minute}: {message}",
+        message=f"round {active.name}: {message}",
     )
     return replace(state, active=None, ended=(record, *state.ended)), event
 

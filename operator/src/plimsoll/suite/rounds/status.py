@@ -2,18 +2,25 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from plimsoll.api.names import ConditionStatus, SuiteConditionType
 from plimsoll.api.reasons.suites import SUITE_TABLE, SuiteReason
 from plimsoll.api.status import SuiteCondition, format_time, set_condition
-from plimsoll.api.suite_status import ActiveRound, Baseline, BenchmarkSuiteStatus, Cause, RoundVerdict, SuiteDisplay
+from plimsoll.api.suite_status import (
+    ActiveRound,
+    Baseline,
+    BenchmarkSuiteStatus,
+    Cause,
+    RoundVerdict,
+    SuiteDisplay,
+    round_name,
+)
 from plimsoll.suite.rounds.actions import CreateRun, DryRun, GetRun, Request
 from plimsoll.suite.rounds.baseline import last_judged, open_regression
-from plimsoll.suite.rounds.observed import Observed, OwnedRun, State
+from plimsoll.suite.rounds.observed import Checked, Observed, OwnedRun, RunRefusal, State
 from plimsoll.suite.rounds.progress import Progress
-from plimsoll.suite.rounds.requests import blocking_run, is_overdue, refusal_of, refused_check
 from plimsoll.suite.rounds.turns import lost_runs, strange_runs
 
 _MAX_MINUTES = 5
@@ -25,6 +32,9 @@ _MAX_RUNS = 3
 _MAX_MESSAGE = 2000
 _MAX_DISPLAY = 1024
 _STATUS_OF = {True: ConditionStatus.TRUE, False: ConditionStatus.FALSE, None: ConditionStatus.UNKNOWN}
+
+_PATIENCE = timedelta(minutes=10)
+"""A run that has not ended after so long may never end, so somebody has to look after it."""
 
 Json = dict[str, Any]
 
@@ -42,7 +52,7 @@ def facts_of(seen: Observed, progress: Progress, request: Request | None) -> Map
     """Return the conditions by type. Reconciling and Stalled exist only if they are True."""
     suite, regressed = seen.suite.specification.suite, _regressed(progress.state)
     change, waiting = _measured_change(seen, progress), _waiting_for_run(seen, progress)
-    stalled = _obstacle(seen, request) or (waiting if waiting is not None and is_overdue(seen) else None)
+    stalled = _obstacle(seen, request) or (waiting if waiting is not None and _is_overdue(seen) else None)
     if stalled is None and change is None and suite is not None and suite.spec.gate and regressed.holds:
         stalled = regressed
     facts = {SuiteConditionType.REGRESSED: regressed}
@@ -51,6 +61,21 @@ def facts_of(seen: Observed, progress: Progress, request: Request | None) -> Map
         return facts | {SuiteConditionType.READY: _ready(seen, progress)}
     facts[SuiteConditionType.STALLED if stalled is not None else SuiteConditionType.RECONCILING] = blocker
     return facts | {SuiteConditionType.READY: replace(blocker, holds=False)}
+
+
+def refusal_of(seen: Observed, request: Request | None) -> RunRefusal | None:
+    """Return the refusal of a request that was made before; None if it was not refused."""
+    refusal = seen.memory.refusal
+    is_same = isinstance(request, CreateRun | GetRun) and refusal is not None and refusal.name == request.name
+    return refusal if is_same else None
+
+
+def refused_check(seen: Observed) -> Checked | None:
+    """Return the dry run that refused a variant of the suite as it is now; None if none did."""
+    checked = seen.memory.checked
+    if checked is None or checked.digest != seen.suite.specification.digest or not checked.variant:
+        return None
+    return checked
 
 
 def _obstacle(seen: Observed, request: Request | None) -> Fact | None:
@@ -78,7 +103,7 @@ def _obstacle(seen: Observed, request: Request | None) -> Fact | None:
 def _status_lost(seen: Observed, runs: Sequence[OwnedRun]) -> Fact:
     minutes = tuple(dict.fromkeys(run.minute for run in runs))
     is_one = len(minutes) == 1
-    shown = ", ".join(map(str, minutes[:_MAX_MINUTES])) + ", ..." * (len(minutes) > _MAX_MINUTES)
+    shown = ", ".join(map(round_name, minutes[:_MAX_MINUTES])) + ", ..." * (len(minutes) > _MAX_MINUTES)
     rounds = f"round {shown} has runs" if is_one else f"rounds {shown} have runs"
     names = " ".join(run.name for run in runs[:_MAX_RUNS])
     others = f", and {len(runs) - _MAX_RUNS} more" if len(runs) > _MAX_RUNS else ""
@@ -113,12 +138,31 @@ def _measured_change(seen: Observed, progress: Progress) -> Fact | None:
 
 
 def _waiting_for_run(seen: Observed, progress: Progress) -> Fact | None:
-    """Return which run has to end before the next one starts; None if there is none."""
-    name = blocking_run(seen, progress)
+    """Return which run has to end before the next one of a due or active round starts; None if there is none."""
+    suite, state = seen.suite.specification.suite, progress.state
+    if suite is None or suite.spec.suspend:
+        return None
+    active, name = state.active, ""
+    if active is None:
+        if progress.waiting is not None:
+            name = next((run.name for run in seen.unfinished), state.abandoned)
+    elif not active.is_measured and not active.current_uid:
+        name = next((run.name for run in seen.unfinished if run.name != active.current), "")
     if not name:
         return None
     message = f"BenchmarkRun {name} has to end before the next run of the suite can start"
     return _with_remedy(SuiteReason.WAITING_FOR_RUN, message)
+
+
+def _is_overdue(seen: Observed) -> bool:
+    """Whether the status has said for long enough that the suite waits for a run."""
+    before = seen.suite.conditions
+    stalled, reconciling = (before.get(kind) for kind in (SuiteConditionType.STALLED, SuiteConditionType.RECONCILING))
+    if stalled is not None and stalled.reason == SuiteReason.WAITING_FOR_RUN:
+        return True
+    if reconciling is None or reconciling.reason != SuiteReason.WAITING_FOR_RUN:
+        return False
+    return seen.now - datetime.fromisoformat(reconciling.last_transition_time) >= _PATIENCE
 
 
 def _checking() -> Fact:
@@ -150,8 +194,8 @@ def _ready(seen: Observed, progress: Progress) -> Fact:
 def progress_message(active: ActiveRound) -> str:
     """Return the progress of a round in one line."""
     if active.is_measured:
-        return f"round {active.minute}: its results are being evaluated"
-    return f"round {active.minute}: run {active.children.done + 1} of {active.children.total}"
+        return f"round {active.name}: its results are being evaluated"
+    return f"round {active.name}: run {active.children.done + 1} of {active.children.total}"
 
 
 def _regressed(state: State) -> Fact:
@@ -160,19 +204,19 @@ def _regressed(state: State) -> Fact:
     if last is None:
         return Fact(holds=None, reason=SuiteReason.NOT_EVALUATED, message="no round has been evaluated yet")
     if regression is not None:
-        message = f"round {regression.minute} is worse than its baseline"
-        later = f", and round {last.minute} does not show that this is over" if last != regression else ""
+        message = f"round {regression.name} is worse than its baseline"
+        later = f", and round {last.name} does not show that this is over" if last != regression else ""
         return _with_remedy(SuiteReason.REGRESSED, message + later)
     match last.verdict:
         case RoundVerdict.REGRESSED:
-            message = f"round {last.minute} regressed and was accepted"
+            message = f"round {last.name} regressed and was accepted"
             return Fact(holds=False, reason=SuiteReason.ACCEPTED, message=message)
         case RoundVerdict.NO_REGRESSION:
-            message = f"round {last.minute} is not worse than its baseline"
+            message = f"round {last.name} is not worse than its baseline"
             if not last.comparisons:
-                message = f"round {last.minute} was measured; the suite compares no rounds"
+                message = f"round {last.name} was measured; the suite compares no rounds"
             return Fact(holds=False, reason=SuiteReason.NO_REGRESSION, message=message)
-    message = f"round {last.minute} does not show whether there is a regression"
+    message = f"round {last.name} does not show whether there is a regression"
     return _with_remedy(SuiteReason.INCONCLUSIVE, message, holds=None)
 
 

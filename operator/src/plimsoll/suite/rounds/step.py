@@ -1,14 +1,51 @@
 """One look at a suite: from observation to decision. Level-triggered: the status is its only memory."""
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
 
 from plimsoll.api.names import SuiteConditionType
 from plimsoll.api.reasons.suites import SUITE_TABLE, SuiteReason
-from plimsoll.suite.rounds.actions import LONGEST_WAIT_SECONDS, Action, CreateRun, Decision, Emit, PatchStatus
-from plimsoll.suite.rounds.observed import Observed
-from plimsoll.suite.rounds.progress import Progress, progress_of
-from plimsoll.suite.rounds.requests import pause_seconds, request_of
-from plimsoll.suite.rounds.status import Fact, facts_of, is_written, status_of
+from plimsoll.api.suite import BenchmarkSuite
+from plimsoll.api.suite_status import ActiveRound
+from plimsoll.suite.rounds.actions import (
+    LONGEST_WAIT_SECONDS,
+    Action,
+    CreateRun,
+    Decision,
+    DeleteRun,
+    DryRun,
+    Emit,
+    GetRun,
+    PatchStatus,
+    Request,
+)
+from plimsoll.suite.rounds.observed import Observed, State
+from plimsoll.suite.rounds.progress import (
+    Progress,
+    is_checked,
+    is_loaded,
+    judgement_request,
+    measures_digest,
+    next_minute,
+    progress_of,
+)
+from plimsoll.suite.rounds.status import Fact, facts_of, is_written, refusal_of, refused_check, status_of
+from plimsoll.suite.rounds.turns import (
+    abandoned_run,
+    lost_runs,
+    members_of,
+    next_member,
+    obsolete_run,
+    run_object,
+    unconfirmed_name,
+    variant_objects,
+)
+
+_RECHECK = timedelta(minutes=5)
+"""Pause between two dry runs of a refused variant: what refuses it may have been changed."""
+
+_RETRY = timedelta(minutes=1)
+"""Pause between two attempts to create a run that the API server refuses."""
 
 
 def step(seen: Observed) -> Decision:
@@ -21,11 +58,14 @@ def step(seen: Observed) -> Decision:
     if seen.suite.is_deleted:
         return Decision()
     progress = progress_of(seen)
-    request = request_of(seen, progress)
+    request = _request_of(seen, progress)
     facts = facts_of(seen, progress, request)
-    pause = pause_seconds(seen, request) if request is not None else 0
+    pause = _pause_seconds(seen, request) if request is not None else 0
     requests = () if request is None or pause else (request,)
-    actions = [*_writes(seen, progress, facts, is_fence=any(isinstance(one, CreateRun) for one in requests)), *requests]
+    actions = [
+        *_writes(seen, progress, facts, is_fence=any(isinstance(action, CreateRun) for action in requests)),
+        *requests,
+    ]
     return Decision(actions=tuple(actions), again_after=_again_after(seen, progress, pause))
 
 
@@ -55,3 +95,64 @@ def _again_after(seen: Observed, progress: Progress, pause: float) -> float:
     if suite is not None and not suite.spec.suspend and time is not None and time > seen.now:
         seconds.append((time - seen.now).total_seconds())
     return min(seconds)
+
+
+def _request_of(seen: Observed, progress: Progress) -> Request | None:
+    """Return the next request; None if there is nothing to do but wait.
+
+    Deletions come first, because old runs may use up the quota that a new one needs. Nothing is done after the status
+    was lost: which runs a user still needs is unknown.
+    """
+    suite, state = seen.suite.specification.suite, progress.state
+    if lost_runs(seen, state):
+        return None
+    run = abandoned_run(seen, state) or obsolete_run(seen, state)
+    if run is not None:
+        return DeleteRun(name=run.name, uid=run.uid)
+    if suite is None:
+        return None
+    if state.abandoned and all(run.name != state.abandoned for run in seen.runs):
+        return GetRun(name=state.abandoned)
+    if state.active is not None:
+        return _of_round(seen, suite, state, state.active) if measures_digest(seen, state) else None
+    return _check(seen, suite, progress)
+
+
+def _of_round(seen: Observed, suite: BenchmarkSuite, state: State, active: ActiveRound) -> Request | None:
+    members = members_of(seen, suite, active)
+    unconfirmed = unconfirmed_name(seen, active, members)
+    if unconfirmed:
+        member = next(member for member in members if member.name == unconfirmed)
+        uid = (active.current_uid or "") if unconfirmed == active.current else ""
+        return GetRun(name=unconfirmed, uid=uid, measures=seen.suite.specification.measures[member.turn.variant])
+    if active.is_measured:
+        return judgement_request(seen, state, active, members)
+    following = None if suite.spec.suspend else next_member(seen, active, members)
+    if following is None:
+        return None
+    return CreateRun(run=run_object(seen.suite, suite, following.turn, active.minute))
+
+
+def _check(seen: Observed, suite: BenchmarkSuite, progress: Progress) -> DryRun | None:
+    """Return the dry run before a round that is due."""
+    state = progress.state
+    if progress.waiting is None or suite.spec.suspend or is_checked(seen, state) or is_loaded(seen, state):
+        return None
+    runs = variant_objects(seen.suite, suite, next_minute(seen, state))
+    return DryRun(digest=seen.suite.specification.digest, runs=runs)
+
+
+def _pause_seconds(seen: Observed, request: Request) -> float:
+    """Return how long a request that was refused has to wait; 0 if it was not."""
+    refusal, checked = refusal_of(seen, request), refused_check(seen)
+    if refusal is not None:
+        return _remaining(seen, refusal.time, _RETRY)
+    if checked is not None and isinstance(request, DryRun):
+        return _remaining(seen, checked.time, _RECHECK)
+    return 0
+
+
+def _remaining(seen: Observed, since: datetime, pause: timedelta) -> float:
+    """Return the rest of a pause. A clock that was set back ends it."""
+    passed = seen.now - since
+    return (pause - passed).total_seconds() if timedelta() <= passed < pause else 0

@@ -13,8 +13,9 @@ from plimsoll.api.suite_status import (
     ActiveRound,
     RoundChildren,
     RoundVerdict,
+    round_label,
 )
-from plimsoll.suite.children import Turn, child_name, turns_of
+from plimsoll.suite.children import Turn, child_name, turns_by_name, turns_of
 from plimsoll.suite.merging import variant_spec
 from plimsoll.suite.rounds.actions import Object
 from plimsoll.suite.rounds.baseline import decisive_round, settled
@@ -46,8 +47,7 @@ def members_of(seen: Observed, suite: BenchmarkSuite, active: ActiveRound) -> tu
     }
     return tuple(
         Member(turn=turn, name=name, run=runs.get(name))
-        for turn in turns_of(suite.spec, active.seed)
-        for name in [child_name(suite, turn, active.minute, seen.suite.uid)]
+        for name, turn in turns_by_name(suite, minute=active.minute, seed=active.seed, uid=seen.suite.uid).items()
     )
 
 
@@ -71,7 +71,7 @@ def run_object(owner: Suite, suite: BenchmarkSuite, turn: Turn, minute: int) -> 
             "labels": {
                 LABEL_SUITE: owner.name,
                 LABEL_VARIANT: turn.variant,
-                LABEL_ROUND: str(minute),
+                LABEL_ROUND: round_label(minute),
                 LABEL_REPEAT: str(turn.repeat),
             },
             "ownerReferences": [owner_reference],

@@ -15,10 +15,10 @@ from plimsoll.api.result import Fingerprint
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.tests import Series
 from plimsoll.measure.compare.values import Metric, RegressionRule, worsening
-from plimsoll.suite.history.changes import Against
-from plimsoll.suite.history.judging import History, RoundJudgement, judge
-from plimsoll.suite.history.rounds import Condition, MeasuredRound, Quantity
-from support.simulated_comparisons import Rounds, drawn, everywhere, quantity_of
+from plimsoll.suite.changes import Against
+from plimsoll.suite.judging import RoundJudgement, judge
+from plimsoll.suite.measured import Condition, MeasuredRound, Quantity
+from support.simulated_comparisons import Course, Rounds, drawn, everywhere, quantity_of
 
 RULE = RegressionRule()
 SUITES = st.builds(
@@ -102,13 +102,11 @@ def test_few_accepted_rounds_are_no_evidence(number: int) -> None:
 def test_slow_drift_is_found_against_the_pinned_rounds() -> None:
     suite = Rounds(points=4, noise=0.005)
     chance = drawn(3)
-    history = History()
+    course = Course()
     drifts: list[Conclusion | None] = []
     for minute in range(16):
-        measured = suite.round(chance, minute, everywhere(max(0, minute - 4) * 0.01, 4))
-        found = judge(history.accepted, history.pinned, measured, ["v0"], RULE)
+        found = course.add(suite.round(chance, minute, everywhere(max(0, minute - 4) * 0.01, 4)))
         drifts.append(found.variants[0].drift)
-        history = history.extended(measured, [found])
         if found.conclusion is Conclusion.REGRESSION:
             break
     assert 8 < minute < 15
@@ -123,17 +121,16 @@ def test_drift_is_found_although_most_pinned_rounds_lack_a_point() -> None:
     """The workload's drift is that from the first five rounds with all of its points."""
     suite = Rounds(points=2, noise=0.005)
     chance = drawn(3)
-    history = History()
+    course = Course()
     for minute in range(20):
         measured = suite.round(chance, minute, everywhere(max(0, minute - 7) * 0.01, 2))
         if minute < 3:
             values = {one: series for one, series in measured.values.items() if one.point != "w-001"}
             measured = replace(measured, values=values, gaps={"v0": ["Invalid: w-001"]})
-        found = judge(history.accepted, history.pinned, measured, ["v0"], RULE)
-        history = history.extended(measured, [found])
+        found = course.add(measured)
         if found.conclusion is Conclusion.REGRESSION:
             break
-    assert [one.minute for one in history.pinned] == [*range(5)]
+    assert [one.minute for one in course.pinned] == [*range(5)]
     assert 11 < minute < 18
     assert found.variants[0].is_drift is True
 
@@ -141,14 +138,12 @@ def test_drift_is_found_although_most_pinned_rounds_lack_a_point() -> None:
 def test_the_loss_of_what_was_gained_is_found() -> None:
     suite = Rounds(points=4, noise=0.01, shared=0.5)
     chance = drawn(4)
-    history = History()
+    course = Course()
     for minute in range(10):
-        measured = suite.round(chance, minute, everywhere(-0.12 if minute >= 5 else 0.0, 4))
-        found = judge(history.accepted, history.pinned, measured, ["v0"], RULE)
+        found = course.add(suite.round(chance, minute, everywhere(-0.12 if minute >= 5 else 0.0, 4)))
         assert found.conclusion is not Conclusion.REGRESSION
-        history = history.extended(measured, [found])
-    assert [one.minute for one in history.accepted] == [*range(10)]
-    found = judge(history.accepted, history.pinned, suite.round(chance, 10), ["v0"], RULE)
+    assert [one.minute for one in course.accepted] == [*range(10)]
+    found = course.judged(suite.round(chance, 10))
     assert (found.conclusion, found.variants[0].is_drift) == (Conclusion.REGRESSION, False)
 
 
@@ -172,6 +167,20 @@ def test_one_bad_run_of_any_number_never_alarms(repeat: int, seed: int, loss: fl
         bad = usual + worsening(quantity.metric, -math.log1p(-loss))
         last[quantity] = dict.fromkeys(range(1, repeat), usual) | {0: bad}
     assert judged(accepted, changed(accepted[0], last)).conclusion is not Conclusion.REGRESSION
+
+
+def test_a_bad_run_of_one_point_of_several_leaves_a_doubt() -> None:
+    """Scatter takes the certainty away that the round is worse, not the doubt that it is as good."""
+    suite = Rounds(points=2, noise=0.03)
+    accepted, last = rounds_of(suite, 1, 10), suite.round(drawn(2), 11)
+    found = judged(accepted, changed(last, {**last.values, quantity_of(point=1): {0: math.log(0.6), 1: 0.0, 2: 0.0}}))
+    (point,) = (
+        change
+        for change in found.variants[0].found
+        if (change.point, change.metric, change.against) == ("w-001", Metric.IOPS, Against.ACCEPTED)
+    )
+    assert (point.judgement.conclusion, point.judgement.suspected) == (Conclusion.INCONCLUSIVE, True)
+    assert found.conclusion is Conclusion.INCONCLUSIVE
 
 
 def test_more_repeats_find_a_loss_below_the_scatter_of_runs() -> None:

@@ -10,9 +10,10 @@ from plimsoll.api.line import Ending, Line, ProbeOutcome
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.values import Metric, RegressionRule
 from plimsoll.suite.evaluation import outcomes_of_rounds, projected
-from plimsoll.suite.history.judging import JudgedRound, RoundJudgement, judge, trends_of
-from plimsoll.suite.history.rounds import MeasuredRound, measured_round
+from plimsoll.suite.judging import RoundJudgement, judge, trends_of
+from plimsoll.suite.measured import MeasuredRound, measured_round
 from support.results import above, below, line, probe, searched
+from support.simulated_comparisons import ended_round
 
 _BEFORE = ((12_000, 12_100), (11_950, 12_050), (12_100, 11_900), (12_050, 11_980))
 
@@ -102,6 +103,6 @@ def test_every_run_has_a_value_or_the_round_says_why_not(lines: Sequence[Line]) 
 
 
 def test_the_trend_follows_the_line() -> None:
-    rounds = [JudgedRound(measured=_round(minute, [*map(line, loads)])) for minute, loads in enumerate(_BEFORE)]
+    rounds = [(ended_round(minute), _round(minute, [*map(line, loads)])) for minute, loads in enumerate(_BEFORE)]
     (trend,) = trends_of(rounds)
     assert [round(row.estimate, -2) for row in trend.rows] == [12_000] * 4

@@ -20,7 +20,7 @@ from plimsoll.measure.compare.tests import (
 )
 from plimsoll.measure.compare.values import Metric, RegressionRule, worsening
 from plimsoll.measure.statistics import f_tail
-from plimsoll.suite.history.rounds import Group, MeasuredRound, Quantity
+from plimsoll.suite.measured import Group, MeasuredRound, Quantity
 
 MINIMUM_ROUNDS = 3
 """Accepted rounds from which on the noise between rounds is known well enough to judge another one."""

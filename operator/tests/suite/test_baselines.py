@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.measure.compare.values import Metric, RegressionRule
-from plimsoll.suite.history.changes import Against, baselines_of
-from plimsoll.suite.history.rounds import MeasuredRound, Quantity
+from plimsoll.suite.changes import Against, baselines_of
+from plimsoll.suite.measured import MeasuredRound, Quantity
 from support.simulated_comparisons import Losses, Rounds, drawn, everywhere, quantity_of
 
 RULE = RegressionRule()

@@ -1,19 +1,19 @@
-"""Whether a round is worse than accepted or pinned rounds, which rounds these are, and trends over all rounds."""
+"""Whether a round is worse than accepted or pinned rounds, and trends over all rounds."""
 
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import fmean
 
-from plimsoll.api.suite_status import PINNED_ROUNDS, Conclusion
+from plimsoll.api.suite_status import WORST_FIRST, Conclusion, EndedRound
 from plimsoll.measure.checks.check import first_few
 from plimsoll.measure.compare.comparison import overall
 from plimsoll.measure.compare.tests import grouped
 from plimsoll.measure.compare.values import RegressionRule
 from plimsoll.measure.statistics import CONFIDENCE, t_quantile
 from plimsoll.plan.fingerprint import Difference
-from plimsoll.suite.history.changes import (
+from plimsoll.suite.changes import (
     MINIMUM_ROUNDS,
     Against,
     Found,
@@ -22,7 +22,7 @@ from plimsoll.suite.history.changes import (
     noise_within,
     rounds_with,
 )
-from plimsoll.suite.history.rounds import (
+from plimsoll.suite.measured import (
     Condition,
     MeasuredRound,
     Quantity,
@@ -76,9 +76,8 @@ class RoundJudgement:
     @property
     def conclusion(self) -> Conclusion:
         """The conclusion of the round: one variant that regressed decides."""
-        conclusions = {variant.conclusion for variant in self.variants}
-        order = (Conclusion.REGRESSION, Conclusion.INCONCLUSIVE)
-        return next((conclusion for conclusion in order if conclusion in conclusions), Conclusion.NO_REGRESSION)
+        conclusions = (variant.conclusion for variant in self.variants)
+        return min(conclusions, key=WORST_FIRST.index, default=Conclusion.NO_REGRESSION)
 
 
 def judge(
@@ -172,90 +171,25 @@ def _points(names: Sequence[str]) -> str:
     return first_few([*dict.fromkeys(names)])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgedRound:
-    """A round of the history."""
-
-    measured: MeasuredRound
-    regressed: bool = False  # whether a comparison found a regression; such a round counts only if the user accepted it
-    accepted: bool = False  # whether it is a part of the baseline
-    pinned: bool = False  # whether drift is tested against it
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class History:
-    """The rounds of one suite, in their order."""
-
-    rounds: tuple[JudgedRound, ...] = ()
-
-    @property
-    def accepted(self) -> Sequence[MeasuredRound]:
-        """The accepted rounds."""
-        return [judged.measured for judged in self.rounds if judged.accepted]
-
-    @property
-    def pinned(self) -> Sequence[MeasuredRound]:
-        """The pinned rounds."""
-        return [judged.measured for judged in self.rounds if judged.pinned]
-
-    def extended(self, measured: MeasuredRound, judgements: Iterable[RoundJudgement]) -> "History":
-        """Return the history with one more round, as the comparisons of the suite judged it.
-
-        Without any comparison with accepted rounds, every complete round is accepted.
-        """
-        found = [*judgements]
-        regressed = any(judgement.conclusion is Conclusion.REGRESSION for judgement in found)
-        comparable = all(judgement.comparable for judgement in found) and not any(measured.doubts.values())
-        accepted = measured.is_complete and comparable and not regressed
-        starts_anew = accepted and any(earlier.digest != measured.digest for earlier in self.accepted)
-        earlier = map(_dismissed, self.rounds) if starts_anew else self.rounds
-        return History(
-            rounds=_pinned((*earlier, JudgedRound(measured=measured, regressed=regressed, accepted=accepted)))
-        )
-
-    def accept(self, minute: int) -> "History":
-        """Return the history whose baseline starts with the round of that minute, whatever it showed.
-
-        Raises:
-            ValueError: there is no such round, or it lacks runs.
-
-        """
-        minutes = [judged.measured.minute for judged in self.rounds]
-        if minute not in minutes:
-            raise ValueError(f"there is no round {minute}; the rounds are {', '.join(map(str, minutes)) or 'none'}")
-        index = minutes.index(minute)
-        if not self.rounds[index].measured.is_complete:
-            raise ValueError(f"round {minute} lacks runs; complete it first")
-        later = [replace(judged, pinned=False) for judged in self.rounds[index + 1 :]]
-        chosen = replace(self.rounds[index], accepted=True, pinned=False)
-        return History(rounds=_pinned((*map(_dismissed, self.rounds[:index]), chosen, *later)))
-
-
-def _dismissed(judged: JudgedRound) -> JudgedRound:
-    return replace(judged, accepted=False, pinned=False)
-
-
-def _pinned(rounds: tuple[JudgedRound, ...]) -> tuple[JudgedRound, ...]:
-    """Return the rounds with the first accepted ones pinned."""
-    first = [judged.measured.minute for judged in rounds if judged.accepted][:PINNED_ROUNDS]
-    return tuple(replace(judged, pinned=judged.accepted and judged.measured.minute in first) for judged in rounds)
+def is_acceptable(measured: MeasuredRound, judgements: Iterable[RoundJudgement]) -> bool:
+    """Whether later rounds may be compared with a round: it is complete, did not regress, and nothing is in doubt."""
+    is_sound = measured.is_complete and not any(measured.doubts.values())
+    return is_sound and all(
+        judgement.comparable and judgement.conclusion is not Conclusion.REGRESSION for judgement in judgements
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrendRow:
     """One round of a trend."""
 
-    minute: int  # of the round's start, since the epoch
-    digest: str  # of what the suite measured; rows of different digests are not to be compared
+    round: EndedRound
     # Geometric mean over the runs of the round, in the unit of the metric: operations or bytes per second, or
     # nanoseconds.
     estimate: float
     # The 95 % confidence interval of the estimate in the same unit, from the noise of runs within all rounds of the
     # trend; it does not contain noise between rounds. None if no round has two runs.
     interval: tuple[float, float] | None
-    accepted: bool  # whether the round is a part of the baseline
-    pinned: bool  # whether drift is tested against it
-    regressed: bool  # whether a comparison found a regression in the round, maybe at another point
     # What changed since the round before that has this point: its identity, versions such as `ceph.versions` and
     # `kernel`, the hardware, and `nodes` (lists of names). Empty if nothing did.
     changes: Sequence[Difference]
@@ -269,43 +203,29 @@ class Trend:
     rows: Sequence[TrendRow]
 
 
-def trends_of(rounds: Sequence[JudgedRound]) -> list[Trend]:
+def trends_of(rounds: Sequence[tuple[EndedRound, MeasuredRound]]) -> list[Trend]:
     """Return the trends of all quantities of rounds in the order of time, in the order of their first appearance."""
-    quantities = dict.fromkeys(quantity for judged in rounds for quantity in judged.measured.values)
-    changes: list[_Changes] = []
+    quantities = dict.fromkeys(quantity for _, measured in rounds for quantity in measured.values)
+    # Of each round, by variant and point: what changed since the round before that has them.
+    changes: list[Mapping[tuple[str, str], Sequence[Difference]]] = []
     before: dict[tuple[str, str], Condition] = {}
-    for judged in rounds:
-        after = latest_conditions([judged.measured])
+    for _, measured in rounds:
+        after = latest_conditions([measured])
         changes.append({key: differences_between(before[key], after[key]) for key in after if key in before})
         before.update(after)
-    return [Trend(quantity=quantity, rows=_rows(quantity, rounds, changes)) for quantity in quantities]
-
-
-_Changes = Mapping[tuple[str, str], Sequence[Difference]]
-"""Variant and point -> what changed since the round before that has them."""
-
-
-def _rows(quantity: Quantity, rounds: Sequence[JudgedRound], changes: Sequence[_Changes]) -> list[TrendRow]:
-    known = [
-        (judged, series, changed.get((quantity.variant, quantity.point), ()))
-        for judged, changed in zip(rounds, changes, strict=True)
-        if (series := judged.measured.values.get(quantity))
-    ]
-    variance, freedom = noise_within([[*series.values()] for _, series, _ in known])
-    quantile = t_quantile((1 + CONFIDENCE) / 2, freedom) if freedom else 0.0
-    rows = []
-    for judged, series, changed in known:
-        mean, half = fmean(series.values()), quantile * math.sqrt(variance / len(series))
-        rows.append(
-            TrendRow(
-                minute=judged.measured.minute,
-                digest=judged.measured.digest,
-                estimate=math.exp(mean),
-                interval=(math.exp(mean - half), math.exp(mean + half)) if freedom else None,
-                accepted=judged.accepted,
-                pinned=judged.pinned,
-                regressed=judged.regressed,
-                changes=changed,
-            )
-        )
-    return rows
+    trends = []
+    for quantity in quantities:
+        values = [
+            (ended, series, changed.get((quantity.variant, quantity.point), ()))
+            for (ended, measured), changed in zip(rounds, changes, strict=True)
+            if (series := measured.values.get(quantity))
+        ]
+        variance, freedom = noise_within([[*series.values()] for _, series, _ in values])
+        quantile = t_quantile((1 + CONFIDENCE) / 2, freedom) if freedom else 0.0
+        rows = []
+        for ended, series, changed in values:
+            mean, half = fmean(series.values()), quantile * math.sqrt(variance / len(series))
+            interval = (math.exp(mean - half), math.exp(mean + half)) if freedom else None
+            rows.append(TrendRow(round=ended, estimate=math.exp(mean), interval=interval, changes=changed))
+        trends.append(Trend(quantity=quantity, rows=rows))
+    return trends

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from plimsoll.measure.statistics import f_tail
-from plimsoll.suite.history.changes import change_between, step_between
+from plimsoll.suite.changes import change_between, step_between
 from support.simulated_comparisons import drawn
 
 

@@ -1,0 +1,413 @@
+"""The rounds of a suite, in directories of this machine or in a cluster, and what the last one shows."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from pydantic import ValidationError
+
+from plimsoll.api.errors import SpecError, problems_of
+from plimsoll.api.model import Count, Model
+from plimsoll.api.names import ConditionStatus, ConditionType, RunPhase
+from plimsoll.api.result import BenchmarkResult
+from plimsoll.api.status import format_time
+from plimsoll.api.suite import BenchmarkSuite, decode_suite, load_suite
+from plimsoll.api.suite_status import (
+    BenchmarkSuiteStatus,
+    Cause,
+    EndedRound,
+    RoundVerdict,
+    minute_of_round,
+    round_name,
+)
+from plimsoll.cli.cluster import ask, program
+from plimsoll.cli.layers import device_problem, layers_of
+from plimsoll.cli.local_storage import Target
+from plimsoll.cli.options import chosen_seed
+from plimsoll.cli.source import RUN, SuiteInCluster, find_suite, no_such_object, results_of_run
+from plimsoll.conductor.sink import read_results, read_state, replace_file
+from plimsoll.kube.port import Kube
+from plimsoll.studies.library import STUDY_NAMES, load_study
+from plimsoll.studies.model import StudyComparison, compare_with_study
+from plimsoll.suite.children import Turn, suite_digest, turns_by_name
+from plimsoll.suite.evaluation import Evaluation, RoundResults, evaluate
+from plimsoll.suite.measured import MeasuredRound
+from plimsoll.suite.rounds.baseline import settled, with_baseline
+from plimsoll.suite.rounds.observed import JUDGED, State
+from plimsoll.suite.rounds.turns import LABEL_SUITE
+
+EXIT_NOT_EVALUATED = 1
+_EXIT_OF = {RoundVerdict.NO_REGRESSION: 0, RoundVerdict.REGRESSED: 3, RoundVerdict.INCONCLUSIVE: 4}
+
+_AT_ONCE = 8
+"""Requests at the same time."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+SUITE_FILE = "suite.yaml"
+_ROUND_FILE = "round.json"
+
+
+class RoundStart(Model):
+    """What makes a round another one.
+
+    Attributes:
+        minute: of its start, since the epoch.
+        seed: of its order.
+        digest: of what the suite measured when it began.
+        targets: variant -> absolute paths of what it is measured on.
+
+    """
+
+    minute: Count
+    seed: Count
+    digest: str
+    targets: dict[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalRound:
+    """A round on this machine that has begun."""
+
+    directory: Path
+    suite: BenchmarkSuite
+    start: RoundStart
+
+    @property
+    def turns(self) -> Mapping[str, Turn]:
+        """The turns in their order, by the names of their runs, which are those of the results directories."""
+        return turns_by_name(self.suite, minute=self.start.minute, seed=self.start.seed)
+
+    @property
+    def unfinished(self) -> Mapping[str, Turn]:
+        """The turns whose trials are not all recorded."""
+        states = {name: read_state(self.directory / name) for name in self.turns}
+        complete = {name for name, state in states.items() if state is not None and state.phase is RunPhase.COMPLETE}
+        return {name: turn for name, turn in self.turns.items() if name not in complete}
+
+    def results(self) -> RoundResults:
+        """Read what has been measured so far."""
+        unfinished = self.unfinished
+        complete = {name: read_results(self.directory / name) for name in self.turns if name not in unfinished}
+        return round_results(self.suite, self.turns, complete, minute=self.start.minute, digest=self.start.digest)
+
+
+def round_results(
+    suite: BenchmarkSuite,
+    turns: Mapping[str, Turn],
+    results: Mapping[str, list[BenchmarkResult]],
+    *,
+    minute: int,
+    digest: str,
+) -> RoundResults:
+    """Return the results of a round from those of its complete runs, and its turns, both by the names of the runs."""
+    runs: dict[str, dict[str, list[BenchmarkResult]]] = {variant.name: {} for variant in suite.spec.variants}
+    for name, turn in turns.items():
+        runs[turn.variant][name] = results.get(name, [])
+    return RoundResults(minute=minute, digest=digest, repeat=suite.spec.repeat, runs=runs)
+
+
+def begin(
+    directory: Path, file: Path, suite: BenchmarkSuite, targets: Mapping[str, Target], seed: int | None
+) -> LocalRound:
+    """Begin a round in a new directory; exits if it has one already."""
+    if (directory / _ROUND_FILE).exists():
+        message = f"{directory} contains a round of a suite; add --resume to continue it, or choose another --output"
+        raise click.ClickException(message)
+    start = RoundStart(
+        minute=int(time.time()) // 60,
+        seed=chosen_seed(seed),
+        digest=suite_digest(suite.spec),
+        targets=_paths(targets),
+    )
+    replace_file(directory / SUITE_FILE, file.read_text(), sync=True)
+    replace_file(directory / _ROUND_FILE, f"{start.model_dump_json()}\n", sync=True)
+    return LocalRound(directory=directory, suite=suite, start=start)
+
+
+def resume(directory: Path, file: Path, suite: BenchmarkSuite, targets: Mapping[str, Target]) -> LocalRound:
+    """Return the round of a directory; exits if there is none, or if it would measure something else now."""
+    start = read_round(directory).start
+    if suite_digest(suite.spec) != start.digest:
+        raise click.ClickException(
+            f"{file} has changed since the round in {directory} began: its run, variants or repeat are others; restore "
+            "it, or choose another --output"
+        )
+    changed = [name for name, paths in _paths(targets).items() if paths != start.targets.get(name)]
+    if changed:
+        before = ", ".join(start.targets.get(changed[0], ()))
+        message = f"the round in {directory} measures variant {changed[0]} on {before}; name the same --target"
+        raise click.ClickException(message)
+    replace_file(directory / SUITE_FILE, file.read_text(), sync=True)
+    return LocalRound(directory=directory, suite=suite, start=start)
+
+
+def read_round(directory: Path) -> LocalRound:
+    """Return the round of a directory; exits if there is none."""
+    try:
+        suite = load_suite((directory / SUITE_FILE).read_text())
+        start = RoundStart.model_validate_json((directory / _ROUND_FILE).read_text())
+    except OSError as error:
+        message = f"{directory} contains no round of a suite: {error.strerror}: {error.filename}"
+        raise click.ClickException(message) from error
+    except SpecError as error:
+        raise click.ClickException(f"{directory / SUITE_FILE} is invalid: {error}") from error
+    except ValidationError as error:
+        message = f"{directory / _ROUND_FILE} is invalid: {'; '.join(map(str, problems_of(error)))}"
+        raise click.ClickException(message) from error
+    if suite_digest(suite.spec) != start.digest:
+        raise click.ClickException(
+            f"{directory / SUITE_FILE} has other variants, or another run or repeat, than the round measured; restore "
+            "it, and change only its comparisons and hypotheses"
+        )
+    return LocalRound(directory=directory, suite=suite, start=start)
+
+
+def _paths(targets: Mapping[str, Target]) -> dict[str, tuple[str, ...]]:
+    return {name: tuple(str(path.absolute()) for path in target.paths) for name, target in targets.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteRounds:
+    """The rounds of a suite, and what the last one shows."""
+
+    label: str  # what a report calls the suite
+    suite: BenchmarkSuite
+    rounds: Sequence[tuple[EndedRound, MeasuredRound]]  # in the order of time
+    directories: Mapping[int, Path]  # of the rounds by their minutes; empty if they were measured in a cluster
+    results: RoundResults  # of the last round
+    evaluation: Evaluation  # of the last round
+    study: StudyComparison | None  # the results beside the study that the suite repeats; None if it names no known one
+
+    @property
+    def last(self) -> EndedRound:
+        """The last round."""
+        return self.rounds[-1][0]
+
+
+def exit_code(ended: EndedRound) -> int:
+    """Return the exit code of a round; the regression of an accepted one is intended."""
+    if ended.verdict is RoundVerdict.REGRESSED and ended.accepted:
+        return 0
+    return _EXIT_OF.get(ended.verdict, EXIT_NOT_EVALUATED)
+
+
+def accept_option(function: F) -> F:
+    """Add the option `--accept` for rounds in directories."""
+    return click.option(
+        "--accept",
+        "accepted",
+        multiple=True,
+        metavar="START|DIR",
+        help="Accept this round whatever it showed, such as a regression that is intended: the baseline starts with "
+        "it. START is the start of the round, such as 2026-03-01T03:00Z. May be repeated. Only for directories; in a "
+        "cluster, an annotation of the suite accepts a round.",
+    )(function)
+
+
+def load_rounds(sources: Sequence[str], accepted: Sequence[str]) -> SuiteRounds:
+    """Read directories of rounds, or one suite in a cluster; exits if they cannot be read, or do not fit together."""
+    places = [find_suite(source) for source in sources]
+    directories = [place for place in places if isinstance(place, Path)]
+    suites = [place for place in places if isinstance(place, SuiteInCluster)]
+    if not suites:
+        return evaluate_rounds([read_round(directory) for directory in directories], accepted)
+    if len(places) > 1:
+        raise click.UsageError("name one suite in a cluster, or directories of rounds")
+    if accepted:
+        raise click.UsageError(
+            "--accept is for directories; in a cluster, annotate the suite with plimsoll.dev/accept-round"
+        )
+    suite = suites[0]
+    return ask(suite.access, lambda kube: read_rounds(kube, suite))
+
+
+def evaluate_rounds(rounds: Sequence[LocalRound], accepted: Sequence[str] = ()) -> SuiteRounds:
+    """Evaluate rounds on this machine one after the other by the comparisons of the last one.
+
+    `accepted` has the starts or directories of rounds that start a new baseline, each in its turn. Exits if they are
+    not rounds of one suite on the same targets, or if an accepted one lacks runs.
+    """
+    ordered = sorted(rounds, key=lambda round_: round_.start.minute)
+    for earlier, later in pairwise(ordered):
+        if message := _conflict(earlier, later):
+            raise click.ClickException(f"{earlier.directory} and {later.directory} {message}")
+    chosen = _accepted_minutes(ordered, accepted)
+    suite, state = ordered[-1].suite, State()
+    measured: dict[int, MeasuredRound] = {}
+    for round_ in ordered:
+        results = round_.results()
+        former = [ended for ended in reversed(state.ended) if ended.accepted]
+        evaluation = evaluate(
+            suite.spec,
+            results,
+            accepted=[measured[ended.minute] for ended in former],
+            pinned=[measured[ended.minute] for ended in former if ended.pinned],
+        )
+        ended = _ended(round_, results, evaluation)
+        measured[ended.minute] = evaluation.measured
+        state = settled(replace(state, ended=(ended, *state.ended)))
+        if ended.minute in chosen:
+            if not ended.complete:
+                raise click.UsageError(
+                    f"--accept {ended.name}: a run of the round in {round_.directory} has no results, although it is "
+                    "complete; restore them, or accept another round"
+                )
+            state = settled(with_baseline(state, state.ended[0]))
+    return SuiteRounds(
+        label=suite.metadata.name,
+        suite=suite,
+        rounds=[(ended, measured[ended.minute]) for ended in reversed(state.ended)],
+        directories={round_.start.minute: round_.directory for round_ in ordered},
+        results=results,
+        evaluation=evaluation,
+        study=_study(suite, results),
+    )
+
+
+def _ended(round_: LocalRound, results: RoundResults, evaluation: Evaluation) -> EndedRound:
+    """Return a round as the status of a suite has it; it was requested by whoever measured it."""
+    start = format_time(datetime.fromtimestamp(round_.start.minute * 60, UTC))
+    measured = (result for runs in results.runs.values() for run in runs.values() for result in run)
+    return EndedRound(
+        minute=round_.start.minute,
+        cause=Cause.REQUESTED,
+        start_time=start,
+        completion_time=max(
+            (trial.finished_at for result in measured for trial in result.status.trials), default=start
+        ),
+        verdict=evaluation.verdict,
+        complete=evaluation.measured.is_complete,
+        accepted=evaluation.is_acceptable,
+        digest=round_.start.digest,
+        comparisons=evaluation.counts,
+    )
+
+
+def _accepted_minutes(rounds: Sequence[LocalRound], chosen: Sequence[str]) -> set[int]:
+    """Return the minutes of the rounds that `--accept` names by start or directory; exits if one lacks runs."""
+    minutes = set()
+    for text in chosen:
+        minute, directory = minute_of_round(text), Path(text).resolve()
+        named = [each for each in rounds if minute == each.start.minute or directory == each.directory.resolve()]
+        if not named:
+            listed = ", ".join(f"{round_name(each.start.minute)} ({each.directory})" for each in rounds)
+            raise click.UsageError(f"--accept {text}: is none of the rounds; they are {listed}")
+        if named[0].unfinished:
+            raise click.UsageError(
+                f"--accept {text}: the round lacks runs; complete it with plimsoll suite run --resume"
+            )
+        minutes.add(named[0].start.minute)
+    return minutes
+
+
+def _conflict(earlier: LocalRound, later: LocalRound) -> str:
+    """Return why two rounds are not rounds of the same suite; empty if they are."""
+    names = earlier.suite.metadata.name, later.suite.metadata.name
+    if names[0] != names[1]:
+        return f"contain rounds of different suites, {names[0]} and {names[1]}; give the rounds of one suite"
+    if earlier.start.minute == later.start.minute:
+        return f"contain rounds that started in the same minute, {round_name(later.start.minute)}; give one of them"
+    for variant, paths in later.start.targets.items():
+        before = earlier.start.targets.get(variant, paths)
+        if before != paths:
+            targets = f"{', '.join(before)} and {', '.join(paths)}"
+            return f"measured variant {variant} on different targets, {targets}; give rounds of the same targets"
+    return ""
+
+
+async def read_rounds(kube: Kube, place: SuiteInCluster) -> SuiteRounds:
+    """Return the rounds of a suite that were evaluated and are still kept, as the operator judged them.
+
+    The last one is evaluated again: the status has only its outcomes. Exits if the rounds cannot be read, or if none
+    has been evaluated.
+    """
+    document = await kube.get(place.kind, place.name, place.namespace)
+    if document is None:
+        raise await no_such_object(kube, place)
+    uid = str(document["metadata"]["uid"])
+    try:
+        suite = decode_suite(dict(document))
+        status = BenchmarkSuiteStatus.model_validate(document.get("status") or {})
+    except (SpecError, ValidationError) as error:
+        raise click.ClickException(
+            f"suite {place} cannot be read; is it of a later version than this program? {error}"
+        ) from error
+    evaluated = [ended for ended in reversed(status.rounds) if ended.verdict in JUDGED]
+    if not evaluated:
+        raise click.ClickException(
+            f"no round of suite {place} has been evaluated yet; `{program()} suite watch {place}` follows one"
+        )
+    of_runs = await _results(kube, place, uid)
+    results = [
+        round_results(
+            suite,
+            # The status does not keep the seed of a former round; the order of its runs does not matter any more.
+            turns_by_name(suite, minute=ended.minute, seed=ended.minute, uid=uid),
+            of_runs,
+            minute=ended.minute,
+            digest=ended.digest,
+        )
+        for ended in evaluated
+    ]
+    rounds = [(ended, round_.measured()) for ended, round_ in zip(evaluated, results, strict=True)]
+    return SuiteRounds(
+        label=str(place),
+        suite=suite,
+        rounds=rounds,
+        directories={},
+        results=results[-1],
+        evaluation=evaluate(
+            suite.spec,
+            results[-1],
+            accepted=[measured for ended, measured in rounds[:-1] if ended.accepted],
+            pinned=[measured for ended, measured in rounds[:-1] if ended.pinned],
+        ),
+        study=_study(suite, results[-1]),
+    )
+
+
+async def _results(kube: Kube, place: SuiteInCluster, uid: str) -> Mapping[str, list[BenchmarkResult]]:
+    """Return the results of all runs of a suite that succeeded, by the name of the run."""
+    runs = await kube.list(RUN, namespace=place.namespace, labels={LABEL_SUITE: place.name})
+    succeeded = (ConditionType.SUCCEEDED, ConditionStatus.TRUE)
+    names = [
+        str(run["metadata"]["name"])
+        for run in runs
+        if any(owner["uid"] == uid for owner in run["metadata"].get("ownerReferences", ()))
+        and any(
+            (condition["type"], condition["status"]) == succeeded
+            for condition in (run.get("status") or {}).get("conditions", ())
+        )
+    ]
+    limit = asyncio.Semaphore(_AT_ONCE)
+
+    async def of_run(name: str) -> list[BenchmarkResult]:
+        async with limit:
+            return await results_of_run(kube, place.namespace, name)
+
+    try:
+        results = await asyncio.gather(*map(of_run, names))
+    except SpecError as error:
+        raise click.ClickException(f"the results of suite {place} cannot be read: {error}") from error
+    return dict(zip(names, results, strict=True))
+
+
+def _study(suite: BenchmarkSuite, results: RoundResults) -> StudyComparison | None:
+    name = suite.metadata.study
+    if name not in STUDY_NAMES:
+        return None
+    return compare_with_study(
+        load_study(name),
+        [variant.name for variant in suite.spec.variants],
+        results.measured_runs(),
+        {variant: runs[0] for variant, runs in results.complete.items() if runs},
+        # What was not measured on devices of its own sets no limit.
+        lambda own, devices: layers_of(own, [result for result in devices if device_problem(result) is None]),
+    )
