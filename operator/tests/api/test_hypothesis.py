@@ -7,7 +7,8 @@ import yaml
 from pydantic import ValidationError
 
 from plimsoll.api.errors import problems_of
-from plimsoll.api.hypothesis import AxisRange, Hypothesis, Quantity
+from plimsoll.api.hypothesis import AxisRange, Hypothesis
+from plimsoll.api.names import Metric
 from plimsoll.measure.histogram import PERCENTILES
 from support.results import RATIO, SCALING, hypothesis
 
@@ -38,9 +39,9 @@ def test_selectors_are_named_by_their_fields() -> None:
 
 
 def test_quantities_are_those_of_a_result() -> None:
-    assert {one.percentile for one in Quantity} - {None} == {str(percentile) for percentile in PERCENTILES}
-    assert [one.value for one in Quantity if not one.percentile] == ["bytesPerSecond", "iops", "meanLatency", "line"]
-    assert Quantity("p99").unit == Quantity("meanLatency").unit != Quantity("iops").unit
+    assert {one.percentile for one in Metric} - {None} == {str(percentile) for percentile in PERCENTILES}
+    assert [one.value for one in Metric if not one.percentile] == ["bytesPerSecond", "iops", "meanLatency", "line"]
+    assert Metric("p99").unit == Metric("meanLatency").unit != Metric("iops").unit
 
 
 def test_values_of_a_range_are_numbers_or_sizes() -> None:

@@ -3,6 +3,7 @@
 import csv
 import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -254,6 +255,13 @@ def test_results_of_several_runs_are_refused() -> None:
     assert "both contains results of 2 runs (default/a, default/b)" in compare("both", "same", code=1)
 
 
+def test_a_file_that_has_a_result_twice_is_refused() -> None:
+    save("twice", [saved_run("twice", 1000)])
+    results = json.loads(invoke("results", "twice", "-o", "json", code=0))
+    Path("twice.json").write_text(json.dumps(results * 2))
+    assert "twice.json: run default/twice is given more than once" in compare("twice.json", "same", code=1)
+
+
 def test_one_side_alone_is_refused() -> None:
     assert "Missing argument 'CANDIDATE'" in compare("baseline", code=2)
 
@@ -265,7 +273,7 @@ def test_json_has_everything() -> None:
         {"part": "context", "key": "seed", "baseline": 8, "candidate": 6, "points": ["w-000"]}
     ]
     (point,) = document["points"]
-    assert [metric["metric"] for metric in point["metrics"]] == ["iops", "bytesPerSecond", "mean", "p50", "p99"]
+    assert [metric["metric"] for metric in point["metrics"]] == ["iops", "bytesPerSecond", "meanLatency", "p50", "p99"]
     iops = point["metrics"][0]
     assert iops["low"] < iops["ratio"] < iops["high"] < 1
     assert iops["pValue"] < 1e-6
@@ -301,7 +309,7 @@ def test_unsuitable_noise_runs_are_refused() -> None:
     save("other", [saved_run("other", 1000, identity={"clients": 9})])
     for sources, words in (
         (["same"], "--noise same alone shows no noise between runs; name at least 2 runs"),
-        (["same", "same"], "name a run more than once"),
+        (["same", "same"], "--noise same same: run default/same is given more than once; name each run once"),
         (["same", "slower"], "--noise slower is the candidate"),
         (["same", "other"], "--noise other has another specification than baseline"),
     ):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from plimsoll.measure.compare.values import Metric
+from plimsoll.api.names import Metric
 from support.command_line import invoke, save, saved_run, saved_runs
 from support.results import result, trials_of
 
@@ -40,7 +40,9 @@ def test_noise_of_several_runs_of_the_same() -> None:
     save("third", [saved_run("third", 1010)])
     document = json.loads(invoke("noise", "baseline", "same", "third", "-o", "json", code=0))
     assert (document[0]["runs"], document[0]["side"]["trials"]) == (3, 15)
-    assert "same and same are the same run" in invoke("noise", "baseline", "same", "same", code=1)
+    assert "baseline, same, same: run default/same is given more than once; name each run once" in invoke(
+        "noise", "baseline", "same", "same", code=1
+    )
 
 
 def test_noise_needs_a_point_that_all_runs_have() -> None:
@@ -61,4 +63,4 @@ def test_more_trials_detect_less() -> None:
 def test_noise_of_different_runs_is_refused() -> None:
     save("other", [saved_run("other", 1000, identity={"clients": 9})])
     assert "`plimsoll compare baseline other` lists the differences" in invoke("noise", "baseline", "other", code=1)
-    assert "are the same run" in invoke("noise", "baseline", "baseline", code=1)
+    assert "run default/baseline is given more than once" in invoke("noise", "baseline", "baseline", code=1)

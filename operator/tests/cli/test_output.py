@@ -92,7 +92,7 @@ def test_results_of_several_runs_have_a_heading_each() -> None:
 
 def test_comparison_has_a_row_for_every_metric() -> None:
     rows = csv_rows("compare")
-    assert [row["metric"] for row in rows] == ["iops", "bytesPerSecond", "mean", "p50", "p99"]
+    assert [row["metric"] for row in rows] == ["iops", "bytesPerSecond", "meanLatency", "p50", "p99"]
     iops = rows[0]
     assert (iops["point"], iops["gates"], iops["conclusion"], iops["confirmed"]) == (
         "w-000",

@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
-from plimsoll.api.hypothesis import CLIENTS, Hypothesis, Quantity
+from plimsoll.api.hypothesis import CLIENTS, Hypothesis
+from plimsoll.api.names import Metric
 from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.suite import BenchmarkSuite
 from plimsoll.measure.hypotheses.decide import Decision, decide
-from plimsoll.measure.hypotheses.judge import MINIMUM_REPLICATES
+from plimsoll.measure.metric import MINIMUM_TRIALS
 from plimsoll.plan.document import Plan, Point
 from plimsoll.plan.expand import estimate
 from plimsoll.studies.library import load_studies, load_study
@@ -254,7 +255,7 @@ def _mean(experiment: str, quantity: str) -> float:
 def _decided(given: Hypothesis, sides: Sides) -> Decision:
     """Decide the form of a hypothesis on these values, whatever it selects, and whatever the unit of its quantity."""
     document = given.model_dump(mode="json", exclude_none=True) | {
-        side: {"workload": side, "quantity": Quantity.IOPS.value} for side, _ in given.selectors
+        side: {"workload": side, "quantity": Metric.IOPS.value} for side, _ in given.selectors
     }
     if isinstance(sides, tuple):
         points = [point(f"{side}-000", _around(value)) for side, value in zip(("left", "of"), sides, strict=True)]
@@ -355,7 +356,7 @@ def test_every_hypothesis_has_points_with_three_trials(suite: BenchmarkSuite) ->
         for _, selector in hypothesis.selectors:
             variants = [selector.variant] if selector.variant else [*plans]
             trials = [plans[variant].repetitions * suite.spec.repeat for variant in variants]
-            assert min(trials) >= MINIMUM_REPLICATES, hypothesis.name
+            assert min(trials) >= MINIMUM_TRIALS, hypothesis.name
 
 
 def test_the_space_of_the_full_forms_is_that_of_the_plans() -> None:

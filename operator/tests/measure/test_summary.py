@@ -210,6 +210,16 @@ def test_operations_are_summarised_apart() -> None:
     ]
 
 
+def test_an_operation_that_a_trial_lacks_has_no_summary_and_the_trial_says_why() -> None:
+    """One that was too fast to be timed: the mean of the others would be that of the slow trials."""
+    read = operation(50).model_copy(update={"operation": Operation.READ})
+    untimed = ("Untimed", Verdict.SUSPECT)
+    numbers = summarise([trial(0, operation(10), read), trial(1, operation(20), reasons=(untimed,))], 2)
+    assert numbers.summary is not None
+    assert [(item.operation, item.iops.trials) for item in numbers.summary.operations] == [(Operation.WRITE, 2)]
+    assert [item.message for item in numbers.findings] == ["pass 1: Untimed here"]
+
+
 def test_damaged_histogram_of_a_recorded_trial_costs_the_percentiles_only() -> None:
     damaged = operation(10)
     broken = damaged.model_copy(update={"latency": damaged.latency.model_copy(update={"histogram": "x"})})

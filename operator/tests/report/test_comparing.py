@@ -50,7 +50,7 @@ def test_the_table_has_every_metric_and_marks_only_those_that_gate() -> None:
     before, after = result(trials_of(steady(1000))), result(trials_of(steady(1000)), run="candidate")
     (table,) = tables_of(comparison_section([compared([before], [after])]))
     marks = {row[3].text: row[-1].mark for row in table.rows}
-    assert marks == {"iops": "NoRegression", "bytesPerSecond": "", "mean": "", "p50": "", "p99": "NoRegression"}
+    assert marks == {"iops": "NoRegression", "bytesPerSecond": "", "meanLatency": "", "p50": "", "p99": "NoRegression"}
 
 
 def test_mean_changes_of_a_sweep_have_a_table_and_mark_what_they_decide() -> None:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.api.hypothesis import Hypothesis, Quantity
+from plimsoll.api.hypothesis import Hypothesis
+from plimsoll.api.names import Metric
 from plimsoll.measure.hypotheses.decide import decide
 from plimsoll.studies.library import load_study
 from support.results import point, run_of_points
@@ -40,7 +41,7 @@ def by_threads(table: str) -> dict[int, float]:
 )
 def test_tables_decline_or_not(name: str, table: str, verdict: str) -> None:
     stated = full_only()[name].model_dump(mode="json", exclude_none=True)
-    stated["left"] = {"workload": "left", "quantity": Quantity.IOPS.value}
+    stated["left"] = {"workload": "left", "quantity": Metric.IOPS.value}
     points = [
         point(f"left-{number:03d}", [value * one for one in SCATTER], clients=threads)
         for number, (threads, value) in enumerate(by_threads(table).items())

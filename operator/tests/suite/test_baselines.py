@@ -6,7 +6,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.measure.compare.values import Metric, RegressionRule
+from plimsoll.api.names import Metric
+from plimsoll.measure.compare.values import RegressionRule
 from plimsoll.suite.changes import Against, baselines_of
 from plimsoll.suite.measured import MeasuredRound, Quantity
 from support.simulated_comparisons import Losses, Rounds, drawn, everywhere, quantity_of

@@ -102,6 +102,15 @@ def test_a_run_that_repeated_too_many_trials_is_a_selection() -> None:
     assert doubt.startswith("2 of 5 trials of new-1 were repeated or do not count (limit 20 %)")
 
 
+def test_a_run_that_is_given_twice_is_not_compared() -> None:
+    old = runs(1000, 1002, 998)
+    new = runs(1000, 1001, 999, variant="new")
+    for sides in (([*old[:2], old[0]], new), (old, [*new[:2], old[0]])):
+        found = compared(*sides)
+        assert (found.comparison, found.conclusion) == (None, Conclusion.INCONCLUSIVE)
+        assert "run default/old-0 is given more than once; name each run once" in found.doubts[0]
+
+
 def test_repeats_that_measured_different_things_are_not_compared() -> None:
     old = runs(1000, 1002, 998)
     fingerprint = old[2][0].status.fingerprint

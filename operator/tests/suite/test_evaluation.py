@@ -140,7 +140,8 @@ def test_new_version_of_ceph_is_named() -> None:
 
 def test_longer_latency_is_an_effect_below_zero() -> None:
     def latencies(p99: int) -> list[BenchmarkResult]:
-        return [result([trial(n, measured(1000 + n, p99=p99 + n * 1000)) for n in range(5)], point="reads-000")]
+        trials = [trial(n, measured(1000 + n, p99=p99 + n * 1000)) for n in range(5)]
+        return [result(trials, point="reads-000", run=str(p99))]
 
     found = RoundResults(
         minute=1,

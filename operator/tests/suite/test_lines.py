@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.line import Ending, Line, ProbeOutcome
+from plimsoll.api.names import Metric
 from plimsoll.api.suite_status import Conclusion
-from plimsoll.measure.compare.values import Metric, RegressionRule
+from plimsoll.measure.compare.values import RegressionRule
 from plimsoll.suite.evaluation import outcomes_of_rounds, projected
 from plimsoll.suite.judging import RoundJudgement, judge, trends_of
 from plimsoll.suite.measured import MeasuredRound, measured_round

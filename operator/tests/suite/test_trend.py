@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
+from plimsoll.api.names import Metric
 from plimsoll.api.result import Fingerprint
 from plimsoll.api.suite_status import EndedRound, RoundVerdict
-from plimsoll.measure.compare.values import Metric
 from plimsoll.suite.judging import TrendRow, trends_of
 from plimsoll.suite.measured import Condition, MeasuredRound
 from support.simulated_comparisons import Rounds, drawn, ended_round, quantity_of

@@ -291,7 +291,10 @@ def point(
 
 
 def run_of_points(*points: BenchmarkResult, variant: str = "", name: str = "r1") -> MeasuredRun:
-    return measured_run(variant, name, points)
+    """Return a run of a variant, with a UID of its own."""
+    uid = f"uid of {variant} {name}"
+    results = [each.model_copy(update={"spec": each.spec.model_copy(update={"run_uid": uid})}) for each in points]
+    return measured_run(variant, name, results)
 
 
 def pair(rbd: _Measured, rados: _Measured, *, variant: str = "", name: str = "r1") -> MeasuredRun:

@@ -9,7 +9,7 @@ import pytest
 from pydantic import Field
 
 from plimsoll.api.model import Integer
-from plimsoll.api.names import LatencyKind, Layer, Operation, Verdict
+from plimsoll.api.names import LatencyKind, Layer, Metric, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.run import Workload
 from plimsoll.cli.tables import rows
@@ -17,7 +17,7 @@ from plimsoll.conductor.reporting import result_display
 from plimsoll.conductor.sink import result_of
 from plimsoll.measure.compare.comparison import compare
 from plimsoll.measure.compare.sides import Comparison
-from plimsoll.measure.compare.values import Metric, RegressionRule, match_points
+from plimsoll.measure.compare.values import RegressionRule, match_points
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Cells, ClientDocument, LatencySample, Measurement, OperationSample
 from plimsoll.plan.document import Plan, Point
@@ -118,7 +118,8 @@ def reasons(result: BenchmarkResult) -> set[str]:
 
 
 def compared(baseline: BenchmarkResult, candidate: BenchmarkResult) -> Comparison:
-    return compare(match_points([baseline], [candidate]), RegressionRule())
+    spec = candidate.spec.model_copy(update={"run_uid": "another"})
+    return compare(match_points([baseline], [candidate.model_copy(update={"spec": spec})]), RegressionRule())
 
 
 def test_its_key_is_not_a_field_of_workload() -> None:

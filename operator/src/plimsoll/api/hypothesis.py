@@ -5,14 +5,13 @@ decide it; see `plimsoll.measure.hypotheses`.
 """
 
 from collections.abc import Iterator, Mapping
-from enum import StrEnum
 from typing import Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, model_validator
 
 from plimsoll.api.errors import Problem, SpecError, shown
 from plimsoll.api.model import Integer, Model, Rule, ServerOnly
-from plimsoll.api.names import DECIMAL_PATTERN, DNS_LABEL_PATTERN, PARAMETER_PATTERN, Operation
+from plimsoll.api.names import DECIMAL_PATTERN, DNS_LABEL_PATTERN, PARAMETER_PATTERN, Metric, Operation
 from plimsoll.api.quantity import QUANTITY_PATTERN, parse_quantity
 from plimsoll.api.run import WorkloadName
 
@@ -25,39 +24,6 @@ _MAX_CONDITIONS = 16
 _MAX_PERCENT = 1_000_000
 _RATIO = "of with atLeastPercent or atMostPercent"
 _SCALING = "over with exponentAtLeast or exponentAtMost"
-
-
-class Quantity(StrEnum):
-    """A quantity: a rate per second or a latency in nanoseconds of each trial of an operation, or the line of a search.
-
-    The line is a load: operations per second, or operations in flight.
-    """
-
-    BYTES = "bytesPerSecond"
-    IOPS = "iops"
-    MEAN = "meanLatency"
-    P50 = "p50"
-    P90 = "p90"
-    P95 = "p95"
-    P99 = "p99"
-    P999 = "p99.9"
-    P9999 = "p99.99"
-    LINE = "line"
-
-    @property
-    def is_rate(self) -> bool:
-        """Whether it is a rate or a load, so that more is better; otherwise it is a latency."""
-        return self in (Quantity.BYTES, Quantity.IOPS, Quantity.LINE)
-
-    @property
-    def percentile(self) -> str | None:
-        """The key in `Latency.percentiles`; None for other quantities."""
-        return self.removeprefix("p") if self.startswith("p") else None
-
-    @property
-    def unit(self) -> str:
-        """What it counts; only quantities of the same unit have a ratio."""
-        return self.value if self.is_rate else "nanoseconds"
 
 
 def _conditions(where: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
@@ -121,7 +87,7 @@ class Selector(Model):
         Field(max_length=_MAX_CONDITIONS),
         ServerOnly(max_length=_MAX_CONDITIONS),
     ] = Field(default_factory=dict)
-    quantity: Quantity
+    quantity: Metric
 
 
 class AxisRange(Model):

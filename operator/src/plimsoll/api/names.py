@@ -102,6 +102,46 @@ class LatencyKind(StrEnum):
         return self in (LatencyKind.FULL, LatencyKind.MEAN_ONLY)
 
 
+class Metric(StrEnum):
+    """A quantity of a point: a rate per second or a latency in nanoseconds of each trial, or the line of a search.
+
+    `plimsoll.measure.metric` takes the values from trials.
+    """
+
+    BYTES = "bytesPerSecond"
+    IOPS = "iops"
+    MEAN = "meanLatency"
+    P50 = "p50"
+    P90 = "p90"
+    P95 = "p95"
+    P99 = "p99"
+    P999 = "p99.9"
+    P9999 = "p99.99"
+    LINE = "line"
+    """The load at which latency breaks: operations per second, or operations in flight."""
+
+    @property
+    def is_rate(self) -> bool:
+        """Whether it is a rate or a load, so that more is better; of a latency less is."""
+        return self in (Metric.BYTES, Metric.IOPS, Metric.LINE)
+
+    @property
+    def percentile(self) -> str | None:
+        """The key in `Latency.percentiles`; None for other metrics."""
+        return self.removeprefix("p") if self.startswith("p") else None
+
+    @property
+    def unit(self) -> str:
+        """What it counts; only metrics of the same unit have a ratio."""
+        return self.value if self.is_rate else "nanoseconds"
+
+    @property
+    def words(self) -> str:
+        """Its name in a sentence: `throughput`, `p99 latency`."""
+        words = {Metric.BYTES: "throughput", Metric.IOPS: "IOPS", Metric.MEAN: "mean latency", Metric.LINE: "line"}
+        return words.get(self, f"{self} latency")
+
+
 class RunPhase(StrEnum):
     """The phase of the conductor, for display and resuming. The results take precedence."""
 

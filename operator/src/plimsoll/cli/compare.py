@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from rich.console import Console
 from rich.text import Text
 
+from plimsoll.api.names import Metric
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.cli.cluster import cluster_options
@@ -33,7 +34,7 @@ from plimsoll.measure.compare.comparison import (
 )
 from plimsoll.measure.compare.sides import Change, Comparison
 from plimsoll.measure.compare.tests import MINIMUM_RUNS, Floor
-from plimsoll.measure.compare.values import Metric, match_points, operation_text
+from plimsoll.measure.compare.values import RepeatsError, match_points, operation_text
 from plimsoll.plan.fingerprint import Likeness, likeness_of
 from plimsoll.report.view import count_text, metric_text
 
@@ -266,9 +267,6 @@ def _floor(same: tuple[str, ...], ours: list[BenchmarkResult], theirs: list[Benc
     if len(runs) < MINIMUM_RUNS:
         message = f"--noise {same[0]} alone shows no noise between runs; name at least {MINIMUM_RUNS} runs"
         raise click.ClickException(message)
-    named = [runs_of(run) for run in runs]
-    if any(named.count(run) > 1 for run in named):
-        raise click.ClickException(f"--noise {' '.join(same)} name a run more than once; name each run once")
     for source, run in zip(same, runs, strict=True):
         if runs_of(run) == runs_of(theirs):
             raise click.ClickException(f"--noise {source} is the candidate, which may have changed; name other runs")
@@ -276,7 +274,10 @@ def _floor(same: tuple[str, ...], ours: list[BenchmarkResult], theirs: list[Benc
         if not pairs or not likeness_of(pairs).is_same:
             message = f"--noise {source} has another specification than {baseline}; compare them to see the differences"
             raise click.ClickException(message)
-    return Floor(runs=runs)
+    try:
+        return Floor(runs=runs)
+    except RepeatsError as error:
+        raise click.ClickException(f"--noise {' '.join(same)}: {error}") from error
 
 
 def _points(results: tuple[BenchmarkResult, ...]) -> str:

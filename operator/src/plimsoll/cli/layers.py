@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from rich.text import Text
 
 from plimsoll.api.environment import StorageClassDescription
-from plimsoll.api.names import Layer
+from plimsoll.api.names import Layer, Metric
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.options import CSV, JSON, TABLE, YAML, output_option, write_csv, write_document
@@ -15,7 +15,6 @@ from plimsoll.cli.source import load_results
 from plimsoll.cli.tables import FittedColumn, FittedTable, stdout_console
 from plimsoll.conductor.reporting import MAX_FACTS
 from plimsoll.measure.checks.check import first_few
-from plimsoll.measure.compare.values import Metric
 from plimsoll.measure.limits import TOO_HIGH, Best, LayerRow, amplification, layers, osd_count, too_high
 from plimsoll.measure.rates import rate_text
 from plimsoll.report.view import NONE, layer_sentences, mebibytes, metric_text, ratio_text

@@ -9,12 +9,12 @@ from rich.text import Text
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli.cluster import cluster_options, program
 from plimsoll.cli.options import CSV, JSON, TABLE, YAML, output_option, rule_of, rule_options, write_csv, write_document
-from plimsoll.cli.source import load_results, runs_of
+from plimsoll.cli.source import load_results
 from plimsoll.cli.tables import FittedColumn, FittedTable, stdout_console
 from plimsoll.measure.compare.comparison import quantity_text
 from plimsoll.measure.compare.noise import MetricNoise, noise_of
-from plimsoll.measure.compare.tests import MINIMUM_TRIALS
-from plimsoll.measure.compare.values import match_points, operation_text
+from plimsoll.measure.compare.values import RepeatsError, check_distinct, match_points, operation_text
+from plimsoll.measure.metric import MINIMUM_TRIALS
 from plimsoll.plan.fingerprint import likeness_of
 from plimsoll.report.view import count_text, metric_text, ratio_text
 
@@ -88,7 +88,12 @@ def _with_same(
     first: Sequence[BenchmarkResult], name: str, same: Sequence[tuple[str, Sequence[BenchmarkResult]]]
 ) -> list[list[BenchmarkResult]]:
     """Return the results of each point over all runs; refuses different specifications, and the same run twice."""
-    groups, seen = [[result] for result in first], {name: runs_of(first)}
+    sources = ", ".join([name, *(source for source, _ in same)])
+    try:
+        check_distinct([first, *(run for _, run in same)])
+    except RepeatsError as error:
+        raise click.ClickException(f"{sources}: {error}") from error
+    groups = [[result] for result in first]
     for source, run in same:
         matching = match_points(first, run)
         if not matching.pairs or not likeness_of(matching.pairs).is_same:
@@ -96,16 +101,10 @@ def _with_same(
                 f"{source} has another specification than {name}; `{program()} compare {name} {source}` lists the "
                 "differences"
             )
-        twin = next((other for other, runs in seen.items() if runs == runs_of(run)), None)
-        if twin is not None:
-            raise click.ClickException(
-                f"{twin} and {source} are the same run; name different runs, or only one of them"
-            )
-        seen[source] = runs_of(run)
         others = {pair.baseline.spec.point: pair.candidate for pair in matching.pairs}
         groups = [[*group, others[group[0].spec.point]] for group in groups if group[0].spec.point in others]
     if not groups:
-        raise click.ClickException(f"{', '.join(seen)} have no point in common; name runs of the same workloads")
+        raise click.ClickException(f"{sources} have no point in common; name runs of the same workloads")
     return groups
 
 

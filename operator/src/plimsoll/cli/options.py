@@ -14,9 +14,10 @@ import yaml
 
 from plimsoll.api.errors import Problem, SpecError
 from plimsoll.api.manifest import MAX_TEXT_BYTES
+from plimsoll.api.names import Metric
 from plimsoll.api.run import BenchmarkRun, load_run
 from plimsoll.api.suite import BenchmarkSuite, load_suite
-from plimsoll.measure.compare.values import DEFAULT_GATES, OF_TRIALS, Metric, RegressionRule
+from plimsoll.measure.compare.values import COMPARED, DEFAULT_GATES, RegressionRule
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import check_fits_deadline, make_plan
 from plimsoll.suite.children import variant_plans
@@ -45,8 +46,8 @@ def rule_options(function: F) -> F:
             "--gate",
             "gates",
             multiple=True,
-            type=click.Choice([metric.value for metric in OF_TRIALS]),
-            default=[metric.value for metric in OF_TRIALS if metric in DEFAULT_GATES],
+            type=click.Choice([metric.value for metric in COMPARED]),
+            default=[metric.value for metric in COMPARED if metric in DEFAULT_GATES],
             show_default=True,
             help="Metric that gates; may be repeated. The others are only reported. The line of a search always gates.",
         ),

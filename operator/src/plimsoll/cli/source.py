@@ -27,6 +27,7 @@ from plimsoll.kube.errors import ApiError
 from plimsoll.kube.port import Kind, Kube
 from plimsoll.lifecycle import naming
 from plimsoll.measure.checks.check import first_few
+from plimsoll.measure.compare.values import RepeatsError, check_distinct
 
 MAX_FILE_BYTES = 256 * 2**20
 """More than the results of 512 points need."""
@@ -129,6 +130,10 @@ def load_results(source: str) -> list[BenchmarkResult]:
         raise click.ClickException(f"the results in {source} cannot be read: {error}") from error
     if not results:
         raise click.ClickException(f"{source} contains no results; {remedy}")
+    try:
+        check_distinct([results])
+    except RepeatsError as error:
+        raise click.ClickException(f"{source}: {error}") from error
     return results
 
 

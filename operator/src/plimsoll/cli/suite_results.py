@@ -20,8 +20,8 @@ from plimsoll.cli.report import output_file_option, write_page
 from plimsoll.cli.suite_rounds import SuiteRounds, accept_option, exit_code, load_rounds
 from plimsoll.cli.tables import FittedColumn, FittedTable, results_table, stdout_console
 from plimsoll.measure.compare.comparison import change_text, quantity_text
-from plimsoll.measure.compare.noise import RepeatsDifferError, as_one_run
-from plimsoll.measure.compare.values import operation_text
+from plimsoll.measure.compare.noise import as_one_run
+from plimsoll.measure.compare.values import RepeatsError, operation_text
 from plimsoll.measure.hypotheses.decide import Decision
 from plimsoll.report import suite as texts
 from plimsoll.report.inputs import Compared, ComparedVariants, ReportedRun, ReportedSuite
@@ -164,7 +164,7 @@ def show_rounds(console: Console, rounds: SuiteRounds) -> None:
         if runs:
             try:
                 console.print(results_table(as_one_run(runs)))
-            except RepeatsDifferError as error:
+            except RepeatsError as error:
                 console.print(Text(str(error), style="yellow"), soft_wrap=True)
     for compared in evaluation.comparisons:
         title = f"\n{compared.name}: is {compared.candidate} worse than {compared.baseline}?"
@@ -425,7 +425,7 @@ def _variant(name: str, runs: Sequence[list[BenchmarkResult]]) -> ReportedRun:
     """Return a variant's runs as one; its first run alone if they measured different things."""
     try:
         combined = as_one_run(runs)
-    except RepeatsDifferError:
+    except RepeatsError:
         combined = runs[0]
     is_on_ceph = any(result.status.environment.ceph is not None for result in runs[0])
     return ReportedRun(

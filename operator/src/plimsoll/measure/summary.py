@@ -24,7 +24,8 @@ from plimsoll.measure.checks.check import (
     worst_of,
 )
 from plimsoll.measure.histogram import PERCENTILES, merge_latencies
-from plimsoll.measure.rates import by_operation, counts_operations
+from plimsoll.measure.metric import complete, operations_of, results_of
+from plimsoll.measure.rates import counts_operations
 from plimsoll.measure.statistics import describe
 
 NO_TRIAL_COUNTS = Check(
@@ -125,8 +126,11 @@ def summarise(trials: Sequence[Trial], repetitions: int, matrix: Matrix | None =
         detail = f"no repetition counts: {causes or 'none is planned'}"
         replication = evaluate(NO_TRIAL_COUNTS, [CheckedValue(value=0, detail=detail)])
     findings = (*replication, *same_tool(good), *rolled_up(good or list(last.values())))
-    results_of = by_operation((result for one in good for result in one.operations), lambda result: result.operation)
-    operations = tuple(_operation(operation, results) for operation, results in results_of.items())
+    operations = tuple(
+        _operation(operation, results)
+        for operation in operations_of(good)
+        if (results := complete(results_of(good, operation)))
+    )
     return PointNumbers(
         summary=Summary(trials=len(good), operations=operations, matrix=matrix) if good else None,
         verdict=verdict_of(findings),
@@ -210,6 +214,5 @@ def _operation(operation: Operation, results: Sequence[OperationResult]) -> Oper
 
 
 def _statistic(values: Sequence[float | None]) -> Statistic | None:
-    """Describe a quantity that every trial has; omitting trials without it would favour the others."""
-    known = [value for value in values if value is not None]
-    return describe(known) if len(known) == len(values) else None
+    present = complete(values)
+    return describe(present) if present else None

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from plimsoll.api.names import Metric
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.checks.check import first_few
 from plimsoll.measure.compare.comparison import (
@@ -17,7 +18,7 @@ from plimsoll.measure.compare.comparison import (
     verdict_text,
 )
 from plimsoll.measure.compare.sides import Comparison, MeanComparison, MetricComparison, PointComparison
-from plimsoll.measure.compare.values import Metric, operation_text
+from plimsoll.measure.compare.values import operation_text
 from plimsoll.report.figure import category_axis, chunks, colour, part_text, vertical_line
 from plimsoll.report.inputs import Compared
 from plimsoll.report.overview import value_text

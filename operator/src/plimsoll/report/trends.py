@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from plimsoll.api.names import Operation, Verdict
+from plimsoll.api.names import Metric, Operation, Verdict
 from plimsoll.api.operation import OperationSummary, Statistic
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import EndedRound, RoundVerdict
 from plimsoll.measure.checks.check import first_few
-from plimsoll.measure.compare.values import Metric, operation_text
+from plimsoll.measure.compare.values import operation_text
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.summary import iops_of
 from plimsoll.plan.fingerprint import Difference
@@ -218,7 +218,7 @@ def _axis_title(metric: Metric) -> str:
         return "MiB per second"
     if metric is Metric.LINE:
         return "load at the line"
-    return "operations per second" if metric is Metric.IOPS else f"{metric} latency"
+    return "operations per second" if metric is Metric.IOPS else metric.words
 
 
 def _scaled(metric: Metric, value: float) -> float:

@@ -4,8 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from plimsoll.api.names import Layer, format_duration
-from plimsoll.measure.compare.values import Metric
+from plimsoll.api.names import Layer, Metric, format_duration
 from plimsoll.measure.limits import Best, LayerRow
 from plimsoll.measure.rates import rate_text
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import fmean
 
+from plimsoll.api.names import Metric
 from plimsoll.api.suite_status import PINNED_ROUNDS
 from plimsoll.measure.compare.tests import (
     Judgement,
@@ -18,7 +19,7 @@ from plimsoll.measure.compare.tests import (
     moments,
     weights,
 )
-from plimsoll.measure.compare.values import Metric, RegressionRule, worsening
+from plimsoll.measure.compare.values import RegressionRule, worsening
 from plimsoll.measure.statistics import f_tail
 from plimsoll.suite.measured import Group, MeasuredRound, Quantity
 

@@ -10,8 +10,8 @@ from typing import TypeVar
 from pydantic import JsonValue
 
 from plimsoll.api.errors import Problem, SpecError
-from plimsoll.api.hypothesis import Hypothesis, Quantity
-from plimsoll.api.names import API_VERSION, RUN_KIND
+from plimsoll.api.hypothesis import Hypothesis
+from plimsoll.api.names import API_VERSION, RUN_KIND, Metric
 from plimsoll.api.run import GENERIC_WORKLOAD_FIELDS, BenchmarkRun, decode_run
 from plimsoll.api.suite import BY_NAME, BenchmarkSuite, SuiteSpec, Variant
 from plimsoll.measure.hypotheses.select import VariantRun, impossible
@@ -185,13 +185,13 @@ def _not_measured(hypothesis: Hypothesis, plans: Mapping[str, Plan]) -> Iterator
     for field, selector in hypothesis.selectors:
         of_variants = [plan for name, plan in plans.items() if selector.variant in (None, name)]
         points = [point for plan in of_variants for point in plan.points if point.workload == selector.workload]
-        is_line = selector.quantity is Quantity.LINE
+        is_line = selector.quantity is Metric.LINE
         if is_line and any(point.line is None for point in points):
             yield f"{field}.quantity: workload {selector.workload} does not search for the line; set line in it"
         elif not is_line and any(point.line is not None for point in points):
             yield (
                 f"{field}.quantity: workload {selector.workload} searches for the line, so its trials have different "
-                f"loads; choose {Quantity.LINE}"
+                f"loads; choose {Metric.LINE}"
             )
 
 

@@ -25,12 +25,12 @@ from plimsoll.measure.compare.comparison import (
     quantity_text,
     repeated_too_often,
 )
-from plimsoll.measure.compare.noise import RepeatsDifferError, as_one_run
+from plimsoll.measure.compare.noise import as_one_run
 from plimsoll.measure.compare.sides import Change, Comparison, ratios_of
-from plimsoll.measure.compare.tests import MINIMUM_TRIALS
-from plimsoll.measure.compare.values import Pair, RegressionRule, match_points
+from plimsoll.measure.compare.values import Pair, RegressionRule, RepeatsError, check_distinct, match_points
 from plimsoll.measure.hypotheses.decide import Decision, decide_all
 from plimsoll.measure.hypotheses.select import MeasuredRun, measured_run
+from plimsoll.measure.metric import MINIMUM_TRIALS
 from plimsoll.plan.fingerprint import Difference, Likeness, leaves, likeness_of
 from plimsoll.suite.changes import Against, Found
 from plimsoll.suite.children import unexplained
@@ -269,8 +269,9 @@ def _compared(
     of_runs = min(len(ours), len(theirs)) >= MINIMUM_TRIALS
     doubts: list[str] = []
     try:
+        check_distinct((*ours, *theirs))
         sides = (as_one_run(ours), as_one_run(theirs)) if of_runs else (next(iter(ours), []), next(iter(theirs), []))
-    except RepeatsDifferError as error:
+    except RepeatsError as error:
         sides, doubts = ([], []), [str(error)]
     # What the variants change may be a parameter, which does not make it another point here.
     matching = match_points(*sides, also_by_name=True)

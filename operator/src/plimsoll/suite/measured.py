@@ -7,14 +7,15 @@ from itertools import chain
 
 from pydantic import JsonValue
 
-from plimsoll.api.names import Operation, Verdict
+from plimsoll.api.names import Metric, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult, Fingerprint
 from plimsoll.measure.checks.check import first_few
 from plimsoll.measure.compare.comparison import repeated_too_often
 from plimsoll.measure.compare.lines import line_estimate, operation_of, valueless
-from plimsoll.measure.compare.noise import RepeatsDifferError, as_one_run
+from plimsoll.measure.compare.noise import as_one_run
 from plimsoll.measure.compare.tests import Series, grouped, logarithm
-from plimsoll.measure.compare.values import DEFAULT_GATES, Metric, RegressionRule, gates_of, operations_of, values_of
+from plimsoll.measure.compare.values import DEFAULT_GATES, RegressionRule, RepeatsError, gates_of
+from plimsoll.measure.metric import operations_of, values_of
 from plimsoll.measure.summary import counted
 from plimsoll.plan.fingerprint import DROPPED_IN_PART, Difference, differences
 
@@ -138,7 +139,7 @@ def _part(variant: str, repeat: int, runs: Sequence[Sequence[BenchmarkResult]]) 
         gaps.append(f"the OSDs dropped their caches before some trials, but not before others: {first_few(uneven)}")
     try:
         results = as_one_run(used)
-    except RepeatsDifferError as error:
+    except RepeatsError as error:
         return _Part(gaps=gaps, doubts=[str(error)])
     values = {
         quantity: series

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from plimsoll.api.names import AbortReason, LatencyKind, Operation, Verdict
+from plimsoll.api.names import AbortReason, LatencyKind, Metric, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult, Finding, Trial
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.comparison import compare
 from plimsoll.measure.compare.sides import Comparison, MetricComparison
 from plimsoll.measure.compare.tests import Floor
-from plimsoll.measure.compare.values import Metric, RegressionRule, match_points
+from plimsoll.measure.compare.values import RegressionRule, match_points
 from support.results import MILLISECOND, aborted, measured, result, steady, trial, trials_of
 
 RULE = RegressionRule()
@@ -103,7 +103,7 @@ def test_an_absent_percentile_is_reported_and_not_skipped() -> None:
     found = one(trials_of(steady(1000)), some)
     assert found.conclusion is Conclusion.INCONCLUSIVE
     (note,) = metric(found, Metric.P99).notes
-    assert note.startswith("1 of 5 trials of the candidate have no value: they")
+    assert note.startswith("p99 is missing in 1 of 5 trials of the candidate: its operation is absent, was too fast")
 
 
 def test_a_percentile_that_gates_and_is_absent_everywhere_is_inconclusive() -> None:
@@ -138,7 +138,7 @@ def test_nothing_that_gates_is_no_reassurance() -> None:
 def test_zero_has_no_ratio() -> None:
     found = one(trials_of(steady(1000)), trials_of([0, 0, 1000, 1000, 1000]))
     (note,) = metric(found, Metric.IOPS).notes
-    assert note.startswith("0 in 2 of 5 trials of the candidate")
+    assert note == "iops is 0 in 2 of 5 trials of the candidate, so it has no logarithm; check these trials"
     assert found.conclusion is Conclusion.INCONCLUSIVE
 
 
@@ -358,7 +358,7 @@ def test_noise_runs_widen_the_mean_and_need_all_its_points() -> None:
     assert known.between is not None
     assert (known.ratio, alone.between) == (alone.ratio, None)
     assert (known.low or 0) < (alone.low or 0)
-    partly = Floor(runs=[runs[0], runs[1][:3], runs[2][1:], *(runs[1:2])])
+    partly = Floor(runs=[runs[0], runs[1][:3], runs[2][1:], scattered("same-3", 3, 4)])
     assert compare(matching, RULE, partly).means[0].between is not None
     unknown = compare(matching, RULE, Floor(runs=[runs[0], runs[1][:3], runs[2][1:]])).means[0]
     assert (unknown.conclusion, unknown.ratio) == (Conclusion.INCONCLUSIVE, None)

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from plimsoll.api.names import Metric
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.tests import LEVEL, Judgement, assess, conclude, point_members
-from plimsoll.measure.compare.values import Metric
 from support.simulated_comparisons import RULE, sample_of
 
 SIMULATED = 300

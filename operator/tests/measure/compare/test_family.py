@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from plimsoll.api.names import Metric
 from plimsoll.measure.compare.sides import means_of
 from plimsoll.measure.compare.tests import (
     LEVEL,
@@ -20,7 +21,6 @@ from plimsoll.measure.compare.tests import (
     point_members,
     weights,
 )
-from plimsoll.measure.compare.values import Metric
 from support.simulated_comparisons import Sweep, sample_of
 
 QUIET = (0.99, 1.0, 1.01, 1.0, 1.0)

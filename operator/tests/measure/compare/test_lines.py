@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.line import Ending, Line, LineSearch, Objective, ProbeOutcome, Vary
-from plimsoll.api.names import Verdict
+from plimsoll.api.names import Metric, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.comparison import NO_FLOOR, compare
@@ -16,7 +16,7 @@ from plimsoll.measure.compare.lines import line_estimate, valueless
 from plimsoll.measure.compare.noise import as_one_run, noise_of
 from plimsoll.measure.compare.sides import Comparison, MetricComparison
 from plimsoll.measure.compare.tests import Floor
-from plimsoll.measure.compare.values import Metric, RegressionRule, match_points
+from plimsoll.measure.compare.values import RegressionRule, match_points
 from support.results import SEARCH, above, below, line, probe, result, searched, steady, trials_of
 
 _RULE = RegressionRule()
@@ -187,7 +187,7 @@ def test_noise_between_runs_widens_the_interval() -> None:
 
 def test_repeated_runs_count_as_trials() -> None:
     def one_run(loads: tuple[float, ...], name: str) -> list[BenchmarkResult]:
-        return as_one_run([[searched(line(load), run=f"{name}-{load}")] for load in loads])
+        return as_one_run([[searched(line(load), run=f"{name}-{number}")] for number, load in enumerate(loads)])
 
     baseline = one_run((11_900, 12_000, 12_100, 12_000), "baseline")
     assert baseline[0].status.summary is None

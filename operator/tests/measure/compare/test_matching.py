@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.measure.compare.values import Matching, match_points
+from plimsoll.measure.compare.values import Matching, RepeatsError, match_points
 from support.results import result
 
 
@@ -52,3 +52,16 @@ def test_what_is_left_over_is_matched_by_name_on_request() -> None:
 
 def test_nothing_matches_nothing() -> None:
     assert names(match_points([], [])) == ([], [], [])
+
+
+def test_equal_points_of_a_run_are_matched_in_their_order() -> None:
+    baseline, candidate = [point("w-000"), point("w-001")], [point("w-002"), point("w-003"), point("w-004")]
+    assert names(match_points(baseline, candidate)) == ([("w-000", "w-002"), ("w-001", "w-003")], [], ["w-004"])
+
+
+def test_a_result_that_a_side_has_twice_is_refused() -> None:
+    message = "run default/baseline is given more than once; name each run once"
+    with pytest.raises(RepeatsError, match=message):
+        match_points([point("w-000")] * 2, [])
+    with pytest.raises(RepeatsError, match=message):
+        match_points([], [point("w-000")] * 2)

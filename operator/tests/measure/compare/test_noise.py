@@ -3,11 +3,12 @@ from collections.abc import Sequence
 
 import pytest
 
+from plimsoll.api.names import Metric
 from plimsoll.measure.compare.noise import MetricNoise, noise_of
 from plimsoll.measure.compare.sides import UNGATEABLE_MARGIN
 from plimsoll.measure.compare.tests import LEVEL, detectable_change
-from plimsoll.measure.compare.values import Metric, RegressionRule
-from support.results import BLOCK, aborted, result, trials_of
+from plimsoll.measure.compare.values import RegressionRule, RepeatsError
+from support.results import aborted, measured, result, trial, trials_of
 
 RULE = RegressionRule()
 QUIET, NOISY = [990, 1000, 1010], [950, 1000, 1050]
@@ -72,10 +73,34 @@ def test_more_trials_find_smaller_changes() -> None:
     assert many.detectable < few.detectable / 2
 
 
-def test_a_rate_cannot_fall_by_more_than_all_of_it_and_a_latency_can_rise_by_more() -> None:
-    wild = noise([1, 1000, 10**6])
-    assert wild[Metric.IOPS].detectable == pytest.approx(1, abs=0.01)
-    assert wild[Metric.BYTES].side.mean == pytest.approx(333_667 * BLOCK)
+@pytest.mark.parametrize(
+    ("scatter", "rate", "latency"), [(0.1, 0.213, 0.270), (0.2, 0.380, 0.614), (0.4, 0.616, None), (5.0, None, None)]
+)
+def test_no_change_of_100_percent_or_more_is_called_detectable(
+    scatter: float, rate: float | None, latency: float | None
+) -> None:
+    """By t(0.99, 8) + t(0.8, 8) = 2.896 + 0.889, times the scatter of the logarithm and the root of 2/5."""
+    factors = [math.exp(scatter * deviation) for deviation in (-1, 0, 1)]
+    trials = [trial(n, measured(1e6 * factor, p99=round(1e9 / factor))) for n, factor in enumerate(factors)]
+    found = {each.metric: each.detectable for each in noise_of([result(trials)], RULE, 5)}
+    assert found[Metric.IOPS] == (rate if rate is None else pytest.approx(rate, abs=0.001))
+    assert found[Metric.P99] == (latency if latency is None else pytest.approx(latency, abs=0.001))
+
+
+def test_two_runs_that_differ_show_no_nonsense() -> None:
+    """With one degree of freedom the detectable change of a latency was 10^16 %."""
+    runs = [
+        result([trial(n, measured(1000, p99=p99 + 1000 * n)) for n in range(5)], run=str(p99)) for p99 in (10**6, 10**7)
+    ]
+    (found,) = [each for each in noise_of(runs, RULE, 5) if each.metric is Metric.P99]
+    assert found.between == pytest.approx(math.log(10) / math.sqrt(2), rel=0.01)
+    assert found.detectable is None
+
+
+def test_a_run_that_is_given_twice_shows_no_noise() -> None:
+    run = result(trials_of(QUIET))
+    with pytest.raises(RepeatsError, match="run default/baseline is given more than once; name each run once"):
+        noise_of([run, run], RULE, 5)
 
 
 @pytest.mark.parametrize("rates", [[1000], [0, 1000, 1000]])

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.api.names import Operation
+from plimsoll.api.names import Metric, Operation
 from plimsoll.measure.compare.tests import Series, Trials, mean_change, mean_over, series_of
-from plimsoll.measure.compare.values import Metric
 from support.results import measured, trial
 
 finite = st.floats(-10, 10)

@@ -1,17 +1,22 @@
 """Repeated runs as one, whose trials are the runs."""
 
+import json
 import random
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.api.names import Operation, Verdict
+from plimsoll.api.names import Metric, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import Conclusion
+from plimsoll.measure.compare import values
 from plimsoll.measure.compare.comparison import compare
-from plimsoll.measure.compare.noise import RepeatsDifferError, as_one_run
-from plimsoll.measure.compare.values import Metric, RegressionRule, match_points, values_of
+from plimsoll.measure.compare.noise import as_one_run
+from plimsoll.measure.compare.values import RegressionRule, RepeatsError, match_points
+from plimsoll.measure.metric import values_of
 from plimsoll.measure.summary import counted
 from support.results import MILLISECOND, aborted, measured, result, steady, trial, trials_of
 
@@ -60,11 +65,75 @@ def test_a_percentile_that_one_trial_lacks_is_absent() -> None:
     assert values_of([one], Operation.READ, Metric.P50) == [MILLISECOND]
 
 
-def test_an_operation_that_one_trial_lacks_has_the_mean_rate_of_all() -> None:
-    trials = [trial(0, measured(1000)), trial(1, measured(500, operation=Operation.WRITE))]
-    (one,) = only([[result(trials)]]).status.trials
-    assert values_of([one], Operation.WRITE, Metric.IOPS) == [250]
-    assert values_of([one], Operation.WRITE, Metric.P99) == [None]
+def lacking(run: str, *, at: int | None = 4) -> list[BenchmarkResult]:
+    """Return a run of five trials, of which one has no writes: they were too fast to be timed."""
+    writes = measured(500, operation=Operation.WRITE)
+    return [result([trial(n, measured(1000), *(() if n == at else (writes,))) for n in range(5)], run=run)]
+
+
+def test_an_operation_that_one_trial_lacks_has_no_value_in_its_run() -> None:
+    whole, part = lacking("a", at=None), lacking("b")
+    trials = only([whole, part]).status.trials
+    assert values_of(trials, Operation.READ, Metric.IOPS) == [1000, 1000]
+    assert values_of(trials, Operation.WRITE, Metric.IOPS) == [500, None]
+    assert values_of(trials, Operation.WRITE, Metric.P99) == [5 * MILLISECOND, None]
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+def test_an_operation_that_was_too_fast_in_a_trial_is_no_regression(runs: int) -> None:
+    """It counted as a rate of 0, so the mean of its run was a fifth lower."""
+    ours = [lacking(f"a-{number}", at=None) for number in range(3)]
+    theirs = [lacking(f"b-{number}", at=4 if number < runs else None) for number in range(3)]
+    found = compare(match_points(as_one_run(ours), as_one_run(theirs)), RegressionRule())
+    (metric,) = [
+        each for each in found.points[0].metrics if (each.operation, each.metric) == (Operation.WRITE, Metric.IOPS)
+    ]
+    assert (found.conclusion, metric.conclusion, metric.ratio) == (
+        Conclusion.INCONCLUSIVE,
+        Conclusion.INCONCLUSIVE,
+        None,
+    )
+    assert f"iops is missing in {runs} of 3 trials of the candidate: its operation is absent" in metric.notes[0]
+
+
+def test_an_operation_that_every_run_has_in_part_is_not_dropped() -> None:
+    sides = [as_one_run([lacking(f"{side}-{number}") for number in range(3)]) for side in "ab"]
+    found = compare(match_points(*sides), RegressionRule())
+    assert found.conclusion is Conclusion.INCONCLUSIVE
+    places = {(each.operation, each.metric): each.notes for each in found.points[0].metrics}
+    assert "iops is missing in 3 of 3 trials of the baseline" in places[Operation.WRITE, Metric.IOPS][0]
+    assert sides[0][0].status.summary is not None
+    assert [each.operation for each in sides[0][0].status.summary.operations] == [Operation.READ]
+
+
+def test_a_point_that_the_first_run_lacks_is_missing_and_not_dropped() -> None:
+    (found,) = as_one_run([[], *repeats(1000, 1000)])
+    assert [each.pass_number for each in found.status.trials] == [1, 2]
+    assert not found.status.final
+
+
+def test_a_run_that_is_given_twice_is_no_repetition() -> None:
+    (run,) = repeats(1000)
+    with pytest.raises(RepeatsError, match="run default/a-0 is given more than once; name each run once"):
+        as_one_run([run, run])
+
+
+def test_many_points_are_matched_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each result's identity is computed a fixed number of times, whatever the number of points is."""
+    calls = 0
+
+    def counting(*args: Any, **options: Any) -> str:
+        nonlocal calls
+        calls += 1
+        return json.dumps(*args, **options)
+
+    monkeypatch.setattr(values, "json", SimpleNamespace(dumps=counting))
+    runs = [
+        [result(trials_of([1000]), run=run, point=f"w-{n:03d}", parameters={"ioDepth": n}) for n in range(50)]
+        for run in ("a", "b", "c")
+    ]
+    assert len(as_one_run(runs)) == 50
+    assert calls == 3 * 50
 
 
 def test_runs_of_another_specification_are_no_repetitions() -> None:
@@ -74,7 +143,7 @@ def test_runs_of_another_specification_are_no_repetitions() -> None:
     status = second[0].status.model_copy(
         update={"fingerprint": fingerprint.model_copy(update={"identity_sha256": "other"})}
     )
-    with pytest.raises(RepeatsDifferError, match="w-000: a-0 and a-1 are not repetitions of the same"):
+    with pytest.raises(RepeatsError, match="w-000: a-0 and a-1 are not repetitions of the same"):
         as_one_run([first, [second[0].model_copy(update={"status": status})]])
 
 

@@ -29,7 +29,8 @@ def measured_as(template: MeasuredRun, rates: Sequence[Sequence[float]], number:
     results = []
     for point, of_point in zip(template.points, rates, strict=True):
         status = point.result.status.model_copy(update={"trials": tuple(trials_at(of_point))})
-        results.append(point.result.model_copy(update={"status": status}))
+        spec = point.result.spec.model_copy(update={"run_uid": f"uid of r{number}"})
+        results.append(point.result.model_copy(update={"spec": spec, "status": status}))
     return measured_run("", f"r{number}", results)
 
 

@@ -5,7 +5,9 @@ import math
 import pytest
 
 from plimsoll.api.names import LatencyKind, Operation
+from plimsoll.api.suite_status import HypothesisVerdict
 from plimsoll.measure.hypotheses.decide import Decision
+from plimsoll.measure.hypotheses.select import measured_run
 from support.results import decided, hypothesis, operation_at, point, run_of_points, trial, trials_at
 
 RADOS = [98, 99, 100, 101, 102]
@@ -60,7 +62,10 @@ def test_a_percentile_that_some_trials_lack() -> None:
     given = hypothesis(left={"workload": "rbd", "quantity": "p99"}, of={"workload": "rados", "quantity": "p99"})
     found = decided(given, run_of_points(point("rbd-0", some), point("rados-0", RADOS)))
     assert found.reasons == (
-        "p99 is missing in 2 of 3 trials of rbd-0 of run r1: fewer than 10 operations beyond it; measure for longer",
+        (
+            "p99 is missing in 2 of 3 trials of rbd-0 of run r1: its operation is absent, was too fast to be timed, or "
+            "has fewer than 10 results beyond the percentile; measure for longer"
+        ),
     )
 
 
@@ -77,3 +82,25 @@ def test_several_operations_need_a_choice() -> None:
     assert decided(hypothesis(left={**left, "operation": "trim"}, of=of), results).reasons == (
         "left.operation: rbd-0 of run r1 has no trim; it has read and write",
     )
+
+
+def test_an_operation_that_a_trial_lacks_decides_nothing() -> None:
+    """It was too fast to be timed: the others would be the slow trials."""
+    writes = [operation_at(rate) for rate in (100, 101, 99)]
+    reads = operation_at(100, kind=Operation.READ)
+    trials = [trial(number, reads, *([write] if number else [])) for number, write in enumerate(writes)]
+    left = {"workload": "rbd", "operation": "write", "quantity": "iops"}
+    found = decided(
+        hypothesis(left=left, of={"workload": "rados", "quantity": "iops"}),
+        run_of_points(point("rbd-0", trials), point("rados-0", RADOS)),
+    )
+    assert found.verdict is HypothesisVerdict.UNDECIDED
+    assert found.reasons[0].startswith("iops is missing in 1 of 3 trials of rbd-0 of run r1: its operation is absent")
+
+
+def test_a_run_that_is_given_twice_is_undecided() -> None:
+    points = point("rbd-0", RADOS), point("rados-0", RADOS)
+    given = hypothesis(left={"workload": "rbd", "quantity": "iops"}, of={"workload": "rados", "quantity": "iops"})
+    found = decided(given, *(measured_run("", name, points) for name in ("r1", "r2")))
+    assert found.verdict is HypothesisVerdict.UNDECIDED
+    assert found.reasons == ("run default/r1 is given more than once; name each run once",)

@@ -12,7 +12,7 @@ error hold for two runs that share everything except the change.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from plimsoll.api.names import AbortReason, Operation, Verdict
+from plimsoll.api.names import AbortReason, Metric, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.checks.check import first_few
@@ -42,7 +42,7 @@ from plimsoll.measure.compare.tests import (
     conclude,
     point_members,
 )
-from plimsoll.measure.compare.values import Matching, Metric, Pair, RegressionRule
+from plimsoll.measure.compare.values import COMPARED, Matching, Pair, RegressionRule, check_distinct
 from plimsoll.measure.summary import counted
 
 
@@ -151,7 +151,8 @@ NO_FLOOR = Floor()
 
 
 def compare(matching: Matching, rule: RegressionRule, floor: Floor = NO_FLOOR) -> Comparison:
-    """Compare two runs, point by point as matched."""
+    """Compare two runs, point by point as matched; RepeatsError if they are the same run."""
+    check_distinct([[pair.baseline for pair in matching.pairs], [pair.candidate for pair in matching.pairs]])
     searches = [lines_of(pair, floor) for pair in matching.pairs if is_search(pair)]
     cases = [[] if is_search(pair) else [*cases_of(pair, rule, floor)] for pair in matching.pairs]
     samples = [case.sample for of_point in cases for case in of_point if case.sample]
@@ -196,7 +197,7 @@ def compare(matching: Matching, rule: RegressionRule, floor: Floor = NO_FLOOR) -
         reasons=(*doubts, *tally(means, gating)),
         rate_threshold=rule.rate,
         latency_threshold=rule.latency,
-        gates=tuple(metric for metric in Metric if metric in rule.gates or (searches and metric is Metric.LINE)),
+        gates=(*(metric for metric in COMPARED if metric in rule.gates), *((Metric.LINE,) if searches else ())),
         means=means,
         points=points,
         baseline_only=tuple(result.spec.point for result in matching.baseline_only),

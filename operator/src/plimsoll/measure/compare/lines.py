@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from plimsoll.api.line import Ending, Line, LineSearch
-from plimsoll.api.names import Operation, Verdict
+from plimsoll.api.names import Metric, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.sides import MetricComparison, Side, deviation_of, fields_of
@@ -26,9 +26,10 @@ from plimsoll.measure.compare.tests import (
     bound_of,
     conclude,
 )
-from plimsoll.measure.compare.values import Metric, Pair, RegressionRule, operations_of
+from plimsoll.measure.compare.values import Pair, RegressionRule
 from plimsoll.measure.line.model import lower_bound
 from plimsoll.measure.line.summary import rounded_load, unproven_side
+from plimsoll.measure.metric import operations_of
 from plimsoll.measure.statistics import CONFIDENCE, t_quantile
 
 _QUANTILE = (1 + CONFIDENCE) / 2

@@ -6,21 +6,21 @@ from dataclasses import replace
 from statistics import NormalDist, fmean
 
 from plimsoll.api.line import Ending, Line
-from plimsoll.api.names import Operation, Outcome, Verdict
+from plimsoll.api.names import Metric, Operation, Outcome, Verdict
 from plimsoll.api.operation import Latency, OperationResult, Rates
 from plimsoll.api.result import BenchmarkResult, Finding, ResultStatus, Trial
 from plimsoll.measure.compare.lines import line_estimate, lines_between, operation_of, side_of_line
 from plimsoll.measure.compare.sides import MetricModel, Side, deviation_of, noise_note, side_of
 from plimsoll.measure.compare.tests import LEVEL, POWER, components_of, detectable_change, moments_of_logarithms
 from plimsoll.measure.compare.values import (
-    OF_TRIALS,
-    Metric,
+    COMPARED,
     RegressionRule,
+    RepeatsError,
+    by_identity,
+    check_distinct,
     gates_of,
-    match_points,
-    operations_of,
-    values_of,
 )
+from plimsoll.measure.metric import PartialOperation, complete, operations_of, results_of, values_of
 from plimsoll.measure.statistics import CONFIDENCE, t_quantile
 from plimsoll.measure.summary import counted, summarise
 
@@ -34,7 +34,7 @@ class MetricNoise(MetricModel):
         between: the same between the means of runs, without what the scatter within them explains; absent for one run.
         runs: the number of runs behind `between`; 0 for one run.
         detectable: the smallest change for the worse that would be significant in about 80 % of comparisons of this
-            point alone, as a part of the baseline; absent if unknown.
+            point alone, as a part of the baseline; absent if unknown, or if not even a change of 100 % would be.
         threshold: the change that matters, likewise.
         note: that the metric is ungateable, and what to do; empty if it is not.
 
@@ -57,8 +57,10 @@ def noise_of(results: Sequence[BenchmarkResult], rule: RegressionRule, trials: i
 
     Raises:
         ValueError: for fewer than two trials a side.
+        RepeatsError: a run is given twice.
 
     """
+    check_distinct([result] for result in results)
     if trials < 2:  # noqa: PLR2004 - one trial has no deviation
         raise ValueError(f"a comparison needs at least 2 trials on each side, not {trials}")
     if any(result.spec.line is not None for result in results):
@@ -69,7 +71,7 @@ def noise_of(results: Sequence[BenchmarkResult], rule: RegressionRule, trials: i
     measured = [
         (operation, metric, values)
         for operation in gates
-        for metric in OF_TRIALS
+        for metric in COMPARED
         for values in [[values_of(run, operation, metric) for run in runs]]
         if any(value is not None for run in values for value in run)
     ]
@@ -97,7 +99,7 @@ def _noise(
         side = side.model_copy(update={"deviation": components.whole})
     if within is not None:
         change = detectable_change(within, trials, between, 1 - 2 * level)
-        detectable = -math.expm1(-change) if metric.is_rate else math.expm1(min(change, _MOST))
+        detectable = _as_part(metric, change)
     return MetricNoise(
         operation=operation,
         metric=metric,
@@ -131,41 +133,45 @@ def _noise_of_line(results: Sequence[BenchmarkResult], rule: RegressionRule) -> 
         within=within,
         between=deviation_of(between),
         runs=between.runs if between else 0,
-        detectable=-math.expm1(-change),
+        detectable=_as_part(Metric.LINE, change),
         threshold=rule.threshold(Metric.LINE),
     )
 
 
-_MOST = 100.0
-"""The largest logarithm; its exponential is still finite."""
+def _as_part(metric: Metric, change: float) -> float | None:
+    """Return a change of the logarithm for the worse as a part of the baseline; None if that is 100 % or more."""
+    part = -math.expm1(-change) if metric.is_rate else math.expm1(min(change, 1.0))
+    return part if part < _WHOLE else None
 
 
-class RepeatsDifferError(ValueError):
-    """Runs that should be repetitions measured different things; the message names the point and the runs."""
+_WHOLE = 0.9995
+"""Rounded to a tenth of a percent, this is 100 %."""
 
 
 def as_one_run(runs: Sequence[Sequence[BenchmarkResult]]) -> list[BenchmarkResult]:
-    """Return a result for each point of the first run, with a trial for each run that has numbers of it.
+    """Return a result for each point, with a trial for each run that has numbers of it.
 
-    RepeatsDifferError if the identities of a point differ between runs.
+    RepeatsError if the identities of a point differ between runs, or a run is given twice.
     """
-    return [
-        _combined(first, [next((pair.candidate for pair in match_points([first], run).pairs), None) for run in runs])
-        for first in runs[0]
-    ]
+    check_distinct(runs)
+    points_of_runs = [by_identity(run) for run in runs]
+    identities = dict.fromkeys(identity for points in points_of_runs for identity in points)
+    return [_combined([points.get(identity) for points in points_of_runs]) for identity in identities]
 
 
-def _combined(first: BenchmarkResult, results: Sequence[BenchmarkResult | None]) -> BenchmarkResult:
+def _combined(results: Sequence[BenchmarkResult | None]) -> BenchmarkResult:
+    """Return the result of a point from that of each run; at least one run has it."""
+    known = [result for result in results if result is not None]
+    first = known[0]
     if first.spec.line is not None and len(results) == 1:
         return first
-    known = [result for result in results if result is not None]
     ours = first.status.fingerprint
-    for result in known:
+    for result in known[1:]:
         theirs = result.status.fingerprint
         if ours is not None and theirs is not None and ours.identity_sha256 != theirs.identity_sha256:
             names = f"{first.spec.run} and {result.spec.run}"
             message = f"{first.spec.point}: {names} are not repetitions of the same; compare them to see the difference"
-            raise RepeatsDifferError(message)
+            raise RepeatsError(message)
     represent = _run_as_trial if first.spec.line is None else _run_as_probe
     represented = [represent(number, result) for number, result in enumerate(results) if result is not None]
     trials = tuple(trial for trial in represented if trial is not None)
@@ -236,24 +242,24 @@ def _line(lines: Sequence[Line | None], estimates: Sequence[float | None]) -> Li
 
 
 def _mean(operation: Operation, trials: Sequence[Trial]) -> OperationResult:
-    """Return the means over trials; without a latency that a trial does not have, since omitting it would bias them."""
-    firsts = (next((result for result in trial.operations if result.operation is operation), None) for trial in trials)
-    known = [result for result in firsts if result is not None]
-    latencies = [result.latency for result in known]
-    whole = len(known) == len(trials)
-    names = set.intersection(*(set(latency.percentiles) for latency in latencies)) if whole else set()
-    means = [latency.mean_nanoseconds for latency in latencies if latency.mean_nanoseconds is not None]
-    return OperationResult(
+    """Return the means over trials, without what a trial lacks."""
+    results = results_of(trials, operation)
+    present = [result for result in results if result is not None]
+    latencies = [result.latency for result in present]
+    names = set.intersection(*(set(latency.percentiles) for latency in latencies))
+    means = complete([latency.mean_nanoseconds for latency in latencies])
+    result_type = OperationResult if complete(results) else PartialOperation
+    return result_type(
         operation=operation,
-        ios=sum(result.ios for result in known),
-        bytes=sum(result.bytes for result in known),
-        rates=_rates([result.rates for result in known], len(trials)),
-        whole_run=_rates([result.whole_run for result in known], len(trials)),
-        sum_of_rates=_rates([result.sum_of_rates for result in known], len(trials)),
+        ios=sum(result.ios for result in present),
+        bytes=sum(result.bytes for result in present),
+        rates=_mean_rates([result.rates for result in present]),
+        whole_run=_mean_rates([result.whole_run for result in present]),
+        sum_of_rates=_mean_rates([result.sum_of_rates for result in present]),
         latency=Latency(
             kind=latencies[0].kind,
             count=sum(latency.count for latency in latencies),
-            mean_nanoseconds=fmean(means) if len(means) == len(trials) else None,
+            mean_nanoseconds=fmean(means) if means else None,
             percentiles={
                 name: round(fmean(latency.percentiles[name] for latency in latencies)) for name in sorted(names)
             },
@@ -261,11 +267,10 @@ def _mean(operation: Operation, trials: Sequence[Trial]) -> OperationResult:
     )
 
 
-def _rates(rates: Sequence[Rates], trials: int) -> Rates:
-    """Return the mean rates; a trial without the operation did none of it."""
+def _mean_rates(rates: Sequence[Rates]) -> Rates:
     return Rates(
-        iops=math.fsum(rate.iops for rate in rates) / trials,
-        bytes_per_second=round(math.fsum(rate.bytes_per_second for rate in rates) / trials),
+        iops=fmean(rate.iops for rate in rates),
+        bytes_per_second=round(fmean(rate.bytes_per_second for rate in rates)),
     )
 
 

@@ -10,12 +10,11 @@ from typing import NamedTuple
 from pydantic import field_serializer
 
 from plimsoll.api.model import Model
-from plimsoll.api.names import LatencyKind, Operation
+from plimsoll.api.names import Metric, Operation
 from plimsoll.api.result import ResultSpec, Trial
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.tests import (
     MINIMUM_RUNS,
-    MINIMUM_TRIALS,
     Assessment,
     Between,
     Floor,
@@ -37,16 +36,21 @@ from plimsoll.measure.compare.tests import (
     weights,
 )
 from plimsoll.measure.compare.values import (
-    OF_TRIALS,
-    Metric,
+    COMPARED,
     Pair,
     RegressionRule,
     gates_of,
     operation_text,
+)
+from plimsoll.measure.metric import (
+    MINIMUM_TRIALS,
+    complete,
+    is_reported,
     operations_of,
+    problem_of,
+    results_of,
     values_of,
 )
-from plimsoll.measure.histogram import MINIMUM_BEYOND
 from plimsoll.measure.summary import counted
 
 UNGATEABLE_MARGIN = 1.5
@@ -102,20 +106,21 @@ def cases_of(pair: Pair, rule: RegressionRule, floor: Floor) -> Iterator[Case]:
     repeated = [counted(result.status.trials) for result in floor.results_of(pair)] if floor.runs else None
     for operation in operations_of(both):
         gates = gates_of(rule, both, operation)
-        for metric in OF_TRIALS:
-            known = any(value is not None for value in values_of(both, operation, metric))
-            if known or (metric in gates and _is_measured(both, operation, metric)):
+        results = [result for result in results_of(both, operation) if result is not None]
+        for metric in COMPARED:
+            has_values = any(value is not None for value in values_of(both, operation, metric))
+            # Without any result, the operation is one that only some trials of each run have.
+            if has_values or (metric in gates and (not results or is_reported(results, metric))):
                 yield _case(pair.baseline.spec, trials, repeated, operation, metric, rule, gates=metric in gates)
 
 
 def side_of(values: Sequence[float | None]) -> Side:
     """Describe the values of one side."""
-    known = [value for value in values if value is not None]
-    whole = bool(known) and len(known) == len(values)
+    whole = complete(values) or []
     return Side(
         trials=len(values),
-        mean=fmean(known) if whole else None,
-        deviation=log_deviation(known) if whole and len(known) > 1 and min(known) > 0 else None,
+        mean=fmean(whole) if whole else None,
+        deviation=log_deviation(whole) if len(whole) > 1 and min(whole) > 0 else None,
     )
 
 
@@ -156,7 +161,9 @@ def _case(
         name: values_of(of_side, operation, metric)
         for name, of_side in zip(("baseline", "candidate"), trials, strict=True)
     }
-    problem = _too_few(*map(len, trials)) or next(filter(None, starmap(_gap, values.items())), "")
+    problem = _too_few(*map(len, trials)) or next(
+        filter(None, (problem_of(of_side, metric, f"of the {name}") for name, of_side in values.items())), ""
+    )
     between = None
     if repeated is not None:
         components = components_of([values_of(of_run, operation, metric) for of_run in repeated])
@@ -196,34 +203,11 @@ def _too_few(baseline: int, candidate: int) -> str:
     )
 
 
-def _gap(name: str, values: Sequence[float | None]) -> str:
-    """Return which values of a side cannot be compared; omitting them would make it look better."""
-    absent = sum(value is None for value in values)
-    if absent:
-        return (
-            f"{absent} of {len(values)} trials of the {name} have no value: they have no such operations, did them too "
-            f"fast to be timed, or have fewer than {MINIMUM_BEYOND} beyond the percentile; measure for longer"
-        )
-    zeros = sum(value == 0 for value in values)
-    if zeros:
-        return f"0 in {zeros} of {len(values)} trials of the {name}, so there is no ratio; check these trials"
-    return ""
-
-
 def _two_states(name: str, values: Sequence[float | None]) -> str:
     known = [value for value in values if value is not None]
     if len(known) < _BIMODAL_FROM or not falls_into_two(known):
         return ""
     return f"the trials of the {name} form two groups, and their mean describes neither; look for two system states"
-
-
-def _is_measured(trials: Sequence[Trial], operation: Operation, metric: Metric) -> bool:
-    """Whether the tool can measure this metric, as far as any trial shows."""
-    if metric.is_rate:
-        return True
-    results = (result for trial in trials for result in trial.operations if result.operation is operation)
-    kinds = {result.latency.kind for result in results}
-    return LatencyKind.FULL in kinds if metric.percentile else any(kind.has_mean for kind in kinds)
 
 
 class MetricModel(Model):

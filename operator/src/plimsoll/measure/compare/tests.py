@@ -5,17 +5,23 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import fmean
 from typing import TypeVar
 
-from plimsoll.api.names import Operation
+from plimsoll.api.names import Metric, Operation
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.api.suite_status import Conclusion
-from plimsoll.measure.compare.values import Metric, Pair, RegressionRule, match_points, values_of, worsening
+from plimsoll.measure.compare.values import (
+    Identity,
+    Pair,
+    RegressionRule,
+    by_identity,
+    check_distinct,
+    worsening,
+)
+from plimsoll.measure.metric import MINIMUM_TRIALS, complete, values_of
 from plimsoll.measure.statistics import CONFIDENCE, t_quantile, two_sided_tail
-
-MINIMUM_TRIALS = 3
-"""On each side; the deviation of two trials is nearly meaningless."""
 
 RECOMMENDED_TRIALS = 5
 MOST_TRIALS = 100
@@ -437,8 +443,8 @@ def components_of(runs: Sequence[Sequence[float | None]]) -> Components | None:
     The part between runs is the variance of the runs' means, minus what the scatter of their trials explains, and never
     below 0. A run with fewer than `MINIMUM_TRIALS` trials, or without a positive value in one, is excluded.
     """
-    known = [[value for value in run if value is not None and value > 0] for run in runs]
-    whole = [values for values, run in zip(known, runs, strict=True) if len(values) == len(run) >= MINIMUM_TRIALS]
+    usable = (values for run in runs if (values := complete(run)) and min(values) > 0)
+    whole = [values for values in usable if len(values) >= MINIMUM_TRIALS]
     if len(whole) < MINIMUM_RUNS:
         return None
     found = [(*moments_of_logarithms(values), len(values)) for values in whole]
@@ -466,11 +472,17 @@ def between_of(means: Sequence[float], squared_errors: Sequence[float]) -> Betwe
     return Between(variance=max(0.0, spread - fmean(squared_errors)), runs=len(means))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Floor:
-    """Repeated runs without a change, from which a comparison derives the noise between runs."""
+    """Repeated runs without a change, from which a comparison derives the noise between runs.
+
+    RepeatsError if a run is given twice.
+    """
 
     runs: Sequence[Sequence[BenchmarkResult]] = ()
+
+    def __post_init__(self) -> None:
+        check_distinct(self.runs)
 
     def results_of(self, pair: Pair) -> list[BenchmarkResult]:
         """Return the results of the baseline's point, one from each run that has it."""
@@ -478,6 +490,13 @@ class Floor:
 
     def runs_of(self, pairs: Sequence[Pair]) -> list[list[BenchmarkResult]]:
         """Return the results of the baseline's points, from each run that has all of them."""
-        points = [pair.baseline for pair in pairs]
-        matchings = (match_points(points, run).pairs for run in self.runs)
-        return [[pair.candidate for pair in matched] for matched in matchings if len(matched) == len(points)]
+        identities = by_identity(pair.baseline for pair in pairs)
+        return [
+            [points[identity] for identity in identities]
+            for points in self._points_of_runs
+            if all(identity in points for identity in identities)
+        ]
+
+    @cached_property
+    def _points_of_runs(self) -> list[dict[Identity, BenchmarkResult]]:
+        return [by_identity(run) for run in self.runs]

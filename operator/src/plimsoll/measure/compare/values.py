@@ -2,47 +2,26 @@
 
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
+from typing import TypeVar
 
 from pydantic import JsonValue
 
-from plimsoll.api.names import Operation
-from plimsoll.api.operation import OperationResult
+from plimsoll.api.names import Metric, Operation
 from plimsoll.api.result import BenchmarkResult, Trial
-from plimsoll.measure.rates import counts_operations
+from plimsoll.measure.metric import is_reported, results_of
 
-
-class Metric(StrEnum):
-    """A quantity: a rate per second or a latency in nanoseconds of each trial, or the line of a search."""
-
-    IOPS = "iops"
-    BYTES = "bytesPerSecond"
-    MEAN = "mean"
-    P50 = "p50"
-    P99 = "p99"
-    P999 = "p99.9"
-    LINE = "line"
-    """The load at which latency breaks: operations per second, or operations in flight."""
-
-    @property
-    def is_rate(self) -> bool:
-        """Whether more is better; for latencies less is."""
-        return self in (Metric.IOPS, Metric.BYTES, Metric.LINE)
-
-    @property
-    def percentile(self) -> str | None:
-        """The key in `Latency.percentiles`; None for other metrics."""
-        return self.removeprefix("p") if self in (Metric.P50, Metric.P99, Metric.P999) else None
-
-
-OF_TRIALS = tuple(metric for metric in Metric if metric is not Metric.LINE)
-"""The metrics with a value in each trial."""
+COMPARED = (Metric.IOPS, Metric.BYTES, Metric.MEAN, Metric.P50, Metric.P99, Metric.P999)
+"""The metrics of trials that comparisons show, in their order; any of them may gate."""
 
 DEFAULT_GATES = frozenset({Metric.IOPS, Metric.P99})
 """Bytes follow from operations of one size, and the mean latency from their rate and depth (Little's law): as gates
 they would only make all tests stricter."""
+
+
+K = TypeVar("K", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +49,8 @@ def worsening(metric: Metric, log_change: float) -> float:
 
 def gates_of(rule: RegressionRule, trials: Sequence[Trial], operation: Operation) -> frozenset[Metric]:
     """Return the metrics that decide: bytes replace operations if the tool does not count these."""
-    results = [result for trial in trials for result in trial.operations if result.operation is operation]
-    if Metric.IOPS not in rule.gates or not results or any(map(has_operation_rate, results)):
+    results = [result for result in results_of(trials, operation) if result is not None]
+    if Metric.IOPS not in rule.gates or not results or is_reported(results, Metric.IOPS):
         return rule.gates
     return rule.gates - {Metric.IOPS} | {Metric.BYTES}
 
@@ -81,33 +60,24 @@ def operation_text(operation: Operation, metric: Metric) -> str:
     return "all" if metric is Metric.LINE else operation.value
 
 
-def operations_of(trials: Iterable[Trial]) -> list[Operation]:
-    """Return the operations that any trial has, in the order of `Operation`."""
-    done = {result.operation for trial in trials for result in trial.operations}
-    return [operation for operation in Operation if operation in done]
+class RepeatsError(ValueError):
+    """Runs do not count as repetitions: they measured different things, or are the same run; the message says which."""
 
 
-def values_of(trials: Sequence[Trial], operation: Operation, metric: Metric) -> list[float | None]:
-    """Return the value of each trial; None where it is unknown."""
-    return [
-        next((_value(result, metric) for result in trial.operations if result.operation is operation), None)
-        for trial in trials
-    ]
+def check_distinct(runs: Iterable[Sequence[BenchmarkResult]]) -> None:
+    """Raise RepeatsError if results of a run are in several of these runs, or in one of them twice.
 
-
-def _value(result: OperationResult, metric: Metric) -> float | None:
-    if metric.percentile:
-        return result.latency.percentiles.get(metric.percentile)
-    if metric is Metric.MEAN:
-        return result.latency.mean_nanoseconds
-    if metric is Metric.BYTES:
-        return result.rates.bytes_per_second
-    return result.rates.iops if has_operation_rate(result) else None
-
-
-def has_operation_rate(result: OperationResult) -> bool:
-    """Whether the tool counts operations, not only bytes."""
-    return counts_operations(result.rates.iops, result.rates.bytes_per_second)
+    They would count as several measurements, which agree perfectly.
+    """
+    numbers: dict[str, int] = {}
+    points: set[tuple[str, str]] = set()
+    for number, run in enumerate(runs):
+        for result in run:
+            point = (result.spec.run_uid, result.spec.point)
+            if numbers.setdefault(result.spec.run_uid, number) != number or point in points:
+                name = f"{result.metadata.namespace}/{result.spec.run}"
+                raise RepeatsError(f"run {name} is given more than once; name each run once")
+            points.add(point)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +97,10 @@ class Matching:
     candidate_only: tuple[BenchmarkResult, ...]
 
 
+Identity = tuple[str, int]
+"""What a point is: workload, tool, parameters and number of clients, and its place among those that are equal."""
+
+
 def match_points(
     baseline: Sequence[BenchmarkResult], candidate: Sequence[BenchmarkResult], *, also_by_name: bool = False
 ) -> Matching:
@@ -134,28 +108,36 @@ def match_points(
 
     The number in a point's name is its position in the sweep, so with another axis value it means another point. With
     `also_by_name` the remaining points are matched by name all the same, to compare what differs on purpose.
+    RepeatsError if a side has a result twice.
     """
-    pairs, ours, theirs = _matched(baseline, candidate, _identity)
+    for side in (baseline, candidate):
+        check_distinct([side])
+    pairs, ours, theirs = _matched(by_identity(baseline), by_identity(candidate))
     if also_by_name:
-        named, ours, theirs = _matched(ours, theirs, lambda result: result.spec.point)
+        named, ours, theirs = _matched(*({result.spec.point: result for result in side} for side in (ours, theirs)))
         pairs += named
     return Matching(pairs=tuple(pairs), baseline_only=tuple(ours), candidate_only=tuple(theirs))
 
 
 def _matched(
-    baseline: Sequence[BenchmarkResult], candidate: Sequence[BenchmarkResult], key: Callable[[BenchmarkResult], str]
+    baseline: Mapping[K, BenchmarkResult], candidate: Mapping[K, BenchmarkResult]
 ) -> tuple[list[Pair], list[BenchmarkResult], list[BenchmarkResult]]:
-    ours, theirs = ([(key(result), result) for result in results] for results in (baseline, candidate))
-    by_key, keys = dict(theirs), {name for name, _ in ours}
     return (
-        [Pair(baseline=result, candidate=by_key[name]) for name, result in ours if name in by_key],
-        [result for name, result in ours if name not in by_key],
-        [result for name, result in theirs if name not in keys],
+        [Pair(baseline=result, candidate=candidate[key]) for key, result in baseline.items() if key in candidate],
+        [result for key, result in baseline.items() if key not in candidate],
+        [result for key, result in candidate.items() if key not in baseline],
     )
 
 
-def _identity(result: BenchmarkResult) -> str:
-    spec = result.spec
-    # An absent parameter and a null are the same: the API server drops nulls.
-    parameters: dict[str, JsonValue] = {key: value for key, value in spec.parameters.items() if value is not None}
-    return json.dumps([spec.workload, spec.tool, parameters, spec.clients], sort_keys=True)
+def by_identity(results: Iterable[BenchmarkResult]) -> dict[Identity, BenchmarkResult]:
+    """Return the results of a run by what their points are."""
+    identified: dict[Identity, BenchmarkResult] = {}
+    numbers = Counter[str]()
+    for result in results:
+        spec = result.spec
+        # An absent parameter and a null are the same: the API server drops nulls.
+        parameters: dict[str, JsonValue] = {key: value for key, value in spec.parameters.items() if value is not None}
+        text = json.dumps([spec.workload, spec.tool, parameters, spec.clients], sort_keys=True)
+        identified[text, numbers[text]] = result
+        numbers[text] += 1
+    return identified

@@ -4,12 +4,13 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 
-from plimsoll.api.hypothesis import Hypothesis, Quantity, Selector
+from plimsoll.api.hypothesis import Hypothesis, Selector
 from plimsoll.api.model import Model
 from plimsoll.api.names import Verdict
 from plimsoll.api.suite_status import HypothesisVerdict
 from plimsoll.measure.checks.check import first_few
-from plimsoll.measure.hypotheses.judge import MINIMUM_REPLICATES, Interval, Judgement, Unit, geometric_mean, judge
+from plimsoll.measure.compare.values import RepeatsError, check_distinct
+from plimsoll.measure.hypotheses.judge import Interval, Judgement, Unit, geometric_mean, judge
 from plimsoll.measure.hypotheses.select import (
     MeasuredRun,
     Sample,
@@ -20,18 +21,13 @@ from plimsoll.measure.hypotheses.select import (
     scopes,
     select_all,
 )
+from plimsoll.measure.metric import MINIMUM_TRIALS
 
 _PERCENT = 100
 _MOST_DECIMALS = 6
 _DIGITS_FROM = 1e6
 _EXPONENT_DECIMALS = 2
 _SAME = 1e-6
-_QUANTITIES = {
-    Quantity.BYTES: "throughput",
-    Quantity.IOPS: "IOPS",
-    Quantity.MEAN: "mean latency",
-    Quantity.LINE: "line",
-}
 _NARROWER = {
     Unit.TRIAL: "more repetitions narrow it",
     Unit.RUN: "more runs (repeat) narrow it",
@@ -109,18 +105,13 @@ def known_end_text(interval: Interval, bounds: Bounds) -> str:
     return f"{word} {text} %"
 
 
-def quantity_text(quantity: Quantity) -> str:
-    """Return a quantity in words."""
-    return _QUANTITIES.get(quantity, f"{quantity} latency")
-
-
 def expectation(hypothesis: Hypothesis) -> str:
     """Return a hypothesis in words, before anything is measured."""
     left, of = hypothesis.left, hypothesis.of
-    what = f"{quantity_text(left.quantity)} of {_selected(left)}"
+    what = f"{left.quantity.words} of {_selected(left)}"
     expected = expectation_text(hypothesis.bounds, is_ratio=of is not None)
     if of is not None:
-        other = "that" if left.quantity is of.quantity else quantity_text(of.quantity)
+        other = "that" if left.quantity is of.quantity else of.quantity.words
         return f"{what} is {expected} of {other} of {_selected(of)}"
     return f"{what} scales with {hypothesis.over} to the power of {expected}"
 
@@ -133,16 +124,16 @@ def _ratio(hypothesis: Hypothesis, interval: Interval) -> str:
         estimate, low, high = interval_texts(interval, hypothesis.bounds, is_ratio=True)
         ratio = f"{estimate} % ({low} to {high})"
     if left.quantity is of.quantity and left.quantity.is_rate:
-        return f"{_selected(left)} reaches {ratio} of the {quantity_text(left.quantity)} of {_selected(of)}"
-    other = "that" if left.quantity is of.quantity else f"the {quantity_text(of.quantity)}"
-    return f"the {quantity_text(left.quantity)} of {_selected(left)} is {ratio} of {other} of {_selected(of)}"
+        return f"{_selected(left)} reaches {ratio} of the {left.quantity.words} of {_selected(of)}"
+    other = "that" if left.quantity is of.quantity else f"the {of.quantity.words}"
+    return f"the {left.quantity.words} of {_selected(left)} is {ratio} of {other} of {_selected(of)}"
 
 
 def _scaling(hypothesis: Hypothesis, interval: Interval, samples: Sequence[Sample]) -> str:
     estimate, low, high = interval_texts(interval, hypothesis.bounds, is_ratio=False)
     left, over = hypothesis.left, hypothesis.over or ""
     values = [axis_text(sample.selected.point, over) for sample in samples]
-    what = f"the {quantity_text(left.quantity)} of {_selected(left)} scales with {over}"
+    what = f"the {left.quantity.words} of {_selected(left)} scales with {over}"
     return f"{what} to the power of {estimate} ({low} to {high}), from {values[0]} to {values[-1]}"
 
 
@@ -246,6 +237,10 @@ def decide(hypothesis: Hypothesis, runs: Sequence[MeasuredRun]) -> tuple[Decisio
 
 def _decision(hypothesis: Hypothesis, variant: str | None, runs: Sequence[MeasuredRun]) -> Decision:
     selected, problems = select_all(hypothesis, runs)
+    try:
+        check_distinct([[point.result for point in run.points] for run in runs])
+    except RepeatsError as error:
+        problems = (str(error),)
     samples = [sample_of(field, selector, point) for field, selector, point in selected]
     if problems:
         judgement = Judgement(verdict=HypothesisVerdict.UNDECIDED, reasons=problems)
@@ -296,4 +291,4 @@ def _notes(basis: Sequence[Basis], unit: Unit | None) -> Iterator[str]:
     for reason, names in places.items():
         yield f"{Verdict.SUSPECT} ({reason}): {first_few(list(names))}"
     if unit in (Unit.TRIAL, Unit.PROBE):
-        yield f"noise between runs is not counted; it is if each variant has at least {MINIMUM_REPLICATES} runs"
+        yield f"noise between runs is not counted; it is if each variant has at least {MINIMUM_TRIALS} runs"

@@ -17,6 +17,7 @@ from plimsoll.api.suite_status import HypothesisVerdict
 from plimsoll.measure.compare.lines import Position, line_change
 from plimsoll.measure.compare.tests import LogChange, grouped, log_change, moments
 from plimsoll.measure.hypotheses.select import Sample
+from plimsoll.measure.metric import MINIMUM_TRIALS
 from plimsoll.measure.statistics import CONFIDENCE, t_quantile
 
 _QUANTILE = (1 + CONFIDENCE) / 2
@@ -91,9 +92,6 @@ def _interval(estimate: float, error: float, freedom: float) -> Interval:
     return Interval(estimate=estimate, low=estimate - half, high=estimate + half)
 
 
-MINIMUM_REPLICATES = 3
-"""Trials or runs on each side; the deviation of two is nearly meaningless."""
-
 _ROUNDING = 1e-9
 """Of logarithms and exponents: a value that differs by less from a limit equals it."""
 
@@ -130,7 +128,7 @@ def judge(hypothesis: Hypothesis, samples: Sequence[Sample]) -> Judgement:
     if problems:
         return Judgement(verdict=HypothesisVerdict.UNDECIDED, reasons=problems)
     places = grouped(samples, lambda sample: (sample.field, sample.selected.axis_value))
-    if min(map(len, places.values())) >= MINIMUM_REPLICATES:
+    if min(map(len, places.values())) >= MINIMUM_TRIALS:
         unit = Unit.RUN
     else:
         unit = Unit.PROBE if all(map(_lines, places.values())) else Unit.TRIAL
@@ -172,14 +170,14 @@ def _values(unit: Unit, samples: Sequence[Sample]) -> list[float]:
 def _too_few(hypothesis: Hypothesis, unit: Unit, places: _Places) -> Iterator[str]:
     if unit is Unit.PROBE:
         if hypothesis.over:
-            yield f"how lines scale shows only in at least {MINIMUM_REPLICATES} runs of each variant (repeat)"
+            yield f"how lines scale shows only in at least {MINIMUM_TRIALS} runs of each variant (repeat)"
         return
     for (field, axis_value), samples in places.items():
         count = len(_values(unit, samples))
-        if count < MINIMUM_REPLICATES:
+        if count < MINIMUM_TRIALS:
             where = f"{field}, {hypothesis.over} {axis_value}" if hypothesis.over else field
             counts = f"only {count} trial{' counts' if count == 1 else 's count'}"
-            yield f"{where}: {counts}, but at least {MINIMUM_REPLICATES} are needed; measure with more repetitions"
+            yield f"{where}: {counts}, but at least {MINIMUM_TRIALS} are needed; measure with more repetitions"
 
 
 def _log_ratio(unit: Unit, places: _Places) -> Interval:

@@ -9,15 +9,14 @@ from typing import Generic, Literal, Protocol, TypeVar
 from pydantic import JsonValue
 
 from plimsoll.api.errors import did_you_mean
-from plimsoll.api.hypothesis import CLIENTS, Hypothesis, Quantity, Selector
-from plimsoll.api.names import LatencyKind, Operation, Verdict
+from plimsoll.api.hypothesis import CLIENTS, Hypothesis, Selector
+from plimsoll.api.names import Metric, Operation, Verdict
 from plimsoll.api.operation import OperationResult
 from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.measure.checks.check import first_few
 from plimsoll.measure.compare.lines import Position, line_problem, position_of
-from plimsoll.measure.compare.values import has_operation_rate, operations_of
-from plimsoll.measure.histogram import MINIMUM_BEYOND
+from plimsoll.measure.metric import complete, is_reported, operations_of, problem_of, results_of, values_of
 from plimsoll.measure.summary import counted
 
 _NAMED = 8
@@ -346,22 +345,20 @@ def sample_of(field: str, selector: Selector, selected: SelectedPoint[MeasuredPo
     sample = partial(Sample, field=field, selected=selected)
     if problem := _unusable(result, where):
         return sample(problems=(problem,))
-    if result.spec.line is not None or quantity is Quantity.LINE:
+    if result.spec.line is not None or quantity is Metric.LINE:
         return _line_sample(field, selector, selected, where)
     trials = counted(result.status.trials)
     operation, problem = _operation(field, selector, trials, where)
-    if problem:
+    if operation is None:
         return sample(problems=(problem,))
-    results = [result for trial in trials for result in trial.operations if result.operation is operation]
-    if instead := _not_reported(results, quantity):
+    results = [result for result in results_of(trials, operation) if result is not None]
+    if not is_reported(results, quantity):
+        instead = _reported_instead(results, quantity)
         return sample(problems=(f"{field}.quantity: the tool of {where} does not report {quantity}; {instead}",))
-    values = [
-        next((_quantity_of(result, quantity) for result in trial.operations if result.operation is operation), None)
-        for trial in trials
-    ]
-    if problems := tuple(_gaps(values, quantity, where)):
-        return sample(problems=problems)
-    return sample(values=tuple(value for value in values if value is not None))
+    values = values_of(trials, operation, quantity)
+    if problem := problem_of(values, quantity, f"of {where}"):
+        return sample(problems=(problem,))
+    return sample(values=tuple(complete(values) or ()))
 
 
 def _line_sample(field: str, selector: Selector, selected: SelectedPoint[MeasuredPoint], where: str) -> Sample:
@@ -382,10 +379,9 @@ def _line_sample(field: str, selector: Selector, selected: SelectedPoint[Measure
 
 
 def _line_problem(field: str, selector: Selector, result: BenchmarkResult, where: str) -> str:
-    if selector.quantity is not Quantity.LINE:
+    if selector.quantity is not Metric.LINE:
         return (
-            f"{field}.quantity: {where} searches for the line, so its trials have different loads; "
-            f"choose {Quantity.LINE}"
+            f"{field}.quantity: {where} searches for the line, so its trials have different loads; choose {Metric.LINE}"
         )
     if result.spec.line is None:
         return (
@@ -419,40 +415,10 @@ def _operation(field: str, selector: Selector, trials: Sequence[Trial], where: s
     return None, f"{field}.operation: {where} has no {which}; it has {listed(known) or 'none'}"
 
 
-def _quantity_of(result: OperationResult, quantity: Quantity) -> float | None:
-    if quantity.percentile:
-        return result.latency.percentiles.get(quantity.percentile)
-    if quantity is Quantity.MEAN:
-        return result.latency.mean_nanoseconds
-    if quantity is Quantity.BYTES:
-        return result.rates.bytes_per_second
-    return result.rates.iops if has_operation_rate(result) else None
-
-
-def _not_reported(results: Sequence[OperationResult], quantity: Quantity) -> str:
-    """Return what to choose instead of a quantity that the tool does not have, as far as any trial shows."""
-    kinds = {result.latency.kind for result in results}
-    has_mean = any(kind.has_mean for kind in kinds)
-    if quantity.percentile and LatencyKind.FULL not in kinds:
-        return f"choose {Quantity.MEAN}" if has_mean else "choose a rate"
-    if quantity is Quantity.MEAN and not has_mean:
-        return "choose a rate"
-    if quantity is Quantity.IOPS and not any(map(has_operation_rate, results)):
-        return f"choose {Quantity.BYTES}"
-    if quantity is Quantity.BYTES and all(not result.bytes and result.ios for result in results):
-        return f"choose {Quantity.IOPS}, or a latency"
-    return ""
-
-
-def _gaps(values: Sequence[float | None], quantity: Quantity, where: str) -> Iterator[str]:
-    """Yield which values are missing or have no logarithm."""
-    known = [value for value in values if value is not None]
-    odd, low = sum(not math.isfinite(value) for value in known), sum(value <= 0 for value in known)
-    if absent := len(values) - len(known):
-        why = f"fewer than {MINIMUM_BEYOND} operations beyond it" if quantity.percentile else "too few operations"
-        yield f"{quantity} is missing in {absent} of {len(values)} trials of {where}: {why}; measure for longer"
-    if odd:
-        yield f"{quantity} is not a finite number in {odd} of {len(values)} trials of {where}; check these trials"
-    if low:
-        what = f"{'0 or less' if min(known) < 0 else '0'} in {low} of {len(values)} trials"
-        yield f"{quantity} is {what} of {where}, so it has no logarithm; check these trials"
+def _reported_instead(results: Sequence[OperationResult], metric: Metric) -> str:
+    """Return what to choose instead of a metric that the tool does not report."""
+    if metric.percentile and is_reported(results, Metric.MEAN):
+        return f"choose {Metric.MEAN}"
+    if metric is Metric.BYTES:
+        return f"choose {Metric.IOPS}, or a latency"
+    return f"choose {Metric.BYTES}" if metric is Metric.IOPS else "choose a rate"
