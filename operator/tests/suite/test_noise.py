@@ -5,7 +5,7 @@ import math
 import pytest
 
 from plimsoll.measure.statistics import f_tail
-from plimsoll.suite.changes import change_between, step_between
+from plimsoll.suite.changes import step_between
 from support.simulated_comparisons import drawn
 
 
@@ -16,21 +16,21 @@ def test_the_tail_of_f_is_that_of_tables() -> None:
 
 
 def test_the_change_is_from_the_mean_of_rounds_however_many_runs_they_have() -> None:
-    change = change_between([[0.0, 0.0, 0.0, 0.0], [0.2, 0.2]], [0.3, 0.3])
+    change = step_between([[0.0, 0.0, 0.0, 0.0], [0.2, 0.2]], [[0.3, 0.3]])
     assert change.estimate == pytest.approx(0.2)
 
 
 def test_rounds_that_do_not_differ_count_their_runs() -> None:
     """Five rounds and a new one have twelve degrees of freedom within, and four between."""
     rounds = [[-0.03, 0.0, 0.03]] * 5
-    change = change_between(rounds, [-0.03, 0.0, 0.03])
+    change = step_between(rounds, [[-0.03, 0.0, 0.03]])
     assert change.freedom == pytest.approx(16)
     assert change.variances == pytest.approx([12 / 16 * 0.03**2] * 2)
 
 
 def test_rounds_that_clearly_differ_count_as_one_value_each() -> None:
     rounds = [[level - 0.001, level, level + 0.001] for level in (-0.1, -0.05, 0.0, 0.05, 0.1)]
-    change = change_between(rounds, [0.0, 0.001, 0.002])
+    change = step_between(rounds, [[0.0, 0.001, 0.002]])
     assert change.freedom == pytest.approx(4, abs=0.01)
     error = math.sqrt(0.00625 * (1 + 1 / 5))
     low, high = change.interval()
@@ -38,7 +38,7 @@ def test_rounds_that_clearly_differ_count_as_one_value_each() -> None:
 
 
 def test_a_single_run_per_round_leaves_the_rounds_only() -> None:
-    change = change_between([[0.0], [0.1], [0.2]], [0.1])
+    change = step_between([[0.0], [0.1], [0.2]], [[0.1]])
     assert change.freedom == 2
     assert change.variances == pytest.approx([0.01] * 2)
 
@@ -52,7 +52,7 @@ def test_the_interval_covers_no_change_about_as_often_as_it_says(between: float,
     for _ in range(rounds):
         levels = [chance.gauss(0, between) for _ in range(6)]
         *earlier, judged = ([level + chance.gauss(0, 0.03) for _ in range(3)] for level in levels)
-        low, high = change_between(earlier, judged).interval()
+        low, high = step_between(earlier, [judged]).interval()
         covered += low <= 0 <= high
     assert least < covered / rounds < 0.98
 

@@ -1,9 +1,10 @@
 """How the quantities of a round changed since the rounds before it, and which of these changes are significant."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from statistics import fmean
 
 from plimsoll.api.names import Metric
@@ -30,50 +31,34 @@ _NOT_DIFFERENT = 0.25
 """From this probability on, differences between rounds are taken to be chance."""
 
 
-def change_between(rounds: Sequence[Sequence[float]], judged: Sequence[float]) -> LogChange:
-    """Return the change from the mean of earlier rounds to a new one, from the logarithms of all runs.
-
-    Its `variances` are those of a run that give the error of these means; `trials` counts runs. ValueError if there are
-    fewer than two earlier rounds, or a round has no run.
-    """
-    return step_between(rounds, [judged])
-
-
 def step_between(before: Sequence[Sequence[float]], after: Sequence[Sequence[float]]) -> LogChange:
-    """Return the change from the mean of some rounds to that of others; ValueError if no side has two rounds."""
+    """Return the change from the mean of some rounds to that of others, from the logarithms of all runs.
+
+    All rounds of a side have the same weight, however many runs they have. The `variances` of the change are those of a
+    run that give the error of these means; `trials` counts runs. ValueError if no side has two rounds, or a round has
+    no run.
+    """
     if max(len(before), len(after)) < 2 or not all(map(len, (before, after, *before, *after))):  # noqa: PLR2004
         raise ValueError("the noise between rounds shows in at least two rounds on one side, each with a run")
-    ours, theirs = map(_side, (before, after))
-    between = (ours.squares + theirs.squares) / math.fsum((ours.expected, theirs.expected))
-    variance, freedom = _pooled(noise_within([*before, *after]), (between, len(before) + len(after) - 2))
+    # Sum of the squared deviations of the rounds' means, and what is expected of it in variances of a run.
+    squares = expected = 0.0
+    means, runs, unevenness = [], [], []
+    for rounds in (before, after):
+        means_of_rounds = [fmean(values) for values in rounds]
+        means.append(fmean(means_of_rounds))
+        runs.append(sum(map(len, rounds)))
+        squares += math.fsum((value - means[-1]) ** 2 for value in means_of_rounds)
+        inverse = math.fsum(1 / len(values) for values in rounds)
+        expected += inverse * (1 - 1 / len(rounds))
+        # How much larger the squared error of the mean is than if all rounds had the same number of runs.
+        unevenness.append(runs[-1] * inverse / len(rounds) ** 2)
+    between = (squares / expected, len(before) + len(after) - 2)
+    variance, freedom = _pooled(noise_within([*before, *after]), between)
     return LogChange(
-        estimate=theirs.mean - ours.mean,
-        variances=(variance * ours.unevenness, variance * theirs.unevenness),
-        trials=(ours.runs, theirs.runs),
+        estimate=means[1] - means[0],
+        variances=(variance * unevenness[0], variance * unevenness[1]),
+        trials=(runs[0], runs[1]),
         freedom=freedom,
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Side:
-    """Rounds on one side of a change; all have the same weight, however many runs they have."""
-
-    runs: int  # their number in all rounds
-    mean: float  # of the rounds' means
-    squares: float  # sum of the squared deviations of the rounds' means
-    expected: float  # of that sum, in variances of a run
-    unevenness: float  # how much larger the squared error of the mean is than if all rounds had the same number of runs
-
-
-def _side(rounds: Sequence[Sequence[float]]) -> _Side:
-    runs, means = sum(map(len, rounds)), [fmean(values) for values in rounds]
-    mean, inverse = fmean(means), math.fsum(1 / len(values) for values in rounds)
-    return _Side(
-        runs=runs,
-        mean=mean,
-        squares=math.fsum((value - mean) ** 2 for value in means),
-        expected=inverse * (1 - 1 / len(rounds)),
-        unevenness=runs * inverse / len(rounds) ** 2,
     )
 
 
@@ -109,7 +94,7 @@ class Runs:
 
     def change(self) -> LogChange:
         """Return the change of the quantity."""
-        return change_between([[*series.values()] for series in self.earlier.values()], [*self.judged.values()])
+        return step_between([[*series.values()] for series in self.earlier.values()], [[*self.judged.values()]])
 
 
 def mean_runs(points: Sequence[Runs]) -> Runs:
@@ -157,49 +142,30 @@ class Found:
         return self.group[3]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Test:
-    against: Against
-    group: Group
-    point: str
-    points: int
-    runs: Runs
-    member: Member
-
-
 def judge_changes(baselines: Mapping[Against, Mapping[Quantity, Runs]], rule: RegressionRule) -> list[Found]:
-    """Judge all changes of a round against these baselines, means first."""
-    tests = sorted(_tests(baselines), key=lambda test: bool(test.point))
-    judged = []
-    for test, assessment in zip(tests, assess([test.member for test in tests], LEVEL), strict=True):
-        metric, change = test.member.metric, assessment.change
-        worse = assessment.worse and _exceeds_own_scatter(worsening(metric, change.estimate), test.runs)
-        judged.append(
-            Found(
-                against=test.against,
-                group=test.group,
-                point=test.point,
-                points=test.points,
-                rounds=len(test.runs.earlier),
-                change=change,
-                judgement=conclude(metric, replace(assessment, worse=worse), rule),
-            )
-        )
-    return judged
+    """Judge all changes of a round against these baselines, means first.
 
-
-def _tests(baselines: Mapping[Against, Mapping[Quantity, Runs]]) -> Iterator[_Test]:
-    """Yield the tests of each workload: of its mean, which may be that of one point, and of each of several points."""
-    for against, known in baselines.items():
-        for group, quantities in grouped([*known], lambda quantity: quantity.group).items():
-            points = len(quantities)
-            of_mean, of_point = weights(points)
-            tested = [("", mean_runs([known[quantity] for quantity in quantities]), of_mean)]
-            if points > 1:
-                tested += [(quantity.point, known[quantity], of_point) for quantity in quantities]
+    Of each workload, its mean is tested, which may be that of one point, and each of several points.
+    """
+    tests: list[tuple[Callable[..., Found], Runs, Member]] = []
+    for against, runs_of in baselines.items():
+        for group, quantities in grouped([*runs_of], lambda quantity: quantity.group).items():
+            of_mean, of_point = weights(len(quantities))
+            tested = [("", mean_runs([runs_of[quantity] for quantity in quantities]), of_mean)]
+            if len(quantities) > 1:
+                tested += [(quantity.point, runs_of[quantity], of_point) for quantity in quantities]
             for point, runs, weight in tested:
-                member = Member(metric=group[3], change=runs.change(), weight=weight)
-                yield _Test(against=against, group=group, point=point, points=points, runs=runs, member=member)
+                found = partial(Found, against=against, group=group, point=point, points=len(quantities))
+                tests.append((found, runs, Member(metric=group[3], change=runs.change(), weight=weight)))
+    assessments = assess([member for _, _, member in tests], LEVEL)
+    judged = []
+    for (found, runs, member), assessment in zip(tests, assessments, strict=True):
+        worsened = worsening(member.metric, assessment.change.estimate)
+        # The doubt remains: a round that is worse by less than its own runs scatter is not shown to be as good either.
+        worse = assessment.worse and _exceeds_own_scatter(worsened, runs)
+        judgement = conclude(member.metric, replace(assessment, worse=worse), rule)
+        judged.append(found(rounds=len(runs.earlier), change=assessment.change, judgement=judgement))
+    return sorted(judged, key=lambda change: bool(change.point))
 
 
 def _exceeds_own_scatter(worse: float, runs: Runs) -> bool:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.suite import Schedule
-from plimsoll.suite.rounds.observed import times_of
+from plimsoll.suite.rounds.observed import first_time_after, last_time_until
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -19,8 +19,8 @@ def at(text: str) -> datetime:
 
 def times(cron: str, zone: str, start: str, end: str) -> list[str]:
     """Return the times after `start` until `end`, as local times with offset."""
-    schedule, found, moment = times_of(Schedule(cron=cron, time_zone=zone)), [], at(start)
-    while (moment := schedule.first_after(moment)) <= at(end):
+    schedule, found, moment = Schedule(cron=cron, time_zone=zone), [], at(start)
+    while (moment := first_time_after(schedule, moment)) <= at(end):
         found.append(moment.astimezone(ZoneInfo(zone)).isoformat())
     return found
 
@@ -44,10 +44,10 @@ def test_time_that_the_clock_repeats_fires_once_the_first_time() -> None:
 
 
 def test_time_that_the_clock_repeats_is_over_during_the_repetition() -> None:
-    schedule = times_of(Schedule(cron="30 2 * * *", time_zone="Europe/Berlin"))
+    schedule = Schedule(cron="30 2 * * *", time_zone="Europe/Berlin")
     during = at("2026-10-25T02:10:00+01:00")
-    assert schedule.first_after(during) == at("2026-10-26T02:30:00+01:00")
-    assert schedule.last_until(during) == at("2026-10-25T02:30:00+02:00")
+    assert first_time_after(schedule, during) == at("2026-10-26T02:30:00+01:00")
+    assert last_time_until(schedule, during) == at("2026-10-25T02:30:00+02:00")
 
 
 def test_periodic_schedule_follows_elapsed_time_when_the_clock_changes() -> None:
@@ -72,9 +72,9 @@ _MOMENTS = st.one_of(
 
 @given(_CRONS, _ZONES, _MOMENTS)
 def test_first_and_last_time_are_neighbours(cron: str, zone: str, moment: datetime) -> None:
-    schedule = times_of(Schedule(cron=cron, time_zone=zone))
-    before, after = schedule.last_until(moment), schedule.first_after(moment)
+    schedule = Schedule(cron=cron, time_zone=zone)
+    before, after = last_time_until(schedule, moment), first_time_after(schedule, moment)
     assert before <= moment < after
-    assert schedule.first_after(before) == after
-    assert schedule.last_until(after) == after
-    assert schedule.last_until(after - timedelta(microseconds=1)) == before
+    assert first_time_after(schedule, before) == after
+    assert last_time_until(schedule, after) == after
+    assert last_time_until(schedule, after - timedelta(microseconds=1)) == before

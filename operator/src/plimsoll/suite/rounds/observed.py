@@ -1,6 +1,6 @@
 """What a decision about a suite depends on."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -77,31 +77,17 @@ _LARGEST_CLOCK_CHANGE = timedelta(hours=25)
 """Source: time zone database; Samoa skipped a whole day in 2011."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Times:
-    """The times of a valid schedule."""
-
-    cron: str
-    zone: ZoneInfo
-
-    def first_after(self, moment: datetime) -> datetime:
-        """Return the first time after a moment, in UTC."""
-        return next(time for time in self._times(moment) if time > moment)
-
-    def last_until(self, moment: datetime) -> datetime:
-        """Return the last time that is not after a moment, in UTC."""
-        # CronSim calculates in local time: it starts behind a possible clock change, as it might skip a time otherwise.
-        start = moment + _LARGEST_CLOCK_CHANGE
-        return next(time for time in self._times(start, reverse=True) if time <= moment)
-
-    def _times(self, start: datetime, *, reverse: bool = False) -> Iterator[datetime]:
-        for time in CronSim(self.cron, start.astimezone(self.zone), reverse=reverse):
-            yield time.astimezone(UTC)
+def first_time_after(schedule: Schedule, moment: datetime) -> datetime:
+    """Return the first time of a schedule after a moment, in UTC."""
+    times = CronSim(schedule.cron, moment.astimezone(ZoneInfo(schedule.time_zone)))
+    return next(time.astimezone(UTC) for time in times if time > moment)
 
 
-def times_of(schedule: Schedule) -> Times:
-    """Return the times of a schedule, which its model has checked."""
-    return Times(cron=schedule.cron, zone=ZoneInfo(schedule.time_zone))
+def last_time_until(schedule: Schedule, moment: datetime) -> datetime:
+    """Return the last time of a schedule that is not after a moment, in UTC."""
+    # CronSim calculates in local time: it starts behind a possible clock change, as it might skip a time otherwise.
+    start = (moment + _LARGEST_CLOCK_CHANGE).astimezone(ZoneInfo(schedule.time_zone))
+    return next(time.astimezone(UTC) for time in CronSim(schedule.cron, start, reverse=True) if time <= moment)
 
 
 MAX_TRIALS = 10_000
@@ -116,7 +102,6 @@ class Specification:
     """What a suite asks for."""
 
     suite: BenchmarkSuite | None  # the decoded suite; None if it is invalid
-    times: Times | None = None  # those of the schedule; None without one, and if the suite is invalid
     digest: str = ""  # of what it measures; empty if it is invalid
     questions: str = ""  # digest of what its results are to show; the same
     # Digest of what the run of each variant measures, by the variant's name; empty if it is invalid
@@ -135,7 +120,6 @@ def read_specification(document: JsonValue) -> Specification:
         return Specification(suite=None, problem=str(Problem(field="spec", remedy=problem)))
     return Specification(
         suite=suite,
-        times=times_of(suite.spec.schedule) if suite.spec.schedule else None,
         digest=suite_digest(suite.spec),
         questions=questions_digest(suite.spec),
         measures={

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from plimsoll.api.reasons.reason import Severity
 from plimsoll.api.status import format_time
-from plimsoll.api.suite import BenchmarkSuite
+from plimsoll.api.suite import BenchmarkSuite, Schedule
 from plimsoll.api.suite_status import (
     MAX_ENVIRONMENT,
     MAX_OUTCOMES,
@@ -26,7 +26,8 @@ from plimsoll.suite.rounds.observed import (
     Observed,
     OwnedRun,
     State,
-    Times,
+    first_time_after,
+    last_time_until,
     worst_comparisons,
     worst_hypotheses,
 )
@@ -54,13 +55,13 @@ def timing_of(seen: Observed, state: State) -> Timing:
 
     It was due when its time came, so a schedule that is added or changed never makes a former time due.
     """
-    suite, times = seen.suite.specification.suite, seen.suite.specification.times
-    if suite is None or suite.spec.schedule is None or times is None:
+    suite = seen.suite.specification.suite
+    if suite is None or suite.spec.schedule is None:
         return Timing(state=replace(state, next_time=None))
-    planned = replace(state, next_time=_next_time(times, state, seen.now))
+    planned = replace(state, next_time=_next_time(suite.spec.schedule, state, seen.now))
     if state.next_time is None or state.next_time > seen.now:
         return Timing(state=planned)
-    last = times.last_until(seen.now)
+    last = last_time_until(suite.spec.schedule, seen.now)
     if last < state.next_time:
         return Timing(state=planned)
     deadline = suite.spec.schedule.starting_deadline_seconds
@@ -69,19 +70,10 @@ def timing_of(seen: Observed, state: State) -> Timing:
     return Timing(state=state, due=last)
 
 
-def answered(seen: Observed, state: State, due: datetime | None) -> State:
-    """Return the state after a round has answered the schedule time that was due."""
-    times = seen.suite.specification.times
-    if due is None or times is None:
-        return state
-    state = replace(state, last_time=due)
-    return replace(state, next_time=_next_time(times, state, seen.now))
-
-
-def _next_time(times: Times, state: State, now: datetime) -> datetime:
+def _next_time(schedule: Schedule, state: State, now: datetime) -> datetime:
     last = state.last_time
     is_ahead = last is not None and now < last < now + LARGEST_CORRECTION
-    return times.first_after(last if last is not None and is_ahead else now)
+    return first_time_after(schedule, last if last is not None and is_ahead else now)
 
 
 def _missed(time: datetime, deadline: int) -> Emit:
@@ -113,9 +105,12 @@ def opened(
         children=RoundChildren(done=0, total=len(names)),
         current=names[0],
     )
+    if due is not None and suite.spec.schedule is not None:
+        state = replace(state, last_time=due)
+        state = replace(state, next_time=_next_time(suite.spec.schedule, state, seen.now))
     is_requested = text_of(seen, REQUEST_ROUND) not in {"", state.requested}
     state = replace(
-        answered(seen, state, due),
+        state,
         active=active,
         digest=seen.suite.specification.digest,
         requested=text_of(seen, REQUEST_ROUND) if is_requested else state.requested,
