@@ -8,7 +8,7 @@ from rich.console import Console
 
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding
-from plimsoll.cli.suite_results import hypotheses_document, hypotheses_view, show_hypotheses
+from plimsoll.cli.suite_results import show_hypotheses
 from plimsoll.measure.hypotheses.decide import Decision, decide_all
 from support.results import RATIO, SCALING, hypothesis, point, run_of_points
 
@@ -100,11 +100,14 @@ def test_narrow_terminals_have_fewer_columns(columns: int, omitted: str) -> None
 
 
 def test_nothing_is_shown_without_hypotheses() -> None:
-    assert list(hypotheses_view(())) == []
+    console = Console()
+    with console.capture() as capture:
+        show_hypotheses(console, ())
+    assert not capture.get()
 
 
 def test_the_document_has_all_numbers() -> None:
-    document = json.loads(json.dumps(hypotheses_document(decisions())))
+    document = [json.loads(json.dumps(decision.model_dump(mode="json"))) for decision in decisions()]
     first = document[0]
     assert (first["name"], first["variant"], first["verdict"], first["form"]) == (
         *("rbd-close-to-rados", "size-3"),

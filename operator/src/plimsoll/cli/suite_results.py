@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 from pydantic import JsonValue
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.text import Text
 
 from plimsoll.api.result import BenchmarkResult
@@ -38,34 +38,25 @@ _SUSPECT = "* rests on Suspect points"
 
 
 def show_hypotheses(console: Console, decisions: Sequence[Decision]) -> None:
-    """Print the decisions; nothing without any."""
-    for part in hypotheses_view(decisions):
-        console.print(part, soft_wrap=isinstance(part, Text))
-
-
-def hypotheses_view(decisions: Sequence[Decision]) -> Iterator[RenderableType]:
-    """Yield a table, then a line of text for each decision, reason and note; nothing without decisions."""
+    """Print a table, then a line of text for each decision, reason and note; nothing without decisions."""
     if not decisions:
         return
-    yield FittedTable(rows=decisions, layouts=_LAYOUTS, missed=_LAYOUTS[0], remedy="-o json")
+    console.print(FittedTable(rows=decisions, layouts=_LAYOUTS, missed=_LAYOUTS[0], remedy="-o json"))
     if any(decision.is_suspect for decision in decisions):
-        yield Text(_SUSPECT, style="dim")
+        console.print(Text(_SUSPECT, style="dim"))
     for decision in decisions:
-        yield Text(f"{decision.name}: ", style="bold").append(decision.sentence, style="not bold")
+        sentence = Text(f"{decision.name}: ", style="bold").append(decision.sentence, style="not bold")
+        console.print(sentence, soft_wrap=True)
         # The sentence has the first one.
-        yield from (Text(f"  - {reason}") for reason in decision.reasons[1:])
+        for reason in decision.reasons[1:]:
+            console.print(Text(f"  - {reason}"), soft_wrap=True)
     # Each note once, with the hypotheses that it applies to.
     notes: dict[str, dict[str, None]] = {}
     for decision in decisions:
         for note in decision.notes:
             notes.setdefault(note, {})[decision.name] = None
     for note, names in notes.items():
-        yield Text(f"{', '.join(names)}: {note}", style="dim")
-
-
-def hypotheses_document(decisions: Sequence[Decision]) -> list[dict[str, JsonValue]]:
-    """Return the decisions as a JSON document."""
-    return [decision.model_dump(mode="json") for decision in decisions]
+        console.print(Text(f"{', '.join(names)}: {note}", style="dim"), soft_wrap=True)
 
 
 def _name(decision: Decision) -> Text:
@@ -73,25 +64,21 @@ def _name(decision: Decision) -> Text:
     return text.append(f"\nin {decision.variant}", style="dim") if decision.variant else text
 
 
+def _verdict(decision: Decision) -> Text:
+    return Text(f"{decision.verdict}{' *' if decision.is_suspect else ''}", style=_COLOUR[decision.verdict])
+
+
 _Column = FittedColumn[Decision]
-_NAME = _Column(heading="Hypothesis", cell=_name, folded=True)
-_VERDICT = _Column(
-    heading="Verdict",
-    cell=lambda decision: Text(
-        f"{decision.verdict}{' *' if decision.is_suspect else ''}", style=_COLOUR[decision.verdict]
-    ),
+_COLUMNS = (
+    _Column(heading="Hypothesis", cell=_name, folded=True),
+    _Column(heading="Verdict", cell=_verdict),
+    _Column(heading="95 % interval", cell=lambda decision: texts.estimate_texts(decision)[1], right=True),
+    _Column(heading="Expected", cell=texts.expected_text, right=True),
 )
 _ESTIMATE = _Column(heading="Estimate", cell=lambda decision: texts.estimate_texts(decision)[0], right=True)
-_INTERVAL = _Column(heading="95 % interval", cell=lambda decision: texts.estimate_texts(decision)[1], right=True)
-_EXPECTED = _Column(heading="Expected", cell=texts.expected_text, right=True)
 _RESTS_ON = _Column(heading="From", cell=texts.replicates_text, right=True)
-
-_LAYOUTS = (
-    (_NAME, _VERDICT, _ESTIMATE, _INTERVAL, _EXPECTED, _RESTS_ON),
-    (_NAME, _VERDICT, _ESTIMATE, _INTERVAL, _EXPECTED),
-    (_NAME, _VERDICT, _INTERVAL, _EXPECTED),
-    (_NAME, _VERDICT),
-)
+_WITH_ESTIMATE = (*_COLUMNS[:2], _ESTIMATE, *_COLUMNS[2:])
+_LAYOUTS = ((*_WITH_ESTIMATE, _RESTS_ON), _WITH_ESTIMATE, _COLUMNS, _COLUMNS[:2])
 """From wide to narrow: the least important columns are left out first."""
 
 
@@ -142,17 +129,14 @@ def study_document(compared: StudyComparison | None) -> dict[str, JsonValue] | N
 
 
 _ShareColumn = FittedColumn[ComparedShare]
-_SHARE_NAME = _ShareColumn(heading="Share", cell=lambda share: share.name, folded=True)
-_PUBLISHED = _ShareColumn(heading="Study", cell=texts.published_text, right=True)
-_OWN = _ShareColumn(heading="Yours", cell=lambda share: texts.own_text(share.own), right=True)
+_SHARES = (
+    _ShareColumn(heading="Share", cell=lambda share: share.name, folded=True),
+    _ShareColumn(heading="Study", cell=texts.published_text, right=True),
+    _ShareColumn(heading="Yours", cell=lambda share: texts.own_text(share.own), right=True),
+)
 _NUMBERS = _ShareColumn(heading="Study's numbers", cell=lambda share: share.published.text)
 _RATES = _ShareColumn(heading="Your rates", cell=lambda share: texts.own_rates_text(share.own))
-
-_STUDY_LAYOUTS = (
-    (_SHARE_NAME, _PUBLISHED, _OWN, _NUMBERS, _RATES),
-    (_SHARE_NAME, _PUBLISHED, _OWN, _RATES),
-    (_SHARE_NAME, _PUBLISHED, _OWN),
-)
+_STUDY_LAYOUTS = ((*_SHARES, _NUMBERS, _RATES), (*_SHARES, _RATES), _SHARES)
 
 
 def show_rounds(console: Console, rounds: SuiteRounds) -> None:
@@ -287,7 +271,7 @@ def _document(rounds: SuiteRounds) -> dict[str, object]:
             }
             for compared in evaluation.comparisons
         ],
-        "hypotheses": hypotheses_document(evaluation.decisions),
+        "hypotheses": [decision.model_dump(mode="json") for decision in evaluation.decisions],
         "study": study_document(rounds.study),
         "rounds": [
             {

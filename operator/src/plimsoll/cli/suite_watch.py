@@ -79,8 +79,8 @@ class WatchedSuite:
 
     def condition(self, kind: SuiteConditionType) -> SuiteCondition | None:
         """Return a condition that is True; None otherwise."""
-        wanted = kind, ConditionStatus.TRUE
-        return next((each for each in self.status.conditions if (each.type, each.status) == wanted), None)
+        conditions = (condition for condition in self.status.conditions if condition.type is kind)
+        return next((condition for condition in conditions if condition.status is ConditionStatus.TRUE), None)
 
 
 def watched_suite(suite: Mapping[str, Any], run: Mapping[str, Any] | None = None) -> WatchedSuite:
@@ -139,11 +139,18 @@ class AwaitedRound:
             return Ending(problem=suite.obstacle)
         if self._minute is not None:
             return None
+        if request is not None and status.requested_round == request:
+            return Ending(
+                problem=f"the status does not say which round answered {request!r}; request one with another text"
+            )
         if request is not None:
-            return _not_answered(suite, request)
-        if suite.status.round is None and (suite.is_due or not status.rounds):
+            if suite.request == request:
+                return None
+            present = f"it is {suite.request!r}" if suite.request else "there is none"
+            return Ending(problem=f"no round {request!r} was requested by annotation {REQUEST_ROUND}: {present}")
+        if status.round is None and (suite.is_due or not status.rounds):
             return None if suite.is_due else Ending(problem="no round is active or due, and none has ended")
-        self._minute = suite.status.round.minute if suite.status.round else status.rounds[0].minute
+        self._minute = status.round.minute if status.round else status.rounds[0].minute
         return self._ended(suite, self._minute)
 
     def _ended(self, suite: WatchedSuite, minute: int) -> Ending | None:
@@ -162,18 +169,6 @@ class AwaitedRound:
             return None if suite.is_due or suite.obstacle else Ending(round=rounds[minute])
         self._minute = successor
         return self._ended(suite, successor)
-
-
-def _not_answered(suite: WatchedSuite, request: str) -> Ending | None:
-    """Return why the round of a request cannot be known; None while the operator has not answered the request."""
-    if suite.status.requested_round == request:
-        return Ending(
-            problem=f"the status does not say which round answered {request!r}; request one with another text"
-        )
-    if suite.request == request:
-        return None
-    present = f"it is {suite.request!r}" if suite.request else "there is none"
-    return Ending(problem=f"no round {request!r} was requested by annotation {REQUEST_ROUND}: {present}")
 
 
 class SuiteFollowing(Polling[WatchedSuite]):
@@ -195,11 +190,6 @@ class SuiteFollowing(Polling[WatchedSuite]):
         name = seen.status.round.current if seen.status.round else None
         run = await self._readable(kube, RUN, name) if name else None
         return watched_suite(document, run), self.ending is not None
-
-
-def suite_view_on(console: Console, title: str) -> "SuiteScreen | SuiteLines":
-    """Return the view that suits the console."""
-    return SuiteScreen(console, title) if console.is_terminal else SuiteLines(console)
 
 
 class SuiteLines(LineLog):
@@ -294,16 +284,17 @@ def conclude(place: SuiteInCluster, ending: Ending) -> int:
     return exit_code(ending.round)
 
 
-def is_evaluated(ending: Ending) -> bool:
-    """Whether the results of the round were compared."""
-    return ending.round is not None and ending.round.verdict in JUDGED
+_round_option = click.option(
+    "--round",
+    "request",
+    metavar="TEXT",
+    help=f"Follow the round that annotation {REQUEST_ROUND}=TEXT requests, even if it has not started.",
+)
 
 
 @click.command()
 @click.argument("suite")
-@click.option(
-    "--round", "request", metavar="TEXT", help="Follow the round that annotation request-round=TEXT requests."
-)
+@_round_option
 @timeout_option("Stop after this time")
 @cluster_options
 def watch_command(*, suite: str, request: str | None, timeout: int | None) -> None:
@@ -319,24 +310,19 @@ def watch_command(*, suite: str, request: str | None, timeout: int | None) -> No
     """
     place = find_in_cluster(suite, SuiteInCluster)
     console = stdout_console()
-    with suite_view_on(console, str(place)) as view:
+    with SuiteScreen(console, str(place)) if console.is_terminal else SuiteLines(console) as view:
         ending = follow_round(place, view, request, timeout)
     if ending is None:
         click.echo(f"The round continues; `{program()} suite watch {place}` follows it again.", err=True)
         sys.exit(EXIT_NOT_ENDED)
-    if is_evaluated(ending):
+    if ending.round is not None and ending.round.verdict in JUDGED:
         show_rounds(console, load_rounds([str(place)], ()))
     sys.exit(conclude(place, ending))
 
 
 @click.command()
 @click.argument("suite")
-@click.option(
-    "--round",
-    "request",
-    metavar="TEXT",
-    help="Wait for the round that annotation plimsoll.dev/request-round=TEXT requests, even if it has not started.",
-)
+@_round_option
 @timeout_option("Stop after this time")
 @cluster_options
 def wait_command(*, suite: str, request: str | None, timeout: int | None) -> None:

@@ -1,7 +1,7 @@
 """How the quantities of a round changed since the rounds before it, and which of these changes are significant."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
@@ -147,7 +147,7 @@ def judge_changes(baselines: Mapping[Against, Mapping[Quantity, Runs]], rule: Re
 
     Of each workload, its mean is tested, which may be that of one point, and each of several points.
     """
-    tests: list[tuple[Callable[..., Found], Runs, Member]] = []
+    tests: list[tuple[partial[Found], Runs, Member]] = []
     for against, runs_of in baselines.items():
         for group, quantities in grouped([*runs_of], lambda quantity: quantity.group).items():
             of_mean, of_point = weights(len(quantities))
