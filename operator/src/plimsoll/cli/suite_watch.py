@@ -139,15 +139,8 @@ class AwaitedRound:
             return Ending(problem=suite.obstacle)
         if self._minute is not None:
             return None
-        if request is not None and status.requested_round == request:
-            return Ending(
-                problem=f"the status does not say which round answered {request!r}; request one with another text"
-            )
         if request is not None:
-            if suite.request == request:
-                return None
-            present = f"it is {suite.request!r}" if suite.request else "there is none"
-            return Ending(problem=f"no round {request!r} was requested by annotation {REQUEST_ROUND}: {present}")
+            return _not_answered(suite, request)
         if status.round is None and (suite.is_due or not status.rounds):
             return None if suite.is_due else Ending(problem="no round is active or due, and none has ended")
         self._minute = status.round.minute if status.round else status.rounds[0].minute
@@ -169,6 +162,18 @@ class AwaitedRound:
             return None if suite.is_due or suite.obstacle else Ending(round=rounds[minute])
         self._minute = successor
         return self._ended(suite, successor)
+
+
+def _not_answered(suite: WatchedSuite, request: str) -> Ending | None:
+    """Return why the round of a request cannot be known; None while the operator has not answered the request."""
+    if suite.status.requested_round == request:
+        return Ending(
+            problem=f"the status does not say which round answered {request!r}; request one with another text"
+        )
+    if suite.request == request:
+        return None
+    present = f"it is {suite.request!r}" if suite.request else "there is none"
+    return Ending(problem=f"no round {request!r} was requested by annotation {REQUEST_ROUND}: {present}")
 
 
 class SuiteFollowing(Polling[WatchedSuite]):

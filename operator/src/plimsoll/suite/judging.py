@@ -23,6 +23,7 @@ from plimsoll.suite.changes import (
     rounds_with,
 )
 from plimsoll.suite.measured import (
+    Changes,
     Condition,
     MeasuredRound,
     Quantity,
@@ -88,36 +89,24 @@ def judge(
     rule: RegressionRule,
 ) -> RoundJudgement:
     """Judge a round against the accepted rounds, and against the pinned ones among them, both in their order."""
-    if accepted and accepted[-1].digest != measured.digest:
-        return _without_numbers(len(accepted), measured, variants, [_OTHER_DIGEST], comparable=True)
-    changes = changes_since(accepted, measured)
+    measures_the_same = not accepted or accepted[-1].digest == measured.digest
+    changes = changes_since(accepted, measured) if measures_the_same else Changes(obstacles=[_OTHER_DIGEST])
     if changes.obstacles:
-        return _without_numbers(len(accepted), measured, variants, changes.obstacles, comparable=False)
-    trusted = [variant for variant in variants if not measured.doubts.get(variant)]
-    found = judge_changes(baselines_of(accepted, pinned, measured, trusted, rule), rule)
+        reasons = {variant: [*changes.obstacles, *measured.doubts.get(variant, ())] for variant in variants}
+        judgements = [
+            VariantJudgement(variant=variant, change=Conclusion.INCONCLUSIVE, reasons=reasons[variant])
+            for variant in variants
+        ]
+    else:
+        trusted = [variant for variant in variants if not measured.doubts.get(variant)]
+        found = judge_changes(baselines_of(accepted, pinned, measured, trusted, rule), rule)
+        judgements = [_variant(variant, found, [*_reasons(accepted, measured, variant)]) for variant in variants]
     return RoundJudgement(
         minute=measured.minute,
         accepted=len(accepted),
-        comparable=True,
-        changes=changes.named,
-        variants=[_variant(variant, found, [*_reasons(accepted, measured, variant)]) for variant in variants],
-    )
-
-
-def _without_numbers(
-    accepted: int, measured: MeasuredRound, variants: Sequence[str], reasons: Sequence[str], *, comparable: bool
-) -> RoundJudgement:
-    """Return the judgement of a round that was not measured like the accepted ones."""
-    doubts = {variant: [*reasons, *measured.doubts.get(variant, ())] for variant in variants}
-    return RoundJudgement(
-        minute=measured.minute,
-        accepted=accepted,
-        comparable=comparable,
-        changes=(),
-        variants=[
-            VariantJudgement(variant=variant, change=Conclusion.INCONCLUSIVE, reasons=doubts[variant])
-            for variant in variants
-        ],
+        comparable=not changes.obstacles or not measures_the_same,
+        changes=() if changes.obstacles else changes.named,
+        variants=judgements,
     )
 
 
