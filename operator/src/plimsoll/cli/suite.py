@@ -181,7 +181,7 @@ def _value(value: JsonValue) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{key}: {_value(one)}' for key, one in value.items())}}}"
+        return f"{{{', '.join(f'{key}: {_value(entry)}' for key, entry in value.items())}}}"
     return str(value)
 
 

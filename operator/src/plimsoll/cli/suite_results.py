@@ -235,7 +235,7 @@ _CHANGE_LAYOUTS = (
 
 
 def doubts_of(compared: VariantComparison) -> Iterator[str]:
-    """Yield why the conclusion is another one than that of the comparison of the results."""
+    """Yield why the comparison of the results does not decide alone."""
     for difference in compared.unexplained:
         yield f"{difference.key} differs although no variant sets it, so other conditions changed between the runs."
     yield from compared.doubts
@@ -248,7 +248,7 @@ def doubts_of(compared: VariantComparison) -> Iterator[str]:
 
 
 def _document(rounds: SuiteRounds) -> dict[str, object]:
-    """Return everything as a document; results are those of the runs of the last round."""
+    """Return everything as a document, with the results of the last round."""
     evaluation = rounds.evaluation
     return {
         "suite": rounds.suite.metadata.name,
@@ -368,8 +368,8 @@ def report_command(*, sources: tuple[str, ...], accepted: tuple[str, ...], outpu
 
     It has the rounds with their verdicts, every point over the rounds with marks where Ceph, the kernel or nodes
     changed, and of the last round the variants side by side, the comparisons and the hypotheses. A suite with the
-    annotation plimsoll.dev/study (kit, ornl, utsa, ctu or blog) is shown beside that published study. The sources are
-    those of `suite results`: directories of `plimsoll suite run`, or a suite in a cluster, NAME or NAMESPACE/NAME.
+    annotation plimsoll.dev/study (kit, ornl, utsa, ctu or blog) is compared with that published study. The sources
+    are directories of `plimsoll suite run`, or a suite in a cluster, NAME or NAMESPACE/NAME.
 
     Requires plotly and Jinja2: pip install 'plimsoll[report]'.
     """

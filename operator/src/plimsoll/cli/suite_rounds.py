@@ -61,7 +61,7 @@ class RoundStart(Model):
         minute: of its start, since the epoch.
         seed: of its order.
         digest: of what the suite measured when it began.
-        targets: variant -> absolute paths of what it is measured on.
+        targets: variant -> absolute paths of its targets.
 
     """
 
@@ -81,7 +81,7 @@ class LocalRound:
 
     @property
     def turns(self) -> Mapping[str, Turn]:
-        """The turns in their order, by the names of their runs, which are those of the results directories."""
+        """The turns in their order, by the names of their runs, which also name the results directories."""
         return turns_by_name(self.suite, minute=self.start.minute, seed=self.start.seed)
 
     @property
@@ -106,7 +106,7 @@ def round_results(
     minute: int,
     digest: str,
 ) -> RoundResults:
-    """Return the results of a round from those of its complete runs, and its turns, both by the names of the runs."""
+    """Return the results of a round; `turns` and the results of complete runs are by the names of the runs."""
     runs: dict[str, dict[str, list[BenchmarkResult]]] = {variant.name: {} for variant in suite.spec.variants}
     for name, turn in turns.items():
         runs[turn.variant][name] = results.get(name, [])
@@ -183,7 +183,7 @@ class SuiteRounds:
     directories: Mapping[int, Path]  # of the rounds by their minutes; empty if they were measured in a cluster
     results: RoundResults  # of the last round
     evaluation: Evaluation  # of the last round
-    study: StudyComparison | None  # the results beside the study that the suite repeats; None if it names no known one
+    study: StudyComparison | None  # compared with the study that the suite repeats, if any
 
     @property
     def last(self) -> EndedRound:

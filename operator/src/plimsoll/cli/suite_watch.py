@@ -71,7 +71,7 @@ class WatchedSuite:
 
     @property
     def obstacle(self) -> str:
-        """Return what keeps the suite from measuring until somebody changes something; empty if nothing does."""
+        """Return what keeps the suite from measuring until someone intervenes; empty if nothing does."""
         stalled = self.condition(SuiteConditionType.STALLED)
         if stalled is None or stalled.reason == _REGRESSED or not self.is_current:
             return ""

@@ -145,7 +145,7 @@ class Found:
 def judge_changes(baselines: Mapping[Against, Mapping[Quantity, Runs]], rule: RegressionRule) -> list[Found]:
     """Judge all changes of a round against these baselines, means first.
 
-    Of each workload, its mean is tested, which may be that of one point, and each of several points.
+    Each workload has a test of its mean, which may be a single point, and one of each point if it has several.
     """
     tests: list[tuple[partial[Found], Runs, Member]] = []
     for against, runs_of in baselines.items():
@@ -155,16 +155,16 @@ def judge_changes(baselines: Mapping[Against, Mapping[Quantity, Runs]], rule: Re
             if len(quantities) > 1:
                 tested += [(quantity.point, runs_of[quantity], of_point) for quantity in quantities]
             for point, runs, weight in tested:
-                found = partial(Found, against=against, group=group, point=point, points=len(quantities))
-                tests.append((found, runs, Member(metric=group[3], change=runs.change(), weight=weight)))
+                change_of = partial(Found, against=against, group=group, point=point, points=len(quantities))
+                tests.append((change_of, runs, Member(metric=group[3], change=runs.change(), weight=weight)))
     assessments = assess([member for _, _, member in tests], LEVEL)
     judged = []
-    for (found, runs, member), assessment in zip(tests, assessments, strict=True):
+    for (change_of, runs, member), assessment in zip(tests, assessments, strict=True):
         worsened = worsening(member.metric, assessment.change.estimate)
         # The doubt remains: a round that is worse by less than its own runs scatter is not shown to be as good either.
         worse = assessment.worse and _exceeds_own_scatter(worsened, runs)
         judgement = conclude(member.metric, replace(assessment, worse=worse), rule)
-        judged.append(found(rounds=len(runs.earlier), change=assessment.change, judgement=judgement))
+        judged.append(change_of(rounds=len(runs.earlier), change=assessment.change, judgement=judgement))
     return sorted(judged, key=lambda change: bool(change.point))
 
 
@@ -172,7 +172,7 @@ def _exceeds_own_scatter(worse: float, runs: Runs) -> bool:
     """Whether a round is worse by more than its own runs scatter: a single bad run is no regression.
 
     The limit shrinks like the error of the mean, and is one standard deviation of three runs. One bad run of any number
-    stays below it.
+    does not reach it.
     """
     judged = [*runs.judged.values()]
     return len(judged) == 1 or worse > math.sqrt(moments(judged)[1] * _USUAL_RUNS / len(judged))
@@ -193,10 +193,10 @@ def baselines_of(
     Pinned rounds are left out if they are the accepted ones that count.
     """
     baselines: dict[Against, dict[Quantity, Runs]] = {against: {} for against in Against}
-    known = [
+    comparable = [
         quantity for quantity in measured.values if quantity.variant in variants and rounds_with([quantity], accepted)
     ]
-    for quantities in grouped(known, lambda quantity: quantity.group).values():
+    for quantities in grouped(comparable, lambda quantity: quantity.group).values():
         used = rounds_with(quantities, accepted)
         if not used:
             continue

@@ -49,7 +49,7 @@ def turns_of(spec: SuiteSpec, seed: int) -> tuple[Turn, ...]:
 
 @lru_cache(maxsize=256)
 def _turns(names: tuple[str, ...], repeats: int, seed: int) -> tuple[Turn, ...]:
-    # A look at a suite needs those of a round several times, and each takes several hashes.
+    # A look at a suite needs the turns of a round several times, and each takes several hashes.
     return tuple(
         Turn(variant=names[index], repeat=repeat, seed=child_seed(seed, variant=names[index], repeat=repeat))
         for repeat in range(repeats)
@@ -58,7 +58,7 @@ def _turns(names: tuple[str, ...], repeats: int, seed: int) -> tuple[Turn, ...]:
 
 
 def turns_by_name(suite: BenchmarkSuite, *, minute: int, seed: int, uid: str = "") -> dict[str, Turn]:
-    """Return the turns of a round in their order, by the names of their runs. `minute` is that of its start."""
+    """Return the turns of a round in their order, by the names of their runs. `minute` is when it starts."""
     return {child_name(suite, turn, minute, uid): turn for turn in turns_of(suite.spec, seed)}
 
 

@@ -137,7 +137,7 @@ class Evaluation:
     """What a round shows."""
 
     measured: MeasuredRound
-    verdict: RoundVerdict  # one of those of an evaluated round
+    verdict: RoundVerdict  # Regressed, Inconclusive or NoRegression
     message: str  # the verdict in a sentence
     is_acceptable: bool  # whether later rounds may be compared with it
     outcomes: Sequence[ComparisonOutcome]  # of each comparison with accepted rounds for each variant
@@ -161,7 +161,7 @@ def evaluate(
     in every round alike.
     """
     measured = results.measured()
-    # A round that has lost runs is a selection: somebody may have deleted the fast ones.
+    # A round that has lost runs is a selection: a user may have deleted the fast ones.
     whole = [earlier.minute for earlier in accepted if earlier.is_complete or earlier.digest != measured.digest]
     accepted, pinned = ([earlier for earlier in rounds if earlier.minute in whole] for rounds in (accepted, pinned))
     names = [variant.name for variant in spec.variants]

@@ -68,7 +68,7 @@ class RoundJudgement:
 
     minute: int
     accepted: int  # number of the accepted rounds before it
-    # Whether it may be accepted: conditions are those of the accepted rounds, or it starts a new baseline.
+    # Whether it may be accepted: its conditions do not differ from the accepted rounds, or it starts a new baseline.
     comparable: bool
     # What changed since the last accepted round and is no obstacle, such as the version of Ceph.
     changes: Sequence[Difference]
@@ -122,9 +122,9 @@ def _variant(variant: str, found: Sequence[Found], reasons: Sequence[str]) -> Va
     )
 
 
-def _conclusion(found: Sequence[Found], reasons: Sequence[str]) -> Conclusion:
-    means = [change.judgement.conclusion for change in found if not change.point]
-    points = [change.judgement for change in found if change.point]
+def _conclusion(changes: Sequence[Found], reasons: Sequence[str]) -> Conclusion:
+    means = [change.judgement.conclusion for change in changes if not change.point]
+    points = [change.judgement for change in changes if change.point]
     doubted = bool(reasons) or not means or any(judgement.suspected for judgement in points)
     return overall(means, [judgement.conclusion for judgement in points], doubted=doubted)
 
@@ -147,11 +147,11 @@ def _reasons(accepted: Sequence[MeasuredRound], measured: MeasuredRound, variant
         )
         return
     of_variant = [quantity for quantity in measured.values if quantity.variant == variant]
-    known = {quantity for quantity in of_variant if rounds_with([quantity], accepted)}
-    if rare := [quantity.point for quantity in of_variant if quantity not in known]:
+    comparable = {quantity for quantity in of_variant if rounds_with([quantity], accepted)}
+    if rare := [quantity.point for quantity in of_variant if quantity not in comparable]:
         yield f"fewer than {MINIMUM_ROUNDS} accepted rounds have numbers of {_points(rare)}"
     for group, quantities in grouped(of_variant, lambda quantity: quantity.group).items():
-        common = known.intersection(quantities)
+        common = comparable.intersection(quantities)
         if common and not rounds_with(common, accepted):
             yield f"fewer than {MINIMUM_ROUNDS} accepted rounds have numbers of all points of {group[1]}"
 

@@ -73,7 +73,7 @@ class Condition:
     point: str
     fingerprint: Fingerprint | None  # of the first run, with the identity of all runs; None if a run has none
     varying: frozenset[str] = frozenset()  # keys of the context that differ between the runs of the round
-    nodes: frozenset[str] = frozenset()  # those of the clients of all runs
+    nodes: frozenset[str] = frozenset()  # where the clients of all runs ran
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,18 +121,18 @@ class _Part:
 
 
 def _part(variant: str, repeat: int, runs: Sequence[Sequence[BenchmarkResult]]) -> _Part:
-    known = [run for run in runs if run]
-    lacking = repeat - len(known)
+    complete = [run for run in runs if run]
+    lacking = repeat - len(complete)
     gaps = [f"{lacking} of {repeat} runs are not measured completely"] if lacking else []
-    if not known:
+    if not complete:
         return _Part(gaps=gaps)
-    points = grouped([result for run in known for result in run], lambda result: result.spec.point)
+    points = grouped([result for run in complete for result in run], lambda result: result.spec.point)
     # Without a valid result of every run, the runs that have one would be a selection.
     invalid = [
-        point for point, results in points.items() if len(results) < len(known) or not all(map(_is_valid, results))
+        point for point, results in points.items() if len(results) < len(complete) or not all(map(_is_valid, results))
     ]
     uneven = [point for point, results in points.items() if point not in invalid and _has_uneven_caches(results)]
-    used = [[result for result in run if result.spec.point not in (*invalid, *uneven)] for run in known]
+    used = [[result for result in run if result.spec.point not in (*invalid, *uneven)] for run in complete]
     if invalid:
         gaps.append(f"Invalid, not finished or missing in a run: {first_few(invalid)}")
     if uneven:
@@ -146,7 +146,7 @@ def _part(variant: str, repeat: int, runs: Sequence[Sequence[BenchmarkResult]]) 
         for result in results
         for quantity, series in _values(variant, result, points[result.spec.point])
     }
-    incomplete = [quantity for quantity, series in values.items() if len(series) < len(known)]
+    incomplete = [quantity for quantity, series in values.items() if len(series) < len(complete)]
     return _Part(
         values={quantity: series for quantity, series in values.items() if quantity not in incomplete},
         conditions=tuple(_condition(variant, result, points[result.spec.point]) for result in results),
@@ -156,7 +156,7 @@ def _part(variant: str, repeat: int, runs: Sequence[Sequence[BenchmarkResult]]) 
 
 
 def _valueless(quantities: Sequence[Quantity], results: Mapping[str, Sequence[BenchmarkResult]]) -> Iterator[str]:
-    """Yield why quantities have no value in a run, each reason with its points; `results` are those of each point."""
+    """Yield why quantities have no value in a run, each reason with its points; `results` are grouped by point."""
     places: dict[str, list[str]] = {}
     for point in sorted({quantity.point for quantity in quantities if quantity.metric is Metric.LINE}):
         for reason in dict.fromkeys(filter(None, map(valueless, results[point]))):
@@ -185,7 +185,7 @@ def _values(
 ) -> Iterator[tuple[Quantity, Series]]:
     """Yield the gating quantities of a point; a rate also if it has no value, other metrics if a run has one.
 
-    `result` is that of all `runs` together. The line has one value per run, and no operation of its own.
+    `result` combines all `runs`. The line has one value per run, and no operation of its own.
     """
     trials, spec = result.status.trials, result.spec
     quantity = partial(Quantity, variant=variant, workload=spec.workload, point=spec.point)
@@ -203,12 +203,14 @@ def _values(
 
 
 def _condition(variant: str, combined: BenchmarkResult, results: Sequence[BenchmarkResult]) -> Condition:
-    known = [result.status.fingerprint for result in results if result.status.fingerprint is not None]
+    fingerprints = [result.status.fingerprint for result in results if result.status.fingerprint is not None]
     return Condition(
         variant=variant,
         point=combined.spec.point,
-        fingerprint=known[0] if known and len(known) == len(results) else None,
-        varying=frozenset(difference.key for other in known[1:] for difference in differences(known[0], other)),
+        fingerprint=fingerprints[0] if fingerprints and len(fingerprints) == len(results) else None,
+        varying=frozenset(
+            difference.key for other in fingerprints[1:] for difference in differences(fingerprints[0], other)
+        ),
         nodes=frozenset(node for result in results for node in (result.status.environment.nodes or ())),
     )
 
@@ -234,13 +236,13 @@ def changes_since(earlier: Sequence[MeasuredRound], judged: MeasuredRound) -> Ch
     """
     before = latest_conditions(earlier)
     pairs = [(before[key], after) for after in judged.conditions if (key := (after.variant, after.point)) in before]
-    found: list[Difference] = []
+    changed: list[Difference] = []
     for pair in pairs:
-        found += [difference for difference in differences_between(*pair) if difference not in found]
+        changed += [difference for difference in differences_between(*pair) if difference not in changed]
     obstacles = [
         f"{difference.key} differs from the accepted rounds ({difference.baseline} -> {difference.candidate}); restore "
         "it, or accept this round"
-        for difference in found
+        for difference in changed
         if difference.part == "identity"
     ]
     if unknown := [after.point for before, after in pairs if not (before.fingerprint and after.fingerprint)]:
@@ -249,10 +251,10 @@ def changes_since(earlier: Sequence[MeasuredRound], judged: MeasuredRound) -> Ch
     obstacles += [
         f"clients ran on other nodes ({_listed(difference.baseline)} -> {_listed(difference.candidate)}); select the "
         "same nodes, or accept this round"
-        for difference in found
+        for difference in changed
         if difference.key == _NODES
     ]
-    named = [difference for difference in found if difference.part == "context" and difference.key != _NODES]
+    named = [difference for difference in changed if difference.part == "context" and difference.key != _NODES]
     return Changes(named=named, obstacles=obstacles)
 
 

@@ -81,8 +81,8 @@ def _is_chosen(model: type[Model] | None, key: str, value: JsonValue) -> bool:
 def _model_of(model: type[Model] | None, key: str) -> type[Model] | None:
     """Return the model of a field; None if it has none, as a mapping of labels."""
     fields = model.model_fields.values() if model is not None else ()
-    types = (found for field in fields if field.alias == key for found in models_in(field.annotation))
-    return next((found for found in types if issubclass(found, Model)), None)
+    types = (kind for field in fields if field.alias == key for kind in models_in(field.annotation))
+    return next((kind for kind in types if issubclass(kind, Model)), None)
 
 
 _INDEX = re.compile(r"\[([0-9]{1,9})\]")
@@ -113,7 +113,7 @@ class Sources:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
+class _Place:
     """A location in one of the documents."""
 
     location: Location
@@ -121,16 +121,16 @@ class _Found:
     is_complete: bool  # whether the document has all of it, or all of a list that it is in
 
 
-def _find(document: Mapping[str, JsonValue], location: Location, merged: Mapping[str, JsonValue]) -> _Found:
+def _find(document: Mapping[str, JsonValue], location: Location, merged: Mapping[str, JsonValue]) -> _Place:
     """Return where a location of the merged specification is in a document."""
     here = _own_location(document, location, merged)
     value: JsonValue = dict(document)
     for depth, part in enumerate(here):
         is_replaced = isinstance(value, list) and here[:depth] != (BY_NAME,)
         if is_replaced or not _has(value, part):
-            return _Found(location=here, depth=depth, is_complete=is_replaced)
+            return _Place(location=here, depth=depth, is_complete=is_replaced)
         value = value[part]  # type: ignore[index] # it has the part
-    return _Found(location=here, depth=len(here), is_complete=bool(here))
+    return _Place(location=here, depth=len(here), is_complete=bool(here))
 
 
 def _own_location(document: Mapping[str, JsonValue], location: Location, merged: Mapping[str, JsonValue]) -> Location:

@@ -78,7 +78,7 @@ class RoundRuns:
     """The data of a round."""
 
     minute: int  # identity of the round
-    digest: str  # of what it measured
+    digest: str  # of run, variants and repeat
     # Variant -> name -> UID of the finished runs with valid numbers, which never change, whatever else a user changes
     # about a run. Every variant that the suite has now is there.
     runs: Mapping[str, Mapping[str, str]]

@@ -102,8 +102,8 @@ class Specification:
     """What a suite asks for."""
 
     suite: BenchmarkSuite | None  # the decoded suite; None if it is invalid
-    digest: str = ""  # of what it measures; empty if it is invalid
-    questions: str = ""  # digest of what its results are to show; the same
+    digest: str = ""  # of run, variants and repeat; empty if it is invalid
+    questions: str = ""  # digest of comparisons and hypotheses; empty if it is invalid
     # Digest of what the run of each variant measures, by the variant's name; empty if it is invalid
     measures: Mapping[str, str] = field(default_factory=dict)
     problem: str = ""  # why it is invalid, one line for each field; empty if it is valid
@@ -163,7 +163,7 @@ class Suite:
     specification: Specification
     status: Mapping[str, Any]  # as stored
     state: State  # what the status remembers
-    conditions: Mapping[SuiteConditionType, SuiteCondition]  # those of the status, by type
+    conditions: Mapping[SuiteConditionType, SuiteCondition]  # of the status, by type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,7 +212,7 @@ class Judgement:
     """The evaluation of a round's results."""
 
     request: Judge  # what was evaluated. A judgement of other data is not used.
-    verdict: RoundVerdict  # one of those of an evaluated round
+    verdict: RoundVerdict  # Regressed, Inconclusive or NoRegression
     is_acceptable: bool  # whether later rounds may be compared with it: `comparable` of every comparison with rounds
     message: str = ""  # the verdict in a sentence
     environment: Mapping[str, str] = field(default_factory=dict)  # versions that it was measured with, by name

@@ -248,7 +248,7 @@ def progress_of(seen: Observed) -> Progress:
     state, ending = _after_active_round(seen, suite, state)
     state, acceptance = accepted(seen, without_abandoned(seen, state))
     state = kept(seen, state, suite.spec.keep)
-    # With the trigger, the version is that of the last round: another one is a cause for a round.
+    # With the trigger, the state has the version of the last round: another one is a cause for a round.
     if not (state.ceph_version and suite.spec.triggers.ceph_version):
         state = replace(state, ceph_version=version_of(seen) or state.ceph_version)
     timing = timing_of(seen, state)
@@ -266,7 +266,7 @@ def is_loaded(seen: Observed, state: State) -> bool:
 
 
 def is_checked(seen: Observed, state: State) -> bool:
-    """Whether the API server accepts the runs of all variants: those of an earlier round, or after a dry run."""
+    """Whether the API server accepts the runs of all variants, as an earlier round or a dry run shows."""
     digest, checked = seen.suite.specification.digest, seen.memory.checked
     return digest == state.digest or (checked is not None and checked.digest == digest and not checked.variant)
 

@@ -34,7 +34,7 @@ _MAX_DISPLAY = 1024
 _STATUS_OF = {True: ConditionStatus.TRUE, False: ConditionStatus.FALSE, None: ConditionStatus.UNKNOWN}
 
 _PATIENCE = timedelta(minutes=10)
-"""A run that has not ended after so long may never end, so somebody has to look after it."""
+"""A run that has not ended after so long may never end, so a person has to look at it."""
 
 Json = dict[str, Any]
 
@@ -79,7 +79,7 @@ def refused_check(seen: Observed) -> Checked | None:
 
 
 def _obstacle(seen: Observed, request: Request | None) -> Fact | None:
-    """Return what keeps the suite from measuring until somebody changes something; None if nothing does.
+    """Return what keeps the suite from measuring until someone intervenes; None if nothing does.
 
     `request` is the next one, even while it waits to be repeated.
     """

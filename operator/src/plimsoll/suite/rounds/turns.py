@@ -154,12 +154,12 @@ def _needed(state: State, keep: int) -> AbstractSet[int]:
 
 
 def lost_runs(seen: Observed, state: State) -> tuple[OwnedRun, ...]:
-    """Return the runs of rounds that are not in the status, those of the oldest first: it was lost, or set back."""
+    """Return the runs of rounds that are not in the status, oldest first: it was lost, or set back."""
     return tuple(run for run in _unknown(seen, state) if not run.is_ahead)
 
 
 def strange_runs(seen: Observed, state: State) -> tuple[OwnedRun, ...]:
-    """Return the runs that the suite cannot have created: somebody else named it as their owner."""
+    """Return the runs that the suite cannot have created: another client named it as their owner."""
     return tuple(run for run in _unknown(seen, state) if run.is_ahead)
 
 
