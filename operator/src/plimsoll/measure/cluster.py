@@ -104,8 +104,8 @@ def pool_io_within(watch: ClusterWatch, span: Interval) -> PoolIo | None:
     None if that is no longer than twice the lag: it would be too vague to compare with the clients' own numbers.
     """
     inner = [sample for sample in watch.samples if span.start + LAG <= sample.at <= span.end]
-    found = pool_io(watch, inner) if watch.pools else None
-    return found if found is not None and found.between.length > 2 * LAG else None
+    io = pool_io(watch, inner) if watch.pools else None
+    return io if io is not None and io.between.length > 2 * LAG else None
 
 
 def foreign_operations(watch: ClusterWatch, samples: Collection[ClusterSample]) -> Iterator[tuple[Interval, int]]:
@@ -124,9 +124,9 @@ def cluster_summary(watch: ClusterWatch | None, span: Interval | None) -> Cluste
     inner = pool_io_within(watch, span) if span is not None else None
     rates = inner or (pool_io(watch, samples) if watch.pools else None)
     # The problems of the poll with the most, and the reason of the first poll without an answer.
-    found = [gate_problems(it, accepted=watch.accepted_checks, file_system=watch.file_system) for it in seen]
+    by_poll = [gate_problems(it, accepted=watch.accepted_checks, file_system=watch.file_system) for it in seen]
     unanswered = [f"Ceph did not answer: {sample.problem}" for sample in samples if sample.status is None]
-    problems = (*max(found, key=len, default=()), *unanswered[:1])
+    problems = (*max(by_poll, key=len, default=()), *unanswered[:1])
     return ClusterSummary(
         samples=len(samples),
         failed=len(samples) - len(seen),

@@ -186,8 +186,8 @@ class Histogram:
         # Counts are whole: they reach the product exactly where they reach the next whole number.
         needed = math.ceil(Fraction(p) / 100 * self.total)
         cumulative = zip(self.counts, accumulate(self.counts.values()), strict=True)
-        found = next((index for index, count in cumulative if count >= needed), OPEN_BIN)
-        return None if found == OPEN_BIN else bin_midpoint(found)
+        reached = next((index for index, count in cumulative if count >= needed), OPEN_BIN)
+        return None if reached == OPEN_BIN else bin_midpoint(reached)
 
     def samples_beyond(self, p: float) -> int:
         """Return how many operations lie beyond the p-th percentile: total * (1 - p/100), rounded down.

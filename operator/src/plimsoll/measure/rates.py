@@ -74,10 +74,10 @@ def counts_operations(iops: float, bytes_per_second: float) -> bool:
 
 def by_operation(items: Iterable[T], operation_of: Callable[[T], Operation]) -> dict[Operation, list[T]]:
     """Group items by operation, in the order of `Operation`."""
-    found: dict[Operation, list[T]] = {operation: [] for operation in Operation}
+    groups: dict[Operation, list[T]] = {operation: [] for operation in Operation}
     for item in items:
-        found[operation_of(item)].append(item)
-    return {operation: group for operation, group in found.items() if group}
+        groups[operation_of(item)].append(item)
+    return {operation: group for operation, group in groups.items() if group}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,14 +103,14 @@ def rates_of(shares: Collection[Share], *, common: Interval | None, whole: Inter
     whole_run = everything.per_second((phase or whole).length)
     measured = everything if common is None else add([share.within(common) for share in shares])
     headline = whole_run if common is None else measured.per_second(common.length)
-    own = add([total([share]).per_second(share.interval.length) for share in shares])
+    sum_of_rates = add([total([share]).per_second(share.interval.length) for share in shares])
     return OperationRates(
         measured=measured,
         rates=_rounded(headline),
         whole_run=_rounded(whole_run),
-        sum_of_rates=_rounded(own),
+        sum_of_rates=_rounded(sum_of_rates),
         # The unrounded rates; a rate near 0, an operation in eleven days, has no meaningful bias.
-        bias=own.ios / headline.ios - 1 if headline.ios > 1e-6 else None,  # noqa: PLR2004
+        bias=sum_of_rates.ios / headline.ios - 1 if headline.ios > 1e-6 else None,  # noqa: PLR2004
     )
 
 

@@ -39,50 +39,12 @@ _BESIDE_SYNC = 100 * _MILLISECOND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Activity:
-    """The operations of a client, or of all clients."""
-
-    ios: float  # operations completed in the window
-    in_flight: int  # the least number of operations that were in flight all the time
-
-    @classmethod
-    def total(cls, parts: Collection["Activity"]) -> "Activity":
-        """Return the operations of all parts together."""
-        return cls(ios=sum(part.ios for part in parts), in_flight=sum(part.in_flight for part in parts))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resolution:
-    """How precisely idle time is known, in nanoseconds."""
-
-    blur: int  # how much longer than it appears a freeze may have been
-    least: int  # the shortest stretch to consider
-
-    @classmethod
-    def of(cls, measured: Iterable[ClientMeasurement]) -> "Resolution":
-        """Return the resolution of the tool that reports its completions in the widest intervals."""
-        widths = (gaps.width_nanoseconds for item in measured if (gaps := item.measurement.gaps))
-        width = max(widths, default=0)
-        blur = width + _CLOCK_DIFFERENCE
-        return cls(blur=blur, least=max(_FREEZE - blur, width))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class IdleTime:
     """The idle time of a client, or of all clients together, in seconds."""
 
     stalled: float  # in stretches that are stalls by themselves
     frozen: float  # in shorter freezes
     unsure: float  # how much longer the freezes may have been
-
-    @classmethod
-    def within(cls, stalls: Iterable[Interval], freezes: Collection[Interval], resolution: Resolution) -> "IdleTime":
-        """Return the time in these stretches."""
-        return cls(
-            stalled=length_of(stalls) / NANOSECONDS,
-            frozen=length_of(freezes) / NANOSECONDS,
-            unsure=len(freezes) * resolution.blur / NANOSECONDS,
-        )
 
     @property
     def seconds(self) -> float:
@@ -96,100 +58,35 @@ class IdleTime:
         return stalled + self.frozen if freezes_count else stalled
 
 
-def freezes_among(
-    idle: Sequence[Interval], stalls: Sequence[Interval], activity: Activity, window: Interval, resolution: Resolution
-) -> list[Interval]:
-    """Return the stretches of the known idle time in the window that are freezes, without parts of stalls."""
-    seen = [stretch for stretch in idle if stretch.length >= resolution.least]
-    active = window.length - length_of(seen)
-    if not active or not activity.ios:
-        return []
-    missed = max(_LEAST_MISSED, _LEAST_MISSED_BY_ONE / max(1, activity.in_flight))
-    if _is_slow(seen, activity, window, _FREEZE):
-        # The pace between such stretches is unknown; that of the whole window is known.
-        least = max(float(_NO_BATCH), missed * window.length / activity.ios)
-    else:
-        least = max(float(resolution.least), missed * active / activity.ios)
-        if _is_slow(idle, activity, window, _FREEZE // 2):
-            least = max(least, _UNUSUAL * length_of(idle) / len(idle))
-    return [stretch for stretch in without(seen, stalls) if stretch.length >= least]
-
-
-def _is_slow(stretches: Sequence[Interval], activity: Activity, window: Interval, time_for_many: int) -> bool:
-    """Whether only a few queues complete between two stretches, in little time."""
-    active, number = window.length - length_of(stretches), len(stretches)
-    return activity.ios < _QUEUES_BETWEEN * activity.in_flight * number and active < time_for_many * number
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standstill:
     """The idle time of a trial's clients in the common window."""
 
     window: float  # seconds
     clients: Mapping[int, float]  # client -> seconds in which it was idle
-    common: IdleTime  # the time in which all clients were idle
-    own: Mapping[int, IdleTime]  # client -> its other idle time, without the edges of common idle time
+    together: IdleTime  # the time in which all clients were idle
+    alone: Mapping[int, IdleTime]  # client -> its other idle time, without the edges of common idle time
     # Client -> operations per second while it is not idle; for a client that completes nothing, the mean of the others.
     client_paces: Mapping[int, float]
     pace: float  # operations per second of all clients while not all of them are idle
 
-    @property
-    def together(self) -> float:
-        """Seconds in which all clients were idle."""
-        return self.common.seconds
-
-    @property
-    def alone(self) -> Mapping[int, float]:
-        """Client -> seconds in which it was idle and others were not."""
-        return {client: idle.seconds for client, idle in self.own.items()}
-
     def charged_to_all(self) -> float:
         """Return the seconds that count against the numbers of all clients together."""
-        return self.common.charged(self.window, stalls_count=self.pace >= least_pace(self.window))
+        return self.together.charged(self.window, stalls_count=self.pace >= least_pace(self.window))
 
     def charged_to(self, client: int) -> float:
         """Return the seconds that count against the numbers of one client alone."""
         is_fast = self.client_paces[client] >= least_pace(self.window * len(self.clients))
-        return self.own[client].charged(self.window, stalls_count=is_fast)
+        return self.alone[client].charged(self.window, stalls_count=is_fast)
 
     def published(self) -> Stalls:
         """Return the stalls' part of the result."""
         worst = min(self.clients, key=lambda client: (-self.clients[client], client))
         return Stalls(
-            seconds=self.together,
+            seconds=self.together.seconds,
             worst_client_seconds=self.clients[worst],
             worst_client=worst if self.clients[worst] else None,
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Idle:
-    """When a client, or all clients, completed nothing."""
-
-    known: list[Interval]  # all known idle time
-    stalls: list[Interval]  # the part of it that is a stall unless the pace is slow
-    # The part of the stalls that does not count as working time for the pace. Of a stall that no cell shows, a second
-    # counts as working time: a client that rarely completes anything must not seem fast.
-    off: list[Interval]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Stretches:
-    """The idle time that counts: stalls, and shorter freezes."""
-
-    stalls: list[Interval]
-    freezes: list[Interval]
-
-    @classmethod
-    def of(cls, idle: _Idle, activity: Activity, window: Interval, resolution: Resolution) -> "_Stretches":
-        freezes = freezes_among(idle.known, idle.stalls, activity, window, resolution)
-        long = [stretch for stretch in freezes if stretch.length >= LONG]
-        return cls(stalls=joined([*idle.stalls, *long]), freezes=[one for one in freezes if one.length < LONG])
-
-    @property
-    def all(self) -> list[Interval]:
-        """Stalls and freezes."""
-        return joined([*self.stalls, *self.freezes])
 
 
 def least_pace(seconds: float) -> float:
@@ -199,77 +96,100 @@ def least_pace(seconds: float) -> float:
 
 def standstill_of(measured: Collection[ClientMeasurement], window: Interval) -> Standstill | None:
     """Return the clients' idle time; None without a window, or if a client has no usable record of it."""
-    if not measured or not window.length or not all(_is_recorded(item) for item in measured):
+    recorded = (item.measurement.gaps or not any(share.lacks_series for share in _timed(item)) for item in measured)
+    if not measured or not window.length or not all(recorded):
         return None
-    resolution = Resolution.of(measured)
-    idle = {item.client: _idle(item, window) for item in measured}
-    activities = {item.client: _activity(item, window) for item in measured}
-    everybody, everywhere = Activity.total(activities.values()), _common(idle.values())
-    common = _Stretches.of(everywhere, everybody, window, resolution)
-    single = {client: _Stretches.of(idle[client], activities[client], window, resolution) for client in idle}
+    resolution = _Resolution.of(measured)
+    progress = {item.client: _progress(item, window) for item in measured}
+    of_all = _common_progress(progress.values())
+    stalls, freezes = _stalls_and_freezes(of_all, window, resolution)
     # The same stall may begin and end a little differently on each client.
-    widths = (share.curve.width for share in _timed(measured) if share.curve is not None)
-    near_stalls = joined(common.stalls, wider_by=max(widths, default=LONG))
-    near = joined([*near_stalls, *joined(common.freezes, wider_by=resolution.blur)])
-    clients = {client: length_of(joined([*stretches.all, *common.all])) for client, stretches in single.items()}
-    alone = {}
-    for client, stretches in single.items():
-        freezes = [stretch for stretch in without(stretches.freezes, near) if stretch.length >= resolution.least]
-        alone[client] = IdleTime.within(without(stretches.stalls, near), freezes, resolution)
-    active = {client: window.length - length_of(part.off) for client, part in idle.items()}
-    usual = _pace(everybody.ios, sum(active.values()))
+    widths = (share.curve.width for item in measured for share in _timed(item) if share.curve is not None)
+    near = joined(
+        [
+            *joined(stalls, wider_by=max(widths, default=LONG)),
+            *joined(freezes, wider_by=resolution.blur),
+        ]
+    )
+    clients, alone = {}, {}
+    for client, client_progress in progress.items():
+        client_stalls, client_freezes = _stalls_and_freezes(client_progress, window, resolution)
+        idle = joined([*client_stalls, *client_freezes, *stalls, *freezes])
+        clients[client] = length_of(idle) / NANOSECONDS
+        rest = [stretch for stretch in without(client_freezes, near) if stretch.length >= resolution.least]
+        alone[client] = _idle_time(without(client_stalls, near), rest, resolution)
+    active = {client: window.length - length_of(part.off) for client, part in progress.items()}
+    usual = _pace(of_all.ios, sum(active.values()))
     return Standstill(
         window=window.length / NANOSECONDS,
-        clients={client: length / NANOSECONDS for client, length in clients.items()},
-        common=IdleTime.within(common.stalls, common.freezes, resolution),
-        own=alone,
+        clients=clients,
+        together=_idle_time(stalls, freezes, resolution),
+        alone=alone,
         client_paces={
-            client: _pace(part.ios, active[client]) if part.ios else usual for client, part in activities.items()
+            client: _pace(part.ios, active[client]) if part.ios else usual for client, part in progress.items()
         },
-        pace=_pace(everybody.ios, window.length - length_of(everywhere.off)),
+        pace=_pace(of_all.ios, window.length - length_of(of_all.off)),
     )
 
 
-def _timed(measured: Iterable[ClientMeasurement]) -> Iterable[Share]:
-    return (share for item in measured for share in item.shares if share.sample.operation is not Operation.SYNC)
-
-
-def _is_recorded(item: ClientMeasurement) -> bool:
-    return bool(item.measurement.gaps) or not any(share.lacks_series for share in _timed([item]))
+def _timed(item: ClientMeasurement) -> list[Share]:
+    return [share for share in item.shares if share.sample.operation is not Operation.SYNC]
 
 
 def _pace(ios: float, nanoseconds: int) -> float:
     return ios * NANOSECONDS / nanoseconds if nanoseconds else 0.0
 
 
-def _activity(item: ClientMeasurement, window: Interval) -> Activity:
-    done = [share.within(window) for share in _timed([item])]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Resolution:
+    """How precisely the tool reports idle time, in nanoseconds."""
+
+    blur: int  # how much longer than it appears a freeze may have been
+    least: int  # the shortest stretch to consider
+
+    @classmethod
+    def of(cls, measured: Iterable[ClientMeasurement]) -> "_Resolution":
+        """Return the resolution of the tool that reports its completions in the widest intervals."""
+        widths = (gaps.width_nanoseconds for item in measured if (gaps := item.measurement.gaps))
+        width = max(widths, default=0)
+        blur = width + _CLOCK_DIFFERENCE
+        return cls(blur=blur, least=max(_FREEZE - blur, width))
+
+
+def _idle_time(stalls: Iterable[Interval], freezes: Collection[Interval], resolution: _Resolution) -> IdleTime:
+    return IdleTime(
+        stalled=length_of(stalls) / NANOSECONDS,
+        frozen=length_of(freezes) / NANOSECONDS,
+        unsure=len(freezes) * resolution.blur / NANOSECONDS,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Progress:
+    """What a client, or all clients, completed in the window, and when nothing."""
+
+    ios: float
+    in_flight: int  # the least number of operations that were in flight all the time
+    idle: list[Interval]  # all recorded idle time
+    stalls: list[Interval]  # the part of it that is a stall unless the pace is slow
+    # The part of the stalls that does not count as working time for the pace. Of a stall that no cell shows, a second
+    # counts as working time: a client that rarely completes anything must not seem fast.
+    off: list[Interval]
+
+
+def _progress(item: ClientMeasurement, window: Interval) -> _Progress:
+    begin, gaps = item.interval.start, item.measurement.gaps
+    done = [share.within(window) for share in _timed(item)]
     # Where a tool does not count operations, bytes also show that a pause is not chance.
     ios = sum(amount.ios for amount in done) or sum(amount.bytes for amount in done)
-    return Activity(ios=ios, in_flight=item.measurement.in_flight or 1)
-
-
-def _common(clients: Collection[_Idle]) -> _Idle:
-    known = reduce(both, (idle.known for idle in clients))
-    stalls = reduce(both, (idle.stalls for idle in clients))
-    off = reduce(both, (idle.off for idle in clients))
-    return _Idle(known=known, stalls=joined([*stalls, *_very_long(known)]), off=off)
-
-
-def _very_long(stretches: Iterable[Interval]) -> list[Interval]:
-    return [stretch for stretch in stretches if stretch.length >= VERY_LONG]
-
-
-def _idle(item: ClientMeasurement, window: Interval) -> _Idle:
-    """Return when a client completed nothing in the window."""
-    begin, gaps = item.interval.start, item.measurement.gaps
+    in_flight = item.measurement.in_flight or 1
     syncs = (sample for sample in item.measurement.operations if sample.operation is Operation.SYNC)
     longest_sync = max((sample.latency.max_nanoseconds for sample in syncs), default=0)
     # Cells are only as precise as the thread that wrote them; completions are exact.
     if gaps is None:
-        empty = reduce(both, map(_empty, _timed([item])), [item.interval])
-        known = both(joined(stretch for stretch in empty if stretch.length > longest_sync), [window])
-        return _Idle(known=known, stalls=known, off=known)
+        empty = reduce(both, map(_empty_cells, _timed(item)), [item.interval])
+        idle = both(joined(stretch for stretch in empty if stretch.length > longest_sync), [window])
+        return _Progress(ios=ios, in_flight=in_flight, idle=idle, stalls=idle, off=idle)
     reported = [
         Interval(start=begin + start * _MILLISECOND, end=begin + (start + length) * _MILLISECOND)
         for start, length in zip(gaps.starts, gaps.lengths, strict=True)
@@ -279,14 +199,16 @@ def _idle(item: ClientMeasurement, window: Interval) -> _Idle:
     # Half a second at either end of a long gap counts as working time.
     half = LONG // 2
     narrowed = [Interval(start=gap.start + half, end=gap.end - half) for gap in idle if gap.length > LONG]
-    return _Idle(
-        known=both(joined(idle), [window]),
-        stalls=both(joined(_very_long(idle)), [window]),
+    return _Progress(
+        ios=ios,
+        in_flight=in_flight,
+        idle=both(joined(idle), [window]),
+        stalls=both(joined(gap for gap in idle if gap.length >= VERY_LONG), [window]),
         off=both(joined(narrowed), [window]),
     )
 
 
-def _empty(share: Share) -> list[Interval]:
+def _empty_cells(share: Share) -> list[Interval]:
     """Return the whole cells without an operation, joined where they touch."""
     cells, interval = share.sample.cells, share.interval
     if cells is None or not (share.sample.ios or share.sample.bytes):
@@ -297,3 +219,47 @@ def _empty(share: Share) -> list[Interval]:
     whole = counts[: interval.length // width]
     starts = (interval.start + index * width for index, count in enumerate(whole) if not count)
     return joined(Interval(start=start, end=start + width) for start in starts)
+
+
+def _common_progress(clients: Collection[_Progress]) -> _Progress:
+    idle = reduce(both, (client.idle for client in clients))
+    stalls = reduce(both, (client.stalls for client in clients))
+    return _Progress(
+        ios=sum(client.ios for client in clients),
+        in_flight=sum(client.in_flight for client in clients),
+        idle=idle,
+        stalls=joined([*stalls, *(stretch for stretch in idle if stretch.length >= VERY_LONG)]),
+        off=reduce(both, (client.off for client in clients)),
+    )
+
+
+def _stalls_and_freezes(
+    progress: _Progress, window: Interval, resolution: _Resolution
+) -> tuple[list[Interval], list[Interval]]:
+    """Return the idle time that counts: stalls, and shorter freezes. A long freeze is a stall."""
+    freezes = _freezes(progress, window, resolution)
+    long = [stretch for stretch in freezes if stretch.length >= LONG]
+    return joined([*progress.stalls, *long]), [stretch for stretch in freezes if stretch.length < LONG]
+
+
+def _freezes(progress: _Progress, window: Interval, resolution: _Resolution) -> list[Interval]:
+    """Return the idle stretches that all operations in flight waited for, without parts of stalls."""
+    seen = [stretch for stretch in progress.idle if stretch.length >= resolution.least]
+    active = window.length - length_of(seen)
+    if not active or not progress.ios:
+        return []
+    missed = max(_LEAST_MISSED, _LEAST_MISSED_BY_ONE / max(1, progress.in_flight))
+    if _is_slow(seen, progress, window, _FREEZE):
+        # The pace between such stretches is unknown, but not the pace of the whole window.
+        least = max(float(_NO_BATCH), missed * window.length / progress.ios)
+    else:
+        least = max(float(resolution.least), missed * active / progress.ios)
+        if _is_slow(progress.idle, progress, window, _FREEZE // 2):
+            least = max(least, _UNUSUAL * length_of(progress.idle) / len(progress.idle))
+    return [stretch for stretch in without(seen, progress.stalls) if stretch.length >= least]
+
+
+def _is_slow(stretches: Sequence[Interval], progress: _Progress, window: Interval, time_for_many: int) -> bool:
+    """Whether only a few queues complete between two stretches, in little time."""
+    active, number = window.length - length_of(stretches), len(stretches)
+    return progress.ios < _QUEUES_BETWEEN * progress.in_flight * number and active < time_for_many * number

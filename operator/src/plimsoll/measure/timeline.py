@@ -71,28 +71,28 @@ def window_of(intervals: Collection[Interval]) -> Window | None:
 
 def both(some: Sequence[Interval], others: Sequence[Interval]) -> list[Interval]:
     """Return the intersection of two lists."""
-    found, rest = list[Interval](), list(reversed(others))
+    shared, rest = list[Interval](), list(reversed(others))
     for stretch in some:
         while rest and rest[-1].end <= stretch.start:
             rest.pop()
         while rest and rest[-1].start < stretch.end:
-            found.append(Interval(start=max(stretch.start, rest[-1].start), end=min(stretch.end, rest[-1].end)))
+            shared.append(Interval(start=max(stretch.start, rest[-1].start), end=min(stretch.end, rest[-1].end)))
             if rest[-1].end > stretch.end:
                 break
             rest.pop()
-    return found
+    return shared
 
 
 def joined(stretches: Iterable[Interval], *, wider_by: int = 0) -> list[Interval]:
     """Return the union of any intervals, each extended at both ends."""
-    found = list[Interval]()
+    union = list[Interval]()
     for stretch in sorted(stretches, key=lambda item: item.start):
         start, end = stretch.start - wider_by, stretch.end + wider_by
-        if found and found[-1].end >= start:
-            before = found.pop()
+        if union and union[-1].end >= start:
+            before = union.pop()
             start, end = before.start, max(before.end, end)
-        found.append(Interval(start=start, end=end))
-    return found
+        union.append(Interval(start=start, end=end))
+    return union
 
 
 def without(some: Sequence[Interval], others: Sequence[Interval]) -> list[Interval]:

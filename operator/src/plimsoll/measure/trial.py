@@ -67,7 +67,7 @@ def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
     intervals = [item.interval for item in measured]
     common = common_interval(intervals) if facts.windowed else None
     whole = union_interval(intervals)
-    # An operation that one client did too fast to be timed has no known sum.
+    # The sum of an operation is unknown if one client did it too fast to be timed.
     untimed = {operation for item in measured for operation in item.measurement.untimed}
     timed = (share for item in measured for share in item.shares if share.sample.operation not in untimed)
     shares = by_operation(timed, lambda share: share.sample.operation)
@@ -230,7 +230,7 @@ def combined(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
         lines.insert(
             0,
             f"{local} of {len(matrix)} pairs are on one node: the network between nodes does not limit their rates, "
-            "which count like those of the others",
+            "which count in the mean nevertheless",
         )
     warnings = tuple(dict.fromkeys(lines))[:MAX_WARNINGS]
     if len(rounds) == 1:
@@ -243,12 +243,12 @@ def combined(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
         findings=findings,
         window=None,
         stalls=None,
-        operations=tuple(_operations(rounds)),
+        operations=tuple(_mean_operations(rounds)),
         hosts=None,
         slowest=tuple(slowest[:MAX_SLOWEST]),
         osds=None,
         cluster=next((numbers.cluster for numbers in rounds if numbers.cluster), None),
-        tool=_tool(rounds),
+        tool=_tool_of_rounds(rounds),
         warnings=warnings,
         matrix=matrix,
     )
@@ -256,23 +256,24 @@ def combined(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
 
 def _worst_findings(rounds: Sequence[TrialNumbers]) -> Iterator[Finding]:
     """Yield the worst finding of each reason, with its round."""
-    numbered = ((number, finding) for number, one in enumerate(rounds, start=1) for finding in one.findings)
+    numbered = ((number, finding) for number, part in enumerate(rounds, start=1) for finding in part.findings)
     for number, worst in map(worst_of, by_reason(numbered)):
         message = quote(f"round {number} of {len(rounds)}: {worst.message}", _MESSAGE_CHARACTERS)
         yield worst.model_copy(update={"message": message})
 
 
-def _operations(rounds: Sequence[TrialNumbers]) -> Iterator[OperationResult]:
-    results_of = by_operation((result for one in rounds for result in one.operations), lambda result: result.operation)
-    for operation, results in results_of.items():
+def _mean_operations(rounds: Sequence[TrialNumbers]) -> Iterator[OperationResult]:
+    results = (result for numbers in rounds for result in numbers.operations)
+    results_of = by_operation(results, lambda result: result.operation)
+    for operation, parts in results_of.items():
         yield OperationResult(
             operation=operation,
-            ios=sum(result.ios for result in results),
-            bytes=sum(result.bytes for result in results),
-            rates=_mean([result.rates for result in results]),
-            whole_run=_mean([result.whole_run for result in results]),
-            sum_of_rates=_mean([result.sum_of_rates for result in results]),
-            latency=merge_latencies(result.latency for result in results),
+            ios=sum(part.ios for part in parts),
+            bytes=sum(part.bytes for part in parts),
+            rates=_mean([part.rates for part in parts]),
+            whole_run=_mean([part.whole_run for part in parts]),
+            sum_of_rates=_mean([part.sum_of_rates for part in parts]),
+            latency=merge_latencies(part.latency for part in parts),
         )
 
 
@@ -283,10 +284,10 @@ def _mean(rates: Sequence[Rates]) -> Rates:
     )
 
 
-def _tool(rounds: Sequence[TrialNumbers]) -> ToolUse | None:
+def _tool_of_rounds(rounds: Sequence[TrialNumbers]) -> ToolUse | None:
     """Return the versions of all rounds and the command of the first; no digest covers several rounds."""
-    used = [one.tool for one in rounds if one.tool]
-    if not used:
+    tools = [numbers.tool for numbers in rounds if numbers.tool]
+    if not tools:
         return None
-    versions = sorted({version for one in used for version in one.versions})
-    return used[0].model_copy(update={"versions": tuple(versions[:MAX_VERSIONS]), "raw_sha256": None})
+    versions = sorted({version for tool in tools for version in tool.versions})
+    return tools[0].model_copy(update={"versions": tuple(versions[:MAX_VERSIONS]), "raw_sha256": None})

@@ -171,10 +171,10 @@ def verdict_of(findings: Iterable[Finding]) -> Verdict:
 
 def by_reason(findings: Iterable[tuple[int, Finding]]) -> list[list[tuple[int, Finding]]]:
     """Group numbered findings by reason, in the order of their first ones."""
-    found: dict[str, list[tuple[int, Finding]]] = {}
+    groups: dict[str, list[tuple[int, Finding]]] = {}
     for number, finding in findings:
-        found.setdefault(finding.reason, []).append((number, finding))
-    return [*found.values()]
+        groups.setdefault(finding.reason, []).append((number, finding))
+    return [*groups.values()]
 
 
 def worst_of(findings: Iterable[tuple[int, Finding]]) -> tuple[int, Finding]:

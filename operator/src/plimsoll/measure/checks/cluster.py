@@ -219,7 +219,7 @@ def foreign_load(evidence: Evidence) -> CheckedValues:
     ours = max(io.operations, clients)
     if ours:
         part = 100 * io.foreign / ours
-        # Where there was more foreign load than Valid numbers may have beside the run's own operations.
+        # Where there was more foreign load than Valid numbers permit.
         most = foreign_load.limit(Verdict.SUSPECT) / 100 * (ours / io.between.length)
         disturbed = [
             # The counters may lag by this much.

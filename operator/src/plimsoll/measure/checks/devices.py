@@ -1,4 +1,4 @@
-"""Whether the I/O reached the intended storage, and whether its disks did that of others too."""
+"""Whether the I/O reached the intended storage, and whether others used its disks."""
 
 import math
 from collections import defaultdict
@@ -206,7 +206,7 @@ class _Traffic:
 
     moved: float  # all of them
     foreign: float  # those that the tools do not explain, reads and writes separately
-    own: float  # those that the tools certainly caused
+    ours: float  # those that the tools certainly caused
 
     @classmethod
     def total(cls, ways: Iterable[tuple[float, float, float]]) -> "_Traffic":
@@ -215,7 +215,7 @@ class _Traffic:
         return cls(
             moved=sum(moved for moved, _, _ in ways),
             foreign=sum(max(0.0, moved - most) for moved, most, _ in ways),
-            own=sum(min(moved, least) for moved, _, least in ways),
+            ours=sum(min(moved, least) for moved, _, least in ways),
         )
 
     @property
@@ -224,7 +224,7 @@ class _Traffic:
 
         Not of all traffic: traffic that may be either must not make the foreign part seem small.
         """
-        return 100 * self.foreign / (self.foreign + self.own) if self.foreign else 0.0
+        return 100 * self.foreign / (self.foreign + self.ours) if self.foreign else 0.0
 
 
 @check(

@@ -1,4 +1,4 @@
-"""Whether the clients' documents and their times are those of one complete measurement."""
+"""Whether the clients' documents form one complete measurement: answers, times, outputs and operations."""
 
 import signal
 from collections.abc import Iterator

@@ -33,6 +33,16 @@ from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, add, both, j
 ObservedClient = tuple[ClientMeasurement, HostUse]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeRate:
+    """What the clients of one node read or wrote together."""
+
+    operation: Operation
+    node: str
+    clients: tuple[int, ...]
+    bytes_per_second: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
     """A trial as planned, as received and as calculated."""
@@ -58,6 +68,29 @@ class Evidence:
     def observed(self) -> list[ObservedClient]:
         """The usable measurements whose host was observed, with the observation."""
         return [(item, host) for item in self.measured if (host := item.answer.host) is not None]
+
+    @cached_property
+    def node_rates(self) -> list[NodeRate]:
+        """The rates of reads, then of writes, of each node: in the window, or in the operation's own phase.
+
+        Without benchmarks that OSDs run themselves: they use no client's network.
+        """
+        span = self.span
+        if span is None or not span.length:
+            return []
+        nodes = defaultdict[str, list[ClientMeasurement]](list)
+        for item in self.measured:
+            if not item.measurement.osds:
+                nodes[item.node].append(item)
+        rates = []
+        for operation in (Operation.READ, Operation.WRITE):
+            for node, clients in nodes.items():
+                shares = [share for item in clients for share in item.shares if share.sample.operation is operation]
+                times = [(share, share.interval if share.is_phase else span) for share in shares]
+                rate = add([share.within(time).per_second(time.length) for share, time in times]).bytes
+                numbers = tuple(item.client for item in clients)
+                rates.append(NodeRate(operation=operation, node=node, clients=numbers, bytes_per_second=rate))
+        return rates
 
     @cached_property
     def polls(self) -> tuple[ClusterSample, ...]:
@@ -201,11 +234,11 @@ def effect_of(evidence: Evidence, disturbed: Iterable[Interval]) -> Effect | Non
         return None
     # No tool keeps a series of its syncs.
     timed = [operation for operation in evidence.rates if operation is not Operation.SYNC]
-    found = [_effect_on(evidence.shares_of(operation), troubles, calm) for operation in timed]
-    known = [effect for effect in found if effect is not None]
-    if not known or len(known) < len(found):
+    effects = [_effect_on(evidence.shares_of(operation), troubles, calm) for operation in timed]
+    clear = [effect for effect in effects if effect is not None]
+    if not clear or len(clear) < len(effects):
         return None
-    return max(known, key=lambda effect: (effect.is_noticeable, effect.slower))
+    return max(clear, key=lambda effect: (effect.is_noticeable, effect.slower))
 
 
 def _effect_on(shares: Collection[Share], troubles: Sequence[Interval], calm: Sequence[Interval]) -> Effect | None:

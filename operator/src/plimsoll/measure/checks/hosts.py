@@ -1,7 +1,5 @@
 """Whether the clients, their nodes or the network between them and the storage were the limit."""
 
-from collections import defaultdict
-
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.measure.checks.check import (
     CheckedValue,
@@ -15,8 +13,6 @@ from plimsoll.measure.checks.check import (
 )
 from plimsoll.measure.checks.devices import direct_bytes, has_statistics
 from plimsoll.measure.checks.evidence import Evidence, by_node, check, value_of_clients
-from plimsoll.measure.intake import ClientMeasurement
-from plimsoll.measure.timeline import add
 
 _PERIODS_PER_SECOND = 10
 """Of a CPU quota, unless the kubelet's `cpuCFSQuotaPeriod` was changed."""
@@ -121,11 +117,10 @@ def network_bound(evidence: Evidence) -> CheckedValues:
         if host.network.link is not None:
             busiest = max(host.network.received, host.network.sent)
             yield client_value(item.client, 100 * busiest / host.network.link)
-    for operation in (Operation.READ, Operation.WRITE):
-        for value in _parts_of_capacity(evidence, operation):
-            # Faster rates than the network can have carried show nothing about the network.
-            if value.value <= faster_than_network.limit(Verdict.INVALID):
-                yield value
+    for value in _parts_of_capacity(evidence, Operation.READ, Operation.WRITE):
+        # Faster rates than the network can have carried show nothing about the network.
+        if value.value <= faster_than_network.limit(Verdict.INVALID):
+            yield value
 
 
 @check(
@@ -150,24 +145,16 @@ def writes_faster_than_network(evidence: Evidence) -> CheckedValues:
     yield from _parts_of_capacity(evidence, Operation.WRITE)
 
 
-def _parts_of_capacity(evidence: Evidence, operation: Operation) -> CheckedValues:
+def _parts_of_capacity(evidence: Evidence, *operations: Operation) -> CheckedValues:
     """Yield each node's rate as a part of what the user says that its network can carry."""
-    network, span = evidence.facts.network_bytes_per_second, evidence.span
-    if evidence.facts.measures_network or network is None or span is None or not span.length:
+    network = evidence.facts.network_bytes_per_second
+    if evidence.facts.measures_network or network is None:
         return
-    nodes = defaultdict[str, list[ClientMeasurement]](list)
-    for item in evidence.measured:
-        # Benchmarks that OSDs run themselves use no client's network.
-        if not item.measurement.osds:
-            nodes[item.node].append(item)
-    for node, clients in nodes.items():
-        shares = [share for item in clients for share in item.shares if share.sample.operation is operation]
-        # The rate in the window, or in the operation's own phase.
-        times = [(share, share.interval if share.is_phase else span) for share in shares]
-        rate = add([share.within(time).per_second(time.length) for share, time in times]).bytes
-        part = 100 * rate / network
-        detail = (
-            f"{operation} {size_text(rate)}/s on {quote(node, 80)}, whose network can carry {size_text(network)}/s: "
-            f"{percent_text(part)}"
-        )
-        yield CheckedValue(clients=tuple(item.client for item in clients), value=part, detail=detail)
+    for rate in evidence.node_rates:
+        if rate.operation in operations:
+            part = 100 * rate.bytes_per_second / network
+            detail = (
+                f"{rate.operation} {size_text(rate.bytes_per_second)}/s on {quote(rate.node, 80)}, whose network can "
+                f"carry {size_text(network)}/s: {percent_text(part)}"
+            )
+            yield CheckedValue(clients=rate.clients, value=part, detail=detail)

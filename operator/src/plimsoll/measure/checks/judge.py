@@ -1,8 +1,7 @@
 """All checks in their order, the findings on a trial, and the reasons of a point's verdict.
 
-Each check is a function in the module of its subject, with its limits and its remedy: `documents` has those of what the
-clients sent, `hosts` and `devices` those of their machines, `load` and `outliers` those of their I/O, `cluster` those
-of Ceph.
+Each check is a function in the module of its subject, with its limits and its remedy: `documents` (what the clients
+sent), `hosts` and `devices` (their machines), `load` and `outliers` (their I/O), `cluster` (Ceph).
 """
 
 from collections import Counter
@@ -96,7 +95,6 @@ CHECKS: tuple[Check, ...] = (
 """The table of checks: those of one trial, of all rounds of a trial, of the trials of a point, and of a search."""
 
 _NAMED = 3
-_WORST_FIRST = (Verdict.INVALID, Verdict.SUSPECT)
 
 
 def judge(evidence: Evidence) -> tuple[Finding, ...]:
@@ -122,38 +120,41 @@ def reasons_of(status: ResultStatus) -> tuple[str, ...]:
     """Return the reasons of a point's verdict, those of the worst verdict first; empty if it is Valid.
 
     Before there is a verdict they are those of the last attempt. `NoTrialCounts` is a consequence: in its place appear
-    the reasons of all attempts, those first that most of them have.
+    the reasons of all attempts, the most frequent first.
     """
     if not status.final:
         last = status.trials[-1] if status.trials else None
         if last is not None and last.abort:
             return (last.abort.reason.value,)
-        return _ordered(last.findings) if last is not None else ()
+        return _worst_first(last.findings) if last is not None else ()
     causes = [finding for finding in status.findings if finding.reason != summary.NO_TRIAL_COUNTS.reason]
     if causes or not status.findings:
-        return _ordered(causes)
+        return _worst_first(causes)
     return _most_frequent_first(status.trials) or (summary.NO_TRIAL_COUNTS.reason,)
 
 
-def main_reasons(reasons: Iterable[str]) -> str:
-    """Return the reasons of points, the most frequent first: `ClientStalled, LateClient (2 points)`."""
-    counts = Counter(reason for reason in reasons if reason)
-    texts = [f"{reason} ({count} points)" if count > 1 else reason for reason, count in counts.most_common()]
-    return first_few(texts, _NAMED)
+def _worst_first(findings: Sequence[Finding]) -> tuple[str, ...]:
+    return (*_reasons_with(Verdict.INVALID, findings), *_reasons_with(Verdict.SUSPECT, findings))
+
+
+def _reasons_with(verdict: Verdict, findings: Sequence[Finding]) -> list[str]:
+    return [finding.reason for finding in findings if finding.verdict is verdict]
 
 
 def _most_frequent_first(trials: Sequence[Trial]) -> tuple[str, ...]:
-    """Return what made attempts not count, then what made them Suspect; of equally frequent ones, the latest first."""
-    against, doubts = Counter[str](), Counter[str]()
+    """Return why attempts do not count, then what made them Suspect; of equally frequent reasons, the latest first."""
+    invalid, suspect = Counter[str](), Counter[str]()
     for trial in reversed(trials):
-        against.update([trial.abort.reason.value] if trial.abort else _of(Verdict.INVALID, trial.findings))
-        doubts.update(() if trial.abort else _of(Verdict.SUSPECT, trial.findings))
-    return tuple(dict.fromkeys(reason for counts in (against, doubts) for reason, _ in counts.most_common()))
+        if trial.abort:
+            invalid[trial.abort.reason.value] += 1
+        else:
+            invalid.update(_reasons_with(Verdict.INVALID, trial.findings))
+            suspect.update(_reasons_with(Verdict.SUSPECT, trial.findings))
+    return tuple(dict.fromkeys(reason for counts in (invalid, suspect) for reason, _ in counts.most_common()))
 
 
-def _ordered(findings: Sequence[Finding]) -> tuple[str, ...]:
-    return tuple(reason for verdict in _WORST_FIRST for reason in _of(verdict, findings))
-
-
-def _of(verdict: Verdict, findings: Sequence[Finding]) -> tuple[str, ...]:
-    return tuple(finding.reason for finding in findings if finding.verdict is verdict)
+def main_reasons(reasons: Iterable[str]) -> str:
+    """Return the reasons of points, the most frequent first: `NoIo, ShortIo (2 points)`."""
+    counts = Counter(reason for reason in reasons if reason)
+    texts = [f"{reason} ({count} points)" if count > 1 else reason for reason, count in counts.most_common()]
+    return first_few(texts, _NAMED)

@@ -57,7 +57,7 @@ def stalled(evidence: Evidence) -> CheckedValues:
 def client_stalled(evidence: Evidence) -> CheckedValues:
     standstill = None if evidence.is_broken else evidence.standstill
     if standstill is not None:
-        for client in standstill.own:
+        for client in standstill.alone:
             if seconds := standstill.charged_to(client):
                 yield _stall("completed nothing while others did", seconds, standstill.window, (client,))
 

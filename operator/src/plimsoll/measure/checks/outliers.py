@@ -2,10 +2,10 @@
 
 Of the links of a matrix only like pairs are compared:
 
-    value = own rate / median of the other pairs with as many pairs from the client's node, and to the server's node
+    value = rate / median of the other pairs with as many pairs from the client's node, and to the server's node
 
-counted in the pair's round, since those share a link. The rounds of a trial have to be complete, because a pair may
-have a round of its own. Traffic between two clients on one node crosses no link.
+counted in the pair's round, since pairs of a round share links. The rounds of a trial have to be complete, because a
+pair may have a round of its own. Traffic between two clients on one node crosses no link.
 """
 
 import math
@@ -228,7 +228,7 @@ class _Link:
 
 def judge_links(rounds: Sequence[Sequence[MatrixCell]]) -> tuple[tuple[MatrixCell, ...], tuple[Finding, ...]]:
     """Return the cells of all rounds of a trial, with the outliers marked, and the finding that names them."""
-    cells = [cell for one in rounds for cell in one]
+    cells = [cell for round_cells in rounds for cell in round_cells]
     by_bytes = any(cell.bytes_per_second for cell in cells)
     links = [link for kind in _kinds(rounds) for link in _links(kind, by_bytes=by_bytes)]
     outliers = [link for link in links if link.is_outlier]
@@ -238,7 +238,7 @@ def judge_links(rounds: Sequence[Sequence[MatrixCell]]) -> tuple[tuple[MatrixCel
     rates = {(cell.client, cell.peer): _rate(cell, by_bytes=by_bytes) for cell in cells}
     values = []
     for link in outliers:
-        both = (link.cell.client, link.cell.peer)
+        pair = (link.cell.client, link.cell.peer)
         back = rates.get((link.cell.peer, link.cell.client))
         reverse = "" if back is None else f" (other direction {_text(back, by_bytes=by_bytes)})"
         detail = (
@@ -246,21 +246,21 @@ def judge_links(rounds: Sequence[Sequence[MatrixCell]]) -> tuple[tuple[MatrixCel
             f"{_text(link.rate, by_bytes=by_bytes)}{reverse}, {percent_text(link.part)} of the median "
             f"{_text(link.usual, by_bytes=by_bytes)}{nodes}"
         )
-        values.append(CheckedValue(clients=both, value=link.part, detail=detail, detail_names_clients=True))
+        values.append(CheckedValue(clients=pair, value=link.part, detail=detail, detail_names_clients=True))
     return marked, evaluate(LINK_OUTLIER, values)
 
 
 def _kinds(rounds: Sequence[Sequence[MatrixCell]]) -> list[list[MatrixCell]]:
     """Group the cells between nodes by the number of cells that share their nodes' links."""
-    found: dict[tuple[int, int], list[MatrixCell]] = {}
-    for one in rounds:
-        cells = [cell for cell in one if not cell.is_local]
+    kinds: dict[tuple[int, int], list[MatrixCell]] = {}
+    for round_cells in rounds:
+        cells = [cell for cell in round_cells if not cell.is_local]
         leaving = Counter(_end(cell.client, cell.client_node) for cell in cells)
         arriving = Counter(_end(cell.peer, cell.peer_node) for cell in cells)
         for cell in cells:
             kind = (leaving[_end(cell.client, cell.client_node)], arriving[_end(cell.peer, cell.peer_node)])
-            found.setdefault(kind, []).append(cell)
-    return [*found.values()]
+            kinds.setdefault(kind, []).append(cell)
+    return [*kinds.values()]
 
 
 def _end(number: int, node: str) -> str:
