@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from statistics import median
 
 import pytest
 from hypothesis import given
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.result import Finding
+from plimsoll.measure.checks import outliers
 from plimsoll.measure.sample import ClientDocument, OperationSample
 from plimsoll.measure.trial import TrialNumbers
 from support.client_documents import BLOCK, RUNTIME, SECOND, document, latency, measure, measurement, operation
@@ -210,3 +212,9 @@ def test_clients_within_a_factor_of_two_share_the_load(totals: list[int], crowd:
 def test_chance_makes_no_client_fast(mean: int, deviation: float) -> None:
     own = max(0, round(mean + deviation * math.sqrt(mean)))
     assert severity(mean, mean, mean, own) is Verdict.VALID
+
+
+@given(st.lists(st.integers(0, 3) | st.floats(0, 3), min_size=2, max_size=9))
+def test_the_median_of_the_others_is_that_of_the_list_without_the_value(values: list[float]) -> None:
+    expected = [median(values[:place] + values[place + 1 :]) for place in range(len(values))]
+    assert outliers._medians_of_others(values) == expected

@@ -95,7 +95,7 @@ def clients_uneven(evidence: Evidence) -> CheckedValues:
     words = _Words.of(evidence, span)
     total, fails = sum(part.amount for part in parts), clients_uneven.fails
     slow = [(part, value) for part in parts if (value := _slow(part, total, len(parts), words)) and fails(value.value)]
-    fast = [value for part in parts if (value := _fast(part, parts, words)) and fails(value.value)]
+    fast = [value for value in _fast(parts, words) if fails(value.value)]
     named = [value for _, value in slow]
     outliers = named + fast
     if 2 * len(fast) < len(parts):
@@ -169,19 +169,29 @@ def _slow(part: _Part, total: float, clients: int, words: _Words) -> CheckedValu
     return client_value(part.client, 100 * (part.amount + _CHANCE * math.sqrt(mean)) / mean, detail)
 
 
-def _fast(part: _Part, parts: Sequence[_Part], words: _Words) -> CheckedValue | None:
-    others = [other for other in parts if other is not part]
-    if not others or not part.amount:
-        return None
-    usual = median(other.amount for other in others)
-    by_node = median(other.amount * other.sharing for other in others) / part.sharing
-    times = f"{number_text(part.amount / usual)} times" if usual else "compared with"
-    detail = (
-        f"{number_text(part.amount / words.seconds)} {words.unit}/s {words.when}, {times} the others' median of "
-        f"{number_text(usual / words.seconds)}, which is {percent_text(100 * usual / part.amount)} of it"
-    )
-    value = 100 * (max(usual, by_node) + _CHANCE * math.sqrt(part.amount)) / part.amount
-    return client_value(part.client, value, detail)
+def _fast(parts: Sequence[_Part], words: _Words) -> CheckedValues:
+    if len(parts) < _PAIR:
+        return
+    medians = _medians_of_others([part.amount for part in parts])
+    medians_of_nodes = _medians_of_others([part.amount * part.sharing for part in parts])
+    for part, usual, of_nodes in zip(parts, medians, medians_of_nodes, strict=True):
+        if not part.amount:
+            continue
+        times = f"{number_text(part.amount / usual)} times" if usual else "compared with"
+        detail = (
+            f"{number_text(part.amount / words.seconds)} {words.unit}/s {words.when}, {times} the others' median of "
+            f"{number_text(usual / words.seconds)}, which is {percent_text(100 * usual / part.amount)} of it"
+        )
+        value = max(usual, of_nodes / part.sharing) + _CHANCE * math.sqrt(part.amount)
+        yield client_value(part.client, 100 * value / part.amount, detail)
+
+
+def _medians_of_others(values: Sequence[float]) -> list[float]:
+    """Return for each of at least two values the median of the others, without sorting thousands for each."""
+    ordered = sorted(values)
+    places = {value: place for place, value in enumerate(ordered)}
+    middle = ((len(values) - 2) // 2, (len(values) - 1) // 2)
+    return [sum(ordered[index if index < places[value] else index + 1] for index in middle) / 2 for value in values]
 
 
 LINK_OUTLIER = Check(
@@ -272,14 +282,8 @@ def _links(cells: Sequence[MatrixCell], *, by_bytes: bool) -> Iterator[_Link]:
     if len(cells) < _LEAST_CELLS:
         return
     rates = [_rate(cell, by_bytes=by_bytes) for cell in cells]
-    ordered = sorted(rates)
-    places = {rate: place for place, rate in enumerate(ordered)}
-    # The median without the link's own rate, without sorting thousands of cells for each.
-    left = len(ordered) - 1
-    for cell, rate in zip(cells, rates, strict=True):
-        middle = [(left - 1) // 2, left // 2]
-        low, high = (ordered[index if index < places[rate] else index + 1] for index in middle)
-        yield _Link(cell=cell, rate=rate, usual=(low + high) / 2)
+    for cell, rate, usual in zip(cells, rates, _medians_of_others(rates), strict=True):
+        yield _Link(cell=cell, rate=rate, usual=usual)
 
 
 def _rate(cell: MatrixCell, *, by_bytes: bool) -> float:
