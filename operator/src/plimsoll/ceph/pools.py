@@ -11,6 +11,9 @@ from plimsoll.ceph.watch import ClusterStatus, FileSystemDetail, MetadataServer,
 EXIT_PURGING = 3
 """Exit code of `plimsoll teardown` if all that is left to do is to wait for Ceph to purge deleted volumes."""
 
+SCRUB_FLAGS = ("noscrub", "nodeep-scrub")
+"""The flags of a pool that pause its scrubs."""
+
 _TYPES = {1: "replicated", 3: "erasure"}
 _ACTIVE = "up:active"
 

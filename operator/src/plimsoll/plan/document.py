@@ -153,6 +153,16 @@ class Plan(Model):
         return self
 
     @property
+    def has_images(self) -> bool:
+        """Whether each client has an RBD image, which it opens through librbd."""
+        return self.volume is not None and self.volume.access == "LibRBD"
+
+    @property
+    def has_claims(self) -> bool:
+        """Whether clients mount or map PVCs rather than open images through librbd."""
+        return self.volume is not None and self.volume.access == "PVC"
+
+    @property
     def renews_data_sets(self) -> bool:
         """Whether every attempt begins with a new data set."""
         return self.volume is not None and self.prepare.per_trial is not None

@@ -14,7 +14,7 @@ from plimsoll.ceph.document import parse_answer
 from plimsoll.ceph.environment import Outputs
 from plimsoll.ceph.gate import gate_problems, unclean_states
 from plimsoll.ceph.options import reading_problems
-from plimsoll.ceph.pools import PoolDetail, parse_file_system, parse_pools, wrong_pools
+from plimsoll.ceph.pools import SCRUB_FLAGS, PoolDetail, parse_file_system, parse_pools, wrong_pools
 from plimsoll.ceph.watch import FileSystemDetail, parse_status
 from plimsoll.conductor.ceph.commands import CommandError, Commands, UnresponsiveError
 from plimsoll.conductor.ceph.options import OptionsSet, options_of_others, read_options, set_options
@@ -24,8 +24,6 @@ _FEATURES = "layering,exclusive-lock"
 """The features that librbd needs to write. Others, such as object-map, cost additional operations."""
 
 _AT_ONCE = 4
-
-FLAGS = ("noscrub", "nodeep-scrub")
 
 Noted = Mapping[str, Sequence[str]]
 """The flags that the run sets, by pool: those that were not set before."""
@@ -106,10 +104,10 @@ async def pause_scrubs(commands: Commands, *, note: str, pools: Sequence[PoolDet
     noted_in = pools[0].name
     noted = await read_note(commands, noted_in, note)
     if noted is None:
-        noted = {pool.name: [flag for flag in FLAGS if flag not in pool.flags] for pool in pools}
+        noted = {pool.name: [flag for flag in SCRUB_FLAGS if flag not in pool.flags] for pool in pools}
         await commands.rados("--pool", noted_in, "put", note, "-", standard_input=json.dumps(noted))
     for pool in pools:
-        for flag in FLAGS:
+        for flag in SCRUB_FLAGS:
             if flag not in pool.flags:
                 await commands.ceph("osd", "pool", "set", pool.name, flag, "1")
 
@@ -137,7 +135,7 @@ async def read_note(commands: Commands, pool: str, note: str) -> Noted | None:
         raise
     try:
         document = json.loads(text)
-        return {str(name): [flag for flag in FLAGS if flag in flags] for name, flags in document.items()}
+        return {str(name): [flag for flag in SCRUB_FLAGS if flag in flags] for name, flags in document.items()}
     except (ValueError, AttributeError, TypeError) as error:
         command = f"rados --pool {pool} get {note}"
         reason = f"printed {text[:40]!r}, which is no note of flags; remove the object, and check the pools' flags"
@@ -179,18 +177,13 @@ async def ask(commands: Commands, plan: Plan, pools: Iterable[PoolDetail], osds:
 
 async def _image(commands: Commands, plan: Plan) -> str:
     """Return `rbd info` of the first image; all of the run's images are alike."""
-    if plan.ceph is None or not has_images(plan):
+    if plan.ceph is None or not plan.has_images:
         return ""
     image = f"{plan.ceph.pool}/{image_name(plan.run.uid, 0)}"
     try:
         return await commands.rbd("info", image, "--format", "json")
     except CommandError:
         return ""
-
-
-def has_images(plan: Plan) -> bool:
-    """Whether each client has its own RBD image, accessed through librbd."""
-    return plan.volume is not None and plan.volume.access == "LibRBD"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,7 +237,7 @@ async def _prepare(commands: Commands, plan: Plan, target: CephTarget, report: C
         problems = gate_problems(status, accepted=accepted, file_system=file_system)
     if setting.options:
         problems = (*problems, *reading_problems(await read_options(commands, setting.options)))
-    if not problems and has_images(plan) and plan.volume is not None:
+    if not problems and plan.has_images and plan.volume is not None:
         created = create_images(commands, target, plan.volume, uid=plan.run.uid, clients=plan.clients, report=report)
         problems = tuple(await created)
     return Prepared(problems=problems, pools=pools, osds=status.osds, file_system=file_system, options=setting.options)

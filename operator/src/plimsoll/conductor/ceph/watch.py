@@ -14,7 +14,7 @@ from plimsoll.ceph.pools import parse_counters, parse_pools
 from plimsoll.ceph.watch import ClusterSample, ClusterWatch, FileSystemDetail, OptionReading, parse_status
 from plimsoll.conductor.ceph.commands import CommandError, Commands
 from plimsoll.conductor.ceph.options import read_options, restore_options
-from plimsoll.conductor.ceph.prepare import ask, has_images, prepare, restore_scrubs
+from plimsoll.conductor.ceph.prepare import ask, prepare, restore_scrubs
 from plimsoll.conductor.faults import ClusterView
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.plan.document import CephTarget, Plan, flags_object, options_key
@@ -129,7 +129,7 @@ class CephCluster:
             return Environment()
         if nodes not in self._environments:
             on_volumes = "CephFS" if self._target.file_system else "PVC"
-            access = "librbd" if has_images(self._plan) else on_volumes if self._plan.volume else "rados"
+            access = "librbd" if self._plan.has_images else on_volumes if self._plan.volume else "rados"
             described = ceph_environment(
                 self._outputs, pools=self._target.pools, access=access, client_nodes=nodes, options=self._options
             )

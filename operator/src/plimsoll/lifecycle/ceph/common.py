@@ -1,6 +1,7 @@
-"""What every run on a Ceph cluster has, with Rook or without: its objects outside its namespace, and their resources.
+"""What every run on a Ceph cluster has, with Rook or without; and the provider of existing pools without Rook.
 
-Resources, in order: the teardown record, access to Ceph (keys and `ceph.conf`), and what the run leaves in Ceph.
+A run has objects outside its namespace. Its resources, in order: the teardown record, access to Ceph (keys and
+`ceph.conf`), and what the run leaves in Ceph.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import ClassVar
 from plimsoll.api.errors import SpecError
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.status import format_time
-from plimsoll.ceph.document import monitors_of
+from plimsoll.ceph.document import monitor_keys
 from plimsoll.ceph.pools import EXIT_PURGING
 from plimsoll.lifecycle import children, naming
 from plimsoll.lifecycle.ceph import rook_facts
@@ -25,7 +26,8 @@ from plimsoll.lifecycle.observed import age_seconds, is_own_plan
 from plimsoll.lifecycle.render import ceph as render_ceph
 from plimsoll.lifecycle.render import teardown as render_teardown
 from plimsoll.lifecycle.render.common import Json
-from plimsoll.lifecycle.storage.seam import Look, Query, Resource, View
+from plimsoll.lifecycle.storage.claims import Claims
+from plimsoll.lifecycle.storage.seam import Look, Provider, Query, Resource, StorageSpec, View
 from plimsoll.plan.document import CephTarget, Plan, RunIdentity, ceph_target
 
 JOB = "Job"
@@ -44,8 +46,8 @@ class ExternalObjects:
     # Why Rook's objects cannot be read, with the remedy: unknown kinds, or missing permissions; empty if they can be
     # read.
     kinds_problem: str = ""
-    cluster: Object | None = None  # the CephCluster; None if it does not exist, or without Rook
-    monitors: str = ""  # field `data` of Rook's ConfigMap with their addresses; empty without Rook
+    cluster: ClusterFact | None = None  # None if the CephCluster does not exist, or without Rook
+    monitors: tuple[str, ...] = ()  # addresses that Rook publishes; empty without Rook
     rook_operator: str = ""  # namespace of Rook's operator; known only while a StorageClass has to be created
     pools: tuple[RookFact, ...] = ()  # the run's CephBlockPools, or its CephFilesystem
     users: tuple[RookFact, ...] = ()  # the run's CephClients
@@ -71,11 +73,6 @@ class ExternalObjects:
         return not (self.kept or self.jobs or self.pods or self.network_policy)
 
     @property
-    def cluster_fact(self) -> ClusterFact | None:
-        """Return the facts about the CephCluster; None if it does not exist, or without Rook."""
-        return None if self.cluster is None else rook_facts.cluster_fact(self.cluster)
-
-    @property
     def kept(self) -> tuple[str, ...]:
         """Return the names of pools, users, StorageClass, and what their removal needs."""
         rook = [fact.child for fact in (*self.pools, *self.users)]
@@ -87,17 +84,20 @@ def external_objects_of(
     objects: Iterable[Object],
     *,
     run: RunIdentity,
-    cluster: Object | None = None,
-    monitors: str = "",
+    cluster: ClusterFact | None = None,
+    monitors: tuple[str, ...] = (),
     events: Sequence[Object] = (),
     kinds_problem: str = "",
 ) -> ExternalObjects:
     """Return the facts about the run's objects among objects of any kind and owner."""
     everything = list(objects)
-    own = [obj for obj in everything if children.is_external_object_of(obj, run.name, run.uid)]
-    pods = [obj for obj in everything if obj["kind"] == "Pod" and children.is_of_run(obj, run.uid)]
-    jobs = [obj for obj in own if obj["kind"] == "Job"]
-    warnings = children.warnings_on(own, events)
+    run_objects = [obj for obj in everything if children.is_external_object_of(obj, run.name, run.uid)]
+    warnings = children.warnings_on(run_objects, events)
+
+    def child(kind: str, name: str) -> Child | None:
+        matching = (obj for obj in run_objects if (obj["kind"], obj["metadata"]["name"]) == (kind, name))
+        return next(map(children.child_of, matching), None)
+
     storage_class = naming.storage_class(run.name, run.uid)
     volumes = [
         obj
@@ -105,24 +105,25 @@ def external_objects_of(
         if obj["kind"] == "PersistentVolume" and obj.get("spec", {}).get("storageClassName") == storage_class
         if obj["spec"].get("persistentVolumeReclaimPolicy") != "Retain"
     ]
-    records = [obj for obj in own if obj["kind"] == "ConfigMap"]
+    records = [obj for obj in run_objects if obj["kind"] == "ConfigMap"]
+    pods = [obj for obj in everything if obj["kind"] == "Pod" and children.is_of_run(obj, run.uid)]
     return ExternalObjects(
         kinds_problem=kinds_problem,
         cluster=cluster,
         monitors=monitors,
         rook_operator=operator_namespace((obj for obj in everything if obj["kind"] == "Deployment"), ""),
-        pools=tuple(rook_facts.rook_fact(obj, warnings) for obj in own if obj["kind"] in rook_facts.POOL_KINDS),
-        users=tuple(rook_facts.rook_fact(obj, warnings) for obj in own if obj["kind"] == CEPH_CLIENT),
+        pools=tuple(rook_facts.rook_fact(obj, warnings) for obj in run_objects if obj["kind"] in rook_facts.POOL_KINDS),
+        users=tuple(rook_facts.rook_fact(obj, warnings) for obj in run_objects if obj["kind"] == CEPH_CLIENT),
         all_users=tuple(obj for obj in everything if obj["kind"] == CEPH_CLIENT),
-        storage_class=_child(own, "StorageClass", storage_class),
+        storage_class=child("StorageClass", storage_class),
         volumes=tuple(map(_name_with_claim, volumes)),
         volume_warning=next(iter(children.warnings_on(volumes, events).values()), ""),
         claimed_by_others=tuple(_name_with_claim(obj) for obj in volumes if _is_claimed_by_others(obj, run)),
         record=next(map(children.child_of, records), None),
         recorded=_recorded(records, run),
-        keyring=_child(own, "Secret", naming.teardown(run.uid)),
-        network_policy=_child(own, "NetworkPolicy", naming.teardown(run.uid)),
-        jobs=tuple(map(children.job_fact, jobs)),
+        keyring=child("Secret", naming.teardown(run.uid)),
+        network_policy=child("NetworkPolicy", naming.teardown(run.uid)),
+        jobs=tuple(children.job_fact(obj) for obj in run_objects if obj["kind"] == JOB),
         pods=tuple(map(children.pod_fact, pods)),
         warnings=warnings,
     )
@@ -166,6 +167,40 @@ def look_for_events(namespace: str, objects: Sequence[Object], kinds: Iterable[s
     return [*chain.from_iterable(events)]
 
 
+class ClusterProvider(Provider):
+    """Storage in a Ceph cluster."""
+
+    is_polled: ClassVar[bool] = True
+
+    def kept(self, view: View) -> Sequence[str]:
+        """Return pools, users, StorageClass, and what is needed to remove what the run has in Ceph."""
+        return view.seen.external.kept if isinstance(view.seen.external, ExternalObjects) else ()
+
+
+class CephProvider(ClusterProvider):
+    """An existing pool of any Ceph cluster: the run names it, the addresses of monitors and a keyring."""
+
+    def provides(self, storage: StorageSpec) -> bool:
+        """Whether the run names the monitors of a Ceph cluster."""
+        return bool(storage.get("ceph"))
+
+    def targets(self, storage: StorageSpec) -> frozenset[str]:
+        """Return the monitors, each of which identifies the cluster: a run may name only one."""
+        return frozenset(f"ceph/{key}" for key in monitor_keys(storage["ceph"].get("monitors") or ()))
+
+    def resources(self, view: View) -> Sequence[Resource]:
+        """Return the record, the existing pool, and access to it."""
+        there, claims = view.seen.external, Claims(view=view)
+        if not isinstance(there, ExternalObjects):
+            return [Unseen(), claims]
+        record, pool = Record(view=view, there=there), ExistingPool(view=view, there=there)
+        return [record, pool, Access(view=view, there=there), claims, Leftovers(view=view, there=there)]
+
+    def look(self, view: View) -> Look[ExternalObjects] | None:
+        """Return the look at the operator's namespace; None before the run is admitted."""
+        return look_at_ceph(view.settings.namespace, view.run.identity) if view.run.start_time is not None else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CephResource(Resource):
     """A resource of an admitted run on Ceph."""
@@ -190,7 +225,7 @@ class CephResource(Resource):
     @property
     def monitors(self) -> tuple[str, ...]:
         """Return the addresses of the cluster's monitors; empty if they are not known yet."""
-        return self.target.monitors or monitors_of(self.there.monitors)
+        return self.target.monitors or self.there.monitors
 
 
 class Unseen(Resource):
@@ -223,6 +258,14 @@ class Record(CephResource):
         records = deletions(child for child in (there.record, there.network_policy) if child is not None)
         jobs = deletions((job.child for job in there.jobs), foreground=True)
         return removal_step("deleting the teardown record", *jobs, *records)
+
+
+class ExistingPool(CephResource):
+    """The pool that a run without Rook names."""
+
+    def ready(self) -> Fact:
+        """Return that it exists, which only the conductor can check."""
+        return Fact.true(Reason.READY, f"existing pool {' and '.join(self.target.pools)}; the conductor checks it")
 
 
 class Access(CephResource):
@@ -309,7 +352,7 @@ class Leftovers(CephResource):
         if record is None:
             message = "the teardown record was deleted, and this version cannot read the specification; use a later one"
             return removal_step(message, reason=Reason.TEARDOWN_FAILING)
-        monitors = record.ceph.monitors or monitors_of(there.monitors)
+        monitors = record.ceph.monitors or there.monitors
         creation = Create(obj=render_teardown.record_config_map(run, record, monitors, self.view.settings))
         return removal_step("the teardown record was deleted and is being recreated", creation)
 
@@ -347,14 +390,14 @@ class Leftovers(CephResource):
         elif not problem:
             step = self._waiting(job)
         else:
-            inactive = rook_facts.inactive_groups(there.cluster_fact)
             message = (
                 f"Job {job.child.place} failed to remove what the run left in Ceph, and retries: "
                 f"{problem[:_MAX_CHARACTERS]}; if the monitors have moved, delete ConfigMap "
                 f"{settings.namespace}/{job.child.name}, which the operator recreates; if the Ceph cluster is gone for "
                 "good, delete the Secret of that name"
             )
-            message = f"{inactive}, so {message}" if inactive else message
+            if inactive := rook_facts.inactive_groups(there.cluster):
+                message = f"{inactive}, so {message}"
             step = removal_step(message, reason=Reason.TEARDOWN_FAILING)
         return replace(step, actions=deletions([job.child] if job.failure else [], foreground=True))
 
@@ -363,7 +406,7 @@ class Leftovers(CephResource):
         doing = "is removing what the run left in Ceph"
         waiting = "has removed what the run left in Ceph, and waits until Ceph has purged the deleted volumes"
         message = f"Job {job.child.place} {waiting if purge else doing}"
-        if inactive := rook_facts.inactive_groups(self.there.cluster_fact):
+        if inactive := rook_facts.inactive_groups(self.there.cluster):
             message = f"{message}, and waits because {inactive}; it continues when they are active"
             return removal_step(message, reason=Reason.PLACEMENT_GROUPS_INACTIVE)
         if purge:
@@ -393,12 +436,6 @@ def _recorded(records: Sequence[Object], run: RunIdentity) -> render_teardown.Te
     return None
 
 
-def _child(objects: Iterable[Object], kind: str, name: str) -> Child | None:
-    return next(
-        (children.child_of(obj) for obj in objects if (obj["kind"], obj["metadata"]["name"]) == (kind, name)), None
-    )
-
-
 def _is_claimed_by_others(volume: Object, run: RunIdentity) -> bool:
     """Whether a PersistentVolume is bound to a PVC that is, by its name, not one of the run's."""
     claim = _bound_claim(volume)
@@ -406,11 +443,10 @@ def _is_claimed_by_others(volume: Object, run: RunIdentity) -> bool:
         return False
     name = str(claim.get("name", ""))
     client = name.rpartition("-")[2]
-    own_names = {
-        naming.shared_claim(run.name),
-        *([naming.client_claim(run.name, int(client))] if client.isdecimal() else ()),
-    }
-    return name not in own_names or claim.get("namespace") != run.namespace
+    run_claims = {naming.shared_claim(run.name)}
+    if client.isdecimal():
+        run_claims.add(naming.client_claim(run.name, int(client)))
+    return name not in run_claims or claim.get("namespace") != run.namespace
 
 
 def _name_with_claim(volume: Object) -> str:

@@ -14,20 +14,21 @@ from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.status import format_time
 from plimsoll.api.storage import NamespacedName, RookStorage
+from plimsoll.ceph.document import monitors_of
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.ceph import common, rook_facts, rook_render, rook_survey
 from plimsoll.lifecycle.ceph.common import ExternalObjects
-from plimsoll.lifecycle.ceph.rook_facts import ClusterFact, RookFact, inactive_groups
+from plimsoll.lifecycle.ceph.rook_facts import ClusterFact, RookFact, cluster_name, inactive_groups
 from plimsoll.lifecycle.ceph.rook_render import API_VERSION, BLOCK_POOL, CEPH_CLIENT, CEPH_CLUSTER, FILE_SYSTEM
-from plimsoll.lifecycle.ceph.rook_survey import RookPlatform, cluster_name
+from plimsoll.lifecycle.ceph.rook_survey import RookPlatform
 from plimsoll.lifecycle.children import Object, is_external_object_of
 from plimsoll.lifecycle.decision import Action, CopyKeyring, Create, Ending, Fact, Teardown, deletions
 from plimsoll.lifecycle.render import ceph as render_ceph
-from plimsoll.lifecycle.render.common import Json
+from plimsoll.lifecycle.render.common import OSD_LABELS, Json
 from plimsoll.lifecycle.run import MAX_DESCRIPTION_CHARACTERS, Platform, Run, are, counted, environment_of, listed
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.storage.claims import Claims
-from plimsoll.lifecycle.storage.seam import Look, Provider, Query, Resource, StorageSpec, UnansweredError, View
+from plimsoll.lifecycle.storage.seam import Look, Query, Resource, StorageSpec, UnansweredError, View
 from plimsoll.plan.document import Plan, RunIdentity, ceph_target
 
 _LONG_SECONDS = 180.0
@@ -70,10 +71,8 @@ class Scope:
     has_file_system: bool = False
 
 
-class RookProvider(Provider):
+class RookProvider(common.ClusterProvider):
     """A pool or file system in the Ceph cluster of a CephCluster."""
-
-    is_polled: ClassVar[bool] = True
 
     def provides(self, storage: StorageSpec) -> bool:
         """Whether the run names a Rook cluster."""
@@ -102,10 +101,6 @@ class RookProvider(Provider):
             *([] if makes_file_system else [common.Leftovers(view=view, there=there)]),
         ]
 
-    def kept(self, view: View) -> Sequence[str]:
-        """Return pools, users, StorageClass, and what their removal needs."""
-        return view.seen.external.kept if isinstance(view.seen.external, ExternalObjects) else ()
-
     def claims_class(self, run: Run) -> str:
         """Return the run's own StorageClass, which exists if it has PVCs or a tool creates some."""
         return naming.storage_class(run.name, run.uid)
@@ -121,18 +116,18 @@ class RookProvider(Provider):
         rook = storage.rook if storage else None
         if rook is None:
             return None
+        cluster = cluster_name(rook.cluster)
         if not settings.allows(rook.cluster, run.namespace):
             message = (
-                f"spec.storage.rook.cluster: runs in namespace {run.namespace} may not use {cluster_name(rook)}; ask "
-                "the operator's administrator to allow it in PLIMSOLL_ROOK_CLUSTERS"
+                f"spec.storage.rook.cluster: runs in namespace {run.namespace} may not use {cluster}; ask the operator's "
+                "administrator to allow it in PLIMSOLL_ROOK_CLUSTERS"
             )
             return Ending.failure(Reason.ROOK_CLUSTER_NOT_ALLOWED, message)
         for number, option in enumerate(rook.config):
             if not settings.allows_option(rook.cluster, option.name):
                 message = (
-                    f"spec.storage.rook.config[{number}].name: runs may not set option {option.name} of "
-                    f"{cluster_name(rook)}; remove it, or ask the operator's administrator to add it to the chart's "
-                    "rook.options"
+                    f"spec.storage.rook.config[{number}].name: runs may not set option {option.name} of {cluster}; "
+                    "remove it, or ask the operator's administrator to add it to the chart's rook.options"
                 )
                 return Ending.failure(Reason.CEPH_OPTION_NOT_ALLOWED, message)
         return None
@@ -193,12 +188,12 @@ class Cluster(common.CephResource):
         rook, there = self.target.rook, self.there
         if rook is None:
             return common.hidden_fact(holds=True)
-        name = f"CephCluster {rook.namespace}/{rook.name}"
+        name = cluster_name(rook)
         if there.kinds_problem or there.cluster is None:
             why = f": {there.kinds_problem}" if there.kinds_problem else ""
             return Fact.false(Reason.ROOK_NOT_FOUND, f"{name} not found{why}")
         if not self.monitors:
-            message = f"Rook has not published the monitors of {name} yet (ConfigMap rook-ceph-mon-endpoints)"
+            message = f"Rook has not published the monitors of {name} yet (ConfigMap {MONITORS})"
             return Fact.false(Reason.CEPH_CLUSTER_NOT_READY, message)
         return common.hidden_fact(holds=True)
 
@@ -231,7 +226,7 @@ class Pools(RookResource):
         """Return the progress of deleting pools: first the one with the images' headers, then `<its name>-data`."""
         if not self.there.pools:
             return None
-        pool, cluster = min(self.there.pools, key=lambda fact: fact.child.name), self.there.cluster_fact
+        pool, cluster = min(self.there.pools, key=lambda fact: fact.child.name), self.there.cluster
         answered = any(job.complete for job in self.there.jobs)
         run, now = self.view.run, self.view.now
         blocker = deletion_blocker(pool, cluster, groups_answered=answered, ended=run.end_time, now=now)
@@ -432,10 +427,12 @@ def look_at_rook(scope: Scope, run: RunIdentity, *, has_claims: bool, has_ended:
         *(yield from common.look_for_events(namespace, in_rook, (*rook_facts.POOL_KINDS, CEPH_CLIENT))),
         *(yield from common.look_for_events(scope.operator_namespace, teardown, (common.JOB,))),
     ]
-    cluster = next(iter(clusters), None)
+    cluster = next(map(rook_facts.cluster_fact, clusters), None)
     monitors = next((str(config_map.get("data", {}).get("data", "")) for config_map in config_maps), "")
     everything = [*here, *volumes, *in_rook]
-    return common.external_objects_of(everything, run=run, cluster=cluster, monitors=monitors, events=events)
+    return common.external_objects_of(
+        everything, run=run, cluster=cluster, monitors=monitors_of(monitors), events=events
+    )
 
 
 def survey_rook(rook: RookStorage) -> Look[RookPlatform]:
@@ -445,7 +442,7 @@ def survey_rook(rook: RookStorage) -> Look[RookPlatform]:
     try:
         if rook.has_file_system:
             (file_systems,) = yield [_file_systems(cluster.namespace)]
-        clusters, pools, osds = yield [
+        clusters, pools, deployments = yield [
             _cluster(cluster.namespace, cluster.name),
             Query(api_version=API_VERSION, kind=BLOCK_POOL, namespace=cluster.namespace),
             _osds(cluster.namespace),
@@ -454,9 +451,9 @@ def survey_rook(rook: RookStorage) -> Look[RookPlatform]:
         if error.is_forbidden:
             raise UnansweredError(_missing_permission(error, cluster.namespace), is_forbidden=True) from error
         return RookPlatform(problem=error.reason)
-    return RookPlatform(
-        cluster=next(iter(clusters), None), pools=tuple(pools), file_systems=tuple(file_systems), osds=tuple(osds)
-    )
+    cluster_object = next(iter(clusters), None)
+    osds = rook_survey.osds_of(deployments, rook_survey.root_of_pools(cluster_object or {}))
+    return RookPlatform(cluster=cluster_object, pools=tuple(pools), file_systems=tuple(file_systems), osds=osds)
 
 
 def version_of_rook(namespace: str, name: str) -> Look[str]:
@@ -500,7 +497,7 @@ def _file_systems(namespace: str, labels: Mapping[str, str] | None = None) -> Qu
 
 
 def _osds(namespace: str) -> Query:
-    return Query(api_version="apps/v1", kind="Deployment", namespace=namespace, labels=rook_survey.OSD_LABELS)
+    return Query(api_version="apps/v1", kind="Deployment", namespace=namespace, labels=OSD_LABELS)
 
 
 def _missing_permission(error: UnansweredError, namespace: str) -> str:

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.run import Gates
+from plimsoll.api.storage import NamespacedName
 from plimsoll.ceph.gate import (
     HEALTH_OK,
     HEALTH_WARN,
@@ -152,17 +153,21 @@ def cluster_fact(obj: Object) -> ClusterFact:
     )
 
 
+def cluster_name(cluster: NamespacedName | ClusterFact) -> str:
+    """Return kind and name of a CephCluster, for a message."""
+    return f"CephCluster {cluster.namespace}/{cluster.name}"
+
+
 def inactive_groups(cluster: ClusterFact | None) -> str:
     """Return the inactive placement groups that Rook last reported, as a clause; empty if there were none."""
     if cluster is None or _INACTIVE not in cluster.messages:
         return ""
-    where = f"CephCluster {cluster.namespace}/{cluster.name}"
-    return f"placement groups of {where} are inactive ({_INACTIVE}: {cluster.messages[_INACTIVE]})"
+    return f"placement groups of {cluster_name(cluster)} are inactive ({_INACTIVE}: {cluster.messages[_INACTIVE]})"
 
 
 def why_unusable(cluster: ClusterFact, gates: Gates) -> str:
     """Return why a cluster cannot be measured now, and what to do about it; empty if it can."""
-    what = f"CephCluster {cluster.namespace}/{cluster.name}"
+    what = cluster_name(cluster)
     if not cluster.ready:
         return f"{what} is not ready: {cluster.message or 'Rook has not reported a status yet'}"
     if len(cluster.versions) > 1:

@@ -6,6 +6,7 @@ Rook rewrites a pool's specification when it first reconciles it; an update woul
 from collections.abc import Iterable, Iterator, Mapping
 
 from plimsoll.api.storage import Pool
+from plimsoll.ceph.pools import SCRUB_FLAGS
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import Object
 from plimsoll.lifecycle.render.common import Json, foreign_metadata, manifest
@@ -137,8 +138,7 @@ def metadata_size(coding_chunks: int) -> int:
 def needs_storage_class(plan: Plan) -> bool:
     """Whether a run has a StorageClass of its own: with Rook, and PVCs of its clients or of a tool."""
     rook = plan.ceph is not None and plan.ceph.rook is not None
-    has_claims = plan.volume is not None and plan.volume.access == "PVC"
-    return rook and (has_claims or plan.control_plane is not None)
+    return rook and (plan.has_claims or plan.control_plane is not None)
 
 
 def storage_class(run: Run, plan: Plan, operator_namespace: str) -> Json:
@@ -206,9 +206,7 @@ def _conductor_caps(run: Run, target: CephTarget) -> dict[str, str]:
     others = target.pools_by_note[1:] if target.file_system else ()
     osd = ", ".join((_agent_caps(target)["osd"], *(f"allow r pool={pool}" for pool in others)))
     flags = [
-        f'allow command "osd pool set" with pool={pool} var={flag}'
-        for pool in target.pools
-        for flag in ("noscrub", "nodeep-scrub")
+        f'allow command "osd pool set" with pool={pool} var={flag}' for pool in target.pools for flag in SCRUB_FLAGS
     ]
     # To set exactly the run's options, and to record their previous values.
     key, commands = options_key(run.uid), ("set", "get", "rm") if target.options else ()

@@ -6,16 +6,13 @@ from dataclasses import dataclass, replace
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.run import Gates
 from plimsoll.api.storage import FileSystem, Pool, RookStorage
-from plimsoll.lifecycle.ceph.rook_facts import READY, cluster_fact, why_unusable
+from plimsoll.lifecycle.ceph.rook_facts import READY, cluster_fact, cluster_name, why_unusable
 from plimsoll.lifecycle.ceph.rook_render import BLOCK_POOL, FILE_SYSTEM, metadata_size, pool_spec, pools_of
 from plimsoll.lifecycle.children import Object, label
 from plimsoll.lifecycle.decision import Ending, Fact
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
 from plimsoll.lifecycle.run import are, listed
 from plimsoll.plan.document import CephTarget, Plan
-
-OSD_LABELS: Mapping[str, str] = {"app": "rook-ceph-osd"}
-"""Labels of the OSD Deployments in Rook's namespace."""
 
 REPLICAS_PER_OSD = 100
 """Replicas of placement groups per OSD that Ceph's documentation recommends, used if a run sets no number."""
@@ -68,13 +65,13 @@ class RookPlatform:
     cluster: Object | None = None  # the CephCluster; None if it does not exist
     pools: tuple[Object, ...] = ()  # all CephBlockPools in its namespace
     file_systems: tuple[Object, ...] = ()  # all CephFilesystems in its namespace; empty if the run measures none
-    osds: tuple[Object, ...] = ()  # the Deployments of its OSDs
+    osds: tuple[Osd, ...] = ()
 
     @property
     def pool_specifications(self) -> list[Object]:
-        """Return all pools, those of CephFilesystems in the form of CephBlockPools, to count their placement groups."""
-        of_file_systems = (pool for file_system in self.file_systems for pool in pools_of(file_system).values())
-        return [*self.pools, *({"spec": pool} for pool in of_file_systems)]
+        """All pools, also of CephFilesystems, in the form of CephBlockPools, to count their placement groups."""
+        file_system_pools = (pool for file_system in self.file_systems for pool in pools_of(file_system).values())
+        return [*self.pools, *({"spec": pool} for pool in file_system_pools)]
 
 
 def why_not_usable(
@@ -83,30 +80,27 @@ def why_not_usable(
     """Return why a Rook cluster is unusable; a Fact if that may change by itself."""
     if platform is None or platform.problem or platform.cluster is None:
         why = f": {platform.problem}" if platform and platform.problem else ""
-        message = f"{cluster_name(rook)} not found{why}; install Rook, or name another cluster"
+        message = f"{cluster_name(rook.cluster)} not found{why}; install Rook, or name another cluster"
         return Ending.failure(Reason.ROOK_NOT_FOUND, f"{_FIELD}.cluster: {message}")
     if rook.existing_pool and (unusable := unusable_pools(target, platform.pools)):
         return unusable
     if rook.existing_file_system and (unusable := unusable_file_system(target, platform.file_systems)):
         return unusable
     cluster = cluster_fact(platform.cluster)
-    osds = osds_of(platform.osds, root_of_pools(platform.cluster))
     # A pool that does not fit even with all OSDs available is not worth waiting for; a new cluster may get more OSDs.
-    all_available = [replace(osd, available=True) for osd in osds]
-    infeasible = _infeasible(rook, target, all_available, platform) if cluster.ready and osds else None
-    if infeasible is not None:
+    all_available = [replace(osd, available=True) for osd in platform.osds]
+    if cluster.ready and all_available and (infeasible := _infeasible(rook, target, all_available, platform)):
         return infeasible
     if why := why_unusable(cluster, gates):
         return Fact.false(Reason.CEPH_CLUSTER_NOT_READY, why)
-    return _infeasible(rook, target, osds, platform)
+    return _infeasible(rook, target, platform.osds, platform)
 
 
 def complete_plan(plan: Plan, platform: RookPlatform) -> Plan:
     """Return the plan with a fixed number of placement groups, or with all pools of an existing file system."""
-    target, cluster = plan.ceph, platform.cluster
+    target, cluster, osds, others = plan.ceph, platform.cluster, platform.osds, platform.pool_specifications
     if target is None or cluster is None:
         return plan
-    osds, others = osds_of(platform.osds, root_of_pools(cluster)), platform.pool_specifications
     changed: dict[str, object] = {}
     if target.file_system is not None and target.file_system.made is not None:
         fitted = fitting_file_system(target.file_system.made, osds, others, cluster)
@@ -129,12 +123,10 @@ def unusable_pools(target: CephTarget, pools: Iterable[Object]) -> Ending | Fact
             message = f"{field}: {BLOCK_POOL} {name} does not exist; name an existing one: {_listed(existing)}"
             return Ending.failure(Reason.POOL_NOT_FOUND, message)
     for name in target.pools:
-        if why := _why_not_allowed(existing[name], BLOCK_POOL):
-            return Ending.failure(Reason.POOL_NOT_ALLOWED, f"{field}: {BLOCK_POOL} {name} {why}")
-    for name in target.pools:
-        if why := _why_not_ready(existing[name]):
-            return Fact.false(Reason.POOL_NOT_READY, f"{BLOCK_POOL} {name} {why}")
-    return None
+        if why := _why_not_allowed(existing[name]):
+            return Ending.failure(Reason.POOL_NOT_ALLOWED, f"{field}: {why}")
+    unready = (why for name in target.pools if (why := _why_not_ready(existing[name])))
+    return next((Fact.false(Reason.POOL_NOT_READY, why) for why in unready), None)
 
 
 def unusable_file_system(target: CephTarget, file_systems: Sequence[Object]) -> Ending | Fact | None:
@@ -145,8 +137,8 @@ def unusable_file_system(target: CephTarget, file_systems: Sequence[Object]) -> 
         existing = _listed(file_system["metadata"]["name"] for file_system in file_systems)
         message = f"{field}: {name} does not exist; name an existing one: {existing}"
         return Ending.failure(Reason.FILE_SYSTEM_NOT_FOUND, message)
-    if why := _why_not_allowed(obj, FILE_SYSTEM):
-        return Ending.failure(Reason.FILE_SYSTEM_NOT_ALLOWED, f"{field}: {name} {why}")
+    if why := _why_not_allowed(obj):
+        return Ending.failure(Reason.FILE_SYSTEM_NOT_ALLOWED, f"{field}: {why}")
     metadata, *data = pools_of(obj)
     problem = ""
     if target.pool != metadata:
@@ -156,9 +148,8 @@ def unusable_file_system(target: CephTarget, file_systems: Sequence[Object]) -> 
         problem = f"dataPool: {name} has no data pool {target.data_pool}; name one of its own: {names}"
     if problem:
         return Ending.failure(Reason.FILE_SYSTEM_NOT_FOUND, f"{field}.{problem}")
-    if why := _why_not_ready(obj):
-        return Fact.false(Reason.FILE_SYSTEM_NOT_READY, f"{name} {why}")
-    return None
+    why = _why_not_ready(obj)
+    return Fact.false(Reason.FILE_SYSTEM_NOT_READY, why) if why else None
 
 
 def why_infeasible(pool: Pool, osds: Sequence[Osd], namespace: str) -> str:
@@ -277,20 +268,20 @@ def width(pool: Pool) -> int:
 
 
 def osds_of(deployments: Iterable[Object], root: str = DEFAULT_ROOT) -> tuple[Osd, ...]:
-    """Return the OSDs of these Deployments; `root` is that of pools that name none."""
+    """Return the OSDs of these Deployments; `root` is the root of pools that name none."""
     osds = []
     for deployment in deployments:
         labels = deployment["metadata"].get("labels") or {}
         number = str(labels.get("ceph-osd-id", deployment["metadata"]["name"]))
         locations = [key for key in labels if key.startswith(_LOCATION)]
         buckets = {key.removeprefix(_LOCATION): str(labels[key]) for key in locations}
-        own_root = buckets.pop(_ROOT, "")
+        crush_root = buckets.pop(_ROOT, "")
         osd = Osd(
             number=number,
             device_class=str(labels.get("device-class", "")),
             buckets={**buckets, "osd": number},
-            root=own_root,
-            by_default=own_root in {"", root},
+            root=crush_root,
+            by_default=crush_root in {"", root},
             available=(deployment.get("status") or {}).get("availableReplicas", 0) > 0,
         )
         osds.append(osd)
@@ -307,11 +298,6 @@ def operator_namespace(deployments: Iterable[Object], cluster_namespace: str) ->
     """Return the namespace of the Rook operator that created these Deployments; the cluster's if they have no label."""
     labels = (label(deployment, "rook.io/operator-namespace") for deployment in deployments)
     return next(filter(None, labels), cluster_namespace)
-
-
-def cluster_name(rook: RookStorage) -> str:
-    """Return kind and name of the CephCluster that a run names, for a message."""
-    return f"CephCluster {rook.cluster.namespace}/{rook.cluster.name}"
 
 
 def _infeasible(rook: RookStorage, target: CephTarget, osds: Sequence[Osd], platform: RookPlatform) -> Ending | None:
@@ -342,17 +328,22 @@ def _named(target: CephTarget, file_systems: Sequence[Object]) -> Object | None:
     return next((obj for obj in file_systems if obj["metadata"]["name"] == name), None)
 
 
-def _why_not_allowed(obj: Object, kind: str) -> str:
+def _why_not_allowed(obj: Object) -> str:
     if (obj["metadata"].get("annotations") or {}).get(ALLOW_BENCHMARKS) == "true":
         return ""
-    command = f'kubectl annotate {kind.lower()} {obj["metadata"]["name"]} {ALLOW_BENCHMARKS}="true"'
-    return f"is not annotated as being for benchmarks; its owner can allow them with `{command}` in its namespace"
+    kind, name = obj["kind"], obj["metadata"]["name"]
+    return (
+        f"{kind} {name} is not annotated as being for benchmarks; its owner can allow them with `kubectl annotate "
+        f'{kind.lower()} {name} {ALLOW_BENCHMARKS}="true"` in its namespace'
+    )
 
 
 def _why_not_ready(obj: Object) -> str:
     phase = (obj.get("status") or {}).get("phase")
-    is_ready = phase == READY and "deletionTimestamp" not in obj["metadata"]
-    return "" if is_ready else f"is {phase or 'not reconciled by Rook yet'}; wait until it is Ready"
+    if phase == READY and "deletionTimestamp" not in obj["metadata"]:
+        return ""
+    state = phase or "not reconciled by Rook yet"
+    return f"{obj['kind']} {obj['metadata']['name']} is {state}; wait until it is Ready"
 
 
 def _has_class(osd: Osd, pool: Pool) -> bool:

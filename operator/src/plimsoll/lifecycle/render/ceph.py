@@ -34,10 +34,7 @@ def keyring_secret(run: Run, component: str) -> Json:
 
 def clients_use_ceph(plan: Plan) -> bool:
     """Whether clients connect to Ceph themselves: for an image, a pool or the OSDs. Others get no key."""
-    if plan.ceph is None:
-        return False
-    librbd = plan.volume is not None and plan.volume.access == "LibRBD"
-    return librbd or any(kind.is_of_ceph for kind in _targets(plan))
+    return plan.ceph is not None and (plan.has_images or any(kind.is_of_ceph for kind in _targets(plan)))
 
 
 def uses_ceph(plan: Plan, client: int) -> bool:
@@ -82,7 +79,7 @@ def client_mounts(plan: Plan, client: int) -> list[Json]:
 def image(plan: Plan, client: int) -> RbdImage | None:
     """Return a client's image; None if its volume is none."""
     target, volume = plan.ceph, plan.volume
-    if target is None or volume is None or volume.access != "LibRBD" or plan.is_server(client):
+    if target is None or volume is None or not plan.has_images or plan.is_server(client):
         return None
     name = image_name(plan.run.uid, client)
     return RbdImage(pool=target.pool, image=name, user=target.agent_user, size=volume.size, cache=volume.rbd_cache)

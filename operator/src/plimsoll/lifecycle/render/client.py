@@ -38,7 +38,7 @@ _NODE_GONE_TOLERATIONS: list[Json] = [
 def claims(run: Run, plan: Plan, storage_class: str) -> Iterator[Json]:
     """Yield the PVCs: one for each client, or one that all clients share; none without claims."""
     volume = plan.volume
-    if volume is None or not has_claim(plan):
+    if volume is None or not plan.has_claims:
         return
     spec = {
         "storageClassName": storage_class,
@@ -50,11 +50,6 @@ def claims(run: Run, plan: Plan, storage_class: str) -> Iterator[Json]:
         labels = {} if volume.is_shared else {naming.LABEL_CLIENT: str(client)}
         described = metadata(run, _claim_name(run, volume, client), component=naming.CLIENT, labels=labels)
         yield manifest("PersistentVolumeClaim", described, spec=spec)
-
-
-def has_claim(plan: Plan) -> bool:
-    """Whether clients mount or map PVCs rather than open images through librbd."""
-    return plan.volume is not None and plan.volume.access == "PVC"
 
 
 def has_device(plan: Plan, client: int) -> bool:
@@ -161,7 +156,7 @@ def _container(run: Run, plan: Plan, settings: Settings, assigned: Assignment, *
 
 def _mounts_claim(plan: Plan, client: int) -> bool:
     """Whether a client mounts or maps a PVC; servers do not."""
-    return has_claim(plan) and not plan.is_server(client)
+    return plan.has_claims and not plan.is_server(client)
 
 
 def _claimed_volume(plan: Plan, client: int) -> DirectoryVolume | SharedDirectory | BlockDevice | None:

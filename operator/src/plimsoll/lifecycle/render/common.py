@@ -25,8 +25,8 @@ SESSION_MOUNT = {"name": "session", "mountPath": SECRET_MOUNT, "readOnly": True}
 TMP_MOUNT = {"name": "tmp", "mountPath": "/tmp"}  # noqa: S108 - of the container
 
 _HOST = "kubernetes.io/hostname"
-_OSD = {"app": "rook-ceph-osd"}
-"""Label of the pods of OSDs. Source: Rook, pkg/operator/ceph/cluster/osd."""
+OSD_LABELS = {"app": "rook-ceph-osd"}
+"""Labels of the Deployments and pods of OSDs. Source: Rook, pkg/operator/ceph/cluster/osd."""
 
 _API_VERSIONS = {
     **dict.fromkeys(("ConfigMap", "Secret", "Service", "ServiceAccount", "PersistentVolumeClaim"), "v1"),
@@ -182,7 +182,7 @@ def placement(run: Run, plan: Plan, clients: Clients, number: int) -> Json:
     if where == "StorageNodes":
         # The specification is refused without a Rook cluster.
         namespaces = [plan.ceph.rook.namespace] if plan.ceph is not None and plan.ceph.rook is not None else []
-        term = {"labelSelector": {"matchLabels": dict(_OSD)}, "namespaces": namespaces}
+        term = {"labelSelector": {"matchLabels": dict(OSD_LABELS)}, "namespaces": namespaces}
     required = [{**term, "topologyKey": _HOST}]
     return {**placed, "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}}
 

@@ -45,7 +45,7 @@ class Claims(Resource):
     def ready(self) -> Fact:
         """Return whether every client has its volume, and why not."""
         plan, seen = self.view.plan, self.view.seen
-        if plan is None or not render.has_claim(plan):
+        if plan is None or not plan.has_claims:
             return Fact.true(Reason.NOT_NEEDED)
         wanted = 1 if plan.volume is not None and plan.volume.is_shared else plan.clients
         unbound, absent = seen.unbound_claims, wanted - len(seen.claims)

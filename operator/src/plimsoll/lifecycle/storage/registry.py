@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
-from plimsoll.lifecycle.ceph.direct import CephProvider
+from plimsoll.lifecycle.ceph.common import CephProvider
 from plimsoll.lifecycle.ceph.rook import RookProvider
 from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.run import Run
