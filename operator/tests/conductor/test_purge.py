@@ -95,7 +95,9 @@ async def test_a_manager_that_does_not_answer_may_be_purging(ceph: PretendedCeph
     left = await torn_down(purge_seconds=0, command_seconds=1)
     assert left.is_purging
     (problem,) = left.problems
-    assert problem.startswith("Ceph's manager does not say how many deleted volumes of file system files it has yet to")
+    assert problem.startswith(
+        "Ceph's manager does not report how many deleted volumes of file system files it has yet to"
+    )
     assert "`ceph fs volume info files` did not answer in 1 s" in problem
     assert problem.endswith("check that one is active (`ceph mgr stat`)")
 

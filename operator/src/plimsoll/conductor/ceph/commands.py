@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import sys
+from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,7 +117,7 @@ class Monitors:
             )
             answer = None
             try:
-                answer = await _exchange(process, arguments)
+                answer = await self._exchange(process, arguments)
             finally:
                 if answer is None or answer.code:
                     await self._end()
@@ -127,23 +128,23 @@ class Monitors:
         async with self._turn:
             await self._end()
 
+    @staticmethod
+    async def _exchange(process: asyncio.subprocess.Process, arguments: tuple[str, ...]) -> Answer:
+        if process.stdin is None or process.stdout is None:
+            raise EOFError
+        try:
+            process.stdin.write(json.dumps(arguments).encode() + b"\n")
+            await process.stdin.drain()
+            header = json.loads(await process.stdout.readuntil())
+            output = await process.stdout.readexactly(header["bytes"])
+            return Answer(header["code"], header["message"], output)
+        except (ConnectionError, asyncio.LimitOverrunError, ValueError, LookupError, TypeError) as error:
+            raise EOFError from error
+
     async def _end(self) -> None:
         process, self._process = self._process, None
         if process is not None:
             await end(process)
-
-
-async def _exchange(process: asyncio.subprocess.Process, arguments: tuple[str, ...]) -> Answer:
-    if process.stdin is None or process.stdout is None:
-        raise EOFError
-    try:
-        process.stdin.write(json.dumps(arguments).encode() + b"\n")
-        await process.stdin.drain()
-        header = json.loads(await process.stdout.readuntil())
-        output = await process.stdout.readexactly(header["bytes"])
-        return Answer(header["code"], header["message"], output)
-    except (ConnectionError, asyncio.LimitOverrunError, ValueError, LookupError, TypeError) as error:
-        raise EOFError from error
 
 
 class CommandError(Exception):
@@ -167,6 +168,16 @@ class CommandError(Exception):
     def is_present(self) -> bool:
         """Whether the object to create already exists."""
         return _PRESENT.search(self.reason) is not None
+
+
+async def if_present(answer: Awaitable[str]) -> str | None:
+    """Return a command's answer; None if what it is about does not exist. CommandError for any other failure."""
+    try:
+        return await answer
+    except CommandError as error:
+        if error.is_missing:
+            return None
+        raise
 
 
 class NotPermittedError(CommandError):

@@ -26,7 +26,7 @@ from plimsoll.ceph.options import (
 )
 from plimsoll.ceph.osds import Database, Osd, parse_config_dump, parse_config_show, parse_osd_tree
 from plimsoll.ceph.watch import OptionReading
-from plimsoll.conductor.ceph.commands import CommandError, Commands
+from plimsoll.conductor.ceph.commands import CommandError, Commands, if_present
 from plimsoll.conductor.ceph.monitor_program import FORCE
 from plimsoll.plan.document import owner_of_options
 
@@ -47,8 +47,8 @@ class RecordError(CommandError):
         super().__init__(
             f"ceph config-key get {key}",
             f"printed {text[:40]!r}, which is no record of options that this version can read; use the version that "
-            "wrote it, or restore the options of spec.storage.rook.config by hand (`ceph config dump`), and then "
-            f"remove the record: `ceph config-key rm {key}`",
+            "wrote it, or restore the options of spec.storage.rook.config by hand (`ceph config dump`) and remove the "
+            f"record: `ceph config-key rm {key}`",
         )
 
 
@@ -82,11 +82,14 @@ async def set_options(commands: Commands, options: Sequence[CephOption], *, key:
     """
     record = await read_record(commands, key)
     if record is None:
-        described = {option.name: await _description(commands, option.name) for option in options}
-        refusals = [*_refusals(options, described, await _osds(commands))]
+        descriptions: dict[str, OptionDescription] = {}
+        for name in dict.fromkeys(option.name for option in options):
+            if (text := await if_present(commands.ceph("config", "help", name))) is not None:
+                descriptions[name] = parse_option_help(text)
+        refusals = tuple(_refusals(options, descriptions, await _osds(commands)))
         if refusals:
-            return OptionsSet(problems=tuple(refusals), refused=True)
-        record = _record(options, described, await _database(commands))
+            return OptionsSet(problems=refusals, refused=True)
+        record = _record(options, descriptions, await _database(commands))
         await commands.ceph("config-key", "set", key, record.model_dump_json())
     changes, problems = changes_to_set(record, await _database(commands))
     if problems:
@@ -124,44 +127,32 @@ async def restore_options(commands: Commands, *, key: str) -> None:
 async def read_options(commands: Commands, options: Sequence[CephOption]) -> OptionReading:
     """Compare what the database and all OSDs that are up have with what a run has set. Never raises."""
     shown: dict[int, Mapping[str, str]] = {}
-    database: Database | None = None
     classes: Mapping[int, str] = {}
     problem = ""
     try:
         database = await _database(commands)
+    except (CommandError, ValueError) as error:
+        return OptionReading(problem=str(error))
+    try:
         osds = await _osds(commands)
         classes = {number: osd.device_class for number, osd in osds.items()}
-        for osd in (number for number, found in osds.items() if found.is_up):
-            answer = await commands.ceph("config", "show", f"osd.{osd}", limit_seconds=_READING_SECONDS)
-            shown[osd] = parse_config_show(answer)
+        for number in (number for number, osd in osds.items() if osd.is_up):
+            answer = await commands.ceph("config", "show", f"osd.{number}", limit_seconds=_READING_SECONDS)
+            shown[number] = parse_config_show(answer)
     except (CommandError, ValueError) as error:
         problem = str(error)
-    if database is None:
-        return OptionReading(problem=problem)
     return OptionReading(differences=option_differences(options, database, classes, shown), problem=problem)
 
 
 async def read_record(commands: Commands, key: str) -> OptionRecord | None:
     """Return the record; None without one. RecordError if it is malformed; see `Commands.ceph` for other errors."""
-    try:
-        text = await commands.ceph("config-key", "get", key)
-    except CommandError as error:
-        if error.is_missing:
-            return None
-        raise
+    text = await if_present(commands.ceph("config-key", "get", key))
+    if text is None:
+        return None
     try:
         return OptionRecord.model_validate_json(text)
     except ValidationError as error:
         raise RecordError(key, text) from error
-
-
-async def _description(commands: Commands, name: str) -> OptionDescription | None:
-    try:
-        return parse_option_help(await commands.ceph("config", "help", name))
-    except CommandError as error:
-        if error.is_missing:
-            return None
-        raise
 
 
 async def _database(commands: Commands) -> Database:
@@ -180,10 +171,10 @@ async def _apply(commands: Commands, change: Change, *force: str) -> None:
 
 
 def _refusals(
-    options: Sequence[CephOption], described: Mapping[str, OptionDescription | None], osds: Mapping[int, Osd]
+    options: Sequence[CephOption], descriptions: Mapping[str, OptionDescription], osds: Mapping[int, Osd]
 ) -> Iterator[str]:
     for option in options:
-        description = described[option.name]
+        description = descriptions.get(option.name)
         if description is None:
             yield f"this version of Ceph has no option {option.name}; correct spec.storage.rook.config"
         elif refusal := why_refused(option, description):
@@ -194,15 +185,15 @@ def _refusals(
 
 
 def _record(
-    options: Iterable[CephOption], described: Mapping[str, OptionDescription | None], database: Database
+    options: Iterable[CephOption], descriptions: Mapping[str, OptionDescription], database: Database
 ) -> OptionRecord:
-    def stored(option: CephOption) -> str:
-        description = described[option.name]
-        return stored_value(option.value, description.type) if description else option.value
-
-    return OptionRecord(
-        options=tuple(
-            RecordedOption(who=option.who, name=option.name, value=stored(option), previous=database.get(option.key))
-            for option in options
+    recorded = (
+        RecordedOption(
+            who=option.who,
+            name=option.name,
+            value=stored_value(option.value, descriptions[option.name].type),
+            previous=database.get(option.key),
         )
+        for option in options
     )
+    return OptionRecord(options=tuple(recorded))

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -16,7 +16,7 @@ from plimsoll.ceph.gate import gate_problems, unclean_states
 from plimsoll.ceph.options import reading_problems
 from plimsoll.ceph.pools import SCRUB_FLAGS, PoolDetail, parse_file_system, parse_pools, wrong_pools
 from plimsoll.ceph.watch import FileSystemDetail, parse_status
-from plimsoll.conductor.ceph.commands import CommandError, Commands, UnresponsiveError
+from plimsoll.conductor.ceph.commands import CommandError, Commands, UnresponsiveError, if_present
 from plimsoll.conductor.ceph.options import OptionsSet, options_of_others, read_options, set_options
 from plimsoll.plan.document import CephTarget, Plan, flags_object, image_name, options_key
 
@@ -127,18 +127,15 @@ async def restore_scrubs(commands: Commands, *, note: str, pools: Sequence[PoolD
 
 async def read_note(commands: Commands, pool: str, note: str) -> Noted | None:
     """Return the noted flags; None without a note. CommandError if it cannot be read or is malformed."""
-    try:
-        text = await commands.rados("--pool", pool, "get", note, "-")
-    except CommandError as error:
-        if error.is_missing:
-            return None
-        raise
+    text = await if_present(commands.rados("--pool", pool, "get", note, "-"))
+    if text is None:
+        return None
     try:
         document = json.loads(text)
         return {str(name): [flag for flag in SCRUB_FLAGS if flag in flags] for name, flags in document.items()}
     except (ValueError, AttributeError, TypeError) as error:
         command = f"rados --pool {pool} get {note}"
-        reason = f"printed {text[:40]!r}, which is no note of flags; remove the object, and check the pools' flags"
+        reason = f"printed {text[:40]!r}, which is no note of flags; remove the object and check the pools' flags"
         raise CommandError(command, reason) from error
 
 
@@ -149,10 +146,10 @@ async def ask(commands: Commands, plan: Plan, pools: Iterable[PoolDetail], osds:
     """
     is_answering = True
 
-    async def answer(question: tuple[str, ...]) -> str:
+    async def answer(command: Callable[..., Awaitable[str]], *arguments: str) -> str:
         nonlocal is_answering
         try:
-            return await commands.ceph(*question) if is_answering else ""
+            return await command(*arguments) if is_answering else ""
         except UnresponsiveError:
             is_answering = False
         except CommandError:
@@ -160,30 +157,21 @@ async def ask(commands: Commands, plan: Plan, pools: Iterable[PoolDetail], osds:
         return ""
 
     async def answers(questions: Mapping[_Key, tuple[str, ...]]) -> dict[_Key, str]:
-        return {key: await answer(question) for key, question in questions.items()}
+        return {key: await answer(commands.ceph, *question) for key, question in questions.items()}
 
-    target = plan.ceph.file_system if plan.ceph else None
+    file_system = plan.ceph.file_system if plan.ceph else None
+    # All of the run's images are alike.
+    image = f"{plan.ceph.pool}/{image_name(plan.run.uid, 0)}" if plan.ceph and plan.has_images else ""
     profiles = sorted({pool.erasure_code_profile for pool in pools} - {""})
     asked = range(min(osds, _ASKED_OSDS))
     return Outputs(
         **await answers(_QUESTIONS),
         profiles=await answers({name: ("osd", "erasure-code-profile", "get", name) for name in profiles}),
-        image=await _image(commands, plan),
-        file_system=await answer(("fs", "get", target.name)) if target else "",
-        osd_df=await answer(("osd", "df")),
+        image=await answer(commands.rbd, "info", image, "--format", "json") if image else "",
+        file_system=await answer(commands.ceph, "fs", "get", file_system.name) if file_system else "",
+        osd_df=await answer(commands.ceph, "osd", "df"),
         configs=await answers({number: ("config", "show-with-defaults", f"osd.{number}") for number in asked}),
     )
-
-
-async def _image(commands: Commands, plan: Plan) -> str:
-    """Return `rbd info` of the first image; all of the run's images are alike."""
-    if plan.ceph is None or not plan.has_images:
-        return ""
-    image = f"{plan.ceph.pool}/{image_name(plan.run.uid, 0)}"
-    try:
-        return await commands.rbd("info", image, "--format", "json")
-    except CommandError:
-        return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,15 +198,12 @@ async def prepare(commands: Commands, plan: Plan, target: CephTarget, *, report:
 
 async def _prepare(commands: Commands, plan: Plan, target: CephTarget, report: Callable[[str], None]) -> Prepared:
     existing = parse_pools(await commands.ceph("osd", "pool", "ls", "detail"))
-    problems = _pool_problems(target, existing)
-    if problems:
+    if problems := _pool_problems(target, existing):
         return Prepared(problems=problems)
     pools = tuple(existing[name] for name in target.pools)
     file_system, problems = await _file_system(commands, target, pools)
-    if problems:
-        return Prepared(problems=problems)
     # A command on an object of an inactive placement group hangs.
-    problems = await _unclean_groups(commands, plan, pools)
+    problems = problems or await _unclean_groups(commands, plan, pools)
     if problems:
         return Prepared(problems=problems)
     if plan.gates.pause_scrub:
@@ -248,7 +233,8 @@ async def _file_system(
 ) -> tuple[FileSystemDetail | None, tuple[str, ...]]:
     if target.file_system is None:
         return None, ()
-    detail, made = parse_file_system(await commands.ceph("fs", "get", target.file_system.name)), target.file_system.made
+    made = target.file_system.made
+    detail = parse_file_system(await commands.ceph("fs", "get", target.file_system.name))
     problems = [*wrong_pools(detail, pools)]
     if made is not None and detail.servers != made.metadata_servers:
         servers = f"{detail.servers} active metadata servers, not {made.metadata_servers}"

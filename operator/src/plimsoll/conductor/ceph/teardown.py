@@ -12,7 +12,7 @@ from typing import Self
 from plimsoll.api.json_reader import JsonNode
 from plimsoll.ceph.document import parse_answer
 from plimsoll.ceph.pools import has_servers, parse_pools
-from plimsoll.conductor.ceph.commands import CommandError, Commands, NotPermittedError, UnresponsiveError
+from plimsoll.conductor.ceph.commands import CommandError, Commands, NotPermittedError, UnresponsiveError, if_present
 from plimsoll.conductor.ceph.options import RecordError, restore_options
 from plimsoll.conductor.ceph.prepare import restore_scrubs
 from plimsoll.plan.document import flags_object, image_prefix, options_key, rados_namespace
@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 
 
 class PurgeError(Exception):
-    """Ceph has not purged what was deleted, or does not say so."""
+    """Ceph has not purged everything that was deleted, or does not report it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,16 +125,12 @@ async def _await_purge(
 
 async def _check_purge(commands: Commands, file_system: str) -> None:
     try:
-        answer = await commands.ceph("fs", "volume", "info", file_system)
+        answer = await if_present(commands.ceph("fs", "volume", "info", file_system))
     except UnresponsiveError as error:
         await _check_servers(commands, file_system, error)
         return
-    except CommandError as error:
-        if error.is_missing:
-            return
-        raise
-    # Absent if the file system has never had a subvolume.
-    pending = parse_answer(answer).get("pending_subvolume_deletions")
+    # The field is absent if the file system has never had a subvolume.
+    pending = None if answer is None else parse_answer(answer).get("pending_subvolume_deletions")
     if pending is not None and (count := pending.count()):
         volumes = "1 deleted volume" if count == 1 else f"{count} deleted volumes"
         raise PurgeError(f"Ceph has yet to purge {volumes} of file system {file_system}")
@@ -142,16 +138,13 @@ async def _check_purge(commands: Commands, file_system: str) -> None:
 
 async def _check_servers(commands: Commands, file_system: str, unanswered: UnresponsiveError) -> None:
     """Ask the monitors, which answer without the manager, whether anything can be purged."""
-    try:
-        can_purge = has_servers(await commands.ceph("fs", "get", file_system))
-    except CommandError as error:
-        if error.is_missing:
-            return
-        raise
-    if can_purge:
+    answer = await if_present(commands.ceph("fs", "get", file_system))
+    if answer is None:
+        return
+    if has_servers(answer):
         raise PurgeError(
-            f"Ceph's manager does not say how many deleted volumes of file system {file_system} it has yet to purge: "
-            f"{unanswered}; check that one is active (`ceph mgr stat`)"
+            f"Ceph's manager does not report how many deleted volumes of file system {file_system} it has yet to "
+            f"purge: {unanswered}; check that one is active (`ceph mgr stat`)"
         )
     _log.warning("file system %s has no metadata server, so nothing in it can be purged", file_system)
 

@@ -119,8 +119,8 @@ class RookProvider(common.ClusterProvider):
         cluster = cluster_name(rook.cluster)
         if not settings.allows(rook.cluster, run.namespace):
             message = (
-                f"spec.storage.rook.cluster: runs in namespace {run.namespace} may not use {cluster}; ask the operator's "
-                "administrator to allow it in PLIMSOLL_ROOK_CLUSTERS"
+                f"spec.storage.rook.cluster: runs in namespace {run.namespace} may not use {cluster}; ask the "
+                "operator's administrator to allow it in PLIMSOLL_ROOK_CLUSTERS"
             )
             return Ending.failure(Reason.ROOK_CLUSTER_NOT_ALLOWED, message)
         for number, option in enumerate(rook.config):
