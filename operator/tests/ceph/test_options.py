@@ -211,8 +211,8 @@ def test_what_somebody_else_changed_meanwhile_is_left_alone_and_reported(
     found = "unset" if changed.previous is None else changed.previous
     (remark,) = remarks
     assert remark == (
-        f"option {changed.name} of {changed.who} is somebody's, but this run set it to {changed.value} and found it "
-        f"{found}: somebody else has changed it, and stays so"
+        f"option {changed.name} of {changed.who} is somebody's, but this run changed it from {found} to "
+        f"{changed.value}: somebody else has changed it since; it is left as it is"
     )
     assert applied(database, changes) == before | {changed.key: "somebody's"}
     assert len(changes_to_set(record, database)[1]) == 1

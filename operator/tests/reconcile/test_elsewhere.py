@@ -1,5 +1,6 @@
 """What is asked of the API to observe what a run has outside its namespace, and what is taken for the run's."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,14 +10,20 @@ from plimsoll.kube.errors import ForbiddenError
 from plimsoll.kube.port import Kind
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.ceph.common import ExternalObjects, look_at_ceph
-from plimsoll.lifecycle.ceph.rook import Scope, look_at_rook, survey_rook
+from plimsoll.lifecycle.ceph.rook import look_at_rook, survey_rook
+from plimsoll.lifecycle.children import Child, ClaimFact
+from plimsoll.lifecycle.observed import Observed
+from plimsoll.lifecycle.run import Run
+from plimsoll.lifecycle.storage.seam import View
 from plimsoll.operator.gather import answer_look, gather
 from plimsoll.plan.document import RunIdentity, base_name
 from support.fake_kube import FakeKube
+from support.pretend_cluster import START
+from support.specs import SETTINGS
 
 RUN = RunIdentity(name="r", namespace="default", uid="u")
 BASE = base_name("r", "u")
-SCOPE = Scope(operator_namespace="ops", rook_namespace="rook", rook_cluster="c", by_claims=True)
+STORED = {"storage": {"rook": {"cluster": {"namespace": "rook", "name": "c"}}, "volume": {"size": "1Gi"}}}
 OWN = {naming.LABEL_RUN_UID: "u"}
 CREATED = "2026-01-01T12:00:00Z"
 
@@ -55,7 +62,26 @@ def api(*objects: dict[str, Any]) -> FakeKube:
 
 
 async def look(kube: FakeKube, *, has_claims: bool = False) -> ExternalObjects:
-    return await answer_look(look_at_rook(SCOPE, RUN, has_claims=has_claims), kube)
+    run = Run(
+        name="r",
+        namespace="default",
+        uid="u",
+        generation=1,
+        created=START,
+        deleted=None,
+        document=None,
+        written=STORED,
+        spec_problem="",
+        status={},
+        conditions={},
+    )
+    claim = Child(
+        api_version="v1", kind="PersistentVolumeClaim", namespace="default", name="r-0", uid="c", deleting=False
+    )
+    claims = (ClaimFact(child=claim, client=0, phase="Bound"),) if has_claims else ()
+    settings = replace(SETTINGS, namespace="ops")
+    view = View(run=run, seen=Observed(results={}, warnings={}, claims=claims), settings=settings, now=START)
+    return await answer_look(look_at_rook(view), kube)
 
 
 async def test_the_label_alone_does_not_make_an_object_the_runs() -> None:

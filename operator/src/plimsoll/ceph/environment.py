@@ -61,8 +61,7 @@ _UNKNOWN: Literal["unknown"] = "unknown"
 class Outputs:
     """The output of Ceph's commands with `--format json`; empty for a command that failed."""
 
-    # `ceph versions`; `osd_metadata`, `osd_tree`, `osd_df`, `osd_dump`, `df_detail` and `config_dump` are named
-    # likewise
+    # Named after their commands, unless a comment says otherwise
     versions: str = ""
     osd_metadata: str = ""
     osd_tree: str = ""
@@ -112,8 +111,8 @@ def ceph_environment(
     osds = _read_osds(reading, outputs)
     details = reading.of(parse_pools, outputs.pools) or {}
     rules = reading.of(parse_crush_rules, outputs.crush_rules) or {}
-    read = {name: reading.of(parse_profile, text) for name, text in outputs.profiles.items()}
-    profiles = {name: profile for name, profile in read.items() if profile}
+    parsed_profiles = {name: reading.of(parse_profile, text) for name, text in outputs.profiles.items()}
+    profiles = {name: profile for name, profile in parsed_profiles.items() if profile}
     used = [details[name] for name in dict.fromkeys(pools) if name in details]
     ceph = CephDescription(
         fsid=reading.of(_fsid, outputs.osd_dump),
@@ -175,16 +174,16 @@ def _short(name: str) -> str:
 def _versions(text: str) -> str | dict[str, Counts]:
     """Return the common version of all daemons, or else the versions of each kind of daemon."""
     daemons = {
-        kind: {_version(name): count.count() for name, count in versions.items()}
+        kind: Counter({_version(name): count.count() for name, count in versions.items()})
         for kind, versions in parse_answer(text).items()
     }
-    overall = daemons.pop("overall", {})
+    overall = daemons.pop("overall", Counter())
     if len(overall) == 1:
         return next(iter(overall))
     return {
         kind[:_CHARACTERS]: counts
         for kind, versions in [*daemons.items()][:_KINDS]
-        if (counts := _counts(Counter(versions))) is not None
+        if (counts := _most_frequent(versions)) is not None
     }
 
 
@@ -204,12 +203,12 @@ def _osds(osds: Collection[Osd]) -> OsdsDescription | None:
         members=_number_of(osd.is_in for osd in osds),
         hosts=len({osd.host for osd in osds if osd.host}) or None,
         failure_hosts=len({osd.bucket for osd in osds if osd.bucket}) or None,
-        device_classes=_counts(Counter(osd.device_class for osd in osds if osd.device_class)),
-        devices=_counts(Counter(osd.device for osd in osds if osd.device)),
+        device_classes=_counts(osd.device_class for osd in osds),
+        devices=_counts(osd.device for osd in osds),
         rotational=_number_of(osd.rotational for osd in osds),
-        object_stores=_counts(Counter(osd.object_store for osd in osds if osd.object_store)),
-        kernels=_counts(Counter(osd.kernel for osd in osds if osd.kernel)),
-        processors=_counts(Counter(osd.processor for osd in osds if osd.processor)),
+        object_stores=_counts(osd.object_store for osd in osds),
+        kernels=_counts(osd.kernel for osd in osds),
+        processors=_counts(osd.processor for osd in osds),
         size_bytes=_quantiles(osd.size_bytes for osd in osds),
         utilisation=_quantiles(osd.utilisation for osd in osds),
         placement_groups=_quantiles(osd.placement_groups for osd in osds),
@@ -221,17 +220,14 @@ def _settings(reading: _Reading, outputs: Outputs, osds: Mapping[int, Osd]) -> O
     stored = reading.of(parse_config_dump, outputs.config_dump) or {}
     shown = {number: reading.of(parse_config_show, text) or {} for number, text in outputs.configs.items()}
     settings = {number: settings_of(osd, shown.get(number, {}), stored) for number, osd in osds.items()}
+    used = settings.values()
     description = OsdSettingsDescription(
-        mclock_profiles=_counts(Counter(of_osd.profile for of_osd in settings.values() if of_osd.profile is not None)),
-        queues=_counts(Counter(of_osd.queue for of_osd in settings.values() if of_osd.queue is not None)),
-        cluster_modes=_counts(
-            Counter(of_osd.cluster_mode for of_osd in settings.values() if of_osd.cluster_mode is not None)
-        ),
-        service_modes=_counts(
-            Counter(of_osd.service_mode for of_osd in settings.values() if of_osd.service_mode is not None)
-        ),
+        mclock_profiles=_counts(osd.profile for osd in used),
+        queues=_counts(osd.queue for osd in used),
+        cluster_modes=_counts(osd.cluster_mode for osd in used),
+        service_modes=_counts(osd.service_mode for osd in used),
         capacity_iops=_capacities(osds, settings) or None,
-        memory_target_bytes=_quantiles(of_osd.memory_target_bytes for of_osd in settings.values()),
+        memory_target_bytes=_quantiles(osd.memory_target_bytes for osd in used),
     )
     return description if description.document() else None
 
@@ -323,7 +319,11 @@ def _number_of(flags: Iterable[bool | None]) -> int | None:
     return sum(reported) if reported else None
 
 
-def _counts(words: Counter[str]) -> Counts | None:
+def _counts(words: Iterable[str | None]) -> Counts | None:
+    return _most_frequent(Counter(filter(None, words)))
+
+
+def _most_frequent(words: Counter[str]) -> Counts | None:
     """Return the counts of the most frequent words, and the sum of all `others`."""
     counts: Counts = {}
     for word, count in sorted(words.items(), key=lambda item: (-item[1], item[0])):

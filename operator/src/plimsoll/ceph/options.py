@@ -130,7 +130,7 @@ def changes_to_restore(record: OptionRecord, database: Database) -> tuple[list[C
         if _is_same(present, option.value) or _is_same(present, option.previous):
             changes.append(Change(who=option.who, name=option.name, value=option.previous))
         else:
-            remarks.append(f"{_changed_by_others(option, present)}, and stays so")
+            remarks.append(f"{_changed_by_others(option, present)}; it is left as it is")
     return changes, remarks
 
 
@@ -146,14 +146,14 @@ def option_differences(
         stored = database.get(option.key)
         if not _is_same(stored, option.value):
             where = f"the configuration database ({option.who})"
-            found = "no value" if stored is None else stored
-            differences.append(OptionDifference(where=where, name=option.name, wanted=option.value, found=found))
+            present = "no value" if stored is None else stored
+            differences.append(OptionDifference(where=where, name=option.name, wanted=option.value, found=present))
     for number, settings in shown.items():
         for name, wanted in expected_settings(options, number, osds.get(number, "")).items():
             used = settings.get(name)
             if not _is_same(used, wanted):
-                found = "Ceph's default" if used is None else used
-                differences.append(OptionDifference(where=f"osd.{number}", name=name, wanted=wanted, found=found))
+                present = "Ceph's default" if used is None else used
+                differences.append(OptionDifference(where=f"osd.{number}", name=name, wanted=wanted, found=present))
     return tuple(differences)
 
 
@@ -164,7 +164,7 @@ def reading_problems(reading: OptionReading) -> tuple[str, ...]:
 
 def differing_options(reading: OptionReading) -> tuple[str, ...]:
     """Return which options do not have the run's values, and why that may be."""
-    precedence = "an option of a single OSD takes precedence over one of all, and that of its ceph.conf over any"
+    precedence = "an option of a single OSD takes precedence over an option of all OSDs, and its ceph.conf over both"
     return tuple(f"{difference_text(difference)}; {precedence}" for difference in reading.differences)
 
 
@@ -183,17 +183,17 @@ def _changed_by_others(option: RecordedOption, present: str | None) -> str:
     now = f"is {present}" if present is not None else "was removed"
     before = option.previous if option.previous is not None else "unset"
     return (
-        f"option {option.name} of {option.who} {now}, but this run set it to {option.value} and found it {before}: "
-        "somebody else has changed it"
+        f"option {option.name} of {option.who} {now}, but this run changed it from {before} to {option.value}: "
+        "somebody else has changed it since"
     )
 
 
-def _is_same(one: str | None, other: str | None) -> bool:
+def _is_same(value: str | None, other: str | None) -> bool:
     """Whether two values are equal; Ceph does not always print a number in the same way."""
-    if one == other or one is None or other is None:
-        return one == other
+    if value == other or value is None or other is None:
+        return value == other
     with suppress(ValueError):
-        return _number(one) == _number(other)
+        return _number(value) == _number(other)
     return False
 
 

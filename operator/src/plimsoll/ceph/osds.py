@@ -42,7 +42,7 @@ class OsdSettings:
     capacity_iops: float | None = None  # the capacity that mClock assumes for its kind of device
     memory_target_bytes: float | None = None
     cluster_mode: str | None = None  # permitted connection modes to other daemons, in order of preference: `crc secure`
-    service_mode: str | None = None  # permitted connection modes to clients, likewise; encryption costs throughput
+    service_mode: str | None = None  # the same to clients; encryption costs throughput
 
 
 def parse_osd_df(text: str) -> dict[int, Osd]:

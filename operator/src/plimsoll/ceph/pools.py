@@ -28,7 +28,7 @@ class PoolDetail:
     size: int  # replicas, or all chunks of an erasure-coded pool
     min_size: int
     pg_num: int
-    pg_num_target: int  # final value of a changing `pg_num`; likewise `pgp_num_target`
+    pg_num_target: int  # final value of a changing `pg_num`; of `pgp_num`, `pgp_num_target`
     pgp_num: int
     pgp_num_target: int
     autoscale_mode: str  # `on`, `off` or `warn`
@@ -161,17 +161,17 @@ def has_servers(fs_get_text: str) -> bool:
     return any(True for _ in parse_answer(fs_get_text)["mdsmap"]["up"].items())
 
 
-def wrong_pools(found: FileSystemDetail, pools: Sequence[PoolDetail]) -> Iterator[str]:
-    """Yield which of a run's pools, of which the first one is for metadata, the file system does not use as such."""
+def wrong_pools(file_system: FileSystemDetail, pools: Sequence[PoolDetail]) -> Iterator[str]:
+    """Yield which of a run's pools, the first of which is for metadata, the file system does not use as such."""
     metadata, *data = pools
-    if metadata.number != found.metadata_pool:
-        yield f"pool {metadata.name} is not the metadata pool of file system {found.name}"
+    if metadata.number != file_system.metadata_pool:
+        yield f"pool {metadata.name} is not the metadata pool of file system {file_system.name}"
     for pool in data:
-        if pool.number not in found.data_pools:
-            yield f"pool {pool.name} is not a data pool of file system {found.name}"
+        if pool.number not in file_system.data_pools:
+            yield f"pool {pool.name} is not a data pool of file system {file_system.name}"
 
 
-def servers_of(status: ClusterStatus, found: FileSystemDetail) -> tuple[MetadataServer, ...]:
+def servers_of(status: ClusterStatus, file_system: FileSystemDetail) -> tuple[MetadataServer, ...]:
     """Return the metadata servers of a file system that have a rank.
 
     `ceph status` also lists servers that only follow one of them, with the same rank.
@@ -179,24 +179,24 @@ def servers_of(status: ClusterStatus, found: FileSystemDetail) -> tuple[Metadata
     return tuple(
         server
         for server in status.metadata_servers
-        if server.file_system == found.number and not server.state.startswith("up:standby-replay")
+        if server.file_system == file_system.number and not server.state.startswith("up:standby-replay")
     )
 
 
-def inactive_servers(status: ClusterStatus, found: FileSystemDetail) -> int:
+def inactive_servers(status: ClusterStatus, file_system: FileSystemDetail) -> int:
     """Return how many of the wanted metadata servers are not active."""
-    return max(0, found.servers - sum(server.state == _ACTIVE for server in servers_of(status, found)))
+    return max(0, file_system.servers - sum(server.state == _ACTIVE for server in servers_of(status, file_system)))
 
 
-def server_problems(status: ClusterStatus, found: FileSystemDetail | None) -> Iterator[str]:
+def server_problems(status: ClusterStatus, file_system: FileSystemDetail | None) -> Iterator[str]:
     """Yield why a file system cannot be measured now; nothing if it can, or if there is none."""
-    if found is None or not inactive_servers(status, found):
+    if file_system is None or not (inactive := inactive_servers(status, file_system)):
         return
-    states = Counter(server.state[:80] for server in servers_of(status, found) if server.state != _ACTIVE)
+    states = Counter(server.state[:80] for server in servers_of(status, file_system) if server.state != _ACTIVE)
     others = f" ({states_text(states)})" if states else ""
     yield (
-        f"{inactive_servers(status, found)} of {found.servers} metadata servers of file system {found.name} are not "
-        f"active{others}; wait until they are, or see `ceph fs status {found.name}`"
+        f"{inactive} of {file_system.servers} metadata servers of file system {file_system.name} are not active"
+        f"{others}; wait until they are, or see `ceph fs status {file_system.name}`"
     )
 
 

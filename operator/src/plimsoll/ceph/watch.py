@@ -25,8 +25,8 @@ class FileSystemDetail:
     number: int  # Ceph's own
     name: str
     servers: int  # number of metadata servers that should be active
-    metadata_pool: int  # number of its metadata pool; likewise `data_pools`, of which the first is the default one
-    data_pools: tuple[int, ...]
+    metadata_pool: int  # number of its metadata pool
+    data_pools: tuple[int, ...]  # numbers of its data pools, the default one first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +41,8 @@ class ClusterStatus:
     osds: int
     osds_up: int
     osds_in: int
-    osds_up_since: str  # last change of the set of OSDs that are up, as Ceph writes it; likewise `osds_in_since`
-    osds_in_since: str
+    osds_up_since: str  # time of the last change of the set of OSDs that are up, as Ceph writes it
+    osds_in_since: str  # the same of OSDs that are in
     remapped_pgs: int
     recovering_bytes_per_second: int  # 0 without recovery
     used_bytes: int

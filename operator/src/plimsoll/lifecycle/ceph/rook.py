@@ -5,7 +5,6 @@ A run uses an existing pool or file system, or one that is created for it and de
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
@@ -29,7 +28,7 @@ from plimsoll.lifecycle.run import MAX_DESCRIPTION_CHARACTERS, Platform, Run, ar
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.storage.claims import Claims
 from plimsoll.lifecycle.storage.seam import Look, Query, Resource, StorageSpec, UnansweredError, View
-from plimsoll.plan.document import Plan, RunIdentity, ceph_target
+from plimsoll.plan.document import Plan, ceph_target
 
 _LONG_SECONDS = 180.0
 """Rook deletes a pool in 3 to 30 s, restarts within 90 s, and queries Ceph once a minute."""
@@ -57,18 +56,6 @@ _LISTING = {
 _WORKERS = {BLOCK_POOL: "pool controller for all pools", FILE_SYSTEM: "file system controller for all file systems"}
 _CHECK_ROOK = "check that Rook's operator is running, and its log"
 _BRING_BACK = "bring the OSDs back (`ceph health detail` names the groups)"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
-    """Where a run on Rook has objects."""
-
-    operator_namespace: str  # of the Plimsoll operator
-    rook_namespace: str  # of the CephCluster
-    rook_cluster: str
-    by_claims: bool = False  # whether the volumes are PVCs of the run's own StorageClass
-    # Whether the run measures a file system. Other runs need no right to read CephFilesystems.
-    has_file_system: bool = False
 
 
 class RookProvider(common.ClusterProvider):
@@ -160,20 +147,7 @@ class RookProvider(common.ClusterProvider):
 
     def look(self, view: View) -> Look[ExternalObjects] | None:
         """Return the look at Rook's namespace and the operator's; None before the run is admitted."""
-        if view.run.start_time is None:
-            return None
-        storage = view.run.written["storage"]
-        rook, volume = storage["rook"], storage.get("volume") or {}
-        cluster = rook.get("cluster") or {}
-        scope = Scope(
-            operator_namespace=view.settings.namespace,
-            rook_namespace=str(cluster.get("namespace", "")),
-            rook_cluster=str(cluster.get("name", "")),
-            by_claims=bool(volume) and volume.get("access", "PVC") == "PVC",
-            has_file_system=bool(rook.get("fileSystem") or rook.get("existingFileSystem")),
-        )
-        has_ended = view.run.end_time is not None
-        return look_at_rook(scope, view.run.identity, has_claims=bool(view.seen.claims), has_ended=has_ended)
+        return look_at_rook(view) if view.run.start_time is not None else None
 
     def binds_immediately(self, plan: Plan) -> bool:
         """Whether there are PVCs: the run's own StorageClass binds them immediately."""
@@ -379,42 +353,42 @@ def removal_fact(left: Sequence[RookFact], now: datetime, inactive: str = "") ->
     return Fact.false(Reason.IN_PROGRESS, message)
 
 
-def look_at_rook(scope: Scope, run: RunIdentity, *, has_claims: bool, has_ended: bool = False) -> Look[ExternalObjects]:
-    """Find a run's objects outside its namespace.
-
-    `has_claims`: as long as the run has PVCs, the PersistentVolumes, which may be many, do not matter.
-    `has_ended`: whether the run has ended or is being deleted.
-    """
-    teardown = yield from common.look_at_teardown(scope.operator_namespace, run.uid)
-    labels, namespace = {naming.LABEL_RUN_UID: run.uid}, scope.rook_namespace
+def look_at_rook(view: View) -> Look[ExternalObjects]:
+    """Find an admitted run's objects outside its namespace, which may be of a specification that cannot be read."""
+    run, storage = view.run.identity, view.run.written["storage"]
+    rook, volume, cluster = storage["rook"], storage.get("volume") or {}, storage["rook"].get("cluster") or {}
+    uses_claims = bool(volume) and volume.get("access", "PVC") == "PVC"
+    namespace, labels = str(cluster.get("namespace", "")), {naming.LABEL_RUN_UID: run.uid}
+    teardown = yield from common.look_at_teardown(view.settings.namespace, run.uid)
     (classes,) = yield [Query(api_version="storage.k8s.io/v1", kind="StorageClass", labels=labels)]
-    here = [*teardown, *classes]
     try:
         pools, users, clusters, config_maps = yield [
             Query(api_version=API_VERSION, kind=BLOCK_POOL, namespace=namespace, labels=labels),
             # All of them, because the Secrets of other CephClients are taken.
             Query(api_version=API_VERSION, kind=CEPH_CLIENT, namespace=namespace),
-            _cluster(namespace, scope.rook_cluster),
+            _cluster(namespace, str(cluster.get("name", ""))),
             Query(api_version="v1", kind="ConfigMap", namespace=namespace, name=MONITORS),
         ]
         in_rook = [*pools, *users]
-        if scope.has_file_system:
+        # Other runs need no right to read CephFilesystems.
+        if rook.get("fileSystem") or rook.get("existingFileSystem"):
             (file_systems,) = yield [_file_systems(namespace, labels)]
             in_rook = [*pools, *file_systems, *users]
-        if scope.by_claims and not classes:
+        if uses_claims and not classes:
             (osds,) = yield [_osds(namespace)]
             in_rook += osds
     except UnansweredError as error:
         # Whatever permissions the operator lost there, it has to stop the run's load here.
         problem = _missing_permission(error, namespace) if error.is_forbidden else error.reason
         remedy = "" if error.is_forbidden else "; reinstall Rook's CRDs"
-        return common.external_objects_of(here, run=run, kinds_problem=f"{problem}{remedy}")
+        return common.external_objects_of([*teardown, *classes], run=run, kinds_problem=f"{problem}{remedy}")
     volumes: Sequence[Object] = ()
     volume_events: Sequence[Object] = ()
     # Somebody may have deleted the StorageClass. Without the users there are no volumes any more.
     has_users = any(obj["kind"] == CEPH_CLIENT and is_external_object_of(obj, run.name, run.uid) for obj in in_rook)
-    lost_class = scope.by_claims and has_ended and has_users
-    if (classes or lost_class) and not has_claims:
+    lost_class = uses_claims and view.run.end_time is not None and has_users
+    # As long as the run has PVCs, the PersistentVolumes, which may be many, do not matter.
+    if (classes or lost_class) and not view.seen.claims:
         # The API server does not select PersistentVolumes by their StorageClass.
         (volumes,) = yield [Query(api_version="v1", kind=VOLUME)]
         name = naming.storage_class(run.name, run.uid)
@@ -425,13 +399,15 @@ def look_at_rook(scope: Scope, run: RunIdentity, *, has_claims: bool, has_ended:
     events = [
         *volume_events,
         *(yield from common.look_for_events(namespace, in_rook, (*rook_facts.POOL_KINDS, CEPH_CLIENT))),
-        *(yield from common.look_for_events(scope.operator_namespace, teardown, (common.JOB,))),
+        *(yield from common.look_for_events(view.settings.namespace, teardown, (common.JOB,))),
     ]
-    cluster = next(map(rook_facts.cluster_fact, clusters), None)
     monitors = next((str(config_map.get("data", {}).get("data", "")) for config_map in config_maps), "")
-    everything = [*here, *volumes, *in_rook]
     return common.external_objects_of(
-        everything, run=run, cluster=cluster, monitors=monitors_of(monitors), events=events
+        [*teardown, *classes, *volumes, *in_rook],
+        run=run,
+        cluster=next(map(rook_facts.cluster_fact, clusters), None),
+        monitors=monitors_of(monitors),
+        events=events,
     )
 
 
@@ -471,8 +447,8 @@ def _volumes_fact(there: ExternalObjects) -> Fact | None:
     if volumes := there.claimed_by_others:
         message = (
             f"{counted(len(volumes), 'PersistentVolume')} of the run's StorageClass {are(len(volumes))} bound to "
-            f"PVCs of others: {listed(volumes)}; what these need in Ceph stays until the PVCs are deleted, and the "
-            "next run may start"
+            f"PVCs of others: {listed(volumes)}; everything that these PVCs need in Ceph is kept until they are "
+            "deleted, and the next run may start"
         )
         return Fact.false(Reason.CLAIMED_BY_OTHERS, message)
     if volumes := there.volumes:

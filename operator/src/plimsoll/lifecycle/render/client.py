@@ -124,7 +124,8 @@ def _pod(run: Run, plan: Plan, settings: Settings, assigned: Assignment) -> Json
 def _container(run: Run, plan: Plan, settings: Settings, assigned: Assignment, *, user: int) -> Json:
     client = assigned.client
     variables = dict(ceph.ENVIRONMENT) if ceph.uses_ceph(plan, client) else {}
-    variables |= helpers.burner_environment(run, plan, client)
+    burner = helpers.burner_access(run, plan, client)
+    variables |= burner.environment
     resources: Json = dict(run.document.spec.clients.resources) if run.document else {}
     requests = resources.get("requests", {})
     if "cpu" not in {*requests, *resources.get("limits", {})}:
@@ -144,7 +145,7 @@ def _container(run: Run, plan: Plan, settings: Settings, assigned: Assignment, *
             {"name": "scratch", "mountPath": common.SCRATCH_MOUNT},
             common.TMP_MOUNT,
             *ceph.client_mounts(plan, client),
-            *helpers.burner_mounts(plan, client),
+            *burner.mounts,
         ],
     }
     if has_device(plan, client):
@@ -180,7 +181,7 @@ def _volumes(run: Run, plan: Plan, client: int) -> list[Json]:
         {"name": "scratch", "emptyDir": {"sizeLimit": "1Gi"}},
         {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}},
         *ceph.client_volumes(run, plan, client),
-        *helpers.burner_volumes(plan, client),
+        *helpers.burner_access(run, plan, client).volumes,
     ]
     if _mounts_claim(plan, client) and plan.volume is not None:
         claim = {"claimName": _claim_name(run, plan.volume, client)}

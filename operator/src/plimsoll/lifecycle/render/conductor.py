@@ -105,7 +105,7 @@ def _pod(run: Run, plan: Plan, settings: Settings) -> Json:
             common.session_volume(run, {name: name for name in (CERTIFICATE_FILE, KEY_FILE, TOKEN_KEY_FILE)}),
             {"name": "tmp", "emptyDir": {}},
             *(ceph.volumes(run, plan.ceph, naming.CONDUCTOR) if plan.ceph else ()),
-            *helpers.caches_volumes(plan),
+            *helpers.caches_access(plan).volumes,
         ],
     )
     if clients.priority_class_name:
@@ -116,7 +116,7 @@ def _pod(run: Run, plan: Plan, settings: Settings) -> Json:
 def _container(run: Run, plan: Plan, settings: Settings) -> Json:
     # For the documents of the largest trial: 1 GiB, and more for very long trials.
     rows = max((point.clients * point.runtime_seconds for point in plan.points), default=0) * _OPERATIONS
-    memory = f"{2**10 + rows * _BYTES_PER_ROW // 2**20}Mi"
+    caches, memory = helpers.caches_access(plan), f"{2**10 + rows * _BYTES_PER_ROW // 2**20}Mi"
     return {
         "name": naming.CONDUCTOR,
         "image": plan.runner_image,
@@ -134,7 +134,7 @@ def _container(run: Run, plan: Plan, settings: Settings) -> Json:
             {
                 "PLIMSOLL_METRICS_PORT": str(settings.metrics_port),
                 **(ceph.ENVIRONMENT if plan.ceph else {}),
-                **helpers.caches_environment(plan),
+                **caches.environment,
             },
             {"PLIMSOLL_EPOCH": "metadata.uid", "PLIMSOLL_JOB": _JOB_UID},
         ),
@@ -149,6 +149,6 @@ def _container(run: Run, plan: Plan, settings: Settings) -> Json:
             common.SESSION_MOUNT,
             common.TMP_MOUNT,
             *(ceph.mounts() if plan.ceph else ()),
-            *helpers.caches_mounts(plan),
+            *caches.mounts,
         ],
     }

@@ -1,7 +1,10 @@
-"""The parts of a run's pods for the helpers: a token that only one helper accepts, and the way to it.
+"""The way of a run's pods to the helpers, with a token that only one helper accepts.
 
 The first client needs the helper with kube-burner, the conductor those that drop the caches of nodes.
 """
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from plimsoll.api.storage import NamespacedName
 from plimsoll.lifecycle import naming
@@ -12,41 +15,47 @@ from plimsoll.protocol.assignment import CacheDropping
 from plimsoll.protocol.helpers import BURNER_AUDIENCE, CACHES_AUDIENCE, PORT, burner_url, caches_url
 from plimsoll.tools.cast import ACTOR_CLIENT
 
-_FILE = "token"
-_TOKEN_SECONDS = 3600
-
 BURNER = "kube-burner"
 """Label `app.kubernetes.io/component` of the helper, which the chart creates."""
 
 CACHES = "caches"
 """The same label of the helpers that drop caches."""
 
+_FILE = "token"
+_TOKEN_SECONDS = 3600
 _BURNER_MOUNT = "/etc/plimsoll/burner"
 _CACHES_MOUNT = "/etc/plimsoll/caches"
 
 
-def burner_volumes(plan: Plan, client: int) -> list[Json]:
-    """Return the volume with the client's token; none for a client that does not need the helper."""
-    return [_token_volume("burner-token", BURNER_AUDIENCE)] if _uses_burner(plan, client) else []
+@dataclass(frozen=True, slots=True)
+class HelperAccess:
+    """What a pod needs to use a helper; empty if it uses none."""
+
+    volumes: tuple[Json, ...] = ()
+    mounts: tuple[Json, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
-def burner_mounts(plan: Plan, client: int) -> list[Json]:
-    """Return the mount of that volume."""
-    mount = {"name": "burner-token", "mountPath": _BURNER_MOUNT, "readOnly": True}
-    return [mount] if _uses_burner(plan, client) else []
-
-
-def burner_environment(run: Run, plan: Plan, client: int) -> dict[str, str]:
-    """Return the options of `plimsoll burn`."""
-    if plan.control_plane is None or not _uses_burner(plan, client):
-        return {}
+def burner_access(run: Run, plan: Plan, client: int) -> HelperAccess:
+    """Return the access to the helper with kube-burner, and the options of `plimsoll burn`."""
+    if plan.control_plane is None or client != ACTOR_CLIENT:
+        return HelperAccess()
     helper = plan.control_plane.helper
-    return {
+    environment = {
         "PLIMSOLL_BURN_HELPER": burner_url(helper.name, helper.namespace),
         "PLIMSOLL_BURN_TOKEN": f"{_BURNER_MOUNT}/{_FILE}",
         "PLIMSOLL_BURN_STORAGE_CLASS": plan.control_plane.storage_class,
         "PLIMSOLL_BURN_RUN_UID": run.uid,
     }
+    return _access("burner-token", BURNER_AUDIENCE, _BURNER_MOUNT, environment)
+
+
+def caches_access(plan: Plan) -> HelperAccess:
+    """Return the conductor's access to the helpers that drop caches."""
+    if plan.cache_helper is None:
+        return HelperAccess()
+    environment = {"PLIMSOLL_CACHES_TOKEN": f"{_CACHES_MOUNT}/{_FILE}"}
+    return _access("caches-token", CACHES_AUDIENCE, _CACHES_MOUNT, environment)
 
 
 def egress(plan: Plan) -> list[Json]:
@@ -61,29 +70,11 @@ def dropping(plan: Plan) -> CacheDropping | None:
     return None if service is None else CacheDropping(helper=caches_url(service.name, service.namespace))
 
 
-def caches_volumes(plan: Plan) -> list[Json]:
-    """Return the volume with the conductor's token."""
-    return [] if plan.cache_helper is None else [_token_volume("caches-token", CACHES_AUDIENCE)]
-
-
-def caches_mounts(plan: Plan) -> list[Json]:
-    """Return the mount of that volume."""
-    mount = {"name": "caches-token", "mountPath": _CACHES_MOUNT, "readOnly": True}
-    return [] if plan.cache_helper is None else [mount]
-
-
-def caches_environment(plan: Plan) -> dict[str, str]:
-    """Return the variable with the path of that token."""
-    return {} if plan.cache_helper is None else {"PLIMSOLL_CACHES_TOKEN": f"{_CACHES_MOUNT}/{_FILE}"}
-
-
-def _uses_burner(plan: Plan, client: int) -> bool:
-    return plan.control_plane is not None and client == ACTOR_CLIENT
-
-
-def _token_volume(name: str, audience: str) -> Json:
+def _access(name: str, audience: str, mount: str, environment: Mapping[str, str]) -> HelperAccess:
     source = {"audience": audience, "expirationSeconds": _TOKEN_SECONDS, "path": _FILE}
-    return {"name": name, "projected": {"defaultMode": READABLE, "sources": [{"serviceAccountToken": source}]}}
+    projected = {"defaultMode": READABLE, "sources": [{"serviceAccountToken": source}]}
+    mounts = ({"name": name, "mountPath": mount, "readOnly": True},)
+    return HelperAccess(({"name": name, "projected": projected},), mounts, environment)
 
 
 def _egress(helper: NamespacedName, component: str) -> Json:
