@@ -82,71 +82,45 @@ async def tear_down(
     problems = await _removed(commands, target, limit_seconds=limit_seconds, pause_seconds=pause_seconds)
     if problems or not target.file_system:
         return Remains(problems)
-    try:
-        await _await_purge(
-            commands,
-            target.file_system,
-            limit_seconds=purge_seconds,
-            problem_seconds=limit_seconds,
-            pause_seconds=pause_seconds,
-        )
-    except (PurgeError, CommandError, ValueError) as error:
-        return Remains((str(error),), is_purging=isinstance(error, PurgeError))
-    return Remains()
-
-
-async def _await_purge(
-    commands: Commands, file_system: str, *, limit_seconds: float, problem_seconds: float, pause_seconds: float
-) -> None:
-    """Wait until nothing that was deleted is left to be purged, or nothing can be purged.
-
-    A file system that is removed meanwhile leaves a thread of Ceph's manager waiting for ever, with a lock without
-    which no subvolume of the cluster can be deleted (seen in Ceph 18.2).
-
-    Raises:
-        PurgeError: something is left after `limit_seconds`.
-        CommandError: a command fails, after `problem_seconds` of retries unless the user lacks a capability.
-        ValueError: the same for an answer that cannot be read.
-
-    """
+    # A file system that is removed during a purge leaves a thread of Ceph's manager waiting for ever, with a lock
+    # without which no subvolume of the cluster can be deleted (seen in Ceph 18.2).
     start, logged = time.monotonic(), ""
     while True:
         try:
-            return await _check_purge(commands, file_system)
+            await _check_purge(commands, target.file_system)
         except (PurgeError, CommandError, ValueError) as error:
-            limit = limit_seconds if isinstance(error, PurgeError) else problem_seconds
+            is_purging, problem = isinstance(error, PurgeError), str(error)
+            limit = purge_seconds if is_purging else limit_seconds
             if time.monotonic() - start > limit or isinstance(error, NotPermittedError):
-                raise
-            if logged != str(error):
-                logged = str(error)
-                _log.warning("%s; waiting", logged)
+                return Remains((problem,), is_purging=is_purging)
+        else:
+            return Remains()
+        if logged != problem:
+            logged = problem
+            _log.warning("%s; waiting", problem)
         await asyncio.sleep(pause_seconds)
 
 
 async def _check_purge(commands: Commands, file_system: str) -> None:
+    """Raise PurgeError while something that was deleted is left to be purged, unless nothing can be purged."""
     try:
         answer = await if_present(commands.ceph("fs", "volume", "info", file_system))
     except UnresponsiveError as error:
-        await _check_servers(commands, file_system, error)
+        # The monitors answer without the manager.
+        answer = await if_present(commands.ceph("fs", "get", file_system))
+        if answer is not None and has_servers(answer):
+            raise PurgeError(
+                f"Ceph's manager does not report how many deleted volumes of file system {file_system} it has yet to "
+                f"purge: {error}; check that one is active (`ceph mgr stat`)"
+            ) from error
+        if answer is not None:
+            _log.warning("file system %s has no metadata server, so nothing in it can be purged", file_system)
         return
     # The field is absent if the file system has never had a subvolume.
     pending = None if answer is None else parse_answer(answer).get("pending_subvolume_deletions")
     if pending is not None and (count := pending.count()):
         volumes = "1 deleted volume" if count == 1 else f"{count} deleted volumes"
         raise PurgeError(f"Ceph has yet to purge {volumes} of file system {file_system}")
-
-
-async def _check_servers(commands: Commands, file_system: str, unanswered: UnresponsiveError) -> None:
-    """Ask the monitors, which answer without the manager, whether anything can be purged."""
-    answer = await if_present(commands.ceph("fs", "get", file_system))
-    if answer is None:
-        return
-    if has_servers(answer):
-        raise PurgeError(
-            f"Ceph's manager does not report how many deleted volumes of file system {file_system} it has yet to "
-            f"purge: {unanswered}; check that one is active (`ceph mgr stat`)"
-        )
-    _log.warning("file system %s has no metadata server, so nothing in it can be purged", file_system)
 
 
 async def _removed(
