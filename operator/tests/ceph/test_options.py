@@ -42,11 +42,11 @@ def described(kind: str = "str", *, choices: tuple[str, ...] = (), at_runtime: b
 def applied(database: dict[OptionKey, str], changes: list[Change]) -> dict[OptionKey, str]:
     """Return the database after changes."""
     found = dict(database)
-    for change in changes:
-        if change.value is None:
-            found.pop((change.who, change.name), None)
+    for key, value in changes:
+        if value is None:
+            found.pop(key, None)
         else:
-            found[change.who, change.name] = change.value
+            found[key] = value
     return found
 
 
@@ -207,7 +207,7 @@ def test_what_somebody_else_changed_meanwhile_is_left_alone_and_reported(
     changed = data.draw(st.sampled_from(record.options))
     database[changed.key] = "somebody's"
     changes, remarks = changes_to_restore(record, database)
-    assert changed.key not in {(change.who, change.name) for change in changes}
+    assert changed.key not in dict(changes)
     found = "unset" if changed.previous is None else changed.previous
     (remark,) = remarks
     assert remark == (

@@ -48,13 +48,8 @@ class OptionRecord(Model):
     options: tuple[RecordedOption, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """A change of the database."""
-
-    who: str
-    name: str
-    value: str | None  # the new value; None removes the option
+Change = tuple[OptionKey, str | None]
+"""A change of the database: the option, and its new value; None removes it."""
 
 
 def parse_option_help(text: str) -> OptionDescription:
@@ -106,13 +101,14 @@ def stored_value(text: str, kind: str) -> str:
 
 def changes_to_set(record: OptionRecord, database: Database) -> tuple[list[Change], list[str]]:
     """Return the changes with which the run's options are set, and the problems with those that others changed."""
-    changes, problems = [], []
+    changes: list[Change] = []
+    problems = []
     for option in record.options:
         present = database.get(option.key)
         if _is_same(present, option.value):
             continue
         if _is_same(present, option.previous):
-            changes.append(Change(who=option.who, name=option.name, value=option.value))
+            changes.append((option.key, option.value))
         else:
             problems.append(_changed_by_others(option, present))
     return changes, problems
@@ -124,11 +120,12 @@ def changes_to_restore(record: OptionRecord, database: Database) -> tuple[list[C
     An option that already has its previous value is set to it once more: a command that was just killed may still be
     executed.
     """
-    changes, remarks = [], []
+    changes: list[Change] = []
+    remarks = []
     for option in record.options:
         present = database.get(option.key)
         if _is_same(present, option.value) or _is_same(present, option.previous):
-            changes.append(Change(who=option.who, name=option.name, value=option.previous))
+            changes.append((option.key, option.previous))
         else:
             remarks.append(f"{_changed_by_others(option, present)}; it is left as it is")
     return changes, remarks

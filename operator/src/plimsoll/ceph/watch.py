@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from plimsoll.api.json_reader import JsonNode
 from plimsoll.ceph.document import parse_answer
 
 
@@ -115,11 +114,15 @@ def parse_status(text: str) -> ClusterStatus:
     checks = dict(document["health"]["checks"].items())
     muted = {name for name, check in checks.items() if (flag := check.get("muted")) and flag.flag()}
     osds, groups = document["osdmap"], document["pgmap"]
+    states: dict[str, int] = {}
+    for entry in groups["pgs_by_state"].elements():
+        state = entry["state_name"].text()
+        states[state] = states.get(state, 0) + entry["count"].count()
     recovering, file_systems = groups.get("recovering_bytes_per_sec"), document.get("fsmap")
     return ClusterStatus(
         health=document["health"]["status"].text(),
         checks={name: check["severity"].text() for name, check in checks.items() if name not in muted},
-        pg_states=_states(groups["pgs_by_state"]),
+        pg_states=states,
         osds=osds["num_osds"].count(),
         osds_up=osds["num_up_osds"].count(),
         osds_in=osds["num_in_osds"].count(),
@@ -141,11 +144,3 @@ def parse_status(text: str) -> ClusterStatus:
             for server in (file_systems["by_rank"].elements() if file_systems else ())
         ),
     )
-
-
-def _states(groups: JsonNode) -> dict[str, int]:
-    states: dict[str, int] = {}
-    for entry in groups.elements():
-        state = entry["state_name"].text()
-        states[state] = states.get(state, 0) + entry["count"].count()
-    return states

@@ -13,7 +13,6 @@ from pydantic import ValidationError
 from plimsoll.api.environment import CephOption
 from plimsoll.ceph.document import parse_answer
 from plimsoll.ceph.options import (
-    Change,
     OptionDescription,
     OptionRecord,
     RecordedOption,
@@ -94,13 +93,13 @@ async def set_options(commands: Commands, options: Sequence[CephOption], *, key:
     changes, problems = changes_to_set(record, await _database(commands))
     if problems:
         return OptionsSet(problems=tuple(problems))
-    for change in changes:
+    for (who, name), value in changes:
         try:
-            await _apply(commands, change)
+            await _set_option(commands, who, name, value)
         except CommandError as error:
             if not error.is_invalid:
                 raise
-            return OptionsSet(problems=(f"option {change.name} cannot be {change.value}: {error}",), refused=True)
+            return OptionsSet(problems=(f"option {name} cannot be {value}: {error}",), refused=True)
     return OptionsSet(
         options=tuple(CephOption(who=option.who, name=option.name, value=option.value) for option in record.options)
     )
@@ -117,9 +116,9 @@ async def restore_options(commands: Commands, *, key: str) -> None:
     changes, remarks = changes_to_restore(record, await _database(commands))
     for remark in remarks:
         _log.warning("%s", remark)
-    for change in changes:
+    for (who, name), value in changes:
         # Exactly as it was, even if Ceph would not accept it today.
-        await _apply(commands, change, FORCE)
+        await _set_option(commands, who, name, value, FORCE)
     await commands.ceph("config-key", "rm", key)
     _log.info("restored %d options of the OSDs", len(changes))
 
@@ -163,11 +162,11 @@ async def _osds(commands: Commands) -> Mapping[int, Osd]:
     return parse_osd_tree(await commands.ceph("osd", "tree", limit_seconds=_READING_SECONDS))
 
 
-async def _apply(commands: Commands, change: Change, *force: str) -> None:
-    if change.value is None:
-        await commands.ceph("config", "rm", change.who, change.name)
+async def _set_option(commands: Commands, who: str, name: str, value: str | None, *force: str) -> None:
+    if value is None:
+        await commands.ceph("config", "rm", who, name)
     else:
-        await commands.ceph("config", "set", change.who, change.name, change.value, *force)
+        await commands.ceph("config", "set", who, name, value, *force)
 
 
 def _refusals(

@@ -17,7 +17,7 @@ from plimsoll.ceph.document import monitors_of
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.ceph import common, rook_facts, rook_render, rook_survey
 from plimsoll.lifecycle.ceph.common import ExternalObjects
-from plimsoll.lifecycle.ceph.rook_facts import ClusterFact, RookFact, cluster_name, inactive_groups
+from plimsoll.lifecycle.ceph.rook_facts import ROOK_KINDS, ClusterFact, RookFact, cluster_name, inactive_groups
 from plimsoll.lifecycle.ceph.rook_render import API_VERSION, BLOCK_POOL, CEPH_CLIENT, CEPH_CLUSTER, FILE_SYSTEM
 from plimsoll.lifecycle.ceph.rook_survey import RookPlatform
 from plimsoll.lifecycle.children import Object, is_external_object_of
@@ -43,17 +43,6 @@ MONITORS = "rook-ceph-mon-endpoints"
 _COMPLAINT_SECONDS = 60.0
 """Ceph raises PG_AVAILABILITY when groups have been inactive for `mon_pg_stuck_threshold`. Source: Ceph 18.2."""
 
-_BLOCKED = {
-    BLOCK_POOL: Reason.POOL_DELETION_BLOCKED,
-    FILE_SYSTEM: Reason.FILE_SYSTEM_DELETION_BLOCKED,
-    CEPH_CLIENT: Reason.USER_DELETION_BLOCKED,
-}
-_LISTING = {
-    BLOCK_POOL: "rbd ls {name}",
-    FILE_SYSTEM: "ceph fs subvolume ls {name} csi",
-    CEPH_CLIENT: "ceph auth get client.{name}",
-}
-_WORKERS = {BLOCK_POOL: "pool controller for all pools", FILE_SYSTEM: "file system controller for all file systems"}
 _CHECK_ROOK = "check that Rook's operator is running, and its log"
 _BRING_BACK = "bring the OSDs back (`ceph health detail` names the groups)"
 
@@ -311,8 +300,8 @@ def deletion_blocker(
     kind, name = pool.child.kind, f"{pool.child.kind} {pool.child.place}"
     if inactive := inactive_groups(cluster):
         message = (
-            f"{name} is not deleted while {inactive}: that would block Rook's {_WORKERS[kind]}. The removal continues "
-            f"when they are active; {_BRING_BACK}, or delete the {kind} yourself if none of them belongs to it"
+            f"{name} is not deleted while {inactive}: that would block Rook's {ROOK_KINDS[kind].worker}. The removal "
+            f"continues when they are active; {_BRING_BACK}, or delete the {kind} yourself if none of them belongs to it"
         )
         return Fact.false(Reason.PLACEMENT_GROUPS_INACTIVE, message)
     if groups_answered or cluster.checked is None:
@@ -335,12 +324,12 @@ def removal_fact(left: Sequence[RookFact], now: datetime, inactive: str = "") ->
     """
     blocked = next((fact for fact in left if fact.blocked), None)
     if blocked is not None:
-        child = blocked.child
+        child, kind = blocked.child, ROOK_KINDS[blocked.child.kind]
         message = (
             f"Rook does not delete {child.kind} {child.place}: {blocked.blocked}; list its content, "
-            f"for example with `{_LISTING[child.kind].format(name=child.name)}`, and remove what is not needed"
+            f"for example with `{kind.listing.format(name=child.name)}`, and remove what is not needed"
         )
-        return Fact.false(_BLOCKED[child.kind], message)
+        return Fact.false(kind.deletion_blocked, message)
     names = ", ".join(f"{fact.child.kind} {fact.child.name}" for fact in left)
     warning = next((f" ({fact.warning[: rook_facts.MAX_WARNING_CHARACTERS]})" for fact in left if fact.warning), "")
     message = f"Rook is deleting {names}{warning}"
@@ -398,7 +387,7 @@ def look_at_rook(view: View) -> Look[ExternalObjects]:
         volume_events = yield from common.look_for_events(CLUSTER_SCOPED_EVENTS, volumes, (VOLUME,))
     events = [
         *volume_events,
-        *(yield from common.look_for_events(namespace, in_rook, (*rook_facts.POOL_KINDS, CEPH_CLIENT))),
+        *(yield from common.look_for_events(namespace, in_rook, ROOK_KINDS)),
         *(yield from common.look_for_events(view.settings.namespace, teardown, (common.JOB,))),
     ]
     monitors = next((str(config_map.get("data", {}).get("data", "")) for config_map in config_maps), "")

@@ -24,16 +24,6 @@ from plimsoll.plan.document import CephTarget
 READY = "Ready"
 """Phase of an object that Rook has applied."""
 
-_NOT_READY = {
-    BLOCK_POOL: Reason.POOL_NOT_READY,
-    FILE_SYSTEM: Reason.FILE_SYSTEM_NOT_READY,
-    CEPH_CLIENT: Reason.USER_NOT_READY,
-}
-_FAILURES = {
-    BLOCK_POOL: Reason.POOL_FAILED,
-    FILE_SYSTEM: Reason.FILE_SYSTEM_FAILED,
-    CEPH_CLIENT: Reason.USER_FAILED,
-}
 _INACTIVE = "PG_AVAILABILITY"
 """Ceph's health check for inactive placement groups."""
 
@@ -42,6 +32,42 @@ POOL_KINDS = (BLOCK_POOL, FILE_SYSTEM)
 
 MAX_WARNING_CHARACTERS = 500
 """Maximum length of a warning in a message."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RookKind:
+    """What messages and conditions say about objects of a kind."""
+
+    not_ready: Reason
+    failed: Reason
+    deletion_blocked: Reason
+    listing: str  # command that lists the content of the one with that `name`
+    worker: str = ""  # what a deletion that hangs would block in Rook
+
+
+ROOK_KINDS: Mapping[str, RookKind] = {
+    BLOCK_POOL: RookKind(
+        not_ready=Reason.POOL_NOT_READY,
+        failed=Reason.POOL_FAILED,
+        deletion_blocked=Reason.POOL_DELETION_BLOCKED,
+        listing="rbd ls {name}",
+        worker="pool controller for all pools",
+    ),
+    FILE_SYSTEM: RookKind(
+        not_ready=Reason.FILE_SYSTEM_NOT_READY,
+        failed=Reason.FILE_SYSTEM_FAILED,
+        deletion_blocked=Reason.FILE_SYSTEM_DELETION_BLOCKED,
+        listing="ceph fs subvolume ls {name} csi",
+        worker="file system controller for all file systems",
+    ),
+    CEPH_CLIENT: RookKind(
+        not_ready=Reason.USER_NOT_READY,
+        failed=Reason.USER_FAILED,
+        deletion_blocked=Reason.USER_DELETION_BLOCKED,
+        listing="ceph auth get client.{name}",
+    ),
+}
+"""All kinds of objects that a run has in Rook's namespace."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +127,7 @@ def rook_fact(obj: Object, warnings: Mapping[str, str]) -> RookFact:
 
 
 def readiness_fact(
-    target: CephTarget, facts: Iterable[RookFact], kinds: Collection[str] = (*POOL_KINDS, CEPH_CLIENT)
+    target: CephTarget, facts: Iterable[RookFact], kinds: Collection[str] = frozenset(ROOK_KINDS)
 ) -> Fact:
     """Return whether a run's own objects in Rook are ready, and what is wrong with the first that is not."""
     facts_by_name = {(fact.child.kind, fact.child.name): fact for fact in facts}
@@ -110,9 +136,10 @@ def readiness_fact(
             continue
         fact = facts_by_name.get((kind, name))
         if fact is None:
-            return Fact.false(_NOT_READY[kind], f"{kind} {name} is not created yet")
+            return Fact.false(ROOK_KINDS[kind].not_ready, f"{kind} {name} is not created yet")
         if not fact.ready:
-            return Fact.false((_FAILURES if fact.failed else _NOT_READY)[kind], _waiting_message(fact))
+            reason = ROOK_KINDS[kind].failed if fact.failed else ROOK_KINDS[kind].not_ready
+            return Fact.false(reason, _waiting_message(fact))
     name = f"file system {target.file_system.name}" if target.file_system else f"pool {' and '.join(target.pools)}"
     return Fact.true(Reason.READY, f"Rook reports {name} as ready")
 
