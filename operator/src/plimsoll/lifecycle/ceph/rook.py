@@ -301,7 +301,8 @@ def deletion_blocker(
     if inactive := inactive_groups(cluster):
         message = (
             f"{name} is not deleted while {inactive}: that would block Rook's {ROOK_KINDS[kind].worker}. The removal "
-            f"continues when they are active; {_BRING_BACK}, or delete the {kind} yourself if none of them belongs to it"
+            f"continues when they are active; {_BRING_BACK}, or delete the {kind} yourself if none of them belongs to "
+            "it"
         )
         return Fact.false(Reason.PLACEMENT_GROUPS_INACTIVE, message)
     if groups_answered or cluster.checked is None:
