@@ -46,8 +46,8 @@ class RecordError(CommandError):
         super().__init__(
             f"ceph config-key get {key}",
             f"printed {text[:40]!r}, which is no record of options that this version can read; use the version that "
-            "wrote it, or restore the options of spec.storage.rook.config by hand (`ceph config dump`) and remove the "
-            f"record: `ceph config-key rm {key}`",
+            "wrote it, or restore the options of spec.storage.rook.config by hand (`ceph config dump`), and then "
+            f"remove the record: `ceph config-key rm {key}`",
         )
 
 
