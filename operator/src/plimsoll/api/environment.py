@@ -29,7 +29,7 @@ Counts = dict[str, Integer]
 """Number of occurrences by name; `others` sums up unnamed ones."""
 
 TextFact = str | tuple[str, ...]
-"""A fact reported by clients: its value, or all values if the clients differ; the other facts likewise."""
+"""A fact reported by clients: its value, or all values if the clients differ. The other facts have the same form."""
 
 CountFact = Integer | tuple[Integer, ...]
 FlagFact = Flag | tuple[Flag, ...]
@@ -238,11 +238,11 @@ class Environment(PlatformEnvironment):
 
     def tool_versions(self) -> dict[str, list[str]]:
         """Return the versions of each tool over all clients."""
-        found: dict[str, set[str]] = {}
+        by_tool: dict[str, set[str]] = {}
         for tools in self.tools if isinstance(self.tools, tuple) else (self.tools or {},):
             for name, version in tools.items():
-                found.setdefault(name, set()).add(version)
-        return {name: sorted(versions) for name, versions in found.items()}
+                by_tool.setdefault(name, set()).add(version)
+        return {name: sorted(versions) for name, versions in by_tool.items()}
 
 
 MAX_OPTIONS = 16
@@ -293,10 +293,10 @@ class CephOption(Model):
 
 def by_osds(options: Iterable[CephOption]) -> dict[str, dict[str, str]]:
     """Return options by whose they are: `osd` -> name -> value."""
-    found: dict[str, dict[str, str]] = {}
+    by_owner: dict[str, dict[str, str]] = {}
     for option in options:
-        found.setdefault(option.who, {})[option.name] = option.value
-    return found
+        by_owner.setdefault(option.who, {})[option.name] = option.value
+    return by_owner
 
 
 def _distinct(options: tuple[CephOption, ...]) -> tuple[CephOption, ...]:

@@ -1,4 +1,4 @@
-"""Options in Ceph's configuration database: what a run sets, what it restores, and what its OSDs should use."""
+"""Options in Ceph's configuration database: how a run sets and restores them, and which values its OSDs should use."""
 
 import math
 import re
@@ -28,7 +28,7 @@ class OptionDescription:
 
 
 class RecordedOption(Model):
-    """An option that a run sets, and what it was before."""
+    """An option that a run sets, and its previous value."""
 
     who: str  # whose option it is, with the mask
     name: str

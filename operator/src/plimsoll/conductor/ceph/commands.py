@@ -57,7 +57,7 @@ async def start(argv: tuple[str, ...], *, has_input: bool, logs_errors: bool = F
 async def end(process: asyncio.subprocess.Process) -> None:
     """Kill a command that still runs, with its children, and close its output.
 
-    A cancellation waits until this is done, which is quick, because an unreaped process stays a zombie.
+    A cancellation waits until this is done, which is quick, because an unreaped process remains a zombie.
     """
 
     async def kill() -> None:

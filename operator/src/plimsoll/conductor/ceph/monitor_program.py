@@ -63,10 +63,10 @@ class Connection:
             return {"prefix": " ".join(arguments[:2]), "format": "json", **values, **force}
         if arguments not in self._requests:
             with redirect_stderr(io.StringIO()) as reason:
-                found = self._argparse.validate_command(self._descriptions, list(arguments))
-            if not found:
+                request = self._argparse.validate_command(self._descriptions, list(arguments))
+            if not request:
                 raise OSError(errno.EINVAL, f"invalid command: {' '.join(reason.getvalue().split())}")
-            self._requests[arguments] = {**found, "format": "json"}
+            self._requests[arguments] = {**request, "format": "json"}
         return self._requests[arguments]
 
 

@@ -107,19 +107,19 @@ class CephCluster:
     async def release(self) -> None:
         """Restore options and resume scrubs after the measurement, because the storage may be kept for long.
 
-        A later conductor sets and pauses them again. On failure record and note stay, and the teardown does the same.
-        Do not call this while `attend` runs.
+        A later conductor sets and pauses them again. On failure record and note are kept, and the teardown restores
+        everything. Do not call this while `attend` runs.
         """
         uid = self._plan.run.uid
         try:
             async with asyncio.timeout(self._release):
                 if self._target.options:
                     restoring = restore_options(self._commands, key=options_key(uid))
-                    await _try(restoring, "options of the OSDs stay set")
+                    await _try(restoring, "options of the OSDs remain set")
                 if self._plan.gates.pause_scrub:
-                    await _try(self._resume_scrubs(), "scrubs stay paused")
+                    await _try(self._resume_scrubs(), "scrubs remain paused")
         except TimeoutError:
-            _log.warning("changes stay in Ceph until the run is removed: it did not answer in %g s", self._release)
+            _log.warning("changes remain in Ceph until the run is removed: it did not answer in %g s", self._release)
         finally:
             await self._commands.close()
 

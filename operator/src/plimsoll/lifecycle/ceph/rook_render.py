@@ -95,8 +95,8 @@ def pools_of(file_system: Object) -> Mapping[str, Json]:
     keeps_names = bool(spec.get("preservePoolNames"))
 
     def in_ceph(pool: Json, default: str) -> str:
-        own_name = str(pool.get("name") or "")
-        return own_name if own_name and keeps_names else f"{name}-{own_name or default}"
+        pool_name = str(pool.get("name") or "")
+        return pool_name if pool_name and keeps_names else f"{name}-{pool_name or default}"
 
     metadata: Json = spec.get("metadataPool") or {}
     data: list[Json] = spec.get("dataPools") or []
@@ -199,7 +199,7 @@ def _agent_caps(target: CephTarget) -> dict[str, str]:
 
 
 def _conductor_caps(run: Run, target: CephTarget) -> dict[str, str]:
-    """Return those of an agent, and reading the cluster's state, setting two flags of the run's pools, and its options.
+    """Return the capabilities of an agent, and to read the cluster's state and to set the run's options and scrub flags.
 
     The teardown lists the objects in all pools, which shows that their placement groups respond.
     """

@@ -1,4 +1,4 @@
-"""The PVCs of a run: those of its clients, and the namespaces with those that tools create themselves."""
+"""The PVCs of a run's clients, and the namespaces with PVCs that tools create themselves."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -99,12 +99,12 @@ class Namespaces(Resource):
     def remove(self) -> Teardown | None:
         """Return what the helper is still removing; None if nothing is left."""
         if self.outside.namespaces:
-            helper, remedy = "the kube-burner helper", "it is not enabled any more, so delete them yourself"
+            helper, remedy = "the kube-burner helper", "it is no longer enabled, so delete them yourself"
             if burning := self.settings.burning:
                 helper = f"the helper {burning.helper.namespace}/{burning.helper.name}"
                 remedy = "if it does not, check its pod"
-            left = [f"{name}{f' ({why})' if why else ''}" for name, why in self.outside.namespaces.items()]
-            message = f"{helper} is deleting {counted(len(left), 'namespace')}: {listed(left)}; {remedy}"
+            names = [f"{name}{f' ({why})' if why else ''}" for name, why in self.outside.namespaces.items()]
+            message = f"{helper} is deleting {counted(len(names), 'namespace')}: {listed(names)}; {remedy}"
         elif self.outside.volumes:
             names = listed(self.outside.volumes)
             message = (
@@ -143,10 +143,10 @@ def look_outside(run: Run, storage: Look[object] | None) -> Look[Outside]:
     volumes: Sequence[Object] = ()
     if not namespaces:
         (volumes,) = yield [Query(api_version="v1", kind="PersistentVolume")]
-    own_volumes = [
+    run_volumes = [
         str(volume["metadata"]["name"])
         for volume in volumes
         if str((volume.get("spec", {}).get("claimRef") or {}).get("namespace", "")).startswith(base)
         if volume["spec"].get("persistentVolumeReclaimPolicy") != "Retain"
     ]
-    return Outside(storage=provided, namespaces=namespaces, volumes=own_volumes)
+    return Outside(storage=provided, namespaces=namespaces, volumes=run_volumes)

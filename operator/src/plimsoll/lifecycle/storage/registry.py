@@ -55,5 +55,5 @@ def versions_of(storages: Iterable[StorageSpec], namespace: str, settings: Setti
         look = provider_for(storage).version(storage, namespace, settings)
         if look is not None:
             versions.add((yield from look))
-    # A cluster whose version is unknown at the moment makes that of all of them unknown.
+    # If one cluster's version is unknown at the moment, their joint version is unknown.
     return "" if "" in versions else ", ".join(sorted(versions))

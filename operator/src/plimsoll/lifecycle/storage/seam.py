@@ -188,7 +188,7 @@ class Provider(ABC):
         return None
 
     def survey(self, document: BenchmarkRun) -> Look[object] | None:
-        """Return the look at existing storage before anything is created; what it finds is `Platform.storage`."""
+        """Return the look at existing storage before anything is created; its result becomes `Platform.storage`."""
         return None
 
     def blocker(self, document: BenchmarkRun, platform: Platform) -> Ending | Fact | None:
@@ -208,7 +208,7 @@ class Provider(ABC):
     def look(self, view: View) -> Look[object] | None:
         """Return the look at a run's objects outside its namespace; None if there can be none.
 
-        What it finds becomes `Observed.external`. The status records the admission before anything is created. The view
+        Its result becomes `Observed.external`. The status records the admission before anything is created. The view
         contains only the run's namespace. `run.document` may be None: a version that cannot read the specification
         still cleans up.
         """
