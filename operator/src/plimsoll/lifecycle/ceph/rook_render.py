@@ -199,7 +199,7 @@ def _agent_caps(target: CephTarget) -> dict[str, str]:
 
 
 def _conductor_caps(run: Run, target: CephTarget) -> dict[str, str]:
-    """Return the capabilities of an agent, and to read the cluster's state and to set the run's options and scrub flags.
+    """Return an agent's capabilities, and those to read the cluster's state and set the run's options and scrub flags.
 
     The teardown lists the objects in all pools, which shows that their placement groups respond.
     """

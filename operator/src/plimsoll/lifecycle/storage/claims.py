@@ -103,8 +103,8 @@ class Namespaces(Resource):
             if burning := self.settings.burning:
                 helper = f"the helper {burning.helper.namespace}/{burning.helper.name}"
                 remedy = "if it does not, check its pod"
-            names = [f"{name}{f' ({why})' if why else ''}" for name, why in self.outside.namespaces.items()]
-            message = f"{helper} is deleting {counted(len(names), 'namespace')}: {listed(names)}; {remedy}"
+            left = [f"{name}{f' ({why})' if why else ''}" for name, why in self.outside.namespaces.items()]
+            message = f"{helper} is deleting {counted(len(left), 'namespace')}: {listed(left)}; {remedy}"
         elif self.outside.volumes:
             names = listed(self.outside.volumes)
             message = (
