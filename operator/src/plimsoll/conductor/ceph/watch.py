@@ -6,15 +6,15 @@ import time
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 
-from plimsoll.api.environment import CephOption, Environment
+from plimsoll.api.environment import Environment
 from plimsoll.ceph.environment import Outputs, ceph_environment, osd_classes
 from plimsoll.ceph.gate import gate_problems
 from plimsoll.ceph.options import differing_options, reading_problems
 from plimsoll.ceph.pools import parse_counters, parse_pools
-from plimsoll.ceph.watch import ClusterSample, ClusterWatch, FileSystemDetail, OptionReading, parse_status
+from plimsoll.ceph.watch import ClusterSample, ClusterWatch, OptionReading, parse_status
 from plimsoll.conductor.ceph.commands import CommandError, Commands
 from plimsoll.conductor.ceph.options import read_options, restore_options
-from plimsoll.conductor.ceph.prepare import ask, prepare, restore_scrubs
+from plimsoll.conductor.ceph.prepare import Prepared, ask, prepare, restore_scrubs
 from plimsoll.conductor.faults import ClusterView
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.plan.document import CephTarget, Plan, flags_object, options_key
@@ -58,11 +58,10 @@ class CephCluster:
         self._accepted = frozenset(plan.gates.accepted_health_checks)
         self._samples: list[ClusterSample] = []
         self._is_measuring = False
-        self._file_system: FileSystemDetail | None = None
+        self._prepared = Prepared(problems=("the cluster is not prepared yet",))
         self._outputs: Outputs | None = None
         self._osd_classes: dict[int, str] = {}
         self._environments: dict[frozenset[str], Environment] = {}
-        self._options: tuple[CephOption, ...] = ()
         self._readings: list[OptionReading] = []
 
     async def attend(self, see: See) -> None:
@@ -78,16 +77,16 @@ class CephCluster:
 
     async def begin(self) -> None:
         """Begin a trial: read the options that are set for the run, and keep all samples from the last one on."""
-        if self._options:
-            self._readings = [await read_options(self._commands, self._options)]
+        if self._prepared.options:
+            self._readings = [await read_options(self._commands, self._prepared.options)]
         self._samples = self._samples[-1:]
         self._is_measuring = True
 
     async def end(self, facts: TrialFacts, see: See) -> TrialFacts:
         """Take the last sample of a trial, and return its facts with all samples since it began."""
         await self._look()
-        if self._options:
-            self._readings.append(await read_options(self._commands, self._options))
+        if self._prepared.options:
+            self._readings.append(await read_options(self._commands, self._prepared.options))
         self._is_measuring = False
         # A concurrent look of `attend` may have ended out of order.
         samples = tuple(sorted(self._samples, key=lambda sample: sample.at))
@@ -96,7 +95,7 @@ class CephCluster:
             samples=samples,
             pools=self._target.pools,
             metadata_pools=self._target.metadata_pools,
-            file_system=self._file_system,
+            file_system=self._prepared.file_system,
             owns_file_system=self._target.file_system is not None and self._target.file_system.made is not None,
             accepted_checks=self._accepted,
             required=self.required,
@@ -131,7 +130,11 @@ class CephCluster:
             on_volumes = "CephFS" if self._target.file_system else "PVC"
             access = "librbd" if self._plan.has_images else on_volumes if self._plan.volume else "rados"
             described = ceph_environment(
-                self._outputs, pools=self._target.pools, access=access, client_nodes=nodes, options=self._options
+                self._outputs,
+                pools=self._target.pools,
+                access=access,
+                client_nodes=nodes,
+                options=self._prepared.options,
             )
             self._environments = {nodes: described}
         return self._environments[nodes]
@@ -158,7 +161,7 @@ class CephCluster:
                 _log.warning("the cluster is not ready: %s", "; ".join(logged))
             see(ClusterView(prepared=False, problems=prepared.problems, refused=prepared.refused))
             await asyncio.sleep(self._pause)
-        self._file_system, self._options = prepared.file_system, prepared.options
+        self._prepared = prepared
         report("querying Ceph's versions and settings")
         self._outputs = await ask(self._commands, self._plan, prepared.pools, prepared.osds)
         self._osd_classes = osd_classes(self._outputs)
@@ -168,7 +171,7 @@ class CephCluster:
         """Read options again that differed, so that the gate opens once they no longer do."""
         if self._is_measuring or not self._readings or not reading_problems(self._readings[-1]):
             return
-        reading = await read_options(self._commands, self._options)
+        reading = await read_options(self._commands, self._prepared.options)
         # A trial may have begun meanwhile, with a reading of its own.
         if not self._is_measuring:
             self._readings = [reading]
@@ -203,7 +206,7 @@ class CephCluster:
         differing = differing_options(reading)
         if sample.status is None:
             return ClusterView(prepared=True, problems=(sample.problem,), differing_options=differing)
-        problems = gate_problems(sample.status, accepted=self._accepted, file_system=self._file_system)
+        problems = gate_problems(sample.status, accepted=self._accepted, file_system=self._prepared.file_system)
         return ClusterView(prepared=True, problems=(*problems, *reading_problems(reading)), differing_options=differing)
 
 
