@@ -1,10 +1,12 @@
-"""Which directories are volumes."""
+"""Which directories are volumes, and how much of them a data set may use."""
 
+import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from plimsoll.agent.volume import DeviceVolume, FileVolume, VolumeError, discard_is_unsupported, occupied_bytes
+from plimsoll.agent.volume import DeviceVolume, FileVolume, SharedVolume, VolumeError, discard_is_unsupported
 from plimsoll.tools.target import VolumeKind, VolumeTarget
 
 ROOT = "22 1 0:30 / / rw - overlay overlay rw\n"
@@ -64,16 +66,50 @@ def test_locally_a_directory_need_not_be_a_mount_point(directory: Path) -> None:
 # Discarding
 
 
-@pytest.mark.parametrize("shared", [False, True])
-def test_what_a_killed_tool_has_left_is_not_missing_in_the_data_set(tmp_path: Path, *, shared: bool) -> None:
-    name = "client-0.data" if shared else "volume"
-    before = occupied_bytes(tmp_path / name)
-    for owner in (f"{name}.0.files", "client-1.data.1.files"):
-        left = tmp_path / owner / "Bonnie.1"
+@pytest.fixture
+def full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a directory in a file system without free space."""
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_bavail=0, f_frsize=4096))
+    return tmp_path
+
+
+def shared(directory: Path, client: int, *, one_file: bool) -> SharedVolume:
+    return SharedVolume(directory=directory, client=client, clients=2, part=2**20, one_file=one_file)
+
+
+def write_data_set(target: VolumeTarget) -> None:
+    with Path(target.path).open("wb") as file:
+        file.seek(target.offset)
+        file.write(b"x" * target.size)
+        os.fsync(file.fileno())
+
+
+@pytest.mark.parametrize("kind", ["file", "file of a shared directory", "region of a shared file"])
+def test_a_replaced_client_has_the_space_of_its_own_data_set_and_no_other_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    def volume_of(client: int) -> FileVolume | SharedVolume:
+        if kind == "file":
+            return FileVolume(path=tmp_path / f"client-{client}.data", capacity=2**20)
+        return shared(tmp_path, client, one_file=kind == "region of a shared file")
+
+    target = volume_of(1).target(100)
+    write_data_set(target)
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_bavail=0, f_frsize=4096))
+    assert volume_of(1).target(100) == target
+    with pytest.raises(VolumeError, match="0 bytes free"):
+        volume_of(0).target(100)
+
+
+@pytest.mark.parametrize("one_file", [None, False, True])
+def test_a_replaced_client_has_the_space_of_what_a_killed_tool_left(full: Path, *, one_file: bool | None) -> None:
+    name = "shared.data" if one_file else "client-0.data"
+    volume = FileVolume(path=full / name) if one_file is None else shared(full, 0, one_file=one_file)
+    for owner in (f"{name}.0.files", "client-1.data.1.files", "shared.data.1.files"):
+        left = full / owner / "Bonnie.1"
         left.mkdir(parents=True)
-        (left / "large").write_bytes(bytes(2**20))
-    found = occupied_bytes(tmp_path / name, *(["0"] if shared else []))
-    assert (before, 2**20 <= found < 2 * 2**20) == (0, True)
+        (left / "large").write_bytes(b"x" * 2**20)
+    assert volume.target(100).size == 2**20
 
 
 def test_a_file_is_discarded_by_removing_it(directory: Path) -> None:

@@ -1,9 +1,11 @@
 """Places of I/O: data that must not be overwritten is refused. Loop devices need root."""
 
+import os
 import struct
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -70,6 +72,22 @@ def test_clients_share_a_file_system_evenly(tmp_path: Path) -> None:
     endless = DirectoryPlace(directory=tmp_path, clients=4, volume_size=2**62).volume(0)
     assert endless.capacity is not None
     assert 0 < endless.capacity < 2**62
+
+
+def test_a_client_that_is_started_again_keeps_its_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    total = 4 * MEBIBYTE
+
+    def measured_statvfs(_: Path) -> SimpleNamespace:
+        used = sum(file.stat().st_blocks * 512 for file in tmp_path.rglob("*") if file.is_file())
+        return SimpleNamespace(f_bavail=total - used, f_frsize=1)
+
+    monkeypatch.setattr(os, "statvfs", measured_statvfs)
+    place = DirectoryPlace(directory=tmp_path, clients=2, volume_size=2**40)
+    first = place.volume(0)
+    assert first.capacity == total // 2
+    for client in (0, 1):
+        (tmp_path / f"client-{client}.data").write_bytes(b"x" * (total // 2))
+    assert place.volume(0) == first
 
 
 # Devices

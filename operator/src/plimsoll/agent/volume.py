@@ -96,11 +96,7 @@ class FileVolume:
         """
         if self.mount_table is not None:
             check_mounted(self.path.parent, self.mount_table)
-        try:
-            free = os.statvfs(self.path.parent)
-        except OSError as error:
-            raise VolumeError(f"{self.path.parent}: {error.strerror}") from error
-        available = free.f_bavail * free.f_frsize + occupied_bytes(self.path)
+        available = available_bytes(self.path.parent, occupied_bytes(self.path))
         size = aligned(min(available, self.capacity or available) * fill_percent // 100)
         if size <= 0:
             raise VolumeError(f"{self.path.parent} has {available} bytes free; a data set needs at least 1 MiB")
@@ -205,18 +201,36 @@ def check_mounted(directory: Path, table: Path) -> None:
         raise VolumeError(message)
 
 
-def allocated_bytes(path: Path) -> int:
-    """Return how many bytes a file occupies; 0 if it does not exist."""
+def available_bytes(directory: Path, occupied: int) -> int:
+    """Return the bytes that data sets may use: the free space, and what they occupy already.
+
+    A replaced client would otherwise be refused for lack of the space that its own data set takes.
+
+    VolumeError: the directory does not exist.
+    """
+    try:
+        free = os.statvfs(directory)
+    except OSError as error:
+        raise VolumeError(f"{directory}: {error.strerror}") from error
+    return free.f_bavail * free.f_frsize + occupied
+
+
+def occupied_bytes(path: Path) -> int:
+    """Return how many bytes a data file occupies, and files that a killed tool has left; the next trial replaces both.
+
+    0 if there are none.
+    """
+    return _allocated_bytes(path) + _left_bytes(path)
+
+
+def _allocated_bytes(path: Path) -> int:
     return path.stat().st_blocks * _BLOCK_BYTES if path.exists() else 0
 
 
-def occupied_bytes(path: Path, client: str = "*") -> int:
-    """Return how many bytes a data file occupies, and files that a killed tool has left (`StepContext.own_directory`).
-
-    The next trial replaces both, so the data set keeps its size when an agent is replaced.
-    """
+def _left_bytes(path: Path, client: str = "*") -> int:
+    """Return how many bytes the files of a killed tool occupy; see `StepContext.own_directory`."""
     left = (file for directory in path.parent.glob(f"{path.name}.{client}.files") for file in directory.rglob("*"))
-    return allocated_bytes(path) + sum(map(allocated_bytes, left))
+    return sum(map(_allocated_bytes, left))
 
 
 def aligned(size: int) -> int:
@@ -258,11 +272,7 @@ class SharedVolume:
             check_mounted(self.directory, self.mount_table)
         size = aligned(self.part * fill_percent // 100)
         target = self._target(self.client, size)
-        try:
-            free = os.statvfs(self.directory)
-            available = free.f_bavail * free.f_frsize + occupied_bytes(Path(target.path), str(self.client))
-        except OSError as error:
-            raise VolumeError(f"{self.directory}: {error.strerror}") from error
+        available = available_bytes(self.directory, self._occupied_bytes(target))
         if size <= 0:
             raise VolumeError(f"{self.part} bytes for each client are too few; a data set needs at least 1 MiB")
         if available < size:
@@ -320,6 +330,12 @@ class SharedVolume:
     def _file(self) -> FileVolume:
         return FileVolume(path=self.directory / file_name(self.client))
 
+    def _occupied_bytes(self, target: VolumeTarget) -> int:
+        """Return how many bytes this client's data set occupies, without the regions of others in the same file."""
+        path = Path(target.path)
+        data = _region_bytes(path, target.offset, target.size) if self.one_file else _allocated_bytes(path)
+        return data + _left_bytes(path, str(self.client))
+
     def _target(self, client: int, size: int) -> VolumeTarget:
         name = SHARED_FILE if self.one_file else file_name(client)
         whole = VolumeTarget(kind=VolumeKind.FILE, path=str(self.directory / name), size=size, shared=True)
@@ -345,6 +361,26 @@ def _extend(descriptor: int, size: int) -> None:
             if error.errno != errno.EDQUOT or time.monotonic() >= deadline:
                 raise
             time.sleep(_PAUSE_SECONDS)
+
+
+def _region_bytes(path: Path, offset: int, size: int) -> int:
+    """Return how many bytes of a region of a file are not holes; 0 if the file does not exist."""
+    if not path.exists():
+        return 0
+    end, occupied = offset + size, 0
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        while offset < end:
+            start = os.lseek(descriptor, offset, os.SEEK_DATA)
+            offset = os.lseek(descriptor, start, os.SEEK_HOLE)
+            occupied += max(0, min(offset, end) - start)
+    except OSError as error:
+        # There is no data after the offset.
+        if error.errno != errno.ENXIO:
+            raise
+    finally:
+        os.close(descriptor)
+    return occupied
 
 
 def _first_hole(path: Path, offset: int) -> int:

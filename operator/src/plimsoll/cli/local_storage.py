@@ -16,7 +16,7 @@ from typing import Literal
 import click
 
 from plimsoll.agent.page_cache import SWITCH, may_drop_caches
-from plimsoll.agent.volume import device_size, file_name
+from plimsoll.agent.volume import available_bytes, device_size, file_name, occupied_bytes
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.storage import Storage, StorageClassStorage
 from plimsoll.plan.document import Plan
@@ -48,9 +48,9 @@ class DirectoryPlace:
 
         The clients share one file system: each uses at most an equal part of it and the size of its volume.
         """
-        free = os.statvfs(self.directory)
-        share = free.f_bavail * free.f_frsize // self.clients
-        return DataFile(path=str(self.directory / file_name(client)), capacity=min(self.volume_size, share))
+        files = [self.directory / file_name(number) for number in range(self.clients)]
+        share = available_bytes(self.directory, sum(map(occupied_bytes, files))) // self.clients
+        return DataFile(path=str(files[client]), capacity=min(self.volume_size, share))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
