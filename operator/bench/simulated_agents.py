@@ -82,6 +82,10 @@ class PretendedWork:
     def __init__(self, notes: Notes) -> None:
         self._notes = notes
 
+    @property
+    def unended(self) -> str:
+        return ""
+
     async def facts(self) -> dict[str, JsonValue]:
         return {"kernel": "simulated", "tools": {"fio": "fio-3.39"}}
 

@@ -20,6 +20,7 @@ from plimsoll.conductor.main import EXIT_COMPLETE
 from plimsoll.conductor.sink import FilesSink, read_state
 from plimsoll.measure.sample import ClientDocument, Clock
 from plimsoll.protocol.messages import AgentState, ArmOrder, PrepareOrder, Report
+from plimsoll.tools.base import Command
 from support.client_documents import make_plan
 from support.rendezvous import QUICK, PretendedWork, Setting
 
@@ -49,14 +50,14 @@ def test_output_of_a_silent_tool_is_stale(tmp_path: Path) -> None:
 
 async def test_of_overwritten_lines_only_the_last_text_is_kept(tmp_path: Path) -> None:
     script = r"printf 'first\n10 %%\r20 %%\r30 %%\rdone\nends like Windows\r\nlast \r'"
-    finished = await process.run(("sh", "-c", script), directory=tmp_path)
+    finished = await process.run(Command(argv=("sh", "-c", script)), directory=tmp_path)
     assert finished.stdout == "first\ndone\nends like Windows\r\n"
 
 
 async def test_a_long_line_does_not_hold_up_the_agent(tmp_path: Path) -> None:
     """With quadratic time in the length of a line it would never end."""
     (tmp_path / "long").write_text("x" * 4 * MEBIBYTE)
-    finished = await process.run(("cat", str(tmp_path / "long")), directory=tmp_path)
+    finished = await process.run(Command(argv=("cat", str(tmp_path / "long"))), directory=tmp_path)
     assert len(finished.stdout) == 4 * MEBIBYTE
 
 

@@ -29,7 +29,7 @@ def is_running(pid: int) -> bool:
 
 async def test_a_command_leaves_its_output_and_its_files(tmp_path: Path) -> None:
     script = "echo out; echo err >&2; echo kept > file; exit 3"
-    finished = await process.run(("sh", "-c", script), directory=tmp_path, environment={"LC_ALL": "C"})
+    finished = await process.run(Command(argv=("sh", "-c", script), environment={"LC_ALL": "C"}), directory=tmp_path)
     assert 0 < finished.launched_at < finished.finished_at
     undated = replace(finished, launched_at=0, finished_at=0)
     assert undated == Output(exit_code=3, stdout="out\n", stderr="err\n", files={"file": "kept\n"})
@@ -45,7 +45,7 @@ async def test_a_command_is_watched_from_its_start_on(tmp_path: Path, monkeypatc
             (tmp_path / "enough").touch()
 
     script = "echo $$; until [ -e enough ]; do sleep 0.01; done"
-    finished = await process.run(("sh", "-c", script), directory=tmp_path, watches=[watch])
+    finished = await process.run(Command(argv=("sh", "-c", script)), directory=tmp_path, watches=[watch])
     assert finished.exit_code == 0
     assert len(watched) >= 3
     assert set(watched) == {int(finished.stdout)}
@@ -53,7 +53,7 @@ async def test_a_command_is_watched_from_its_start_on(tmp_path: Path, monkeypatc
 
 async def test_a_cancelled_command_is_gone_with_its_children(tmp_path: Path) -> None:
     script = "sleep 60 & echo $! > child; wait"
-    task = asyncio.create_task(process.run(("sh", "-c", script), directory=tmp_path))
+    task = asyncio.create_task(process.run(Command(argv=("sh", "-c", script)), directory=tmp_path))
     async with asyncio.timeout(60):
         while not (tmp_path / "child").exists() or not (tmp_path / "child").read_text():
             await asyncio.sleep(0.01)
@@ -69,7 +69,8 @@ RUN = """
 import asyncio, sys
 from pathlib import Path
 from plimsoll.agent import process
-asyncio.run(process.run(tuple(sys.argv[2:]), directory=Path(sys.argv[1])))
+from plimsoll.tools.base import Command
+asyncio.run(process.run(Command(argv=tuple(sys.argv[2:])), directory=Path(sys.argv[1])))
 """
 
 
@@ -92,7 +93,7 @@ async def test_dd_does_not_outlive_an_agent_that_is_killed(tmp_path: Path) -> No
 
 async def test_a_cancelled_command_may_clean_up(tmp_path: Path) -> None:
     script = "trap 'touch closed; exit' TERM; touch ready; while :; do sleep 0.01; done"
-    task = asyncio.create_task(process.run(("sh", "-c", script), directory=tmp_path))
+    task = asyncio.create_task(process.run(Command(argv=("sh", "-c", script)), directory=tmp_path))
     async with asyncio.timeout(60):
         while not (tmp_path / "ready").exists():
             await asyncio.sleep(0.01)
@@ -107,7 +108,7 @@ async def test_a_cancelled_command_that_ignores_sigterm_is_killed(
 ) -> None:
     monkeypatch.setattr(process, "_TERM_SECONDS", 0.05)
     script = "trap '' TERM; echo $$ > pid; touch ready; while :; do sleep 0.01; done"
-    task = asyncio.create_task(process.run(("sh", "-c", script), directory=tmp_path))
+    task = asyncio.create_task(process.run(Command(argv=("sh", "-c", script)), directory=tmp_path))
     async with asyncio.timeout(60):
         while not (tmp_path / "ready").exists():
             await asyncio.sleep(0.01)
@@ -120,7 +121,7 @@ async def test_a_cancelled_command_that_ignores_sigterm_is_killed(
 async def test_a_command_that_takes_too_long_is_gone_with_its_children_and_leaves_its_words(tmp_path: Path) -> None:
     script = "sleep 60 & echo $! > child; echo no monitor answers >&2; wait"
     with pytest.raises(process.OverdueError, match=r"did not end within 0\.5 s, and was killed; .* no monitor answers"):
-        await process.run(("sh", "-c", script), directory=tmp_path, limit_seconds=0.5)
+        await process.run(Command(argv=("sh", "-c", script)), directory=tmp_path, limit_seconds=0.5)
     child = int((tmp_path / "child").read_text())
     async with asyncio.timeout(60):
         while is_running(child):
@@ -135,13 +136,13 @@ async def test_a_command_whose_watch_has_seen_enough_is_gone(tmp_path: Path) -> 
         raise RuntimeError("enough")
 
     with pytest.raises(RuntimeError, match="enough"):
-        await process.run(("sleep", "60"), directory=tmp_path, watches=[watch])
+        await process.run(Command(argv=("sleep", "60")), directory=tmp_path, watches=[watch])
     assert not is_running(pids[0])
 
 
 async def test_a_command_reads_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "input").write_text("words\n")
-    finished = await process.run(("cat",), directory=tmp_path, stdin=str(tmp_path / "input"))
+    finished = await process.run(Command(argv=("cat",), stdin=str(tmp_path / "input")), directory=tmp_path)
     assert (finished.exit_code, finished.stdout) == (0, "words\n")
 
 
@@ -149,7 +150,7 @@ async def test_a_metered_command_ends_in_time_and_leaves_the_bytes_that_it_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process, "_POLL_SECONDS", 0.2)
-    finished = await process.run(("cat",), directory=tmp_path, stdin="/dev/zero", metered_seconds=1)
+    finished = await process.run(Command(argv=("cat",), stdin="/dev/zero", metered_seconds=1), directory=tmp_path)
     lines = [[int(word) for word in line.split()] for line in finished.stdout.splitlines()]
     assert finished.exit_code == 0
     assert len(lines) >= 3
@@ -161,7 +162,9 @@ async def test_a_metered_command_ends_in_time_and_leaves_the_bytes_that_it_read(
 
 
 async def test_a_metered_command_that_ends_early_keeps_its_exit_code(tmp_path: Path) -> None:
-    finished = await process.run(("sh", "-c", "echo unheard; exit 3"), directory=tmp_path, metered_seconds=60)
+    finished = await process.run(
+        Command(argv=("sh", "-c", "echo unheard; exit 3"), metered_seconds=60), directory=tmp_path
+    )
     assert finished.exit_code == 3
     assert "unheard" not in finished.stdout
 
@@ -203,6 +206,72 @@ async def test_cancelling_ends_all_commands(tmp_path: Path) -> None:
     assert not any(is_running(int(pid.read_text())) for pid in pids)
 
 
-def test_written_bytes_are_the_kernel_s_count() -> None:
-    assert process.written_bytes(1) >= 0
-    assert process.written_bytes(2**31 - 1) == 0, "it has exited"
+class UnkillableProcess:
+    """A process in uninterruptible sleep: its `wait` does not return before it wakes up."""
+
+    def __init__(self) -> None:
+        self.pid = 2**22 + 1  # no process has this number
+        self.returncode: int | None = None
+        self.has_started, self._is_awake = asyncio.Event(), asyncio.Event()
+
+    def wake_up(self) -> None:
+        self.returncode = -9
+        self._is_awake.set()
+
+    async def wait(self) -> int:
+        self.has_started.set()
+        await self._is_awake.wait()
+        return -9
+
+
+@pytest.fixture
+def unkillable(monkeypatch: pytest.MonkeyPatch) -> UnkillableProcess:
+    """Have all commands start as a process that cannot be ended."""
+    sleeper = UnkillableProcess()
+
+    async def start(*_: object, **__: object) -> UnkillableProcess:
+        return sleeper
+
+    monkeypatch.setattr(process, "_start", start)
+    monkeypatch.setattr(process, "_TERM_SECONDS", 0.01)
+    monkeypatch.setattr(process, "_KILL_SECONDS", 0.01)
+    monkeypatch.setattr(process, "_POLL_SECONDS", 0.01)
+    return sleeper
+
+
+async def test_a_cancelled_command_that_cannot_be_ended_blocks_nobody_and_is_named(
+    tmp_path: Path, unkillable: UnkillableProcess
+) -> None:
+    programs = Programs(tmp_path, {})
+    running = asyncio.create_task(programs.run(Command(argv=("fio", "job")), tmp_path))
+    async with asyncio.timeout(60):
+        await unkillable.has_started.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+    assert programs.unended.startswith(f"fio (process {unkillable.pid}) cannot be ended")
+    unkillable.wake_up()
+    assert programs.unended == ""
+
+
+async def test_a_command_that_cannot_be_ended_exceeds_its_limit_only_a_little(
+    tmp_path: Path, unkillable: UnkillableProcess
+) -> None:
+    programs = Programs(tmp_path, {})
+    async with asyncio.timeout(60):
+        with pytest.raises(process.OverdueError):
+            await programs.run(Command(argv=("fio",)), tmp_path, limit_seconds=0.01)
+    assert str(unkillable.pid) in programs.unended
+
+
+@pytest.mark.usefixtures("unkillable")
+async def test_a_metered_command_that_cannot_be_ended_has_failed(tmp_path: Path) -> None:
+    async with asyncio.timeout(60):
+        finished = await process.run(Command(argv=("cat",), metered_seconds=1), directory=tmp_path)
+    assert finished.exit_code == 137
+
+
+async def test_commands_that_have_ended_are_not_named(tmp_path: Path) -> None:
+    programs = Programs(tmp_path, {})
+    await programs.run(Command(argv=("true",)), tmp_path)
+    assert programs.unended == ""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,10 +18,11 @@ from plimsoll.conductor.kube_sink import CONFIG_MAP, RESULT, KubeSink
 from plimsoll.conductor.reporting import result_display
 from plimsoll.conductor.sink import result_of
 from plimsoll.kube import errors
-from plimsoll.kube.errors import ForbiddenError, NotFoundError, TransientError
+from plimsoll.kube.errors import ApiError, ForbiddenError, NotFoundError, TransientError
 from plimsoll.tools.registry import TOOLS
 from support.client_documents import make_plan
 from support.fake_kube import FakeKube, failing
+from support.rendezvous import Setting
 from support.specs import PAIRS
 
 PLAN = make_plan(points=2)
@@ -158,10 +160,11 @@ async def test_progress_is_written_in_time(kube: FakeKube) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_progress_that_cannot_be_written_is_an_error_later(kube: FakeKube) -> None:
+@pytest.mark.parametrize("error", [TransientError, ForbiddenError])
+async def test_progress_that_cannot_be_written_is_an_error_later(kube: FakeKube, error: type[ApiError]) -> None:
     sink = KubeSink(kube, PLAN, "default", retry_seconds=0.02)
     await sink.publish(RunState(phase=RunPhase.MEASURING))
-    kube.interfere = failing(lambda asked: TransientError(asked, "away"), times=10**6)
+    kube.interfere = failing(lambda asked: error(asked, "away"), times=10**6)
 
     async def publish_until_it_fails() -> None:
         while True:
@@ -169,8 +172,22 @@ async def test_progress_that_cannot_be_written_is_an_error_later(kube: FakeKube)
             await asyncio.sleep(0.01)
 
     async with asyncio.timeout(60):
-        with pytest.raises(TransientError):
+        with pytest.raises(error):
             await publish_until_it_fails()
+
+
+async def test_a_conductor_without_rights_ends_although_nothing_changes(kube: FakeKube, tmp_path: Path) -> None:
+    """Its RoleBinding is removed first when its run ends; its kubelet may be dead."""
+    sink = KubeSink(kube, PLAN, "default")
+    sink.progress_seconds = sink.pulse_seconds = 0.05
+    setting = Setting(tmp_path, PLAN)
+    conducting = asyncio.create_task(setting.conduct(sink=sink))
+    async with asyncio.timeout(60):
+        while not kube.objects("ConfigMap")[0].get("data"):
+            await asyncio.sleep(0.01)
+        kube.interfere = failing(lambda asked: ForbiddenError(asked, "no RoleBinding"), times=10**6)
+        with pytest.raises(ForbiddenError, match="no RoleBinding"):
+            await conducting
 
 
 async def test_the_last_state_is_written_before_the_end(kube: FakeKube) -> None:

@@ -1,6 +1,7 @@
 """The rendezvous over real TLS: who is admitted, and how agents survive a conductor's restart."""
 
 import asyncio
+import dataclasses
 import ssl
 import time
 from contextlib import suppress
@@ -12,11 +13,15 @@ import pytest
 
 from plimsoll.agent.agent import EXIT_REFUSED, EXIT_SILENCE
 from plimsoll.agent.connection import Connection, UnreachableError
+from plimsoll.agent.worker import Armed
+from plimsoll.api.names import AbortReason, FailureReason
+from plimsoll.api.run import Timeouts
 from plimsoll.api.status import TrialKey
 from plimsoll.api.storage import Prepare
 from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_OF_FAILURE
 from plimsoll.conductor.secret import make_secret, write_secret
 from plimsoll.conductor.sink import FilesSink
+from plimsoll.measure.sample import ClientDocument, Clock
 from plimsoll.measure.summary import counted
 from plimsoll.protocol.assignment import CERTIFICATE_FILE, TOKEN_FILE
 from plimsoll.protocol.messages import (
@@ -25,8 +30,9 @@ from plimsoll.protocol.messages import (
     RefusedError,
     ResultPost,
 )
+from support import rendezvous
 from support.client_documents import make_document, make_plan
-from support.rendezvous import REGISTRATION, PretendedWork, Setting, running
+from support.rendezvous import QUICK, REGISTRATION, PretendedWork, Setting, running
 
 
 @pytest.fixture
@@ -212,3 +218,57 @@ def test_the_secret_is_readable_by_its_owner_only(setting: Setting) -> None:
     assert len(files) == 3 + 3 * 2
     assert all(path.stat().st_mode & 0o777 == 0o600 for path in files)
     assert all(setting.secret_of(client).stat().st_mode & 0o777 == 0o700 for client in range(3))
+
+
+class UnkillableWork(PretendedWork):
+    """Its first tool hangs; it cannot be ended, but exits when the storage answers again."""
+
+    def __init__(self, client: int) -> None:
+        super().__init__(client)
+        self.is_stuck = asyncio.Event()
+
+    async def measure(self, armed: Armed, clock: Clock) -> ClientDocument:
+        if not self.is_stuck.is_set():
+            self.is_stuck.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self.unended = "fio (process 7) cannot be ended"
+        return await super().measure(armed, clock)
+
+
+async def test_a_tool_that_cannot_be_ended_is_named_and_costs_one_attempt(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    impatient = dataclasses.replace(QUICK, overrun_grace=0.5, lost_after=5.0, hold=0.5)
+    monkeypatch.setattr(rendezvous, "QUICK", impatient)
+    work = [PretendedWork(0), PretendedWork(1), UnkillableWork(2)]
+    agents = [asyncio.create_task(setting.agent(client, work=work[client])) for client in range(3)]
+    conducting = asyncio.create_task(setting.conduct())
+    sink = FilesSink(setting.results)
+    async with asyncio.timeout(120):
+        while "fio (process 7) cannot be ended" not in (state.message if (state := (await sink.load())[1]) else ""):
+            await asyncio.sleep(0.05)
+        work[2].unended = ""
+        assert await asyncio.gather(conducting, *agents) == [EXIT_COMPLETE, 0, 0, 0]
+    trials, _ = await sink.load()
+    aborted = [trial.abort.reason for found in trials.values() for trial in found if trial.abort]
+    assert aborted[0] is AbortReason.TOOL_OVERRAN
+    assert AbortReason.CLIENT_LOST not in aborted
+
+
+async def test_a_tool_that_cannot_be_ended_in_time_ends_the_run_with_its_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = make_plan(points=1, clients=1, repetitions=1)
+    setting = Setting(tmp_path, plan.model_copy(update={"timeouts": Timeouts(ready_seconds=1)}))
+    monkeypatch.setattr(rendezvous, "QUICK", dataclasses.replace(QUICK, overrun_grace=0.5))
+    agent = asyncio.create_task(setting.agent(0, work=UnkillableWork(0)))
+    async with asyncio.timeout(120):
+        assert await setting.conduct() == EXIT_OF_FAILURE[FailureReason.CLIENTS_NOT_READY]
+        assert await agent == 0
+    _, state = await FilesSink(setting.results).load()
+    assert state is not None
+    assert state.failure is not None
+    assert "that the last tool has stopped: client 0 on " in state.failure.message
+    assert "fio (process 7) cannot be ended" in state.failure.message

@@ -22,7 +22,7 @@ from plimsoll.conductor.ceph.watch import CephCluster
 from plimsoll.conductor.main import Listen, conduct
 from plimsoll.conductor.phases import Timings
 from plimsoll.conductor.secret import client_directory, server_context, write_session
-from plimsoll.conductor.sink import FilesSink
+from plimsoll.conductor.sink import FilesSink, Sink
 from plimsoll.measure.sample import Cells, ClientDocument, Clock
 from plimsoll.plan.document import PLAN_FILE, Plan
 from plimsoll.protocol.assignment import CERTIFICATE_FILE, TOKEN_FILE, TOKEN_KEY_FILE
@@ -51,6 +51,7 @@ class PretendedWork:
     def __init__(self, client: int, *, broken: str = "") -> None:
         self.client = client
         self.broken = broken
+        self.unended = ""
         self.started_at: list[int] = []
         self.done: list[str] = []
 
@@ -120,7 +121,12 @@ class Setting:
         return "\r\n".join((*lines, f"Content-Length: {length}", "", "")).encode()
 
     async def conduct(
-        self, epoch: str | None = None, cluster: CephCluster | None = None, *, metrics_port: int | None = None
+        self,
+        epoch: str | None = None,
+        cluster: CephCluster | None = None,
+        *,
+        metrics_port: int | None = None,
+        sink: Sink | None = None,
     ) -> int:
         listen = Listen(
             host="127.0.0.1",
@@ -129,10 +135,10 @@ class Setting:
             token_key=(self.secret / TOKEN_KEY_FILE).read_bytes(),
             caches_token=self.caches_token,
         )
-        sink = FilesSink(self.results)
+
         return await conduct(
             plan=self.plan,
-            sink=sink,
+            sink=sink or FilesSink(self.results),
             listen=listen,
             timings=QUICK,
             epoch=epoch,

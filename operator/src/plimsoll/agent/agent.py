@@ -25,6 +25,7 @@ from plimsoll.protocol.messages import (
     DropCachesOrder,
     GoOrder,
     LeaveOrder,
+    Order,
     Ordered,
     PrepareOrder,
     RefusedError,
@@ -183,6 +184,12 @@ class Agent:
                 self._go.set_result(sequence)
             return
         await self._drop_work()
+        if self._work.unended and not isinstance(order, LeaveOrder):
+            self._start(self._report_unended(sequence, is_idle=isinstance(order, WaitOrder)))
+        else:
+            await self._begin(order, sequence)
+
+    async def _begin(self, order: Order, sequence: int) -> None:
         match order:
             case WaitOrder():
                 self._start(self._send(self._report(AgentState.IDLE, sequence)))
@@ -201,6 +208,15 @@ class Agent:
             case LeaveOrder():
                 with suppress(UnreachableError, RefusedError):
                     await self._connection.report(self._report(AgentState.LEAVING, sequence))
+
+    async def _report_unended(self, sequence: int, *, is_idle: bool) -> None:
+        """Report that an earlier tool cannot be ended, so that no work can begin; if `is_idle`, until it has ended."""
+        _log.error("%s", self._work.unended)
+        await self._report_failure(self._work.unended, sequence)
+        while self._work.unended:  # noqa: ASYNC110 - it may end hours later
+            await asyncio.sleep(_PROGRESS_SECONDS)
+        if is_idle:
+            await self._send(self._report(AgentState.IDLE, sequence))
 
     async def _prepare(self, order: PrepareOrder, sequence: int) -> None:
         # Until it is prepared again: a part may be written.
@@ -371,7 +387,7 @@ class Agent:
             self._broken.set_exception(error)
 
     async def _drop_work(self) -> None:
-        """Kill running work and wait until it has ended."""
+        """Kill running work and wait until it has ended, or cannot be ended (`Work.unended`)."""
         self._armed_trial = None
         if self._task is not None:
             self._task.cancel()

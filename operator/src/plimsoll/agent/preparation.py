@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from plimsoll.agent.host.observation import DataSetIdentity, identify
+from plimsoll.agent.host.readings import process_io
 from plimsoll.agent.process import (
     OverdueError,
     PreparationError,
@@ -17,7 +18,6 @@ from plimsoll.agent.process import (
     Watch,
     check_step,
     report_elapsed,
-    written_bytes,
 )
 from plimsoll.agent.volume import LOOK_UP_SECONDS, ImageVolume, LocalVolume, VolumeError, discard_is_unsupported
 from plimsoll.api.storage import Precondition
@@ -73,7 +73,12 @@ async def _prepare_local(
         await _discard(volume, target, programs, progress, required=order.must_discard)
     if order.prefill:
         progress(0, target.size)
-        await fio.prefill(order.seed, lambda pid: progress(min(written_bytes(pid), target.size), target.size))
+
+        def report_written(pid: int) -> None:
+            counters = process_io(pid) or {"write_bytes": 0}
+            progress(min(counters["write_bytes"], target.size), target.size)
+
+        await fio.prefill(order.seed, report_written)
         volume.check_written(target)
     else:
         volume.lay_out(target)

@@ -10,10 +10,12 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
+from plimsoll.agent.host.readings import interfaces, process_io
 from plimsoll.api.status import TrialKey
 from plimsoll.measure.sample import ClientDocument, listing
 from plimsoll.tools.base import DIE_WITH_PARENT, AnyTool, Command, Output
@@ -30,7 +32,10 @@ _POLL_SECONDS = 1.0
 _LAST_WORDS = 1000
 _TERM_SECONDS = 2.0
 """Time for a tool to end after SIGTERM; fio closes its image within 0.2 s."""
+_KILL_SECONDS = 5.0
+"""Time for a killed tool to end. One that needs more waits in the kernel for its storage, and cannot be ended."""
 _CANNOT_START = 127
+_CANNOT_END = 137
 
 Watch = Callable[[int], None]
 """Called with the process id of a running command about every second; an exception kills the command."""
@@ -41,19 +46,18 @@ class OverdueError(Exception):
 
 
 async def run(
-    argv: tuple[str, ...],
+    command: Command,
     *,
     directory: Path,
-    environment: Mapping[str, str] | None = None,
     watches: Sequence[Watch] = (),
     limit_seconds: float | None = None,
-    stdin: str = os.devnull,
-    metered_seconds: int = 0,
     number: int = 0,
+    started: Callable[[asyncio.subprocess.Process], None] = lambda _: None,
 ) -> Output:
     """Run a command in a directory and return its output. Cancellation ends it with all its children.
 
-    `number` tells commands apart that run in one directory at the same time; for `metered_seconds` see `Command`.
+    `number` tells commands apart that run in one directory at the same time. `started` is called with the command's
+    process, which may still exist afterwards: see `Programs.unended`.
 
     Overwritten terminal lines are dropped; `recent_output` returns them while the command runs. A command that cannot
     be started ends with exit code 127, as in a shell.
@@ -65,14 +69,15 @@ async def run(
     launched_at = time.time_ns()
     stdout_path, stderr_path = _output(directory, STDOUT_FILE, number), _output(directory, STDERR_FILE, number)
     with stdout_path.open("wb") as stdout, stderr_path.open("wb") as stderr:
-        printed = asyncio.subprocess.DEVNULL if metered_seconds else stdout
+        printed = asyncio.subprocess.DEVNULL if command.metered_seconds else stdout
         try:
-            process = await _start(argv, directory, environment or {}, stdin=Path(stdin), stdout=printed, stderr=stderr)
+            process = await _start(command, directory, Path(command.stdin), stdout=printed, stderr=stderr)
         except OSError as error:
             stderr.write(f"{DIE_WITH_PARENT[0]}: {error}".encode())
             exit_code = _CANNOT_START
         else:
-            meter = [_Meter(stdout, metered_seconds).look] if metered_seconds else []
+            started(process)
+            meter = [_Meter(stdout, command.metered_seconds).look] if command.metered_seconds else []
             exit_code = await _wait(process, [*meter, *watches], limit_seconds, stderr_path)
     finished_at = time.time_ns()
     return Output(
@@ -101,19 +106,6 @@ def recent_output(directory: Path, number: int = 0) -> str:
         return ""
 
 
-def written_bytes(pid: int) -> int:
-    """Return the bytes that a process has written to storage (`proc_pid_io(5)`); 0 if it has exited."""
-    return _counted_bytes(pid, "write_bytes:") or 0
-
-
-def _counted_bytes(pid: int, name: str) -> int | None:
-    try:
-        lines = Path(f"/proc/{pid}/io").read_text().splitlines()
-    except OSError:
-        return None
-    return next((int(line.split()[1]) for line in lines if line.startswith(name)), None)
-
-
 class _MeteredEndError(Exception):
     """A metered command has run for its time."""
 
@@ -127,7 +119,7 @@ class _Meter:
 
     def look(self, pid: int) -> None:
         """Print a line; _MeteredEndError if the time is over."""
-        read = _counted_bytes(pid, "rchar:")
+        read = (process_io(pid) or {}).get("rchar")
         if read is not None:
             self._lines.write(f"{time.time_ns()} {read}\n".encode())
             self._lines.flush()
@@ -136,20 +128,14 @@ class _Meter:
 
 
 async def _start(
-    argv: tuple[str, ...],
-    directory: Path,
-    environment: Mapping[str, str],
-    *,
-    stdin: Path,
-    stdout: BinaryIO | int,
-    stderr: BinaryIO,
+    command: Command, directory: Path, stdin: Path, *, stdout: BinaryIO | int, stderr: BinaryIO
 ) -> asyncio.subprocess.Process:
     with stdin.open("rb") as source:
         return await asyncio.create_subprocess_exec(
             *DIE_WITH_PARENT,
-            *argv,
+            *command.argv,
             cwd=directory,
-            env={**os.environ, **environment},
+            env={**os.environ, **command.environment},
             stdin=source,
             stdout=stdout,
             stderr=stderr,
@@ -169,7 +155,7 @@ async def _wait(
                     async with asyncio.timeout(_POLL_SECONDS if watches else None):
                         return await process.wait()
     except _MeteredEndError:
-        return 0
+        return 0 if await _end(process) else _CANNOT_END
     except TimeoutError as error:
         words = _read(stderr).strip()[-_LAST_WORDS:]
         message = f"did not end within {limit_seconds} s, and was killed{words and f'; its last output: {words}'}"
@@ -179,8 +165,8 @@ async def _wait(
             await _end(process)
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """End a command and all its children, by force if SIGTERM does not.
+async def _end(process: asyncio.subprocess.Process) -> bool:
+    """End a command and all its children, by force if SIGTERM does not; false if that does not either.
 
     An RBD client that is killed while it writes leaves its exclusive lock behind; the next client waits up to 30 s.
     """
@@ -191,7 +177,10 @@ async def _end(process: asyncio.subprocess.Process) -> None:
                 await process.wait()
     finally:
         _signal(process, signal.SIGKILL)
-        await process.wait()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_KILL_SECONDS):
+                await process.wait()
+    return process.returncode is not None
 
 
 def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
@@ -223,6 +212,7 @@ ACCEPT_LIBRARY = "/usr/lib/plimsoll/accept.so"
 
 _MAX_VERSION_CHARACTERS = 128
 _PROGRAMS_POLL_SECONDS = 0.1
+_SHOWN_COMMANDS = 4
 _LINES_AT_ONCE = 20_000
 """Lines of an input between which a preparation can be cancelled."""
 
@@ -249,6 +239,29 @@ class Programs:
     def __init__(self, directory: Path, binaries: Mapping[str, str]) -> None:
         self._directory = directory
         self._binaries = binaries
+        self._processes: list[tuple[str, asyncio.subprocess.Process]] = []
+
+    @property
+    def unended(self) -> str:
+        """A message with the commands that run although their work is over; empty if there are none.
+
+        SIGKILL does not end a process in uninterruptible sleep, such as one that waits for storage that does not
+        answer. It may still do I/O when the storage returns.
+        """
+        left = [f"{program} (process {process.pid})" for program, process in self._alive()]
+        if not left:
+            return ""
+        verb = "has" if len(left) == 1 else "have"
+        return (
+            f"{', '.join(left[:_SHOWN_COMMANDS])} cannot be ended: killed, {verb} not exited, as if waiting in the "
+            "kernel for storage; check the storage of this client for stalled I/O"
+        )
+
+    def _alive(self) -> list[tuple[str, asyncio.subprocess.Process]]:
+        return [(program, process) for program, process in self._processes if process.returncode is None]
+
+    def _note_start(self, program: str, process: asyncio.subprocess.Process) -> None:
+        self._processes = [*self._alive(), (program, process)]
 
     def resolved(self, argv: tuple[str, ...]) -> tuple[str, ...]:
         """Return a command with the path of its program."""
@@ -302,28 +315,29 @@ class Programs:
             ends the others.
 
         """
-        environments = [self.environment(one) for one in command.all]
+        runnable = [
+            replace(single, argv=self.resolved(single.argv), environment=self.environment(single))
+            for single in command.all
+        ]
         running = [
             asyncio.create_task(
                 run(
-                    self.resolved(one.argv),
+                    single,
                     directory=directory,
-                    environment=environment,
                     watches=() if number else watches,
                     limit_seconds=limit_seconds,
-                    stdin=one.stdin,
-                    metered_seconds=one.metered_seconds,
                     number=number,
+                    started=partial(self._note_start, command.all[number].argv[0]),
                 )
             )
-            for number, (one, environment) in enumerate(zip(command.all, environments, strict=True))
+            for number, single in enumerate(runnable)
         ]
         return await _all_outputs(running, excused)
 
     async def version(self, tool: AnyTool) -> str:
         """Return the version of a tool's program; PreparationError if it cannot be run."""
         path = self._binaries.get(tool.program, tool.program)
-        output = await run((path, tool.version_argument), directory=self.fresh_directory("version"))
+        output = await run(Command(argv=(path, tool.version_argument)), directory=self.fresh_directory("version"))
         version = tool.version(output)
         if version is None:
             raise PreparationError(f"{path} cannot be run: {output.stderr.strip()}; install {tool.program}")
@@ -416,8 +430,6 @@ STALL_SECONDS = 300.0
 _STALL_BYTES = 2**20
 """Far above the traffic that keeps connections to a cluster alive in that time."""
 
-_SENT_COLUMN = 8
-
 
 class StalledError(Exception):
     """A command has sent nothing for too long."""
@@ -448,8 +460,7 @@ class StallWatch:
     def _read(self, pid: int) -> int | None:
         """Return the bytes sent by all interfaces; None if unreadable."""
         try:
-            lines = (self._proc / str(pid) / "net/dev").read_text().splitlines()
-            return sum(int(line.partition(":")[2].split()[_SENT_COLUMN]) for line in lines if ":" in line)
+            return sum(traffic.sent for traffic in interfaces(self._proc / str(pid)).values())
         except (OSError, ValueError, IndexError):
             return None
 

@@ -233,6 +233,11 @@ class Worker:
             foreign_target=armed.observation.foreign_target,
         )
 
+    @property
+    def unended(self) -> str:
+        """See `Programs.unended`."""
+        return self._programs.unended
+
     def live(self, armed: Armed) -> tuple[LiveRate, ...]:
         """Return the tool's current rates; empty if it prints none, or does not run."""
         if not self._measuring:
@@ -379,6 +384,11 @@ def _with_warning(document: ClientDocument, warning: str) -> ClientDocument:
 
 class Work(Protocol):
     """The work of an agent: `plimsoll.agent.worker.Worker`, or a simulation of it."""
+
+    @property
+    def unended(self) -> str:
+        """A message with the commands that run although their work is over; empty if there are none."""
+        ...
 
     async def facts(self) -> dict[str, JsonValue]:
         """Return facts about the client's host for the result."""

@@ -44,7 +44,9 @@ def reported_failure(members: Sequence[int], roster: Roster, reason: AbortReason
 def running_fault(attempt: Attempt, roster: Roster, timings: Timings, moment: Moment) -> Fault | None:
     """Return the servers that failed, refused documents, or late clients; None if there are none."""
     failure = reported_failure(attempt.round.serving, roster, AbortReason.CLIENT_LOST)
-    failure = failure or reported_failure(attempt.round.members, roster, AbortReason.RESULT_REFUSED)
+    # A tool that cannot be ended after its document has arrived does not change the document.
+    undelivered = [client for client in attempt.round.members if client not in attempt.documents]
+    failure = failure or reported_failure(undelivered, roster, AbortReason.RESULT_REFUSED)
     return failure or _late_clients(attempt, roster, timings, moment)
 
 

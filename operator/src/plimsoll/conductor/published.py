@@ -19,7 +19,7 @@ from plimsoll.conductor.phases import (
     Staging,
     unready_clients,
 )
-from plimsoll.conductor.reporting import names, shortened
+from plimsoll.conductor.reporting import failures, names, shortened
 from plimsoll.conductor.roster import Client
 from plimsoll.conductor.session import Session
 from plimsoll.protocol.messages import AgentState, PrepareOrder
@@ -85,6 +85,8 @@ def _message(session: Session, missing: Sequence[int], moment: Moment) -> str:
     match session.phase:
         case Gathering() if missing:
             message = f"waiting for {names(missing)}"
+        case Gathering():
+            message = failures(session.roster)
         case Preparing():
             step = "prefilling" if session.plan.prepare.prefill else "preparing"
             message = f"{_purpose(session)}{_preparation(session.unprepared(), step)}"

@@ -50,8 +50,9 @@ def why_not_ready(roster: Roster, missing: Sequence[int], ready_seconds: int) ->
     """Return why the clients were not ready in time."""
     if missing:
         return f"{names(missing)} did not register or reconnect within timeouts.readySeconds ({ready_seconds} s)"
-    busy = [client.number for client in roster if not client.is_quiet]
-    return f"{names(busy)} did not confirm within {ready_seconds} s that the last tool has stopped"
+    busy = [client for client in roster if not client.is_quiet]
+    who, why = names([client.number for client in busy]), failures(busy)
+    return f"{who} did not confirm within {ready_seconds} s that the last tool has stopped{why and f': {why}'}"
 
 
 def why_closed(problems: Sequence[str], ready_seconds: int, *, refused: bool) -> tuple[FailureReason, str]:

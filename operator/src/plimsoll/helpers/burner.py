@@ -37,7 +37,7 @@ from plimsoll.protocol.helpers import (
     BurnRefusal,
     namespace_base,
 )
-from plimsoll.tools.base import Output
+from plimsoll.tools.base import Command, Output
 from plimsoll.tools.kube_burner.job import COLLECTED, CONFIG_FILE, Place, files_of
 from plimsoll.tools.kube_burner.tool import PODS_FILE, PROBLEMS_FILE, STARTED, is_going, is_ready, pods_text
 
@@ -332,7 +332,7 @@ class Helper:
     async def _run(self, directory: Path, uuid: str, seconds: int) -> Output:
         argv = (self._means.program, "init", f"--config={CONFIG_FILE}", f"--uuid={uuid}", f"--timeout={seconds}s")
         try:
-            return await process.run(argv, directory=directory, limit_seconds=seconds + _GRACE_SECONDS)
+            return await process.run(Command(argv=argv), directory=directory, limit_seconds=seconds + _GRACE_SECONDS)
         except process.OverdueError as error:
             return Output(exit_code=-9, stdout="", stderr=f"kube-burner {error}", files={})
 

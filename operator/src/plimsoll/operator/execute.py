@@ -32,7 +32,8 @@ async def execute(
 ) -> None:
     """Perform actions, a few at a time. Consecutive actions of one type finish before the next type starts.
 
-    So a Secret exists before what follows it in the given order, and creations never mix with deletions.
+    So a Secret exists before what follows it in the given order, and creations never mix with deletions. A conductor
+    has lost its RoleBinding before anything that is deleted after it.
 
     ApiError: naming the object, at the first failure that retries do not fix; later actions were not started.
     """
@@ -41,7 +42,10 @@ async def execute(
         for action in waiting:
             await persist(partial(_perform, action, kube, make_secret), seconds=retry_seconds)
 
-    for _, same_type in groupby(actions, key=type):
+    def batch(action: Action) -> tuple[type[Action], bool]:
+        return type(action), isinstance(action, Delete) and action.kind == "RoleBinding"
+
+    for _, same_type in groupby(actions, key=batch):
         waiting = iter([*same_type])
         try:
             async with asyncio.TaskGroup() as group:

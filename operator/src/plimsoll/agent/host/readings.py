@@ -198,6 +198,7 @@ def _lineage(proc: Path, pid: int) -> Iterator[int]:
 
 
 _BLOCK_BYTES = 512
+_IO_COUNTERS = {"read_bytes", "write_bytes"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,6 +207,15 @@ class ToolCounters:
 
     read: int = 0
     written: int = 0
+
+
+def process_io(pid: int, proc: Path = Path("/proc")) -> Mapping[str, int] | None:
+    """Return the I/O counters of a process (`proc_pid_io(5)`), with children that have ended; None if unreadable."""
+    with suppress(OSError, ValueError):
+        lines = (proc / str(pid) / "io").read_text().splitlines()
+        counters = {name: int(value) for name, _, value in (line.partition(":") for line in lines)}
+        return counters if counters.keys() >= _IO_COUNTERS else None
+    return None
 
 
 class ToolAccount:
@@ -241,11 +251,8 @@ class ToolAccount:
 
     def _read(self, pid: int) -> ToolCounters | None:
         """Return the I/O of one process, including children that have ended."""
-        with suppress(OSError, ValueError, KeyError):
-            lines = (self._proc / str(pid) / "io").read_text().splitlines()
-            counters = {name: int(value) for name, _, value in (line.partition(":") for line in lines)}
-            return ToolCounters(read=counters["read_bytes"], written=counters["write_bytes"])
-        return None
+        counters = process_io(pid, self._proc)
+        return ToolCounters(read=counters["read_bytes"], written=counters["write_bytes"]) if counters else None
 
 
 def with_descendants(proc: Path, pid: int) -> Iterator[int]:
@@ -419,7 +426,7 @@ class Host:
                 idle=idle,
                 memory_total=memory["MemTotal"],
                 memory_available=memory["MemAvailable"],
-                interfaces=self._interfaces(),
+                interfaces={name: traffic for name, traffic in interfaces(self.proc).items() if name != _LOOPBACK},
                 cgroup=cgroup.read() if cgroup else CgroupCounters(),
                 device=self._device(device) if device else None,
                 disk=self._device(disk) if disk else None,
@@ -445,15 +452,6 @@ class Host:
             lines = (file.readline().split() for _ in range(3))
             return {line[0].rstrip(":"): int(line[1]) * _KIBIBYTE for line in lines}
 
-    def _interfaces(self) -> Mapping[str, Traffic]:
-        _, _, *lines = (self.proc / "net/dev").read_text().splitlines()
-        named = ((name.strip(), counters.split()) for name, _, counters in (line.partition(":") for line in lines))
-        return {
-            name: Traffic(received=int(counters[0]), sent=int(counters[8]))
-            for name, counters in named
-            if name != _LOOPBACK
-        }
-
     def _device(self, number: str) -> DeviceCounters | None:
         with suppress(OSError, ValueError, IndexError):
             counters = [int(text) for text in (self.sys / "dev/block" / number / "stat").read_text().split()]
@@ -473,6 +471,13 @@ class Host:
             speed = int((self.sys / "class/net" / interface / "speed").read_text())
             return speed if speed > 0 else None
         return None
+
+
+def interfaces(place: Path) -> Mapping[str, Traffic]:
+    """Return the traffic of each network interface that `net/dev` in /proc, or in a process's directory, shows."""
+    _, _, *lines = (place / "net/dev").read_text().splitlines()
+    named = ((name.strip(), counters.split()) for name, _, counters in (line.partition(":") for line in lines))
+    return {name: Traffic(received=int(counters[0]), sent=int(counters[8])) for name, counters in named}
 
 
 def _below(place: Path) -> Path | None:
