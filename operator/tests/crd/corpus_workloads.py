@@ -242,7 +242,7 @@ LINE_REFUSED = [
     _search("jobs of a rate", {**_OPEN, "jobs": 2}, _RATE, f"{_W}.fio.jobs", "must be 1 with line and vary Rate"),
     _search("syncs of a rate", {**_OPEN, "pattern": "write", "fsyncEvery": 1}, _RATE, f"{_W}.fio.fsyncEvery", "use 0"),
     _search("depth given", {"ioDepth": [1, 2]}, _DEPTH, f"{_W}.fio.ioDepth", "line varies it"),
-    _search("rate of depths", {"rateIops": 99}, _DEPTH, f"{_W}.fio.rateIops", "use vary Rate"),
+    _search("rate of depths", {"rateIops": 99}, _DEPTH, f"{_W}.fio.rateIops", "remove it, or remove line"),
     _search(
         "syncs", {"pattern": "write", "fsyncEvery": 1}, _DEPTH, f"{_W}.fio.fsyncEvery", "must be 0 with line and vary"
     ),

@@ -79,23 +79,30 @@ def test_every_load_of_a_search_is_shared_exactly(clients: int, percent: int, sh
 @pytest.mark.parametrize(
     ("fio", "line", "expected"),
     [
-        ({"ioDepth": [64], "rateIops": 500}, RATE, "fio.rateIops: must be absent, because line varies it; remove it"),
-        ({"ioDepth": [3]}, RATE, "fio.ioDepth: must be 2, 4, 8, 16, 32 or 64"),
-        ({"ioDepth": [1]}, RATE, "fio.ioDepth: must be 2, 4, 8, 16, 32 or 64"),
+        (
+            {"ioDepth": [64], "rateIops": 500},
+            RATE,
+            "fio.rateIops: 500 must be absent, because line varies it; remove it",
+        ),
+        ({"ioDepth": [3]}, RATE, "fio.ioDepth: 3 must be 2, 4, 8, 16, 32 or 64"),
+        ({"ioDepth": [1]}, RATE, "fio.ioDepth: 1 must be 2, 4, 8, 16, 32 or 64"),
         ({"ioDepth": [128]}, RATE, "use 64, and more clients"),
-        ({}, RATE, "fio.ioDepth: must be 2, 4, 8, 16, 32 or 64"),
-        ({"engine": "psync"}, RATE, "fio.engine: must be asynchronous"),
-        ({"ioDepth": [64], "directIo": False}, RATE, "fio.directIo: must be true"),
-        ({"ioDepth": [4]}, DEPTH, "fio.ioDepth: must be absent, because line varies it; remove it"),
-        ({"rateIops": 500}, DEPTH, "fio.rateIops: cannot be set"),
-        ({"engine": "sync"}, DEPTH, "fio.engine: must be asynchronous"),
-        ({"pattern": "randwrite", "fsyncEvery": 8}, DEPTH, "fio.fsyncEvery: must be 0"),
-        ({"directIo": False}, DEPTH, "fio.directIo: must be true"),
+        ({}, RATE, "fio.ioDepth: 1 must be 2, 4, 8, 16, 32 or 64"),
+        ({"ioDepth": [64], "directIo": False}, RATE, "fio.directIo: false must be true"),
+        ({"ioDepth": [4]}, DEPTH, "fio.ioDepth: 4 must be absent, because line varies it; remove it"),
+        ({"rateIops": 500}, DEPTH, "fio.rateIops: 500 cannot be set"),
+        ({"engine": "sync"}, DEPTH, "fio.engine: sync must be asynchronous"),
+        ({"pattern": "randwrite", "fsyncEvery": 8}, DEPTH, "fio.fsyncEvery: 8 must be 0"),
+        ({"directIo": False}, DEPTH, "fio.directIo: false must be true"),
         ({"ioDepth": [64]}, {**RATE, "start": 1, "limit": 7}, "line.limit: 7 is lower than every load"),
         ({"ioDepth": [64]}, {**RATE, "limit": 80_008}, "line.limit: 80008 is more than 8 clients"),
-        ({"ioDepth": [64], "jobs": 2}, RATE, "fio.jobs: must be 1"),
-        ({"ioDepth": [64], "pattern": "randwrite", "fsyncEvery": 8}, RATE, "fio.fsyncEvery: must be 0"),
-        ({"jobs": 2}, {**DEPTH, "limit": 2 * 8 * 1025}, "which is 16384 operations in flight; lower it"),
+        ({"ioDepth": [64], "jobs": 2}, RATE, "fio.jobs: 2 must be 1"),
+        ({"ioDepth": [64], "pattern": "randwrite", "fsyncEvery": 8}, RATE, "fio.fsyncEvery: 8 must be 0"),
+        (
+            {"jobs": 2},
+            {**DEPTH, "limit": 2 * 8 * 1025},
+            "which is 16384 operations in flight; lower it to at most 16384, or raise jobs",
+        ),
     ],
 )
 def test_impossible_searches_are_refused_at_the_field(fio: Fields, line: Fields, expected: str) -> None:
@@ -118,7 +125,7 @@ def test_searches_at_the_bounds_are_possible(fio: Fields, line: Fields) -> None:
 
 def test_a_search_until_the_data_set_is_done_is_refused() -> None:
     run = _run({"fio": {"ioDepth": [64], "until": "DataSetDone"}, "rampSeconds": 0, "line": dict(RATE)})
-    assert problem(run).startswith("fio.until: cannot be set with line")
+    assert problem(run).startswith("fio.until: DataSetDone cannot be set with line")
 
 
 def test_a_search_with_more_arrivals_than_fio_can_hold_is_refused() -> None:
@@ -152,7 +159,7 @@ def test_a_first_load_with_too_few_operations_for_the_percentile_names_loads_and
     said = problem(searching({"ioDepth": [64]}, slow))
     assert said == (
         "line.start: 80 offers 4800 operations in 60 s, but percentile 99.9 needs 10000, so that 10 are beyond it; "
-        "raise it to at least 167, or runtimeSeconds to at least 125, or choose a lower percentile"
+        "raise it to at least 168, or runtimeSeconds to at least 125, or choose a lower percentile"
     )
     assert expand(searching({"ioDepth": [64]}, {**slow, "start": 168}))
     longer = {"fio": {"ioDepth": [64]}, "line": slow, "runtimeSeconds": 125}

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from plimsoll.api.errors import problems_of
 from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.sample import Measurement
@@ -96,7 +97,7 @@ def test_steps_depend_on_the_operation() -> None:
 def test_parameters_that_make_no_sense_are_refused(document: dict[str, object], field: str) -> None:
     with pytest.raises(ValidationError) as refused:
         RadosBenchParameters.model_validate(document)
-    assert [error["loc"] for error in refused.value.errors()] == [(field,)]
+    assert [problem.field for problem in problems_of(refused.value)] == [field]
 
 
 def test_label() -> None:

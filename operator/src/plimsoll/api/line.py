@@ -2,11 +2,10 @@
 
 import math
 from enum import StrEnum
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from plimsoll.api.errors import Problem, SpecError
 from plimsoll.api.model import Count, Integer, Model, Rule, ServerOnly
 from plimsoll.api.operation import Rate
 
@@ -113,11 +112,14 @@ class LineSearch(Model):
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             rule="self.start <= self.limit",
+            holds=lambda search: search.start <= search.limit,
             message="must be at most limit; decrease it, or increase limit",
+            remedy=lambda search: f"must be at most limit, which is {search.limit}; decrease it, or increase limit",
             field_path=".start",
         ),
         Rule(
             rule="self.objectives.all(o, self.objectives.exists_one(p, p.percentile == o.percentile))",
+            holds=lambda search: len({each.percentile for each in search.objectives}) == len(search.objectives),
             message="must name each percentile once; remove one of them",
             field_path=".objectives",
         ),
@@ -128,19 +130,6 @@ class LineSearch(Model):
     limit: Annotated[Integer, Field(ge=1, le=_MAX_LOAD)]
     precision_percent: Annotated[Integer, Field(ge=1, le=50)] = 10
     objectives: Annotated[tuple[Objective, ...], Field(min_length=1, max_length=_MAX_OBJECTIVES)]
-
-    @model_validator(mode="after")
-    def _check_consistency(self) -> Self:
-        problems = []
-        if self.start > self.limit:
-            remedy = f"must be at most limit, which is {self.limit}; decrease it, or increase limit"
-            problems.append(Problem(field="start", value=str(self.start), remedy=remedy))
-        percentiles = [objective.percentile for objective in self.objectives]
-        if len(set(percentiles)) != len(percentiles):
-            problems.append(Problem(field="objectives", remedy="must name each percentile once; remove one of them"))
-        if problems:
-            raise SpecError(problems)
-        return self
 
 
 class Probe(Model):

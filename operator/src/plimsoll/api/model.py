@@ -27,14 +27,17 @@ class Rule:
     # The same condition in Python, on the valid model; None if a validator checks it, because its message depends on
     # the values, or if only the API server can, because it compares with the previous object.
     holds: Callable[[Any], bool] | None = None
+    remedy: Callable[[Any], str] | None = None  # the message in Python, if it can name values
 
-    def problem(self, document: "Model", place: str = "") -> Problem:
-        """Return the violation of the rule by a document; `place` is the document's path."""
-        value: object = document.model_dump(mode="json")
+    def problem(self, checked: Any, document: JsonValue, place: str = "") -> Problem:  # noqa: ANN401 - as `holds`
+        """Return the violation by what `holds` was asked about; `document` is that in JSON, `place` its path."""
+        value = document
         for name in filter(None, self.field_path.split(".")):
             value = value.get(name) if isinstance(value, dict) else None
         return Problem(
-            field=f"{place}{self.field_path}".removeprefix("."), value=shown(value).strip('"'), remedy=self.message
+            field=f"{place}{self.field_path}".removeprefix("."),
+            value=shown(value).strip('"'),
+            remedy=self.remedy(checked) if self.remedy else self.message,
         )
 
 
@@ -134,7 +137,8 @@ class Model(BaseModel):
     def _check_rules(self) -> Self:
         broken = [rule for rule in self.rules if rule.holds and not rule.holds(self)]
         if broken:
-            raise SpecError([rule.problem(self) for rule in broken])
+            document = self.model_dump(mode="json")
+            raise SpecError([rule.problem(self, document) for rule in broken])
         return self
 
     model_config = ConfigDict(

@@ -157,8 +157,9 @@ class Volume(Model):
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             rule="self.access == 'PVC' || self.?mode.orValue('Block') == 'Block'",
-            # Of a shared volume, another rule refuses the access.
-            holds=lambda volume: volume.access == "PVC" or volume.is_shared or volume.mode == "Block",
+            holds=lambda volume: (
+                volume.access == "PVC" or volume.mode == "Block" or "mode" not in volume.model_fields_set
+            ),
             message="must be Block, because access is LibRBD, which does not support file systems; remove the field",
             field_path=".mode",
         ),

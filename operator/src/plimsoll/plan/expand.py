@@ -9,10 +9,10 @@ from math import ceil
 from plimsoll.api.environment import PlatformEnvironment
 from plimsoll.api.errors import Problem, SpecError
 from plimsoll.api.line import MOST_PROBES
-from plimsoll.api.run import BenchmarkRun
+from plimsoll.api.run import MAX_TIMEOUT_SECONDS, BenchmarkRun
 from plimsoll.api.storage import Pool
 from plimsoll.plan.document import MAX_POINTS, Plan, Point, RunIdentity, ceph_target
-from plimsoll.plan.refusals import contradictions, missing_storage
+from plimsoll.plan.refusals import contradictions
 from plimsoll.plan.sweep import Sweep, combinations, parse_sweep, shuffled
 from plimsoll.tools.base import StepKind, Timing, ToolParameters
 from plimsoll.tools.registry import TOOLS
@@ -68,7 +68,6 @@ def _sweeps(run: BenchmarkRun) -> list[Sweep]:
             problems += error.problems
             continue
         sweeps.append(sweep)
-        problems += missing_storage(sweep, run.spec)
     # Counted before the expansion: a few long axes can yield millions of points.
     count = sum(sweep.points for sweep in sweeps)
     if count > MAX_POINTS:
@@ -210,6 +209,7 @@ def check_fits_deadline(plan: Plan) -> None:
         renewed = ", each on a new data set," if plan.renews_data_sets else ""
         seconds = cost.preparations * cost.precondition_seconds
         overwriting = f" and {seconds} s of preconditioning" if seconds else ""
+        longer = "raise it, " if needed <= MAX_TIMEOUT_SECONDS else ""
         fewer = "lower repetitions"
         if cost.searches:
             is_all = cost.searches == cost.points
@@ -218,7 +218,7 @@ def check_fits_deadline(plan: Plan) -> None:
             )
         remedy = (
             f"is less than the {needed} s that {most}{cost.trials} trials{renewed}{overwriting} take without prefill; "
-            f"raise it, shorten runtimeSeconds or an axis, or {fewer}"
+            f"{longer}shorten runtimeSeconds or an axis, or {fewer}"
         )
         problem = Problem(field="spec.timeouts.totalSeconds", value=str(plan.timeouts.total_seconds), remedy=remedy)
         raise SpecError([problem])

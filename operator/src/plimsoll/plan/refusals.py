@@ -3,19 +3,22 @@
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import ceil
+from typing import get_args
+
+from pydantic import JsonValue
 
 from plimsoll.api.errors import Problem, field_path
-from plimsoll.api.line import LineSearch, Vary
+from plimsoll.api.line import LineSearch, Percentile, Vary
 from plimsoll.api.quantity import format_quantity
-from plimsoll.api.run import RunSpec
-from plimsoll.api.storage import KeyringReference, Storage, Volume
+from plimsoll.api.run import MAX_RUNTIME_SECONDS, RunSpec
+from plimsoll.api.storage import Storage, Volume
 from plimsoll.measure.histogram import MINIMUM_BEYOND
 from plimsoll.measure.intake import Offer
 from plimsoll.measure.line.model import Settings
 from plimsoll.plan.document import Point
-from plimsoll.plan.rules import NO_USE_OF_SERVERS, cannot_vary
+from plimsoll.plan.rules import cannot_vary, rules_of_workload, run_rules
 from plimsoll.plan.sweep import Sweep
-from plimsoll.tools.base import AnyTool, StepContext, StepKind, Timing, ToolParameters
+from plimsoll.tools.base import AnyTool, ExpandedRun, StepContext, StepKind, Timing, ToolParameters, WorkloadPoint
 from plimsoll.tools.cast import MAX_CELLS, MAX_ROUNDS
 from plimsoll.tools.registry import TOOLS, cell_count
 from plimsoll.tools.target import DataSet, ImageTarget, PeerTarget, TargetKind, VolumeKind, VolumeTarget
@@ -70,45 +73,27 @@ Expanded = Sequence[tuple[Sweep, Sequence[ToolParameters]]]
 
 
 def impossible_searches(sweep: Sweep, points: Sequence[ToolParameters]) -> Iterator[Problem]:
-    """Yield what makes the search of a workload impossible, each problem once; nothing without a search."""
+    """Yield why no load of a workload's search could be measured, each problem once; nothing without a search."""
     search = sweep.workload.line
     if search is None:
         return
     if search.vary not in sweep.tool.parameters.load_fields:
         yield _problem(sweep, "line.vary", search.vary, cannot_vary(TOOLS, search.vary))
-        return
-    problems = [problem for parameters in points for problem in _conflicts(sweep, search, parameters)]
-    if not problems:
-        problems = [
+    elif not any(True for _ in _broken_rules(sweep, points)):
+        yield from dict.fromkeys(
             problem
             for clients in sweep.clients
             for parameters in points
             for problem in _loads(sweep, search, parameters, clients)
-        ]
-    yield from dict.fromkeys(problems)
+        )
 
 
 def with_a_load(sweep: Sweep, parameters: ToolParameters) -> ToolParameters:
-    """Return the parameters of a probe with some load; the same ones without a search, or if it has conflicts."""
+    """Return the parameters of a probe with some load; the same ones without a search, or if a rule forbids it."""
     search = sweep.workload.line
-    if search is None or search.vary not in parameters.load_fields or any(_conflicts(sweep, search, parameters)):
+    if search is None or search.vary not in parameters.load_fields or any(_broken_rules(sweep, [parameters])):
         return parameters
     return parameters.at_load(search.vary, parameters.load_step(search.vary))
-
-
-def _conflicts(sweep: Sweep, search: LineSearch, parameters: ToolParameters) -> Iterator[Problem]:
-    """Yield parameters that hold the load themselves, or that do not go with a varied load."""
-    fixed = parameters.model_dump(mode="json")
-    defaults = {str(field.alias): field.default for field in type(parameters).model_fields.values()}
-    for name in parameters.load_fields[search.vary]:
-        if fixed[name] != defaults[name]:
-            remedy = (
-                f"must be absent, because line varies it; remove it, or remove line to measure at {name} {fixed[name]} "
-                "only"
-            )
-            yield _problem(sweep, f"{sweep.tool.key}.{name}", None, remedy)
-    for name, remedy in parameters.search_conflicts(search.vary):
-        yield _problem(sweep, f"{sweep.tool.key}.{name}", None, remedy)
 
 
 def _loads(sweep: Sweep, search: LineSearch, parameters: ToolParameters, clients: int) -> Iterator[Problem]:
@@ -128,9 +113,12 @@ def _loads(sweep: Sweep, search: LineSearch, parameters: ToolParameters, clients
     timing = Timing(ramp_seconds=workload.ramp_seconds, runtime_seconds=workload.runtime_seconds)
     most = clients * parameters.most_load(search.vary, timing)
     if settings.highest > most:
+        lower = "start and limit" if search.start > most else "it"
+        # An open loop has one job.
+        more = "clients" if search.vary is Vary.RATE else "jobs or clients"
         remedy = (
             f"is more than {clients} clients with {parameters.search_label(search.vary)} can offer, which is {most} "
-            f"{unit}; lower it, or raise jobs or clients"
+            f"{unit}; lower {lower} to at most {most}, or raise {more}"
         )
         yield _problem(sweep, "line.limit", search.limit, remedy)
     if search.vary is Vary.RATE:
@@ -148,10 +136,16 @@ def _unknown_percentiles(sweep: Sweep, search: LineSearch, settings: Settings, l
     needed = ceil(MINIMUM_BEYOND / (1 - Fraction(percentile) / 100) * 100 / least_percent)
     first = settings.offered(search.start)
     if first * runtime < needed:
+        # A load between two multiples of the step may be rounded down.
+        start, seconds = ceil(needed / runtime / settings.step) * settings.step, ceil(needed / first)
+        remedies = [f"raise {'it' if start <= search.limit else 'start and limit'} to at least {start:g}"]
+        if seconds <= MAX_RUNTIME_SECONDS:
+            remedies.append(f"runtimeSeconds to at least {seconds}")
+        if Fraction(percentile) > min(map(Fraction, get_args(Percentile))):
+            remedies.append("choose a lower percentile")
         remedy = (
             f"offers {first * runtime:.0f} operations in {runtime} s, but percentile {percentile} needs {needed}, so "
-            f"that {MINIMUM_BEYOND} are beyond it; raise it to at least {-(-needed // runtime)}, or runtimeSeconds to "
-            f"at least {ceil(needed / first)}, or choose a lower percentile"
+            f"that {MINIMUM_BEYOND} are beyond it; {', or '.join(remedies)}"
         )
         yield _problem(sweep, "line.start", search.start, remedy)
 
@@ -175,27 +169,6 @@ def _problem(sweep: Sweep, field: str, value: object, remedy: str) -> Problem:
     return Problem(field=place, value="" if value is None else str(value), remedy=remedy)
 
 
-def missing_storage(sweep: Sweep, spec: RunSpec) -> Iterator[Problem]:
-    """Yield the storage that a workload's tool needs and the run does not have."""
-    storage, target = spec.storage, sweep.tool.target
-    runs = f"because workload {sweep.workload.name} runs {sweep.tool.key}"
-    if target.is_of_ceph and (storage is None or (storage.rook is None and storage.ceph is None)):
-        remedy = f"must have rook or ceph, {runs}, which connects to Ceph directly; name the cluster"
-        yield Problem(field="spec.storage", remedy=remedy)
-    elif target.is_data_set and (storage is None or storage.volume is None):
-        field = "spec.storage" if storage is None else "spec.storage.volume"
-        yield Problem(field=field, remedy=f"is required, {runs} on a volume; add storage with a volume")
-    elif target is TargetKind.IMAGE and storage and storage.volume and storage.volume.access != "LibRBD":
-        remedy = f"must be LibRBD, {runs} on an RBD image; set it to LibRBD"
-        yield Problem(field="spec.storage.volume.access", value=storage.volume.access, remedy=remedy)
-    elif sweep.tool.creates_claims and not _has_storage_class(storage):
-        remedy = (
-            f"must have a StorageClass, {runs}, which creates PVCs; set storageClass, or rook with a volume that has "
-            "access PVC"
-        )
-        yield Problem(field="spec.storage", remedy=remedy)
-
-
 def _has_storage_class(storage: Storage | None) -> bool:
     """Whether a run names a StorageClass, or gets one of its own."""
     if storage is None or storage.ceph is not None:
@@ -205,37 +178,45 @@ def _has_storage_class(storage: Storage | None) -> bool:
 
 def contradictions(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
     """Yield the fields of a run that contradict each other."""
-    yield from _different_keyrings(expanded)
+    points = [
+        WorkloadPoint(workload=sweep.workload, parameters=parameters)
+        for sweep, combined in expanded
+        for parameters in combined
+    ]
+    run, document = ExpandedRun(spec=spec, points=points), spec.model_dump(mode="json")
+    broken = [rule for rule in run_rules(TOOLS) if rule.holds and not rule.holds(run)]
+    yield from (rule.problem(run, document, "spec") for rule in broken)
+    for sweep, combined in expanded:
+        yield from dict.fromkeys(_broken_rules(sweep, combined))
+        if sweep.tool.creates_claims and not _has_storage_class(spec.storage):
+            remedy = (
+                f"must have a StorageClass, because workload {sweep.workload.name} runs {sweep.tool.key}, which "
+                "creates PVCs; set storageClass, or rook with a volume that has access PVC"
+            )
+            yield Problem(field="spec.storage", remedy=remedy)
     yield from _different_accounts(expanded)
     yield from _impossible_rounds(spec, expanded)
-    if spec.servers is not None and not any(sweep.tool.target is TargetKind.PEER for sweep, _ in expanded):
-        yield Problem(field="spec.servers", remedy=NO_USE_OF_SERVERS)
-    yield from _different_files(expanded)
-    yield from _contested_space(spec, expanded)
-    yield from _lonely_readers(expanded)
-    yield from _unwritten_reads(spec, expanded)
     if spec.prepare.per_trial and not any(sweep.tool.target.is_data_set for sweep, _ in expanded):
         remedy = "has no effect, because no workload uses a volume; remove it"
         yield Problem(field="spec.prepare.perTrial", value=spec.prepare.per_trial, remedy=remedy)
     yield from _large_overwrites(spec)
     yield from _unfit_parameters(spec, expanded)
-    for sweep, points in expanded:
-        yield from impossible_searches(sweep, points)
+    for sweep, combined in expanded:
+        yield from impossible_searches(sweep, combined)
 
 
-def _different_keyrings(expanded: Expanded) -> Iterator[Problem]:
-    """Yield workloads whose administrator's key differs from that of the first: clients get only one key."""
-    first: tuple[str, KeyringReference] | None = None
-    for sweep, points in expanded:
-        keyring = points[0].administrator_keyring
-        if keyring is None:
-            continue
-        first = first or (sweep.workload.name, keyring)
-        if keyring != first[1]:
-            remedy = (
-                f"is not that of workload {first[0]}; clients get one key, so name the same Secret, or split the run"
-            )
-            yield Problem(field=field_path((*sweep.place, "keyringSecret")), remedy=remedy)
+def _broken_rules(sweep: Sweep, combined: Sequence[ToolParameters]) -> Iterator[Problem]:
+    """Yield the violations of the rules for workloads with a tool."""
+    place = field_path(sweep.place[:-1])
+    for parameters in combined:
+        point = WorkloadPoint(workload=sweep.workload, parameters=parameters)
+        document: JsonValue = {
+            **sweep.workload.model_dump(mode="json", exclude={"parameters"}),
+            sweep.tool.key: parameters.model_dump(mode="json"),
+        }
+        for rule in rules_of_workload(sweep.tool):
+            if rule.holds and not rule.holds(point):
+                yield rule.problem(point, document, place)
 
 
 def _different_accounts(expanded: Expanded) -> Iterator[Problem]:
@@ -271,60 +252,6 @@ def _impossible_cast(tool: AnyTool, parameters: ToolParameters, clients: int, se
     if cells > MAX_CELLS:
         return f"measures {cells} pairs with {members}, but at most {MAX_CELLS} are possible; choose fewer"
     return ""
-
-
-def _different_files(expanded: Expanded) -> Iterator[Problem]:
-    """Yield workloads whose files differ from those of the first: clients prefill one kind."""
-    first: tuple[str, bool] | None = None
-    for sweep, points in expanded:
-        if not sweep.tool.target.is_data_set:
-            continue
-        first = first or (sweep.workload.name, points[0].shares_file)
-        if points[0].shares_file != first[1]:
-            remedy = f"differ from those of workload {first[0]}; clients prefill one kind of files, so split the run"
-            yield Problem(field=field_path((*sweep.place, "files")), remedy=remedy)
-
-
-def _contested_space(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
-    """Yield what needs a data set in a run with a tool that needs its space."""
-    tools = [sweep.tool for sweep, _ in expanded if sweep.tool.own_files]
-    if not tools:
-        return
-    for sweep, _ in expanded:
-        if sweep.tool.target.is_data_set and not sweep.tool.own_files:
-            remedy = f"needs the data set, whose space {tools[0].key} of another workload uses; split the run"
-            yield Problem(field=field_path(sweep.place), remedy=remedy)
-    if spec.prepare.precondition is not None:
-        remedy = f"must be absent, because {tools[0].key} writes files of its own; remove it"
-        yield Problem(field="spec.prepare.precondition", remedy=remedy)
-
-
-def _lonely_readers(expanded: Expanded) -> Iterator[Problem]:
-    """Yield numbers of clients with which no client could read the data of another one."""
-    for sweep, points in expanded:
-        for clients in sweep.clients:
-            if clients == 1 and points[0].reads_next_client:
-                place = (*sweep.place[:-1], "clients") if sweep.workload.clients else ("spec", "clients", "count")
-                remedy = (
-                    f"must be at least 2 for workload {sweep.workload.name}, in which each client reads what another "
-                    "one wrote; raise it, or remove readBack"
-                )
-                yield Problem(field=field_path(place), value=str(clients), remedy=remedy)
-
-
-def _unwritten_reads(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
-    """Yield a disabled prefill if a workload reads: unwritten extents are answered without any I/O."""
-    reading = [
-        sweep.workload.name
-        for sweep, points in expanded
-        if sweep.tool.target.is_data_set and any(parameters.reads_data for parameters in points)
-    ]
-    if reading and not spec.prepare.prefill:
-        remedy = (
-            f"must be true, because {', '.join(reading)} would read unwritten extents, which are answered without "
-            "access to the storage; set it to true, or leave out the workloads that read"
-        )
-        yield Problem(field="spec.prepare.prefill", value="false", remedy=remedy)
 
 
 def _large_overwrites(spec: RunSpec) -> Iterator[Problem]:
@@ -371,7 +298,7 @@ def _planned_target(spec: RunSpec, kind: TargetKind) -> DataSet | PeerTarget | N
     if kind is TargetKind.PEER:
         return PeerTarget(addresses={1: "planned"})
     volume = spec.storage.volume if spec.storage else None
-    if volume is None or not kind.is_data_set:
+    if volume is None or not kind.is_data_set or (kind is TargetKind.IMAGE and volume.access != "LibRBD"):
         return None
     size = _planned_size(volume, spec.prepare.fill_percent)
     if volume.access == "LibRBD":

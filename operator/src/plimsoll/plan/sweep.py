@@ -46,7 +46,7 @@ def parse_sweep(workload: Workload, index: int, spec: RunSpec) -> Sweep:
         workload=workload,
         tool=tool,
         place=place,
-        clients=_clients_axis(tool, workload, spec, place),
+        clients=(1,) if tool.executor.alone else workload.clients or (spec.clients.count,),
         fixed={name: value for name, value in workload.parameters.items() if name not in axes},
         axes=axes,
     )
@@ -61,16 +61,6 @@ def parse_sweep(workload: Workload, index: int, spec: RunSpec) -> Sweep:
 def combinations(sweep: Sweep) -> list[ToolParameters]:
     """Return the typed parameters of every combination of axis values; SpecError if they contradict each other."""
     return [_decode(sweep, dict(zip(sweep.axes, values, strict=True))) for values in product(*sweep.axes.values())]
-
-
-def _clients_axis(tool: AnyTool, workload: Workload, spec: RunSpec, place: Path) -> tuple[int, ...]:
-    """Return the numbers of clients of a workload's points."""
-    if not tool.executor.alone:
-        return workload.clients or (spec.clients.count,)
-    if workload.clients not in {None, (1,)}:
-        remedy = f"does not apply to {tool.key}, which one client runs for all; leave it out"
-        raise SpecError([Problem(field=field_path((*place[:-1], "clients")), remedy=remedy)])
-    return (1,)
 
 
 def _axes(tool: AnyTool, parameters: Mapping[str, JsonValue], place: Path) -> Mapping[str, Sequence[JsonValue]]:

@@ -6,7 +6,7 @@ turns typed parameters into a command, and the command's output into a `Measurem
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import PurePosixPath
@@ -17,8 +17,9 @@ from pydantic import Field
 from plimsoll.api.line import Vary
 from plimsoll.api.model import BlockSize, Integer, Model, Rule
 from plimsoll.api.names import Layer, Operation
+from plimsoll.api.run import RunSpec, Workload
 from plimsoll.api.status import LiveRate
-from plimsoll.api.storage import KeyringReference
+from plimsoll.api.storage import KeyringReference, Volume
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.cast import ACTOR_CLIENT, AGENTS, Cast, Executor, RosterMember, all_at_once, choose_clients
@@ -104,8 +105,9 @@ class ToolParameters(Model):
         depth_axis: the axis with the operations that each client keeps in flight; empty if there is none.
         size_axis: the axis with the size of an operation; empty if there is none.
         credentials: JSON names of the fields that grant access and do not change what is measured.
-        workload_rules: CEL rules for a workload with this tool.
-        run_rules: CEL rules for the specification of a run with such workloads.
+        workload_rules: rules for a workload with this tool; in Python, they are asked about a `WorkloadPoint`.
+        run_rules: rules for a run with such workloads; in Python, they are asked about an `ExpandedRun`, or `command`
+            refuses the target.
         load_fields: what a search for the line can vary -> JSON names of the fields that then hold the load.
         reads_when: `reads_data` as a CEL condition on workload `w`.
 
@@ -181,10 +183,6 @@ class ToolParameters(Model):
         """The operations of the rarest kind, in percent of all."""
         return min(self.shares.values(), default=100)
 
-    def search_conflicts(self, vary: Vary) -> Iterator[tuple[str, str]]:  # noqa: ARG002 - for tools that can offer loads
-        """Yield the JSON names of fields that do not go with a search for the line, each with what to do."""
-        return iter(())
-
     def search_label(self, vary: Vary) -> str:  # noqa: ARG002 - for tools that can offer loads
         """Return the label of the parameters without the load that a search varies."""
         return self.label()
@@ -200,6 +198,36 @@ class Timing:
 
     ramp_seconds: int
     runtime_seconds: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadPoint:
+    """One point of a workload, about which `workload_rules` are asked."""
+
+    workload: Workload
+    parameters: ToolParameters
+
+    @property
+    def vary(self) -> Vary | None:
+        """What a search for the line varies; None without a search."""
+        return self.workload.line.vary if self.workload.line else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpandedRun:
+    """A run with the points of all its workloads, about which `run_rules` are asked."""
+
+    spec: RunSpec
+    points: Sequence[WorkloadPoint]
+
+    @property
+    def volume(self) -> Volume | None:
+        """The volume of each client."""
+        return self.spec.storage.volume if self.spec.storage else None
+
+    def points_of(self, *keys: str) -> list[WorkloadPoint]:
+        """Return the points of the tools with these keys."""
+        return [point for point in self.points if point.workload.tool in keys]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -346,7 +374,8 @@ Depth: TypeAlias = Annotated[Integer, Field(ge=1, le=MAX_DEPTH, description="Ope
 def kernel_volume(key: str, context: StepContext) -> VolumeTarget:
     """Return the target of the tool with that key; ValueError if it is an RBD image accessed through librbd."""
     if not isinstance(context.target, VolumeTarget):
-        raise ValueError(f"{key} cannot access an image through librbd: leave volume.access out, or use fio")  # noqa: TRY004 - a user's choice
+        remedy = "use access PVC, which storage.ceph does not have, or use fio"
+        raise ValueError(f"{key} cannot access an image through librbd: {remedy}")  # noqa: TRY004 - a user's choice
     return context.target
 
 
@@ -354,6 +383,7 @@ def needs_kernel_volume(key: str) -> Rule:
     """Return the rule that a run with the tool does not access its volume through librbd."""
     return Rule(
         rule=f"{NO_VOLUME} || self.storage.volume.access != 'LibRBD' || !self.workloads.exists(w, has(w.{key}))",
-        message=f"cannot be LibRBD, because {key} needs a file or a block device; remove it, or use fio",
+        message=f"cannot be LibRBD, because {key} needs a file or a block device; use access PVC, which storage.ceph "
+        "does not have, or use fio",
         field_path=".storage.volume.access",
     )

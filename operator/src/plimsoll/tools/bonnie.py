@@ -23,15 +23,9 @@ MEBIBYTE = 2**20
 _CHARACTERS_BYTES = 3 * MEBIBYTE
 """The default of bonnie++ 2.00a, as observed; its manual says 20 MB."""
 
-_NO_DIRECT_CHARACTERS = (
-    "must be false with directIo, because direct I/O cannot transfer single bytes; set characters to false"
-)
-_NEEDS_FILES = "has no effect with files 0; remove it, or raise files"
-_NEEDS_MAX = "must be absent without maxFileSize; remove it, or set maxFileSize too"
-
 _ON_FILES = (
-    "must be Filesystem, because bonnie works on files and directories; set it to Filesystem, with access PVC, or "
-    "leave out the workloads with bonnie"
+    "must be Filesystem, because bonnie works on files and directories; set it to Filesystem, with access PVC, which "
+    "storage.ceph does not have, or leave out the workloads with bonnie"
 )
 
 
@@ -86,9 +80,25 @@ class BonnieParameters(ToolParameters):
     axes: ClassVar[frozenset[str]] = frozenset({"chunkSize"})
     size_axis: ClassVar[str] = "chunkSize"
     rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(rule="!self.directIo || !self.characters", message=_NO_DIRECT_CHARACTERS, field_path=".characters"),
-        Rule(rule="self.files > 0 || !has(self.maxFileSize)", message=_NEEDS_FILES, field_path=".maxFileSize"),
-        Rule(rule="has(self.maxFileSize) || !has(self.minFileSize)", message=_NEEDS_MAX, field_path=".minFileSize"),
+        Rule(
+            rule="!self.directIo || !self.characters",
+            holds=lambda bonnie: not bonnie.direct_io or not bonnie.characters,
+            message="must be false with directIo, because direct I/O cannot transfer single bytes; set characters to "
+            "false",
+            field_path=".characters",
+        ),
+        Rule(
+            rule="self.files > 0 || !has(self.maxFileSize)",
+            holds=lambda bonnie: bonnie.files or bonnie.max_file_size is None,
+            message="has no effect with files 0; remove it, or raise files",
+            field_path=".maxFileSize",
+        ),
+        Rule(
+            rule="has(self.maxFileSize) || !has(self.minFileSize)",
+            holds=lambda bonnie: bonnie.max_file_size is not None or bonnie.min_file_size is None,
+            message="must be absent without maxFileSize; remove it, or set maxFileSize too",
+            field_path=".minFileSize",
+        ),
     )
     run_rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -124,13 +134,9 @@ class BonnieParameters(ToolParameters):
 
     @model_validator(mode="after")
     def _check_options(self) -> Self:
-        if self.direct_io and self.characters:
-            raise SpecError([Problem(field="characters", value="true", remedy=_NO_DIRECT_CHARACTERS)])
-        if self.max_file_size is not None and not self.files:
-            raise SpecError([Problem(field="maxFileSize", remedy=_NEEDS_FILES)])
         least, most = self.min_file_size, self.max_file_size
-        if least is not None and (most is None or least > most):
-            remedy = _NEEDS_MAX if most is None else f"exceeds maxFileSize {format_quantity(most)}; lower it"
+        if least is not None and most is not None and least > most:
+            remedy = f"exceeds maxFileSize {format_quantity(most)}; lower it"
             raise SpecError([Problem(field="minFileSize", value=format_quantity(least), remedy=remedy)])
         return self
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field
 
 from plimsoll.api.json_reader import MAX_COUNT, OutputError, printable
 from plimsoll.api.model import Flag, Integer, Rule
@@ -28,8 +28,6 @@ from plimsoll.tools.base import (
 )
 from plimsoll.tools.reading import SECOND, bounded, failure, longest_gaps, whole_lines
 from plimsoll.tools.target import TargetKind, VolumeTarget
-
-_NOT_WRITTEN = "applies only to Write and Copy, because Read writes nothing; remove it, or Read from operation"
 
 
 class DdOperation(StrEnum):
@@ -68,7 +66,12 @@ class DdParameters(ToolParameters):
 
     axes: ClassVar[frozenset[str]] = frozenset({"operation", "blockSize"})
     rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(rule="!self.fdatasync || !('Read' in self.operation)", message=_NOT_WRITTEN, field_path=".fdatasync"),
+        Rule(
+            rule="!self.fdatasync || !('Read' in self.operation)",
+            holds=lambda dd: not dd.fdatasync or dd.operation is not DdOperation.READ,
+            message="applies only to Write and Copy, because Read writes nothing; remove it, or Read from operation",
+            field_path=".fdatasync",
+        ),
     )
     run_rules: ClassVar[tuple[Rule, ...]] = (needs_kernel_volume("dd"),)
     reads_when: ClassVar[str] = "w.dd.operation != ['Write']"
@@ -79,13 +82,6 @@ class DdParameters(ToolParameters):
     count: Annotated[Integer, Field(ge=1, le=2**31 - 1)] | None = None
     direct: Flag = True
     fdatasync: Flag = False
-
-    @field_validator("fdatasync")
-    @classmethod
-    def _check_writes(cls, value: bool, info: ValidationInfo) -> bool:  # noqa: FBT001 - as pydantic calls it
-        if value and info.data.get("operation") is DdOperation.READ:
-            raise ValueError(_NOT_WRITTEN)
-        return value
 
     @property
     def reads_data(self) -> bool:

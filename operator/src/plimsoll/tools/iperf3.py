@@ -7,7 +7,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Annotated, ClassVar
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field
 
 from plimsoll.api.json_reader import JsonNode, OutputError
 from plimsoll.api.model import BlockSize, Integer, Rule, ServerOnly, Size
@@ -23,9 +23,6 @@ from plimsoll.tools.target import PeerTarget, TargetKind
 _MAX_OMIT_SECONDS = 60
 """The limit of `--omit` up to iperf3 3.12."""
 
-_NEEDS_BITRATE = "must be set for UDP, which does not find its rate itself; set the bits per second of a stream"
-_NO_DATAGRAMS = "applies only to UDP; remove it, or use protocol UDP"
-_NO_BITRATE = "applies only to UDP, because TCP finds its rate itself; remove it, or use protocol UDP"
 _USES_UDP = "self.protocol.exists(protocol, protocol == 'UDP')"
 
 
@@ -68,16 +65,27 @@ class Iperf3Parameters(ToolParameters):
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             rule=f"has(self.bitrate) || !{_USES_UDP}",
-            message=_NEEDS_BITRATE,
+            holds=lambda iperf3: iperf3.bitrate is not None or iperf3.protocol is not Protocol.UDP,
+            message="must be set for UDP, which does not find its rate itself; set the bits per second of a stream",
             field_path=".bitrate",
             reason="FieldValueRequired",
         ),
-        Rule(rule=f"!has(self.bitrate) || {_USES_UDP}", message=_NO_BITRATE, field_path=".bitrate"),
-        Rule(rule=f"!has(self.datagramBytes) || {_USES_UDP}", message=_NO_DATAGRAMS, field_path=".datagramBytes"),
+        # A point does not know the other protocols of its workload, which may need them.
+        Rule(
+            rule=f"!has(self.bitrate) || {_USES_UDP}",
+            message="applies only to UDP, because TCP finds its rate itself; remove it, or use protocol UDP",
+            field_path=".bitrate",
+        ),
+        Rule(
+            rule=f"!has(self.datagramBytes) || {_USES_UDP}",
+            message="applies only to UDP; remove it, or use protocol UDP",
+            field_path=".datagramBytes",
+        ),
     )
     workload_rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             rule=f"!has(self.iperf3) || self.rampSeconds <= {_MAX_OMIT_SECONDS}",
+            holds=lambda point: point.workload.ramp_seconds <= _MAX_OMIT_SECONDS,
             message=f"must be at most {_MAX_OMIT_SECONDS} with iperf3, which omits no more; lower it",
             field_path=".rampSeconds",
         ),
@@ -96,16 +104,9 @@ class Iperf3Parameters(ToolParameters):
             ServerOnly(pattern=r"^([1-9][0-9]{1,8}k|[1-9][0-9]{0,5}M|[1-9][0-9]{0,2}G)$"),
         ]
         | None
-    ) = Field(default=None, validate_default=True)
+    ) = None
     datagram_bytes: Annotated[Integer, Field(ge=16, le=65_507)] | None = None
     pairing: Pairing = Pairing.EACH_PAIR
-
-    @field_validator("bitrate")
-    @classmethod
-    def _check_udp_has_a_bitrate(cls, value: int | None, info: ValidationInfo) -> int | None:
-        if value is None and info.data.get("protocol") is Protocol.UDP:
-            raise ValueError(_NEEDS_BITRATE)
-        return value
 
     def label(self) -> str:
         """Return a short description: `iperf3 Send TCP x4 window 1Mi`."""
@@ -200,8 +201,6 @@ class Iperf3(Tool[Iperf3Parameters]):
         peers = context.target_of(PeerTarget).addresses.items()
         if context.step is StepKind.SERVE:
             return together(_server(context.client, number, address) for number, address in peers)
-        if context.timing.ramp_seconds > _MAX_OMIT_SECONDS:
-            raise ValueError(f"iperf3 omits a ramp of at most {_MAX_OMIT_SECONDS} s; lower rampSeconds")
         return together(
             Command(argv=tuple(_client(parameters, context, serving_port(number, context.client), address)))
             for number, address in peers

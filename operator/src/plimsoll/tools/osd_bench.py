@@ -47,19 +47,13 @@ class OsdBenchParameters(ToolParameters):
     axes: ClassVar[frozenset[str]] = frozenset({"blockSize"})
     size_axis: ClassVar[str] = "blockSize"
     credentials: ClassVar[frozenset[str]] = frozenset({"user", "keyringSecret"})
-    workload_rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
-            rule="!has(self.osdBench) || !has(self.clients) || self.clients == [1]",
-            message="does not apply to osdBench, which one client runs for all; leave it out",
-            field_path=".clients",
-        ),
-    )
     run_rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             rule=(
                 "self.workloads.all(w, !has(w.osdBench) || self.workloads.all(other, !has(other.osdBench) || "
                 "other.osdBench.keyringSecret == w.osdBench.keyringSecret))"
             ),
+            holds=lambda run: len({point.parameters.keyring_secret for point in run.points_of("osdBench")}) <= 1,
             message="must name the same keyringSecret in every osdBench; split the run, or put one Secret in all",
             field_path=".workloads",
         ),

@@ -8,7 +8,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Annotated, ClassVar
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field
 
 from plimsoll.api.json_reader import MAX_COUNT, OutputError, printable
 from plimsoll.api.model import BlockSize, Integer, Rule
@@ -59,6 +59,7 @@ class RadosBenchParameters(ToolParameters):
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             rule="!has(self.writeSeconds) || self.operation != 'write'",
+            holds=lambda rados: rados.write_seconds is None or rados.operation is not RadosOperation.WRITE,
             message="does not apply to operation write; remove it, or use seq or rand",
             field_path=".writeSeconds",
         ),
@@ -77,13 +78,6 @@ class RadosBenchParameters(ToolParameters):
     ] = 4 * 2**20
     concurrency: Depth = 16
     write_seconds: Annotated[Integer, Field(ge=1, le=86_400)] | None = None
-
-    @field_validator("write_seconds")
-    @classmethod
-    def _check_operation_reads(cls, value: int | None, info: ValidationInfo) -> int | None:
-        if value is not None and info.data.get("operation") is RadosOperation.WRITE:
-            raise ValueError("does not apply to operation write; remove it, or use seq or rand")
-        return value
 
     @property
     def reads_data(self) -> bool:

@@ -56,7 +56,8 @@ class RbdBenchParameters(ToolParameters):
     run_rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             rule=f"{NO_VOLUME} || self.storage.volume.access == 'LibRBD' || !self.workloads.exists(w, has(w.rbdBench))",
-            message="must be LibRBD, because rbdBench runs on an RBD image; set it to LibRBD",
+            holds=lambda run: not run.volume or run.volume.access == "LibRBD" or not run.points_of("rbdBench"),
+            message="must be LibRBD, because rbdBench runs on an RBD image; set it to LibRBD, on a pool",
             field_path=".storage.volume.access",
         ),
     )

@@ -11,7 +11,7 @@ from plimsoll.api.quantity import format_quantity
 from plimsoll.measure.histogram import PERCENTILES
 from plimsoll.tools.base import Command, StepContext, Timing
 from plimsoll.tools.fio.parameters import SPARE_SECONDS, Engine, FioParameters, Trace, traced_seconds
-from plimsoll.tools.fio.rules import MAX_ARRIVALS, NEEDS_SHARING, NO_ARRIVALS_OF_IMAGE, NO_RAMP
+from plimsoll.tools.fio.rules import MAX_ARRIVALS, NEEDS_SHARING, NO_ARRIVALS_OF_IMAGE
 from plimsoll.tools.target import DataSet, ImageTarget, VolumeKind, VolumeTarget
 
 JOB = "measure"
@@ -277,8 +277,6 @@ def _replay(parameters: FioParameters, context: StepContext) -> Iterator[str]:
 def _timing(parameters: FioParameters, timing: Timing) -> Iterator[str]:
     if parameters.until is None:
         yield "--time_based=1"
-    elif timing.ramp_seconds:
-        raise ValueError(f"rampSeconds {NO_RAMP}")
     yield f"--ramp_time={timing.ramp_seconds}s"
     yield f"--runtime={timing.runtime_seconds}s"
 

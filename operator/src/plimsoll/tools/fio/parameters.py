@@ -218,16 +218,6 @@ class FioParameters(ToolParameters):
     files: Files | None = None
     read_back: ReadBack | None = None
 
-    @field_validator("io_depth")
-    @classmethod
-    def _check_engine_is_asynchronous(cls, value: int, info: ValidationInfo) -> int:
-        engine = info.data.get("engine")
-        if engine is not None and engine.is_synchronous and value > 1:
-            raise ValueError(
-                f"has no effect with the synchronous engine {engine}; use 1 and raise jobs, or use libaio or io_uring"
-            )
-        return value
-
     @field_validator("read_percent", mode="before")
     @classmethod
     def _check_mixed_share(cls, value: object, info: ValidationInfo) -> object:
@@ -235,82 +225,6 @@ class FioParameters(ToolParameters):
         if type(value) is int and value in {0, 100} and pattern is not None and pattern.is_mixed:
             alone = f"{'rand' if pattern.is_random else ''}{Operation.READ if value else Operation.WRITE}"
             raise ValueError(f"leaves only one operation; use 1 to 99, or pattern {alone} without readPercent")
-        return value
-
-    @field_validator("read_percent")
-    @classmethod
-    def _check_pattern_is_mixed(cls, value: int | None, info: ValidationInfo) -> int | None:
-        pattern = info.data.get("pattern")
-        if value is not None and pattern is not None and not pattern.is_mixed:
-            raise ValueError(f"has no meaning for pattern {pattern}; remove it, or use readwrite or randrw")
-        return value
-
-    @field_validator("fsync_every")
-    @classmethod
-    def _check_pattern_writes(cls, value: int, info: ValidationInfo) -> int:
-        pattern = info.data.get("pattern")
-        if value and pattern is not None and not pattern.writes:
-            raise ValueError(f"has no meaning for pattern {pattern}, which does not write; remove it")
-        return value
-
-    @field_validator("rate_iops")
-    @classmethod
-    def _check_least_rate(cls, value: int | None, info: ValidationInfo) -> int | None:
-        if value is None or not {"pattern", "jobs", "read_percent"} <= info.data.keys():
-            return value
-        needed = _least_rate(info.data["jobs"], _shares(info.data["pattern"], info.data["read_percent"]))
-        if value < needed:
-            raise ValueError(f"is less than one operation per second for a job and direction; use at least {needed}")
-        return value
-
-    @field_validator("arrivals")
-    @classmethod
-    def _check_can_replay_arrivals(cls, value: Arrivals | None, info: ValidationInfo) -> Arrivals | None:
-        pattern, engine, rate = (info.data.get(name) for name in ("pattern", "engine", "rate_iops"))
-        if value is not None and info.data.get("rate_iops", 1) is None:
-            raise ValueError(fio_rules.NO_ARRIVALS)
-        if value is not Arrivals.POISSON:
-            return value
-        # Fields that are not valid are missing.
-        if pattern is not None and Operation.TRIM in pattern.operations:
-            raise ValueError(fio_rules.NO_ARRIVALS_OF_TRIMS)
-        if info.data.get("fsync_every"):
-            raise ValueError(fio_rules.NO_ARRIVALS_OF_SYNCS)
-        if engine is not None and engine.is_synchronous:
-            raise ValueError(fio_rules.NO_SYNCHRONOUS_ARRIVALS)
-        if info.data.get("jobs", 1) > 1:
-            raise ValueError(fio_rules.NO_ARRIVALS_OF_JOBS)
-        if rate is not None and rate > fio_rules.MAX_OFFERED:
-            raise ValueError(fio_rules.TOO_MANY_ARRIVALS)
-        return value
-
-    @field_validator("direct_io")
-    @classmethod
-    def _check_submission_returns(cls, value: bool, info: ValidationInfo) -> bool:  # noqa: FBT001 - of pydantic
-        if not value and info.data.get("arrivals") is Arrivals.POISSON:
-            raise ValueError(fio_rules.NO_BUFFERED_ARRIVALS)
-        return value
-
-    @field_validator("until")
-    @classmethod
-    def _check_single_visits(cls, value: Until | None, info: ValidationInfo) -> Until | None:
-        if value is None:
-            return value
-        if info.data.get("arrivals") is Arrivals.POISSON:
-            raise ValueError(fio_rules.NO_ARRIVALS_UNTIL)
-        if info.data.get("jobs", 1) > 1:
-            raise ValueError(fio_rules.ONE_JOB_ONLY)
-        if info.data.get("pattern") is Pattern.READWRITE:
-            raise ValueError(fio_rules.NOT_BOTH_WAYS)
-        if not info.data.get("direct_io", True):
-            raise ValueError(fio_rules.NOT_BUFFERED)
-        return value
-
-    @field_validator("read_back")
-    @classmethod
-    def _check_pattern_only_reads(cls, value: ReadBack | None, info: ValidationInfo) -> ReadBack | None:
-        if value is not None and info.data.get("pattern") not in (None, Pattern.READ, Pattern.RANDREAD):
-            raise ValueError(fio_rules.NOT_READ_BACK)
         return value
 
     @property
@@ -394,24 +308,6 @@ class FioParameters(ToolParameters):
         if not self.is_open_loop or self.rate_iops is None:
             return 0
         return -(-self.rate_iops * traced_seconds(timing) // _TRACED_PER_SECOND)
-
-    def search_conflicts(self, vary: Vary) -> Iterator[tuple[str, str]]:
-        """Yield the fields with which the load would not be what it is meant to be."""
-        is_open, varies_depth = vary is Vary.RATE, vary is Vary.DEPTH
-        inexact = is_open and not self.is_synchronous and self.io_depth not in fio_rules.SEARCHED_DEPTHS
-        for name, is_conflict, remedy in (
-            ("pattern", self.removes_data, fio_rules.NO_TRIM_SEARCH),
-            ("directIo", not self.direct_io, fio_rules.NO_BUFFERED_SEARCH),
-            ("until", self.until is not None, fio_rules.NO_UNTIL_SEARCH),
-            ("engine", self.is_synchronous, fio_rules.NO_SYNCHRONOUS_SEARCH),
-            ("ioDepth", inexact, fio_rules.DEPTH_OF_SEARCH),
-            ("rateIops", varies_depth and self.rate_iops is not None, fio_rules.NO_RATE_OF_DEPTHS),
-            ("jobs", is_open and self.jobs > 1, fio_rules.NO_JOBS_OF_RATES),
-            ("fsyncEvery", is_open and self.fsync_every > 0, fio_rules.NO_SYNC_OF_RATES),
-            ("fsyncEvery", varies_depth and self.fsync_every > 0, fio_rules.NO_SYNC_OF_DEPTHS),
-        ):
-            if is_conflict:
-                yield name, remedy
 
     def search_label(self, vary: Vary) -> str:
         """Return the label without the varied depth: `randread 4Ki`; that of a rate has none."""

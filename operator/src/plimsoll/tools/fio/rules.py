@@ -1,5 +1,6 @@
-"""CEL rules for fio's parameters and for runs with them; `parameters` and `command` check the same in local mode."""
+"""Rules for fio's parameters, for workloads and for runs with them."""
 
+from plimsoll.api.line import Vary
 from plimsoll.api.model import Rule
 from plimsoll.tools.target import IS_BLOCK, NO_VOLUME
 
@@ -9,16 +10,14 @@ _NO_IMAGE = f"{NO_VOLUME} || self.storage.volume.access != 'LibRBD'"
 _ONE_FILE = "w.fio.?files.orValue('FilePerClient') == 'SharedFile'"
 _MIXED = "self.pattern in ['readwrite', 'randrw']"
 
-ONE_JOB_ONLY = "cannot be set with several jobs, which end at different times; use jobs 1, or remove it"
-NOT_BOTH_WAYS = (
-    "cannot be set for readwrite, which would read one half of the data set and write the same half; use randrw, or "
-    "remove it"
+_SHARE = (
+    "set it to Shared on a file system of Rook or a StorageClass that supports ReadWriteMany, or remove these fields"
 )
-NO_ARRIVALS = "has no meaning without rateIops; set rateIops, or remove it"
-NOT_BUFFERED = "cannot be set with directIo false, because data may still be in memory at the end; set directIo true"
-NOT_READ_BACK = "applies only to the patterns read and randread; remove it, or use one of them"
-NEEDS_SHARING = "needs a volume that all clients share; set spec.storage.volume.sharing to Shared, or remove it"
-NO_RAMP = "must be 0 with until DataSetDone, because the ramp would do a part of the data set unmeasured; set it to 0"
+_TRIM = "use a volume of mode Block, which file systems do not have, or leave out the workloads that trim"
+NEEDS_SHARING = (
+    "needs a volume that all clients share; set spec.storage.volume.sharing to Shared on a file system of Rook or a "
+    "StorageClass that supports ReadWriteMany, or remove it"
+)
 
 SEARCHED_DEPTHS = (2, 4, 8, 16, 32, 64)
 """Depths of which fio tells how often they were full. A depth of 1 always is."""
@@ -31,45 +30,12 @@ MAX_ARRIVALS = 4_000_000
 """Random arrivals of a client in one measurement. fio keeps them all in memory, in about 110 bytes each; their traces
 have about 35 bytes for each."""
 
-NO_ARRIVALS_OF_TRIMS = "cannot be Poisson for trims, because fio runs them one after the other; use reads or writes"
-NO_ARRIVALS_OF_SYNCS = (
-    "cannot be Poisson with fsyncEvery, because fio does not sync while it replays arrivals; remove one of them"
-)
-NO_SYNCHRONOUS_ARRIVALS = (
-    "cannot be Poisson with a synchronous engine, which delays what is due during an operation; use libaio"
-)
-NO_BUFFERED_ARRIVALS = (
-    "must be true with arrivals Poisson, because buffered operations are submitted one after the other; remove it"
-)
-NO_ARRIVALS_UNTIL = "cannot be set with arrivals Poisson, which visit random blocks for a given time; remove it"
-NO_ARRIVALS_OF_JOBS = "cannot be Poisson with several jobs, because fio can crash when several replay arrivals; use 1"
-TOO_MANY_ARRIVALS = (
-    f"cannot be Poisson with more than {MAX_OFFERED} operations per second of a client; lower rateIops, or use more "
-    "clients"
-)
 NO_ARRIVALS_OF_IMAGE = (
     "cannot have arrivals Poisson, or line with vary Rate, with access LibRBD, because fio reads completions of librbd "
-    "only when its depth is full; use access PVC, or arrivals Even, or vary Depth"
+    "only when its depth is full; use access PVC, which storage.ceph does not have, or arrivals Even, or vary Depth "
+    "without ioDepth"
 )
-
-NO_TRIM_SEARCH = "cannot be a trim with line, because fio runs trims one after the other; use reads or writes"
-NO_BUFFERED_SEARCH = (
-    "must be true with line, because buffered operations are submitted one after the other; remove it, or remove line"
-)
-NO_UNTIL_SEARCH = "cannot be set with line, whose trials have equal durations; remove it, or remove line"
-NO_SYNCHRONOUS_SEARCH = "must be asynchronous with line, so that more than one operation can be in flight; use libaio"
-DEPTH_OF_SEARCH = (
-    "must be 2, 4, 8, 16, 32 or 64 with line and vary Rate, because only of these fio tells how often they were full; "
-    "use 64, and more clients if more operations should be in flight"
-)
-NO_JOBS_OF_RATES = (
-    "must be 1 with line and vary Rate, because fio can crash when several jobs replay arrivals; use more clients"
-)
-NO_SYNC_OF_RATES = "must be 0 with line and vary Rate, because fio does not sync while it replays arrivals; use 0"
-NO_RATE_OF_DEPTHS = (
-    "cannot be set with line and vary Depth, because it would limit the load; remove it, or use vary Rate"
-)
-NO_SYNC_OF_DEPTHS = "must be 0 with line and vary Depth, because operations wait for each sync; use 0, or vary Rate"
+_VARIED = "must be absent, because line varies it; remove it, or remove line"
 
 _SEARCH = "!has(self.fio) || !has(self.line)"
 _OPEN = f"{_SEARCH} || self.line.vary != 'Rate'"
@@ -78,128 +44,251 @@ _CLOSED = f"{_SEARCH} || self.line.vary != 'Depth'"
 _EVEN = "!has(self.arrivals) || self.arrivals != 'Poisson'"
 
 
-def _rule(field: str, condition: str, message: str) -> Rule:
-    return Rule(field_path=field, rule=condition, message=message)
-
-
 PARAMETER_RULES = (
-    _rule(".until", "!has(self.until) || self.jobs == 1", ONE_JOB_ONLY),
-    _rule(".until", "!has(self.until) || self.pattern != 'readwrite'", NOT_BOTH_WAYS),
-    _rule(".until", "!has(self.until) || self.directIo", NOT_BUFFERED),
-    _rule(".arrivals", "!has(self.arrivals) || has(self.rateIops)", NO_ARRIVALS),
-    _rule(".arrivals", f"{_EVEN} || !(self.pattern in ['trim', 'randtrim'])", NO_ARRIVALS_OF_TRIMS),
-    _rule(".arrivals", f"{_EVEN} || self.fsyncEvery == 0", NO_ARRIVALS_OF_SYNCS),
-    _rule(".arrivals", f"{_EVEN} || !has(self.engine) || !(self.engine in ['psync', 'sync'])", NO_SYNCHRONOUS_ARRIVALS),
-    _rule(".arrivals", f"{_EVEN} || !has(self.rateIops) || self.rateIops <= {MAX_OFFERED}", TOO_MANY_ARRIVALS),
-    _rule(".arrivals", f"{_EVEN} || self.jobs == 1", NO_ARRIVALS_OF_JOBS),
-    _rule(".directIo", f"{_EVEN} || self.directIo", NO_BUFFERED_ARRIVALS),
-    _rule(".until", f"{_EVEN} || !has(self.until)", NO_ARRIVALS_UNTIL),
-    _rule(
-        ".ioDepth",
-        "!has(self.engine) || !(self.engine in ['psync', 'sync']) || self.ioDepth.all(depth, depth == 1)",
-        "has no effect beyond 1 with a synchronous engine; use 1 and raise jobs, or use libaio or io_uring",
+    Rule(
+        field_path=".until",
+        rule="!has(self.until) || self.jobs == 1",
+        holds=lambda fio: fio.until is None or fio.jobs == 1,
+        message="cannot be set with several jobs, which end at different times; use jobs 1, or remove it",
     ),
-    _rule(
-        ".readPercent",
-        f"!has(self.readPercent) || {_MIXED}",
-        "applies only to mixed patterns; remove it, or use readwrite or randrw",
+    Rule(
+        field_path=".until",
+        rule="!has(self.until) || self.pattern != 'readwrite'",
+        holds=lambda fio: fio.until is None or fio.pattern != "readwrite",
+        message="cannot be set for readwrite, which would read one half of the data set and write the same half; use "
+        "randrw, or remove it",
     ),
-    _rule(
-        ".fsyncEvery",
-        "self.fsyncEvery == 0 || self.pattern in ['write', 'randwrite', 'readwrite', 'randrw']",
-        "has no meaning for a pattern that does not write; remove it",
+    Rule(
+        field_path=".until",
+        rule="!has(self.until) || self.directIo",
+        holds=lambda fio: fio.until is None or fio.direct_io,
+        message="cannot be set with directIo false, because data may still be in memory at the end; set directIo true",
     ),
-    _rule(".readBack", "!has(self.readBack) || self.pattern in ['read', 'randread']", NOT_READ_BACK),
-    _rule(
-        ".rateIops",
-        f"!has(self.rateIops) || (!({_MIXED}) ? self.rateIops >= self.jobs : "
+    Rule(
+        field_path=".arrivals",
+        rule="!has(self.arrivals) || has(self.rateIops)",
+        holds=lambda fio: fio.arrivals is None or fio.rate_iops is not None,
+        message="has no meaning without rateIops; set rateIops, or remove it",
+    ),
+    Rule(
+        field_path=".arrivals",
+        rule=f"{_EVEN} || !(self.pattern in ['trim', 'randtrim'])",
+        holds=lambda fio: not fio.is_open_loop or not fio.removes_data,
+        message="cannot be Poisson for trims, because fio runs them one after the other; use reads or writes",
+    ),
+    Rule(
+        field_path=".arrivals",
+        rule=f"{_EVEN} || self.fsyncEvery == 0",
+        holds=lambda fio: not fio.is_open_loop or not fio.fsync_every,
+        message="cannot be Poisson with fsyncEvery, because fio does not sync while it replays arrivals; remove one of "
+        "them",
+    ),
+    Rule(
+        field_path=".arrivals",
+        rule=f"{_EVEN} || !has(self.engine) || !(self.engine in ['psync', 'sync'])",
+        holds=lambda fio: not fio.is_open_loop or not fio.is_synchronous,
+        message="cannot be Poisson with a synchronous engine, which delays what is due during an operation; use libaio",
+    ),
+    Rule(
+        field_path=".arrivals",
+        rule=f"{_EVEN} || !has(self.rateIops) || self.rateIops <= {MAX_OFFERED}",
+        holds=lambda fio: not fio.is_open_loop or (fio.rate_iops or 0) <= MAX_OFFERED,
+        message=f"cannot be Poisson with more than {MAX_OFFERED} operations per second of a client; lower rateIops, or "
+        "use more clients",
+    ),
+    Rule(
+        field_path=".arrivals",
+        rule=f"{_EVEN} || self.jobs == 1",
+        holds=lambda fio: not fio.is_open_loop or fio.jobs == 1,
+        message="cannot be Poisson with several jobs, because fio can crash when several replay arrivals; use 1",
+    ),
+    Rule(
+        field_path=".directIo",
+        rule=f"{_EVEN} || self.directIo",
+        holds=lambda fio: not fio.is_open_loop or fio.direct_io,
+        message="must be true with arrivals Poisson, because buffered operations are submitted one after the other; "
+        "remove it",
+    ),
+    Rule(
+        field_path=".until",
+        rule=f"{_EVEN} || !has(self.until)",
+        holds=lambda fio: not fio.is_open_loop or fio.until is None,
+        message="cannot be set with arrivals Poisson, which visit random blocks for a given time; remove it",
+    ),
+    Rule(
+        field_path=".ioDepth",
+        rule="!has(self.engine) || !(self.engine in ['psync', 'sync']) || self.ioDepth.all(depth, depth == 1)",
+        holds=lambda fio: not fio.is_synchronous or fio.io_depth == 1,
+        message="has no effect beyond 1 with a synchronous engine; use 1 and raise jobs, or use libaio or io_uring",
+    ),
+    Rule(
+        field_path=".readPercent",
+        rule=f"!has(self.readPercent) || {_MIXED}",
+        holds=lambda fio: fio.read_percent is None or fio.pattern.is_mixed,
+        message="applies only to mixed patterns; remove it, or use readwrite or randrw",
+    ),
+    Rule(
+        field_path=".fsyncEvery",
+        rule="self.fsyncEvery == 0 || self.pattern in ['write', 'randwrite', 'readwrite', 'randrw']",
+        holds=lambda fio: not fio.fsync_every or fio.pattern.writes,
+        message="has no meaning for a pattern that does not write; remove it",
+    ),
+    Rule(
+        field_path=".readBack",
+        rule="!has(self.readBack) || self.pattern in ['read', 'randread']",
+        holds=lambda fio: fio.read_back is None or fio.pattern in ("read", "randread"),
+        message="applies only to the patterns read and randread; remove it, or use one of them",
+    ),
+    Rule(
+        field_path=".rateIops",
+        rule=f"!has(self.rateIops) || (!({_MIXED}) ? self.rateIops >= self.jobs : "
         "[self.?readPercent.orValue(50), 100 - self.?readPercent.orValue(50)].all(share, "
         "self.rateIops * share >= 100 * self.jobs))",
-        "must leave at least one operation per second for every job and direction; raise it, or lower jobs",
+        holds=lambda fio: fio.rate_iops is None or fio.rate_iops >= fio.load_step(Vary.RATE),
+        message="must leave at least one operation per second for every job and direction; raise it, or lower jobs",
+        remedy=lambda fio: (
+            "is less than one operation per second for every job and direction; use at least "
+            f"{fio.load_step(Vary.RATE)}, or lower jobs"
+        ),
     ),
 )
 
 WORKLOAD_RULES = (
-    _rule(".rampSeconds", "!has(self.fio) || !has(self.fio.until) || self.rampSeconds == 0", NO_RAMP),
-    _rule(".fio.pattern", f"{_SEARCH} || !(self.fio.pattern in ['trim', 'randtrim'])", NO_TRIM_SEARCH),
-    _rule(".fio.directIo", f"{_SEARCH} || self.fio.directIo", NO_BUFFERED_SEARCH),
-    _rule(".fio.until", f"{_SEARCH} || !has(self.fio.until)", NO_UNTIL_SEARCH),
-    _rule(
-        ".fio.engine",
-        f"{_SEARCH} || !has(self.fio.engine) || !(self.fio.engine in ['psync', 'sync'])",
-        NO_SYNCHRONOUS_SEARCH,
+    Rule(
+        field_path=".rampSeconds",
+        rule="!has(self.fio) || !has(self.fio.until) || self.rampSeconds == 0",
+        holds=lambda point: point.parameters.until is None or not point.workload.ramp_seconds,
+        message="must be 0 with until DataSetDone, because the ramp would consume data outside the measurement; set it "
+        "to 0",
     ),
-    _rule(
-        ".fio.rateIops",
-        f"{_OPEN} || !has(self.fio.rateIops)",
-        "must be absent, because line varies it; remove it, or remove line",
+    Rule(
+        field_path=".fio.pattern",
+        rule=f"{_SEARCH} || !(self.fio.pattern in ['trim', 'randtrim'])",
+        holds=lambda point: not point.vary or not point.parameters.removes_data,
+        message="cannot be a trim with line, because fio runs trims one after the other; use reads or writes",
     ),
-    _rule(
-        ".fio.ioDepth",
-        f"{_OPEN} || (has(self.fio.engine) && self.fio.engine in ['psync', 'sync']) || "
-        f"self.fio.ioDepth.all(depth, depth in {list(SEARCHED_DEPTHS)})",
-        DEPTH_OF_SEARCH,
+    Rule(
+        field_path=".fio.directIo",
+        rule=f"{_SEARCH} || self.fio.directIo",
+        holds=lambda point: not point.vary or point.parameters.direct_io,
+        message="must be true with line, because buffered operations are submitted one after the other; remove it, or "
+        "remove line",
     ),
-    _rule(".fio.jobs", f"{_OPEN} || self.fio.jobs == 1", NO_JOBS_OF_RATES),
-    _rule(".fio.fsyncEvery", f"{_OPEN} || self.fio.fsyncEvery == 0", NO_SYNC_OF_RATES),
-    _rule(".fio.rateIops", f"{_CLOSED} || !has(self.fio.rateIops)", NO_RATE_OF_DEPTHS),
-    _rule(".fio.fsyncEvery", f"{_CLOSED} || self.fio.fsyncEvery == 0", NO_SYNC_OF_DEPTHS),
-    _rule(
-        ".fio.ioDepth",
-        f"{_CLOSED} || self.fio.ioDepth == [1]",
-        "must be absent, because line varies it; remove it, or remove line",
+    Rule(
+        field_path=".fio.until",
+        rule=f"{_SEARCH} || !has(self.fio.until)",
+        holds=lambda point: not point.vary or point.parameters.until is None,
+        message="cannot be set with line, whose trials have equal durations; remove it, or remove line",
+    ),
+    Rule(
+        field_path=".fio.engine",
+        rule=f"{_SEARCH} || !has(self.fio.engine) || !(self.fio.engine in ['psync', 'sync'])",
+        holds=lambda point: not point.vary or not point.parameters.is_synchronous,
+        message="must be asynchronous with line, so that more than one operation can be in flight; use libaio",
+    ),
+    Rule(
+        field_path=".fio.rateIops",
+        rule=f"{_OPEN} || !has(self.fio.rateIops)",
+        holds=lambda point: point.vary is not Vary.RATE or point.parameters.rate_iops is None,
+        message=_VARIED,
+    ),
+    Rule(
+        field_path=".fio.ioDepth",
+        rule=f"{_OPEN} || self.fio.ioDepth.all(depth, depth in {list(SEARCHED_DEPTHS)})",
+        holds=lambda point: point.vary is not Vary.RATE or point.parameters.io_depth in SEARCHED_DEPTHS,
+        message="must be 2, 4, 8, 16, 32 or 64 with line and vary Rate, because only of these fio tells how often they "
+        "were full; use 64, and more clients if more operations should be in flight",
+    ),
+    Rule(
+        field_path=".fio.jobs",
+        rule=f"{_OPEN} || self.fio.jobs == 1",
+        holds=lambda point: point.vary is not Vary.RATE or point.parameters.jobs == 1,
+        message="must be 1 with line and vary Rate, because fio can crash when several jobs replay arrivals; use more "
+        "clients",
+    ),
+    Rule(
+        field_path=".fio.fsyncEvery",
+        rule=f"{_OPEN} || self.fio.fsyncEvery == 0",
+        holds=lambda point: point.vary is not Vary.RATE or not point.parameters.fsync_every,
+        message="must be 0 with line and vary Rate, because fio does not sync while it replays arrivals; use 0",
+    ),
+    Rule(
+        field_path=".fio.rateIops",
+        rule=f"{_CLOSED} || !has(self.fio.rateIops)",
+        holds=lambda point: point.vary is not Vary.DEPTH or point.parameters.rate_iops is None,
+        message="cannot be set with line and vary Depth, because it would limit the load; remove it, or remove line",
+    ),
+    Rule(
+        field_path=".fio.fsyncEvery",
+        rule=f"{_CLOSED} || self.fio.fsyncEvery == 0",
+        holds=lambda point: point.vary is not Vary.DEPTH or not point.parameters.fsync_every,
+        message="must be 0 with line and vary Depth, because operations wait for each sync; use 0, or remove line",
+    ),
+    Rule(
+        field_path=".fio.ioDepth",
+        rule=f"{_CLOSED} || self.fio.ioDepth == [1]",
+        holds=lambda point: point.vary is not Vary.DEPTH or point.parameters.io_depth == 1,
+        message=_VARIED,
     ),
 )
 
 RUN_RULES = (
-    _rule(
-        ".storage.volume.sharing",
-        f"{NO_VOLUME} || self.storage.volume.sharing == 'Shared' || "
+    Rule(
+        field_path=".storage.volume.sharing",
+        rule=f"{NO_VOLUME} || self.storage.volume.sharing == 'Shared' || "
         f"!self.workloads.exists(w, has(w.fio) && ({_ONE_FILE} || has(w.fio.readBack)))",
-        "must be Shared, because a workload has files SharedFile or readBack; set it to Shared, or remove these fields",
+        message=f"must be Shared, because a workload has files SharedFile or readBack; {_SHARE}",
     ),
-    _rule(
-        ".workloads",
-        f"!self.workloads.exists(w, has(w.fio) && {_ONE_FILE}) || self.workloads.all(w, !has(w.fio) || {_ONE_FILE})",
-        "cannot have files SharedFile in only some workloads, because clients prefill one kind of files; set it in all "
-        "of them, or split the run",
+    Rule(
+        field_path=".workloads",
+        rule=f"!self.workloads.exists(w, has(w.fio) && {_ONE_FILE}) || "
+        f"self.workloads.all(w, !has(w.fio) || {_ONE_FILE})",
+        holds=lambda run: len({point.parameters.shares_file for point in run.points_of("fio")}) <= 1,
+        message="cannot have files SharedFile in only some workloads, because clients prefill one kind of files; set "
+        "it in all of them, or split the run",
     ),
-    _rule(
-        ".workloads",
-        "self.workloads.all(w, !has(w.fio) || !has(w.fio.readBack) || "
+    Rule(
+        field_path=".workloads",
+        rule="self.workloads.all(w, !has(w.fio) || !has(w.fio.readBack) || "
         "(has(w.clients) ? w.clients.all(clients, clients >= 2) : self.clients.count >= 2))",
-        "must have at least 2 clients where readBack is NextClient, because each reads what another one wrote; raise "
-        "clients, or remove readBack",
+        holds=lambda run: all(
+            min(point.workload.clients or (run.spec.clients.count,)) >= 2  # noqa: PLR2004 - as the message explains
+            for point in run.points_of("fio")
+            if point.parameters.reads_next_client
+        ),
+        message="must have at least 2 clients where readBack is NextClient, because each reads what another one wrote; "
+        "raise clients, or remove readBack",
     ),
-    _rule(
-        ".storage.volume.mode",
-        f"{NO_VOLUME} || {IS_BLOCK} || !self.workloads.exists(w, has(w.fio) && w.fio.pattern in ['trim', 'randtrim'])",
-        "must be Block, because a workload trims; set it to Block, or leave out the workloads that trim",
+    Rule(
+        field_path=".storage.volume.mode",
+        rule=f"{NO_VOLUME} || {IS_BLOCK} || "
+        "!self.workloads.exists(w, has(w.fio) && w.fio.pattern in ['trim', 'randtrim'])",
+        message=f"must be Block, because a workload trims; {_TRIM}",
     ),
-    _rule(
-        ".workloads",
-        f"{NO_VOLUME} || self.workloads.all(w, !has(w.fio) || !has(w.fio.engine) || "
+    Rule(
+        field_path=".workloads",
+        rule=f"{NO_VOLUME} || self.workloads.all(w, !has(w.fio) || !has(w.fio.engine) || "
         "(w.fio.engine == 'rbd') == (self.storage.volume.access == 'LibRBD'))",
-        "must have engine rbd with access LibRBD and cannot have it without; leave engine out, or change "
+        message="must have engine rbd with access LibRBD and cannot have it without; leave engine out, or change "
         "spec.storage.volume.access",
     ),
-    _rule(
-        ".workloads",
-        f"{_NO_IMAGE} || self.workloads.all(w, !has(w.fio) || w.fio.directIo)",
-        "must have directIo true with access LibRBD, because images bypass the page cache; librbd's own cache is "
-        "spec.storage.volume.rbdCache",
+    Rule(
+        field_path=".workloads",
+        rule=f"{_NO_IMAGE} || self.workloads.all(w, !has(w.fio) || w.fio.directIo)",
+        message="must have directIo true with access LibRBD, because images bypass the page cache; librbd's own cache "
+        "is spec.storage.volume.rbdCache",
     ),
-    _rule(
-        ".workloads",
-        f"{_NO_IMAGE} || self.workloads.all(w, !has(w.fio) || "
+    Rule(
+        field_path=".workloads",
+        rule=f"{_NO_IMAGE} || self.workloads.all(w, !has(w.fio) || "
         "(w.fio.?arrivals.orValue('Even') != 'Poisson' && (!has(w.line) || w.line.vary != 'Rate')))",
-        NO_ARRIVALS_OF_IMAGE,
+        message=NO_ARRIVALS_OF_IMAGE,
     ),
-    _rule(
-        ".workloads",
-        f"{_NO_IMAGE} || "
+    Rule(
+        field_path=".workloads",
+        rule=f"{_NO_IMAGE} || "
         "self.workloads.all(w, !has(w.fio) || w.fio.jobs == 1 || w.fio.pattern in ['read', 'randread'])",
-        "cannot have several jobs that write or trim with access LibRBD, because they take the image's lock from one "
-        "another; raise ioDepth, or the number of clients",
+        message="cannot have several jobs that write or trim with access LibRBD, because they take the image's lock "
+        "from one another; raise ioDepth, or the number of clients",
     ),
 )

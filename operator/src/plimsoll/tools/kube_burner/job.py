@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, model_validator
 
 from plimsoll.api.errors import Problem, SpecError
-from plimsoll.api.model import Flag, Integer, Model, Rule, Size
+from plimsoll.api.model import Flag, Integer, Model, Size
 from plimsoll.api.quantity import format_quantity
 from plimsoll.tools.base import ToolParameters
 
@@ -60,14 +60,6 @@ class KubeBurnerParameters(ToolParameters):
     """
 
     axes: ClassVar[frozenset[str]] = frozenset({"objects", "qps"})
-    workload_rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
-            rule="!has(self.kubeBurner) || !has(self.clients) || self.clients == [1]",
-            message="does not apply to kubeBurner, which one client runs for all; leave it out",
-            field_path=".clients",
-        ),
-    )
-
     objects: Annotated[Integer, Field(ge=1, le=_MAX_OBJECTS, description="Number of PVCs.")] = 10
     qps: Annotated[Integer, Field(ge=1, le=1000, description="PVCs and pods per second.")] = 20
     burst: Annotated[Integer, Field(ge=1, le=_MAX_OBJECTS)] | None = None
