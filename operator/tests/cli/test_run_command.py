@@ -121,7 +121,8 @@ def test_machine_has_no_volume_that_the_run_does_not_name(tmp_path: Path, storag
     if storage is None:
         del given["spec"]["storage"]
     file.write_text(json.dumps(given))
-    assert "is required, because workload w runs fio on a volume; add storage with a volume" in refusal(file, tmp_path)
+    words = "spec.storage: must be set with" if storage is None else "spec.storage.volume: must be set, because fio"
+    assert words in refusal(file, tmp_path)
 
 
 def refusal(file: Path, directory: Path) -> str:

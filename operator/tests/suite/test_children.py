@@ -188,7 +188,7 @@ def problems(run: dict[str, Any] | None = None, changes: dict[str, Any] | None =
         ),
         (
             {"storage": {"storageClass": {"name": "fast"}}, "workloads": [{"name": "w", "fio": {}}]},
-            "spec.run.storage.volume: is required, because workload w runs fio on a volume; add storage with a",
+            "spec.run.storage.volume: must be set, because fio, ",
         ),
         ({"timeouts": {"totalSeconds": 1}}, "spec.run.timeouts.totalSeconds: 1 is less than the "),
     ],

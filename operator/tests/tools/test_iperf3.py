@@ -95,12 +95,6 @@ def test_ports_of_pairs_differ_and_stay_in_range() -> None:
     assert {*ports, *at_one_server} <= set(SERVING_PORTS)
 
 
-def test_a_ramp_that_iperf3_cannot_omit_is_refused() -> None:
-    long = replace(context(c5="10.0.0.5"), timing=Timing(ramp_seconds=61, runtime_seconds=10))
-    with pytest.raises(ValueError, match="at most 60 s; lower rampSeconds"):
-        IPERF3.command(Iperf3Parameters(), long)
-
-
 @pytest.mark.parametrize(
     ("document", "words"),
     [
