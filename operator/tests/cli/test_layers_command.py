@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,11 @@ from plimsoll.api.environment import Environment
 from plimsoll.api.names import Layer, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli import main
-from plimsoll.cli.layers import write_amplification
+from plimsoll.cli.layers import layers_of, write_amplification
+from plimsoll.report.inputs import runs_of
+from plimsoll.report.layers_links import layers_section
 from plimsoll.tools.registry import LAYERS
+from support.goldens import CEPH, golden, tables_of, texts
 from support.results import ALL_LAYERS, READ, WRITE, layer_result, searched
 
 REPLICATED = {"type": "replicated", "size": 3, "pgNum": 64}
@@ -72,7 +76,25 @@ def test_json_has_base_units_and_the_point(tmp_path: Path) -> None:
         "limit": 300,
         "limitedBy": "OSD",
         "efficiency": 0.8,
+        "verdict": "Valid",
     }
+
+
+def test_suspect_rates_have_a_mark_as_in_reports() -> None:
+    results = golden(CEPH)
+    assert {result.status.verdict for result in results} == {Verdict.SUSPECT}
+    (run,) = runs_of(results)
+    (table,) = tables_of(layers_section([replace(run, layers=layers_of(results))]))
+    lines = CliRunner().invoke(main, ["layers", str(CEPH)], env={"COLUMNS": "120"}).output.splitlines()
+    for row, line in zip(texts(table), lines[1:], strict=False):
+        assert row[2].endswith(" *")
+        assert row[2] in line
+        assert row[-1] == "Suspect"
+    assert "* its point is Suspect or not finished; plimsoll results shows why" in lines
+
+
+def test_valid_rates_have_no_mark(tmp_path: Path) -> None:
+    assert "*" not in show(placed(ALL_LAYERS, REPLICATED), tmp_path)
 
 
 def test_without_a_layout_osds_set_no_limit(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult, Finding
 from plimsoll.cli import main
 from plimsoll.cli.results import show_results
-from plimsoll.cli.tables import lines_table, probes_table
+from plimsoll.cli.tables import results_tables
 from plimsoll.measure.histogram import Histogram, bin_index
 from support.results import BOUND, GOING_ON, PRECISE, UNKNOWN, died, in_flight, measured, probe, result, searched, trial
 
@@ -111,7 +111,7 @@ def test_points_at_one_load_have_their_own_table() -> None:
 def test_no_column_vanishes_silently(width: int) -> None:
     finding = Finding(reason="NotMonotone", verdict=Verdict.SUSPECT, message="m")
     console = Console(width=width, record=True, file=io.StringIO())
-    console.print(lines_table([searched(verdict=Verdict.SUSPECT, findings=(finding,))]))
+    console.print(*results_tables([searched(verdict=Verdict.SUSPECT, findings=(finding,))]))
     text = console.export_text()
     assert all(len(line) <= width for line in text.splitlines())
     for heading in ("Clients", "Line", "95 % interval", "Probes", "Ending", "Verdict"):
@@ -134,10 +134,6 @@ def test_probes_are_shown_in_order() -> None:
             "interval is 9.48 % of the estimate wide; at most 10 % were requested."
         ),
     ]
-
-
-def test_a_point_at_one_load_has_no_table_of_probes() -> None:
-    assert probes_table(result([trial(0, measured(100))])) is None
 
 
 def test_probes_as_csv_and_json_have_a_row_per_objective() -> None:

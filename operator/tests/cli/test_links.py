@@ -48,7 +48,7 @@ def test_servers_are_named_with_their_nodes() -> None:
 def test_a_matrix_without_room_shows_the_slowest_pairs() -> None:
     mesh = full_mesh(range(30), range(30)) | {(2, 0): 94.0}
     lines = shown(matrix_point(matrix(mesh)), width=80)
-    assert "client 2 (n2) to client 0 (n0): 94 Mbit/s, 10 % of the median 937 Mbit/s*" in lines
+    assert any(line.split() == ["client", "2", "(n2)", "client", "0", "(n0)", "94*", "94", "-"] for line in lines)
     assert "860 faster pairs not shown: use -o json." in lines
     assert not any(line.startswith("from / to") for line in lines)
 

@@ -3,7 +3,9 @@
 import csv
 import io
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -14,8 +16,10 @@ from plimsoll.api.operation import Steadiness, SteadyState
 from plimsoll.api.result import BenchmarkResult, Finding, Stalls, Trial
 from plimsoll.cli import main
 from plimsoll.cli.results import explanations
-from plimsoll.cli.tables import NO_TERMINAL_COLUMNS, Row, results_table, rows, stdout_console
+from plimsoll.cli.tables import NO_TERMINAL_COLUMNS, results_table, stdout_console
 from plimsoll.conductor.sink import RESULTS_DIRECTORY
+from plimsoll.report.points import RESULT_COLUMNS, named, result_rows
+from plimsoll.report.tables import csv_rows
 from support.results import measured, trial
 from support.results import result as result_of
 
@@ -28,6 +32,10 @@ def show(results: list[BenchmarkResult], width: int) -> str:
     return console.export_text()
 
 
+def rows(results: list[BenchmarkResult]) -> list[Mapping[str, Any]]:
+    return [*csv_rows(RESULT_COLUMNS, result_rows(named(results)))]
+
+
 def run(*arguments: str, code: int = 0) -> str:
     result = CliRunner().invoke(main, ["results", *arguments])
     assert result.exit_code == code, result.output
@@ -38,25 +46,30 @@ def run(*arguments: str, code: int = 0) -> str:
 
 
 def test_there_is_a_row_for_every_operation_and_for_a_point_without_numbers(results: list[BenchmarkResult]) -> None:
-    found = [(row.point, row.operation, row.verdict, row.reasons) for row in rows(results)]
+    found = [(row["point"], row["operation"], row["verdict"], row["reasons"]) for row in rows(results)]
     assert found == [
         ("random-read-000", "read", "Valid", ""),
         ("mixed-with-quite-a-long-name-000", "read", "Suspect", "PassesMissing LowOverlap"),
         ("mixed-with-quite-a-long-name-000", "write", "Suspect", "PassesMissing LowOverlap"),
-        ("random-write-000", "", "Invalid", "NoTrialCounts"),
+        ("random-write-000", None, "Invalid", "NoTrialCounts"),
         ("random-write-001", "read", "Unfinished", ""),
     ]
 
 
 def test_row_holds_what_the_summary_says(results: list[BenchmarkResult]) -> None:
-    row = next(rows(results))
-    assert (row.run, row.workload, row.label, row.clients) == ("quickstart", "random-read", "randread 4Ki qd16", 2)
-    assert (row.trials, row.repetitions, row.attempts) == (3, 3, 3)
-    assert row.iops == 21_700.4
-    assert row.iops_half_width == pytest.approx(9_503.2)
-    assert row.latency_p50_nanoseconds == 612_000
-    assert row.latency_p99_nanoseconds == 12_500_000
-    assert row.latency_max_nanoseconds == 31_000_000
+    row = rows(results)[0]
+    assert (row["run"], row["workload"], row["label"], row["clients"]) == (
+        "quickstart",
+        "random-read",
+        "randread 4Ki qd16",
+        2,
+    )
+    assert (row["trials"], row["repetitions"], row["attempts"]) == (3, 3, 3)
+    assert row["iops"] == 21_700.4
+    assert row["iops_half_width"] == pytest.approx(9_503.2)
+    assert row["latency_p50_nanoseconds"] == 612_000
+    assert row["latency_p99_nanoseconds"] == 12_500_000
+    assert row["latency_max_nanoseconds"] == 31_000_000
 
 
 def test_row_has_the_longest_stall_and_whether_every_trial_was_steady() -> None:
@@ -64,14 +77,14 @@ def test_row_has_the_longest_stall_and_whether_every_trial_was_steady() -> None:
         Steadiness(attained=attained, rounds=(1.0,) * 5, range_ratio=0, slope_ratio=0) for attained in (True, False)
     )
 
-    def row(*trials: tuple[Steadiness | None, float]) -> Row:
+    def row(*trials: tuple[Steadiness | None, float]) -> Mapping[str, Any]:
         measured_trials = [judged_trial(number, steadiness, stall) for number, (steadiness, stall) in enumerate(trials)]
-        return next(rows([result_of(measured_trials)]))
+        return rows([result_of(measured_trials)])[0]
 
     one = row((steady, 0.0), (unsteady, 2.5), (steady, 1.0))
-    assert (one.stall_seconds, one.steady) == (2.5, False)
-    assert row((steady, 0.0), (None, 0.0)).steady is True
-    assert row((None, 0.0)).steady is None
+    assert (one["stall_seconds"], one["steady"]) == (2.5, False)
+    assert row((steady, 0.0), (None, 0.0))["steady"] is True
+    assert row((None, 0.0))["steady"] is None
 
 
 def judged_trial(number: int, steadiness: Steadiness | None, stall: float) -> Trial:
@@ -82,7 +95,7 @@ def judged_trial(number: int, steadiness: Steadiness | None, stall: float) -> Tr
 
 
 def test_row_without_series_knows_nothing_of_stalls(results: list[BenchmarkResult]) -> None:
-    assert next(rows(results)).stall_seconds is None
+    assert rows(results)[0]["stall_seconds"] is None
 
 
 # Table

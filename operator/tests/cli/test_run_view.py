@@ -43,8 +43,8 @@ def test_picture_shows_the_progress() -> None:
     assert lines[3] == "now: read 12,346 IOPS, 48.2 MiB/s"
     assert lines[5].split() == ["Point", "Clients", "Op", "IOPS", "±", "95", "%", "p99", "Trials", "Verdict"]
     assert lines[6].split() == ["w-000", "2", "read", "12,345", "±", "678", "1.23", "ms", "1/2", "Suspect"]
-    assert lines[7] == "randread 4Ki qd16  LowOverlap +1"
-    assert lines[8].split() == ["w-001", "2", "-", "-", "-", "-", "measuring"]
+    assert lines[7:9] == ["randread 4Ki qd16", "LowOverlap +1"]
+    assert lines[9].split() == ["w-001", "2", "-", "-", "-", "-", "measuring"]
 
 
 def test_wide_picture_has_a_line_for_every_point() -> None:

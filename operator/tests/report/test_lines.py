@@ -228,9 +228,9 @@ def test_tables_have_every_line_and_every_probe(small: BenchmarkResult, large: B
     assert [row[0] for row in texts(lines)] == ["line-000", "line-001"]
     assert len(probes.rows) == len(small.status.trials) + len(large.status.trials)
     first = dict(zip(probes.headings, texts(probes)[0], strict=True))
-    assert first["Offered, IOPS"] == "500"
-    assert (first["Outcome"], first["Verdict"], first["Depth full"]) == ("met", "Valid", "0.0 %")
-    full = [row for row in texts(probes) if "90.0 %" in row]
+    assert first["Offered IOPS"] == "500"
+    assert (first["Outcome"], first["Verdict"], first["Depth full"]) == ("met", "Valid", "0.00 %")
+    full = [row for row in texts(probes) if "90.00 %" in row]
     assert full
     assert {row[probes.headings.index("Outcome")] for row in full} <= {"not achieved", "depth full"}
 
@@ -240,7 +240,7 @@ def test_a_search_that_goes_on_has_its_probes_and_no_estimate() -> None:
     (chart,) = charts_of(found)
     assert shapes(chart, "rect") == []
     assert "is not known yet" in words_of(found)
-    assert texts(tables_of(found)[0])[0][-1] == "searching"
+    assert "searching" in texts(tables_of(found)[0])[0]
 
 
 def test_a_search_that_gave_up_names_the_most_frequent_reasons(small: BenchmarkResult) -> None:
@@ -252,7 +252,7 @@ def test_a_search_that_gave_up_names_the_most_frequent_reasons(small: BenchmarkR
     status = small.status.model_copy(update={"trials": trials, "line": line, "verdict": Verdict.INVALID})
     found = section(small.model_copy(update={"status": status}))
     assert "would not count either (RuntimeTooShort in 5 probes); remove the cause" in words_of(found)
-    assert texts(tables_of(found)[0])[0][-1] == "ProbesDoNotCount"
+    assert "ProbesDoNotCount" in texts(tables_of(found)[0])[0]
 
 
 def test_a_search_without_a_probe_has_a_row_and_no_figure() -> None:
@@ -284,7 +284,7 @@ def test_the_results_have_the_line_in_place_of_means(small: BenchmarkResult) -> 
     (table,) = tables_of(results_section(runs_of([small, result(trials_of(steady(100)))])))
     assert {len(row) for row in table.rows} == {len(table.headings)}
     row = dict(zip(table.headings, texts(table)[0], strict=True))
-    assert (row["Trials"], row["IOPS"], row["p99"]) == ("19", "-", "-")
+    assert (row["Trials"], row["IOPS ± 95 %"], row["p99"]) == ("19", "-", "-")
     assert row["Reasons"] == "carries 12,400 ± 600 IOPS at p99 <= 5 ms"
 
 

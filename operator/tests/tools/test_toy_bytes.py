@@ -12,7 +12,6 @@ from plimsoll.api.model import Integer
 from plimsoll.api.names import LatencyKind, Layer, Metric, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.run import Workload
-from plimsoll.cli.tables import rows
 from plimsoll.conductor.reporting import result_display
 from plimsoll.conductor.sink import result_of
 from plimsoll.measure.compare.comparison import compare
@@ -24,6 +23,8 @@ from plimsoll.plan.document import Plan, Point
 from plimsoll.protocol.messages import ArmOrder
 from plimsoll.report.inputs import runs_of
 from plimsoll.report.page import make_page
+from plimsoll.report.points import RESULT_COLUMNS, named, result_rows
+from plimsoll.report.tables import csv_rows
 from plimsoll.tools.base import Command, Output, StepContext, Tool, ToolParameters
 from plimsoll.tools.registry import TOOLS
 from plimsoll.tools.target import TargetKind
@@ -146,9 +147,9 @@ def test_tables_show_only_bytes() -> None:
     result = measured()
     display = result_display(result.status, 5)
     assert (display.iops, display.bytes_per_second) == ("-", "200.0 MiB/s")
-    (row,) = rows([result])
-    assert row.iops is None
-    assert row.bytes_per_second == pytest.approx(200 * MEBIBYTE, rel=1e-3)
+    (row,) = csv_rows(RESULT_COLUMNS, result_rows(named([result])))
+    assert row["iops"] is None
+    assert row["bytes_per_second"] == pytest.approx(200 * MEBIBYTE, rel=1e-3)
 
 
 def test_a_report_shows_bytes() -> None:

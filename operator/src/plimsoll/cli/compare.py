@@ -3,8 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from itertools import groupby
+from dataclasses import asdict
 
 import click
 from pydantic import JsonValue
@@ -17,64 +16,29 @@ from plimsoll.api.suite_status import Conclusion
 from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.options import CSV, JSON, TABLE, YAML, output_option, rule_of, rule_options, write_csv, write_document
 from plimsoll.cli.source import load_results, runs_of
-from plimsoll.cli.tables import FittedColumn, FittedTable, stdout_console
+from plimsoll.cli.tables import STYLES, fitted, stdout_console
 from plimsoll.measure.checks.check import first_few
 from plimsoll.measure.compare.comparison import (
     NO_FLOOR,
-    change_text,
     compare,
-    conclusion_text,
-    interval_text,
-    is_left_to_mean,
-    mean_text,
     notes_of,
-    passes_text,
-    trials_text,
-    verdict_text,
 )
-from plimsoll.measure.compare.sides import Change, Comparison
+from plimsoll.measure.compare.sides import Comparison
 from plimsoll.measure.compare.tests import MINIMUM_RUNS, Floor
-from plimsoll.measure.compare.values import RepeatsError, match_points, operation_text
+from plimsoll.measure.compare.values import RepeatsError, match_points
 from plimsoll.plan.fingerprint import Likeness, likeness_of
-from plimsoll.report.view import count_text, metric_text
+from plimsoll.report.comparing import COMPARED_COLUMNS, compared_rows
+from plimsoll.report.tables import csv_names, csv_rows
+from plimsoll.report.view import count_text
 
-CONCLUSION_COLOUR = {
-    Conclusion.REGRESSION: "red",
-    Conclusion.NO_REGRESSION: "green",
-    Conclusion.INCONCLUSIVE: "yellow",
-}
 _VALUE_CHARACTERS = 60
 EXIT_OF = {Conclusion.NO_REGRESSION: 0, Conclusion.REGRESSION: 3, Conclusion.INCONCLUSIVE: 4}
-
-COLUMNS = (
-    *("point", "workload", "label", "clients", "operation", "metric", "gates"),
-    *("baseline_trials", "baseline", "candidate_trials", "candidate"),
-    *("ratio", "low", "high", "p_value", "conclusion", "confirmed", "improved", "trials_needed"),
-    *("bound", "p_worse", "in_mean", "suspected"),
-)
-"""Columns of CSV, a row per metric: operations and bytes per second, nanoseconds, and ratios to the baseline.
-
-Mean changes come first; they have no point and no number of clients, and their trials are passes.
-"""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Line:
-    """One metric of a point, or its mean change over a workload's points; `name` is empty if the line above has it."""
-
-    name: Text
-    change: Change
-    baseline: str = "-"
-    candidate: str = "-"
-    trials: str
-    verdict: Text
 
 
 def show_comparison(console: Console, comparison: Comparison, likeness: Likeness, *, of_runs: bool = False) -> None:
     """Print a comparison; `of_runs` means that each run counted as a trial."""
-    lines = [*_lines(comparison)]
-    if lines:
-        console.print(FittedTable(rows=lines, layouts=_LAYOUTS, missed=_NUMBERS, remedy="-o json"))
+    if rows := [*compared_rows(comparison)]:
+        console.print(fitted(COMPARED_COLUMNS, rows, remedy="-o json", blank_repeats=True))
         legend = [
             "At worst: with 95 % confidence it is no worse.",
             "In brackets: metrics that do not gate; their p-values are not adjusted.",
@@ -105,54 +69,6 @@ def likeness_lines(likeness: Likeness) -> Iterator[Text]:
         yield Text(f"  {difference.part} {difference.key}: {change}, at {first_few(points, 1)}", style=style)
 
 
-def _lines(comparison: Comparison) -> Iterator[_Line]:
-    def name(workload: str, what: str) -> Text:
-        return Text(f"{workload}\n").append(what, style="dim")
-
-    for workload, means in groupby(comparison.means, lambda mean: mean.workload):
-        for number, mean in enumerate(means):
-            yield _Line(
-                name=Text() if number else name(workload, mean_text(mean)),
-                change=mean,
-                trials=passes_text(mean),
-                verdict=Text(verdict_text(mean), style=CONCLUSION_COLOUR[mean.conclusion]),
-            )
-    for point in comparison.points:
-        for number, metric in enumerate(point.metrics):
-            label = f"{point.label}, {count_text(point.clients, 'client')}"
-            decides = metric.gates and not is_left_to_mean(metric)
-            yield _Line(
-                name=Text() if number else name(point.workload, label),
-                change=metric,
-                baseline=metric_text(metric.metric, metric.baseline.mean),
-                candidate=metric_text(metric.metric, metric.candidate.mean),
-                trials=trials_text(metric),
-                verdict=Text(conclusion_text(metric), style=CONCLUSION_COLOUR[metric.conclusion] if decides else "dim"),
-            )
-
-
-_Column = FittedColumn[_Line]
-_POINT = _Column(heading="Point", cell=lambda line: line.name, folded=True)
-_OPERATION = _Column(heading="Op", cell=lambda line: operation_text(line.change.operation, line.change.metric))
-_METRIC = _Column(heading="Metric", cell=lambda line: line.change.metric.value)
-_BASELINE = _Column(heading="Baseline", cell=lambda line: line.baseline, right=True)
-_CANDIDATE = _Column(heading="Candidate", cell=lambda line: line.candidate, right=True)
-_CHANGE = _Column(heading="Change", cell=lambda line: change_text(line.change.ratio), right=True)
-_INTERVAL = _Column(heading="95 % interval", cell=lambda line: interval_text(line.change), right=True)
-_BOUND = _Column(heading="At worst", cell=lambda line: change_text(line.change.bound), right=True)
-_TRIALS = _Column(heading="Trials", cell=lambda line: line.trials, right=True)
-_VERDICT = _Column(heading="Verdict", cell=lambda line: line.verdict)
-
-_NUMBERS = (_BASELINE, _CANDIDATE, _CHANGE, _INTERVAL, _BOUND, _TRIALS)
-_LAYOUTS = (
-    (_POINT, _OPERATION, _METRIC, *_NUMBERS, _VERDICT),
-    (_POINT, _OPERATION, _METRIC, _BASELINE, _CANDIDATE, _CHANGE, _INTERVAL, _BOUND, _VERDICT),
-    (_POINT, _OPERATION, _METRIC, _CHANGE, _INTERVAL, _BOUND, _VERDICT),
-    (_POINT, _OPERATION, _METRIC, _CHANGE, _BOUND, _VERDICT),
-    (_POINT, _OPERATION, _METRIC, _CHANGE, _VERDICT),
-)
-
-
 def _conclusion(comparison: Comparison, *, of_runs: bool) -> Iterator[Text]:
     if comparison.candidate_only:
         yield Text(f"Only the candidate has {first_few(comparison.candidate_only, 1)}.")
@@ -171,7 +87,7 @@ def _conclusion(comparison: Comparison, *, of_runs: bool) -> Iterator[Text]:
         )
     for reason in comparison.reasons:
         yield Text(f"- {reason}")
-    yield Text(comparison.conclusion.value, style=f"bold {CONCLUSION_COLOUR[comparison.conclusion]}")
+    yield Text(comparison.conclusion.value, style=f"bold {STYLES[comparison.conclusion]}")
 
 
 def _value(value: JsonValue) -> str:
@@ -242,7 +158,7 @@ def command(
         case "table":
             show_comparison(stdout_console(), comparison, likeness)
         case "csv":
-            write_csv(COLUMNS, _rows(comparison))
+            write_csv(csv_names(COMPARED_COLUMNS), csv_rows(COMPARED_COLUMNS, compared_rows(comparison)))
         case _:
             differences = [{**asdict(difference), "points": points} for difference, points in likeness.differences]
             document = {"differences": differences, "withoutFingerprint": likeness.unknown}
@@ -283,18 +199,3 @@ def _floor(same: tuple[str, ...], ours: list[BenchmarkResult], theirs: list[Benc
 def _points(results: tuple[BenchmarkResult, ...]) -> str:
     specs = [result.spec for result in results]
     return first_few([f"{spec.workload} {spec.label} with {count_text(spec.clients, 'client')}" for spec in specs], 1)
-
-
-def _rows(comparison: Comparison) -> Iterator[dict[str, object]]:
-    for mean in comparison.means:
-        row = {**dict.fromkeys(COLUMNS), **mean.model_dump(mode="json", by_alias=False)}
-        row |= {"label": mean_text(mean), "gates": True, "in_mean": False, "suspected": False}
-        row |= {"baseline_trials": mean.baseline_passes, "candidate_trials": mean.candidate_passes}
-        yield {name: row[name] for name in COLUMNS}
-    for point in comparison.points:
-        for metric in point.metrics:
-            row = {**point.model_dump(by_alias=False), **metric.model_dump(mode="json", by_alias=False)}
-            row |= {"baseline": metric.baseline.mean, "baseline_trials": metric.baseline.trials}
-            row |= {"candidate": metric.candidate.mean, "candidate_trials": metric.candidate.trials}
-            row["point"] = point.baseline
-            yield {name: row[name] for name in COLUMNS}

@@ -1,30 +1,25 @@
 """`plimsoll layers RESULT`: a Ceph cluster from the bottom up, each layer compared with the one below."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import click
 from pydantic import ValidationError
 from rich.text import Text
 
 from plimsoll.api.environment import StorageClassDescription
-from plimsoll.api.names import Layer, Metric
+from plimsoll.api.names import Layer
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.cli.cluster import cluster_options
+from plimsoll.cli.cluster import cluster_options, program
 from plimsoll.cli.options import CSV, JSON, TABLE, YAML, output_option, write_csv, write_document
 from plimsoll.cli.source import load_results
-from plimsoll.cli.tables import FittedColumn, FittedTable, stdout_console
+from plimsoll.cli.tables import fitted, stdout_console
 from plimsoll.conductor.reporting import MAX_FACTS
 from plimsoll.measure.checks.check import first_few
 from plimsoll.measure.limits import TOO_HIGH, Best, LayerRow, amplification, layers, osd_count, too_high
-from plimsoll.measure.rates import rate_text
-from plimsoll.report.view import NONE, layer_sentences, mebibytes, metric_text, ratio_text
+from plimsoll.report.layers_links import LAYER_COLUMNS, is_marked
+from plimsoll.report.tables import csv_names, csv_rows
+from plimsoll.report.view import layer_sentences
 from plimsoll.tools.registry import LAYERS, loading_clients
-
-_PARTS = {"": "value", "_limit": "limit", "_limited_by": "limitedBy", "_efficiency": "efficiency", "_point": "point"}
-"""Ending of a column -> part of a best rate."""
-
-COLUMNS = ("layer", "operation", *(f"{name}{suffix}" for name in ("bytes_per_second", "iops") for suffix in _PARTS))
-"""Columns of CSV, a row per layer and operation: bytes and operations per second, and ratios to the limit."""
 
 
 @click.command()
@@ -51,7 +46,7 @@ def command(*, result: str, device_run: str | None, output: str) -> None:
             raise click.ClickException(f"--device-run {device_run}: point {device.spec.point} {problem}")
     rows = layers_of(results, devices)
     if output == CSV:
-        write_csv(COLUMNS, map(_row, rows))
+        write_csv(csv_names(LAYER_COLUMNS), csv_rows(LAYER_COLUMNS, rows))
         return
     if output != TABLE:
         documents = [
@@ -66,7 +61,9 @@ def command(*, result: str, device_run: str | None, output: str) -> None:
         write_document(documents, output)
         return
     console = stdout_console()
-    console.print(FittedTable(rows=rows, layouts=_LAYOUTS, missed=_LAYOUTS[0], remedy="-o json"))
+    console.print(fitted(LAYER_COLUMNS, rows, remedy="-o json"))
+    if any(map(is_marked, rows)):
+        console.print(Text(f"* its point is Suspect or not finished; {program()} results shows why", style="dim"))
     explanations = _explanations(rows, write_amplification(results), osd_count(results))
     for line in (*layer_sentences(rows), *explanations, *_left_out(results, devices)):
         console.print(Text(line), soft_wrap=True)
@@ -133,32 +130,6 @@ def network_rate(results: Iterable[BenchmarkResult]) -> float | None:
     return None
 
 
-_Column = FittedColumn[LayerRow]
-
-
-def _bytes(text: Callable[[Best], str]) -> Callable[[LayerRow], str]:
-    return lambda row: text(row.bytes_per_second) if row.bytes_per_second else NONE
-
-
-def _iops(text: Callable[[Best], str]) -> Callable[[LayerRow], str]:
-    return lambda row: text(row.iops) if row.iops else NONE
-
-
-_BYTES = (
-    _Column(heading="Layer", cell=lambda row: row.layer),
-    _Column(heading="Op", cell=lambda row: row.operation),
-    _Column(heading="MiB/s", cell=_bytes(lambda best: mebibytes(best.value)), right=True),
-    _Column(heading="Limit", cell=_bytes(lambda best: mebibytes(best.limit)), right=True),
-    _Column(heading="Of limit", cell=_bytes(lambda best: ratio_text(best.efficiency)), right=True),
-)
-_IOPS = (
-    _Column(heading="IOPS", cell=_iops(lambda best: rate_text(best.value)), right=True),
-    _Column(heading="Limit", cell=_iops(lambda best: metric_text(Metric.IOPS, best.limit)), right=True),
-    _Column(heading="Of limit", cell=_iops(lambda best: ratio_text(best.efficiency)), right=True),
-)
-_LAYOUTS = ((*_BYTES, *_IOPS), _BYTES)
-
-
 def _explanations(rows: Sequence[LayerRow], copies: float | None, osds: int | None) -> list[str]:
     lines = ["OSD is the sum of all OSDs, each measured alone. Rates are the best ones that are not Invalid."]
     if any(row.layer is Layer.NETWORK for row in rows):
@@ -199,12 +170,5 @@ def _best(best: Best | None) -> dict[str, object] | None:
         "limitedBy": best.limited_by and best.limited_by.value,
         "efficiency": best.efficiency,
         "point": best.point,
+        "verdict": best.verdict and best.verdict.value,
     }
-
-
-def _row(row: LayerRow) -> dict[str, object]:
-    cells: dict[str, object] = {"layer": row.layer.value, "operation": row.operation.value}
-    for name, best in (("bytes_per_second", row.bytes_per_second), ("iops", row.iops)):
-        document = _best(best) or {}
-        cells |= {f"{name}{suffix}": document.get(part) for suffix, part in _PARTS.items()}
-    return cells

@@ -15,10 +15,11 @@ from rich.text import Text
 
 from plimsoll.api.status import CurrentTrial, RunState, format_time
 from plimsoll.cli.cluster import program
-from plimsoll.cli.tables import VERDICT_COLOUR, FittedColumn, FittedTable
+from plimsoll.cli.tables import MEASURING, fitted
 from plimsoll.cli.watched import WatchedPoint, WatchedRun
 from plimsoll.measure.line.summary import current_text
 from plimsoll.measure.rates import rate_text
+from plimsoll.report.tables import Column
 from plimsoll.report.view import NONE, bytes_rate_text, count_text
 
 BAR_COLUMNS = 32
@@ -207,8 +208,7 @@ class Picture:
         middle = next((number for number, point in enumerate(points) if point.name == current), 0)
         first = max(0, min(middle - room // 2, len(points) - room))
         shown = points[first : first + room]
-        layouts, missed = _layouts(shown, current)
-        yield FittedTable(rows=shown, layouts=layouts, missed=missed, remedy=self._results)
+        yield fitted(_columns(shown, current), shown, remedy=self._results)
         if len(shown) < len(points):
             yield Text(f"and {len(points) - len(shown)} more points: {self._results}", style="dim")
 
@@ -264,44 +264,26 @@ def _current_rates(run: WatchedRun) -> str:
     return f"now: {'; '.join(rates)}{part}"
 
 
-_Column = FittedColumn[WatchedPoint]
-_CLIENTS = _Column(heading="Clients", cell=lambda point: point.clients, right=True)
-_OPERATION = _Column(heading="Op", cell=lambda point: point.operation or NONE)
-_IOPS = _Column(heading="IOPS ± 95 %", cell=lambda point: point.iops or NONE, right=True)
-_P99 = _Column(heading="p99", cell=lambda point: point.p99 or NONE, right=True)
-_LINE = _Column(heading="Line", cell=lambda point: point.line or NONE, right=True)
-_TRIALS = _Column(heading="Trials", cell=lambda point: point.trials or NONE, right=True)
-_REASON = _Column(heading="Reason", cell=lambda point: point.reason)
-_PARAMETERS = _Column(heading="Parameters", cell=lambda point: point.label, folded=True)
+def _columns(points: Sequence[WatchedPoint], current: str) -> Sequence[Column[WatchedPoint]]:
+    """Return the columns: rates of points measured at one load, and lines of searches, as far as there are such."""
 
+    def verdict(point: WatchedPoint) -> str:
+        return MEASURING if point.name == current else point.verdict or NONE
 
-def _layouts(points: Sequence[WatchedPoint], current: str) -> tuple[Sequence[Sequence[_Column]], Sequence[_Column]]:
-    """Return the layouts, and the columns with numbers, without those that no point has."""
-
-    def name(point: WatchedPoint) -> Text:
-        return Text(point.name, style="bold" if point.name == current else "")
-
-    def stacked(point: WatchedPoint) -> Text:
-        text = name(point).append(f"\n{point.label}", style="not bold dim")
-        return text.append(f"  {point.reason}", style="not bold yellow") if point.reason else text
-
-    def verdict(point: WatchedPoint) -> Text:
-        if point.name == current:
-            return Text("measuring", style="cyan")
-        return Text(point.verdict or NONE, style=VERDICT_COLOUR.get(point.verdict, "dim"))
-
-    def rates(*columns: _Column) -> Sequence[_Column]:
-        """Return these columns of points measured at one load, and that of searches, as far as there are such."""
-        searching = [bool(point.line) for point in points]
-        return (*(columns if not all(searching) else ()), *((_LINE,) if any(searching) else ()))
-
-    ending = (_TRIALS, _Column(heading="Verdict", cell=verdict))
-    point = _Column(heading="Point", cell=stacked, folded=True)
-    numbers = (_CLIENTS, *rates(_OPERATION, _IOPS, _P99), *ending)
-    layouts = (
-        (_Column(heading="Point", cell=name, folded=True), _PARAMETERS, *numbers, _REASON),
-        (point, *numbers),
-        (point, *rates(_IOPS, _P99), *ending),
-        (point, *rates(_IOPS), ending[1]),
+    column = Column[WatchedPoint]
+    searches = [bool(point.line) for point in points]
+    rates = (
+        column(heading="Op", value=lambda point: point.operation or None, priority=2),
+        column(heading="IOPS ± 95 %", value=lambda point: point.iops or None, right=True),
+        column(heading="p99", value=lambda point: point.p99 or None, right=True, priority=1),
     )
-    return layouts, numbers
+    return (
+        column(heading="Point", value=lambda point: point.name, stacked=True),
+        column(heading="Parameters", value=lambda point: point.label, stacked=True),
+        column(heading="Clients", value=lambda point: point.clients, right=True, priority=2),
+        *(() if all(searches) else rates),
+        *((column(heading="Line", value=lambda point: point.line or None, right=True),) if any(searches) else ()),
+        column(heading="Trials", value=lambda point: point.trials or None, right=True, priority=1),
+        column(heading="Verdict", value=verdict, mark=verdict),
+        column(heading="Reason", value=lambda point: point.reason, stacked=True),
+    )

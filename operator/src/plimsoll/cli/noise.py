@@ -1,7 +1,8 @@
 """`plimsoll noise RESULT [SAME...]`: the smallest change that a comparison can detect."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import click
 from rich.text import Text
@@ -10,28 +11,75 @@ from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli.cluster import cluster_options, program
 from plimsoll.cli.options import CSV, JSON, TABLE, YAML, output_option, rule_of, rule_options, write_csv, write_document
 from plimsoll.cli.source import load_results
-from plimsoll.cli.tables import FittedColumn, FittedTable, stdout_console
+from plimsoll.cli.tables import fitted, stdout_console
 from plimsoll.measure.compare.comparison import quantity_text
 from plimsoll.measure.compare.noise import MetricNoise, noise_of
 from plimsoll.measure.compare.values import RepeatsError, check_distinct, match_points, operation_text
 from plimsoll.measure.metric import MINIMUM_TRIALS
 from plimsoll.plan.fingerprint import likeness_of
+from plimsoll.report.tables import Column, csv_names, csv_rows
 from plimsoll.report.view import count_text, metric_text, ratio_text
-
-COLUMNS = (
-    *("point", "operation", "metric", "gates", "trials", "mean", "deviation", "within", "between", "runs"),
-    *("detectable", "threshold", "note"),
-)
-"""Columns of CSV, a row per metric: operations and bytes per second, nanoseconds, and ratios to the mean."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _NoiseLine:
-    """The noise of one metric. Only the first one of a point shows its name."""
+class _NoiseRow:
+    """The noise of one metric of a point."""
 
     result: BenchmarkResult
     noise: MetricNoise
-    is_first: bool
+
+
+_Column = Column[_NoiseRow]
+
+
+def _percent(heading: str, key: str, read: Callable[[MetricNoise], float | None], *, priority: int = 1) -> _Column:
+    return _Column(
+        heading=heading,
+        key=key,
+        value=lambda row: read(row.noise),
+        show=partial(ratio_text, decimals=1),
+        right=True,
+        priority=priority,
+    )
+
+
+def _gating_text(row: _NoiseRow) -> str:
+    return "ungateable" if row.noise.note else "gates" if row.noise.gates else "could gate"
+
+
+_COLUMNS: Sequence[_Column] = (
+    _Column(key="point", value=lambda row: row.result.spec.point),
+    _Column(heading="Workload", value=lambda row: row.result.spec.workload, stacked=True),
+    _Column(
+        heading="Parameters",
+        value=lambda row: f"{row.result.spec.label}, {count_text(row.result.spec.clients, 'client')}",
+        stacked=True,
+    ),
+    _Column(
+        heading="Op",
+        key="operation",
+        value=lambda row: operation_text(row.noise.operation, row.noise.metric),
+    ),
+    _Column(heading="Metric", key="metric", value=lambda row: row.noise.metric),
+    _Column(
+        heading="Mean",
+        key="mean",
+        value=lambda row: row.noise.side.mean,
+        text=lambda row: metric_text(row.noise.metric, row.noise.side.mean),
+        right=True,
+        priority=1,
+    ),
+    _Column(heading="Trials", key="trials", value=lambda row: row.noise.side.trials, right=True, priority=1),
+    _percent("Scatter", "deviation", lambda noise: noise.side.deviation),
+    _Column(key="within", value=lambda row: row.noise.within),
+    _percent("Between runs", "between", lambda noise: noise.between),
+    _Column(key="runs", value=lambda row: row.noise.runs),
+    _percent("Detectable", "detectable", lambda noise: noise.detectable, priority=0),
+    _percent("Threshold", "threshold", lambda noise: noise.threshold),
+    _Column(heading="Gating", key="gates", value=lambda row: row.noise.gates, text=_gating_text),
+    _Column(key="note", value=lambda row: row.noise.note),
+)
+"""Operations and bytes per second, nanoseconds, and ratios to the mean."""
 
 
 @click.command()
@@ -62,26 +110,24 @@ def command(
     """
     groups = _with_same(load_results(result), result, [(source, load_results(source)) for source in same])
     rule = rule_of(threshold_rate, threshold_latency, gates)
-    lines = [
-        _NoiseLine(result=results[0], noise=noise, is_first=number == 0)
+    rows = [
+        _NoiseRow(result=results[0], noise=noise)
         for results in groups
-        for number, noise in enumerate(
-            noise_of(results, rule, trials or max(MINIMUM_TRIALS, results[0].spec.repetitions))
-        )
+        for noise in noise_of(results, rule, trials or max(MINIMUM_TRIALS, results[0].spec.repetitions))
     ]
     if output == CSV:
-        write_csv(COLUMNS, map(_row, lines))
+        write_csv(csv_names(_COLUMNS), csv_rows(_COLUMNS, rows))
         return
     if output != TABLE:
-        documents = [{"point": line.result.spec.point, **line.noise.model_dump(mode="json")} for line in lines]
+        documents = [{"point": row.result.spec.point, **row.noise.model_dump(mode="json")} for row in rows]
         write_document(documents, output)
         return
     console = stdout_console()
-    console.print(FittedTable(rows=lines, layouts=(_LAYOUT, _NARROW), missed=_LAYOUT, remedy="-o json"))
-    for line in lines:
-        if line.noise.note and line.noise.gates:
-            place = f"{line.result.spec.point} {quantity_text(line.noise.operation, line.noise.metric)}"
-            console.print(Text(f"{place}: {line.noise.note}"), soft_wrap=True)
+    console.print(fitted(_COLUMNS, rows, remedy="-o json", blank_repeats=True))
+    for row in rows:
+        if row.noise.note and row.noise.gates:
+            place = f"{row.result.spec.point} {quantity_text(row.noise.operation, row.noise.metric)}"
+            console.print(Text(f"{place}: {row.noise.note}"), soft_wrap=True)
 
 
 def _with_same(
@@ -106,41 +152,3 @@ def _with_same(
     if not groups:
         raise click.ClickException(f"{sources} have no point in common; name runs of the same workloads")
     return groups
-
-
-def _row(line: _NoiseLine) -> dict[str, object]:
-    noise = line.noise.model_dump(mode="json", by_alias=False)
-    row = {**noise, **noise["side"], "point": line.result.spec.point}
-    return {name: row[name] for name in COLUMNS}
-
-
-def _verdict(noise: MetricNoise) -> Text:
-    if noise.note:
-        return Text("ungateable", style="red" if noise.gates else "dim")
-    return Text("gates", style="green") if noise.gates else Text("could gate", style="dim")
-
-
-def _point(line: _NoiseLine) -> str:
-    spec = line.result.spec
-    return f"{spec.workload} {spec.label}, {count_text(spec.clients, 'client')}" if line.is_first else ""
-
-
-def _percent(part: float | None) -> str:
-    return ratio_text(part, decimals=1)
-
-
-_Column = FittedColumn[_NoiseLine]
-_POINT = _Column(heading="Point", cell=_point, folded=True)
-_NOISE = (
-    _Column(heading="Op", cell=lambda line: operation_text(line.noise.operation, line.noise.metric)),
-    _Column(heading="Metric", cell=lambda line: line.noise.metric.value),
-    _Column(heading="Mean", cell=lambda line: metric_text(line.noise.metric, line.noise.side.mean), right=True),
-    _Column(heading="Trials", cell=lambda line: str(line.noise.side.trials), right=True),
-    _Column(heading="Scatter", cell=lambda line: _percent(line.noise.side.deviation), right=True),
-    _Column(heading="Between runs", cell=lambda line: _percent(line.noise.between), right=True),
-    _Column(heading="Detectable", cell=lambda line: _percent(line.noise.detectable), right=True),
-    _Column(heading="Threshold", cell=lambda line: _percent(line.noise.threshold), right=True),
-    _Column(heading="", cell=lambda line: _verdict(line.noise)),
-)
-_LAYOUT = (_POINT, *_NOISE)
-_NARROW = (_POINT, _NOISE[0], _NOISE[1], _NOISE[6], _NOISE[8])

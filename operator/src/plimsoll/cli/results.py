@@ -1,7 +1,6 @@
 """`plimsoll results RESULT...`: the results of runs."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, fields
+from collections.abc import Iterable, Iterator, Sequence
 
 import click
 from rich.console import Console
@@ -11,18 +10,20 @@ from plimsoll.api.result import BenchmarkResult, Finding
 from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.options import CSV, JSON, TABLE, YAML, output_option, write_csv, write_document
 from plimsoll.cli.source import load_results, selected_points
-from plimsoll.cli.tables import (
-    PROBE_COLUMNS,
-    Row,
-    line_sentences,
-    links_tables,
-    probe_rows,
-    probes_table,
-    results_tables,
-    rows,
-    stdout_console,
-)
+from plimsoll.cli.tables import fitted, links_tables, results_tables, stdout_console
 from plimsoll.measure.checks.check import first_few, verdict_of
+from plimsoll.measure.line.summary import headline_text
+from plimsoll.report.points import (
+    RESULT_COLUMNS,
+    ending_sentence_of,
+    line_rows,
+    named,
+    objective_rows,
+    probe_columns,
+    probe_rows,
+    result_rows,
+)
+from plimsoll.report.tables import csv_names, csv_rows
 
 
 @click.command()
@@ -41,18 +42,18 @@ def command(*, results: tuple[str, ...], points: tuple[str, ...], probes: bool, 
     with NeverBroke or BrokenAtFirst: then the line is a bound. --probes shows each trial of it: the offered and the
     achieved load, the percentiles of its objectives, and the outcome.
     """
-    named = [(source, selected_points(load_results(source), points)) for source in results]
-    selected = [result for _, results_of_source in named for result in results_of_source]
+    of_sources = [(source, selected_points(load_results(source), points)) for source in results]
+    selected = [result for _, results_of_source in of_sources for result in results_of_source]
     if probes:
         _output_probes([result for result in selected if result.spec.line is not None], output)
     elif output == CSV:
-        write_csv([field.name for field in fields(Row)], map(asdict, rows(selected)))
+        write_csv(csv_names(RESULT_COLUMNS), csv_rows(RESULT_COLUMNS, result_rows(named(selected))))
     elif output != TABLE:
         write_document([result.model_dump(mode="json") for result in selected], output)
     else:
         console = stdout_console()
-        for number, (source, results_of_source) in enumerate(named):
-            if len(named) > 1:
+        for number, (source, results_of_source) in enumerate(of_sources):
+            if len(of_sources) > 1:
                 console.print(Text(f"{chr(10) if number else ''}{source}", style="bold"))
             show_results(console, results_of_source)
 
@@ -60,18 +61,19 @@ def command(*, results: tuple[str, ...], points: tuple[str, ...], probes: bool, 
 def _output_probes(searches: Sequence[BenchmarkResult], output: str) -> None:
     if not searches:
         raise click.ClickException("no search for the line is among these results; omit --probes to see them")
-    if output == CSV:
-        write_csv(PROBE_COLUMNS, probe_rows(searches))
-        return
     if output != TABLE:
-        write_document([*probe_rows(searches)], output)
+        columns = probe_columns()
+        rows = csv_rows(columns, objective_rows(probe_rows(named(searches))))
+        if output == CSV:
+            write_csv(csv_names(columns), rows)
+        else:
+            write_document([*rows], output)
         return
     console = stdout_console()
     for number, result in enumerate(searches):
         title = f"{result.spec.run}-{result.spec.point}: {result.spec.label}"
         console.print(Text(f"{chr(10) if number else ''}{title}", style="bold"))
-        if table := probes_table(result):
-            console.print(table)
+        console.print(fitted(probe_columns(result.spec.line), [*probe_rows(named([result]))], remedy="--probes -o csv"))
         for sentence in line_sentences([result]):
             console.print(Text(sentence), soft_wrap=True)
 
@@ -82,6 +84,12 @@ def show_results(console: Console, results: Sequence[BenchmarkResult]) -> None:
         console.print(table)
     for line in (*line_sentences(results), *explanations(results)):
         console.print(Text(line), soft_wrap=True)
+
+
+def line_sentences(results: Iterable[BenchmarkResult]) -> Iterator[str]:
+    """Yield what each search found and why it ended."""
+    for row in line_rows(named(results)):
+        yield f"{row.result.spec.point} {headline_text(row.line, row.search)}. {ending_sentence_of(row)}"
 
 
 def explanations(results: Sequence[BenchmarkResult]) -> Iterator[str]:

@@ -24,10 +24,11 @@ from plimsoll.cli.options import (
     read_suite,
     write_document,
 )
-from plimsoll.cli.tables import FittedColumn, FittedTable, stdout_console
+from plimsoll.cli.tables import fitted, stdout_console
 from plimsoll.measure.hypotheses.decide import expectation
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import Estimate, estimate
+from plimsoll.report.tables import Column
 from plimsoll.report.view import NONE, count_text
 from plimsoll.suite.children import Turn, suite_digest, turns_of
 from plimsoll.suite.merging import FieldChange, is_named_list, variant_changes
@@ -105,7 +106,7 @@ def plan_command(*, file: Path, output: str, seed: int | None) -> None:
 def _view(planned: _PlannedSuite) -> Iterator[RenderableType]:
     spec = planned.suite.spec
     yield Text(planned.suite.metadata.name)
-    yield FittedTable(rows=list(planned.variants.values()), layouts=(_COLUMNS,), missed=(), remedy="-o json")
+    yield fitted(_COLUMNS, [*planned.variants.values()], remedy="-o json")
     yield ""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("Repeat", justify="right", no_wrap=True)
@@ -189,13 +190,12 @@ def _time(seconds: int) -> str:
     return str(timedelta(seconds=seconds))
 
 
-_Column = FittedColumn[_PlannedVariant]
-_COLUMNS = (
-    _Column(heading="Variant", cell=lambda variant: variant.name),
-    _Column(heading="Changes", cell=_changes, folded=True),
-    _Column(heading="Points", cell=lambda variant: str(variant.cost.points), right=True),
-    _Column(heading="Trials", cell=lambda variant: str(variant.cost.trials), right=True),
-    _Column(heading="Time", cell=lambda variant: _time(variant.cost.total_seconds), right=True),
+_COLUMNS: Sequence[Column[_PlannedVariant]] = (
+    Column(heading="Variant", value=lambda variant: variant.name),
+    Column(heading="Changes", value=_changes, folded=True),
+    Column(heading="Points", value=lambda variant: variant.cost.points, right=True),
+    Column(heading="Trials", value=lambda variant: variant.cost.trials, right=True),
+    Column(heading="Time", value=lambda variant: _time(variant.cost.total_seconds), right=True),
 )
 
 

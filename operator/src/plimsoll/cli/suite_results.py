@@ -11,15 +11,14 @@ from rich.console import Console
 from rich.text import Text
 
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.api.suite_status import Conclusion, EndedRound, HypothesisVerdict, RoundVerdict
+from plimsoll.api.suite_status import Conclusion
 from plimsoll.cli.cluster import cluster_options
-from plimsoll.cli.compare import CONCLUSION_COLOUR, show_comparison
+from plimsoll.cli.compare import show_comparison
 from plimsoll.cli.layers import layers_of, write_amplification
 from plimsoll.cli.options import JSON, TABLE, YAML, output_option, write_document
 from plimsoll.cli.report import output_file_option, write_page
 from plimsoll.cli.suite_rounds import SuiteRounds, accept_option, exit_code, load_rounds
-from plimsoll.cli.tables import FittedColumn, FittedTable, results_table, stdout_console
-from plimsoll.measure.compare.comparison import change_text, quantity_text
+from plimsoll.cli.tables import STYLES, fitted, results_table, stdout_console
 from plimsoll.measure.compare.noise import as_one_run
 from plimsoll.measure.compare.values import RepeatsError, operation_text
 from plimsoll.measure.hypotheses.decide import Decision
@@ -27,13 +26,12 @@ from plimsoll.report import suite as texts
 from plimsoll.report.inputs import Compared, ComparedVariants, ReportedRun, ReportedSuite
 from plimsoll.report.page import make_suite_page
 from plimsoll.report.view import count_text
-from plimsoll.studies.model import ComparedShare, StudyComparison
+from plimsoll.studies.model import StudyComparison
 from plimsoll.studies.shares import Origin
 from plimsoll.suite.changes import Found
 from plimsoll.suite.evaluation import VariantComparison
 from plimsoll.suite.judging import RoundJudgement, VariantJudgement
 
-_COLOUR = {HypothesisVerdict.HELD: "green", HypothesisVerdict.REFUTED: "red", HypothesisVerdict.UNDECIDED: "yellow"}
 _SUSPECT = "* rests on Suspect points"
 
 
@@ -41,7 +39,7 @@ def show_hypotheses(console: Console, decisions: Sequence[Decision]) -> None:
     """Print a table, then a line of text for each decision, reason and note; nothing without decisions."""
     if not decisions:
         return
-    console.print(FittedTable(rows=decisions, layouts=_LAYOUTS, missed=_LAYOUTS[0], remedy="-o json"))
+    console.print(fitted(texts.HYPOTHESIS_COLUMNS, decisions, remedy="-o json", stack="Hypothesis"))
     if any(decision.is_suspect for decision in decisions):
         console.print(Text(_SUSPECT, style="dim"))
     for decision in decisions:
@@ -59,35 +57,12 @@ def show_hypotheses(console: Console, decisions: Sequence[Decision]) -> None:
         console.print(Text(f"{', '.join(names)}: {note}", style="dim"), soft_wrap=True)
 
 
-def _name(decision: Decision) -> Text:
-    text = Text(decision.name)
-    return text.append(f"\nin {decision.variant}", style="dim") if decision.variant else text
-
-
-def _verdict(decision: Decision) -> Text:
-    return Text(f"{decision.verdict}{' *' if decision.is_suspect else ''}", style=_COLOUR[decision.verdict])
-
-
-_Column = FittedColumn[Decision]
-_COLUMNS = (
-    _Column(heading="Hypothesis", cell=_name, folded=True),
-    _Column(heading="Verdict", cell=_verdict),
-    _Column(heading="95 % interval", cell=lambda decision: texts.estimate_texts(decision)[1], right=True),
-    _Column(heading="Expected", cell=texts.expected_text, right=True),
-)
-_ESTIMATE = _Column(heading="Estimate", cell=lambda decision: texts.estimate_texts(decision)[0], right=True)
-_RESTS_ON = _Column(heading="From", cell=texts.replicates_text, right=True)
-_WITH_ESTIMATE = (*_COLUMNS[:2], _ESTIMATE, *_COLUMNS[2:])
-_LAYOUTS = ((*_WITH_ESTIMATE, _RESTS_ON), _WITH_ESTIMATE, _COLUMNS, _COLUMNS[:2])
-"""From wide to narrow: the least important columns are left out first."""
-
-
 def show_study(console: Console, compared: StudyComparison | None) -> None:
     """Print the shares of the study and the user's own; nothing without a study, or without shares."""
     if compared is None or not compared.shares:
         return
     console.print(Text(f"\nBeside {texts.study_text(compared)}", style="bold"))
-    console.print(FittedTable(rows=compared.shares, layouts=_STUDY_LAYOUTS, missed=_STUDY_LAYOUTS[0], remedy="-o json"))
+    console.print(fitted(texts.SHARE_COLUMNS, compared.shares, remedy="-o json"))
     if any(share.own.is_suspect for share in compared.shares):
         console.print(Text(_SUSPECT, style="dim"))
     if any(share.published.origin is Origin.DERIVED for share in compared.shares):
@@ -128,17 +103,6 @@ def study_document(compared: StudyComparison | None) -> dict[str, JsonValue] | N
     return {"key": compared.study.key, "ownTestbed": [*compared.own_testbed], "shares": shares}
 
 
-_ShareColumn = FittedColumn[ComparedShare]
-_SHARES = (
-    _ShareColumn(heading="Share", cell=lambda share: share.name, folded=True),
-    _ShareColumn(heading="Study", cell=texts.published_text, right=True),
-    _ShareColumn(heading="Yours", cell=lambda share: texts.own_text(share.own), right=True),
-)
-_NUMBERS = _ShareColumn(heading="Study's numbers", cell=lambda share: share.published.text)
-_RATES = _ShareColumn(heading="Your rates", cell=lambda share: texts.own_rates_text(share.own))
-_STUDY_LAYOUTS = ((*_SHARES, _NUMBERS, _RATES), (*_SHARES, _RATES), _SHARES)
-
-
 def show_rounds(console: Console, rounds: SuiteRounds) -> None:
     """Print the results of each variant in the last round, its comparisons and hypotheses, and the list of rounds."""
     evaluation = rounds.evaluation
@@ -159,8 +123,7 @@ def show_rounds(console: Console, rounds: SuiteRounds) -> None:
             console.print(Text(line, style="yellow"), soft_wrap=True)
     if evaluation.judgements:
         console.print(Text("\nRounds", style="bold"))
-        ended = [ended for ended, _ in rounds.rounds]
-        console.print(FittedTable(rows=ended, layouts=[_ROUND_COLUMNS], missed=(), remedy=""))
+        console.print(fitted(texts.ROUND_COLUMNS, [(ended, ()) for ended, _ in rounds.rounds]))
     for name, judgement in evaluation.judgements.items():
         _show_judgement(console, name, judgement, rounds)
     if evaluation.decisions:
@@ -173,10 +136,8 @@ def _show_judgement(console: Console, name: str, judgement: RoundJudgement, roun
     """Print whether each variant of the last round is worse than its accepted rounds, and why."""
     baseline = count_text(judgement.accepted, "accepted round")
     console.print(Text(f"\n{name}: is round {rounds.last.name} worse than {baseline}?", style="bold"))
-    changes = [change for variant in judgement.variants for change in variant.found if texts.is_notable(change)]
-    if changes:
-        missed = (_CHANGE_INTERVAL, _AGAINST)
-        console.print(FittedTable(rows=changes, layouts=_CHANGE_LAYOUTS, missed=missed, remedy="-o json"))
+    if changes := texts.notable_changes(judgement):
+        console.print(fitted(texts.FOUND_COLUMNS, changes, remedy="-o json"))
     for change in judgement.changes:
         words = f"changed since the last accepted round: {change.key}: {change.baseline} -> {change.candidate}"
         console.print(Text(words), soft_wrap=True)
@@ -186,7 +147,7 @@ def _show_judgement(console: Console, name: str, judgement: RoundJudgement, roun
         drift = f"; drift from the pinned rounds: {variant.drift}" if variant.drift else ""
         against = f", but {variant.change} against the accepted rounds" if variant.is_drift else ""
         words = f"{variant.variant}: {variant.conclusion}{drift}{against}"
-        console.print(Text(words, style=CONCLUSION_COLOUR[variant.conclusion]), soft_wrap=True)
+        console.print(Text(words, style=STYLES[variant.conclusion]), soft_wrap=True)
     if judgement.conclusion is Conclusion.REGRESSION:
         how = "add --accept " if rounds.directories else "annotate the suite with plimsoll.dev/accept-round="
         remedy = f"If this is intended, {how}{rounds.last.name}: the baseline then starts with this round."
@@ -194,44 +155,6 @@ def _show_judgement(console: Console, name: str, judgement: RoundJudgement, roun
     if len(rounds.directories) == 1:
         remedy = "plimsoll suite results DIR... compares several rounds with each other."
         console.print(Text(remedy, style="dim"), soft_wrap=True)
-
-
-_ROUND_COLOUR = {
-    RoundVerdict.NO_REGRESSION: "green",
-    RoundVerdict.REGRESSED: "red",
-    RoundVerdict.INCONCLUSIVE: "yellow",
-}
-_RoundColumn = FittedColumn[EndedRound]
-_ROUND_COLUMNS = (
-    _RoundColumn(heading="Round", cell=lambda ended: ended.name),
-    _RoundColumn(heading="Verdict", cell=lambda ended: Text(ended.verdict, style=_ROUND_COLOUR.get(ended.verdict, ""))),
-    _RoundColumn(heading="Baseline", cell=texts.baseline_text),
-)
-
-
-def _change_verdict(change: Found) -> Text:
-    conclusion = change.judgement.conclusion
-    text = Text(conclusion, style=CONCLUSION_COLOUR[conclusion])
-    return text.append(", improved" if change.judgement.improved else "")
-
-
-_ChangeColumn = FittedColumn[Found]
-_AGAINST = _ChangeColumn(heading="Against", cell=lambda change: change.against.value)
-_CHANGE_INTERVAL = _ChangeColumn(heading="95 % interval", cell=texts.found_interval_text, right=True)
-_CHANGE_COLUMNS = (
-    _ChangeColumn(heading="Variant", cell=lambda change: change.group[0]),
-    _ChangeColumn(heading="Point", cell=texts.found_place, folded=True),
-    _ChangeColumn(heading="Metric", cell=lambda change: quantity_text(change.group[2], change.metric)),
-    _AGAINST,
-    _ChangeColumn(heading="Change", cell=lambda change: change_text(texts.ratios(change).ratio), right=True),
-    _CHANGE_INTERVAL,
-    _ChangeColumn(heading="Verdict", cell=_change_verdict),
-)
-_CHANGE_LAYOUTS = (
-    _CHANGE_COLUMNS,
-    tuple(column for column in _CHANGE_COLUMNS if column is not _CHANGE_INTERVAL),
-    tuple(column for column in _CHANGE_COLUMNS if column not in (_CHANGE_INTERVAL, _AGAINST)),
-)
 
 
 def doubts_of(compared: VariantComparison) -> Iterator[str]:

@@ -72,6 +72,7 @@ class Best:
     point: str  # the point with this mean
     clients: int = 1  # the clients behind it: those of the point, or those that a tool of the network let send at once
     bound: Bound = Bound()  # what limits it
+    verdict: Verdict | None = None  # of the point; None while it is not finished
 
     @property
     def limit(self) -> float | None:
@@ -195,7 +196,14 @@ def layers(
             added += _row(layer, operation, rates, permitted.get(operation, _NOTHING_KNOWN), carried[operation])
         rows += added
         permitted |= _permitted_by(added)
-    return tuple(rows)
+    return tuple(_judged(row, devices if row.layer is Layer.DEVICE else results) for row in rows)
+
+
+def _judged(row: LayerRow, results: Iterable[BenchmarkResult]) -> LayerRow:
+    """Return a row with the verdicts of the points behind it."""
+    verdicts = {result.spec.point: result.status.verdict for result in results}
+    volume, ios = (best and replace(best, verdict=verdicts[best.point]) for best in (row.bytes_per_second, row.iops))
+    return replace(row, bytes_per_second=volume, iops=ios)
 
 
 def too_high(results: Iterable[BenchmarkResult]) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """The comparison of two runs: changes, their confidence intervals, and the conclusion."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from plimsoll.api.names import Metric
 from plimsoll.api.suite_status import Conclusion
@@ -22,6 +23,7 @@ from plimsoll.measure.compare.values import operation_text
 from plimsoll.report.figure import category_axis, chunks, colour, part_text, vertical_line
 from plimsoll.report.inputs import Compared
 from plimsoll.report.overview import value_text
+from plimsoll.report.tables import Column, page_table
 from plimsoll.report.view import Block, Cell, Chart, Details, Json, Section, Table, Text, count_text, metric_text
 
 _LINES = 20
@@ -69,9 +71,7 @@ def _blocks(number: int, one: Compared) -> Iterator[Block]:
     yield from charts[:_MOST_CHARTS]
     if len(charts) > _MOST_CHARTS:
         yield Text(paragraphs=[f"{len(charts) - _MOST_CHARTS} more figures are omitted; the table has every metric."])
-    if one.comparison.means:
-        yield _means(names, one.comparison.means)
-    yield _table(names, lines)
+    yield page_table(f"{names}, all metrics", COMPARED_COLUMNS, compared_rows(one.comparison))
     if notes := [f"{first_few(places)}: {note}." for note, places in notes_of(one.comparison).items()]:
         yield Text(paragraphs=notes)
     yield from _differences(one)
@@ -157,57 +157,128 @@ def _ticks(lines: Sequence[_Line]) -> Json:
     return {"tickvals": [*ticks], "ticktext": ["0" if tick == 1 else f"{100 * (tick - 1):+.0f} %" for tick in ticks]}
 
 
-def _means(names: str, means: Sequence[MeanComparison]) -> Table:
-    numbers = ("Change", "95 % interval", "At worst", "Passes")
-    return Table(
-        caption=f"{names}, mean changes of workloads",
-        headings=("Workload", "Of", "Op", "Metric", *numbers, "Conclusion"),
-        numbers=numbers,
-        rows=[_mean_row(mean) for mean in means],
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedRow:
+    """One metric of a point, or its mean change over a workload's points."""
+
+    workload: str
+    point: str | None  # of the baseline; None for a mean
+    label: str
+    clients: int | None
+    change: MetricComparison | MeanComparison
+
+    @property
+    def metric(self) -> MetricComparison | None:
+        """The change of a point; None for a mean."""
+        return self.change if isinstance(self.change, MetricComparison) else None
+
+    @property
+    def place(self) -> str:
+        """The parameters and the clients, or what the mean is of."""
+        return self.label if self.clients is None else f"{self.label}, {count_text(self.clients, 'client')}"
+
+    @property
+    def mark(self) -> str:
+        """The conclusion if it decides, which it does not if the metric does not gate or is left to the mean."""
+        decides = self.metric is None or (self.metric.gates and not is_left_to_mean(self.metric))
+        return self.change.conclusion if decides else ""
+
+
+def compared_rows(comparison: Comparison) -> Iterator[ComparedRow]:
+    """Yield the mean changes, then the metrics of all points."""
+    for mean in comparison.means:
+        yield ComparedRow(workload=mean.workload, point=None, label=mean_text(mean), clients=None, change=mean)
+    for point in comparison.points:
+        for metric in point.metrics:
+            yield ComparedRow(
+                workload=point.workload, point=point.baseline, label=point.label, clients=point.clients, change=metric
+            )
+
+
+def _of_side(side: str, heading: str) -> Iterator[Column[ComparedRow]]:
+    """Yield the number of trials, or of passes of a mean, and the mean of one side."""
+
+    def trials(row: ComparedRow) -> int:
+        found: int = getattr(row.metric, side).trials if row.metric else getattr(row.change, f"{side}_passes")
+        return found
+
+    def value(row: ComparedRow) -> float | None:
+        mean: float | None = getattr(row.metric, side).mean if row.metric else None
+        return mean
+
+    yield Column(key=f"{side}_trials", value=trials)
+    yield Column(
+        heading=heading,
+        key=side,
+        value=value,
+        text=lambda row: metric_text(row.change.metric, value(row)),
+        right=True,
+        priority=3,
     )
 
 
-def _mean_row(mean: MeanComparison) -> list[Cell]:
-    return [
-        Cell(text=mean.workload),
-        Cell(text=mean_text(mean)),
-        Cell(text=mean.operation),
-        Cell(text=mean.metric),
-        Cell(text=change_text(mean.ratio), sort=mean.ratio),
-        Cell(text=interval_text(mean), sort=mean.low),
-        Cell(text=change_text(mean.bound), sort=mean.bound),
-        Cell(text=passes_text(mean)),
-        Cell(text=verdict_text(mean), mark=mean.conclusion),
-    ]
+def _change(key: str) -> Column[ComparedRow]:
+    """Return a column that only CSV has."""
+    return Column(key=key, value=lambda row: getattr(row.change, key))
 
 
-def _table(names: str, lines: Sequence[_Line]) -> Table:
-    numbers = ("Baseline", "Candidate", "Change", "95 % interval", "At worst", "Trials")
-    return Table(
-        caption=f"{names}, all metrics",
-        headings=("Point", "Parameters", "Op", "Metric", *numbers, "Conclusion"),
-        numbers=numbers,
-        rows=[_row(point, metric) for point, metric in lines],
-        sortable=True,
-    )
-
-
-def _row(point: PointComparison, metric: MetricComparison) -> list[Cell]:
-    # Only what decides has a marked conclusion.
-    mark = metric.conclusion if metric.gates and not is_left_to_mean(metric) else ""
-    return [
-        Cell(text=point.baseline),
-        Cell(text=f"{point.label}, {count_text(point.clients, 'client')}"),
-        Cell(text=operation_text(metric.operation, metric.metric)),
-        Cell(text=metric.metric),
-        Cell(text=metric_text(metric.metric, metric.baseline.mean), sort=metric.baseline.mean),
-        Cell(text=metric_text(metric.metric, metric.candidate.mean), sort=metric.candidate.mean),
-        Cell(text=change_text(metric.ratio), sort=metric.ratio),
-        Cell(text=interval_text(metric), sort=metric.low),
-        Cell(text=change_text(metric.bound), sort=metric.bound),
-        Cell(text=trials_text(metric)),
-        Cell(text=conclusion_text(metric), mark=mark),
-    ]
+_ComparedColumn = Column[ComparedRow]
+COMPARED_COLUMNS: Sequence[_ComparedColumn] = (
+    _ComparedColumn(
+        heading="Point",
+        key="point",
+        value=lambda row: row.point,
+        text=lambda row: row.point or row.workload,
+        priority=None,
+    ),
+    _ComparedColumn(heading="Workload", key="workload", value=lambda row: row.workload, stacked=True, in_page=False),
+    _ComparedColumn(
+        heading="Parameters", key="label", value=lambda row: row.label, text=lambda row: row.place, stacked=True
+    ),
+    _ComparedColumn(key="clients", value=lambda row: row.clients),
+    _ComparedColumn(
+        heading="Op",
+        key="operation",
+        value=lambda row: operation_text(row.change.operation, row.change.metric),
+        priority=1,
+    ),
+    _ComparedColumn(heading="Metric", key="metric", value=lambda row: row.change.metric),
+    _ComparedColumn(key="gates", value=lambda row: row.metric is None or row.metric.gates),
+    *_of_side("baseline", "Baseline"),
+    *_of_side("candidate", "Candidate"),
+    _ComparedColumn(heading="Change", key="ratio", value=lambda row: row.change.ratio, show=change_text, right=True),
+    _ComparedColumn(
+        heading="95 % interval",
+        key="low",
+        value=lambda row: row.change.low,
+        text=lambda row: interval_text(row.change),
+        right=True,
+        priority=2,
+    ),
+    _change("high"),
+    _ComparedColumn(
+        heading="At worst", key="bound", value=lambda row: row.change.bound, show=change_text, right=True, priority=1
+    ),
+    _ComparedColumn(
+        heading="Trials",
+        value=lambda row: (
+            passes_text(row.change) if isinstance(row.change, MeanComparison) else trials_text(row.change)
+        ),
+        right=True,
+        priority=4,
+    ),
+    _ComparedColumn(
+        heading="Conclusion",
+        key="conclusion",
+        value=lambda row: row.change.conclusion,
+        text=lambda row: conclusion_text(row.metric) if row.metric else verdict_text(row.change),
+        mark=lambda row: row.mark,
+    ),
+    *map(_change, ("p_value", "p_worse", "confirmed", "improved", "trials_needed")),
+    _ComparedColumn(key="in_mean", value=lambda row: row.metric is not None and row.metric.in_mean),
+    _ComparedColumn(key="suspected", value=lambda row: row.metric is not None and row.metric.suspected),
+)
+"""Of the metrics of a comparison: rates per second, nanoseconds, and ratios to the baseline; means have no point."""
 
 
 def _differences(one: Compared) -> Iterator[Block]:

@@ -1,22 +1,23 @@
 """The rates of each layer of a Ceph cluster beside the limit below it, and the matrix of links between clients."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
+from typing import TypeVar
 
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult, Matrix, Pair
 from plimsoll.measure.checks.check import number_text, percent_text
 from plimsoll.measure.limits import TOO_HIGH, Best, LayerRow
 from plimsoll.measure.rates import rate_text
-from plimsoll.report.figure import MOST_FIGURES, colour, limited, linear_axis, verdict_text
+from plimsoll.report.figure import MOST_FIGURES, UNFINISHED, colour, limited, linear_axis
 from plimsoll.report.inputs import ReportedRun
+from plimsoll.report.tables import Column, page_table
 from plimsoll.report.view import (
     MEBIBYTE,
     NONE,
     Block,
-    Cell,
     Chart,
     Section,
     Table,
@@ -24,8 +25,11 @@ from plimsoll.report.view import (
     count_text,
     layer_sentences,
     limiting_text,
+    mebibytes,
     ratio_text,
 )
+
+T = TypeVar("T")
 
 _WORDS = (
     "OSD is the sum of all OSDs, each measured alone. The limit of a layer is the rate of the layer below, for writes "
@@ -69,31 +73,14 @@ def _blocks(number: int, run: ReportedRun, *, several: bool) -> Iterator[Block]:
     )
     volumes = [(row, row.bytes_per_second) for row in run.layers]
     operations = [(row, row.iops) for row in run.layers]
-    yield _chart(run, f"layers-bytes-{number}", f"Throughput by layer{name}", "MiB per second", volumes, MEBIBYTE)
-    yield _chart(run, f"layers-iops-{number}", f"IOPS by layer{name}", "operations per second", operations, 1)
-    quantity = ("Limit", "Set by", "Of limit", "At", "Verdict")
-    yield Table(
-        caption="Best rates of each layer",
-        headings=("Layer", "Op", "MiB/s", *quantity, "IOPS", *quantity),
-        numbers=("MiB/s", "IOPS", "Limit", "Of limit"),
-        rows=[
-            [
-                Cell(text=row.layer),
-                Cell(text=row.operation),
-                *_cells(run, row, row.bytes_per_second, MEBIBYTE),
-                *_cells(run, row, row.iops, 1),
-            ]
-            for row in run.layers
-        ],
-    )
+    yield _chart(f"layers-bytes-{number}", f"Throughput by layer{name}", "MiB per second", volumes, MEBIBYTE)
+    yield _chart(f"layers-iops-{number}", f"IOPS by layer{name}", "operations per second", operations, 1)
+    yield page_table("Best rates of each layer", LAYER_COLUMNS, run.layers, sortable=False)
 
 
-def _chart(
-    run: ReportedRun, key: str, title: str, axis: str, rows: Sequence[tuple[LayerRow, Best | None]], scale: float
-) -> Chart:
+def _chart(key: str, title: str, axis: str, rows: Sequence[tuple[LayerRow, Best | None]], scale: float) -> Chart:
     known = [(f"{row.layer} {row.operation}", best) for row, best in rows if best]
     limited = [(name, best.limit / scale) for name, best in known if best.limit is not None]
-    marks = ["" if _verdict(run, best) == Verdict.VALID else " *" for _, best in known]
     return Chart(
         key=key,
         title=title,
@@ -104,9 +91,7 @@ def _chart(
                 "name": "measured",
                 "x": [name for name, _ in known],
                 "y": [best.value / scale for _, best in known],
-                "text": [
-                    f"{rate_text(best.value / scale)}{mark}" for (_, best), mark in zip(known, marks, strict=True)
-                ],
+                "text": [f"{rate_text(best.value / scale)}{_star(best)}" for _, best in known],
                 "textposition": "auto",
                 "marker": {"color": colour(0)},
                 "hovertext": [f"{name}\n{_words(best.point, best, scale, axis)}" for name, best in known],
@@ -131,23 +116,81 @@ def _words(name: str, best: Best, scale: float, axis: str) -> str:
     return f"{name} {rate_text(best.value / scale)} {axis}{part}"
 
 
-def _verdict(run: ReportedRun, best: Best) -> str:
-    return next((verdict_text(one) for one in run.results if one.spec.point == best.point), "")
+def _rate_or_none(rate: float | None) -> str:
+    return NONE if rate is None else rate_text(rate)
 
 
-def _cells(run: ReportedRun, row: LayerRow, best: Best | None, scale: float) -> list[Cell]:
-    """Return rate, limit, what sets it, ratio, point and verdict."""
-    if best is None:
-        return [Cell(text=NONE)] * 6
-    verdict = _verdict(run, best)
-    return [
-        Cell(text=rate_text(best.value / scale), sort=best.value),
-        Cell(text=NONE if best.limit is None else rate_text(best.limit / scale), sort=best.limit),
-        Cell(text=limiting_text(row.layer, best)),
-        Cell(text=ratio_text(best.efficiency), sort=best.efficiency),
-        Cell(text=best.point),
-        Cell(text=verdict, mark=verdict),
-    ]
+def _star(best: Best) -> str:
+    """Return the mark of a rate whose point is Suspect or not finished."""
+    return "" if best.verdict is Verdict.VALID else " *"
+
+
+def is_marked(row: LayerRow) -> bool:
+    """Whether a rate of a layer has a mark."""
+    return any(best and _star(best) for best in (row.bytes_per_second, row.iops))
+
+
+def _quantity_columns(
+    heading: str,
+    key: str,
+    best_of: Callable[[LayerRow], Best | None],
+    show: Callable[[float | None], str],
+    priority: int,
+) -> Iterator[Column[LayerRow]]:
+    """Yield the best rate for one quantity, its limit, its part of the limit, and its point with the verdict."""
+
+    def part(read: Callable[[Best], T]) -> Callable[[LayerRow], T | None]:
+        return lambda row: None if (best := best_of(row)) is None else read(best)
+
+    column = Column[LayerRow]
+    yield column(
+        heading=heading,
+        key=key,
+        value=part(lambda best: best.value),
+        text=lambda row: NONE if (best := best_of(row)) is None else f"{show(best.value)}{_star(best)}",
+        right=True,
+        priority=priority,
+    )
+    yield column(
+        heading="Limit",
+        key=f"{key}_limit",
+        value=part(lambda best: best.limit),
+        show=show,
+        right=True,
+        priority=priority,
+    )
+    yield column(
+        heading="Set by",
+        key=f"{key}_limited_by",
+        value=part(lambda best: best.limited_by),
+        text=lambda row: NONE if (best := best_of(row)) is None else limiting_text(row.layer, best),
+        priority=None,
+    )
+    yield column(
+        heading="Of limit",
+        key=f"{key}_efficiency",
+        value=part(lambda best: best.efficiency),
+        show=ratio_text,
+        right=True,
+        priority=priority,
+    )
+    yield column(heading="At", key=f"{key}_point", value=part(lambda best: best.point), priority=None)
+    yield column(
+        heading="Verdict",
+        key=f"{key}_verdict",
+        value=part(lambda best: best.verdict or UNFINISHED),
+        mark=lambda row: "" if (best := best_of(row)) is None else best.verdict or UNFINISHED,
+        priority=None,
+    )
+
+
+LAYER_COLUMNS: Sequence[Column[LayerRow]] = (
+    Column(heading="Layer", key="layer", value=lambda row: row.layer),
+    Column(heading="Op", key="operation", value=lambda row: row.operation),
+    *_quantity_columns("MiB/s", "bytes_per_second", lambda row: row.bytes_per_second, mebibytes, 0),
+    *_quantity_columns("IOPS", "iops", lambda row: row.iops, _rate_or_none, 1),
+)
+"""Of the layers of a cluster: bytes and operations per second, and ratios to the limit."""
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots, for the cached properties
@@ -307,28 +350,26 @@ def _map(title: str, links: Links, number: int) -> Chart:
     )
 
 
-def _links_table(title: str, links: Links) -> Table:
-    """Return the cells, slowest first."""
-    rate, least = f"{links.unit}", f"lowest {links.unit}"
-    ordered = sorted(links.pairs, key=links.value)[:_MOST_ROWS]
-    left_out = len(links.pairs) - len(ordered)
-    more = f"; the {left_out} fastest are left out" if left_out else ""
-    return Table(
-        caption=f"Rates between clients, slowest first{more}: {title}",
-        headings=("From", "To", rate, least, "Retransmits", "Outlier"),
-        numbers=(rate, least, "Retransmits"),
-        rows=[_row(pair, links) for pair in ordered],
-        sortable=True,
+def link_columns(links: Links) -> Sequence[Column[Pair]]:
+    """Return the columns of the cells of a matrix."""
+    column = Column[Pair]
+    return (
+        column(heading="From", value=lambda pair: links.name(pair.client), sort=lambda pair: pair.client),
+        column(heading="To", value=lambda pair: links.name(pair.peer), sort=lambda pair: pair.peer),
+        column(heading=links.unit, value=links.value, text=links.text, right=True),
+        column(heading=f"lowest {links.unit}", value=links.least, show=_number_or_none, right=True, priority=2),
+        column(heading="Retransmits", value=lambda pair: pair.retransmits, right=True, priority=1),
+        column(heading="Outlier", value=lambda pair: "outlier" if pair.is_outlier else "", priority=None),
     )
 
 
-def _row(pair: Pair, links: Links) -> list[Cell]:
-    again, least = pair.retransmits, links.least(pair)
-    return [
-        Cell(text=links.name(pair.client), sort=pair.client),
-        Cell(text=links.name(pair.peer), sort=pair.peer),
-        Cell(text=number_text(links.value(pair)), sort=links.value(pair)),
-        Cell(text=NONE if least is None else number_text(least), sort=least),
-        Cell(text=NONE if again is None else str(again), sort=again),
-        Cell(text="outlier" if pair.is_outlier else ""),
-    ]
+def _number_or_none(rate: float | None) -> str:
+    return NONE if rate is None else number_text(rate)
+
+
+def _links_table(title: str, links: Links) -> Table:
+    """Return the cells, slowest first."""
+    ordered = sorted(links.pairs, key=links.value)[:_MOST_ROWS]
+    left_out = len(links.pairs) - len(ordered)
+    more = f"; the {left_out} fastest are left out" if left_out else ""
+    return page_table(f"Rates between clients, slowest first{more}: {title}", link_columns(links), ordered)

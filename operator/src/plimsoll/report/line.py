@@ -1,26 +1,20 @@
 """The line: what each search found, latency against load, and every probe."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from plimsoll.api.line import Line, Objective, ProbeOutcome, Vary
 from plimsoll.api.names import Verdict
 from plimsoll.measure.line.summary import (
-    ending_sentence,
-    ending_text,
     headline_text,
     interval_text,
-    line_probes_text,
     load_text,
     objective_text,
-    objectives_text,
     outcome_text,
     rounded_load,
-    uncounted_text,
     unit_text,
-    width_text,
 )
 from plimsoll.report.figure import (
     MICROSECOND,
@@ -40,16 +34,16 @@ from plimsoll.report.figure import (
     verdict_text,
     vertical_line,
 )
+from plimsoll.report.points import LINE_COLUMNS, PointRow, ending_sentence_of, probe_columns, probe_rows
+from plimsoll.report.tables import page_table
 from plimsoll.report.trials import attempt_text
 from plimsoll.report.view import (
     NONE,
     Block,
-    Cell,
     Chart,
     Details,
     Json,
     Section,
-    Table,
     Text,
     count_text,
     duration_text,
@@ -123,12 +117,13 @@ def lines_section(workloads: Sequence[SearchedWorkload]) -> Section | None:
         for number, workload in enumerate(workloads)
         for chart in (*_latency_charts(number, workload), *_lines_charts(number, workload))
     ]
-    several = len({one.run.label for workload in workloads for one in workload.searches}) > 1
+    rows = [PointRow(run=one.run.label, result=one.result) for workload in workloads for one in workload.searches]
+    leave_out = () if len({row.run for row in rows}) > 1 else {"Run"}
     blocks: list[Block] = [
-        Text(paragraphs=[*_sentences(workloads, several=several)]),
-        _lines_table(workloads, several=several),
+        Text(paragraphs=[_sentence(row, with_run=not leave_out) for row in rows[:_MOST_SENTENCES]]),
+        page_table("All lines", LINE_COLUMNS, rows, leave_out=leave_out),
         *limited(_WORDS, charts, MOST_FIGURES, "the table of lines has every search"),
-        *_probes(workloads, several=several),
+        *_probes(workloads, leave_out),
     ]
     return Section(key="line", title="The line", blocks=blocks)
 
@@ -144,90 +139,21 @@ def headline_sentences(workloads: Sequence[SearchedWorkload]) -> Iterator[str]:
         yield f"Searches that are not named here: {len(searches) - _MOST_SENTENCES}; the table of lines has them."
 
 
-def _sentences(workloads: Sequence[SearchedWorkload], *, several: bool) -> Iterator[str]:
-    searches = [(workload, search) for workload in workloads for search in workload.searches]
-    for workload, search in searches[:_MOST_SENTENCES]:
-        run = f", {search.run.label}" if several else ""
-        interval = interval_text(search.line, workload.search)
-        words = headline_text(search.line, workload.search) + (
-            "" if interval == NONE else f" (95 % interval {interval})"
-        )
-        spec = search.result.spec
-        yield f"{spec.point}, {spec.label}{run}: {words}. {_ending(workload, search)}"
+def _sentence(row: PointRow, *, with_run: bool) -> str:
+    run = f", {row.run}" if with_run else ""
+    interval = interval_text(row.line, row.search)
+    words = headline_text(row.line, row.search) + ("" if interval == NONE else f" (95 % interval {interval})")
+    return f"{row.result.spec.point}, {row.result.spec.label}{run}: {words}. {ending_sentence_of(row)}"
 
 
-def _ending(workload: SearchedWorkload, one: PlottedSearch) -> str:
-    asked = one.result.spec.line or workload.search
-    return ending_sentence(one.line, asked, uncounted_text(one.result.status.trials))
-
-
-def _lines_table(workloads: Sequence[SearchedWorkload], *, several: bool) -> Table:
-    names = ("Point", *(["Run"] if several else []), "Verdict", "Parameters", "Objectives")
-    return Table(
-        caption="All lines",
-        headings=(*names, "Line", "Unit", "95 % interval", "Width", "Probes", "Ended"),
-        numbers=("Line", "95 % interval", "Width", "Probes"),
-        rows=[_line_row(workload, one, several=several) for workload in workloads for one in workload.searches],
-        sortable=True,
-    )
-
-
-def _line_row(workload: SearchedWorkload, one: PlottedSearch, *, several: bool) -> list[Cell]:
-    line, search, verdict = one.line, one.result.spec.line or workload.search, verdict_text(one.result)
-    return [
-        Cell(text=one.result.spec.point),
-        *([Cell(text=one.run.label)] if several else []),
-        Cell(text=verdict, mark=verdict),
-        Cell(text=one.result.spec.label),
-        Cell(text=objectives_text(search.objectives)),
-        Cell(text=load_text(line, search), sort=line.estimate),
-        Cell(text=unit_text(search)),
-        Cell(text=interval_text(line, search), sort=line.low),
-        Cell(text=width_text(line), sort=line.width_percent),
-        Cell(text=line_probes_text(line), sort=line.probes),
-        Cell(text=ending_text(line), title=_ending(workload, one)),
-    ]
-
-
-def _probes(workloads: Sequence[SearchedWorkload], *, several: bool) -> Iterator[Block]:
+def _probes(workloads: Sequence[SearchedWorkload], leave_out: Collection[str]) -> Iterator[Block]:
     """Yield the probes of each workload in a table that is folded away."""
     for workload in workloads:
-        rows = [
-            _probe_row(workload, search, probe, several=several)
-            for search in workload.searches
-            for probe in sorted(search.probes, key=lambda probe: (probe.trial.pass_number, probe.trial.attempt))
-        ]
-        if not rows:
-            continue
-        unit = unit_text(workload.search)
-        percentiles = [f"p{objective.percentile}" for objective in workload.search.objectives]
-        numbers = (f"Offered, {unit}", f"Achieved, {unit}", "Depth full", *percentiles)
-        table = Table(
-            caption=f"Probes of {workload.workload}",
-            headings=("Point", *(["Run"] if several else []), "Probe", *numbers, "Outcome", "Verdict", "Why"),
-            numbers=numbers,
-            rows=rows,
-            sortable=True,
-        )
-        yield Details(title=f"Probes of {workload.workload}: {len(rows)}", blocks=[*table.limited(_MOST_ROWS)])
-
-
-def _probe_row(workload: SearchedWorkload, one: PlottedSearch, probe: ProbedLoad, *, several: bool) -> list[Cell]:
-    trial, achieved, full = probe.trial, probe.achieved, probe.depth_full_percent
-    latencies = [probe.latency(objective) for objective in workload.search.objectives]
-    reasons = " ".join(dict.fromkeys(finding.reason for finding in trial.findings))
-    return [
-        Cell(text=one.result.spec.point, title=one.result.spec.label),
-        *([Cell(text=one.run.label)] if several else []),
-        Cell(text=attempt_text(trial), sort=trial.pass_number + trial.attempt / 100),
-        Cell(text=rounded_load(probe.offered), sort=probe.offered),
-        Cell(text=NONE if achieved is None else rounded_load(achieved), sort=achieved),
-        Cell(text=NONE if full is None else f"{full:.1f} %", sort=full),
-        *(Cell(text=duration_text(latency), sort=latency) for latency in latencies),
-        Cell(text=outcome_text(probe.outcome)),
-        Cell(text=trial.verdict, mark=trial.verdict),
-        Cell(text=f"{trial.abort.reason}: {trial.abort.message}" if trial.abort else reasons),
-    ]
+        rows = [*probe_rows((search.run.label, search.result) for search in workload.searches)]
+        if rows:
+            title = f"Probes of {workload.workload}"
+            table = page_table(title, probe_columns(workload.search), rows, leave_out=leave_out)
+            yield Details(title=f"{title}: {len(rows)}", blocks=[*table.limited(_MOST_ROWS)])
 
 
 def _latency_charts(number: int, workload: SearchedWorkload) -> Iterator[Chart]:

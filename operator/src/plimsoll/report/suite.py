@@ -14,15 +14,14 @@ from plimsoll.plan.fingerprint import Difference
 from plimsoll.report.figure import colour
 from plimsoll.report.inputs import ReportedSuite
 from plimsoll.report.overview import value_text
+from plimsoll.report.tables import Column, page_table
 from plimsoll.report.trends import changes_before
 from plimsoll.report.view import (
     NONE,
     Block,
-    Cell,
     Chart,
     Json,
     Section,
-    Table,
     Text,
     bytes_rate_text,
     count_text,
@@ -54,14 +53,8 @@ _PUBLISHED_WORDS = (
 
 def rounds_section(rounds: Sequence[tuple[EndedRound, MeasuredRound]]) -> Section:
     """Return a table of the rounds, the last one first."""
-    table = Table(
-        caption="All rounds, the last one first",
-        headings=("Round", "Verdict", "Baseline", "Measured", "Changed since the round before"),
-        rows=[
-            _round_row(ended, changed)
-            for (ended, _), changed in reversed([*zip(rounds, changes_before(rounds), strict=True)])
-        ],
-    )
+    rows = reversed([(ended, changes) for (ended, _), changes in zip(rounds, changes_before(rounds), strict=True)])
+    table = page_table("All rounds, the last one first", ROUND_COLUMNS, rows, sortable=False)
     return Section(key="rounds", title="Rounds", blocks=[table])
 
 
@@ -82,20 +75,19 @@ def baseline_text(ended: EndedRound) -> str:
     return "accepted, pinned" if ended.pinned else "accepted" if ended.accepted else NONE
 
 
-def is_notable(found: Found) -> bool:
-    """Whether a change is shown: every mean, and whatever is or may be worse."""
-    worse = found.judgement.conclusion is Conclusion.REGRESSION or found.judgement.suspected
-    return worse or not found.point
+def notable_changes(judgement: RoundJudgement) -> Sequence[Found]:
+    """Return the changes that are shown: every mean, and whatever is or may be worse."""
+    return [
+        found
+        for variant in judgement.variants
+        for found in variant.found
+        if not found.point or found.judgement.conclusion is Conclusion.REGRESSION or found.judgement.suspected
+    ]
 
 
 def ratios(found: Found) -> Ratios:
     """Return the change as ratios."""
     return ratios_of(found.metric, found.change)
-
-
-def found_interval_text(found: Found) -> str:
-    """Return the 95 % interval of a change."""
-    return f"{change_text(ratios(found).low)} to {change_text(ratios(found).high)}"
 
 
 def found_place(found: Found) -> str:
@@ -104,20 +96,37 @@ def found_place(found: Found) -> str:
     return found.point or (f"{workload}, mean of {found.points} points" if found.points > 1 else workload)
 
 
-def _round_row(ended: EndedRound, changed: Sequence[Difference]) -> list[Cell]:
-    verdict = ended.verdict.value
-    if ended.verdict is RoundVerdict.NO_REGRESSION and not ended.comparisons:
-        verdict = NONE  # the suite compares no rounds
-    changes = "; ".join(
-        f"{change.key}: {value_text(change.baseline)} → {value_text(change.candidate)}" for change in changed
-    )
-    return [
-        Cell(text=ended.name),
-        Cell(text=verdict, mark="Regression" if ended.verdict is RoundVerdict.REGRESSED else verdict),
-        Cell(text=baseline_text(ended)),
-        Cell(text=ended.digest[:_SHORT_DIGEST], title="digest of the run, the variants and repeat"),
-        Cell(text=changes or NONE),
-    ]
+RoundRow = tuple[EndedRound, Sequence[Difference]]
+"""A round, and what changed since the one before."""
+
+
+def _round_verdict(row: RoundRow) -> str:
+    ended, _ = row
+    compares_none = ended.verdict is RoundVerdict.NO_REGRESSION and not ended.comparisons
+    return NONE if compares_none else ended.verdict.value
+
+
+def _changes_text(row: RoundRow) -> str:
+    changes = [f"{each.key}: {value_text(each.baseline)} → {value_text(each.candidate)}" for each in row[1]]
+    return "; ".join(changes) or NONE
+
+
+ROUND_COLUMNS: Sequence[Column[RoundRow]] = (
+    Column(heading="Round", value=lambda row: row[0].name),
+    Column(
+        heading="Verdict",
+        value=_round_verdict,
+        mark=lambda row: "Regression" if row[0].verdict is RoundVerdict.REGRESSED else _round_verdict(row),
+    ),
+    Column(heading="Baseline", value=lambda row: baseline_text(row[0])),
+    Column(
+        heading="Measured",
+        value=lambda row: row[0].digest[:_SHORT_DIGEST],
+        title=lambda _: "digest of the run, the variants and repeat",
+        priority=None,
+    ),
+    Column(heading="Changed since the round before", value=_changes_text, priority=None),
+)
 
 
 def _judgement(name: str, judgement: RoundJudgement) -> Iterator[Block]:
@@ -128,45 +137,40 @@ def _judgement(name: str, judgement: RoundJudgement) -> Iterator[Block]:
             *(f"{variant.variant}: {reason}" for variant in judgement.variants for reason in variant.reasons),
         ]
     )
-    found = [one for variant in judgement.variants for one in variant.found if is_notable(one)]
-    if found:
-        numbers = ("Change", "95 % interval", "Rounds")
-        yield Table(
-            caption=f"{name}: mean changes of workloads, and points that are or may be worse",
-            headings=("Variant", "Point", "Op", "Metric", "Against", *numbers, "Conclusion"),
-            numbers=numbers,
-            rows=[_found_row(one) for one in found],
-            sortable=True,
-        )
+    if changes := notable_changes(judgement):
+        caption = f"{name}: mean changes of workloads, and points that are or may be worse"
+        yield page_table(caption, FOUND_COLUMNS, changes)
 
 
-def _found_row(found: Found) -> list[Cell]:
-    variant, _, operation, metric = found.group
-    conclusion, improved = found.judgement.conclusion, ", improved" if found.judgement.improved else ""
-    return [
-        Cell(text=variant),
-        Cell(text=found_place(found)),
-        Cell(text=operation_text(operation, metric)),
-        Cell(text=metric),
-        Cell(text=found.against),
-        Cell(text=change_text(ratios(found).ratio), sort=ratios(found).ratio),
-        Cell(text=found_interval_text(found), sort=ratios(found).low),
-        Cell(text=str(found.rounds), sort=found.rounds),
-        Cell(text=f"{conclusion}{improved}", mark=conclusion),
-    ]
+FOUND_COLUMNS: Sequence[Column[Found]] = (
+    Column(heading="Variant", value=lambda found: found.group[0]),
+    Column(heading="Point", value=found_place, folded=True),
+    Column(heading="Op", value=lambda found: operation_text(found.group[2], found.metric)),
+    Column(heading="Metric", value=lambda found: found.metric),
+    Column(heading="Against", value=lambda found: found.against, priority=1),
+    Column(heading="Change", value=lambda found: ratios(found).ratio, show=change_text, right=True),
+    Column(
+        heading="95 % interval",
+        value=lambda found: ratios(found).low,
+        text=lambda found: f"{change_text(ratios(found).low)} to {change_text(ratios(found).high)}",
+        right=True,
+        priority=2,
+    ),
+    Column(heading="Rounds", value=lambda found: found.rounds, right=True, priority=None),
+    Column(
+        heading="Conclusion",
+        value=lambda found: found.judgement.conclusion,
+        text=lambda found: f"{found.judgement.conclusion}{', improved' if found.judgement.improved else ''}",
+        mark=lambda found: found.judgement.conclusion,
+    ),
+)
 
 
 def hypotheses_section(decisions: Sequence[Decision]) -> Section | None:
     """Return the hypotheses as a table and sentences; None if there are none."""
     if not decisions:
         return None
-    numbers = ("Estimate", "95 % interval", "Expected", "From")
-    table = Table(
-        caption="Hypotheses, decided in the last round",
-        headings=("Hypothesis", "Variant", "Verdict", *numbers),
-        numbers=numbers,
-        rows=[_row(one) for one in decisions],
-    )
+    table = page_table("Hypotheses, decided in the last round", HYPOTHESIS_COLUMNS, decisions, sortable=False)
     # The sentence of a decision has its first reason.
     sentences = [
         " ".join([f"{decision.name}: {decision.sentence}", *(f"{reason}." for reason in decision.reasons[1:])])
@@ -207,17 +211,31 @@ def replicates_text(decision: Decision) -> str:
     return f"{'+'.join(map(str, decision.replicates))} {decision.unit.lower()}s"
 
 
-def _row(one: Decision) -> list[Cell]:
-    estimate, interval = estimate_texts(one)
-    return [
-        Cell(text=one.name),
-        Cell(text=one.variant or NONE),
-        Cell(text=f"{one.verdict}{' *' if one.is_suspect else ''}", mark=one.verdict),
-        Cell(text=estimate, sort=one.estimate),
-        Cell(text=interval, sort=one.low),
-        Cell(text=expected_text(one)),
-        Cell(text=replicates_text(one)),
-    ]
+HYPOTHESIS_COLUMNS: Sequence[Column[Decision]] = (
+    Column(heading="Hypothesis", value=lambda decision: decision.name, stacked=True),
+    Column(heading="Variant", value=lambda decision: decision.variant or None, stacked=True),
+    Column(
+        heading="Verdict",
+        value=lambda decision: f"{decision.verdict}{' *' if decision.is_suspect else ''}",
+        mark=lambda decision: decision.verdict,
+    ),
+    Column(
+        heading="Estimate",
+        value=lambda decision: decision.estimate,
+        text=lambda decision: estimate_texts(decision)[0],
+        right=True,
+        priority=2,
+    ),
+    Column(
+        heading="95 % interval",
+        value=lambda decision: decision.low,
+        text=lambda decision: estimate_texts(decision)[1],
+        right=True,
+        priority=1,
+    ),
+    Column(heading="Expected", value=expected_text, right=True, priority=1),
+    Column(heading="From", value=replicates_text, right=True, priority=3),
+)
 
 
 def published_section(compared: StudyComparison | None) -> Section | None:
@@ -225,7 +243,8 @@ def published_section(compared: StudyComparison | None) -> Section | None:
     if compared is None or not compared.shares:
         return None
     paragraphs = [_PUBLISHED_WORDS, *difference_texts(compared)]
-    blocks: list[Block] = [Text(paragraphs=paragraphs), _chart(compared), _table(compared)]
+    table = page_table("Shares of the study and yours", SHARE_COLUMNS, compared.shares, sortable=False)
+    blocks: list[Block] = [Text(paragraphs=paragraphs), _chart(compared), table]
     return Section(key="study", title=f"Beside {study_text(compared)}", blocks=blocks)
 
 
@@ -269,24 +288,23 @@ def remark_text(share: ComparedShare) -> str:
     return share.own.missing or share.note
 
 
-def _table(compared: StudyComparison) -> Table:
-    return Table(
-        caption="Shares of the study and yours",
-        headings=("Share", "Experiment", "Study", "Yours", "Study's numbers", "Your rates", "Remarks"),
-        numbers=("Study", "Yours"),
-        rows=[
-            [
-                Cell(text=one.name),
-                Cell(text=one.experiment),
-                Cell(text=published_text(one), sort=one.published.high),
-                Cell(text=own_text(one.own), sort=one.own.value, mark=Verdict.SUSPECT if one.own.is_suspect else ""),
-                Cell(text=f"{one.published.text} ({one.published.place})"),
-                Cell(text=own_rates_text(one.own)),
-                Cell(text=remark_text(one) or NONE),
-            ]
-            for one in compared.shares
-        ],
-    )
+SHARE_COLUMNS: Sequence[Column[ComparedShare]] = (
+    Column(heading="Share", value=lambda share: share.name, folded=True),
+    Column(heading="Experiment", value=lambda share: share.experiment, priority=None),
+    Column(heading="Study", value=lambda share: share.published.high, text=published_text, right=True),
+    Column(
+        heading="Yours",
+        value=lambda share: share.own.value,
+        text=lambda share: own_text(share.own),
+        mark=lambda share: Verdict.SUSPECT if share.own.is_suspect else "",
+        right=True,
+    ),
+    Column(
+        heading="Study's numbers", value=lambda share: f"{share.published.text} ({share.published.place})", priority=2
+    ),
+    Column(heading="Your rates", value=lambda share: own_rates_text(share.own), priority=1),
+    Column(heading="Remarks", value=lambda share: remark_text(share) or None, priority=None),
+)
 
 
 def _chart(compared: StudyComparison) -> Chart:

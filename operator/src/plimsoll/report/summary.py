@@ -4,13 +4,9 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from plimsoll.api.line import LineSearch
 from plimsoll.api.names import Outcome, Verdict
-from plimsoll.api.operation import OperationSummary, Statistic
-from plimsoll.api.result import BenchmarkResult, Finding
+from plimsoll.api.result import Finding
 from plimsoll.measure.checks.check import verdict_of
-from plimsoll.measure.histogram import PERCENTILES
-from plimsoll.measure.line.summary import headline_text, line_probes_text, probes_made
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.summary import counted, iops_of
 from plimsoll.report.figure import (
@@ -21,30 +17,24 @@ from plimsoll.report.figure import (
     axis_number,
     axis_value,
     counting,
-    drawable,
     is_search,
-    is_steady,
     line_of,
-    longest_stall,
     verdict_text,
 )
 from plimsoll.report.inputs import Compared, ReportedRun
 from plimsoll.report.line import headline_sentences
+from plimsoll.report.points import RESULT_COLUMNS, labelled, result_rows
+from plimsoll.report.tables import page_table
 from plimsoll.report.view import (
-    NONE,
     Block,
-    Cell,
     Counts,
     Reasons,
     Section,
-    Table,
     Text,
     VerdictReason,
     bytes_rate_text,
     count_text,
     duration_text,
-    mebibytes,
-    ratio_text,
 )
 from plimsoll.tools.registry import DEPTH_AXES
 
@@ -54,9 +44,6 @@ _MOST_SENTENCES = 6
 _MOST_PEAKS = 12
 _FLAT = 1.1
 _STEEP = 1.5
-_STEADY = {True: "yes", False: "no", None: "not judged"}
-_NAMES = [str(p) for p in PERCENTILES]
-_COLUMNS_OF_NUMBERS = 7 + len(_NAMES)
 
 _WORDS = (
     "Rates and latencies are means over the trials that count; ± is half the 95 % confidence interval (Student's "
@@ -206,108 +193,10 @@ def _ratio(before: float, after: float) -> float:
     return after / before if before else 0.0
 
 
-def no_numbers(result: BenchmarkResult) -> str:
-    """Return the reason why a point has no numbers."""
-    worst = next((one for one in result.status.findings if one.verdict is Verdict.INVALID), None)
-    if worst is not None:
-        return f"{worst.reason}: {worst.message}"
-    if is_search(result):
-        return f"search for the line: {probes_made(line_of(result))}"
-    if not result.status.final:
-        passes = {trial.pass_number for trial in result.status.trials}
-        return f"not finished: {len(passes)} of {result.spec.repetitions} trials recorded"
-    return "no trial counts, and no reason was recorded"
-
-
 def results_section(runs: Sequence[ReportedRun]) -> Section:
     """Return every operation of every point; a point without numbers has the reason."""
-    several = len(runs) > 1
-    rows: list[list[Cell]] = []
-    for run in runs:
-        named = run if several else None
-        for result in run.results:
-            if (search := result.spec.line) is not None:
-                rows.append(_search_row(named, result, search))
-            else:
-                operations: Sequence[OperationSummary | None] = drawable(result) or [None]
-                rows += [_row(named, result, operation) for operation in operations]
-    numbers = ("IOPS", "±", "CV", "MiB/s", "mean", *(f"p{name}" for name in _NAMES), "max", "stalled")
-    names = ("Point", *(["Run"] if several else []), "Verdict", "Parameters", "Clients", "Op")
-    table = Table(
-        caption="All points",
-        headings=(*names, *numbers, "Trials", "Steady", "Reasons"),
-        numbers=("Clients", *numbers, "Trials"),
-        rows=rows,
-        sortable=True,
-    )
+    # The verdict comes before the numbers, of which there are many.
+    columns = sorted(RESULT_COLUMNS, key=lambda column: column.heading not in {"Point", "Run", "Verdict"})
+    rows = result_rows(labelled(runs))
+    table = page_table("All points", columns, rows, leave_out=() if len(runs) > 1 else {"Run"})
     return Section(key="results", title="Results", blocks=[Text(paragraphs=[_WORDS]), table])
-
-
-def _search_row(run: ReportedRun | None, result: BenchmarkResult, search: LineSearch) -> list[Cell]:
-    """Return the line of a search; it has no means, because its trials had different loads."""
-    line = line_of(result)
-    reasons = " ".join(dict.fromkeys(finding.reason for finding in result.status.findings))
-    probes = f"probes of a search; it may make {result.spec.repetitions}"
-    return [
-        *_described(run, result),
-        *[Cell(text=NONE)] * (_COLUMNS_OF_NUMBERS + 1),
-        Cell(text=line_probes_text(line), sort=line.probes, title=probes),
-        Cell(text=NONE),
-        Cell(text=" ".join(filter(None, (headline_text(line, search), reasons)))),
-    ]
-
-
-def _described(run: ReportedRun | None, result: BenchmarkResult) -> list[Cell]:
-    spec, verdict = result.spec, verdict_text(result)
-    return [
-        Cell(text=spec.point),
-        *([Cell(text=run.label)] if run else []),
-        Cell(text=verdict, mark=verdict),
-        Cell(text=spec.label),
-        Cell(text=str(spec.clients), sort=spec.clients),
-    ]
-
-
-def _row(run: ReportedRun | None, result: BenchmarkResult, operation: OperationSummary | None) -> list[Cell]:
-    spec, status = result.spec, result.status
-    good = len(counted(status.trials)) if operation else 0
-    replaced = len(status.trials) - spec.repetitions
-    return [
-        *_described(run, result),
-        Cell(text=operation.operation if operation else NONE),
-        *(_numbers(result, operation) if operation else [Cell(text=NONE)] * _COLUMNS_OF_NUMBERS),
-        Cell(
-            text=f"{good}/{spec.repetitions}",
-            sort=good / spec.repetitions if spec.repetitions else 0,
-            title=f"{len(status.trials)} recorded attempts" if replaced > 0 else "",
-        ),
-        Cell(text=_STEADY[is_steady(result, operation.operation)] if operation else NONE),
-        Cell(text=" ".join(dict.fromkeys(one.reason for one in status.findings)) if operation else no_numbers(result)),
-    ]
-
-
-def _numbers(result: BenchmarkResult, operation: OperationSummary) -> Iterator[Cell]:
-    volume = operation.bytes_per_second.mean
-    iops = iops_of(operation)
-    if iops is None:
-        yield from [Cell(text=NONE)] * 3
-    else:
-        half, variation = iops.half_width, iops.coefficient_of_variation
-        yield Cell(text=rate_text(iops.mean), sort=iops.mean)
-        yield Cell(text=NONE if half is None else rate_text(half), sort=half)
-        yield Cell(text=ratio_text(variation, decimals=1), sort=variation)
-    yield Cell(text=mebibytes(volume), sort=volume)
-    for statistic in (operation.mean_latency, *(operation.percentiles.get(name) for name in _NAMES)):
-        yield _latency(statistic)
-    highest = operation.latency.max_nanoseconds
-    yield Cell(text=duration_text(highest), sort=highest)
-    stall = longest_stall(result)
-    yield Cell(text=NONE if stall is None else f"{stall:g} s", sort=stall)
-
-
-def _latency(statistic: Statistic | None) -> Cell:
-    if statistic is None:
-        return Cell(text=NONE)
-    low = statistic.low
-    bounds = "" if low is None else f"{duration_text(max(0, low))} to {duration_text(statistic.high)}"
-    return Cell(text=duration_text(statistic.mean), sort=statistic.mean, title=bounds)

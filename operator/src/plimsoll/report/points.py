@@ -1,0 +1,455 @@
+"""The columns of results, of searches for the line, and of their probes."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from plimsoll.api.line import Line, LineSearch, Objective, Probe
+from plimsoll.api.names import Operation, Outcome, Verdict
+from plimsoll.api.operation import OperationResult, OperationSummary, Statistic
+from plimsoll.api.result import BenchmarkResult, Trial
+from plimsoll.measure.histogram import PERCENTILES
+from plimsoll.measure.line import summary as lines
+from plimsoll.measure.rates import rate_text
+from plimsoll.measure.summary import iops_of
+from plimsoll.report.figure import drawable, is_search, is_steady, line_of, longest_stall, verdict_text
+from plimsoll.report.inputs import ReportedRun
+from plimsoll.report.tables import Column
+from plimsoll.report.view import NONE, duration_text, mebibytes, ratio_text
+
+T = TypeVar("T")
+
+_STEADY = {True: "yes", False: "no", None: "not judged"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointRow:
+    """A point of a run, or one operation of it."""
+
+    run: str
+    result: BenchmarkResult
+    operation: OperationSummary | None = None  # None without numbers, and if the point is Invalid
+
+    @property
+    def verdict(self) -> str:
+        """The verdict, or `Unfinished`."""
+        return verdict_text(self.result)
+
+    @property
+    def search(self) -> LineSearch:
+        """What is searched for; ValueError if the point is measured at one load."""
+        if self.result.spec.line is None:
+            raise ValueError(f"point {self.result.spec.point} is no search for the line")
+        return self.result.spec.line
+
+    @property
+    def line(self) -> Line:
+        """What the search has found."""
+        return line_of(self.result)
+
+
+def labelled(runs: Iterable[ReportedRun]) -> Iterator[tuple[str, BenchmarkResult]]:
+    """Yield the results of the runs of a report with the labels of their runs."""
+    return ((run.label, result) for run in runs for result in run.results)
+
+
+def named(results: Iterable[BenchmarkResult]) -> Iterator[tuple[str, BenchmarkResult]]:
+    """Yield results with the names of their runs."""
+    return ((result.spec.run, result) for result in results)
+
+
+def result_rows(results: Iterable[tuple[str, BenchmarkResult]]) -> Iterator[PointRow]:
+    """Yield a row for each operation; one for a point without numbers, such as a search."""
+    for run, result in results:
+        for operation in (() if is_search(result) else drawable(result)) or (None,):
+            yield PointRow(run=run, result=result, operation=operation)
+
+
+def line_rows(results: Iterable[tuple[str, BenchmarkResult]]) -> Iterator[PointRow]:
+    """Yield a row for each search."""
+    return (PointRow(run=run, result=result) for run, result in results if is_search(result))
+
+
+def _of(read: Callable[[OperationSummary], T | None]) -> Callable[[PointRow], T | None]:
+    return lambda row: None if row.operation is None else read(row.operation)
+
+
+def _of_search(read: Callable[[PointRow], T | None]) -> Callable[[PointRow], T | None]:
+    return lambda row: read(row) if is_search(row.result) else None
+
+
+def _mean(statistic: Statistic | None) -> float | None:
+    return None if statistic is None else statistic.mean
+
+
+def _iops_text(row: PointRow) -> str:
+    iops = row.operation and iops_of(row.operation)
+    return rate_text(iops.mean, iops.half_width) if iops else NONE
+
+
+def _latency(
+    heading: str, read: Callable[[OperationSummary], Statistic | None], *, key: str = "", priority: int | None = None
+) -> Column[PointRow]:
+    def bounds(row: PointRow) -> str:
+        statistic = row.operation and read(row.operation)
+        if not statistic or statistic.low is None:
+            return ""
+        return f"{duration_text(max(0, statistic.low))} to {duration_text(statistic.high)}"
+
+    return Column(
+        heading=heading,
+        key=key,
+        value=_of(lambda operation: _mean(read(operation))),
+        show=duration_text,
+        title=bounds,
+        right=True,
+        priority=priority,
+    )
+
+
+def _percentile(name: str) -> Column[PointRow]:
+    priority = {"50": 5, "99": 2}.get(name)
+    key = "" if priority is None else f"latency_p{name}_nanoseconds"
+    return _latency(f"p{name}", lambda operation: operation.percentiles.get(name), key=key, priority=priority)
+
+
+def _trials(row: PointRow) -> int:
+    summary = row.result.status.summary
+    return row.line.counted if is_search(row.result) else summary.trials if summary else 0
+
+
+def _trials_text(row: PointRow) -> str:
+    return (
+        lines.line_probes_text(row.line) if is_search(row.result) else f"{_trials(row)}/{row.result.spec.repetitions}"
+    )
+
+
+def _attempts_text(row: PointRow) -> str:
+    spec, attempts = row.result.spec, len(row.result.status.trials)
+    if is_search(row.result):
+        return f"probes of a search; it may make {spec.repetitions}"
+    return f"{attempts} recorded attempts" if attempts > spec.repetitions else ""
+
+
+def reasons_text(row: PointRow) -> str:
+    """Return the names of the reasons of a verdict."""
+    return " ".join(dict.fromkeys(finding.reason for finding in row.result.status.findings))
+
+
+def no_numbers(result: BenchmarkResult) -> str:
+    """Return the reason why a point has no numbers."""
+    worst = next((finding for finding in result.status.findings if finding.verdict is Verdict.INVALID), None)
+    if worst is not None:
+        return f"{worst.reason}: {worst.message}"
+    if is_search(result):
+        return f"search for the line: {lines.probes_made(line_of(result))}"
+    if not result.status.final:
+        passes = {trial.pass_number for trial in result.status.trials}
+        return f"not finished: {len(passes)} of {result.spec.repetitions} trials recorded"
+    return "no trial counts, and no reason was recorded"
+
+
+def _remarks_text(row: PointRow) -> str:
+    if is_search(row.result):
+        return " ".join(filter(None, (lines.headline_text(row.line, row.search), reasons_text(row))))
+    return reasons_text(row) or ("" if row.operation else no_numbers(row.result))
+
+
+_PointColumn = Column[PointRow]
+RUN = _PointColumn(heading="Run", key="run", value=lambda row: row.run, priority=None)
+_POINT = _PointColumn(
+    heading="Point",
+    key="point",
+    value=lambda row: row.result.spec.point,
+    title=lambda row: row.result.spec.label,
+    priority=None,
+)
+_WORKLOAD = _PointColumn(
+    heading="Workload",
+    key="workload",
+    value=lambda row: row.result.spec.workload,
+    stacked=True,
+    in_page=False,
+)
+_PARAMETERS = _PointColumn(heading="Parameters", key="label", value=lambda row: row.result.spec.label, stacked=True)
+_CLIENTS = _PointColumn(
+    heading="Clients", key="clients", value=lambda row: row.result.spec.clients, right=True, priority=3
+)
+_VERDICT = _PointColumn(heading="Verdict", key="verdict", value=lambda row: row.verdict, mark=lambda row: row.verdict)
+
+RESULT_COLUMNS: Sequence[_PointColumn] = (
+    _POINT,
+    RUN,
+    _WORKLOAD,
+    _PARAMETERS,
+    _CLIENTS,
+    _PointColumn(heading="Op", key="operation", value=_of(lambda operation: operation.operation.value), priority=2),
+    _PointColumn(
+        heading="IOPS ± 95 %",
+        key="iops",
+        value=_of(lambda operation: _mean(iops_of(operation))),
+        text=_iops_text,
+        right=True,
+    ),
+    _PointColumn(
+        key="iops_half_width", value=_of(lambda operation: iops.half_width if (iops := iops_of(operation)) else None)
+    ),
+    _PointColumn(
+        heading="CV",
+        key="iops_variation",
+        value=_of(lambda operation: iops.coefficient_of_variation if (iops := iops_of(operation)) else None),
+        show=partial(ratio_text, decimals=1),
+        right=True,
+        priority=None,
+    ),
+    _PointColumn(
+        heading="MiB/s",
+        key="bytes_per_second",
+        value=_of(lambda operation: operation.bytes_per_second.mean),
+        show=mebibytes,
+        right=True,
+        priority=4,
+    ),
+    _latency("mean", lambda operation: operation.mean_latency, key="latency_mean_nanoseconds"),
+    *(_percentile(str(percentile)) for percentile in PERCENTILES),
+    _PointColumn(
+        heading="max",
+        key="latency_max_nanoseconds",
+        value=_of(lambda operation: operation.latency.max_nanoseconds),
+        show=duration_text,
+        right=True,
+        priority=None,
+    ),
+    _PointColumn(
+        heading="stalled",
+        key="stall_seconds",
+        value=lambda row: longest_stall(row.result) if row.operation else None,
+        show=lambda seconds: NONE if seconds is None else f"{seconds:g} s",
+        right=True,
+        priority=None,
+    ),
+    _PointColumn(
+        heading="Trials",
+        key="trials",
+        value=_trials,
+        text=_trials_text,
+        sort=lambda row: row.line.probes if is_search(row.result) else _trials(row) / row.result.spec.repetitions,
+        title=_attempts_text,
+        right=True,
+        priority=6,
+    ),
+    _PointColumn(key="repetitions", value=lambda row: row.result.spec.repetitions),
+    _PointColumn(key="attempts", value=lambda row: len(row.result.status.trials)),
+    _PointColumn(
+        heading="Steady",
+        key="steady",
+        value=lambda row: row.operation and is_steady(row.result, row.operation.operation),
+        text=lambda row: _STEADY[is_steady(row.result, row.operation.operation)] if row.operation else NONE,
+        priority=None,
+    ),
+    _VERDICT,
+    _PointColumn(
+        heading="Reasons",
+        key="reasons",
+        value=reasons_text,
+        text=_remarks_text,
+        title=lambda row: "" if row.operation else no_numbers(row.result),
+        stacked=True,
+    ),
+    _PointColumn(key="line", value=_of_search(lambda row: lines.headline_text(row.line, row.search))),
+    _PointColumn(key="line_vary", value=_of_search(lambda row: row.search.vary.value)),
+    _PointColumn(key="line_ending", value=_of_search(lambda row: row.line.ending and row.line.ending.value)),
+    _PointColumn(key="line_estimate", value=_of_search(lambda row: row.line.estimate)),
+    _PointColumn(key="line_low", value=_of_search(lambda row: row.line.low)),
+    _PointColumn(key="line_high", value=_of_search(lambda row: row.line.high)),
+    _PointColumn(key="line_probes", value=_of_search(lambda row: row.line.probes)),
+    _PointColumn(key="line_counted", value=_of_search(lambda row: row.line.counted)),
+)
+"""Of the operations of points: rates per second, latencies in nanoseconds; in `line_*` loads of all clients."""
+
+
+def ending_sentence_of(row: PointRow) -> str:
+    """Return why a search ended and what that means, in a sentence."""
+    return lines.ending_sentence(row.line, row.search, lines.uncounted_text(row.result.status.trials))
+
+
+LINE_COLUMNS: Sequence[_PointColumn] = (
+    _POINT,
+    RUN,
+    _WORKLOAD,
+    _PARAMETERS,
+    _PointColumn(heading="Objectives", value=lambda row: lines.objectives_text(row.search.objectives), stacked=True),
+    _PointColumn(heading="Clients", value=lambda row: row.result.spec.clients, right=True, priority=4),
+    _PointColumn(
+        heading="Line",
+        value=lambda row: row.line.estimate,
+        text=lambda row: lines.load_with_unit(row.line, row.search),
+        right=True,
+    ),
+    _PointColumn(
+        heading="95 % interval",
+        value=lambda row: row.line.low,
+        text=lambda row: lines.interval_text(row.line, row.search),
+        right=True,
+        priority=3,
+    ),
+    _PointColumn(
+        heading="Width",
+        value=lambda row: row.line.width_percent,
+        text=lambda row: lines.width_text(row.line),
+        right=True,
+        priority=None,
+    ),
+    _PointColumn(
+        heading="Probes",
+        value=lambda row: row.line.probes,
+        text=lambda row: lines.line_probes_text(row.line),
+        right=True,
+        priority=3,
+    ),
+    _PointColumn(heading="Ending", value=lambda row: lines.ending_text(row.line), title=ending_sentence_of, priority=2),
+    _VERDICT,
+    _PointColumn(heading="Reasons", value=reasons_text, stacked=True),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeRow:
+    """An attempt of a probe; in CSV, one operation and one objective of it."""
+
+    run: str
+    result: BenchmarkResult
+    trial: Trial
+    operation: OperationResult | None = None
+    objective: Objective | None = None
+
+
+def probe_rows(results: Iterable[tuple[str, BenchmarkResult]]) -> Iterator[ProbeRow]:
+    """Yield all attempts of searches by probe and attempt, also those without numbers."""
+    for run, result in results:
+        if is_search(result):
+            for trial in sorted(result.status.trials, key=lambda trial: (trial.pass_number, trial.attempt)):
+                yield ProbeRow(run=run, result=result, trial=trial)
+
+
+def _of_probe(read: Callable[[Probe], T | None]) -> Callable[[ProbeRow], T | None]:
+    return lambda row: None if row.trial.probe is None else read(row.trial.probe)
+
+
+def _load_text(load: float | None) -> str:
+    return NONE if load is None else lines.rounded_load(load)
+
+
+def _latencies(objective: Objective, row: ProbeRow) -> list[int | None]:
+    """Return the percentile of each operation but syncs, as in figures: an objective holds for reads and writes."""
+    return [
+        operation.latency.percentiles.get(objective.percentile)
+        for operation in row.trial.operations
+        if operation.operation is not Operation.SYNC
+    ]
+
+
+def _objective_column(objective: Objective) -> Column[ProbeRow]:
+    return Column(
+        heading=lines.objective_text(objective),
+        value=lambda row: max(filter(None, _latencies(objective, row)), default=None),
+        text=lambda row: " / ".join(map(duration_text, _latencies(objective, row))) or NONE,
+        right=True,
+        priority=2,
+    )
+
+
+def _outcome_text(row: ProbeRow) -> str:
+    if row.trial.outcome is Outcome.ABORTED:
+        return f"aborted ({row.trial.abort.reason})" if row.trial.abort else "aborted"
+    return lines.outcome_text(row.trial.probe.outcome) if row.trial.probe else NONE
+
+
+def _why_text(row: ProbeRow) -> str:
+    if row.trial.abort:
+        return f"{row.trial.abort.reason}: {row.trial.abort.message}"
+    return " ".join(dict.fromkeys(finding.reason for finding in row.trial.findings))
+
+
+def probe_columns(search: LineSearch | None = None) -> Sequence[Column[ProbeRow]]:
+    """Return the columns of probes; without a search those of CSV, where each row has one of the objectives."""
+    column = Column[ProbeRow]
+    unit = lines.unit_text(search) if search else ""
+    return (
+        column(
+            heading="Point",
+            key="point",
+            value=lambda row: row.result.spec.point,
+            title=lambda row: row.result.spec.label,
+            priority=None,
+        ),
+        column(heading="Run", key="run", value=lambda row: row.run, priority=None),
+        column(
+            heading="Probe",
+            key="probe",
+            value=lambda row: row.trial.pass_number,
+            text=lambda row: f"{row.trial.pass_number}{f'.{row.trial.attempt}' if row.trial.attempt else ''}",
+            sort=lambda row: row.trial.pass_number + row.trial.attempt / 100,
+            right=True,
+        ),
+        column(key="attempt", value=lambda row: row.trial.attempt),
+        column(
+            heading=f"Offered {unit}",
+            key="offered",
+            value=_of_probe(lambda probe: probe.offered),
+            show=_load_text,
+            right=True,
+        ),
+        column(
+            heading="Achieved",
+            key="achieved",
+            value=_of_probe(lambda probe: probe.achieved),
+            show=_load_text,
+            right=True,
+        ),
+        column(
+            heading="Depth full",
+            key="depth_full_percent",
+            value=_of_probe(lambda probe: probe.depth_full_percent),
+            show=lambda percent: NONE if percent is None else f"{percent:.2f} %",
+            right=True,
+            priority=2,
+        ),
+        *(map(_objective_column, search.objectives) if search else ()),
+        column(key="operation", value=lambda row: row.operation and row.operation.operation.value),
+        column(key="percentile", value=lambda row: row.objective and row.objective.percentile),
+        column(
+            key="latency_nanoseconds",
+            value=lambda row: (
+                row.operation.latency.percentiles.get(row.objective.percentile)
+                if row.operation and row.objective
+                else None
+            ),
+        ),
+        column(key="limit_nanoseconds", value=lambda row: row.objective and row.objective.latency_nanoseconds),
+        column(key="trial_outcome", value=lambda row: row.trial.outcome.value),
+        column(
+            heading="Outcome",
+            key="outcome",
+            value=_of_probe(lambda probe: probe.outcome.value),
+            text=_outcome_text,
+        ),
+        column(
+            heading="Verdict",
+            key="verdict",
+            value=lambda row: row.trial.verdict.value,
+            mark=lambda row: row.trial.verdict.value,
+        ),
+        column(heading="Why", value=_why_text, priority=None),
+    )
+
+
+def objective_rows(rows: Iterable[ProbeRow]) -> Iterator[ProbeRow]:
+    """Yield a row for each operation and objective of a probe; one for an attempt without numbers."""
+    for row in rows:
+        for operation in row.trial.operations or (None,):
+            for objective in row.result.spec.line.objectives if operation and row.result.spec.line else (None,):
+                yield ProbeRow(
+                    run=row.run, result=row.result, trial=row.trial, operation=operation, objective=objective
+                )
