@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.measure.statistics import describe, t_quantile, two_sided_tail
+from plimsoll.measure.statistics import describe, t_quantile, t_two_sided_p_value
 
 # From tables with this many digits; those for 1, 2 and 4 degrees of freedom also have closed forms, tested below.
 TABLE = {
@@ -42,7 +42,7 @@ def test_quantiles_equal_their_closed_forms(probability: float) -> None:
 @given(st.floats(0.01, 0.99), st.floats(0.5, 500))
 def test_quantile_inverts_the_distribution_and_is_symmetric(probability: float, degrees: float) -> None:
     t = t_quantile(probability, degrees)
-    assert two_sided_tail(t, degrees) / 2 == pytest.approx(min(probability, 1 - probability), rel=1e-9)
+    assert t_two_sided_p_value(t, degrees) / 2 == pytest.approx(min(probability, 1 - probability), rel=1e-9)
     assert t_quantile(1 - probability, degrees) == pytest.approx(-t, rel=1e-6, abs=1e-9)
 
 

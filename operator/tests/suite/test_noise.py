@@ -4,15 +4,15 @@ import math
 
 import pytest
 
-from plimsoll.measure.statistics import f_tail
+from plimsoll.measure.statistics import f_p_value
 from plimsoll.suite.changes import step_between
 from support.simulated_comparisons import drawn
 
 
 def test_the_tail_of_f_is_that_of_tables() -> None:
-    assert f_tail(4.0, 1, 10) == pytest.approx(0.0734, abs=1e-4)
-    assert f_tail(5.99, 4, 5) == pytest.approx(0.0378, abs=1e-3)
-    assert f_tail(0.0, 4, 12) == 1.0
+    assert f_p_value(4.0, 1, 10) == pytest.approx(0.0734, abs=1e-4)
+    assert f_p_value(5.99, 4, 5) == pytest.approx(0.0378, abs=1e-3)
+    assert f_p_value(0.0, 4, 12) == 1.0
 
 
 def test_the_change_is_from_the_mean_of_rounds_however_many_runs_they_have() -> None:

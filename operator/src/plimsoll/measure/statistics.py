@@ -56,18 +56,18 @@ def t_quantile(probability: float, degrees_of_freedom: float) -> float:
         return -t_quantile(1 - probability, degrees_of_freedom)
     tail = 2 * (1 - probability)
     high = 1.0
-    while two_sided_tail(high, degrees_of_freedom) > tail:
+    while t_two_sided_p_value(high, degrees_of_freedom) > tail:
         high *= 2
     low = 0.0
     while low < (middle := (low + high) / 2) < high:
-        if two_sided_tail(middle, degrees_of_freedom) > tail:
+        if t_two_sided_p_value(middle, degrees_of_freedom) > tail:
             low = middle
         else:
             high = middle
     return high
 
 
-def two_sided_tail(t: float, degrees_of_freedom: float) -> float:
+def t_two_sided_p_value(t: float, degrees_of_freedom: float) -> float:
     """Return the probability that Student's t is farther from 0 than `t`."""
     square = t * t
     return _incomplete_beta(
@@ -78,7 +78,7 @@ def two_sided_tail(t: float, degrees_of_freedom: float) -> float:
     )
 
 
-def f_tail(f: float, numerator: float, denominator: float) -> float:
+def f_p_value(f: float, numerator: float, denominator: float) -> float:
     """Return the probability that a ratio of two variances with these degrees of freedom exceeds `f`, by chance.
 
     P(F > f) = I_x(denominator/2, numerator/2) with x = denominator / (denominator + numerator f).

@@ -17,11 +17,11 @@ from plimsoll.measure.compare.tests import (
     assess,
     conclude,
     grouped,
-    moments,
+    mean_and_variance,
     weights,
 )
 from plimsoll.measure.compare.values import RegressionRule, worsening
-from plimsoll.measure.statistics import f_tail
+from plimsoll.measure.statistics import f_p_value
 from plimsoll.suite.measured import Group, MeasuredRound, Quantity
 
 MINIMUM_ROUNDS = 3
@@ -66,7 +66,7 @@ def noise_within(rounds: Sequence[Sequence[float]]) -> tuple[float, int]:
     """Return the variance of runs of the same round, and its degrees of freedom; both 0 if no round has two runs."""
     several = [runs for runs in rounds if len(runs) > 1]
     freedom = sum(len(runs) - 1 for runs in several)
-    squares = math.fsum(moments(runs)[1] * (len(runs) - 1) for runs in several)
+    squares = math.fsum(mean_and_variance(runs)[1] * (len(runs) - 1) for runs in several)
     return (squares / freedom if freedom else 0.0), freedom
 
 
@@ -77,7 +77,7 @@ def _pooled(within: tuple[float, int], between: tuple[float, int]) -> tuple[floa
     """
     (inner, inner_freedom), (outer, outer_freedom) = within, between
     if inner_freedom and inner:
-        agreement = min(1.0, f_tail(outer / inner, outer_freedom, inner_freedom) / _NOT_DIFFERENT)
+        agreement = min(1.0, f_p_value(outer / inner, outer_freedom, inner_freedom) / _NOT_DIFFERENT)
     else:
         agreement = 0.0 if outer else 1.0
     worth = inner_freedom * agreement
@@ -175,7 +175,7 @@ def _exceeds_own_scatter(worse: float, runs: Runs) -> bool:
     does not reach it.
     """
     judged = [*runs.judged.values()]
-    return len(judged) == 1 or worse > math.sqrt(moments(judged)[1] * _USUAL_RUNS / len(judged))
+    return len(judged) == 1 or worse > math.sqrt(mean_and_variance(judged)[1] * _USUAL_RUNS / len(judged))
 
 
 _IMPROVED = 0.001

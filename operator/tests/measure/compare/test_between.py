@@ -8,13 +8,13 @@ import pytest
 
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.tests import (
-    Between,
+    BetweenVariance,
     LogChange,
     assess,
-    between_means,
-    components_of,
+    between_variance_of_means,
     conclude,
     point_members,
+    variance_components,
 )
 from support.simulated_comparisons import RULE, sample_of
 
@@ -27,7 +27,7 @@ QUIET = [0.99, 1.0, 1.01]
 
 
 def test_the_part_between_runs_is_what_the_scatter_within_does_not_explain() -> None:
-    found = components_of([QUIET, [1.1 * value for value in QUIET]])
+    found = variance_components([QUIET, [1.1 * value for value in QUIET]])
     assert found is not None
     assert found.within == pytest.approx(0.01, rel=0.01)
     explained = found.within**2 / 3
@@ -37,19 +37,19 @@ def test_the_part_between_runs_is_what_the_scatter_within_does_not_explain() -> 
 
 
 def test_runs_that_differ_less_than_their_trials_differ_by_nothing() -> None:
-    found = components_of([QUIET, QUIET, QUIET])
+    found = variance_components([QUIET, QUIET, QUIET])
     assert found is not None
-    assert found.between == Between(variance=0, runs=3)
+    assert found.between == BetweenVariance(variance=0, runs=3)
 
 
 @pytest.mark.parametrize("other", [[], [1.0, 1.0], [1.0, 1.0, None], [1.0, 1.0, 0.0]])
 def test_a_run_without_usable_values_does_not_count(other: list[float | None]) -> None:
-    assert components_of([QUIET, other]) is None
-    assert components_of([QUIET]) is None
+    assert variance_components([QUIET, other]) is None
+    assert variance_components([QUIET]) is None
 
 
 def test_more_trials_do_not_lessen_the_part_between_runs() -> None:
-    change = LogChange(estimate=0.1, variances=(0, 0), trials=(5, 5), between=Between(variance=0.01, runs=5))
+    change = LogChange(estimate=0.1, variances=(0, 0), trials=(5, 5), between=BetweenVariance(variance=0.01, runs=5))
     low, high = change.interval()
     assert (high - low) / 2 == pytest.approx(2.776 * math.sqrt(2) * 0.1, rel=0.001)
     assert change.trials_needed(0.1, 0.025) is None
@@ -58,7 +58,7 @@ def test_more_trials_do_not_lessen_the_part_between_runs() -> None:
 def test_few_runs_are_few_degrees_of_freedom() -> None:
     halves = []
     for runs in (2, 3, 5, 100):
-        change = LogChange(estimate=0, variances=(1, 1), trials=(5, 5), between=Between(variance=0, runs=runs))
+        change = LogChange(estimate=0, variances=(1, 1), trials=(5, 5), between=BetweenVariance(variance=0, runs=runs))
         halves.append(change.interval()[1])
     alone = LogChange(estimate=0, variances=(1, 1), trials=(5, 5)).interval()[1]
     assert halves == sorted(halves, reverse=True)
@@ -76,7 +76,7 @@ def regressions(between: float, runs: int, change: float) -> float:
     chance = random.Random(f"{between} {runs} {change}")  # noqa: S311 - numbers, not secrets
     found = 0
     for _ in range(SIMULATED):
-        floor = components_of([run_of(chance, between) for _ in range(runs)])
+        floor = variance_components([run_of(chance, between) for _ in range(runs)])
         sample = sample_of(run_of(chance, between), run_of(chance, between, change))
         noise = floor.between if floor else None
         (assessment,) = assess(point_members([replace(sample, trials=replace(sample.trials, between=noise))]))
@@ -117,14 +117,14 @@ def test_noise_in_the_mean_over_points_is_what_the_points_share() -> None:
     higher, lower = (
         {one: value + change for one, value in series.items()} for change in (math.log(1.1), -math.log(1.1))
     )
-    apart = between_means([[series, series], [higher, lower], [series, series]])
+    apart = between_variance_of_means([[series, series], [higher, lower], [series, series]])
     assert apart is not None
     assert apart.variance == pytest.approx(0, abs=1e-9)
-    together = between_means([[series, series], [higher, higher]])
+    together = between_variance_of_means([[series, series], [higher, higher]])
     assert together is not None
     assert together.variance == pytest.approx(math.log(1.1) ** 2 / 2 - 0.01**2 / 3, rel=0.01)
 
 
 def test_a_run_that_lacks_trials_of_a_point_shows_nothing_of_the_mean() -> None:
     series = dict.fromkeys(range(3), 0.0)
-    assert between_means([[series, series], [series, {0: 0.0}]]) is None
+    assert between_variance_of_means([[series, series], [series, {0: 0.0}]]) is None

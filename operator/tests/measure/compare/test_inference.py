@@ -12,10 +12,10 @@ from plimsoll.measure.compare.tests import (
     MOST_TRIALS,
     RECOMMENDED_TRIALS,
     LogChange,
-    detectable_change,
     holm,
     log_change,
-    log_deviation,
+    log_standard_deviation,
+    minimum_detectable_change,
 )
 
 positive = st.floats(1e-3, 1e12)
@@ -88,7 +88,9 @@ def test_one_trial_has_no_deviation() -> None:
 
 @given(st.lists(st.floats(0.99, 1.01), min_size=3, max_size=10))
 def test_deviation_of_logarithms_is_the_coefficient_of_variation_of_what_scatters_little(values: list[float]) -> None:
-    assert log_deviation(values) == pytest.approx(statistics.stdev(values) / statistics.fmean(values), abs=2e-4)
+    assert log_standard_deviation(values) == pytest.approx(
+        statistics.stdev(values) / statistics.fmean(values), abs=2e-4
+    )
 
 
 def test_intervals_cover_the_truth_in_95_percent() -> None:
@@ -159,7 +161,7 @@ def test_no_trials_are_enough_without_a_margin() -> None:
 @pytest.mark.parametrize(("trials", "power"), [(3, 0.68), (5, 0.78), (8, 0.8), (10, 0.8)])
 def test_a_detectable_change_is_found_with_about_the_promised_power(trials: int, power: float) -> None:
     chance = random.Random(trials)  # noqa: S311 - numbers, not secrets
-    shift = detectable_change(0.03, trials)
+    shift = minimum_detectable_change(0.03, trials)
     found = sum(
         log_change(draw(chance, trials, 0.0), draw(chance, trials, shift)).p_value() < 0.05 for _ in range(1000)
     )

@@ -6,7 +6,7 @@ import pytest
 from plimsoll.api.names import Metric
 from plimsoll.measure.compare.noise import MetricNoise, noise_of
 from plimsoll.measure.compare.sides import UNGATEABLE_MARGIN
-from plimsoll.measure.compare.tests import LEVEL, detectable_change
+from plimsoll.measure.compare.tests import LEVEL, minimum_detectable_change
 from plimsoll.measure.compare.values import RegressionRule, RepeatsError
 from support.results import aborted, measured, result, trial, trials_of
 
@@ -25,7 +25,7 @@ def test_noise_of_one_run() -> None:
     assert found.side.trials == 3
     assert found.side.mean == 1000
     assert found.side.deviation == pytest.approx(0.01, rel=0.01)
-    assert found.detectable == pytest.approx(detectable_change(0.01, 5, confidence=1 - 2 * LEVEL / 2), rel=0.02)
+    assert found.detectable == pytest.approx(minimum_detectable_change(0.01, 5, confidence=1 - 2 * LEVEL / 2), rel=0.02)
     assert found.note == ""
 
 

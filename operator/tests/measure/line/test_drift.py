@@ -1,6 +1,6 @@
 import random
 
-from plimsoll.measure.line.curve import Trial, drift_evidence
+from plimsoll.measure.line.curve import Trial, drift_bayes_factor
 
 
 def course(drift: float, seed: int, number: int = 40, noise: float = 0.02) -> list[Trial]:
@@ -17,15 +17,15 @@ def course(drift: float, seed: int, number: int = 40, noise: float = 0.02) -> li
 
 def test_a_line_that_moves_is_evident_in_both_directions() -> None:
     for seed in range(5):
-        assert drift_evidence(course(-0.8, seed)) > 20
-        assert drift_evidence(course(0.8, seed)) > 20
+        assert drift_bayes_factor(course(-0.8, seed)) > 20
+        assert drift_bayes_factor(course(0.8, seed)) > 20
 
 
 def test_a_line_that_stays_seldom_seems_to_move() -> None:
-    evidence = [drift_evidence(course(0, seed)) for seed in range(20)]
+    evidence = [drift_bayes_factor(course(0, seed)) for seed in range(20)]
     assert max(evidence) < 20
     assert sorted(evidence)[10] < 1
 
 
 def test_one_trial_shows_no_drift() -> None:
-    assert drift_evidence([Trial(7.0, met=True)]) == 1
+    assert drift_bayes_factor([Trial(7.0, met=True)]) == 1

@@ -19,10 +19,10 @@ from plimsoll.measure.compare.sides import MetricComparison, Side, deviation_of,
 from plimsoll.measure.compare.tests import (
     MINIMUM_RUNS,
     Assessment,
-    Between,
+    BetweenVariance,
     Floor,
     LogChange,
-    between_of,
+    between_variance,
     bound_of,
     conclude,
 )
@@ -58,7 +58,7 @@ class Position:
         return not (self.may_be_lower or self.may_be_higher)
 
 
-def line_change(baseline: Position, candidate: Position, between: Between | None = None) -> LogChange:
+def line_change(baseline: Position, candidate: Position, between: BetweenVariance | None = None) -> LogChange:
     """Return the change of the logarithm of a line; without `between`, the noise between runs is taken to be zero."""
     probes = (max(2, baseline.probes), max(2, candidate.probes))
     return LogChange(
@@ -151,7 +151,7 @@ class LinesOfPair:
     pair: Pair
     positions: tuple[Position | None, Position | None]
     change: LogChange | None = None
-    between: Between | None = None
+    between: BetweenVariance | None = None
     problem: str = ""
 
 
@@ -187,13 +187,13 @@ def _position(result: BenchmarkResult) -> Position | None:
     return position_of(line, search) if line is not None and search is not None else None
 
 
-def lines_between(results: Sequence[BenchmarkResult]) -> Between | None:
+def lines_between(results: Sequence[BenchmarkResult]) -> BetweenVariance | None:
     """Return the variance of the runs' lines beyond their own errors; None if it is unknown."""
     usable = (_position(result) for result in results if not line_problem("run", result))
     known = [position for position in usable if position is not None and position.is_estimate]
     if len(known) < MINIMUM_RUNS:
         return None
-    return between_of([position.value for position in known], [position.error**2 for position in known])
+    return between_variance([position.value for position in known], [position.error**2 for position in known])
 
 
 def compare_lines(case: LinesOfPair, assessment: Assessment | None, rule: RegressionRule) -> MetricComparison:

@@ -11,7 +11,13 @@ from plimsoll.api.operation import Latency, OperationResult, Rates
 from plimsoll.api.result import BenchmarkResult, Finding, ResultStatus, Trial
 from plimsoll.measure.compare.lines import line_estimate, lines_between, operation_of, side_of_line
 from plimsoll.measure.compare.sides import MetricModel, Side, deviation_of, noise_note, side_of
-from plimsoll.measure.compare.tests import LEVEL, POWER, components_of, detectable_change, moments_of_logarithms
+from plimsoll.measure.compare.tests import (
+    LEVEL,
+    POWER,
+    log_mean_and_variance,
+    minimum_detectable_change,
+    variance_components,
+)
 from plimsoll.measure.compare.values import (
     COMPARED,
     RegressionRule,
@@ -90,7 +96,7 @@ def _noise(
     trials: int,
     level: float,
 ) -> MetricNoise:
-    side, components = side_of([value for run in values for value in run]), components_of(values)
+    side, components = side_of([value for run in values for value in run]), variance_components(values)
     between, detectable = None, None
     # Without components, the scatter of several runs is not that within one run.
     within = side.deviation if len(values) == 1 else None
@@ -98,7 +104,7 @@ def _noise(
         within, between = components.within, components.between
         side = side.model_copy(update={"deviation": components.whole})
     if within is not None:
-        change = detectable_change(within, trials, between, 1 - 2 * level)
+        change = minimum_detectable_change(within, trials, between, 1 - 2 * level)
         detectable = _as_part(metric, change)
     return MetricNoise(
         operation=operation,
@@ -235,7 +241,7 @@ def _line(lines: Sequence[Line | None], estimates: Sequence[float | None]) -> Li
     probes = sum(line.probes for line in known)
     if len(values) < len(lines):
         return Line(ending=ending, probes=probes, counted=len(known))
-    mean, variance = moments_of_logarithms(values)
+    mean, variance = log_mean_and_variance(values)
     half = t_quantile((1 + CONFIDENCE) / 2, len(values) - 1) * math.sqrt(variance / len(values))
     low, estimate, high = map(math.exp, (mean - half, mean, mean + half))
     return Line(ending=ending, probes=probes, counted=len(values), estimate=estimate, low=low, high=high)

@@ -16,7 +16,7 @@ from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.tests import (
     MINIMUM_RUNS,
     Assessment,
-    Between,
+    BetweenVariance,
     Floor,
     Group,
     Judgement,
@@ -25,14 +25,14 @@ from plimsoll.measure.compare.tests import (
     Sample,
     Series,
     Trials,
-    between_means,
+    between_variance_of_means,
     bound_of,
-    components_of,
     conclude,
     grouped,
-    log_deviation,
+    log_standard_deviation,
     mean_change,
     series_of,
+    variance_components,
     weights,
 )
 from plimsoll.measure.compare.values import (
@@ -88,7 +88,7 @@ class Case:
     operation: Operation
     metric: Metric
     sides: tuple[Side, Side]
-    between: Between | None  # the noise between repeated runs; None if no such runs were given
+    between: BetweenVariance | None  # the noise between repeated runs; None if no such runs were given
     sample: Sample | None  # the values of every trial that counts; None if they cannot be compared
     problem: str  # why they cannot be compared; empty if they can
     noise: str  # that the metric scatters too much to gate at this point alone; empty if it does not
@@ -120,7 +120,7 @@ def side_of(values: Sequence[float | None]) -> Side:
     return Side(
         trials=len(values),
         mean=fmean(whole) if whole else None,
-        deviation=log_deviation(whole) if len(whole) > 1 and min(whole) > 0 else None,
+        deviation=log_standard_deviation(whole) if len(whole) > 1 and min(whole) > 0 else None,
     )
 
 
@@ -135,7 +135,7 @@ def noise_note(side: Side, metric: Metric, rule: RegressionRule) -> str:
     )
 
 
-def falls_into_two(values: Sequence[float]) -> bool:
+def is_bimodal(values: Sequence[float]) -> bool:
     """Whether values look like those of two different states of a system.
 
     They do if a gap, with at least two values on either side, is more than 1.5 times as wide as either group. Of 8
@@ -166,7 +166,7 @@ def _case(
     )
     between = None
     if repeated is not None:
-        components = components_of([values_of(of_run, operation, metric) for of_run in repeated])
+        components = variance_components([values_of(of_run, operation, metric) for of_run in repeated])
         between = components.between if components else None
         problem = problem or ("" if between else UNKNOWN_NOISE)
     sample = None
@@ -205,7 +205,7 @@ def _too_few(baseline: int, candidate: int) -> str:
 
 def _two_states(name: str, values: Sequence[float | None]) -> str:
     known = [value for value in values if value is not None]
-    if len(known) < _BIMODAL_FROM or not falls_into_two(known):
+    if len(known) < _BIMODAL_FROM or not is_bimodal(known):
         return ""
     return f"the trials of the {name} form two groups, and their mean describes neither; look for two system states"
 
@@ -361,7 +361,7 @@ def fields_of(metric: Metric, assessment: Assessment, judgement: Judgement) -> d
     }
 
 
-def deviation_of(between: Between | None) -> float | None:
+def deviation_of(between: BetweenVariance | None) -> float | None:
     """Return the standard deviation between runs; None if it is unknown."""
     return None if between is None else math.sqrt(between.variance)
 
@@ -389,7 +389,7 @@ class Mean:
         return Member(metric=self.group[2], change=self.change, weight=weights(self.points)[0])
 
 
-def means_of(samples: Sequence[Sample], between: Mapping[Group, Between | None]) -> list[Mean]:
+def means_of(samples: Sequence[Sample], between: Mapping[Group, BetweenVariance | None]) -> list[Mean]:
     """Return the mean changes of gating metrics, of workloads that have several points.
 
     `between` is the noise between runs, None where it is unknown; empty if it is not taken into account.
@@ -407,11 +407,13 @@ def means_of(samples: Sequence[Sample], between: Mapping[Group, Between | None])
     ]
 
 
-def noise_of_means(pairs: Sequence[Pair], samples: Sequence[Sample], floor: Floor) -> Mapping[Group, Between | None]:
+def noise_of_means(
+    pairs: Sequence[Pair], samples: Sequence[Sample], floor: Floor
+) -> Mapping[Group, BetweenVariance | None]:
     """Return the noise between runs of every group with several points; None where it is unknown."""
     by_point = {pair.baseline.spec.point: pair for pair in pairs}
     return {
-        group: between_means([*_runs(group, [by_point[sample.point] for sample in members], floor)])
+        group: between_variance_of_means([*_runs(group, [by_point[sample.point] for sample in members], floor)])
         for group, members in grouped(samples, lambda sample: sample.group).items()
         if len(members) > 1
     }

@@ -21,7 +21,7 @@ from plimsoll.measure.compare.values import (
     worsening,
 )
 from plimsoll.measure.metric import MINIMUM_TRIALS, complete, values_of
-from plimsoll.measure.statistics import CONFIDENCE, t_quantile, two_sided_tail
+from plimsoll.measure.statistics import CONFIDENCE, t_quantile, t_two_sided_p_value
 
 RECOMMENDED_TRIALS = 5
 MOST_TRIALS = 100
@@ -32,7 +32,7 @@ POWER = 0.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Between:
+class BetweenVariance:
     """The noise between runs: variance of the logarithms, and the number of runs behind it."""
 
     variance: float
@@ -50,7 +50,7 @@ class LogChange:
     estimate: float  # mean of the candidate's logarithms minus that of the baseline's
     variances: tuple[float, float]  # sample variance (n-1) of the logarithms of baseline and candidate
     trials: tuple[int, int]  # of baseline and candidate
-    between: Between | None = None  # None if the noise between runs is unknown; it is then assumed to be zero
+    between: BetweenVariance | None = None  # None if the noise between runs is unknown; it is then assumed to be zero
     freedom: float | None = None  # degrees of freedom of the variances; None for Welch's, from the variances themselves
     may_be_lower: bool = False  # whether the estimate is an upper bound, and the truth may be lower by any amount
     may_be_higher: bool = False  # whether it is a lower bound, and the truth may be higher
@@ -92,7 +92,7 @@ class LogChange:
         error = self._error(trials)
         if not error:
             return 0.0 if distance > 0 else 1.0
-        half = two_sided_tail(distance / error, self._degrees_of_freedom(trials)) / 2
+        half = t_two_sided_p_value(distance / error, self._degrees_of_freedom(trials)) / 2
         return half if distance > 0 else 1 - half
 
     def _error(self, trials: tuple[int, int]) -> float:
@@ -104,16 +104,16 @@ class LogChange:
 
     def _degrees_of_freedom(self, trials: tuple[int, int]) -> float:
         if self.freedom is None:
-            degrees = welch_freedom(self._squared_errors(trials), trials)
+            degrees = welch_satterthwaite(self._squared_errors(trials), trials)
         else:
             degrees = self.freedom * (sum(trials) - 2) / (sum(self.trials) - 2)
         return min(degrees, self.between.runs - 1) if self.between else degrees
 
 
-def welch_freedom(parts: Sequence[float], trials: Sequence[int]) -> float:
+def welch_satterthwaite(parts: Sequence[float], trials: Sequence[int]) -> float:
     """Return the degrees of freedom of a sum of squared errors, one from that many trials each.
 
-    Source: Satterthwaite, An Approximate Distribution of Estimates of Variance Components, 1946; Welch 1947.
+    Source: Satterthwaite, An Approximate Distribution of Estimates of Variance VarianceComponents, 1946; Welch 1947.
     """
     whole = math.fsum(parts)
     if not whole:
@@ -121,16 +121,18 @@ def welch_freedom(parts: Sequence[float], trials: Sequence[int]) -> float:
     return 1 / math.fsum((part / whole) ** 2 / (count - 1) for part, count in zip(parts, trials, strict=True))
 
 
-def log_change(baseline: Sequence[float], candidate: Sequence[float], between: Between | None = None) -> LogChange:
+def log_change(
+    baseline: Sequence[float], candidate: Sequence[float], between: BetweenVariance | None = None
+) -> LogChange:
     """Compare two samples of at least two positive values, each from one run."""
-    ours, theirs = map(moments_of_logarithms, (baseline, candidate))
+    ours, theirs = map(log_mean_and_variance, (baseline, candidate))
     trials = (len(baseline), len(candidate))
     return LogChange(estimate=theirs[0] - ours[0], variances=(ours[1], theirs[1]), trials=trials, between=between)
 
 
-def log_deviation(values: Sequence[float]) -> float:
+def log_standard_deviation(values: Sequence[float]) -> float:
     """Return the standard deviation (n-1) of the logarithms; if small, it is the coefficient of variation."""
-    return math.sqrt(moments_of_logarithms(values)[1])
+    return math.sqrt(log_mean_and_variance(values)[1])
 
 
 def holm(p_values: Sequence[float], weights: Sequence[float]) -> list[float]:
@@ -149,8 +151,8 @@ def holm(p_values: Sequence[float], weights: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def detectable_change(
-    deviation: float, trials: int, between: Between | None = None, confidence: float = CONFIDENCE
+def minimum_detectable_change(
+    deviation: float, trials: int, between: BetweenVariance | None = None, confidence: float = CONFIDENCE
 ) -> float:
     """Return the change of a logarithm that is found significant in about 80 % of comparisons.
 
@@ -164,12 +166,12 @@ def detectable_change(
     return quantiles * math.sqrt(2 * (apart + deviation**2 / trials))
 
 
-def moments_of_logarithms(values: Sequence[float]) -> tuple[float, float]:
-    """Return mean and variance (n-1) of the logarithms, with the errors of `moments` and `logarithm`."""
-    return moments([logarithm(value) for value in values])
+def log_mean_and_variance(values: Sequence[float]) -> tuple[float, float]:
+    """Return mean and variance (n-1) of the logarithms, with the errors of `mean_and_variance` and `logarithm`."""
+    return mean_and_variance([logarithm(value) for value in values])
 
 
-def moments(sample: Sequence[float]) -> tuple[float, float]:
+def mean_and_variance(sample: Sequence[float]) -> tuple[float, float]:
     """Return mean and variance (n-1); ValueError for fewer than two values."""
     n = len(sample)
     if n < 2:  # noqa: PLR2004 - one value has no deviation
@@ -195,7 +197,7 @@ class Trials:
 
     baseline: Series
     candidate: Series
-    between: Between | None = None
+    between: BetweenVariance | None = None
 
     @property
     def sides(self) -> tuple[Series, Series]:
@@ -220,7 +222,7 @@ def series_of(trials: Sequence[Trial], operation: Operation, metric: Metric) -> 
 
 def change_of(trials: Trials) -> LogChange:
     """Return the change of one point, from its own trials."""
-    (ours, theirs) = (moments([*side.values()]) for side in trials.sides)
+    (ours, theirs) = (mean_and_variance([*side.values()]) for side in trials.sides)
     return LogChange(
         estimate=theirs[0] - ours[0],
         variances=(ours[1], theirs[1]),
@@ -241,10 +243,10 @@ def mean_over(points: Sequence[Series]) -> SideMean:
     passes = sorted({number for series in points for number in series})
     weighted = [_weighted(series, len(passes), len(points)) for series in points]
     values = [mean + math.fsum(series[number] for series in weighted if number in series) for number in passes]
-    return SideMean(mean=mean, variance=moments(values)[1], values=tuple(values))
+    return SideMean(mean=mean, variance=mean_and_variance(values)[1], values=tuple(values))
 
 
-def mean_change(points: Sequence[Trials], between: Between | None = None) -> LogChange:
+def mean_change(points: Sequence[Trials], between: BetweenVariance | None = None) -> LogChange:
     """Return the mean change over points; it counts passes, not trials."""
     ours, theirs = (mean_over([point.sides[side] for point in points]) for side in (0, 1))
     return LogChange(
@@ -410,7 +412,7 @@ def bound_of(metric: Metric, change: LogChange) -> float:
     return low if metric.is_rate else high
 
 
-def _hopeless(between: Between | None, *, is_beyond: bool) -> str:
+def _hopeless(between: BetweenVariance | None, *, is_beyond: bool) -> str:
     if between is not None:
         return (
             f"too near the noise between the {between.runs} --noise runs, which more trials do not reduce; "
@@ -425,11 +427,11 @@ MINIMUM_RUNS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Components:
+class VarianceComponents:
     """The noise of a quantity, by source; `within` is the standard deviation of a run's trials."""
 
     within: float
-    between: Between
+    between: BetweenVariance
 
     @property
     def whole(self) -> float:
@@ -437,7 +439,7 @@ class Components:
         return math.hypot(self.within, math.sqrt(self.between.variance))
 
 
-def components_of(runs: Sequence[Sequence[float | None]]) -> Components | None:
+def variance_components(runs: Sequence[Sequence[float | None]]) -> VarianceComponents | None:
     """Return the components of the logarithms' variance, from the trials of each run; None if they are unknown.
 
     The part between runs is the variance of the runs' means, minus what the scatter of their trials explains, and never
@@ -447,14 +449,14 @@ def components_of(runs: Sequence[Sequence[float | None]]) -> Components | None:
     whole = [values for values in usable if len(values) >= MINIMUM_TRIALS]
     if len(whole) < MINIMUM_RUNS:
         return None
-    found = [(*moments_of_logarithms(values), len(values)) for values in whole]
+    found = [(*log_mean_and_variance(values), len(values)) for values in whole]
     squares = math.fsum(variance * (trials - 1) for _, variance, trials in found)
     within = squares / sum(trials - 1 for _, _, trials in found)
-    between = between_of([mean for mean, _, _ in found], [variance / trials for _, variance, trials in found])
-    return Components(within=math.sqrt(within), between=between)
+    between = between_variance([mean for mean, _, _ in found], [variance / trials for _, variance, trials in found])
+    return VarianceComponents(within=math.sqrt(within), between=between)
 
 
-def between_means(runs: Sequence[Sequence[Series]]) -> Between | None:
+def between_variance_of_means(runs: Sequence[Sequence[Series]]) -> BetweenVariance | None:
     """Return the noise between runs in the mean over points, from each run's points; None if it is unknown.
 
     A run in which a point has fewer than `MINIMUM_TRIALS` trials is excluded.
@@ -463,13 +465,13 @@ def between_means(runs: Sequence[Sequence[Series]]) -> Between | None:
     if len(whole) < MINIMUM_RUNS:
         return None
     means = [mean_over(points) for points in whole]
-    return between_of([side.mean for side in means], [side.variance / len(side.values) for side in means])
+    return between_variance([side.mean for side in means], [side.variance / len(side.values) for side in means])
 
 
-def between_of(means: Sequence[float], squared_errors: Sequence[float]) -> Between:
+def between_variance(means: Sequence[float], squared_errors: Sequence[float]) -> BetweenVariance:
     """Return the variance of runs' means beyond their errors."""
-    _, spread = moments(means)
-    return Between(variance=max(0.0, spread - fmean(squared_errors)), runs=len(means))
+    _, spread = mean_and_variance(means)
+    return BetweenVariance(variance=max(0.0, spread - fmean(squared_errors)), runs=len(means))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from statistics import fmean
 from plimsoll.api.hypothesis import Hypothesis
 from plimsoll.api.suite_status import HypothesisVerdict
 from plimsoll.measure.compare.lines import Position, line_change
-from plimsoll.measure.compare.tests import LogChange, grouped, log_change, moments
+from plimsoll.measure.compare.tests import LogChange, grouped, log_change, mean_and_variance
 from plimsoll.measure.hypotheses.select import Sample
 from plimsoll.measure.metric import MINIMUM_TRIALS
 from plimsoll.measure.statistics import CONFIDENCE, t_quantile
@@ -49,7 +49,9 @@ def _interval_of(change: LogChange) -> Interval:
 
 def log_ratio_of_pairs(left: Sequence[float], of: Sequence[float]) -> Interval:
     """Return the same from pairs: at least two of positive values."""
-    mean, variance = moments([math.log(value) - math.log(other) for value, other in zip(left, of, strict=True)])
+    mean, variance = mean_and_variance(
+        [math.log(value) - math.log(other) for value, other in zip(left, of, strict=True)]
+    )
     return _interval(mean, math.sqrt(variance / len(left)), len(left) - 1)
 
 

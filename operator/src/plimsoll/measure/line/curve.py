@@ -242,7 +242,7 @@ NOT_MONOTONE = Check(
 )
 
 
-def exception_evidence(trials: Sequence[Trial]) -> float:
+def exception_bayes_factor(trials: Sequence[Trial]) -> float:
     """Return how much likelier the trials are if one range of loads has a probability of its own.
 
     It is a Bayes factor: a storage with a single curve exceeds 1/a in less than that part of searches.
@@ -292,7 +292,7 @@ DRIFTING = Check(
 )
 
 
-def drift_evidence(trials: Sequence[Trial]) -> float:
+def drift_bayes_factor(trials: Sequence[Trial]) -> float:
     """Return how much likelier the trials, in the order of time, are if the line moves steadily than if it does not.
 
     It is a Bayes factor: a storage that does not change exceeds 1/a in less than that part of searches.
@@ -316,7 +316,7 @@ NEEDED = 40.0
 """The reciprocal of 2.5 %."""
 
 
-def claim_evidence(as_claimed: Iterable[bool]) -> float:
+def claim_e_value(as_claimed: Iterable[bool]) -> float:
     """Return by how much the trials at one load multiply a stake on the claim that most of them are as claimed.
 
     If at most half of all trials are, it ever reaches `NEEDED` in at most 2.5 % of searches, however long they go on.

@@ -5,12 +5,12 @@ It is a pure function of the probes so far, so a search can stop and resume afte
 1. a ladder of loads brackets the line (`next_rung`);
 2. then each load is the one that is expected to leave the least variance of the line's position (`curve`), and every
    third one is beside it, to show how much the storage scatters; where the line seems to be beyond the highest or the
-   lowest load, that one is repeated until it is proven (`claim_evidence`);
+   lowest load, that one is repeated until it is proven (`claim_e_value`);
    a load that yields too few operations for a percentile is not repeated, but higher ones are tried;
 3. where the interval is narrow enough, a load far from the line with an unexpected outcome is tried again, because it
    may be no lapse but a load that the storage handles worse than higher ones;
-4. the end checks whether there is one line, and whether it stayed in its place (`exception_evidence`,
-   `drift_evidence`).
+4. the end checks whether there is one line, and whether it stayed in its place (`exception_bayes_factor`,
+   `drift_bayes_factor`).
 """
 
 import math
@@ -28,9 +28,9 @@ from plimsoll.measure.line.curve import (
     NOT_MONOTONE,
     Posterior,
     Trial,
-    claim_evidence,
-    drift_evidence,
-    exception_evidence,
+    claim_e_value,
+    drift_bayes_factor,
+    exception_bayes_factor,
     posterior,
 )
 from plimsoll.measure.line.model import Progress, Settings, TriedLoad
@@ -171,7 +171,7 @@ class _Search:
         lowest, highest = self.settings.lowest, self.settings.highest
         # Where slow clients let less arrive, the interval begins below the highest load.
         at_highest = [not probe.is_broken for probe in self.counted if probe.offered == highest]
-        if estimate >= highest and claim_evidence(at_highest) >= NEEDED:
+        if estimate >= highest and claim_e_value(at_highest) >= NEEDED:
             return Ending.NEVER_BROKE
         if low >= highest:
             return None
@@ -179,7 +179,7 @@ class _Search:
             return Ending.PROBES_DO_NOT_COUNT
         if high <= lowest:
             at_lowest = [probe.is_broken for probe in self.counted if probe.offered == lowest and not probe.is_short]
-            return Ending.BROKEN_AT_FIRST if claim_evidence(at_lowest) >= NEEDED else None
+            return Ending.BROKEN_AT_FIRST if claim_e_value(at_lowest) >= NEEDED else None
         is_narrow = high - low <= max(self.settings.precision_percent / 100 * estimate, self.settings.step)
         return Ending.PRECISE if is_narrow and self._line().estimate is not None else None
 
@@ -221,8 +221,8 @@ class _Search:
         return None
 
     def _end(self, ending: Ending) -> Progress:
-        exception = exception_evidence(self.trials) if self.trials else 0.0
-        drift = drift_evidence(self.trials) if self.trials else 0.0
+        exception = exception_bayes_factor(self.trials) if self.trials else 0.0
+        drift = drift_bayes_factor(self.trials) if self.trials else 0.0
         doubts = ((NOT_MONOTONE, exception, Ending.NOT_MONOTONE), (DRIFTING, drift, Ending.DRIFTING))
         for check, evidence, doubtful in doubts:
             if check.verdict(evidence) is not Verdict.VALID:
