@@ -31,7 +31,7 @@ def describe(values: Sequence[float]) -> Statistic:
     if n == 1:
         return Statistic(trials=n, mean=mean)
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
-    half = t_quantile((1 + CONFIDENCE) / 2, n - 1) * deviation / math.sqrt(n)
+    half = half_width(deviation / math.sqrt(n), n - 1)
     return Statistic(
         trials=n,
         mean=mean,
@@ -40,6 +40,11 @@ def describe(values: Sequence[float]) -> Statistic:
         low=mean - half,
         high=mean + half,
     )
+
+
+def half_width(error: float, degrees_of_freedom: float, confidence: float = CONFIDENCE) -> float:
+    """Return half the width of a Student's t confidence interval, from the standard error; 0 without an error."""
+    return t_quantile((1 + confidence) / 2, degrees_of_freedom) * error if error else 0.0
 
 
 @lru_cache(maxsize=1024)  # the same few for every quantity of every point

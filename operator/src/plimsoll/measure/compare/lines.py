@@ -162,24 +162,20 @@ def is_search(pair: Pair) -> bool:
 
 def lines_of(pair: Pair, floor: Floor) -> LinesOfPair:
     """Return the lines of a pair of searches."""
-    problem = line_problem("baseline", pair.baseline) or line_problem("candidate", pair.candidate) or _unlike(pair)
+    problem = line_problem("baseline", pair.baseline) or line_problem("candidate", pair.candidate)
+    goals = [
+        (search.vary, {objective.percentile: objective.latency_microseconds for objective in search.objectives})
+        for search in (pair.baseline.spec.line, pair.candidate.spec.line)
+        if search is not None
+    ]
+    if not problem and goals[0] != goals[1]:
+        problem = "the searches have different objectives or vary different loads, so their lines cannot be compared"
     baseline, candidate = _position(pair.baseline), _position(pair.candidate)
     between = lines_between(floor.results_of(pair)) if floor.runs else None
     if floor.runs and between is None:
         problem = problem or _UNKNOWN_NOISE
     change = line_change(baseline, candidate, between) if baseline and candidate and not problem else None
     return LinesOfPair(pair=pair, positions=(baseline, candidate), change=change, between=between, problem=problem)
-
-
-def _unlike(pair: Pair) -> str:
-    searches = [result.spec.line for result in (pair.baseline, pair.candidate) if result.spec.line is not None]
-    sought = [
-        (search.vary, {objective.percentile: objective.latency_microseconds for objective in search.objectives})
-        for search in searches
-    ]
-    if sought[1:] and sought[0] != sought[1]:
-        return "the searches have different objectives or vary different loads, so their lines cannot be compared"
-    return ""
 
 
 def _position(result: BenchmarkResult) -> Position | None:

@@ -27,7 +27,7 @@ from plimsoll.measure.compare.values import (
     gates_of,
 )
 from plimsoll.measure.metric import PartialOperation, complete, operations_of, results_of, values_of
-from plimsoll.measure.statistics import CONFIDENCE, t_quantile
+from plimsoll.measure.statistics import half_width
 from plimsoll.measure.summary import counted, summarise
 
 
@@ -167,22 +167,24 @@ def as_one_run(runs: Sequence[Sequence[BenchmarkResult]]) -> list[BenchmarkResul
 
 def _combined(results: Sequence[BenchmarkResult | None]) -> BenchmarkResult:
     """Return the result of a point from that of each run; at least one run has it."""
-    known = [result for result in results if result is not None]
-    first = known[0]
+    measured = [result for result in results if result is not None]
+    first = measured[0]
     if first.spec.line is not None and len(results) == 1:
         return first
     ours = first.status.fingerprint
-    for result in known[1:]:
+    for result in measured[1:]:
         theirs = result.status.fingerprint
         if ours is not None and theirs is not None and ours.identity_sha256 != theirs.identity_sha256:
             names = f"{first.spec.run} and {result.spec.run}"
             message = f"{first.spec.point}: {names} are not repetitions of the same; compare them to see the difference"
             raise RepeatsError(message)
-    represent = _run_as_trial if first.spec.line is None else _run_as_probe
-    represented = [represent(number, result) for number, result in enumerate(results) if result is not None]
-    trials = tuple(trial for trial in represented if trial is not None)
+    trials = tuple(
+        _run_as_trial(number, result, counted_trials)
+        for number, result in enumerate(results)
+        if result is not None and (counted_trials := counted(result.status.trials))
+    )
     findings: dict[str, Finding] = {}
-    for finding in (finding for result in known for finding in result.status.findings):
+    for finding in (finding for result in measured for finding in result.status.findings):
         findings.setdefault(finding.reason, finding)
     return first.model_copy(
         update={
@@ -190,22 +192,21 @@ def _combined(results: Sequence[BenchmarkResult | None]) -> BenchmarkResult:
             "status": ResultStatus(
                 trials=trials,
                 summary=summarise(trials, len(results)).summary if first.spec.line is None else None,
-                line=_line([result.status.line for result in known], [line_estimate(result) for result in known]),
-                verdict=_worst(result.status.verdict for result in known),
+                line=_line([result.status.line for result in measured], [line_estimate(result) for result in measured]),
+                verdict=_worst(result.status.verdict for result in measured),
                 findings=tuple(findings.values()),
                 environment=first.status.environment,
                 fingerprint=first.status.fingerprint,
-                final=len(known) == len(results) and all(result.status.final for result in known),
+                final=len(measured) == len(results) and all(result.status.final for result in measured),
             ),
         }
     )
 
 
-def _run_as_trial(number: int, result: BenchmarkResult) -> Trial | None:
-    """Return a run's trials that count as one; None if none does."""
-    trials = counted(result.status.trials)
-    if not trials:
-        return None
+def _run_as_trial(number: int, result: BenchmarkResult, trials: Sequence[Trial]) -> Trial:
+    """Return the trial that stands for a run: the means of its trials that count; of a search the last of them."""
+    if result.spec.line is not None:
+        return trials[-1].model_copy(update={"pass_number": number, "attempt": 0, "probe": None})
     return Trial(
         pass_number=number,
         attempt=0,
@@ -217,12 +218,6 @@ def _run_as_trial(number: int, result: BenchmarkResult) -> Trial | None:
         verdict=_worst(trial.verdict for trial in trials) or Verdict.VALID,
         operations=tuple(_mean(operation, trials) for operation in operations_of(trials)),
     )
-
-
-def _run_as_probe(number: int, result: BenchmarkResult) -> Trial | None:
-    """Return the last probe of a search that counts, without a load: it stands for the run; None if none does."""
-    trials = counted(result.status.trials)
-    return trials[-1].model_copy(update={"pass_number": number, "attempt": 0, "probe": None}) if trials else None
 
 
 def _line(lines: Sequence[Line | None], estimates: Sequence[float | None]) -> Line | None:
@@ -242,7 +237,7 @@ def _line(lines: Sequence[Line | None], estimates: Sequence[float | None]) -> Li
     if len(values) < len(lines):
         return Line(ending=ending, probes=probes, counted=len(known))
     mean, variance = log_mean_and_variance(values)
-    half = t_quantile((1 + CONFIDENCE) / 2, len(values) - 1) * math.sqrt(variance / len(values))
+    half = half_width(math.sqrt(variance / len(values)), len(values) - 1)
     low, estimate, high = map(math.exp, (mean - half, mean, mean + half))
     return Line(ending=ending, probes=probes, counted=len(values), estimate=estimate, low=low, high=high)
 

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import starmap
 from statistics import fmean
 from typing import NamedTuple
 
@@ -141,6 +140,8 @@ def is_bimodal(values: Sequence[float]) -> bool:
     They do if a gap, with at least two values on either side, is more than 1.5 times as wide as either group. Of 8
     normally distributed values 3 % do, of 10 less than 1 %; of two states ten deviations apart 9 in 10 do.
     """
+    if len(values) < _BIMODAL_FROM:
+        return False
     ordered = sorted(values)
     groups = ((ordered[:cut], ordered[cut:]) for cut in range(2, len(ordered) - 1))
     return any(upper[0] - lower[-1] > 1.5 * max(lower[-1] - lower[0], upper[-1] - upper[0]) for lower, upper in groups)
@@ -161,9 +162,14 @@ def _case(
         name: values_of(of_side, operation, metric)
         for name, of_side in zip(("baseline", "candidate"), trials, strict=True)
     }
-    problem = _too_few(*map(len, trials)) or next(
+    problem = next(
         filter(None, (problem_of(of_side, metric, f"of the {name}") for name, of_side in values.items())), ""
     )
+    if min(map(len, trials)) < MINIMUM_TRIALS:
+        problem = (
+            f"not enough trials: at least {MINIMUM_TRIALS} must count on each side, but {len(trials[0])} of the "
+            f"baseline and {len(trials[1])} of the candidate do; measure with more repetitions"
+        )
     between = None
     if repeated is not None:
         components = variance_components([values_of(of_run, operation, metric) for of_run in repeated])
@@ -189,25 +195,13 @@ def _case(
         sample=sample,
         problem=problem,
         noise=noise_note(sides[0], metric, rule),
-        notes=tuple(filter(None, starmap(_two_states, values.items()))),
+        notes=tuple(
+            f"the trials of the {name} form two groups, and their mean describes neither; look for two system states"
+            for name, of_side in values.items()
+            if is_bimodal([value for value in of_side if value is not None])
+        ),
         gates=gates,
     )
-
-
-def _too_few(baseline: int, candidate: int) -> str:
-    if min(baseline, candidate) >= MINIMUM_TRIALS:
-        return ""
-    return (
-        f"not enough trials: at least {MINIMUM_TRIALS} must count on each side, but {baseline} of the baseline and "
-        f"{candidate} of the candidate do; measure with more repetitions"
-    )
-
-
-def _two_states(name: str, values: Sequence[float | None]) -> str:
-    known = [value for value in values if value is not None]
-    if len(known) < _BIMODAL_FROM or not is_bimodal(known):
-        return ""
-    return f"the trials of the {name} form two groups, and their mean describes neither; look for two system states"
 
 
 class MetricModel(Model):
@@ -413,13 +407,15 @@ def noise_of_means(
     """Return the noise between runs of every group with several points; None where it is unknown."""
     by_point = {pair.baseline.spec.point: pair for pair in pairs}
     return {
-        group: between_variance_of_means([*_runs(group, [by_point[sample.point] for sample in members], floor)])
+        group: between_variance_of_means(
+            [*_series_of_runs(group, [by_point[sample.point] for sample in members], floor)]
+        )
         for group, members in grouped(samples, lambda sample: sample.group).items()
         if len(members) > 1
     }
 
 
-def _runs(group: Group, pairs: Sequence[Pair], floor: Floor) -> Iterator[list[Series]]:
+def _series_of_runs(group: Group, pairs: Sequence[Pair], floor: Floor) -> Iterator[list[Series]]:
     """Yield the points of each run that has a value in every trial."""
     _, operation, metric = group
     for results in floor.runs_of(pairs):

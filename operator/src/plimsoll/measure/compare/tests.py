@@ -21,7 +21,7 @@ from plimsoll.measure.compare.values import (
     worsening,
 )
 from plimsoll.measure.metric import MINIMUM_TRIALS, complete, values_of
-from plimsoll.measure.statistics import CONFIDENCE, t_quantile, t_two_sided_p_value
+from plimsoll.measure.statistics import CONFIDENCE, half_width, t_quantile, t_two_sided_p_value
 
 RECOMMENDED_TRIALS = 5
 MOST_TRIALS = 100
@@ -72,8 +72,7 @@ class LogChange:
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """Return the confidence interval of the change; an end of it is infinite if only a bound is known."""
-        error = self._error(self.trials)
-        half = t_quantile((1 + confidence) / 2, self._degrees_of_freedom(self.trials)) * error if error else 0.0
+        half = half_width(self._error(self.trials), self._degrees_of_freedom(self.trials), confidence)
         return (
             -math.inf if self.may_be_lower else self.estimate - half,
             math.inf if self.may_be_higher else self.estimate + half,

@@ -18,9 +18,7 @@ from plimsoll.measure.compare.lines import Position, line_change
 from plimsoll.measure.compare.tests import LogChange, grouped, log_change, mean_and_variance
 from plimsoll.measure.hypotheses.select import Sample
 from plimsoll.measure.metric import MINIMUM_TRIALS
-from plimsoll.measure.statistics import CONFIDENCE, t_quantile
-
-_QUANTILE = (1 + CONFIDENCE) / 2
+from plimsoll.measure.statistics import half_width
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +88,7 @@ def geometric_mean(values: Sequence[float]) -> float:
 
 
 def _interval(estimate: float, error: float, freedom: float) -> Interval:
-    half = t_quantile(_QUANTILE, freedom) * error if error else 0.0
+    half = half_width(error, freedom)
     return Interval(estimate=estimate, low=estimate - half, high=estimate + half)
 
 
@@ -137,9 +135,21 @@ def judge(hypothesis: Hypothesis, samples: Sequence[Sample]) -> Judgement:
     bounds = tuple(dict.fromkeys(sample.bound for sample in samples if sample.bound))
     if bounds and unit is not Unit.PROBE:
         return Judgement(verdict=HypothesisVerdict.UNDECIDED, reasons=bounds)
-    if obstacles := tuple(_too_few(hypothesis, unit, places)) or tuple(_unlike(samples)):
+    obstacles = tuple(_too_few(hypothesis, unit, places))
+    loads = {sample.result.spec.line.vary for sample in samples if sample.result.spec.line is not None}
+    if not obstacles and len(loads) > 1:
+        obstacles = (
+            f"the searches vary different loads ({' and '.join(sorted(loads))}), so their lines have no ratio",
+        )
+    if obstacles:
         return Judgement(verdict=HypothesisVerdict.UNDECIDED, reasons=obstacles)
-    interval = _exponent(unit, places) if hypothesis.over else _log_ratio(unit, places)
+    if hypothesis.over:
+        rows = [[(x or 0, value) for value in _values(unit, samples)] for (_, x), samples in places.items()]
+        interval = exponent(
+            [*zip(*rows, strict=True)] if unit is Unit.RUN else [[point for row in rows for point in row]]
+        )
+    else:
+        interval = _log_ratio(unit, places["left", None], places["of", None])
     verdict = _verdict(interval, hypothesis)
     if bounds and verdict is HypothesisVerdict.UNDECIDED:
         return Judgement(verdict=verdict, reasons=bounds)
@@ -153,13 +163,6 @@ def judge(hypothesis: Hypothesis, samples: Sequence[Sample]) -> Judgement:
 
 def _lines(samples: Sequence[Sample]) -> list[Position]:
     return [sample.line for sample in samples if sample.line is not None]
-
-
-def _unlike(samples: Sequence[Sample]) -> Iterator[str]:
-    """Yield that lines are loads of different kinds."""
-    kinds = {sample.result.spec.line.vary for sample in samples if sample.result.spec.line is not None}
-    if len(kinds) > 1:
-        yield f"the searches vary different loads ({' and '.join(sorted(kinds))}), so their lines have no ratio"
 
 
 def _values(unit: Unit, samples: Sequence[Sample]) -> list[float]:
@@ -182,20 +185,12 @@ def _too_few(hypothesis: Hypothesis, unit: Unit, places: _Places) -> Iterator[st
             yield f"{where}: {counts}, but at least {MINIMUM_TRIALS} are needed; measure with more repetitions"
 
 
-def _log_ratio(unit: Unit, places: _Places) -> Interval:
-    left, of = places["left", None], places["of", None]
+def _log_ratio(unit: Unit, left: Sequence[Sample], of: Sequence[Sample]) -> Interval:
     if unit is Unit.PROBE:
         return _interval_of(line_change(_mean_position(of), _mean_position(left)))
     runs = [[(sample.selected.variant, sample.selected.run) for sample in side] for side in (left, of)]
     compare = log_ratio_of_pairs if unit is Unit.RUN and runs[0] == runs[1] else log_ratio
     return compare(_values(unit, left), _values(unit, of))
-
-
-def _exponent(unit: Unit, places: _Places) -> Interval:
-    rows = [
-        [(axis_value or 0, value) for value in _values(unit, samples)] for (_, axis_value), samples in places.items()
-    ]
-    return exponent([*zip(*rows, strict=True)] if unit is Unit.RUN else [[point for row in rows for point in row]])
 
 
 def _verdict(interval: Interval, hypothesis: Hypothesis) -> HypothesisVerdict:

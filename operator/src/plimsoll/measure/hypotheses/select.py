@@ -124,23 +124,17 @@ def select(
     `runs` are those of one scope, `field` is the selector's name in the hypothesis. SelectionError if the selector
     matches no point of a run, or several.
     """
-    of_variant = sorted(_runs_of_variant(field, selector, runs), key=lambda run: run.name)
+    if not runs:
+        raise SelectionError(f"{field}: there are no runs")
+    of_variant = [run for run in runs if selector.variant in (None, run.variant)]
+    if not of_variant:
+        remedy = _instead(selector.variant or "", variants_of(runs), "there are")
+        raise SelectionError(f"{field}.variant: there is no variant {selector.variant}; {remedy}")
+    of_variant.sort(key=lambda run: run.name)
     selected = [point for run in of_variant for point in _select_in_run(hypothesis, field, selector, run)]
     if hypothesis.over:
         _check_axis(hypothesis.over, selected, of_variant)
     return selected
-
-
-def _runs_of_variant(field: str, selector: Selector, runs: Sequence[VariantRun[P]]) -> Sequence[VariantRun[P]]:
-    if not runs:
-        raise SelectionError(f"{field}: there are no runs")
-    if selector.variant is None:
-        return runs
-    of_variant = [run for run in runs if run.variant == selector.variant]
-    if not of_variant:
-        remedy = _instead(selector.variant, variants_of(runs), "there are")
-        raise SelectionError(f"{field}.variant: there is no variant {selector.variant}; {remedy}")
-    return of_variant
 
 
 def _instead(text: str, known: Sequence[str], otherwise: str = "it has") -> str:

@@ -113,13 +113,13 @@ class _Search:
             outcomes.setdefault(probe.offered, probe.is_broken)
         rung = next_rung(outcomes, self.settings)
         # Before the ladder brackets the line, nothing is known beyond the loads that were tried.
-        known = self._made if rung is not None else self._line
+        make_line = self._made if rung is not None else self._line
         if self._are_vain() or (rung is None and not self.trials):
-            return Progress(line=known(Ending.PROBES_DO_NOT_COUNT), next_load=None)
+            return Progress(line=make_line(Ending.PROBES_DO_NOT_COUNT), next_load=None)
         ending = self._ending() if rung is None else None
         load = rung if rung is not None else self._doubtful() if ending else self._placed()
         if load is not None and len(self.probes) < self.settings.most_probes:
-            return Progress(line=known(), next_load=load)
+            return Progress(line=make_line(), next_load=load)
         return self._end(ending if ending and load is None else Ending.PROBES_USED_UP)
 
     @cached_property
@@ -183,25 +183,15 @@ class _Search:
         is_narrow = high - low <= max(self.settings.precision_percent / 100 * estimate, self.settings.step)
         return Ending.PRECISE if is_narrow and self._line().estimate is not None else None
 
-    def _least_held(self) -> float:
-        """Return what arrived in every trial that held at the highest load: with slow clients, less than that."""
-        highest = self.settings.highest
-        arrived = min(probe.load for probe in self.counted if probe.offered == highest and not probe.is_broken)
-        return highest if arrived >= _ARRIVED * highest else arrived
-
     def _placed(self) -> float:
-        _, low, high = self.interval
+        median, low, high = self.interval
         if low >= self.settings.highest or high <= self.settings.lowest:
             return self._offered(low)
-        if len(self.probes) % _EDGE_EVERY:
-            return self._most_informative()
-        side = _EDGE if len(self.probes) // _EDGE_EVERY % 2 else -_EDGE
-        return self._offered(self.interval[0] * math.exp(side * self.posterior.usual_spread))
-
-    def _most_informative(self) -> float:
-        median, low, high = map(math.log, self.interval)
-        deviation = (high - low) / 4
-        loads = {self._offered(math.exp(median + offset * deviation)) for offset in _OFFSETS}
+        if len(self.probes) % _EDGE_EVERY == 0:
+            side = _EDGE if len(self.probes) // _EDGE_EVERY % 2 else -_EDGE
+            return self._offered(median * math.exp(side * self.posterior.usual_spread))
+        deviation = (math.log(high) - math.log(low)) / 4
+        loads = {self._offered(math.exp(math.log(median) + offset * deviation)) for offset in _OFFSETS}
         return min(sorted(loads), key=lambda load: self.posterior.expected_variance(math.log(load)))
 
     def _offered(self, load: float) -> float:
@@ -239,7 +229,11 @@ class _Search:
         broke = [probe.load for probe in self.counted if probe.is_broken and probe.load >= estimate]
         proven = ending is Ending.NEVER_BROKE
         if proven or low >= highest:
-            below = self._least_held() if proven else max((load for load in held if load < highest), default=None)
+            below = max((load for load in held if load < highest), default=None)
+            if proven:
+                # What arrived in every trial that held at the highest load: with slow clients, less than that.
+                below = min(probe.load for probe in self.counted if probe.offered == highest and not probe.is_broken)
+                below = highest if below >= _ARRIVED * highest else below
             return made.model_copy(update={"low": below})
         if high <= lowest:
             proven = ending is Ending.BROKEN_AT_FIRST
