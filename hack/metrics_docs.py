@@ -12,8 +12,7 @@ from prometheus_client.registry import Collector
 
 from plimsoll.metrics.catalogue import METRICS, MetricFamily, MetricType, Sample, Source
 from plimsoll.metrics.exposition import families
-from plimsoll.metrics.results import MAX_RESULTS, record_of, samples_of
-from plimsoll.metrics.statuses import MAX_RUNS, MAX_SUITES
+from plimsoll.metrics.objects import MAX_RESULTS, MAX_RUNS, MAX_SUITES, result_metrics, result_samples
 
 ROOT = Path(__file__).parent.parent
 DOCUMENT = ROOT / "docs" / "metrics.md"
@@ -147,8 +146,8 @@ def _labels(metric: MetricFamily) -> str:
 def _example() -> Iterator[str]:
     """Yield the samples of one point of a real run, without `# HELP` lines."""
     found = json.loads(RESULTS.read_text())["items"]
-    records = [record_of(result) for result in found if result["spec"]["point"] == POINT]
-    samples = [sample for sample in samples_of(records) if sample.labels]
+    metrics = [result_metrics(result) for result in found if result["spec"]["point"] == POINT]
+    samples = [sample for sample in result_samples(metrics) if sample.labels]
     text = generate_latest(_Families(samples)).decode()
     yield "## An example\n\nOne point of `make demo-ceph`, without `# HELP` lines:\n\n```"
     yield from (line for line in text.splitlines() if not line.startswith("# HELP"))

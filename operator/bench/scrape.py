@@ -1,7 +1,6 @@
 """What a scrape of the operator costs, with as many results as it exposes at most."""
 
 import asyncio
-import dataclasses
 import json
 import time
 from pathlib import Path
@@ -9,9 +8,8 @@ from pathlib import Path
 import aiohttp
 
 from figures import heading, mebibytes, median_and_range, milliseconds, table
-from plimsoll.metrics import statuses
 from plimsoll.metrics.exposition import Instruments, OperatorScrape, serving
-from plimsoll.metrics.results import MAX_RESULTS, ResultRecord, record_of
+from plimsoll.metrics.objects import MAX_RESULTS, Exposed, result_metrics, run_metrics
 
 _GOLDEN = Path(__file__).parents[1] / "tests" / "golden" / "metrics"
 _POINTS = 6
@@ -63,17 +61,21 @@ async def _worst_lateness_during(task: "asyncio.Task[object]") -> float:
     return worst
 
 
-def _results() -> list[ResultRecord]:
+def _results() -> list[Exposed]:
     """Return real results, as many as are wanted under other names."""
-    found = json.loads((_GOLDEN / "results-demo-ceph.json").read_text())["items"]
-    records = [record for record in map(record_of, found) if record is not None]
-    assert len(records) == _POINTS
-    return [
-        dataclasses.replace(records[number % _POINTS], run=f"run-{number // _POINTS}") for number in range(MAX_RESULTS)
-    ]
+    documents = json.loads((_GOLDEN / "results-demo-ceph.json").read_text())["items"]
+    assert len(documents) == _POINTS
+    results = []
+    for number in range(MAX_RESULTS):
+        document = documents[number % _POINTS]
+        spec = document["spec"] | {"run": f"run-{number // _POINTS}"}
+        metrics = result_metrics(document | {"spec": spec})
+        assert metrics is not None
+        results.append(metrics)
+    return results
 
 
-def _runs() -> list[statuses.RunRecord]:
-    found = json.loads((_GOLDEN / "run-demo-ceph.json").read_text())
-    record = statuses.run_record_of(found)
-    return [dataclasses.replace(record, name=f"run-{number}") for number in range(MAX_RESULTS // _POINTS)]
+def _runs() -> list[Exposed]:
+    document = json.loads((_GOLDEN / "run-demo-ceph.json").read_text())
+    names = [f"run-{number}" for number in range(MAX_RESULTS // _POINTS)]
+    return [run_metrics(document | {"metadata": document["metadata"] | {"name": name}}) for name in names]

@@ -4,8 +4,9 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from datetime import UTC, datetime
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,19 @@ import pytest
 
 from plimsoll.api.line import Vary
 from plimsoll.api.names import Verdict
-from plimsoll.api.suite_status import Cause, RoundVerdict
+from plimsoll.api.suite_status import RoundVerdict
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.catalogue import METRICS, MetricFamily, MetricType, Sample, Source
-from plimsoll.metrics.results import LineRecord, Numbers, OperationRecord, ResultRecord
-from plimsoll.metrics.results import samples_of as samples_of_results
-from plimsoll.metrics.statuses import ActiveRecord, OutcomeRecord, RoundRecord, RunRecord, SuiteRecord
-from plimsoll.metrics.statuses import run_samples_of as samples_of_runs
-from plimsoll.metrics.statuses import suite_samples_of as samples_of_suites
+from plimsoll.metrics.objects import (
+    Exposed,
+    result_metrics,
+    result_samples,
+    run_metrics,
+    run_samples,
+    suite_metrics,
+    suite_samples,
+)
+from support.goldens import RESULTS
 from support.tooling import counters_without_rate, evaluate, problems_of
 
 NAMESPACE, BASELINE, RUN, LIVE = "bench", "before", "after", "under-way"
@@ -55,101 +61,124 @@ def _values(sample: Sample) -> str:
     return f"{f'_x{NOW // 60 - 1} ' if is_new else ''}{float(sample.value)!r}x{_STEPS}"
 
 
-def result(run: str, verdict: Verdict, iops: float, *, finished: float) -> ResultRecord:
+def result(run: str, verdict: Verdict, iops: float, *, finished: float) -> Exposed:
     """Return the result of a point with one operation; its name says its place in a plan, and so differs over runs."""
-    operation = OperationRecord(
-        operation="write",
-        iops=iops,
-        low=iops * 0.9,
-        high=iops * 1.1,
-        bytes_per_second=iops * 4096,
-        quantiles=(("0.5", 0.001), ("0.95", 0.002), ("0.99", 0.004), ("0.999", 0.02)),
-        mean_latency=0.001,
-    )
-    numbers = Numbers(
-        trials=3,
-        operations=(operation,),
-        finished=finished,
-        stall=1.0,
-        overlap=0.99,
-        spread=0.002,
-        median_link=None,
-        least_link=None,
-        line=None,
-    )
-    return ResultRecord(
-        namespace=NAMESPACE,
-        run=run,
-        workload="random-write",
-        point=f"random-write-00{len(run)}",
-        tool="fio",
-        parameters="randwrite 4Ki qd16",
-        clients=4,
-        verdict=verdict,
-        finished=finished,
-        numbers=None if verdict is Verdict.INVALID else numbers,
-    )
+    document = _result_document(run, verdict, finished)
+    operation = document["status"]["summary"]["operations"][0] | {
+        "operation": "write",
+        "iops": {"trials": 3, "mean": iops, "low": iops * 0.9, "high": iops * 1.1},
+        "bytesPerSecond": {"trials": 3, "mean": iops * 4096},
+    }
+    percentiles = {"50": 10**6, "95": 2 * 10**6, "99": 4 * 10**6, "99.9": 20 * 10**6}
+    operation["latency"] |= {"percentiles": percentiles, "meanNanoseconds": 1e6}
+    document["status"]["summary"] = {"trials": 3, "operations": [operation]}
+    return _exposed(document)
 
 
-def search(run: str, vary: Vary, estimate: float, *, finished: float) -> ResultRecord:
+def search(run: str, vary: Vary, estimate: float, *, finished: float) -> Exposed:
     """Return the result of a search for the line."""
-    point = result(run, Verdict.VALID, estimate, finished=finished)
-    assert point.numbers is not None
-    line = LineRecord(
-        vary=vary,
-        ending="Precise",
-        objectives="p99 <= 5 ms",
-        probes=21,
-        estimate=estimate,
-        low=estimate * 0.95,
-        high=estimate * 1.05,
-    )
-    return replace(
-        point,
-        workload=f"line-{vary}",
-        point=f"line-{vary}-000",
-        parameters="randwrite 4Ki up to qd64",
-        numbers=replace(point.numbers, trials=20, operations=(), line=line),
-    )
+    document = _result_document(run, Verdict.VALID, finished)
+    objective = {"percentile": "99", "latencyMicroseconds": 5000}
+    document["spec"] |= {
+        "workload": f"line-{vary}",
+        "point": f"line-{vary}-000",
+        "label": "randwrite 4Ki up to qd64",
+        "line": {"vary": vary, "start": 1, "limit": 10_000, "objectives": [objective]},
+    }
+    bounds = {"estimate": estimate, "low": estimate * 0.95, "high": estimate * 1.05}
+    document["status"] |= {"summary": None, "line": {"ending": "Precise", "probes": 21, "counted": 20, **bounds}}
+    return _exposed(document)
+
+
+def _result_document(run: str, verdict: Verdict, finished: float) -> dict[str, Any]:
+    document = deepcopy(next(result for result in RESULTS if result["spec"]["point"] == "rbd-000"))
+    document["metadata"]["namespace"] = NAMESPACE
+    document["spec"] |= {
+        "run": run,
+        "workload": "random-write",
+        "point": f"random-write-00{len(run)}",
+        "label": "randwrite 4Ki qd16",
+        "clients": 4,
+    }
+    trial = document["status"]["trials"][0] | {"finishedAt": _time(finished), "verdict": "Valid"}
+    trial["window"] |= {"overlap": 0.99, "spreadSeconds": 0.002}
+    trial["stalls"] |= {"seconds": 1.0}
+    document["status"] |= {"trials": [trial], "verdict": verdict}
+    return document
+
+
+def _exposed(document: Mapping[str, Any]) -> Exposed:
+    exposed = result_metrics(document)
+    assert exposed is not None
+    return exposed
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat()
+
+
+def _object(name: str, created: float = 0.0, **status: Any) -> dict[str, Any]:
+    """Return a run or a suite."""
+    metadata = {"namespace": NAMESPACE, "name": name, "creationTimestamp": _time(created)}
+    return {"metadata": metadata, "status": status}
+
+
+def _condition(kind: str, status: str, reason: str) -> dict[str, str]:
+    return {"type": kind, "status": status, "reason": reason}
 
 
 def _gauges() -> Iterator[Sample]:
     believed = result(BASELINE, Verdict.VALID, 1000, finished=60), result(RUN, Verdict.SUSPECT, 1200, finished=NOW - 70)
     searches = [search(RUN, vary, 900, finished=NOW - 70) for vary in Vary]
-    yield from samples_of_results((*believed, *searches, result("wrong", Verdict.INVALID, 9e9, finished=90)))
-    ended = RunRecord(namespace=NAMESPACE, name=RUN, status="Valid", completion=NOW - 20.0)
-    conditions = (("Reconciling", "Measuring", 1), ("StorageReady", "Bound", 1), ("Succeeded", "Measuring", -1))
-    goes_on = RunRecord(
-        namespace=NAMESPACE, name=LIVE, status="Measuring", conditions=conditions, start=60.0, estimate=NOW + 600.0
+    yield from result_samples((*believed, *searches, result("wrong", Verdict.INVALID, 9e9, finished=90)))
+    ended = _object(RUN, completionTime=_time(NOW - 20.0), display={"status": "Valid"})
+    active = _object(
+        LIVE,
+        startTime=_time(60.0),
+        estimatedCompletionTime=_time(NOW + 600.0),
+        display={"status": "Measuring"},
+        conditions=[
+            _condition("Reconciling", "True", "Measuring"),
+            _condition("StorageReady", "True", "Bound"),
+            _condition("Succeeded", "Unknown", "Measuring"),
+        ],
     )
-    yield from samples_of_runs((ended, goes_on))
-    yield from samples_of_suites(_suites())
+    yield from run_samples([run_metrics(ended), run_metrics(active)])
+    yield from suite_samples([suite_metrics(_weekly()), suite_metrics(_object(IDLE, 1.0, display={"status": "Idle"}))])
     yield Sample(catalogue.OPERATOR_INFO, ("0.1.0",), 1)
     yield from _conductor()
 
 
-def _suites() -> Sequence[SuiteRecord]:
-    weekly = SuiteRecord(
-        namespace=NAMESPACE,
-        name=WEEKLY,
-        status="Measuring",
-        verdict="Regressed",
-        conditions=(("Ready", "Measuring", 1), ("Regressed", "Regressed", 1)),
-        next_schedule=NOW + 3600.0,
-        last_schedule=1200.0,
-        active=ActiveRecord(cause=Cause.SCHEDULED, start=1200.0, planned=6, done=2),
-        rounds=(
-            RoundRecord(verdict=RoundVerdict.FAILED, completion=900.0, accepted=False),
-            RoundRecord(verdict=RoundVerdict.REGRESSED, completion=600.0, accepted=False),
-            RoundRecord(verdict=RoundVerdict.INCONCLUSIVE, completion=300.0, accepted=True),
-        ),
-        comparisons=(
-            OutcomeRecord(name="upgrade", variant="a", verdict="Regression", estimate=-0.12, low=-0.15, high=-0.09),
-            OutcomeRecord(name="upgrade", variant="b", verdict="Inconclusive", estimate=None, low=None, high=None),
-        ),
-        hypotheses=(OutcomeRecord(name="fast", variant="", verdict="Held", estimate=0.95, low=0.93, high=0.97),),
+def _weekly() -> dict[str, Any]:
+    def ended(verdict: RoundVerdict, completion: float, *, accepted: bool = False) -> dict[str, Any]:
+        times = {"startTime": _time(0.0), "completionTime": _time(completion)}
+        return {"minute": 0, "cause": "Scheduled", "verdict": verdict, "accepted": accepted, "digest": "", **times}
+
+    upgrade = {"name": "upgrade", "variant": "a", "verdict": "Regression"}
+    return _object(
+        WEEKLY,
+        display={"status": "Measuring", "verdict": "Regressed"},
+        conditions=[_condition("Ready", "True", "Measuring"), _condition("Regressed", "True", "Regressed")],
+        nextScheduleTime=_time(NOW + 3600.0),
+        lastScheduleTime=_time(1200.0),
+        round={
+            "minute": 20,
+            "seed": 1,
+            "cause": "Scheduled",
+            "startTime": _time(1200.0),
+            "children": {"total": 6, "done": 2},
+        },
+        rounds=[
+            ended(RoundVerdict.FAILED, 900.0),
+            ended(RoundVerdict.REGRESSED, 600.0),
+            ended(RoundVerdict.INCONCLUSIVE, 300.0, accepted=True),
+        ],
+        comparisons=[
+            upgrade | {"estimate": -0.12, "low": -0.15, "high": -0.09},
+            upgrade | {"variant": "b", "verdict": "Inconclusive"},
+        ],
+        hypotheses=[{"name": "fast", "verdict": "Held", "estimate": 0.95, "low": 0.93, "high": 0.97}],
     )
-    return (weekly, SuiteRecord(namespace=NAMESPACE, name=IDLE, created=1.0, status="Idle"))
 
 
 def _conductor() -> Iterator[Sample]:

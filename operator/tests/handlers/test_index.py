@@ -8,7 +8,7 @@ import pytest
 
 from plimsoll.api.names import FailureReason, RunPhase
 from plimsoll.api.status import Failure, Live, Prefill, RunState, TrialKey
-from plimsoll.metrics.statuses import RunRecord
+from plimsoll.metrics.objects import Exposed
 from plimsoll.operator import watches
 from support.pretend_cluster import Document, PretendCluster
 from support.pretend_world import context_of, make_run
@@ -204,8 +204,8 @@ def state_data(state: RunState) -> dict[str, str]:
 async def test_what_prometheus_is_told_of_a_run_is_kept_by_uid(watched: Watched) -> None:
     ((uid, run),) = (await runs(body=kopf.Body(_raw(watched.run)), uid="r")).items()
     assert uid == "r"
-    assert isinstance(run, RunRecord)
-    assert (run.namespace, run.name, run.status) == ("bench", "a", "")
+    assert isinstance(run, Exposed)
+    assert (run.labels, run.status) == (("bench", "a"), "")
 
 
 def _raw(document: Any) -> Any:

@@ -33,7 +33,7 @@ class Followed:
 
     @property
     def points(self) -> list[str]:
-        return sorted(record.point if record else "unreadable" for record in self.known.records())
+        return sorted(result.labels[-1] if result else "unreadable" for result in self.known.metrics())
 
     async def until(self, *points: str) -> None:
         async with asyncio.timeout(60):

@@ -12,7 +12,7 @@ from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.catalogue import Sample
-from plimsoll.metrics.results import record_of, samples_of
+from plimsoll.metrics.objects import result_metrics, result_samples
 from support.goldens import values
 from support.results import SEARCH, probe, searched, simulated
 from support.simulated_storage import OBJECTIVE, linear
@@ -32,7 +32,7 @@ def found() -> BenchmarkResult:
 
 
 def exposed(result: BenchmarkResult) -> list[Sample]:
-    return list(samples_of([record_of(result.model_dump(mode="json", by_alias=True, exclude_none=True))]))
+    return list(result_samples([result_metrics(result.model_dump(mode="json", by_alias=True, exclude_none=True))]))
 
 
 def changed(result: BenchmarkResult, *, line: dict[str, Any] | None = None, **status: Any) -> BenchmarkResult:

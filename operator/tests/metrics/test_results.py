@@ -10,7 +10,7 @@ from plimsoll.api.result import Trial
 from plimsoll.measure.summary import counted
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.catalogue import Sample
-from plimsoll.metrics.results import ResultRecord, UnreadableError, record_of, samples_of
+from plimsoll.metrics.objects import Exposed, UnreadableError, result_metrics, result_samples
 from support.full_documents import FULL_RESULT
 from support.goldens import RESULTS, values
 
@@ -25,7 +25,7 @@ def real(point: str = "rbd-000") -> Document:
 
 
 def exposed(*documents: Document) -> list[Sample]:
-    return list(samples_of([record_of(document) for document in documents]))
+    return list(result_samples([result_metrics(document) for document in documents]))
 
 
 def test_the_numbers_are_those_of_the_summary_in_base_units() -> None:
@@ -88,12 +88,10 @@ def test_the_trials_that_count_are_those_of_the_summary() -> None:
     """Of every real result the times are those of the trials that `measure.summary` would take."""
     for document in RESULTS:
         trials = counted(Trial.model_validate(trial) for trial in document["status"]["trials"])
-        record = record_of(document)
-        assert record is not None
-        assert record.numbers is not None
-        assert record.numbers.trials == len(trials)
-        windows = [trial.window for trial in trials if trial.window is not None]
-        assert record.numbers.overlap == min((window.overlap for window in windows), default=None)
+        samples = exposed(document)
+        assert [*values(samples, catalogue.RESULT_TRIALS).values()] == [len(trials)]
+        overlaps = [trial.window.overlap for trial in trials if trial.window is not None]
+        assert [*values(samples, catalogue.RESULT_OVERLAP).values()] == ([min(overlaps)] if overlaps else [])
 
 
 def test_of_an_invalid_result_there_is_a_verdict_and_no_number() -> None:
@@ -111,7 +109,7 @@ def test_of_an_invalid_result_there_is_a_verdict_and_no_number() -> None:
 def test_of_a_result_without_a_trial_there_is_nothing() -> None:
     document = real()
     del document["status"]
-    assert record_of(document) is None
+    assert result_metrics(document) is None
 
 
 def test_what_a_tool_does_not_know_is_absent() -> None:
@@ -136,16 +134,15 @@ def test_what_a_tool_does_not_know_is_absent() -> None:
 
 
 def test_every_field_may_have_a_value() -> None:
-    record = record_of(FULL_RESULT)
-    assert record is not None
-    assert record.verdict is Verdict.VALID
+    verdicts = values(exposed(FULL_RESULT), catalogue.RESULT_VERDICT)
+    assert {labels[-1] for labels, value in verdicts.items() if value} == {Verdict.VALID}
 
 
 def test_what_a_later_version_adds_does_not_matter() -> None:
     document = real()
     document["status"]["new"] = {"a": [1]}
     document["status"]["summary"]["operations"][0]["new"] = 1
-    assert record_of(document) == record_of(real())
+    assert result_metrics(document) == result_metrics(real())
 
 
 @pytest.mark.parametrize(
@@ -166,22 +163,22 @@ def test_a_result_that_cannot_be_read_is_refused_with_the_place(path: tuple[str 
         part = part[step]
     part[path[-1]] = value
     with pytest.raises(UnreadableError, match=r"\.".join(map(str, path[:1]))):
-        record_of(document)
+        result_metrics(document)
 
 
-def numbered(number: int) -> ResultRecord:
+def numbered(number: int) -> Exposed:
     document = real()
     document["spec"]["run"] = f"run-{number}"
     for trial in document["status"]["trials"]:
         trial["finishedAt"] = f"2026-01-01T00:00:{number:02d}Z"
-    record = record_of(document)
+    record = result_metrics(document)
     assert record is not None
     return record
 
 
 def test_of_too_many_results_the_newest_are_exposed() -> None:
     records = [numbered(number) for number in (3, 1, 4, 0, 2)]
-    samples = list(samples_of(records, limit=2))
+    samples = list(result_samples(records, limit=2))
     assert {labels[1] for labels in values(samples, catalogue.RESULT_INFO)} == {"run-4", "run-3"}
     assert values(samples, catalogue.RESULTS_OMITTED) == {(): 3}
 
@@ -198,7 +195,7 @@ def test_of_two_results_with_the_same_labels_the_newer_is_exposed() -> None:
 
 
 def test_what_cannot_be_read_is_counted() -> None:
-    samples = list(samples_of([None, record_of(real()), None]))
+    samples = list(result_samples([None, result_metrics(real()), None]))
     assert values(samples, catalogue.RESULTS_UNREADABLE) == {(): 2}
     assert len(values(samples, catalogue.RESULT_INFO)) == 1
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.catalogue import Sample
-from plimsoll.metrics.statuses import RunRecord, run_record_of, run_samples_of
+from plimsoll.metrics.objects import Exposed, run_metrics, run_samples
 from support.full_documents import FULL_STATUS
 from support.goldens import RUN, values
 
@@ -21,7 +21,7 @@ def real(**status: Any) -> dict[str, Any]:
 
 
 def exposed(*documents: dict[str, Any]) -> list[Sample]:
-    return list(run_samples_of([run_record_of(document) for document in documents]))
+    return list(run_samples([run_metrics(document) for document in documents]))
 
 
 def test_a_finished_run_is_exposed_as_kubectl_shows_it() -> None:
@@ -40,16 +40,17 @@ def test_a_finished_run_is_exposed_as_kubectl_shows_it() -> None:
     assert values(samples, catalogue.OPERATOR_RUNS) == {(display["status"],): 1}
 
 
-def test_conditions_are_true_false_or_unknown() -> None:
+def test_conditions_are_true_false_or_unknown_and_the_last_one_of_a_type_counts() -> None:
     conditions = [
         {"type": "Succeeded", "status": "Unknown", "reason": "Measuring"},
         {"type": "Admitted", "status": "True", "reason": "Admitted"},
-        {"type": "OfALaterVersion", "status": "False", "reason": "Later"},
+        {"type": "Measured", "status": "False", "reason": "Old"},
+        {"type": "Measured", "status": "False", "reason": "Incomplete"},
     ]
     assert values(exposed(real(conditions=conditions)), catalogue.RUN_CONDITION) == {
         (*NAMES, "Succeeded", "Measuring"): -1,
         (*NAMES, "Admitted", "Admitted"): 1,
-        (*NAMES, "OfALaterVersion", "Later"): 0,
+        (*NAMES, "Measured", "Incomplete"): 0,
     }
 
 
@@ -81,9 +82,12 @@ def test_of_two_runs_with_one_name_the_later_is_exposed() -> None:
 
 
 def test_of_too_many_runs_unfinished_ones_come_first_and_all_are_counted() -> None:
-    ended = [RunRecord(namespace="n", name=f"ended-{i}", status="Valid", completion=float(i)) for i in range(3)]
-    going = [RunRecord(namespace="n", name="going", status="Measuring", start=1.0)]
-    samples = list(run_samples_of([*ended, *going], limit=2))
-    assert {labels[1] for labels in values(samples, catalogue.RUN_INFO)} == {"going", "ended-2"}
+    def named(name: str, **status: Any) -> Exposed:
+        return run_metrics(real(**status) | {"metadata": RUN["metadata"] | {"name": name}})
+
+    ended = [named(f"ended-{i}", completionTime=f"2026-01-01T00:00:0{i}Z") for i in range(3)]
+    active = [named("active", completionTime=None, display={"status": "Measuring"})]
+    samples = list(run_samples([*ended, *active], limit=2))
+    assert {labels[1] for labels in values(samples, catalogue.RUN_INFO)} == {"active", "ended-2"}
     assert values(samples, catalogue.RUNS_OMITTED) == {(): 2}
-    assert values(samples, catalogue.OPERATOR_RUNS) == {("Valid",): 3, ("Measuring",): 1}
+    assert values(samples, catalogue.OPERATOR_RUNS) == {(RUN["status"]["display"]["status"],): 3, ("Measuring",): 1}

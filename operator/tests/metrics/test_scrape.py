@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.exposition import generate_latest
 
-from plimsoll.metrics import results, statuses
 from plimsoll.metrics.exposition import Instruments, OperatorScrape
-from plimsoll.metrics.results import UnreadableError
+from plimsoll.metrics.objects import Exposed, UnreadableError, result_metrics, run_metrics, suite_metrics
 from support.goldens import RESULTS, RUN, SUITE, check_against_catalogue, scraped
 
 Json = Any
@@ -38,9 +37,7 @@ def used() -> Instruments:
 
 
 def snapshot() -> OperatorScrape:
-    return OperatorScrape(
-        map(results.record_of, RESULTS), [statuses.run_record_of(RUN)], used(), [statuses.suite_record_of(SUITE)]
-    )
+    return OperatorScrape(map(result_metrics, RESULTS), [run_metrics(RUN)], used(), [suite_metrics(SUITE)])
 
 
 def test_a_scrape_of_a_real_run_is_in_the_catalogue() -> None:
@@ -92,14 +89,14 @@ def identified(document: Json) -> Json:
 def test_whatever_results_runs_and_suites_say_a_scrape_can_be_read(
     documents: list[Json], run: Json, suite: Json
 ) -> None:
-    records: list[results.ResultRecord | None] = []
+    records: list[Exposed | None] = []
     for document in documents:
         try:
-            records.append(results.record_of(identified(document)))
+            records.append(result_metrics(identified(document)))
         except UnreadableError:
             records.append(None)
-    suite_records = [statuses.suite_record_of(identified(suite))]
-    families = scraped(OperatorScrape(records, [statuses.run_record_of(identified(run))], used(), suite_records))
+    suite_records = [suite_metrics(identified(suite))]
+    families = scraped(OperatorScrape(records, [run_metrics(identified(run))], used(), suite_records))
     check_against_catalogue(families)
     unreadable = next(family for family in families if family.name == "plimsoll_results_unreadable")
     # A result without a verdict is no record of an index either; here it is None as well.

@@ -6,7 +6,7 @@ from typing import Any
 from plimsoll.api.suite_status import RoundVerdict
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.catalogue import Sample
-from plimsoll.metrics.statuses import RoundRecord, SuiteRecord, suite_record_of, suite_samples_of
+from plimsoll.metrics.objects import suite_metrics, suite_samples
 from support.goldens import SUITE, values
 
 NAMES = ("default", "layouts")
@@ -22,16 +22,18 @@ def suite(**status: Any) -> dict[str, Any]:
 
 
 def exposed(*documents: dict[str, Any]) -> list[Sample]:
-    return list(suite_samples_of([suite_record_of(document) for document in documents]))
+    return list(suite_samples([suite_metrics(document) for document in documents]))
 
 
 def of_rounds(*verdicts: RoundVerdict) -> list[Sample]:
     """Return the samples of a suite whose rounds ended so, newest first, one a second."""
-    rounds = tuple(
-        RoundRecord(verdict=verdict, completion=float(len(verdicts) - place), accepted=False)
-        for place, verdict in enumerate(verdicts)
-    )
-    return list(suite_samples_of([SuiteRecord(namespace="n", name="s", rounds=rounds)]))
+    ended = SUITE["status"]["rounds"][0]
+    times = (f"1970-01-01T00:00:{len(verdicts) - place:02}Z" for place in range(len(verdicts)))
+    rounds = [
+        ended | {"verdict": verdict, "completionTime": time, "accepted": False}
+        for verdict, time in zip(verdicts, times, strict=True)
+    ]
+    return exposed(suite(rounds=rounds))
 
 
 def test_a_suite_is_exposed_as_kubectl_shows_it() -> None:
@@ -55,12 +57,12 @@ def test_conditions_are_true_false_or_unknown() -> None:
     conditions = [
         {"type": "Regressed", "status": "True", "reason": "Regressed"},
         {"type": "Ready", "status": "False", "reason": "Regressed"},
-        {"type": "OfALaterVersion", "status": "Unknown", "reason": "Later"},
+        {"type": "Stalled", "status": "Unknown", "reason": "Waiting"},
     ]
     assert values(exposed(suite(conditions=conditions)), catalogue.SUITE_CONDITION) == {
         (*NAMES, "Regressed", "Regressed"): 1,
         (*NAMES, "Ready", "Regressed"): 0,
-        (*NAMES, "OfALaterVersion", "Later"): -1,
+        (*NAMES, "Stalled", "Waiting"): -1,
     }
 
 
@@ -76,15 +78,15 @@ def test_the_last_round_has_exactly_one_verdict() -> None:
 def test_failed_rounds_are_counted_since_the_last_one_that_was_evaluated() -> None:
     failed, superseded, inconclusive = RoundVerdict.FAILED, RoundVerdict.SUPERSEDED, RoundVerdict.INCONCLUSIVE
     samples = of_rounds(failed, superseded, failed, inconclusive, failed)
-    assert values(samples, catalogue.SUITE_ROUNDS_FAILED) == {("n", "s"): 2}
-    assert values(samples, catalogue.SUITE_ROUND_COMPLETION) == {("n", "s"): 2}
-    assert values(samples, catalogue.SUITE_ROUNDS)[("n", "s", "Failed")] == 3
-    assert values(samples, catalogue.SUITE_ROUND_VERDICT)[("n", "s", "Failed")] == 1
+    assert values(samples, catalogue.SUITE_ROUNDS_FAILED) == {NAMES: 2}
+    assert values(samples, catalogue.SUITE_ROUND_COMPLETION) == {NAMES: 2}
+    assert values(samples, catalogue.SUITE_ROUNDS)[(*NAMES, "Failed")] == 3
+    assert values(samples, catalogue.SUITE_ROUND_VERDICT)[(*NAMES, "Failed")] == 1
 
 
 def test_a_round_that_nothing_came_of_has_no_time_of_its_own() -> None:
     assert not values(of_rounds(RoundVerdict.SUPERSEDED), catalogue.SUITE_ROUND_COMPLETION)
-    assert values(of_rounds(RoundVerdict.SUPERSEDED), catalogue.SUITE_ROUNDS_FAILED) == {("n", "s"): 0}
+    assert values(of_rounds(RoundVerdict.SUPERSEDED), catalogue.SUITE_ROUNDS_FAILED) == {NAMES: 0}
 
 
 def test_a_comparison_has_its_verdict_and_its_interval() -> None:
@@ -131,8 +133,11 @@ def test_of_two_suites_with_one_name_the_later_is_exposed() -> None:
 
 
 def test_of_too_many_suites_the_oldest_are_exposed_and_all_are_counted() -> None:
-    records = [SuiteRecord(namespace="n", name=f"s{age}", created=float(age), status="Idle") for age in range(3)]
-    samples = list(suite_samples_of(records, limit=2))
+    suites = []
+    for age in range(3):
+        metadata = SUITE["metadata"] | {"name": f"s{age}", "creationTimestamp": f"2026-01-01T00:00:0{age}Z"}
+        suites.append(suite_metrics(SUITE | {"metadata": metadata}))
+    samples = list(suite_samples(suites, limit=2))
     assert {labels[1] for labels in values(samples, catalogue.SUITE_INFO)} == {"s0", "s1"}
     assert values(samples, catalogue.SUITES_OMITTED) == {(): 1}
-    assert values(samples, catalogue.OPERATOR_SUITES) == {("Idle",): 3}
+    assert values(samples, catalogue.OPERATOR_SUITES) == {("Measuring",): 3}

@@ -14,24 +14,25 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from plimsoll import __version__
-from plimsoll.metrics import catalogue, results, statuses
+from plimsoll.metrics import catalogue
 from plimsoll.metrics.catalogue import MetricFamily, Sample
-from plimsoll.metrics.results import ResultRecord
-from plimsoll.metrics.statuses import RunRecord, SuiteRecord
+from plimsoll.metrics.objects import Exposed, result_samples, run_samples, suite_samples
 from plimsoll.net.listener import Listener, ListenerLimits, serving_requests
 
 
 def families(samples: Iterable[Sample]) -> Iterator[prometheus_client.Metric]:
-    """Yield a family for every metric that has samples, in the order of their first ones."""
-    found: dict[str, prometheus_client.Metric] = {}
+    """Yield a family for every metric that has samples, in the order of their first ones.
+
+    Of a series with several values the last one counts: they would invalidate the whole scrape.
+    """
+    by_metric: dict[MetricFamily, dict[tuple[str, ...], float]] = {}
     for sample in samples:
-        metric = sample.metric
-        family = found.get(metric.name)
-        if family is None:
-            family = prometheus_client.Metric(metric.name.removesuffix("_total"), metric.help, metric.kind.value)
-            found[metric.name] = family
-        family.add_sample(metric.name, dict(zip(metric.labels, sample.labels, strict=True)), sample.value)
-    yield from found.values()
+        by_metric.setdefault(sample.metric, {})[sample.labels] = sample.value
+    for metric, values in by_metric.items():
+        family = prometheus_client.Metric(metric.name.removesuffix("_total"), metric.help, metric.kind.value)
+        for labels, value in values.items():
+            family.add_sample(metric.name, dict(zip(metric.labels, labels, strict=True)), value)
+        yield family
 
 
 StepName = Literal["observe", "decide", "say", "act", "remove"]
@@ -118,24 +119,24 @@ class OperatorScrape(Collector):
 
     def __init__(
         self,
-        found: Iterable[ResultRecord | None],
-        running: Iterable[RunRecord],
+        results: Iterable[Exposed | None],
+        runs: Iterable[Exposed],
         instruments: Instruments,
-        repeating: Iterable[SuiteRecord] = (),
+        suites: Iterable[Exposed] = (),
     ) -> None:
         """Take a snapshot of results (None for an unreadable one), runs and suites."""
-        self._results = tuple(found)
-        self._runs = tuple(running)
-        self._suites = tuple(repeating)
+        self._results = tuple(results)
+        self._runs = tuple(runs)
+        self._suites = tuple(suites)
         self._instruments = instruments
 
     def collect(self) -> Iterator[prometheus_client.Metric]:
         """Yield all families."""
         yield from families(
             chain(
-                results.samples_of(self._results),
-                statuses.run_samples_of(self._runs),
-                statuses.suite_samples_of(self._suites),
+                result_samples(self._results),
+                run_samples(self._runs),
+                suite_samples(self._suites),
                 [Sample(catalogue.OPERATOR_INFO, (__version__,), 1)],
             )
         )

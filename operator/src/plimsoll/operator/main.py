@@ -185,7 +185,7 @@ async def _metrics(address: str, context: Context, indices: Mapping[str, kopf.In
 
     def snapshot() -> OperatorScrape:
         runs, suites = _values(indices["runs"]), _values(indices["suites"])
-        return OperatorScrape(context.results.records(), runs, context.instruments, suites)
+        return OperatorScrape(context.results.metrics(), runs, context.instruments, suites)
 
     try:
         async with serving(address, snapshot) as port:

@@ -17,8 +17,7 @@ from plimsoll.lifecycle.observed import noticeable
 from plimsoll.lifecycle.queue import Entry, entry_of
 from plimsoll.lifecycle.run import needs_attention
 from plimsoll.metrics.exposition import Instruments
-from plimsoll.metrics.results import ResultRecord, UnreadableError, record_of
-from plimsoll.metrics.statuses import RunRecord, SuiteRecord, run_record_of, suite_record_of
+from plimsoll.metrics.objects import Exposed, UnreadableError, result_metrics, run_metrics, suite_metrics
 from plimsoll.operator.gather import RESULT, RESULTS_PAGE_SIZE, Digests
 from plimsoll.operator.loop import Body
 from plimsoll.operator.runs import RunReconciler
@@ -38,13 +37,13 @@ class KnownResults:
 
     def __init__(self, namespaces: Sequence[str] = ()) -> None:
         """Start empty; without `namespaces`, watch all of them."""
-        self._digests: dict[str | None, Digests[tuple[ResultRecord | None, ...]]] = {
-            namespace: Digests(RESULT, _records, page_size=RESULTS_PAGE_SIZE) for namespace in namespaces or (None,)
+        self._digests: dict[str | None, Digests[tuple[Exposed | None, ...]]] = {
+            namespace: Digests(RESULT, _metrics, page_size=RESULTS_PAGE_SIZE) for namespace in namespaces or (None,)
         }
 
-    def records(self) -> list[ResultRecord | None]:
-        """Return the record of each result with a verdict; None for one that cannot be read."""
-        return [record for digests in self._digests.values() for records in digests for record in records]
+    def metrics(self) -> list[Exposed | None]:
+        """Return the metrics of each result with a verdict; None for one that cannot be read."""
+        return [result for digests in self._digests.values() for digest in digests for result in digest]
 
     async def follow(self, kube: Kube, *, pause: float = _PAUSE_SECONDS) -> None:
         """Watch the results forever."""
@@ -54,7 +53,7 @@ class KnownResults:
 
 
 async def _follow(
-    kube: Kube, namespace: str | None, digests: Digests[tuple[ResultRecord | None, ...]], pause: float
+    kube: Kube, namespace: str | None, digests: Digests[tuple[Exposed | None, ...]], pause: float
 ) -> NoReturn:
     while True:
         try:
@@ -65,14 +64,14 @@ async def _follow(
         await asyncio.sleep(pause)
 
 
-def _records(obj: Object) -> tuple[ResultRecord | None, ...]:
+def _metrics(obj: Object) -> tuple[Exposed | None, ...]:
     try:
-        record = record_of(obj)
+        metrics = result_metrics(obj)
     except UnreadableError as error:
         place = f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"
         _log.warning("no metrics of result %s, which this version cannot read: %s", place, error)
         return (None,)
-    return () if record is None else (record,)
+    return () if metrics is None else (metrics,)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -95,15 +94,15 @@ async def queue(body: kopf.Body, uid: str, **_: Any) -> dict[str, Entry]:  # noq
 
 
 @kopf.index(GROUP, VERSION, "benchmarkruns", id="runs")
-async def runs(body: kopf.Body, uid: str, **_: Any) -> dict[str, RunRecord]:  # noqa: ANN401 - kopf's
+async def runs(body: kopf.Body, uid: str, **_: Any) -> dict[str, Exposed]:  # noqa: ANN401 - kopf's
     """Index every run's metrics by UID."""
-    return {uid: run_record_of(body)}
+    return {uid: run_metrics(body)}
 
 
 @kopf.index(GROUP, VERSION, "benchmarksuites", id="suites")
-async def suites(body: kopf.Body, uid: str, **_: Any) -> dict[str, SuiteRecord]:  # noqa: ANN401 - kopf's
+async def suites(body: kopf.Body, uid: str, **_: Any) -> dict[str, Exposed]:  # noqa: ANN401 - kopf's
     """Index every suite's metrics by UID."""
-    return {uid: suite_record_of(body)}
+    return {uid: suite_metrics(body)}
 
 
 @kopf.on.event(GROUP, VERSION, "benchmarkruns")

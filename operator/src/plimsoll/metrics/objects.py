@@ -1,0 +1,337 @@
+"""The metrics of results, runs and suites: read from an object when it changes, and kept small for every scrape."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import takewhile
+from statistics import median
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from plimsoll.api.line import Line, LineSearch, Vary
+from plimsoll.api.names import ConditionStatus, Verdict
+from plimsoll.api.operation import OperationSummary
+from plimsoll.api.result import BenchmarkResult, ResultStatus, Trial
+from plimsoll.api.status import AnyCondition, BenchmarkRunStatus
+from plimsoll.api.suite_status import (
+    BenchmarkSuiteStatus,
+    ComparisonOutcome,
+    Conclusion,
+    EndedRound,
+    HypothesisResult,
+    HypothesisVerdict,
+    RoundVerdict,
+)
+from plimsoll.measure.line.model import lower_bound
+from plimsoll.measure.line.summary import UNKNOWN, objectives_text
+from plimsoll.measure.summary import counted
+from plimsoll.metrics import catalogue
+from plimsoll.metrics.catalogue import MetricFamily, Sample, bound_samples, known_samples
+
+UNREADABLE = "Unreadable"
+"""The status of a run or a suite that this version cannot read."""
+
+MAX_RESULTS = 2000
+"""The most results to expose, the newest ones: 18 series with one operation, 9 more for each further one, 2 more for
+pairs of clients; 14 of a search for the line."""
+
+MAX_RUNS = 2000
+"""The most runs to expose, unfinished ones first: about 16 series each."""
+
+MAX_SUITES = 200
+"""The most suites to expose, the oldest first, so that new ones hide no regression of these: about 25 series each, and
+6 for each comparison and hypothesis."""
+
+_CONDITION_VALUES = {ConditionStatus.TRUE: 1, ConditionStatus.FALSE: 0, ConditionStatus.UNKNOWN: -1}
+_NANOSECONDS = 1e9
+_NOT_EVALUATED = frozenset({RoundVerdict.FAILED, RoundVerdict.SUPERSEDED})
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class UnreadableError(ValueError):
+    """A document is invalid; the message names the field."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exposed:
+    """What is exposed of one object."""
+
+    labels: tuple[str, ...]  # those that all its samples have
+    age: float  # Unix seconds: of two objects with the same labels, only the later one is exposed
+    rank: tuple[Any, ...]  # order in which objects are exposed if there are too many
+    status: str = ""  # of a run or a suite, as `kubectl get` shows it; empty before the operator has seen it
+    samples: Sequence[Sample]
+
+
+def result_metrics(body: Mapping[str, Any]) -> Exposed | None:
+    """Return the metrics of a result as the API server stores it; None if it has no verdict yet.
+
+    Raises:
+        UnreadableError: this version cannot read it.
+
+    """
+    result = _read(BenchmarkResult, body)
+    spec, status = result.spec, result.status
+    if status.verdict is None:
+        return None
+    labels = (result.metadata.namespace, spec.run, spec.workload, spec.point)
+    finished = _latest(status.trials) or 0.0
+    samples = [
+        Sample(catalogue.RESULT_INFO, (*labels, spec.tool, spec.label, str(spec.clients)), 1),
+        *(Sample(catalogue.RESULT_VERDICT, (*labels, verdict), verdict is status.verdict) for verdict in Verdict),
+    ]
+    if status.verdict is not Verdict.INVALID:
+        samples += _numbers(labels, status, spec.line)
+    return Exposed(labels=labels, samples=samples, age=finished, rank=(-finished, *labels))
+
+
+def result_samples(results: Sequence[Exposed | None], limit: int = MAX_RESULTS) -> Iterator[Sample]:
+    """Yield the samples of the newest results; None is an unreadable one."""
+    readable = [result for result in results if result is not None]
+    yield from _shown(readable, limit, catalogue.RESULTS_OMITTED)
+    yield Sample(catalogue.RESULTS_UNREADABLE, (), len(results) - len(readable))
+
+
+def run_metrics(body: Mapping[str, Any]) -> Exposed:
+    """Return the metrics of a run as the API server stores it; an unreadable status raises no error."""
+    labels, created = _identity(body)
+    try:
+        status = _read(BenchmarkRunStatus, body.get("status") or {})
+        start, completion = _seconds(status.start_time), _seconds(status.completion_time)
+        estimate = _seconds(status.estimated_completion_time)
+    except UnreadableError:
+        samples = [Sample(catalogue.RUN_INFO, (*labels, UNREADABLE, ""), 1)]
+        return Exposed(labels=labels, samples=samples, age=created, rank=(False, 0.0, *labels), status=UNREADABLE)
+    shown, verdict = _display(status)
+    samples = [
+        Sample(catalogue.RUN_INFO, (*labels, shown, verdict), 1),
+        *_conditions(catalogue.RUN_CONDITION, labels, status.conditions),
+    ]
+    if status.points is not None:
+        points = {
+            "planned": status.points.total,
+            "completed": status.points.completed,
+            "invalid": status.points.invalid,
+        }
+        samples += [Sample(catalogue.RUN_POINTS, (*labels, state), number) for state, number in points.items()]
+    samples += known_samples(
+        labels,
+        (catalogue.RUN_START, start),
+        (catalogue.RUN_COMPLETION, completion),
+        (catalogue.RUN_ESTIMATE, estimate),
+    )
+    # Unfinished runs come first, then finished ones from the newest on.
+    rank = (completion is not None, -(completion or 0.0), *labels)
+    return Exposed(labels=labels, samples=samples, age=created, rank=rank, status=shown)
+
+
+def run_samples(runs: Sequence[Exposed], limit: int = MAX_RUNS) -> Iterator[Sample]:
+    """Yield the samples of runs, and the number of all runs by status."""
+    yield from _shown(runs, limit, catalogue.RUNS_OMITTED)
+    yield from _by_status(runs, catalogue.OPERATOR_RUNS)
+
+
+def suite_metrics(body: Mapping[str, Any]) -> Exposed:
+    """Return the metrics of a suite as the API server stores it; an unreadable status raises no error."""
+    labels, created = _identity(body)
+    rank = (created, *labels)
+    try:
+        status = _read(BenchmarkSuiteStatus, body.get("status") or {})
+        samples = [*_suite_samples(labels, status)]
+    except UnreadableError:
+        samples = [Sample(catalogue.SUITE_INFO, (*labels, UNREADABLE, ""), 1)]
+        return Exposed(labels=labels, samples=samples, age=created, rank=rank, status=UNREADABLE)
+    return Exposed(labels=labels, samples=samples, age=created, rank=rank, status=_display(status)[0])
+
+
+def suite_samples(suites: Sequence[Exposed], limit: int = MAX_SUITES) -> Iterator[Sample]:
+    """Yield the samples of suites, and the number of all suites by status."""
+    yield from _shown(suites, limit, catalogue.SUITES_OMITTED)
+    yield from _by_status(suites, catalogue.OPERATOR_SUITES)
+
+
+def _read(model: type[M], body: Mapping[str, Any]) -> M:
+    """Return a document, without fields that this version does not know; UnreadableError if it is invalid."""
+    try:
+        return model.model_validate(dict(body), extra="ignore")
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False)[0]
+        raise UnreadableError(f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}") from error
+
+
+def _identity(body: Mapping[str, Any]) -> tuple[tuple[str, str], float]:
+    """Return the labels of a run or a suite, and when it was created."""
+    metadata = body["metadata"]
+    created = datetime.fromisoformat(metadata["creationTimestamp"]).timestamp()
+    return (str(metadata["namespace"]), str(metadata["name"])), created
+
+
+def _display(status: BenchmarkRunStatus | BenchmarkSuiteStatus) -> tuple[str, str]:
+    """Return the status and the verdict that `kubectl get` shows."""
+    return ("", "") if status.display is None else (status.display.status or "", status.display.verdict or "")
+
+
+def _shown(objects: Sequence[Exposed], limit: int, omitted: MetricFamily) -> Iterator[Sample]:
+    """Yield the samples of as many objects as may be exposed, and the number of others.
+
+    A recreated object may appear beside its deleted namesake: two values of one series would invalidate the whole
+    scrape.
+    """
+    latest = {obj.labels: obj for obj in sorted(objects, key=lambda obj: obj.age)}
+    shown = sorted(latest.values(), key=lambda obj: obj.rank)[:limit]
+    for obj in shown:
+        yield from obj.samples
+    yield Sample(omitted, (), len(objects) - len(shown))
+
+
+def _by_status(objects: Sequence[Exposed], metric: MetricFamily) -> Iterator[Sample]:
+    for status, count in sorted(Counter(obj.status for obj in objects).items()):
+        yield Sample(metric, (status,), count)
+
+
+def _conditions(metric: MetricFamily, labels: tuple[str, ...], conditions: Sequence[AnyCondition]) -> Iterator[Sample]:
+    for condition in {str(condition.type): condition for condition in conditions}.values():
+        yield Sample(metric, (*labels, condition.type, condition.reason), _CONDITION_VALUES[condition.status])
+
+
+def _seconds(text: str | None) -> float | None:
+    """Return a time in Unix seconds; UnreadableError if the text has none, or no time zone."""
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UnreadableError(f"status: {error}") from error
+    if moment.tzinfo is None:
+        raise UnreadableError(f"status: {text} has no time zone")
+    return moment.timestamp()
+
+
+def _latest(trials: Iterable[Trial]) -> float | None:
+    return max((_seconds(trial.finished_at) or 0.0 for trial in trials), default=None)
+
+
+def _numbers(labels: tuple[str, ...], status: ResultStatus, search: LineSearch | None) -> Iterator[Sample]:
+    """Yield the numbers of a point over the trials that count."""
+    summary, line = status.summary, status.line
+    # A search has no operations of its own, because its trials had different loads.
+    if summary is not None:
+        trials_counted, operations = summary.trials, summary.operations
+    elif line is not None:
+        trials_counted, operations = line.counted, ()
+    else:
+        return
+    trials = counted(status.trials)
+    windows = [trial.window for trial in trials if trial.window is not None]
+    links = summary.matrix.bytes_per_second if summary is not None and summary.matrix is not None else ()
+    yield Sample(catalogue.RESULT_TRIALS, labels, trials_counted)
+    yield from known_samples(
+        labels,
+        (
+            catalogue.RESULT_STALL,
+            max((trial.stalls.seconds for trial in trials if trial.stalls is not None), default=None),
+        ),
+        (catalogue.RESULT_OVERLAP, min((window.overlap for window in windows), default=None)),
+        (catalogue.RESULT_SPREAD, max((window.spread_seconds for window in windows), default=None)),
+        (catalogue.RESULT_LINK_MEDIAN, median(links) if links else None),
+        (catalogue.RESULT_LINK_LEAST, min(links, default=None)),
+        (catalogue.RESULT_TIME, _latest(trials)),
+    )
+    for operation in operations:
+        yield from _operation_samples((*labels, operation.operation), operation)
+    if search is not None and line is not None:
+        yield from _line_samples(labels, search, line)
+
+
+def _operation_samples(labels: tuple[str, ...], operation: OperationSummary) -> Iterator[Sample]:
+    iops, latency = operation.iops, operation.latency
+    yield Sample(catalogue.RESULT_IOPS, labels, iops.mean)
+    yield Sample(catalogue.RESULT_BYTES, labels, operation.bytes_per_second.mean)
+    yield from bound_samples(catalogue.RESULT_IOPS_BOUND, labels, iops.low, iops.high)
+    for percentile, quantile in catalogue.QUANTILES.items():
+        if percentile in latency.percentiles:
+            seconds = latency.percentiles[percentile] / _NANOSECONDS
+            yield Sample(catalogue.RESULT_LATENCY, (*labels, quantile), seconds)
+    if latency.mean_nanoseconds is not None:
+        yield Sample(catalogue.RESULT_LATENCY_MEAN, labels, latency.mean_nanoseconds / _NANOSECONDS)
+
+
+def _line_samples(labels: tuple[str, ...], search: LineSearch, line: Line) -> Iterator[Sample]:
+    metric, bound_metric = {
+        Vary.RATE: (catalogue.RESULT_LINE_RATE, catalogue.RESULT_LINE_RATE_BOUND),
+        Vary.DEPTH: (catalogue.RESULT_LINE_DEPTH, catalogue.RESULT_LINE_DEPTH_BOUND),
+    }[search.vary]
+    objectives = objectives_text(search.objectives)
+    yield Sample(catalogue.RESULT_LINE_INFO, (*labels, line.ending or UNKNOWN, objectives), 1)
+    yield Sample(catalogue.RESULT_LINE_PROBES, labels, line.probes)
+    yield from known_samples(labels, (metric, line.estimate))
+    low = None if line.low is None else lower_bound(line.low, search.limit)
+    yield from bound_samples(bound_metric, labels, low, line.high)
+
+
+def _suite_samples(labels: tuple[str, str], status: BenchmarkSuiteStatus) -> Iterator[Sample]:
+    yield Sample(catalogue.SUITE_INFO, (*labels, *_display(status)), 1)
+    yield from _conditions(catalogue.SUITE_CONDITION, labels, status.conditions)
+    yield from known_samples(
+        labels,
+        (catalogue.SUITE_NEXT_SCHEDULE, _seconds(status.next_schedule_time)),
+        (catalogue.SUITE_LAST_SCHEDULE, _seconds(status.last_schedule_time)),
+    )
+    if (active := status.round) is not None:
+        start = (catalogue.SUITE_ROUND_START, _seconds(active.start_time))
+        yield from known_samples((*labels, active.cause), start)
+        yield Sample(catalogue.SUITE_ROUND_RUNS, (*labels, "planned"), active.children.total)
+        yield Sample(catalogue.SUITE_ROUND_RUNS, (*labels, "done"), active.children.done)
+    yield from _round_samples(labels, status.rounds)
+    for comparison in status.comparisons:
+        yield from _outcome_samples(
+            labels,
+            comparison,
+            Conclusion,
+            catalogue.SUITE_COMPARISON_VERDICT,
+            catalogue.SUITE_COMPARISON_CHANGE,
+            catalogue.SUITE_COMPARISON_BOUND,
+        )
+    for hypothesis in status.hypotheses:
+        yield from _outcome_samples(
+            labels,
+            hypothesis,
+            HypothesisVerdict,
+            catalogue.SUITE_HYPOTHESIS_VERDICT,
+            catalogue.SUITE_HYPOTHESIS_ESTIMATE,
+            catalogue.SUITE_HYPOTHESIS_BOUND,
+        )
+
+
+def _round_samples(labels: tuple[str, str], rounds: Sequence[EndedRound]) -> Iterator[Sample]:
+    """Yield the samples of the former rounds of a suite, newest first."""
+    counts = Counter(ended.verdict for ended in rounds)
+    for verdict in RoundVerdict:
+        yield Sample(catalogue.SUITE_ROUNDS, (*labels, verdict), counts[verdict])
+        if rounds:
+            yield Sample(catalogue.SUITE_ROUND_VERDICT, (*labels, verdict), verdict is rounds[0].verdict)
+    since_evaluated = list(takewhile(lambda ended: ended.verdict in _NOT_EVALUATED, rounds))
+    if len(since_evaluated) < len(rounds):
+        completion = _seconds(rounds[len(since_evaluated)].completion_time)
+        yield from known_samples(labels, (catalogue.SUITE_ROUND_COMPLETION, completion))
+    failed = sum(ended.verdict is RoundVerdict.FAILED for ended in since_evaluated)
+    yield Sample(catalogue.SUITE_ROUNDS_FAILED, labels, failed)
+    yield Sample(catalogue.SUITE_ROUNDS_ACCEPTED, labels, sum(ended.accepted for ended in rounds))
+
+
+def _outcome_samples(
+    suite: tuple[str, str],
+    outcome: ComparisonOutcome | HypothesisResult,
+    verdicts: Iterable[str],
+    verdict_metric: MetricFamily,
+    estimate_metric: MetricFamily,
+    bound_metric: MetricFamily,
+) -> Iterator[Sample]:
+    labels = (*suite, outcome.name, outcome.variant or "")
+    for verdict in verdicts:
+        yield Sample(verdict_metric, (*labels, verdict), verdict == outcome.verdict)
+    yield from known_samples(labels, (estimate_metric, outcome.estimate))
+    yield from bound_samples(bound_metric, labels, outcome.low, outcome.high)
