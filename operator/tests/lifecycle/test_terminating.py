@@ -4,7 +4,7 @@ import pytest
 
 from plimsoll.kube.errors import TerminatingError
 from plimsoll.lifecycle.decision import reason_of_words
-from plimsoll.operator.loop import refusal_of
+from plimsoll.operator.execute import refusal_of
 from support.pretend_cluster import NAMESPACE
 from support.pretend_world import PretendWorld
 

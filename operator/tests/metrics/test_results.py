@@ -202,7 +202,9 @@ def test_what_cannot_be_read_is_counted() -> None:
 
 def test_of_a_matrix_there_are_the_median_and_the_slowest_pair_only() -> None:
     document = real()
-    document["status"]["summary"]["matrix"] = {"bytesPerSecond": [10, 30, 20], "clients": [0, 0, 1]}
+    cells = {"bytesPerSecond": [10, 30, 20], "clients": [0, 0, 1], "peers": [1, 2, 2]}
+    members = [{"number": number, "node": f"node-{number}"} for number in range(3)]
+    document["status"]["summary"]["matrix"] = {"trials": 2, "members": members, "outliers": [], **cells}
     samples = exposed(document)
     assert values(samples, catalogue.RESULT_LINK_MEDIAN) == {POINT: 20}
     assert values(samples, catalogue.RESULT_LINK_LEAST) == {POINT: 10}

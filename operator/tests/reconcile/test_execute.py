@@ -13,8 +13,7 @@ from plimsoll.kube.errors import ConflictError, InvalidError, TransientError
 from plimsoll.kube.port import Kind, Kube
 from plimsoll.lifecycle.decision import Action, Create, CreateSecret, Delete
 from plimsoll.lifecycle.naming import LABEL_RUN_UID
-from plimsoll.operator.execute import CONCURRENCY, execute
-from plimsoll.operator.loop import TakenError, refusal_of
+from plimsoll.operator.execute import CONCURRENCY, TakenError, execute, refusal_of
 from support.fake_kube import FakeKube, failing
 
 CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")

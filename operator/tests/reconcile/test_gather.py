@@ -16,8 +16,8 @@ from plimsoll.kube.errors import (
 from plimsoll.kube.port import Kind
 from plimsoll.lifecycle import naming
 from plimsoll.operator import gather as gather_module
+from plimsoll.operator.execute import refusal_of
 from plimsoll.operator.gather import Known, gather, gather_platform
-from plimsoll.operator.loop import refusal_of
 from support.fake_kube import FakeKube, failing
 from support.pretend_cluster import NAMESPACE
 from support.pretend_world import PretendWorld

@@ -8,8 +8,7 @@ import pytest
 from plimsoll.kube.errors import ForbiddenError
 from plimsoll.kube.port import Kind
 from plimsoll.lifecycle.decision import CheckSecret, CopyKeyring
-from plimsoll.operator.execute import execute
-from plimsoll.operator.loop import KeyringError, refusal_of
+from plimsoll.operator.execute import KeyringError, execute, refusal_of
 from support.fake_kube import FakeKube
 
 SECRET = Kind(api_version="v1", kind="Secret")

@@ -10,7 +10,7 @@ from plimsoll.api.names import API_VERSION, RUN_KIND, ConditionType
 from plimsoll.api.reasons.reason import Reason, UnknownReason
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.status import format_time
-from plimsoll.lifecycle import provisioning, queue, status, teardown, waiting
+from plimsoll.lifecycle import provisioning, queue, status, teardown
 from plimsoll.lifecycle.decision import (
     Create,
     Decision,
@@ -23,8 +23,17 @@ from plimsoll.lifecycle.decision import (
     Stage,
     events_of,
 )
-from plimsoll.lifecycle.endings import ending_of, not_ready_too_long, recorded_ending, refused_too_long, version_blocker
 from plimsoll.lifecycle.observed import Observed, age_seconds, name_still_taken, obstacle
+from plimsoll.lifecycle.progress import (
+    clients_fact,
+    ending_of,
+    not_ready_too_long,
+    recorded_ending,
+    refused_too_long,
+    version_blocker,
+    waited_seconds,
+    waiting_fact,
+)
 from plimsoll.lifecycle.render.common import plan_config_map
 from plimsoll.lifecycle.run import Run, counted, listed
 from plimsoll.lifecycle.settings import Settings
@@ -116,7 +125,7 @@ def _continue(run: Run, seen: Observed, plan: Plan, settings: Settings, now: dat
         return _suspend(run, seen, settings, now)
     storage = storage_of(run, seen, settings, now)
     if blocker := version_blocker(run, seen):
-        stage, clients = Stage.MEASURING if seen.jobs else Stage.WAITING, waiting.clients_fact(run, plan, seen)
+        stage, clients = Stage.MEASURING if seen.jobs else Stage.WAITING, clients_fact(run, plan, seen)
         return _situation(stage, blocker.reason, blocker.message, StorageReady=storage.fact(), ClientsReady=clients)
     if seen.ahead and (not seen.jobs or queue.has_lost_place(run)):
         message = f"position {len(seen.ahead)} in the queue, behind {seen.ahead[-1]}; runs on one target take turns"
@@ -127,7 +136,7 @@ def _continue(run: Run, seen: Observed, plan: Plan, settings: Settings, now: dat
 
 def _before_plan(run: Run, document: BenchmarkRun, seen: Observed, settings: Settings, now: datetime) -> Situation:
     limit, ending = document.spec.timeouts.provision_seconds, None
-    late = waiting.waited_seconds(run, now) > limit
+    late = waited_seconds(run, now) > limit
     if late and seen.departing:
         ending = name_still_taken(seen, limit)
     elif late and seen.refusal is not None:
@@ -195,8 +204,8 @@ def _suspend(run: Run, seen: Observed, settings: Settings, now: datetime) -> Sit
 
 
 def _proceed(run: Run, seen: Observed, plan: Plan, settings: Settings, storage: Storage) -> Situation:
-    provider, storage_fact, clients = provider_of(run), storage.fact(), waiting.clients_fact(run, plan, seen)
-    fact = waiting.waiting_fact(storage_fact, clients, seen)
+    provider, storage_fact, clients = provider_of(run), storage.fact(), clients_fact(run, plan, seen)
+    fact = waiting_fact(storage_fact, clients, seen)
     stage, reason, message = Stage.PROVISIONING, fact.reason, fact.message
     if seen.all_registered:
         stage, reason = Stage.MEASURING, Reason.MEASURING

@@ -10,13 +10,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 
+from plimsoll.api.reasons.reason import Reason
 from plimsoll.ceph.document import KEYRING_FILE, keyring
-from plimsoll.kube.errors import ConflictError, ForbiddenError, persist
+from plimsoll.kube.errors import ApiError, ConflictError, ForbiddenError, TerminatingError, TransientError, persist
 from plimsoll.kube.port import Kind, Kube, Object
 from plimsoll.lifecycle.children import belongs_to_same_run, is_departing, label
-from plimsoll.lifecycle.decision import Action, CheckSecret, CopyKeyring, Create, CreateSecret, Delete
+from plimsoll.lifecycle.decision import (
+    Action,
+    CheckSecret,
+    CopyKeyring,
+    Create,
+    CreateSecret,
+    Delete,
+    Refusal,
+    reason_of_words,
+)
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS, LABEL_RUN_UID
-from plimsoll.operator.loop import KeyringError, KeyringRefusedError, TakenError
 
 _SECRET = Kind(api_version="v1", kind="Secret")
 
@@ -25,6 +34,38 @@ CONCURRENCY = 8
 
 MakeSecret = Callable[[int], Mapping[str, bytes]]
 """Return a new session secret, key -> content, with tokens for that many clients."""
+
+
+class TakenError(ApiError):
+    """Another owner's object occupies the name of one to be created. `departing`: it will disappear by itself."""
+
+    def __init__(self, asked: str, reason: str, *, departing: bool) -> None:
+        self.departing = departing
+        super().__init__(asked, reason)
+
+
+class KeyringError(ApiError):
+    """A Secret with a Ceph key does not exist, or has no key. The message never quotes its content."""
+
+
+class KeyringRefusedError(KeyringError):
+    """A Secret that a user names is not annotated as being for benchmarks."""
+
+
+def refusal_of(error: ApiError) -> Refusal:
+    """Return the refusal that a status shows for an error."""
+    match error:
+        case TakenError():
+            reason = Reason.WAITING_FOR_EARLIER_RUN if error.departing else Reason.NAME_TAKEN
+        case KeyringRefusedError():
+            reason = Reason.KEYRING_NOT_ALLOWED
+        case KeyringError():
+            reason = Reason.KEYRING_NOT_FOUND
+        case TerminatingError():
+            reason = Reason.NAMESPACE_TERMINATING
+        case _:
+            reason = reason_of_words(error.reason, passing=isinstance(error, TransientError | ConflictError))
+    return Refusal(asked=error.asked, reason=reason, words=error.reason)
 
 
 async def execute(
@@ -56,24 +97,11 @@ async def execute(
             raise failures.exceptions[0] from None
 
 
-async def _create(obj: Object, kube: Kube) -> None:
-    if await kube.create(obj):
-        return
-    kind, metadata = Kind.of(obj), obj["metadata"]
-    name, namespace, uid = metadata["name"], metadata.get("namespace"), label(obj, LABEL_RUN_UID)
-    existing = await kube.get(kind, name, namespace)
-    asked = f"create {kind.kind} {f'{namespace}/{name}' if namespace else name}"
-    if existing is None:
-        raise ConflictError(asked, "an object of that name existed and was deleted meanwhile")
-    if uid and not belongs_to_same_run(existing, obj):
-        words = f"{kind.kind} {name} exists and does not belong to this run"
-        raise TakenError(asked, words, departing=is_departing(existing))
-
-
 async def _perform(action: Action, kube: Kube, make_secret: MakeSecret) -> None:
     match action:
         case Create(obj=obj):
-            await _create(obj, kube)
+            if not await kube.create(obj):
+                await _check_existing(obj, kube)
         case CreateSecret(obj=obj, clients=clients):
             # The operator cannot read an existing one. Its name contains a digest of the UID, so it is the run's.
             data = {key: b64encode(content).decode() for key, content in make_secret(clients).items()}
@@ -91,6 +119,19 @@ async def _perform(action: Action, kube: Kube, make_secret: MakeSecret) -> None:
                 uid=action.uid,
                 foreground=action.foreground,
             )
+
+
+async def _check_existing(obj: Object, kube: Kube) -> None:
+    """Raise an error unless the object that occupies the name belongs to the same run."""
+    kind, metadata = Kind.of(obj), obj["metadata"]
+    name, namespace = metadata["name"], metadata.get("namespace")
+    existing = await kube.get(kind, name, namespace)
+    asked = f"create {kind.kind} {f'{namespace}/{name}' if namespace else name}"
+    if existing is None:
+        raise ConflictError(asked, "an object of that name existed and was deleted meanwhile")
+    if label(obj, LABEL_RUN_UID) and not belongs_to_same_run(existing, obj):
+        words = f"{kind.kind} {name} exists and does not belong to this run"
+        raise TakenError(asked, words, departing=is_departing(existing))
 
 
 async def _copy_keyring(action: CopyKeyring, kube: Kube) -> None:

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Generic, Protocol, TypeVar
 
-from plimsoll.api.reasons.reason import Reason
-from plimsoll.kube.errors import ApiError, ConflictError, TerminatingError, TransientError
+from plimsoll.kube.errors import ApiError
 from plimsoll.kube.port import Kube
-from plimsoll.lifecycle.decision import Event, Refusal, reason_of_words
+from plimsoll.lifecycle.decision import Event
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.metrics.exposition import UNEXPECTED, Instruments
 
@@ -52,41 +51,6 @@ class Records(defaultdict[str, R]):
         """Drop the record of an object that is gone, unless a look or a removal is using it."""
         if uid in self and not self[uid].lock.locked():
             del self[uid]
-
-
-class TakenError(ApiError):
-    """Another owner's object occupies the name of one to be created. `departing`: it will disappear by itself."""
-
-    def __init__(self, asked: str, reason: str, *, departing: bool) -> None:
-        self.departing = departing
-        super().__init__(asked, reason)
-
-
-class KeyringError(ApiError):
-    """A Secret with a Ceph key does not exist, or has no key. The message never quotes its content."""
-
-
-class KeyringRefusedError(KeyringError):
-    """A Secret that a user names is not annotated as being for benchmarks."""
-
-
-def refusal_of(error: ApiError) -> Refusal:
-    """Return the refusal that a status shows for an error."""
-    return Refusal(asked=error.asked, reason=_reason_of(error), words=error.reason)
-
-
-def _reason_of(error: ApiError) -> Reason:
-    match error:
-        case TakenError():
-            return Reason.WAITING_FOR_EARLIER_RUN if error.departing else Reason.NAME_TAKEN
-        case KeyringRefusedError():
-            return Reason.KEYRING_NOT_ALLOWED
-        case KeyringError():
-            return Reason.KEYRING_NOT_FOUND
-        case TerminatingError():
-            return Reason.NAMESPACE_TERMINATING
-        case _:
-            return reason_of_words(error.reason, passing=isinstance(error, TransientError | ConflictError))
 
 
 Body = Mapping[str, Any]
@@ -165,11 +129,11 @@ class Reconciler(ABC, Generic[R]):
 
     @contextmanager
     def counting_failures(self) -> Iterator[None]:
-        """Count an error of a look by its class."""
+        """Count an error of a look by its class, such as `Forbidden`."""
         try:
             yield
         except ApiError as error:
-            self.instruments.step_failed(_class_of(error))
+            self.instruments.step_failed(type(error).__name__.removesuffix("Error"))
             raise
         except Exception:
             self.instruments.step_failed(UNEXPECTED)
@@ -179,11 +143,6 @@ class Reconciler(ABC, Generic[R]):
 def uid_of(body: Body) -> str:
     """Return the UID of an object."""
     return str(body["metadata"]["uid"])
-
-
-def _class_of(error: ApiError) -> str:
-    """Return the name of an error's class without its suffix: `Forbidden`."""
-    return type(error).__name__.removesuffix("Error")
 
 
 async def wait_for_first(seconds: float | None, *events: Awaitable[object]) -> None:

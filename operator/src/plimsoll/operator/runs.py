@@ -7,16 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from plimsoll.api.names import API_VERSION, RUN_KIND, ConditionType
-from plimsoll.api.status import format_time
 from plimsoll.kube.errors import ApiError, ForbiddenError, NotFoundError, UnknownKindError
 from plimsoll.kube.port import Kind
 from plimsoll.lifecycle.decision import Action, Decision, Fact, Refusal
 from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.queue import Entry, ahead_of, entry_of
-from plimsoll.lifecycle.run import Platform, Run, run_of
+from plimsoll.lifecycle.run import Run, run_of
 from plimsoll.lifecycle.step import needs_platform, step, step_deletion, step_deletion_unseen, step_unseen
 from plimsoll.lifecycle.storage.registry import look_of, survey_of
-from plimsoll.operator.execute import MakeSecret, execute
+from plimsoll.operator.execute import MakeSecret, execute, refusal_of
 from plimsoll.operator.gather import Known, gather, gather_platform
 from plimsoll.operator.loop import (
     Body,
@@ -25,7 +24,6 @@ from plimsoll.operator.loop import (
     Reconciler,
     Record,
     Records,
-    refusal_of,
     uid_of,
     wait_for_first,
 )
@@ -74,10 +72,15 @@ class RunReconciler(Reconciler[RunMemory]):
         async with record.lock:
             run = self.read(body, record)
             with self.instruments.step("observe"):
-                seen = await self._observe_or_refuse(run, record, body)
+                try:
+                    seen = await self.observe(run, record)
+                except (ForbiddenError, UnknownKindError) as error:
+                    if (unseen := step_unseen(run, refusal_of(error), self.now())) is not None:
+                        await self._publish(run, unseen, record, body)
+                    raise
             was_refused = record.refusal is not None
             with self.instruments.step("decide"):
-                decision = self._decide(run, seen, record)
+                decision = self._decide(run, seen, record, body)
             with self.instruments.step("say"):
                 has_changed = await self._publish(run, decision, record, body)
             try:
@@ -85,7 +88,7 @@ class RunReconciler(Reconciler[RunMemory]):
                     await self._act(run, decision.actions, record)
             except ApiError:
                 run = self.read(body, record)
-                await self._publish(run, self._decide(run, seen, record), record, body)
+                await self._publish(run, self._decide(run, seen, record, body), record, body)
                 raise
         if was_refused:
             # A refused request has succeeded: look again soon so that the status catches up.
@@ -161,16 +164,11 @@ class RunReconciler(Reconciler[RunMemory]):
         seen = await self._gather(run, record)
         if not needs_platform(run, seen, self.settings):
             return seen
-        return replace(seen, platform=await self._platform(run, record))
-
-    async def _observe_or_refuse(self, run: Run, record: RunMemory, body: Body) -> Observed:
         try:
-            return await self.observe(run, record)
-        except (ForbiddenError, UnknownKindError) as error:
-            unseen = step_unseen(run, refusal_of(error), self.now())
-            if unseen is not None:
-                await self._publish(run, unseen, record, body)
-            raise
+            return replace(seen, platform=await gather_platform(self.kube, run.namespace, survey_of(run)))
+        except ForbiddenError as error:
+            record.refusal = refusal_of(error)
+            return seen
 
     async def _gather(self, run: Run, record: RunMemory, *, for_removal: bool = False) -> Observed:
         record.known = record.known or Known(run.uid, self.now)
@@ -184,19 +182,11 @@ class RunReconciler(Reconciler[RunMemory]):
             for_removal=for_removal,
         )
 
-    async def _platform(self, run: Run, record: RunMemory) -> Platform | None:
-        """Inspect the cluster; None if that is refused, which is recorded."""
-        try:
-            return await gather_platform(self.kube, run.namespace, survey_of(run))
-        except ForbiddenError as error:
-            record.refusal = refusal_of(error)
-            return None
-
-    def _decide(self, run: Run, seen: Observed, record: RunMemory) -> Decision:
+    def _decide(self, run: Run, seen: Observed, record: RunMemory, body: Body) -> Decision:
         """Decide. Reading the queue and admitting the run is atomic: there is no `await` in between."""
         now = self.now()
         # The watch may still show a place in the queue that the run has just lost.
-        own_entry = _entry_of_run(run)
+        own_entry = entry_of({**body, "status": run.status})
         entries = [own_entry if entry.uid == run.uid else entry for entry in self._entries()]
         ahead = ahead_of(run.uid, entries, now=now, hold_seconds=self.settings.hold_seconds)
         decision = step(run, replace(seen, ahead=ahead, refusal=record.refusal), self.settings, now)
@@ -244,13 +234,3 @@ class RunReconciler(Reconciler[RunMemory]):
             raise
         if record.refusal is not None and not record.refusal.is_permanent(run.namespace):
             record.refusal = None
-
-
-def _entry_of_run(run: Run) -> Entry:
-    metadata = {
-        "uid": run.uid,
-        "namespace": run.namespace,
-        "name": run.name,
-        "creationTimestamp": format_time(run.created),
-    }
-    return entry_of({"metadata": metadata, "spec": run.written, "status": run.status})

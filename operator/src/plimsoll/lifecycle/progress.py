@@ -1,0 +1,379 @@
+"""How far a run is from measuring, what prevents it, and whether and how it has ended.
+
+All of it follows from the conductor's report and the state of volumes and pods.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from plimsoll.api.names import ConditionStatus, ConditionType, Verdict
+from plimsoll.api.reasons.reason import Reason, read_reason
+from plimsoll.api.reasons.table import REFUSALS, remedy_of
+from plimsoll.lifecycle.children import PodFact
+from plimsoll.lifecycle.decision import Ending, Fact, Refusal, reason_of_words
+from plimsoll.lifecycle.observed import Observed, age_seconds
+from plimsoll.lifecycle.provisioning import is_lost
+from plimsoll.lifecycle.run import Run, are, counted, listed
+from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.storage.registry import provider_of, storage_of
+from plimsoll.measure.checks.judge import main_reasons
+from plimsoll.plan.document import Plan
+
+_MAX_NAMES = 3
+
+_FINDINGS = "kubectl get bres shows the findings"
+
+
+def ending_of(run: Run, plan: Plan, seen: Observed, settings: Settings, now: datetime) -> Ending | None:
+    """Return how a run ended; None while it is active. A suspended run misses no deadline."""
+    ending = _conductor_failure(seen) or _measured(plan, seen)
+    if ending is not None or run.is_suspended or version_blocker(run, seen):
+        return ending
+    return (
+        _conductor_timeout(run, plan, seen, now)
+        or _clients_lost(plan, seen, settings)
+        or _registration_timeout(plan, seen, now)
+        or _provisioning_timeout(run, plan, seen, settings, now)
+    )
+
+
+def version_blocker(run: Run, seen: Observed) -> Fact | None:
+    """Return what this version cannot read of a run that another one started; None if nothing. It ends no run."""
+    remedy = "use the operator version that wrote it, or a later one"
+    if run.document is None:
+        message = f"{run.spec_problem}. The run has started, so its pods continue, but no more are created; {remedy}"
+        return Fact.true(Reason.SPEC_UNREADABLE, message)
+    job = seen.conductor_job
+    if seen.unreadable_results and job is not None and job.complete:
+        results = f"{counted(len(seen.unreadable_results), 'result')} ({listed(seen.unreadable_results)})"
+        return Fact.true(Reason.RESULTS_UNREADABLE, f"this version cannot read the status of {results}; {remedy}")
+    return None
+
+
+def recorded_ending(run: Run) -> Ending | None:
+    """Return how a run ended according to its status, which no later observation changes."""
+    condition = run.conditions.get(ConditionType.SUCCEEDED)
+    if condition is None or condition.status is ConditionStatus.UNKNOWN:
+        return None
+    succeeded = condition.status is ConditionStatus.TRUE
+    return Ending(succeeded=succeeded, reason=read_reason(condition.reason), message=condition.message)
+
+
+def refused_too_long(refusal: Refusal, limit: int) -> Ending:
+    """Return the end of a run for which an object could not be created."""
+    reason = Reason.NAME_TAKEN if refusal.reason is Reason.WAITING_FOR_EARLIER_RUN else refusal.reason
+    return Ending.failure(reason, f"{_not_ready(limit)}: {refusal.message}")
+
+
+def not_ready_too_long(fact: Fact, limit: int) -> Ending:
+    """Return the end of a run that waited too long for a cluster, volumes or pods."""
+    return Ending.failure(fact.reason, f"{_not_ready(limit)}: {fact.message}; {remedy_of(fact.reason)}")
+
+
+def _conductor_failure(seen: Observed) -> Ending | None:
+    if seen.state is None or seen.state.failure is None:
+        return None
+    failure, missing = seen.state.failure, seen.state.missing
+    problems = [text for client in missing[:_MAX_NAMES] if (text := client_problem(client, seen))]
+    if missing and seen.refusal is not None:
+        problems.append(seen.refusal.message)
+    return Ending.failure(Reason(failure.reason), ". ".join([failure.message, *problems]))
+
+
+def _measured(plan: Plan, seen: Observed) -> Ending | None:
+    """Return the end of a measured run: the conductor has succeeded and every result is final.
+
+    The conductor's state is only for display.
+    """
+    job = seen.conductor_job
+    if job is None or not seen.conductor_succeeded:
+        return None
+    final, points = sum(result.final for result in seen.results.values()), len(plan.points)
+    if final < points:
+        # Only Jobs are read before results: if just the pod has succeeded, the results may be out of date.
+        if not job.complete or seen.unreadable_results:
+            return None
+        message = (
+            f"the conductor finished, but only {final} of {counted(points, 'result')} {are(final)} final; a result may "
+            "have been deleted or changed: create the run again"
+        )
+        return Ending.failure(Reason.RESULTS_INCOMPLETE, message)
+    results = [seen.results[point.name] for point in plan.points if point.name in seen.results]
+    invalid = [result.reason for result in results if result.verdict is Verdict.INVALID]
+    suspect = [result.reason for result in results if result.verdict is Verdict.SUSPECT]
+    if invalid:
+        message = f"{len(invalid)} of {counted(len(results), 'point')} {are(len(invalid))} Invalid"
+        return Ending.failure(Reason.INVALID_RESULTS, f"{message}: {main_reasons(invalid)}; {_FINDINGS}")
+    measured = "the only point is measured" if len(results) == 1 else f"all {len(results)} points are measured"
+    if not suspect:
+        return Ending(succeeded=True, reason=Reason.VALID, message=f"{measured} and Valid")
+    suspects = " and" if len(results) == 1 else f", {len(suspect)} {are(len(suspect))}"
+    message = f"{measured}{suspects} Suspect: {main_reasons(suspect)}; {_FINDINGS}"
+    return Ending(succeeded=True, reason=Reason.SUSPECT, message=message)
+
+
+def _conductor_timeout(run: Run, plan: Plan, seen: Observed, now: datetime) -> Ending | None:
+    """Return the end of a run whose conductor's Job failed, or that had no active conductor for too long."""
+    job = seen.conductor_job
+    if job is not None and job.failure:
+        exits = "; ".join(text for pod in seen.conductor_pods if (text := pod.exit_message or pod.problem))
+        return Ending.failure(Reason.CONDUCTOR_FAILED, f"{job.failure} {exits}".strip())
+    fact, limit = conductor_fact(seen), plan.timeouts.ready_seconds
+    absent = min(age_seconds(conductor_absent_since(run, seen), now), waited_seconds(run, now))
+    if is_gathering(seen):
+        # It was created beside the clients' pods, and has nothing to do before they run.
+        absent = min(absent, age_seconds(pods_run_since(plan, seen), now))
+    if fact is None or absent <= limit:
+        return None
+    message = f"no conductor was active within timeouts.readySeconds ({limit} s): {fact.message}"
+    return Ending.failure(Reason.CONDUCTOR_NOT_READY, f"{message}; {remedy_of(fact.reason)}")
+
+
+def _clients_lost(plan: Plan, seen: Observed, settings: Settings) -> Ending | None:
+    for client in range(plan.members):
+        jobs = seen.client_jobs(client)
+        if len(jobs) > settings.max_client_restarts and is_lost(jobs[-1], seen):
+            problem = client_problem(client, seen) or f"client {client} was lost"
+            times = settings.max_client_restarts + 1
+            message = f"{problem}; it was lost {times} times, the limit; {remedy_of(Reason.CLIENT_FAILED)}"
+            return Ending.failure(Reason.CLIENTS_FAILED, message)
+    return None
+
+
+def _registration_timeout(plan: Plan, seen: Observed, now: datetime) -> Ending | None:
+    """Return the end of a run whose clients run but do not register: the conductor does not know when they started."""
+    since, limit = pods_run_since(plan, seen), plan.timeouts.ready_seconds
+    if since is None or seen.state is None or not (is_gathering(seen) and seen.conductor_in_charge):
+        return None
+    missing, conductor = seen.state.missing, [pod.changed for pod in seen.conductor_pods if pod.changed]
+    if not missing or age_seconds(max([since, *conductor]), now) <= limit:
+        return None
+    names = listed([f"client {client}" for client in missing])
+    message = f"{names} did not register within timeouts.readySeconds ({limit} s)"
+    problems = [text for client in missing[:_MAX_NAMES] if (text := client_problem(client, seen))]
+    return Ending.failure(Reason.CLIENTS_NOT_READY, ". ".join([message, *problems]))
+
+
+def _provisioning_timeout(run: Run, plan: Plan, seen: Observed, settings: Settings, now: datetime) -> Ending | None:
+    """Return the end of a run whose volumes or pods were not ready in time. Later, the conductor waits for clients."""
+    limit = plan.timeouts.provision_seconds
+    if run.start_time is None or not is_provisioning(plan, seen):
+        return None
+    if waited_seconds(run, now) <= limit or _is_coming_back(run, plan, seen, now):
+        return None
+    if seen.refusal is not None and not seen.refusal.blocks_removal:
+        return refused_too_long(seen.refusal, limit)
+    storage = storage_of(run, seen, settings, now).fact()
+    fact = waiting_fact(storage, clients_fact(run, plan, seen), seen)
+    if fact.reason is Reason.STARTING:
+        fact = not_running_fact(plan, seen)
+    return not_ready_too_long(fact, limit)
+
+
+def _is_coming_back(run: Run, plan: Plan, seen: Observed, now: datetime) -> bool:
+    """Whether a run that was complete a moment ago replaces a lost client, or a conductor's Job that was deleted."""
+    if seen.conductor_job is None:
+        return run.holds(ConditionType.CLIENTS_READY)
+    replaced = []
+    for job in (jobs[-1] for client in range(plan.members) if (jobs := seen.client_jobs(client))):
+        pods = [pod for pod in seen.client_pods(job.client) if pod.attempt == job.attempt]
+        if is_lost(job, seen) or any(pod.phase == "Failed" for pod in pods):
+            times = [job.deleted, *(pod.gone_by or pod.changed for pod in pods)]
+            replaced.append(max((time for time in times if time), default=job.created))
+        elif job.attempt:
+            replaced.append(job.created)
+    return bool(replaced) and age_seconds(max(replaced), now) <= plan.timeouts.ready_seconds
+
+
+def _not_ready(limit: int) -> str:
+    return f"not ready within timeouts.provisionSeconds ({limit} s)"
+
+
+def is_provisioning(plan: Plan, seen: Observed) -> bool:
+    """Whether the run still waits for volumes and pods, which may take `provisionSeconds`."""
+    return seen.conductor_job is None or (is_gathering(seen) and pods_run_since(plan, seen) is None)
+
+
+def is_gathering(seen: Observed) -> bool:
+    """Whether the conductor's Job exists, but not all clients have registered with a conductor of it."""
+    return seen.conductor_job is not None and not seen.has_gathered
+
+
+def pods_run_since(plan: Plan, seen: Observed) -> datetime | None:
+    """Return since when the newest pods of all clients have been running; None if they are not."""
+    pods = [seen.client_pod(client) for client in range(plan.members)]
+    times = [pod.changed or pod.created for pod in pods if pod is not None and pod.phase == "Running"]
+    return max(times) if len(times) == plan.members else None
+
+
+def clients_fact(run: Run, plan: Plan, seen: Observed) -> Fact:
+    """Return whether every client is registered, combining the conductor's report with the state of the pods."""
+    clients = range(plan.members)
+    problems = [text for client in clients if (text := client_problem(client, seen))]
+    conductor = conductor_fact(seen)
+    if conductor is not None and conductor.reason is Reason.CONDUCTOR_STARTING and is_provisioning(plan, seen):
+        # It starts beside the clients, which do not need it yet.
+        conductor = None
+    if problems:
+        texts = [listed(problems, separator="; "), *([conductor.message] if conductor else [])]
+        pods = [pod for client in clients if (pod := seen.client_pod(client)) is not None]
+        has_failed = any(pod.phase == "Failed" for pod in pods)
+        reason = worst_reason(pods) or (Reason.CLIENT_FAILED if has_failed else Reason.CLIENTS_MISSING)
+        if reason is Reason.UNSCHEDULABLE and seen.unbound_claims and provider_of(run).binds_immediately(plan):
+            reason = Reason.CLAIMS_NOT_BOUND
+        if refused := " ".join(_refused_pod(client, seen) for client in clients).strip():
+            reason = reason_of_words(refused)
+        return Fact.false(reason, "; ".join(texts))
+    if conductor is not None:
+        return conductor
+    if seen.all_registered:
+        servers = f" and {counted(plan.server_count, 'server')}" if plan.servers else ""
+        return Fact.true(Reason.REGISTERED, f"{counted(plan.clients, 'client')}{servers} registered")
+    warnings = listed([text for client in clients if (text := _pod_warning(client, seen))], separator="; ")
+    return Fact.false(Reason.STARTING, f"clients are starting{'; ' if warnings else ''}{warnings}")
+
+
+def conductor_fact(seen: Observed) -> Fact | None:
+    """Return why no conductor is active; None if one is, or if none is needed yet."""
+    job, pod = seen.conductor_job, seen.conductor_pods[-1] if seen.conductor_pods else None
+    if job is None or seen.conductor_in_charge:
+        return None
+    warning = seen.warnings.get(job.child.uid, "")
+    has_ended = pod is not None and pod.phase in {"Failed", "Succeeded"}
+    if pod is None:
+        problem = f"(Job {job.child.name}) has no pod: {warning or 'none is created yet'}"
+    elif pod.problem:
+        problem = f"{_place(pod)} is not running: {pod.problem}"
+    elif pod.child.deleting:
+        problem = f"{_place(pod)} is being deleted; its node may be gone"
+    elif has_ended:
+        problem = f"{_place(pod)} ended: {pod.exit_message}; {warning or 'its Job is about to create another pod'}"
+    else:
+        problem = f"{_place(pod)} is {pod.phase} and not active yet"
+    reason = worst_reason(seen.conductor_pods[-1:]) or Reason.CONDUCTOR_STARTING
+    if warning and (pod is None or has_ended):
+        reason = reason_of_words(warning)
+    return Fact.false(reason, f"the conductor {problem}")
+
+
+def conductor_absent_since(run: Run, seen: Observed) -> datetime | None:
+    """Return since when no conductor has been active; None if one is, or if none is expected.
+
+    A running conductor whose state cannot be read does not count as absent: it may be of another version.
+    """
+    job = seen.conductor_job
+    unreadable = seen.state is None and any(pod.is_running for pod in seen.conductor_pods)
+    if job is None or job.complete or unreadable or seen.conductor_in_charge:
+        return None
+    since = [job.deleted or job.created]
+    since += [pod.gone_by or pod.changed or pod.created for pod in seen.conductor_pods]
+    if not seen.conductor_pods and ConditionType.CLIENTS_READY in run.conditions:
+        # A pod that was deleted leaves nothing: only the status shows that there was a conductor until now.
+        if run.holds(ConditionType.CLIENTS_READY):
+            return None
+        since.append(_last_transition(run, ConditionType.CLIENTS_READY))
+    return max(since)
+
+
+def not_running_fact(plan: Plan, seen: Observed) -> Fact:
+    """Return which clients have no pod or no running container although no problem is known."""
+    texts = []
+    for client in range(plan.members):
+        pod = seen.client_pod(client)
+        if pod is None:
+            jobs = seen.client_jobs(client)
+            texts.append(f"client {client} (Job {jobs[-1].child.name if jobs else 'not created yet'}) has no pod")
+        elif pod.phase != "Running":
+            state = f"client {client} (pod {pod.child.name} on {pod.node or 'no node'}) is {pod.phase}"
+            texts.append(_pod_warning(client, seen) or state)
+    message = listed(texts, separator="; ") or "the conductor is not created yet"
+    return Fact.false(Reason.CLIENTS_NOT_READY, message)
+
+
+def waiting_fact(storage: Fact, clients: Fact, seen: Observed) -> Fact:
+    """Return what a run waits for: volumes or clients, whichever is the cause.
+
+    A PVC that waits for its first consumer is unbound because of the pod, not the other way round.
+    """
+    if storage.holds or clients.reason is Reason.IMAGE_PULL_FAILED or clients.reason in REFUSALS:
+        return clients
+    complaints = any(claim.child.uid in seen.warnings for claim in seen.unbound_claims)
+    return clients if clients.reason is Reason.UNSCHEDULABLE and not complaints else storage
+
+
+def client_problem(client: int, seen: Observed) -> str:
+    """Return what prevents a client from taking part; empty if no problem is known."""
+    if refused := _refused_pod(client, seen):
+        return refused
+    pod = seen.client_pod(client)
+    # The report of a conductor that is gone counts only if it failed.
+    is_reported = seen.state is not None and bool(seen.conductor_in_charge or seen.state.failure)
+    has_started = seen.has_gathered or (pod is not None and (pod.phase != "Pending" or pod.attempt > 0))
+    missing = seen.state is not None and is_reported and has_started and client in seen.state.missing
+    if pod is None:
+        return f"client {client} has no pod yet" if missing else ""
+    where = f"client {client} {_place(pod)}"
+    if pod.problem:
+        return f"{where}: {pod.problem}"
+    if pod.child.deleting:
+        return f"{where} is being deleted; its node may be gone"
+    if pod.phase == "Failed":
+        return f"{where} failed: {pod.exit_message}"
+    return f"{where} is {pod.phase} and has not registered" if missing else ""
+
+
+def _pod_warning(client: int, seen: Observed) -> str:
+    """Return the newest warning about a client's pod whose containers are not created; empty if there is none.
+
+    Kubernetes tries again, and many warnings are about something that is ready a moment later.
+    """
+    pod = seen.client_pod(client)
+    warning = seen.warnings.get(pod.child.uid, "") if pod is not None and pod.phase == "Pending" else ""
+    return f"client {client} {_place(pod)} is Pending: {warning}" if pod is not None and warning else ""
+
+
+def worst_reason(pods: Sequence[PodFact]) -> Reason | None:
+    """Return why pods are not running; None if they are."""
+    problems = " ".join(pod.problem for pod in pods)
+    for words, reason in (
+        (("ErrImage", "ImagePull", "InvalidImageName"), Reason.IMAGE_PULL_FAILED),
+        (("Unschedulable", "SchedulerError"), Reason.UNSCHEDULABLE),
+        (("CrashLoop", "CreateContainer", "RunContainer"), Reason.CONTAINER_FAILED),
+    ):
+        if any(word in problems for word in words):
+            return reason
+    return None
+
+
+def waited_seconds(run: Run, now: datetime) -> float:
+    """Return how long a run has been active since it was admitted or last resumed; since its creation before that.
+
+    A suspended run, and one that lost its place and is not admitted again yet, waits for nothing: 0.
+    """
+    since = run.start_time or run.created
+    if run.start_time is not None and ConditionType.ADMITTED in run.conditions:
+        if not run.holds(ConditionType.ADMITTED):
+            return 0.0
+        since = max(since, _last_transition(run, ConditionType.ADMITTED))
+    if run.holds(ConditionType.SUSPENDED):
+        return 0.0
+    if ConditionType.SUSPENDED in run.conditions:
+        since = max(since, _last_transition(run, ConditionType.SUSPENDED))
+    return (now - since).total_seconds()
+
+
+def _last_transition(run: Run, kind: ConditionType) -> datetime:
+    return datetime.fromisoformat(run.conditions[kind].last_transition_time)
+
+
+def _refused_pod(client: int, seen: Observed) -> str:
+    """Return why a client's newest Job cannot create a pod; empty if no reason is known."""
+    jobs = seen.client_jobs(client) if seen.warnings else []
+    if not jobs or any((pod.client, pod.attempt) == (client, jobs[-1].attempt) for pod in seen.pods):
+        return ""
+    warning = seen.warnings.get(jobs[-1].child.uid)
+    return f"client {client} (Job {jobs[-1].child.name}) has no pod: {warning}" if warning else ""
+
+
+def _place(pod: PodFact) -> str:
+    return f"(pod {pod.child.name}{f' on {pod.node}' if pod.node else ''})"
