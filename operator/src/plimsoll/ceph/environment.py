@@ -61,7 +61,7 @@ _UNKNOWN: Literal["unknown"] = "unknown"
 class Outputs:
     """The output of Ceph's commands with `--format json`; empty for a command that failed."""
 
-    # Named after their commands, unless a comment says otherwise
+    # Each is named after its command, unless a comment names it
     versions: str = ""
     osd_metadata: str = ""
     osd_tree: str = ""
