@@ -19,7 +19,7 @@ from plimsoll.cli.results import explanations
 from plimsoll.cli.tables import NO_TERMINAL_COLUMNS, results_table, stdout_console
 from plimsoll.conductor.sink import RESULTS_DIRECTORY
 from plimsoll.report.points import RESULT_COLUMNS, named, result_rows
-from plimsoll.report.tables import csv_rows
+from plimsoll.report.view import csv_rows
 from support.results import measured, trial
 from support.results import result as result_of
 

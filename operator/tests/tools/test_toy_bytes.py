@@ -24,7 +24,7 @@ from plimsoll.protocol.messages import ArmOrder
 from plimsoll.report.inputs import runs_of
 from plimsoll.report.page import make_page
 from plimsoll.report.points import RESULT_COLUMNS, named, result_rows
-from plimsoll.report.tables import csv_rows
+from plimsoll.report.view import csv_rows
 from plimsoll.tools.base import Command, Output, StepContext, Tool, ToolParameters
 from plimsoll.tools.registry import TOOLS
 from plimsoll.tools.target import TargetKind

@@ -28,8 +28,7 @@ from plimsoll.measure.compare.tests import MINIMUM_RUNS, Floor
 from plimsoll.measure.compare.values import RepeatsError, match_points
 from plimsoll.plan.fingerprint import Likeness, likeness_of
 from plimsoll.report.comparing import COMPARED_COLUMNS, compared_rows
-from plimsoll.report.tables import csv_names, csv_rows
-from plimsoll.report.view import count_text
+from plimsoll.report.view import count_text, csv_names, csv_rows
 
 _VALUE_CHARACTERS = 60
 EXIT_OF = {Conclusion.NO_REGRESSION: 0, Conclusion.REGRESSION: 3, Conclusion.INCONCLUSIVE: 4}

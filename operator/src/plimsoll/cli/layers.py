@@ -17,8 +17,7 @@ from plimsoll.conductor.reporting import MAX_FACTS
 from plimsoll.measure.checks.check import first_few
 from plimsoll.measure.limits import TOO_HIGH, Best, LayerRow, amplification, layers, osd_count, too_high
 from plimsoll.report.layers_links import LAYER_COLUMNS, is_marked
-from plimsoll.report.tables import csv_names, csv_rows
-from plimsoll.report.view import layer_sentences
+from plimsoll.report.view import csv_names, csv_rows, layer_sentences
 from plimsoll.tools.registry import LAYERS, loading_clients
 
 

@@ -19,8 +19,7 @@ from plimsoll.cli.tables import MEASURING, fitted
 from plimsoll.cli.watched import WatchedPoint, WatchedRun
 from plimsoll.measure.line.summary import current_text
 from plimsoll.measure.rates import rate_text
-from plimsoll.report.tables import Column
-from plimsoll.report.view import NONE, bytes_rate_text, count_text
+from plimsoll.report.view import NONE, Column, bytes_rate_text, count_text
 
 BAR_COLUMNS = 32
 _LEAST_POINTS = 2

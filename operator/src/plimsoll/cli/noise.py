@@ -17,8 +17,7 @@ from plimsoll.measure.compare.noise import MetricNoise, noise_of
 from plimsoll.measure.compare.values import RepeatsError, check_distinct, match_points, operation_text
 from plimsoll.measure.metric import MINIMUM_TRIALS
 from plimsoll.plan.fingerprint import likeness_of
-from plimsoll.report.tables import Column, csv_names, csv_rows
-from plimsoll.report.view import count_text, metric_text, ratio_text
+from plimsoll.report.view import Column, count_text, csv_names, csv_rows, metric_text, ratio_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ from plimsoll.report.points import (
     probe_rows,
     result_rows,
 )
-from plimsoll.report.tables import csv_names, csv_rows
+from plimsoll.report.view import csv_names, csv_rows
 
 
 @click.command()

@@ -28,8 +28,7 @@ from plimsoll.cli.tables import fitted, stdout_console
 from plimsoll.measure.hypotheses.decide import expectation
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import Estimate, estimate
-from plimsoll.report.tables import Column
-from plimsoll.report.view import NONE, count_text
+from plimsoll.report.view import NONE, Column, count_text
 from plimsoll.suite.children import Turn, suite_digest, turns_of
 from plimsoll.suite.merging import FieldChange, is_named_list, variant_changes
 from plimsoll.suite.rounds.observed import size_problem

@@ -16,8 +16,7 @@ from plimsoll.api.suite_status import Conclusion, HypothesisVerdict
 from plimsoll.report.figure import UNFINISHED
 from plimsoll.report.layers_links import Links, link_columns, links_of
 from plimsoll.report.points import LINE_COLUMNS, RESULT_COLUMNS, line_rows, named, result_rows
-from plimsoll.report.tables import Column
-from plimsoll.report.view import NONE, count_text
+from plimsoll.report.view import NONE, Column, count_text
 
 NO_TERMINAL_COLUMNS = 160
 """The width for files and pipes: every column fits."""

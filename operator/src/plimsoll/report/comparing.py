@@ -23,8 +23,20 @@ from plimsoll.measure.compare.values import operation_text
 from plimsoll.report.figure import category_axis, chunks, colour, part_text, vertical_line
 from plimsoll.report.inputs import Compared
 from plimsoll.report.overview import value_text
-from plimsoll.report.tables import Column, page_table
-from plimsoll.report.view import Block, Cell, Chart, Details, Json, Section, Table, Text, count_text, metric_text
+from plimsoll.report.view import (
+    Block,
+    Cell,
+    Chart,
+    Column,
+    Details,
+    Json,
+    Section,
+    Table,
+    Text,
+    count_text,
+    metric_text,
+    page_table,
+)
 
 _LINES = 20
 _MOST_CHARTS = 6
@@ -56,25 +68,27 @@ def comparison_section(compared: Sequence[Compared]) -> Section | None:
     return Section(key="comparison", title="Comparison", blocks=blocks)
 
 
-def _blocks(number: int, one: Compared) -> Iterator[Block]:
-    names = f"{one.candidate} against {one.baseline}"
-    if one.comparison is None:
+def _blocks(number: int, compared: Compared) -> Iterator[Block]:
+    names = f"{compared.candidate} against {compared.baseline}"
+    if compared.comparison is None:
         yield Text(paragraphs=[f"{names}: no workload has the same parameters and clients in both runs."])
         return
-    yield Text(paragraphs=[*_words(names, one, one.comparison)])
-    lines = [(point, metric) for point in one.comparison.points for metric in point.metrics]
+    yield Text(paragraphs=[*_words(names, compared, compared.comparison)])
+    lines = [(point, metric) for point in compared.comparison.points for metric in point.metrics]
     drawn = [line for line in lines if line[1].gates and line[1].ratio]
     charts = [
-        *_charts(number, f"Rate: {names}", [line for line in drawn if line[1].metric.is_rate], one.comparison),
-        *_charts(number, f"Latency: {names}", [line for line in drawn if not line[1].metric.is_rate], one.comparison),
+        *_charts(number, f"Rate: {names}", [line for line in drawn if line[1].metric.is_rate], compared.comparison),
+        *_charts(
+            number, f"Latency: {names}", [line for line in drawn if not line[1].metric.is_rate], compared.comparison
+        ),
     ]
     yield from charts[:_MOST_CHARTS]
     if len(charts) > _MOST_CHARTS:
         yield Text(paragraphs=[f"{len(charts) - _MOST_CHARTS} more figures are omitted; the table has every metric."])
-    yield page_table(f"{names}, all metrics", COMPARED_COLUMNS, compared_rows(one.comparison))
-    if notes := [f"{first_few(places)}: {note}." for note, places in notes_of(one.comparison).items()]:
+    yield page_table(f"{names}, all metrics", COMPARED_COLUMNS, compared_rows(compared.comparison))
+    if notes := [f"{first_few(places)}: {note}." for note, places in notes_of(compared.comparison).items()]:
         yield Text(paragraphs=notes)
-    yield from _differences(one)
+    yield from _differences(compared)
 
 
 def _charts(number: int, title: str, lines: Sequence[_Line], comparison: Comparison) -> Iterator[Chart]:
@@ -84,9 +98,9 @@ def _charts(number: int, title: str, lines: Sequence[_Line], comparison: Compari
         yield _chart(key, f"{title}{part_text(place, len(parts))}", comparison, part)
 
 
-def _words(names: str, one: Compared, comparison: Comparison) -> Iterator[str]:
+def _words(names: str, compared: Compared, comparison: Comparison) -> Iterator[str]:
     yield f"{names}: {comparison.conclusion}: {'; '.join(comparison.reasons)}."
-    if not one.likeness.is_same:
+    if not compared.likeness.is_same:
         yield (
             "The specifications of these runs differ or are unknown; the differences below may explain the change. "
             "`plimsoll compare` requires --allow-different for them."
@@ -281,12 +295,12 @@ COMPARED_COLUMNS: Sequence[_ComparedColumn] = (
 """Of the metrics of a comparison: rates per second, nanoseconds, and ratios to the baseline; means have no point."""
 
 
-def _differences(one: Compared) -> Iterator[Block]:
+def _differences(compared: Compared) -> Iterator[Block]:
     """Yield the recorded differences of the runs."""
-    if one.likeness.unknown:
-        points = first_few(one.likeness.unknown)
+    if compared.likeness.unknown:
+        points = first_few(compared.likeness.unknown)
         yield Text(paragraphs=[f"No fingerprint was recorded at {points}: other differences are unknown."])
-    if not one.likeness.differences:
+    if not compared.likeness.differences:
         yield Text(paragraphs=["All other recorded settings of the runs are the same."])
         return
     rows = [
@@ -297,12 +311,12 @@ def _differences(one: Compared) -> Iterator[Block]:
             Cell(text=value_text(difference.candidate)),
             Cell(text=str(len(points)), title=", ".join(points)),
         ]
-        for difference, points in one.likeness.differences[:_MOST_DIFFERENCES]
+        for difference, points in compared.likeness.differences[:_MOST_DIFFERENCES]
     ]
     table = Table(
         caption="identity: the specification and the storage; context: other settings that may explain a change",
-        headings=("Part", "What", one.baseline, one.candidate, "Points"),
+        headings=("Part", "What", compared.baseline, compared.candidate, "Points"),
         numbers=("Points",),
         rows=rows,
     )
-    yield Details(title=f"Differences of the runs ({len(one.likeness.differences)})", blocks=[table])
+    yield Details(title=f"Differences of the runs ({len(compared.likeness.differences)})", blocks=[table])

@@ -2,23 +2,23 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from statistics import median
 from typing import TypeVar
 
-from plimsoll.api.names import Verdict
+from plimsoll.api.names import Metric, Verdict
 from plimsoll.api.result import BenchmarkResult, Matrix, Pair
 from plimsoll.measure.checks.check import number_text, percent_text
 from plimsoll.measure.limits import TOO_HIGH, Best, LayerRow
 from plimsoll.measure.rates import rate_text
 from plimsoll.report.figure import MOST_FIGURES, UNFINISHED, colour, limited, linear_axis
 from plimsoll.report.inputs import ReportedRun
-from plimsoll.report.tables import Column, page_table
 from plimsoll.report.view import (
     MEBIBYTE,
     NONE,
     Block,
     Chart,
+    Column,
     Section,
     Table,
     Text,
@@ -26,6 +26,8 @@ from plimsoll.report.view import (
     layer_sentences,
     limiting_text,
     mebibytes,
+    metric_text,
+    page_table,
     ratio_text,
 )
 
@@ -116,10 +118,6 @@ def _words(name: str, best: Best, scale: float, axis: str) -> str:
     return f"{name} {rate_text(best.value / scale)} {axis}{part}"
 
 
-def _rate_or_none(rate: float | None) -> str:
-    return NONE if rate is None else rate_text(rate)
-
-
 def _star(best: Best) -> str:
     """Return the mark of a rate whose point is Suspect or not finished."""
     return "" if best.verdict is Verdict.VALID else " *"
@@ -188,7 +186,7 @@ LAYER_COLUMNS: Sequence[Column[LayerRow]] = (
     Column(heading="Layer", key="layer", value=lambda row: row.layer),
     Column(heading="Op", key="operation", value=lambda row: row.operation),
     *_quantity_columns("MiB/s", "bytes_per_second", lambda row: row.bytes_per_second, mebibytes, 0),
-    *_quantity_columns("IOPS", "iops", lambda row: row.iops, _rate_or_none, 1),
+    *_quantity_columns("IOPS", "iops", lambda row: row.iops, partial(metric_text, Metric.IOPS), 1),
 )
 """Of the layers of a cluster: bytes and operations per second, and ratios to the limit."""
 
@@ -357,14 +355,16 @@ def link_columns(links: Links) -> Sequence[Column[Pair]]:
         column(heading="From", value=lambda pair: links.name(pair.client), sort=lambda pair: pair.client),
         column(heading="To", value=lambda pair: links.name(pair.peer), sort=lambda pair: pair.peer),
         column(heading=links.unit, value=links.value, text=links.text, right=True),
-        column(heading=f"lowest {links.unit}", value=links.least, show=_number_or_none, right=True, priority=2),
+        column(
+            heading=f"lowest {links.unit}",
+            value=links.least,
+            show=lambda rate: NONE if rate is None else number_text(rate),
+            right=True,
+            priority=2,
+        ),
         column(heading="Retransmits", value=lambda pair: pair.retransmits, right=True, priority=1),
         column(heading="Outlier", value=lambda pair: "outlier" if pair.is_outlier else "", priority=None),
     )
-
-
-def _number_or_none(rate: float | None) -> str:
-    return NONE if rate is None else number_text(rate)
 
 
 def _links_table(title: str, links: Links) -> Table:

@@ -35,7 +35,6 @@ from plimsoll.report.figure import (
     vertical_line,
 )
 from plimsoll.report.points import LINE_COLUMNS, PointRow, ending_sentence_of, probe_columns, probe_rows
-from plimsoll.report.tables import page_table
 from plimsoll.report.trials import attempt_text
 from plimsoll.report.view import (
     NONE,
@@ -47,6 +46,7 @@ from plimsoll.report.view import (
     Text,
     count_text,
     duration_text,
+    page_table,
 )
 
 _TOGETHER = 5
@@ -117,7 +117,9 @@ def lines_section(workloads: Sequence[SearchedWorkload]) -> Section | None:
         for number, workload in enumerate(workloads)
         for chart in (*_latency_charts(number, workload), *_lines_charts(number, workload))
     ]
-    rows = [PointRow(run=one.run.label, result=one.result) for workload in workloads for one in workload.searches]
+    rows = [
+        PointRow(run=search.run.label, result=search.result) for workload in workloads for search in workload.searches
+    ]
     leave_out = () if len({row.run for row in rows}) > 1 else {"Run"}
     blocks: list[Block] = [
         Text(paragraphs=[_sentence(row, with_run=not leave_out) for row in rows[:_MOST_SENTENCES]]),
@@ -216,16 +218,16 @@ def _drawn_load(line: Line) -> float | None:
     return next((load for load in (line.estimate, line.low, line.high) if load is not None), None)
 
 
-def _distance(one: float | None, other: float | None) -> float | None:
-    return None if one is None or other is None else abs(one - other)
+def _distance(estimate: float | None, end: float | None) -> float | None:
+    return None if estimate is None or end is None else abs(estimate - end)
 
 
-def _line_symbol(one: PlottedSearch) -> str:
+def _line_symbol(search: PlottedSearch) -> str:
     """Return a mark that points away from a bound, filled if the search is Valid."""
     form = "circle"
-    if one.line.estimate is None:
-        form = "triangle-left" if one.line.low is None else "triangle-right"
-    return form + _suffix(one.result.status.verdict)
+    if search.line.estimate is None:
+        form = "triangle-left" if search.line.low is None else "triangle-right"
+    return form + _suffix(search.result.status.verdict)
 
 
 def _suffix(verdict: Verdict | None) -> str:
@@ -235,8 +237,8 @@ def _suffix(verdict: Verdict | None) -> str:
 def _latency_chart(
     key: str, workload: SearchedWorkload, objective: Objective, searches: Sequence[PlottedSearch], part: str
 ) -> Chart:
-    latencies = [_height(probe, objective) for one in searches for probe in one.probes]
-    lowest = min((one for one in latencies if one is not None), default=objective.latency_microseconds)
+    latencies = [_height(probe, objective) for search in searches for probe in search.probes]
+    lowest = min((latency for latency in latencies if latency is not None), default=objective.latency_microseconds)
     figure = _Figure(workload=workload, objective=objective, searches=searches, floor=_BELOW * lowest)
     title = f"p{objective.percentile} latency against load: {workload.workload}"
     if len(searches) == 1 and len(workload.searches) > 1:
@@ -245,9 +247,9 @@ def _latency_chart(
         key=key,
         title=f"{title}{part}",
         description=(
-            f"{title}, of {count_text(sum(len(one.probes) for one in searches), 'probe')}; the objective is "
+            f"{title}, of {count_text(sum(len(search.probes) for search in searches), 'probe')}; the objective is "
             f"{objective_text(objective)}. "
-            f"{'; '.join(f'{one.name} {headline_text(one.line, workload.search)}' for one in searches)}. "
+            f"{'; '.join(f'{search.name} {headline_text(search.line, workload.search)}' for search in searches)}. "
             "The tables of lines and of probes have the numbers."
         ),
         data=[*_traces(figure)],
@@ -290,11 +292,11 @@ def _objective_line(objective: Objective) -> Json:
 
 def _line_shapes(figure: _Figure) -> Iterator[Json]:
     """Yield the interval of each search as a band, and its estimate as a line."""
-    for number, one in enumerate(figure.searches):
-        line, name = one.line, "$text" if figure.is_single else colour(number)
+    for number, search in enumerate(figure.searches):
+        line, name = search.line, "$text" if figure.is_single else colour(number)
         if line.low is not None or line.high is not None:
             # A logarithmic axis has no 0.
-            loads = [probe.load for probe in one.probes if probe.load]
+            loads = [probe.load for probe in search.probes if probe.load]
             low, high = line.low or min(loads, default=math.inf), line.high or max(loads, default=0)
             # A bound beyond all loads that were tried has no band.
             if low < high:
@@ -316,11 +318,11 @@ def _line_shapes(figure: _Figure) -> Iterator[Json]:
 
 
 def _traces(figure: _Figure) -> Iterator[Json]:
-    for number, one in enumerate(figure.searches):
-        yield _curve(figure, number, one)
-    for number, one in enumerate(figure.searches):
-        for outcome in _outcomes([one]):
-            yield _marks(figure, number, one, outcome)
+    for number, search in enumerate(figure.searches):
+        yield _curve(figure, number, search)
+    for number, search in enumerate(figure.searches):
+        for outcome in _outcomes([search]):
+            yield _marks(figure, number, search, outcome)
     if not figure.is_single:
         # Marks of the searches have no legend of their own, so that it names each search and each form once.
         for outcome in _outcomes(figure.searches):
@@ -336,19 +338,19 @@ def _traces(figure: _Figure) -> Iterator[Json]:
 
 
 def _outcomes(searches: Sequence[PlottedSearch]) -> list[ProbeOutcome]:
-    found = {probe.outcome for one in searches for probe in one.probes}
+    found = {probe.outcome for search in searches for probe in search.probes}
     return [outcome for outcome in ProbeOutcome if outcome in found]
 
 
-def _curve(figure: _Figure, number: int, one: PlottedSearch) -> Json:
+def _curve(figure: _Figure, number: int, search: PlottedSearch) -> Json:
     """Return the median latency of neighbouring loads that were achieved."""
     groups: dict[int, list[tuple[float, float]]] = {}
-    for probe in one.probes:
+    for probe in search.probes:
         height = _height(probe, figure.objective)
         if height is not None and probe.load and probe.outcome in {ProbeOutcome.MET, ProbeOutcome.LATE}:
             groups.setdefault(round(math.log(probe.load) / _SAME_LOAD), []).append((probe.load, height))
     medians = [tuple(map(median, zip(*group, strict=True))) for _, group in sorted(groups.items())]
-    name = "median" if figure.is_single else f"{one.name}: {interval_text(one.line, figure.workload.search)}"
+    name = "median" if figure.is_single else f"{search.name}: {interval_text(search.line, figure.workload.search)}"
     return {
         "type": "scatter",
         "mode": "lines",
@@ -360,8 +362,8 @@ def _curve(figure: _Figure, number: int, one: PlottedSearch) -> Json:
     }
 
 
-def _marks(figure: _Figure, number: int, one: PlottedSearch, outcome: ProbeOutcome) -> Json:
-    probes = [probe for probe in one.probes if probe.outcome is outcome]
+def _marks(figure: _Figure, number: int, search: PlottedSearch, outcome: ProbeOutcome) -> Json:
+    probes = [probe for probe in search.probes if probe.outcome is outcome]
     name = _COLOURS[outcome] if figure.is_single else colour(number)
     return {
         "type": "scatter",
@@ -374,7 +376,7 @@ def _marks(figure: _Figure, number: int, one: PlottedSearch, outcome: ProbeOutco
             "size": 9,
             "symbol": [_FORMS[outcome] + _suffix(probe.trial.verdict) for probe in probes],
         },
-        "text": [_hover_text(figure, one, probe) for probe in probes],
+        "text": [_hover_text(figure, search, probe) for probe in probes],
         "hovertemplate": "%{text}<extra></extra>",
         "showlegend": figure.is_single,
     }
@@ -386,12 +388,12 @@ def _height(probe: ProbedLoad, objective: Objective) -> float | None:
     return latency / MICROSECOND if latency else None
 
 
-def _hover_text(figure: _Figure, one: PlottedSearch, probe: ProbedLoad) -> str:
+def _hover_text(figure: _Figure, search: PlottedSearch, probe: ProbedLoad) -> str:
     achieved = "unknown" if probe.achieved is None else rounded_load(probe.achieved)
     latency = duration_text(probe.latency(figure.objective))
     return "\n".join(
         (
-            f"{one.result.spec.point}, {one.name}: {attempt_text(probe.trial)}",
+            f"{search.result.spec.point}, {search.name}: {attempt_text(probe.trial)}",
             f"offered {rounded_load(probe.offered)}, achieved {achieved} {unit_text(figure.workload.search)}",
             f"p{figure.objective.percentile} {latency}: {outcome_text(probe.outcome)}",
             probe.trial.verdict,

@@ -15,8 +15,7 @@ from plimsoll.measure.rates import rate_text
 from plimsoll.measure.summary import iops_of
 from plimsoll.report.figure import drawable, is_search, is_steady, line_of, longest_stall, verdict_text
 from plimsoll.report.inputs import ReportedRun
-from plimsoll.report.tables import Column
-from plimsoll.report.view import NONE, duration_text, mebibytes, ratio_text
+from plimsoll.report.view import NONE, Column, duration_text, mebibytes, ratio_text
 
 T = TypeVar("T")
 

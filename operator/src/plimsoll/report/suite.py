@@ -14,17 +14,18 @@ from plimsoll.plan.fingerprint import Difference
 from plimsoll.report.figure import colour
 from plimsoll.report.inputs import ReportedSuite
 from plimsoll.report.overview import value_text
-from plimsoll.report.tables import Column, page_table
 from plimsoll.report.trends import changes_before
 from plimsoll.report.view import (
     NONE,
     Block,
     Chart,
+    Column,
     Json,
     Section,
     Text,
     bytes_rate_text,
     count_text,
+    page_table,
     ratio_text,
 )
 from plimsoll.studies.model import ComparedShare, OwnShare, StudyComparison
@@ -309,7 +310,7 @@ SHARE_COLUMNS: Sequence[Column[ComparedShare]] = (
 
 def _chart(compared: StudyComparison) -> Chart:
     shares, name = compared.shares, study_text(compared)
-    words = "; ".join(f"{one.name}: study {published_text(one)}, yours {own_text(one.own)}" for one in shares)
+    words = "; ".join(f"{share.name}: study {published_text(share)}, yours {own_text(share.own)}" for share in shares)
     return Chart(
         key="study-shares",
         title=f"Shares of {name} and yours",
@@ -326,9 +327,9 @@ def _chart(compared: StudyComparison) -> Chart:
 
 def _published_trace(shares: Sequence[ComparedShare], name: str) -> Json:
     """Return a marker for each share, in the middle of a line over what the study published."""
-    middles = [_PERCENT * (one.published.low + one.published.high) / 2 for one in shares]
-    halves = [_PERCENT * (one.published.high - one.published.low) / 2 for one in shares]
-    texts = [f"{one.name}\n{published_text(one)}: {one.published.text}" for one in shares]
+    middles = [_PERCENT * (share.published.low + share.published.high) / 2 for share in shares]
+    halves = [_PERCENT * (share.published.high - share.published.low) / 2 for share in shares]
+    texts = [f"{share.name}\n{published_text(share)}: {share.published.text}" for share in shares]
     return _trace(shares, middles, (halves, halves), texts) | {
         "name": name,
         "marker": {"color": colour(1), "symbol": "diamond-open", "size": 18, "line": {"width": 2}},
@@ -336,11 +337,11 @@ def _published_trace(shares: Sequence[ComparedShare], name: str) -> Json:
 
 
 def _own_trace(shares: Sequence[ComparedShare]) -> Json:
-    values = [None if one.own.value is None else _PERCENT * one.own.value for one in shares]
-    above = [_length(one.own.value, one.own.high) for one in shares]
-    below = [_length(one.own.low, one.own.value) for one in shares]
-    texts = [f"{one.name}\n{own_text(one.own)}: {own_rates_text(one.own)}" for one in shares]
-    symbols = ["circle-open-dot" if one.own.is_suspect else "circle" for one in shares]
+    values = [None if share.own.value is None else _PERCENT * share.own.value for share in shares]
+    above = [_length(share.own.value, share.own.high) for share in shares]
+    below = [_length(share.own.low, share.own.value) for share in shares]
+    texts = [f"{share.name}\n{own_text(share.own)}: {own_rates_text(share.own)}" for share in shares]
+    symbols = ["circle-open-dot" if share.own.is_suspect else "circle" for share in shares]
     return _trace(shares, values, (above, below), texts) | {
         "name": "yours",
         "marker": {"color": colour(0), "symbol": symbols, "size": 11},

@@ -24,7 +24,6 @@ from plimsoll.report.figure import (
 from plimsoll.report.inputs import Compared, ReportedRun
 from plimsoll.report.line import headline_sentences
 from plimsoll.report.points import RESULT_COLUMNS, labelled, result_rows
-from plimsoll.report.tables import page_table
 from plimsoll.report.view import (
     Block,
     Counts,
@@ -35,6 +34,7 @@ from plimsoll.report.view import (
     bytes_rate_text,
     count_text,
     duration_text,
+    page_table,
 )
 from plimsoll.tools.registry import DEPTH_AXES
 
@@ -109,12 +109,12 @@ def _run_text(run: ReportedRun) -> str:
     return f"{run.label}: {points} of {len(run.results)} points. {' and '.join(counts)} count{lost}."
 
 
-def _compared_text(one: Compared) -> str:
-    names = f"{one.candidate} against {one.baseline}"
-    if one.comparison is None:
+def _compared_text(compared: Compared) -> str:
+    names = f"{compared.candidate} against {compared.baseline}"
+    if compared.comparison is None:
         return f"{names}: not compared, because the runs have no point in common."
-    different = "" if one.likeness.is_same else " Their specifications differ or are unknown: see the comparison."
-    return f"{names}: {one.comparison.conclusion}: {'; '.join(one.comparison.reasons)}.{different}"
+    different = "" if compared.likeness.is_same else " Their specifications differ or are unknown: see the comparison."
+    return f"{names}: {compared.comparison.conclusion}: {'; '.join(compared.comparison.reasons)}.{different}"
 
 
 def _longest_stall(runs: Sequence[ReportedRun]) -> Iterator[str]:
@@ -134,13 +134,13 @@ def _longest_stall(runs: Sequence[ReportedRun]) -> Iterator[str]:
 def _peaks(sweeps: Sequence[PlottedSweep]) -> Iterator[str]:
     """Yield the peak of each workload, operation and run: most operations, and most bytes if at another point."""
     for sweep in sweeps[:_MOST_PEAKS]:
-        for label in dict.fromkeys(one.run.label for one in sweep.measured):
-            yield _peak(sweep, label, [one for one in sweep.measured if one.run.label == label])
+        for label in dict.fromkeys(point.run.label for point in sweep.measured):
+            yield _peak(sweep, label, [point for point in sweep.measured if point.run.label == label])
 
 
 def _peak(sweep: PlottedSweep, run: str, measured: Sequence[PlottedPoint]) -> str:
-    most = max(measured, key=lambda one: one.operation.iops.mean)
-    widest = max(measured, key=lambda one: one.operation.bytes_per_second.mean)
+    most = max(measured, key=lambda point: point.operation.iops.mean)
+    widest = max(measured, key=lambda point: point.operation.bytes_per_second.mean)
     name = f"{sweep.title} ({run})" if sweep.runs > 1 else sweep.title
     if iops_of(most.operation) is None:
         return f"{name}: at most {bytes_rate_text(widest.operation.bytes_per_second.mean)} at {_at(widest)}."
@@ -152,10 +152,10 @@ def _peak(sweep: PlottedSweep, run: str, measured: Sequence[PlottedPoint]) -> st
     return f"{text}; at most {bytes_rate_text(widest.operation.bytes_per_second.mean)} at {_at(widest)}."
 
 
-def _at(one: PlottedPoint) -> str:
+def _at(point: PlottedPoint) -> str:
     """Return a point with its verdict, unless it is Valid."""
-    mark = "" if one.is_valid else f" [{one.verdict}]"
-    return f"{one.result.spec.label}, {count_text(one.result.spec.clients, 'client')}{mark}"
+    mark = "" if point.is_valid else f" [{point.verdict}]"
+    return f"{point.result.spec.label}, {count_text(point.result.spec.clients, 'client')}{mark}"
 
 
 def _saturations(sweeps: Sequence[PlottedSweep]) -> Iterator[str]:
@@ -169,13 +169,13 @@ def _saturations(sweeps: Sequence[PlottedSweep]) -> Iterator[str]:
 def _saturated(sweep: PlottedSweep, axis: str) -> Iterator[str]:
     others = sweep.without(axis)
     series: dict[str, list[PlottedPoint]] = {}
-    for one in sweep.measured:
+    for point in sweep.measured:
         # A limited rate does not grow with depth.
-        limited = one.result.spec.parameters.get("rateIops") is not None
-        if not limited and axis_number(one.result, axis) and "99" in one.operation.percentiles:
-            series.setdefault(sweep.label(one, others) if others or sweep.runs > 1 else "", []).append(one)
+        limited = point.result.spec.parameters.get("rateIops") is not None
+        if not limited and axis_number(point.result, axis) and "99" in point.operation.percentiles:
+            series.setdefault(sweep.label(point, others) if others or sweep.runs > 1 else "", []).append(point)
     for label, points in series.items():
-        points.sort(key=lambda one: axis_number(one.result, axis) or 0)
+        points.sort(key=lambda point: axis_number(point.result, axis) or 0)
         for before, after in itertools.pairwise(points):
             rate = _ratio(before.operation.iops.mean, after.operation.iops.mean)
             latency = _ratio(before.operation.percentiles["99"].mean, after.operation.percentiles["99"].mean)

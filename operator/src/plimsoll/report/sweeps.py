@@ -63,8 +63,8 @@ _WORDS = (
 )
 
 
-def _p99(one: PlottedPoint) -> float | None:
-    statistic = one.operation.percentiles.get(_P99)
+def _p99(point: PlottedPoint) -> float | None:
+    statistic = point.operation.percentiles.get(_P99)
     return microseconds(statistic.mean) if statistic else None
 
 
@@ -72,22 +72,22 @@ _IOPS = _Quantity(
     key="iops",
     title="IOPS",
     axis=linear_axis("operations per second"),
-    value=lambda one: one.operation.iops.mean,
-    errors=lambda points: error_bars([one.operation.iops for one in points]),
+    value=lambda point: point.operation.iops.mean,
+    errors=lambda points: error_bars([point.operation.iops for point in points]),
 )
 _LATENCY = _Quantity(
     key="p99",
     title="p99 latency",
     axis=latency_axis("99th percentile of latency"),
     value=_p99,
-    errors=lambda points: error_bars([one.operation.percentiles.get(_P99) for one in points], MICROSECOND),
+    errors=lambda points: error_bars([point.operation.percentiles.get(_P99) for point in points], MICROSECOND),
 )
 _BYTES = _Quantity(
     key="bytes",
     title="Throughput",
     axis=linear_axis("MiB per second, all clients"),
-    value=lambda one: one.operation.bytes_per_second.mean / MEBIBYTE,
-    errors=lambda points: error_bars([one.operation.bytes_per_second for one in points], MEBIBYTE),
+    value=lambda point: point.operation.bytes_per_second.mean / MEBIBYTE,
+    errors=lambda points: error_bars([point.operation.bytes_per_second for point in points], MEBIBYTE),
 )
 _AGAINST = (
     (DEPTH_AXES, "depth", "depth: operations in flight", (_IOPS, _LATENCY)),
@@ -120,11 +120,11 @@ def _series(sweep: PlottedSweep, axis: str) -> Iterator[tuple[str, Sequence[Plot
     """Yield the lines: points that differ in this axis only, at least two."""
     others = sweep.without(axis)
     found: dict[str, list[PlottedPoint]] = {}
-    for one in sweep.measured:
-        if axis_number(one.result, axis):
-            found.setdefault(sweep.label(one, others), []).append(one)
+    for point in sweep.measured:
+        if axis_number(point.result, axis):
+            found.setdefault(sweep.label(point, others), []).append(point)
     for label, points in found.items():
-        points.sort(key=lambda one: axis_number(one.result, axis) or 0)
+        points.sort(key=lambda point: axis_number(point.result, axis) or 0)
         if len(points) > 1:
             # Without other axes the label is empty, so the series has the name of its workload.
             yield (label if others or sweep.runs > 1 else sweep.workload), points
@@ -139,11 +139,11 @@ def _chart(
     part: str,
     words: str,
 ) -> Iterator[Chart]:
-    known = [(label, [one for one in points if quantity.value(one) is not None]) for label, points in series]
+    known = [(label, [point for point in points if quantity.value(point) is not None]) for label, points in series]
     traces = [_trace(number, label, points, axis, quantity) for number, (label, points) in enumerate(known) if points]
     if not traces:
         return
-    ticks = _ticks([one for _, found in known for one in found], axis)
+    ticks = _ticks([point for _, found in known for point in found], axis)
     name = "clients" if axis == CLIENTS else "depth"
     yield Chart(
         key=f"{quantity.key}-{place}-{sweep.key}",
@@ -164,7 +164,9 @@ def _chart(
 
 def _ticks(points: Sequence[PlottedPoint], axis: str) -> list[tuple[float, str]]:
     """Return the values of the axis in ascending order, with their texts."""
-    return sorted({axis_number(one.result, axis) or 0.0: str(axis_value(one.result, axis)) for one in points}.items())
+    return sorted(
+        {axis_number(point.result, axis) or 0.0: str(axis_value(point.result, axis)) for point in points}.items()
+    )
 
 
 def _trace(number: int, label: str, points: Sequence[PlottedPoint], axis: str, quantity: _Quantity) -> Json:
@@ -172,26 +174,26 @@ def _trace(number: int, label: str, points: Sequence[PlottedPoint], axis: str, q
         "type": "scatter",
         "mode": "lines+markers",
         "name": label,
-        "x": [axis_number(one.result, axis) for one in points],
-        "y": [quantity.value(one) for one in points],
+        "x": [axis_number(point.result, axis) for point in points],
+        "y": [quantity.value(point) for point in points],
         "error_y": quantity.errors(points),
         "line": {"color": colour(number), "dash": dash(number), "width": 2},
-        "marker": {"color": colour(number), "size": 9, "symbol": [symbol(number, one.verdict) for one in points]},
-        "text": [_hover_text(one, axis) for one in points],
+        "marker": {"color": colour(number), "size": 9, "symbol": [symbol(number, point.verdict) for point in points]},
+        "text": [_hover_text(point, axis) for point in points],
         "hovertemplate": "%{text}<extra></extra>",
     }
 
 
-def _hover_text(one: PlottedPoint, axis: str) -> str:
-    operation = one.operation
+def _hover_text(point: PlottedPoint, axis: str) -> str:
+    operation = point.operation
     p99 = operation.percentiles.get(_P99)
     iops = rate_text(operation.iops.mean, operation.iops.half_width)
     return "\n".join(
         (
-            f"{one.result.spec.point}: {axis_text(axis, axis_value(one.result, axis))}",
+            f"{point.result.spec.point}: {axis_text(axis, axis_value(point.result, axis))}",
             f"{iops} IOPS, {bytes_rate_text(operation.bytes_per_second.mean)}",
             f"p99 {duration_text(p99.mean if p99 else None)}",
-            one.verdict,
+            point.verdict,
         )
     )
 
@@ -224,15 +226,15 @@ def ccdf(histogram: Histogram) -> list[tuple[float, float]]:
     return points
 
 
-def _is_apart(one: tuple[float, float], other: tuple[float, float]) -> bool:
-    return any(abs(math.log10(a / b)) >= _STEP for a, b in zip(one, other, strict=True))
+def _is_apart(before: tuple[float, float], after: tuple[float, float]) -> bool:
+    return any(abs(math.log10(a / b)) >= _STEP for a, b in zip(before, after, strict=True))
 
 
 def _charts(sweep: PlottedSweep) -> Iterator[Chart]:
-    known = [(one, histogram) for one in sweep.measured if (histogram := _histogram(one.operation.latency))]
+    known = [(point, histogram) for point in sweep.measured if (histogram := _histogram(point.operation.latency))]
     parts = [*chunks(known, MOST_SERIES)]
     for number, part in enumerate(parts):
-        traces = [trace for place, (one, found) in enumerate(part) for trace in _traces(place, sweep, one, found)]
+        traces = [trace for place, (point, found) in enumerate(part) for trace in _traces(place, sweep, point, found)]
         latencies: list[float] = [value for trace in traces for value in trace["x"]]
         # Too wide a range for ticks between decades.
         is_wide = max(latencies) > _WIDE * min(latencies)
@@ -275,41 +277,41 @@ def _histogram(latency: Latency) -> Histogram | None:
     return found if found.total else None
 
 
-def _traces(number: int, sweep: PlottedSweep, one: PlottedPoint, histogram: Histogram) -> Iterator[Json]:
-    name = _name(sweep, one)
+def _traces(number: int, sweep: PlottedSweep, point: PlottedPoint, histogram: Histogram) -> Iterator[Json]:
+    name = _name(sweep, point)
     points = ccdf(histogram)
     yield {
         "type": "scatter",
         "mode": "lines",
         "name": name,
-        "legendgroup": one.run.label + one.result.spec.point,
+        "legendgroup": point.run.label + point.result.spec.point,
         "x": [microseconds(nanoseconds) for nanoseconds, _ in points],
         "y": [share for _, share in points],
         "line": {"color": colour(number), "dash": dash(number), "width": 2, "shape": "hv"},
         "hoverinfo": "skip",
     }
-    known = [(p, value) for p in _NAMES if (value := one.operation.latency.percentiles.get(p)) is not None]
+    known = [(p, value) for p in _NAMES if (value := point.operation.latency.percentiles.get(p)) is not None]
     yield {
         "type": "scatter",
         "mode": "markers",
         "name": name,
-        "legendgroup": one.run.label + one.result.spec.point,
+        "legendgroup": point.run.label + point.result.spec.point,
         "showlegend": False,
         "x": [microseconds(value) for _, value in known],
         "y": [1 - float(p) / 100 for p, _ in known],
-        "marker": {"color": colour(number), "size": 8, "symbol": symbol(number, one.verdict)},
+        "marker": {"color": colour(number), "size": 8, "symbol": symbol(number, point.verdict)},
         "text": [f"{name}\np{p} {duration_text(value)}" for p, value in known],
         "hovertemplate": "%{text}<extra></extra>",
     }
 
 
-def _name(sweep: PlottedSweep, one: PlottedPoint) -> str:
-    return sweep.label(one) + ("" if one.is_valid else f" ({one.verdict})")
+def _name(sweep: PlottedSweep, point: PlottedPoint) -> str:
+    return sweep.label(point) + ("" if point.is_valid else f" ({point.verdict})")
 
 
-def _row(sweep: PlottedSweep, one: PlottedPoint) -> list[Cell]:
-    latency = one.operation.latency
+def _row(sweep: PlottedSweep, point: PlottedPoint) -> list[Cell]:
+    latency = point.operation.latency
     found = [Cell(text=duration_text(latency.percentiles.get(p)), sort=latency.percentiles.get(p)) for p in _NAMES]
     highest = Cell(text=duration_text(latency.max_nanoseconds), sort=latency.max_nanoseconds)
     count = Cell(text=f"{latency.count:,}" if latency.count else NONE, sort=latency.count)
-    return [Cell(text=_name(sweep, one), title=one.result.spec.point), *found, highest, count]
+    return [Cell(text=_name(sweep, point), title=point.result.spec.point), *found, highest, count]
