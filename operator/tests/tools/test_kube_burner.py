@@ -226,7 +226,7 @@ def test_number_of_claims(objects: int, churn: dict[str, int] | None, claims: in
     ("edit", "message"),
     [
         (lambda documents: documents.append(documents[0]), "PVC 3 occurs twice"),
-        (lambda documents: documents[0].update(uuid="other"), "uuid is not that of jobSummary.json"),
+        (lambda documents: documents[0].update(uuid="other"), "uuid differs from the one in jobSummary.json"),
         (lambda documents: documents[0].update(size="128Mi"), "size is 128Mi instead of 64Mi"),
         (lambda documents: documents[0].update(size="large"), r"size is not a quantity.*large"),
         (lambda documents: documents[0].update(jobIteration=10), "jobIteration is 10, but there are only 10"),

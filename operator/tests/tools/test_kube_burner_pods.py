@@ -189,7 +189,7 @@ def test_pods_of_another_job_are_refused(name: str, created: str, message: str) 
     [
         ("[", "is not JSON"),
         ("{}", "list"),
-        ('[{"name": "x", "created": 1, "started": 2, "exact": true}]', "not that of a pod"),
+        ('[{"name": "x", "created": 1, "started": 2, "exact": true}]', "not the name of a pod"),
     ],
 )
 def test_malformed_file_is_refused(text: str, message: str) -> None:

@@ -120,10 +120,10 @@ def _choice(context: Mapping[str, Any], value: object) -> str:
     return _wrong_kind(str(context["expected"]).replace("'", ""), value)
 
 
-def _count(words: str, key: str, one: str, many: str) -> Callable[[Mapping[str, Any], object], str]:
+def _count(words: str, key: str, singular: str, plural: str) -> Callable[[Mapping[str, Any], object], str]:
     def wording(context: Mapping[str, Any], _: object) -> str:
         count = context[key]
-        return f"must have at {words} {count} {one if count == 1 else many}"
+        return f"must have at {words} {count} {singular if count == 1 else plural}"
 
     return wording
 
@@ -197,8 +197,8 @@ def problems_of(
     closest known one.
     """
     errors = error.errors(include_url=False)
-    own = [details for details in errors if not _follows_from_others(details, errors)]
-    return tuple(problem for details in own for problem in _problems_from(details, prefix, model))
+    causes = [details for details in errors if not _follows_from_others(details, errors)]
+    return tuple(problem for details in causes for problem in _problems_from(details, prefix, model))
 
 
 def _follows_from_others(details: ErrorDetails, errors: Sequence[ErrorDetails]) -> bool:
@@ -222,14 +222,14 @@ def _problems_from(
     if isinstance(cause, SpecError):
         return tuple(replace(problem, field=_joined(path, problem.field)) for problem in cause.problems)
     if details["type"] == "extra_forbidden" and model is not None:
-        return (Problem(field=path, remedy=unknown_field(str(details["loc"][-1]), _fields_beside(model, details))),)
+        return (Problem(field=path, remedy=unknown_field(str(details["loc"][-1]), _sibling_fields(model, details))),)
     # The value does not explain these, and the path names an unknown field.
     is_needless = details["type"] in {"missing", "extra_forbidden", "json_invalid"}
     value = "" if is_needless else shown(details["input"])
     return (Problem(field=path, value=value, remedy=remedy_of(details)),)
 
 
-def _fields_beside(model: type[BaseModel], details: ErrorDetails) -> list[str]:
+def _sibling_fields(model: type[BaseModel], details: ErrorDetails) -> list[str]:
     """Return the known fields of the model that an error is in."""
     models = [model]
     for part in details["loc"][:-1]:

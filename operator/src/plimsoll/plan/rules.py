@@ -127,23 +127,23 @@ def _needs_prefill(tools: Mapping[str, AnyTool]) -> Rule:
 
 
 def _contested_space(tools: Mapping[str, AnyTool]) -> Iterator[Rule]:
-    own = [key for key, tool in tools.items() if tool.own_files]
+    with_files = [key for key, tool in tools.items() if tool.own_files]
     others = [key for key, tool in tools.items() if tool.target.is_data_set and not tool.own_files]
-    if not own:
+    if not with_files:
         return
     yield Rule(
-        rule=f"!{_some_workload(own)} || !{_some_workload(others)}",
-        holds=lambda run: not run.points_of(*own) or not run.points_of(*others),
+        rule=f"!{_some_workload(with_files)} || !{_some_workload(others)}",
+        holds=lambda run: not run.points_of(*with_files) or not run.points_of(*others),
         message=(
-            f"cannot have both {_listed(own, 'or')} and {_listed(others, 'or')}, because the former uses the space of "
-            "the data set; split the run"
+            f"cannot have both {_listed(with_files, 'or')} and {_listed(others, 'or')}, because the former uses the "
+            "space of the data set; split the run"
         ),
         field_path=".workloads",
     )
     yield Rule(
-        rule=f"!has(self.prepare.precondition) || !{_some_workload(own)}",
-        holds=lambda run: run.spec.prepare.precondition is None or not run.points_of(*own),
-        message=f"must be absent, because {_listed(own, 'and')} writes files of its own; remove it",
+        rule=f"!has(self.prepare.precondition) || !{_some_workload(with_files)}",
+        holds=lambda run: run.spec.prepare.precondition is None or not run.points_of(*with_files),
+        message=f"must be absent, because {_listed(with_files, 'and')} writes files of its own; remove it",
         field_path=".prepare.precondition",
     )
 

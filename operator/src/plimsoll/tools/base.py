@@ -113,7 +113,7 @@ class ToolParameters(Model):
 
     """
 
-    axes: ClassVar[frozenset[str]]
+    axes: ClassVar[frozenset[str]] = frozenset()
     depth_axis: ClassVar[str] = ""
     size_axis: ClassVar[str] = ""
     credentials: ClassVar[frozenset[str]] = frozenset()

@@ -235,7 +235,7 @@ def _read_report(output: Output) -> _Report:
     for number, line in enumerate(lines[:-1], start=1):
         match = (_REQUEST if times else _FIRST).fullmatch(line)
         if match is None:
-            raise OutputError(f"line {number} is not that of one request: {printable(line)}")
+            raise OutputError(f"line {number} does not describe one request: {printable(line)}")
         times.append(int(match[1]))
         since.append(int(match[2]))
     if not times:

@@ -200,7 +200,18 @@ class Iperf3(Tool[Iperf3Parameters]):
         """
         peers = context.target_of(PeerTarget).addresses.items()
         if context.step is StepKind.SERVE:
-            return together(_server(context.client, number, address) for number, address in peers)
+            return together(
+                Command(
+                    argv=(
+                        "iperf3",
+                        "--server",
+                        f"--port={serving_port(context.client, number)}",
+                        "--forceflush",
+                    ),
+                    accepts_only=address,
+                )
+                for number, address in peers
+            )
         return together(
             Command(argv=tuple(_client(parameters, context, serving_port(number, context.client), address)))
             for number, address in peers
@@ -255,11 +266,6 @@ class Iperf3(Tool[Iperf3Parameters]):
 
 
 IPERF3 = Iperf3()
-
-
-def _server(server: int, client: int, address: str) -> Command:
-    argv = ("iperf3", "--server", f"--port={serving_port(server, client)}", "--forceflush")
-    return Command(argv=argv, accepts_only=address)
 
 
 def _client(parameters: Iperf3Parameters, context: StepContext, port: int, address: str) -> Iterator[str]:
@@ -413,8 +419,8 @@ def _slow(report: _Report, requested: float) -> list[str]:
     """Return a warning if UDP sent fewer bytes than requested."""
     if report.lost_percent is None:
         return []
-    kept = 1 - report.lost_percent / 100
-    sent = report.received / kept if kept else requested
+    received_share = 1 - report.lost_percent / 100
+    sent = report.received / received_share if received_share else requested
     if sent >= _LEAST_OF_BITRATE * requested:
         return []
     return [f"UDP sent {100 * sent / requested:.0f} % of the requested bitrate: the sender could not send faster"]

@@ -397,7 +397,7 @@ def _start(rows: Sequence[_Row], size: int) -> int:
         return rows[0].moment
     started_at = first.moment - round(first.finished * size / (first.rate * _MEBIBYTE) * SECOND)
     if abs(started_at - rows[0].moment) > SECOND:
-        raise OutputError(f"the line of second {first.second} contradicts that of second 0: was the clock set?")
+        raise OutputError(f"the line of second {first.second} contradicts the line of second 0: was the clock set?")
     return started_at
 
 

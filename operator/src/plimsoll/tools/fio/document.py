@@ -155,12 +155,12 @@ def _check_moments(node: JsonNode, sample: LatencySample, histogram: Histogram) 
         if bin_index(value) != index:
             raise OutputError(f"{node.path}.{name} is {value}, but the outermost bin is {bin_midpoint(index)}")
     mean, deviation, error = _moments(histogram, sample.max_nanoseconds)
-    for name, found, about in (
+    for name, printed, about in (
         ("mean", sample.mean_nanoseconds, mean),
         ("stddev", sample.standard_deviation_nanoseconds, deviation),
     ):
-        if abs(found - about) > error + _ROUNDING:
-            raise OutputError(f"{node.path}.{name} is {found}, but the bins yield about {about:.0f}")
+        if abs(printed - about) > error + _ROUNDING:
+            raise OutputError(f"{node.path}.{name} is {printed}, but the bins yield about {about:.0f}")
 
 
 def _moments(histogram: Histogram, greatest: int) -> tuple[float, float, float]:

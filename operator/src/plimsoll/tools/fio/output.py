@@ -305,9 +305,9 @@ def _check_bytes(job: JsonNode, operation: Operation, block_size: int) -> None:
         or direction["short_ios"].count() + direction["drop_ios"].count()
     ):
         return
-    found, ios = direction["io_bytes"].count(), direction["lat_ns"]["N"].count()
-    if found < ios * block_size:
-        raise OutputError(f"{direction.path}.io_bytes is {found}, but {ios} operations of {block_size} bytes completed")
+    done, ios = direction["io_bytes"].count(), direction["lat_ns"]["N"].count()
+    if done < ios * block_size:
+        raise OutputError(f"{direction.path}.io_bytes is {done}, but {ios} operations of {block_size} bytes completed")
 
 
 def _submission(directions: Sequence[JsonNode]) -> float | None:

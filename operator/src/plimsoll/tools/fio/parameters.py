@@ -255,7 +255,10 @@ class FioParameters(ToolParameters):
     @property
     def shares(self) -> Mapping[Operation, int]:
         """Operation -> percent of all operations."""
-        return _shares(self.pattern, self.read_percent)
+        if not self.pattern.is_mixed:
+            return dict.fromkeys(self.pattern.operations, 100)
+        percent = 50 if self.read_percent is None else self.read_percent
+        return {Operation.READ: percent, Operation.WRITE: 100 - percent}
 
     @property
     def is_open_loop(self) -> bool:
@@ -288,7 +291,10 @@ class FioParameters(ToolParameters):
 
         Operations of any rate are reads or writes at random.
         """
-        return self.jobs if vary is Vary.DEPTH else _least_rate(self.jobs, self.shares)
+        if vary is Vary.DEPTH:
+            return self.jobs
+        # fio takes a rate of 0 for no limit, so each job and direction needs an operation per second.
+        return max(-(-100 * self.jobs // share) for share in self.shares.values())
 
     def at_load(self, vary: Vary, load: int) -> Self:
         """Return the parameters with that rate in an open loop, or with that depth over all jobs."""
@@ -335,15 +341,3 @@ class FioParameters(ToolParameters):
             ("of the next client", self.reads_next_client),
         )
         return " ".join(part for part, is_shown in parts if is_shown)
-
-
-def _least_rate(jobs: int, shares: Mapping[Operation, int]) -> int:
-    """Return the lowest rate with an operation per second for each job and direction: fio takes 0 for no limit."""
-    return max(-(-100 * jobs // share) for share in shares.values())
-
-
-def _shares(pattern: Pattern, read_percent: int | None) -> Mapping[Operation, int]:
-    if not pattern.is_mixed:
-        return dict.fromkeys(pattern.operations, 100)
-    percent = 50 if read_percent is None else read_percent
-    return {Operation.READ: percent, Operation.WRITE: 100 - percent}

@@ -249,7 +249,7 @@ def started_pods(output: Output) -> list[StartedPod]:
         name = document["name"].line()
         match = _NAME.fullmatch(name)
         if match is None:
-            raise OutputError(f"{document.path}.name is not that of a pod of kube-burner: {printable(name)}")
+            raise OutputError(f"{document.path}.name is not the name of a pod of kube-burner: {printable(name)}")
         pods.append(
             StartedPod(
                 name=name,
@@ -286,8 +286,8 @@ def _entry(pod: Mapping[str, Any], times: Mapping[tuple[str, str], int]) -> Mapp
     # Init containers do not count.
     names = [container["name"] for container in pod.get("spec", {}).get("containers") or ()]
     events = [times.get((metadata["uid"], f"spec.containers{{{name}}}")) for name in names]
-    known = [time for time in events if time is not None]
-    exact = max(known) if known and len(known) == len(names) else None
+    started_at = [time for time in events if time is not None]
+    exact = max(started_at) if started_at and len(started_at) == len(names) else None
     if exact is not None and second is not None and exact < second:
         # Events of the last container's start are missing.
         exact = None
@@ -337,7 +337,7 @@ def _documents(kind: _Kind, output: Output) -> list[JsonNode]:
 
 def _timed(kind: _Kind, parameters: KubeBurnerParameters, summary: JsonNode, document: JsonNode) -> _Timed:
     if document["uuid"].line() != summary["uuid"].line():
-        raise OutputError(f"{document.path}.uuid is not that of {_SUMMARY}")
+        raise OutputError(f"{document.path}.uuid differs from the one in {_SUMMARY}")
     if kind is _CLAIM:
         text = document["size"].line()
         try:
@@ -421,7 +421,7 @@ def _missing(kind: _Kind, parameters: KubeBurnerParameters, usable: Sequence[_Ti
 
 
 def _remarks(parameters: KubeBurnerParameters, usable: Sequence[_Timed], missed: Sequence[_Timed]) -> Iterator[str]:
-    """Yield how many pods nobody has timed, or only the cluster, and whether their times are exact."""
+    """Yield how many pods have no time, or only one from the cluster, and whether their times are exact."""
     wanted = parameters.claims
     if parameters.churn and len(usable) < wanted:
         # It times one after the other.
