@@ -106,14 +106,7 @@ def study_document(compared: StudyComparison | None) -> dict[str, JsonValue] | N
 def show_rounds(console: Console, rounds: SuiteRounds) -> None:
     """Print the results of each variant in the last round, its comparisons and hypotheses, and the list of rounds."""
     evaluation = rounds.evaluation
-    for variant, runs in rounds.results.complete.items():
-        done = f"{len(runs)} of {rounds.results.repeat} runs, each counted as a trial"
-        console.print(Text(f"{variant}: {done}", style="bold"))
-        if runs:
-            try:
-                console.print(results_table(as_one_run(runs)))
-            except RepeatsError as error:
-                console.print(Text(str(error), style="yellow"), soft_wrap=True)
+    _show_variants(console, rounds)
     for compared in evaluation.comparisons:
         title = f"\n{compared.name}: is {compared.candidate} worse than {compared.baseline}?"
         console.print(Text(title, style="bold"))
@@ -132,15 +125,28 @@ def show_rounds(console: Console, rounds: SuiteRounds) -> None:
     show_study(console, rounds.study)
 
 
+def _show_variants(console: Console, rounds: SuiteRounds) -> None:
+    for variant, runs in rounds.results.complete.items():
+        done = f"{len(runs)} of {rounds.results.repeat} runs, each counted as a trial"
+        console.print(Text(f"{variant}: {done}", style="bold"))
+        if runs:
+            try:
+                console.print(results_table(as_one_run(runs)))
+            except RepeatsError as error:
+                console.print(Text(str(error), style="yellow"), soft_wrap=True)
+    if rounds.directories and not rounds.evaluation.measured.is_complete:
+        remedy = "Not all runs are measured completely; plimsoll suite run --resume continues."
+        console.print(Text(remedy, style="yellow"), soft_wrap=True)
+
+
 def _show_judgement(console: Console, name: str, judgement: RoundJudgement, rounds: SuiteRounds) -> None:
     """Print whether each variant of the last round is worse than its accepted rounds, and why."""
     baseline = count_text(judgement.accepted, "accepted round")
     console.print(Text(f"\n{name}: is round {rounds.last.name} worse than {baseline}?", style="bold"))
     if changes := texts.notable_changes(judgement):
         console.print(fitted(texts.FOUND_COLUMNS, changes, remedy="-o json"))
-    for change in judgement.changes:
-        words = f"changed since the last accepted round: {change.key}: {change.baseline} -> {change.candidate}"
-        console.print(Text(words), soft_wrap=True)
+    for line in judgement.change_texts:
+        console.print(Text(line), soft_wrap=True)
     for variant in judgement.variants:
         for reason in variant.reasons:
             console.print(Text(f"{variant.variant}: {reason}", style="yellow"), soft_wrap=True)
@@ -159,13 +165,7 @@ def _show_judgement(console: Console, name: str, judgement: RoundJudgement, roun
 
 def doubts_of(compared: VariantComparison) -> Iterator[str]:
     """Yield why the comparison of the results does not decide alone."""
-    for difference in compared.unexplained:
-        yield f"{difference.key} differs although no variant sets it, so other conditions changed between the runs."
-    yield from compared.doubts
-    if compared.missing:
-        runs = count_text(compared.missing, "run")
-        remedy = "on one machine, plimsoll suite run --resume continues"
-        yield f"{runs} of the two variants not measured completely; {remedy}."
+    yield from compared.reasons
     if compared.comparison is None or compared.conclusion is not compared.comparison.conclusion:
         yield compared.conclusion
 
@@ -234,7 +234,7 @@ def _variant_document(variant: VariantJudgement) -> Mapping[str, object]:
 
 def _found_document(found: Found) -> Mapping[str, object]:
     _, workload, operation, metric = found.group
-    change = texts.ratios(found)
+    change = found.ratios
     return {
         "against": found.against,
         "workload": workload,

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from plimsoll.api.names import Verdict
 from plimsoll.api.suite_status import Conclusion, EndedRound, RoundVerdict, round_name
 from plimsoll.measure.compare.comparison import change_text
-from plimsoll.measure.compare.sides import Ratios, ratios_of
 from plimsoll.measure.compare.values import operation_text
 from plimsoll.measure.hypotheses.decide import Decision, Form, expectation_text, interval_texts, known_end_text
 from plimsoll.measure.hypotheses.judge import Interval
@@ -86,17 +85,6 @@ def notable_changes(judgement: RoundJudgement) -> Sequence[Found]:
     ]
 
 
-def ratios(found: Found) -> Ratios:
-    """Return the change as ratios."""
-    return ratios_of(found.metric, found.change)
-
-
-def found_place(found: Found) -> str:
-    """Return the point, or the workload and how many points its mean has."""
-    workload = found.group[1]
-    return found.point or (f"{workload}, mean of {found.points} points" if found.points > 1 else workload)
-
-
 RoundRow = tuple[EndedRound, Sequence[Difference]]
 """A round, and what changed since the one before."""
 
@@ -145,15 +133,15 @@ def _judgement(name: str, judgement: RoundJudgement) -> Iterator[Block]:
 
 FOUND_COLUMNS: Sequence[Column[Found]] = (
     Column(heading="Variant", value=lambda found: found.group[0]),
-    Column(heading="Point", value=found_place, folded=True),
+    Column(heading="Point", value=lambda found: found.place, folded=True),
     Column(heading="Op", value=lambda found: operation_text(found.group[2], found.metric)),
     Column(heading="Metric", value=lambda found: found.metric),
     Column(heading="Against", value=lambda found: found.against, priority=1),
-    Column(heading="Change", value=lambda found: ratios(found).ratio, show=change_text, right=True),
+    Column(heading="Change", value=lambda found: found.ratios.ratio, show=change_text, right=True),
     Column(
         heading="95 % interval",
-        value=lambda found: ratios(found).low,
-        text=lambda found: f"{change_text(ratios(found).low)} to {change_text(ratios(found).high)}",
+        value=lambda found: found.ratios.low,
+        text=lambda found: f"{change_text(found.ratios.low)} to {change_text(found.ratios.high)}",
         right=True,
         priority=2,
     ),

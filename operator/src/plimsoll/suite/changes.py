@@ -9,6 +9,7 @@ from statistics import fmean
 
 from plimsoll.api.names import Metric
 from plimsoll.api.suite_status import PINNED_ROUNDS
+from plimsoll.measure.compare.sides import Ratios, ratios_of
 from plimsoll.measure.compare.tests import (
     Judgement,
     LogChange,
@@ -140,6 +141,16 @@ class Found:
     def metric(self) -> Metric:
         """The metric that changed."""
         return self.group[3]
+
+    @property
+    def place(self) -> str:
+        """The point, or the workload and the number of points of its mean."""
+        return self.point or (f"{self.group[1]}, mean of {self.points} points" if self.points > 1 else self.group[1])
+
+    @property
+    def ratios(self) -> Ratios:
+        """The change as ratios."""
+        return ratios_of(self.metric, self.change)
 
 
 def judge_changes(baselines: Mapping[Against, Mapping[Quantity, Runs]], rule: RegressionRule) -> list[Found]:

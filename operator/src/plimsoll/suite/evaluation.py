@@ -26,7 +26,7 @@ from plimsoll.measure.compare.comparison import (
     repeated_too_often,
 )
 from plimsoll.measure.compare.noise import as_one_run
-from plimsoll.measure.compare.sides import Change, Comparison, ratios_of
+from plimsoll.measure.compare.sides import Change, Comparison
 from plimsoll.measure.compare.values import Pair, RegressionRule, RepeatsError, check_distinct, match_points
 from plimsoll.measure.hypotheses.decide import Decision, decide_all
 from plimsoll.measure.hypotheses.select import MeasuredRun, measured_run
@@ -119,6 +119,15 @@ class VariantComparison:
     doubts: Sequence[str]  # other reasons not to rely on any of these runs
     missing: int  # planned runs of both variants that are not complete
     of_runs: bool  # whether each run counts as a trial; otherwise the first run of each variant is compared
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why its conclusion may not follow from the results alone."""
+        return [
+            *(f"{difference.key} differs although no variant sets it" for difference in self.unexplained),
+            *self.doubts,
+            *([f"{self.missing} runs of the two variants have no numbers"] if self.missing else []),
+        ]
 
     @property
     def conclusion(self) -> Conclusion:
@@ -223,15 +232,12 @@ def rule_of(allow: Allowance) -> RegressionRule:
 
 def outcomes_of_rounds(name: str, judgement: RoundJudgement) -> Iterator[ComparisonOutcome]:
     """Yield the outcome of a comparison with the accepted rounds for each variant."""
-    changed = [
-        f"changed since the last accepted round: {change.key}: {change.baseline} -> {change.candidate}"
-        for change in judgement.changes
-    ]
     for variant in judgement.variants:
         against = Against.PINNED if variant.is_drift else Against.ACCEPTED
         changes = [_change_of_rounds(found) for found in variant.found if found.against is against]
         drifted = ["it is slow drift: worse than the pinned rounds"] if variant.is_drift else []
-        outcome = _outcome(name, variant.variant, variant.conclusion, changes, [*drifted, *variant.reasons, *changed])
+        reasons = [*drifted, *variant.reasons, *judgement.change_texts]
+        outcome = _outcome(name, variant.variant, variant.conclusion, changes, reasons)
         yield outcome.model_copy(update={"drift": variant.is_drift})
 
 
@@ -310,13 +316,8 @@ def _unexplained(changes: Sequence[FieldChange], pairs: Sequence[Pair]) -> list[
 def _outcome_of_variants(compared: VariantComparison) -> ComparisonOutcome:
     """Return the outcome of a comparison between two variants of a round."""
     changes = [*_changes(compared.comparison)] if compared.comparison is not None else []
-    doubts = [
-        *(f"{difference.key} differs although no variant sets it" for difference in compared.unexplained),
-        *compared.doubts,
-        *([f"{compared.missing} runs of the two variants have no numbers"] if compared.missing else []),
-        *(compared.comparison.reasons if compared.comparison is not None else ()),
-    ]
-    return _outcome(compared.name, compared.candidate, compared.conclusion, changes, doubts)
+    reasons = [*compared.reasons, *(compared.comparison.reasons if compared.comparison is not None else ())]
+    return _outcome(compared.name, compared.candidate, compared.conclusion, changes, reasons)
 
 
 _Place = str
@@ -332,9 +333,8 @@ def _changes(comparison: Comparison) -> Iterator[tuple[_Place, Change]]:
 
 
 def _change_of_rounds(found: Found) -> tuple[_Place, Change]:
-    _, workload, operation, metric = found.group
-    place = found.point or (f"{workload}, mean of {found.points} points" if found.points > 1 else workload)
-    ratios = ratios_of(metric, found.change)
+    _, _, operation, metric = found.group
+    ratios = found.ratios
     change = Change(
         operation=operation,
         metric=metric,
@@ -343,7 +343,7 @@ def _change_of_rounds(found: Found) -> tuple[_Place, Change]:
         high=ratios.high,
         conclusion=found.judgement.conclusion,
     )
-    return f"{place} {quantity_text(operation, metric)}", change
+    return f"{found.place} {quantity_text(operation, metric)}", change
 
 
 def _outcome(

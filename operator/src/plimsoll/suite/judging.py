@@ -75,6 +75,14 @@ class RoundJudgement:
     variants: Sequence[VariantJudgement]
 
     @property
+    def change_texts(self) -> list[str]:
+        """What changed, in words."""
+        return [
+            f"changed since the last accepted round: {change.key}: {change.baseline} -> {change.candidate}"
+            for change in self.changes
+        ]
+
+    @property
     def conclusion(self) -> Conclusion:
         """The conclusion of the round: one variant that regressed decides."""
         conclusions = (variant.conclusion for variant in self.variants)
