@@ -121,6 +121,7 @@ def demo_document() -> dict[str, Any]:
 
 
 def results_of(variant: str, plan: Plan, suspect: Sequence[str] = (), device: str = DEVICE) -> list[BenchmarkResult]:
+    plan = plan.model_copy(update={"run": plan.run.model_copy(update={"uid": f"{variant}-uid"})})
     if variant == "disk":
         environment = {"kernel": "6.1.0", "volumeDevice": device, "nodeCount": 1}
     else:
