@@ -8,7 +8,7 @@ import pytest
 from plimsoll.api.names import API_VERSION, RUN_KIND
 from plimsoll.kube.errors import UnknownKindError
 from plimsoll.kube.port import Kind
-from plimsoll.programs.check_installation import NotInstalledError, check_installation
+from plimsoll.programs.hooks import NotInstalledError, check_installation
 from support.fake_kube import FakeKube
 from support.pretend_cluster import NAMESPACE
 from support.pretend_world import PretendWorld

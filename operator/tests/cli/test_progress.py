@@ -9,8 +9,8 @@ from rich.console import Console
 from plimsoll.api.names import RunPhase
 from plimsoll.api.run import load_run
 from plimsoll.api.status import STATE_FILE, CurrentTrial, Prefill, RunState, TrialKey
-from plimsoll.cli.live_view import Lines, Screen
 from plimsoll.cli.run import LocalProgress, describe, done_share, remaining_seconds
+from plimsoll.cli.watch import Lines, Screen
 from plimsoll.conductor.sink import RESULTS_DIRECTORY, replace_file
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import TRIAL_OVERHEAD_SECONDS, estimate, make_plan

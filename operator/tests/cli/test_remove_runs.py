@@ -10,7 +10,7 @@ from plimsoll.api.names import API_VERSION, RUN_KIND, SUITE_KIND
 from plimsoll.cli import main
 from plimsoll.kube.errors import ForbiddenError, TransientError
 from plimsoll.kube.port import Kind
-from plimsoll.programs.remove_runs import remove_runs
+from plimsoll.programs.hooks import remove_runs
 from support.fake_kube import Document, FakeKube, failing
 
 RUN = Kind(api_version=API_VERSION, kind=RUN_KIND)

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from plimsoll.api.names import RunPhase
 from plimsoll.api.status import Prefill, RunState
-from plimsoll.cli.live_view import Lines, Picture, Screen, view_on
+from plimsoll.cli.watch import Lines, Picture, Screen, view_on
 from plimsoll.cli.watched import WatchedPoint, WatchedRun, watched_run, watched_state
 from support.command_line import UID, condition, config_map, ended, live, measuring, point, run, seen
 

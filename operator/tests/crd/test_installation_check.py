@@ -2,7 +2,7 @@
 
 import pytest
 
-from plimsoll.programs.check_installation import _suspended_run
+from plimsoll.programs.hooks import _suspended_run
 from support.apiserver import RUNS, ApiServer, create
 
 pytestmark = pytest.mark.crd

@@ -10,7 +10,7 @@ import click
 
 _COMMANDS = ("plan", "run", "watch", "results", "report", "layers", "compare", "noise", "percentile", "suite")
 _PROGRAMS = ("operator", "conductor", "agent", "teardown", "caches", "burn", "burner")
-_HOOKS = ("remove-runs", "check-installation")
+_HOOKS = {"remove-runs": "remove_command", "check-installation": "check_command"}
 
 PLUGIN = "kubectl plimsoll"
 """Name of the program when kubectl starts it as `kubectl-plimsoll`."""
@@ -50,8 +50,10 @@ class _Program(LazyGroup):
         return super().main(*arguments, **options)
 
 
-_MODULES = {name: f"plimsoll.cli.{name}" for name in _COMMANDS} | {
-    name: f"plimsoll.programs.{name.replace('-', '_')}" for name in (*_PROGRAMS, *_HOOKS)
+_MODULES = {
+    **{name: f"plimsoll.cli.{name}" for name in _COMMANDS},
+    **{name: f"plimsoll.programs.{name}" for name in _PROGRAMS},
+    **{name: f"plimsoll.programs.hooks:{command}" for name, command in _HOOKS.items()},
 }
 
 

@@ -22,7 +22,6 @@ from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.status import Points, RunState, TrialKey
 from plimsoll.cli.launch import Launch, Launcher, LaunchError, free_port
-from plimsoll.cli.live_view import Lines, Screen, activity_text, probe_text, trial_text, view_on
 from plimsoll.cli.local_storage import (
     DevicePlace,
     DirectoryPlace,
@@ -36,6 +35,7 @@ from plimsoll.cli.local_storage import (
 )
 from plimsoll.cli.options import freeze, read_run
 from plimsoll.cli.tables import results_tables, stdout_console
+from plimsoll.cli.watch import Lines, Screen, activity_text, probe_text, trial_text, view_on
 from plimsoll.cli.watched import WatchedDisplay, WatchedPoint, WatchedRun, WatchedStatus
 from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED
 from plimsoll.conductor.reporting import result_display

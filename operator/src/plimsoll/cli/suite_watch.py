@@ -24,12 +24,12 @@ from plimsoll.api.suite_status import (
     round_name,
 )
 from plimsoll.cli.cluster import cluster_options, program
-from plimsoll.cli.live_view import BAR_COLUMNS, LineLog, LivePicture, clock
 from plimsoll.cli.options import timeout_option
 from plimsoll.cli.source import RUN, SuiteInCluster, find_in_cluster
 from plimsoll.cli.suite_results import show_rounds
 from plimsoll.cli.suite_rounds import EXIT_NOT_EVALUATED, exit_code, load_rounds
 from plimsoll.cli.tables import stdout_console
+from plimsoll.cli.watch import BAR_COLUMNS, LineLog, LivePicture, clock
 from plimsoll.cli.watched import (
     POLL_SECONDS,
     Display,

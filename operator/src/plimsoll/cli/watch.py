@@ -1,20 +1,299 @@
-"""`plimsoll watch RUN`: follow a run in a cluster until it has ended."""
+"""`plimsoll watch RUN`, and how a run or a suite looks while it measures: a live picture, or a line per change."""
 
 import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from typing import Generic, Self, TypeVar
 
 import click
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.filesize import decimal
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
 
 from plimsoll.api.names import ConditionStatus
+from plimsoll.api.status import CurrentTrial, RunState, format_time
 from plimsoll.cli.cluster import ask, cluster_options, program
-from plimsoll.cli.live_view import view_on
 from plimsoll.cli.options import timeout_option
 from plimsoll.cli.results import show_results
 from plimsoll.cli.source import RunInCluster, find_in_cluster, results_of_run
-from plimsoll.cli.tables import stdout_console
-from plimsoll.cli.watched import Following, follow
+from plimsoll.cli.tables import MEASURING, fitted, stdout_console
+from plimsoll.cli.watched import Following, WatchedPoint, WatchedRun, follow
+from plimsoll.measure.line.summary import current_text
+from plimsoll.measure.rates import rate_text
+from plimsoll.report.view import NONE, Column, bytes_rate_text, count_text
 
 EXIT_FAILED = 1
 EXIT_NOT_ENDED = 3
+BAR_COLUMNS = 32
+_LEAST_POINTS = 2
+
+S = TypeVar("S")
+
+
+class LivePicture(AbstractContextManager["LivePicture[S]"], Generic[S]):
+    """Shows a live picture and removes it at the end."""
+
+    def __init__(self, console: Console, waiting: str, draw: Callable[[S, float, str], RenderableType]) -> None:
+        """Show a text until there is a state. `draw` gets the state, the time (Unix seconds) and why it is outdated."""
+        self._seen: S | None = None
+        self._trouble = ""
+
+        def picture() -> RenderableType:
+            return Text(waiting) if self._seen is None else draw(self._seen, time.time(), self._trouble)
+
+        self._live = Live(console=console, transient=True, get_renderable=picture, refresh_per_second=2)
+
+    def __enter__(self) -> Self:
+        """Start the picture."""
+        self._live.start(refresh=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Remove the picture."""
+        self._live.stop()
+
+    def show(self, seen: S) -> None:
+        """Show this state from now on."""
+        self._seen, self._trouble = seen, ""
+
+    def trouble(self, problem: str) -> None:
+        """Keep showing the last state, with the reason why it is not up to date."""
+        self._trouble = problem
+
+    def note(self, text: str) -> None:
+        """Print a line above the picture."""
+        self._live.console.print(Text(text), soft_wrap=True)
+
+
+class LineLog(AbstractContextManager["LineLog"]):
+    """Prints lines with the time (UTC)."""
+
+    def __init__(self, console: Console, word: str) -> None:
+        """Print nothing yet. `word` is what messages call the object."""
+        self._console, self._word = console, word
+        self._last = ""
+
+    def __enter__(self) -> Self:
+        """Return the log."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Keep the printed lines."""
+
+    def trouble(self, problem: str) -> None:
+        """Print why the object cannot be read now."""
+        if problem != self._last:
+            self.note(f"the {self._word} cannot be read now: {problem}")
+            self._last = problem
+
+    def note(self, text: str) -> None:
+        """Print a line."""
+        self._console.print(Text(f"{format_time(datetime.now(UTC))}  {text}"), soft_wrap=True)
+
+
+def clock(seconds: float) -> str:
+    """Return a duration as hours, minutes and seconds: `1:05:00`."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}"
+
+
+def view_on(console: Console, title: str, source: str, *, waiting: str) -> "Screen | Lines":
+    """Return the view that suits the console; `source` names the run for `plimsoll results`."""
+    return Screen(console, title, source, waiting=waiting) if console.is_terminal else Lines(console)
+
+
+class Lines(LineLog):
+    """Prints every change once, with the time (UTC)."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(console, "run")
+        self._points: dict[str, WatchedPoint] = {}
+        self._problems: Sequence[str] = ()
+
+    def show(self, run: WatchedRun) -> None:
+        """Print what has changed."""
+        # The caller prints all results of a run that ended before.
+        is_new = bool(self._last) or run.ending is None
+        for point in run.points:
+            if is_new and (point.iops or point.line or point.verdict) and point != self._points.get(point.name):
+                self.note(_point_line(point))
+            self._points[point.name] = point
+        done, total = run.trials
+        parts = (_status(run), f"{done}/{total}" if total else "", run.status.display.message)
+        headline = "  ".join(filter(None, parts))
+        # Between two trials there is no message.
+        if headline != self._last and (run.status.display.message or not self._last):
+            self.note(headline)
+            self._last = headline
+        for problem in run.problems:
+            if problem not in self._problems:
+                self.note(problem)
+        self._problems = run.problems
+
+
+class Screen(LivePicture[WatchedRun]):
+    """Shows a live picture of a run and removes it at the end."""
+
+    def __init__(self, console: Console, title: str, source: str, *, waiting: str) -> None:
+        super().__init__(
+            console,
+            f"{title}: {waiting}",
+            lambda run, now, trouble: Picture(title, run, now, trouble=trouble, source=source),
+        )
+
+
+class Picture:
+    """A run at a moment, in Unix seconds, in the size that fits the console."""
+
+    def __init__(self, title: str, run: WatchedRun, now: float, *, trouble: str = "", source: str = "") -> None:
+        """Draw this run; `source` is how `plimsoll results` finds it, if not by its title."""
+        self._title, self._run, self._now, self._trouble = title, run, now, trouble
+        self._results = f"{program()} results {source or title}"
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        head = Group(*self._head(), Text())
+        yield head
+        if self._run.points:
+            room = max(0, console.height - len(console.render_lines(head, options)) - 1)
+            # The number of lines per point depends on the width, so the number of points that fit is found by trying.
+            for count in range(min(room, len(self._run.points)), 0, -1):
+                points = Group(*self._points(count))
+                if count <= _LEAST_POINTS or len(console.render_lines(points, options)) <= room:
+                    yield points
+                    break
+
+    def _head(self) -> Iterator[RenderableType]:
+        run = self._run
+        yield Text(f"{self._title}  ", style="bold").append(_status(run), style="cyan")
+        done, total = run.trials
+        if total:
+            grid = Table.grid(padding=(0, 2, 0, 0))
+            share = done / total if run.share is None else run.share
+            bar = ProgressBar(total=1.0, completed=share, width=BAR_COLUMNS)
+            grid.add_row(bar, Text(f"{done}/{total} trials"), Text(self._times()))
+            yield grid
+        yield Text(self._activity())
+        if rates := _current_rates(run):
+            yield Text(rates)
+        for problem in run.problems:
+            yield Text(problem, style="yellow")
+        if run.status.points.invalid:
+            yield Text(f"{count_text(run.status.points.invalid, 'point')} Invalid", style="red")
+        if self._trouble:
+            yield Text(f"Not up to date: {self._trouble}", style="red")
+
+    def _activity(self) -> str:
+        trial, message = self._run.trial, self._run.status.display.message
+        if trial is None:
+            return message or (activity_text(self._run.state) if self._run.state else "")
+        length = trial.ends_at - trial.starts_at
+        elapsed = f"{min(max(0.0, self._now - trial.starts_at), length):.0f} of {length:.0f} s"
+        words = probe_text(trial) if self._run.is_searching else trial_text(trial, self._run.passes)
+        return f"{words}, {count_text(len(trial.clients), 'client')}, {elapsed}"
+
+    def _times(self) -> str:
+        status = self._run.status
+        if self._run.ending is not None:
+            return ""
+        elapsed = f"{clock(self._now - status.start_time.timestamp())} elapsed" if status.start_time else ""
+        left = ""
+        if status.estimated_completion_time is not None:
+            seconds = status.estimated_completion_time.timestamp() - self._now
+            left = f"late by {clock(-seconds)}" if seconds < 0 else f"about {clock(seconds)} left"
+        return ", ".join(filter(None, (elapsed, left)))
+
+    def _points(self, room: int) -> Iterator[RenderableType]:
+        """Yield as many points as fit, around the current one."""
+        points, trial = self._run.points, self._run.trial
+        current = trial.key.point if trial is not None else ""
+        middle = next((number for number, point in enumerate(points) if point.name == current), 0)
+        first = max(0, min(middle - room // 2, len(points) - room))
+        shown = points[first : first + room]
+        yield fitted(_columns(shown, current), shown, remedy=self._results)
+        if len(shown) < len(points):
+            yield Text(f"and {len(points) - len(shown)} more points: {self._results}", style="dim")
+
+
+def trial_text(trial: CurrentTrial, passes: int) -> str:
+    """Return a trial in one line: its pass and attempt, counted from 1, and its point."""
+    attempt = f", attempt {trial.key.attempt + 1}" if trial.key.attempt else ""
+    of_all = f"/{passes}" if passes else ""
+    return f"pass {trial.key.pass_number + 1}{of_all}{attempt}: {trial.key.point} ({trial.label})"
+
+
+def probe_text(trial: CurrentTrial) -> str:
+    """Return a trial of a search for the line in one line: its probe and attempt, counted from 1, and its point."""
+    attempt = f", attempt {trial.key.attempt + 1}" if trial.key.attempt else ""
+    return f"{current_text(trial.key.pass_number)}{attempt}: {trial.key.point} ({trial.label})"
+
+
+def activity_text(state: RunState) -> str:
+    """Return what a conductor does between trials."""
+    if state.message:
+        return state.message
+    prefill = state.prefill
+    if prefill.done_bytes < prefill.total_bytes:
+        done, total = (decimal(size, separator=" ") for size in (prefill.done_bytes, prefill.total_bytes))
+        return f"prefilling: {done} of {total}"
+    return state.phase.lower()
+
+
+def _status(run: WatchedRun) -> str:
+    return "being deleted" if run.is_being_deleted else run.status.display.status or "not seen by the operator yet"
+
+
+def _point_line(point: WatchedPoint) -> str:
+    parts = (
+        f"{point.iops} IOPS {point.operation}" if point.iops else "",
+        f"p99 {point.p99}" if any(map(str.isdecimal, point.p99)) else "",
+        f"line {point.line}" if point.line else "",
+        f"{point.trials} {'probes' if point.line else 'trials'}" if point.trials else "",
+        f"{point.verdict} {point.reason}".strip(),
+    )
+    return f"point {point.name} ({point.label}): {', '.join(filter(None, parts))}"
+
+
+def _current_rates(run: WatchedRun) -> str:
+    """Return the rates that the tools report while they run."""
+    live, trial = run.state.live if run.state else None, run.trial
+    if live is None or trial is None:
+        return ""
+    rates = [
+        f"{rate.operation} {rate_text(rate.iops)} IOPS, {bytes_rate_text(rate.bytes_per_second)}" for rate in live.rates
+    ]
+    part = "" if live.clients == len(trial.clients) else f" ({live.clients} of {len(trial.clients)} clients)"
+    return f"now: {'; '.join(rates)}{part}"
+
+
+def _columns(points: Sequence[WatchedPoint], current: str) -> Sequence[Column[WatchedPoint]]:
+    """Return the columns: rates of points measured at one load, and lines of searches, as far as there are such."""
+
+    def verdict(point: WatchedPoint) -> str:
+        return MEASURING if point.name == current else point.verdict or NONE
+
+    column = Column[WatchedPoint]
+    searches = [bool(point.line) for point in points]
+    rates = (
+        column(heading="Op", value=lambda point: point.operation or None, priority=2),
+        column(heading="IOPS ± 95 %", value=lambda point: point.iops or None, right=True),
+        column(heading="p99", value=lambda point: point.p99 or None, right=True, priority=1),
+    )
+    return (
+        column(heading="Point", value=lambda point: point.name, stacked=True),
+        column(heading="Parameters", value=lambda point: point.label, stacked=True),
+        column(heading="Clients", value=lambda point: point.clients, right=True, priority=2),
+        *(() if all(searches) else rates),
+        *((column(heading="Line", value=lambda point: point.line or None, right=True),) if any(searches) else ()),
+        column(heading="Trials", value=lambda point: point.trials or None, right=True, priority=1),
+        column(heading="Verdict", value=verdict, mark=verdict),
+        column(heading="Reason", value=lambda point: point.reason, stacked=True),
+    )
 
 
 @click.command()

@@ -1,16 +1,17 @@
-"""`plimsoll remove-runs`: delete the suites and runs of an operator before Helm uninstalls it."""
+"""Hooks of the Helm chart: `plimsoll check-installation` for `helm test`, `remove-runs` before it is uninstalled."""
 
 import asyncio
 import logging
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from secrets import token_hex
 
 import click
 
-from plimsoll.api.names import SUITE_KIND
+from plimsoll.api.names import API_VERSION, RUN_KIND, SUITE_KIND
 from plimsoll.cli.options import timeout_option
 from plimsoll.cli.source import RUN, SUITE
 from plimsoll.kube.errors import ApiError, UnknownKindError, persist
@@ -22,6 +23,83 @@ _SHOWN = 5
 _log = logging.getLogger(__name__)
 
 
+class NotInstalledError(Exception):
+    """The operator does not work; the message names the failed step and where to look."""
+
+
+@click.command(hidden=True)
+@click.option("--namespace", required=True, help="Namespace of the test run.")
+@timeout_option("Time for each step", default="60s")
+def check_command(*, namespace: str, timeout: int) -> None:
+    """Create and delete a suspended run, and check that the operator handles both. Generates no load."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    # Imported here because it takes longer than everything else.
+    from plimsoll.kube.client import AioKube  # noqa: PLC0415
+
+    async def check() -> None:
+        async with AioKube() as kube:
+            await check_installation(kube, namespace, seconds=timeout)
+
+    try:
+        asyncio.run(check())
+    except (ApiError, NotInstalledError) as error:
+        raise click.ClickException(str(error)) from error
+    _log.info("the operator works")
+
+
+async def check_installation(kube: Kube, namespace: str, *, seconds: float, poll_seconds: float = 1.0) -> None:
+    """Create a run, wait for the operator to observe it, delete it, and wait until it is gone.
+
+    Raises:
+        ApiError: if the API server rejects the run: its CRD is missing or of another version.
+        NotInstalledError: if the operator does not react in time.
+
+    """
+    name = f"check-{token_hex(4)}"
+    await persist(lambda: kube.create(_suspended_run(name, namespace)), seconds=_REQUEST_SECONDS)
+    _log.info("created run %s/%s", namespace, name)
+
+    async def read() -> Object | None:
+        return await persist(lambda: kube.get(RUN, name, namespace), seconds=_REQUEST_SECONDS)
+
+    async def is_observed() -> bool:
+        conditions = ((await read() or {}).get("status") or {}).get("conditions") or ()
+        return any((condition["type"], condition["status"]) == ("Suspended", "True") for condition in conditions)
+
+    async def is_gone() -> bool:
+        return await read() is None
+
+    try:
+        await _until(is_observed, seconds, poll_seconds, f"the operator has not observed run {namespace}/{name}")
+        _log.info("the operator has observed the run")
+    finally:
+        await persist(lambda: kube.delete(RUN, name, namespace), seconds=_REQUEST_SECONDS)
+    await _until(is_gone, seconds, poll_seconds, f"the operator has not released run {namespace}/{name}")
+
+
+async def _until(condition: Callable[[], Awaitable[bool]], seconds: float, poll_seconds: float, otherwise: str) -> None:
+    deadline = time.monotonic() + seconds
+    while not await condition():
+        if time.monotonic() > deadline:
+            raise NotInstalledError(f"{otherwise} after {seconds:.0f} s; check the logs of its Deployment")
+        await asyncio.sleep(poll_seconds)
+
+
+def _suspended_run(name: str, namespace: str) -> Object:
+    """Return a run that creates no objects, because it is suspended."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": RUN_KIND,
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {
+            "suspend": True,
+            "storage": {"storageClass": {"name": "none"}, "volume": {"size": "1Gi", "mode": "Filesystem"}},
+            "clients": {"count": 1},
+            "workloads": [{"name": "read", "fio": {"pattern": "randread"}}],
+        },
+    }
+
+
 @click.command(hidden=True)
 @timeout_option("Time to wait", default="240s")
 @click.option(
@@ -30,7 +108,7 @@ _log = logging.getLogger(__name__)
     multiple=True,
     help="Namespace of the suites and runs; may be repeated. All by default.",
 )
-def command(*, timeout: int, namespaces: tuple[str, ...]) -> None:
+def remove_command(*, timeout: int, namespaces: tuple[str, ...]) -> None:
     """Delete BenchmarkSuites and BenchmarkRuns, and wait until the operator has cleaned them up."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     # Imported here because it takes longer than everything else.
