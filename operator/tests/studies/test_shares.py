@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from plimsoll.api.errors import SpecError
 from plimsoll.api.suite import BenchmarkSuite, decode_suite
+from plimsoll.api.suite_status import HypothesisVerdict
 from plimsoll.cli import main
 from plimsoll.cli.suite_results import reported
 from plimsoll.cli.suite_rounds import RoundStart, load_rounds
@@ -275,7 +276,8 @@ def test_results_print_the_shares_and_the_hypotheses(round_directory: Path) -> N
         assert f" {before} " in line
         assert f" {after} " in line
     assert "derived: computed from the study's numbers, not published itself" in lines
-    verdicts = {line.split()[0]: line.split()[1] for line in done.output.splitlines() if len(line.split()) > 1}
+    rows = [line.split() for line in done.output.splitlines()]
+    verdicts = {row[0]: verdict for row in rows for verdict in HypothesisVerdict if verdict in row}
     assert verdicts["reads-scale-with-osds"] == "Held"
     assert verdicts["rbd-costs"] == "Refuted"
     assert verdicts["osd-below-half-of-its-disk"] == "Held"
