@@ -17,7 +17,7 @@ from plimsoll.lifecycle.decision import Decision
 from plimsoll.lifecycle.run import run_of
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.step import step
-from plimsoll.operator.gather import Known, gather
+from plimsoll.operator.gather import RunDigests, gather
 
 _TICK_SECONDS = 0.001
 
@@ -32,12 +32,12 @@ def main() -> None:
 async def _look_again_and_again(port: int, body: dict[str, Any], looks: int) -> dict[str, Any]:
     before = _resident()
     run = run_of(body)
-    known = Known(run.uid)
+    digests = RunDigests(run.uid)
     async with AioKube(kubeconfig=_kubeconfig(port)) as kube:
 
         async def look() -> Decision:
             run = run_of(body)
-            seen = await gather(kube, namespace=run.namespace, name=run.name, uid=run.uid, known=known)
+            seen = await gather(kube, namespace=run.namespace, name=run.name, uid=run.uid, digests=digests)
             return step(run, seen, Settings(runner_image="runner:1"), datetime.now(UTC))
 
         taken = [await _measured(look) for _ in range(looks)]

@@ -55,8 +55,8 @@ class Daemon:
 
     @property
     def body(self) -> Any:
-        known = self.cluster.find("BenchmarkRun", "a") or self.document
-        return kopf.Body(cast("Any", known))
+        digests = self.cluster.find("BenchmarkRun", "a") or self.document
+        return kopf.Body(cast("Any", digests))
 
     @property
     def reasons(self) -> dict[str, str]:
@@ -353,7 +353,7 @@ async def test_a_deletion_that_is_not_done_in_time_says_what_it_waits_for_and_go
     with pytest.raises(kopf.TemporaryError, match="are stopping"):
         await remove(**made.arguments)
     assert made.reasons["CleanedUp"] == "InProgress"
-    assert made.records[made.uid].known is None
+    assert made.records[made.uid].digests is None
     statuses = [request for request in made.cluster.kube.requests if request.startswith("patch status")]
     with pytest.raises(kopf.TemporaryError, match="are stopping"):
         await remove(**made.arguments)

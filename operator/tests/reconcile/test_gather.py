@@ -17,7 +17,7 @@ from plimsoll.kube.port import Kind
 from plimsoll.lifecycle import naming
 from plimsoll.operator import gather as gather_module
 from plimsoll.operator.execute import refusal_of
-from plimsoll.operator.gather import Known, gather, gather_platform
+from plimsoll.operator.gather import RunDigests, gather, gather_platform
 from support.fake_kube import FakeKube, failing
 from support.pretend_cluster import NAMESPACE
 from support.pretend_world import PretendWorld
@@ -108,7 +108,7 @@ def every_version_known(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_kept_of_the_last_look_never_differs_from_what_is_there() -> None:
     with PretendWorld() as world:
         uid, lost = world.create("a", clients={"count": 12}), ""
-        known = Known(uid)
+        digests = RunDigests(uid)
         for _ in range(60):
             pods = world.client_pods(uid)
             if not lost and len(pods) == 12:
@@ -116,19 +116,19 @@ def test_what_is_kept_of_the_last_look_never_differs_from_what_is_there() -> Non
                 world.cluster.delete(pods[3])
             world.round(3.0)
             # As a look does that acts: here, the operator has acted with digests of its own.
-            known.forget_fixed()
+            digests.forget_fixed()
             looks = [
-                world.wait(gather(world.cluster.kube, namespace=NAMESPACE, name="a", uid=uid, known=kept))
-                for kept in (known, None)
+                world.wait(gather(world.cluster.kube, namespace=NAMESPACE, name="a", uid=uid, digests=kept))
+                for kept in (digests, None)
             ]
             assert looks[0] == looks[1]
         assert lost
 
 
-async def asked(kube: FakeKube, known: Known) -> list[str]:
+async def asked(kube: FakeKube, digests: RunDigests) -> list[str]:
     """Look at a run, and return what was asked of its Job, its pod and its claim."""
     kube.requests.clear()
-    await gather(kube, namespace="default", name="r", uid="u", known=known)
+    await gather(kube, namespace="default", name="r", uid="u", digests=digests)
     kinds = {"Job", "Pod", "PersistentVolumeClaim"}
     return [request for request in kube.requests if request.split()[1] in kinds]
 
@@ -138,28 +138,28 @@ LISTS = ["list Job default", "list Pod default", "list PersistentVolumeClaim def
 
 @pytest.mark.usefixtures("every_version_known")
 async def test_jobs_pods_and_claims_are_read_again_when_they_have_changed() -> None:
-    kube, known = FakeKube(), Known("u")
+    kube, digests = FakeKube(), RunDigests("u")
     for obj in (job(), pod("Running"), claim("Bound")):
         kube.put(obj)
-    assert len(await asked(kube, known)) == 6
-    assert await asked(kube, known) == LISTS
+    assert len(await asked(kube, digests)) == 6
+    assert await asked(kube, digests) == LISTS
     await kube.patch_status(JOB, "j", "default", {"conditions": [{"type": "Complete", "status": "True"}]})
-    assert sorted(await asked(kube, known)) == sorted([*LISTS, "get Job default/j"])
-    assert await asked(kube, known) == LISTS
+    assert sorted(await asked(kube, digests)) == sorted([*LISTS, "get Job default/j"])
+    assert await asked(kube, digests) == LISTS
 
 
 @pytest.mark.usefixtures("every_version_known")
 @pytest.mark.parametrize("refused", ["list Job", "list Pod", "list ConfigMap", "get ConfigMap"])
 async def test_a_look_that_failed_leaves_nothing_known_and_nothing_going_on(refused: str) -> None:
-    kube, known = FakeKube(), Known("u")
+    kube, digests = FakeKube(), RunDigests("u")
     for obj in (job(), pod("Running"), claim("Bound")):
         kube.put(obj)
-    await asked(kube, known)
+    await asked(kube, digests)
     kube.interfere = failing(lambda request: TransientError(request, "no answer"), times=1, request=refused)
     with pytest.raises(TransientError, match=refused):
-        await gather(kube, namespace="default", name="r", uid="u", known=known)
+        await gather(kube, namespace="default", name="r", uid="u", digests=digests)
     assert asyncio.all_tasks() == {asyncio.current_task()}
-    assert len(await asked(kube, known)) == 6
+    assert len(await asked(kube, digests)) == 6
 
 
 async def test_the_platform_is_the_version_and_the_storage_classes() -> None:

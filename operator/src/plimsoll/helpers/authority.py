@@ -4,10 +4,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from plimsoll.lifecycle.settings import ANY_NAMESPACE
 from plimsoll.protocol.helpers import LABEL_RUN_NAMESPACE, LABEL_RUN_UID, BurnOrder, excess_of
 from plimsoll.tools.kube_burner.job import KubeBurnerParameters
-
-ANY_NAMESPACE = "*"
 
 
 def namespace_of(username: str) -> str | None:
@@ -76,17 +75,17 @@ def excess(parameters: KubeBurnerParameters, limits: Limits) -> str:
     )
 
 
-def class_refusal(found: Mapping[str, Any] | None, order: BurnOrder, namespace: str) -> str:
+def class_refusal(storage_class: Mapping[str, Any] | None, order: BurnOrder, namespace: str) -> str:
     """Return why an order from a namespace may not use its StorageClass, None if it is absent; empty if it may.
 
     The operator has checked that before, but whoever has a token can send an order without it.
     """
     name = f"StorageClass {order.storage_class}"
-    if found is None:
+    if storage_class is None:
         return f"{name} does not exist; name another one"
-    if found.get("reclaimPolicy") == "Retain":
+    if storage_class.get("reclaimPolicy") == "Retain":
         return f"{name} has reclaimPolicy Retain, which would leave the volumes behind; name one with Delete"
-    labels = found["metadata"].get("labels") or {}
+    labels = storage_class["metadata"].get("labels") or {}
     owner = (labels.get(LABEL_RUN_UID, order.run_uid), labels.get(LABEL_RUN_NAMESPACE, namespace))
     if owner != (order.run_uid, namespace):
         return f"{name} belongs to another BenchmarkRun; name another one"

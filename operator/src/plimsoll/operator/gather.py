@@ -45,7 +45,7 @@ RESULTS_PAGE_SIZE = 8
 FEW = 8
 """Up to this many changed objects are read one by one; if more have changed, all objects are listed."""
 
-KEPT_SECONDS = 30.0
+REREAD_SECONDS = 30.0
 """After which objects are read again, although the operator did nothing: somebody else may have deleted one."""
 
 _JOB = Kind(api_version="batch/v1", kind="Job")
@@ -169,8 +169,8 @@ class Digests(Generic[T]):
             self._known[uid] = version, self._digest(obj)
 
 
-class Kept:
-    """The objects of one kind that belong to a run, as the last look that read them found them."""
+class FixedObjects:
+    """The objects of a kind that only the operator changes, as the last look that read them found them."""
 
     def __init__(self, kind: Kind, uid: str, now: Callable[[], datetime]) -> None:
         """Start with nothing; `uid` is the run's, and `now` returns the time."""
@@ -187,7 +187,7 @@ class Kept:
     async def look(self, kube: Kube, *, namespace: str, labels: Mapping[str, str]) -> Sequence[Child]:
         """Return the objects in the order of the list."""
         now = self._now()
-        is_stale = self._read_at is None or abs(now - self._read_at) >= timedelta(seconds=KEPT_SECONDS)
+        is_stale = self._read_at is None or abs(now - self._read_at) >= timedelta(seconds=REREAD_SECONDS)
         if is_stale or any(child.deleting for child in self._children):
             self.forget()
             objects = await kube.list(self._kind, namespace=namespace, labels=labels)
@@ -196,7 +196,7 @@ class Kept:
         return self._children
 
 
-class Known:
+class RunDigests:
     """Digests of a run's objects, so that the next look reads only what has changed."""
 
     def __init__(self, uid: str, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
@@ -210,7 +210,7 @@ class Known:
         self.pods = members(_POD, pod_fact)
         self.claims = members(_CLAIM, claim_fact)
         self.results = Digests(RESULT, result_fact, page_size=RESULTS_PAGE_SIZE)
-        self.fixed = tuple(Kept(kind, uid, now) for kind in _FIXED)
+        self.fixed = tuple(FixedObjects(kind, uid, now) for kind in _FIXED)
 
     def forget_members(self) -> None:
         """Drop everything but the digests of results after a failed look.
@@ -224,8 +224,8 @@ class Known:
 
     def forget_fixed(self) -> None:
         """Have the next look read what only the operator changes."""
-        for kept in self.fixed:
-            kept.forget()
+        for objects in self.fixed:
+            objects.forget()
 
 
 async def gather(
@@ -235,42 +235,42 @@ async def gather(
     name: str,
     uid: str,
     look: Callable[[Observed], Look[object] | None] | None = None,
-    known: Known | None = None,
+    digests: RunDigests | None = None,
     for_removal: bool = False,
 ) -> Observed:
     """Return what is observed of a run, except for the queue, which is read at the moment of the decision.
 
-    `look`: returns the look outside the run's namespace, given what is observed in it. `known`: digests of the last
+    `look`: returns the look outside the run's namespace, given what is observed in it. `digests`: those of the last
     look; without them everything is read. `for_removal`: observe only what has to be removed, so that nothing else,
     such as results whose CRD is gone, blocks the removal.
     """
     identity = RunIdentity(name=name, namespace=namespace, uid=uid)
-    known = known or Known(uid)
+    digests = digests or RunDigests(uid)
     if for_removal:
-        known.forget_fixed()
+        digests.forget_fixed()
     try:
-        seen = await _gather(kube, identity, known, for_removal=for_removal)
+        seen = await _gather(kube, identity, digests, for_removal=for_removal)
     except BaseException:
-        known.forget_members()
+        digests.forget_members()
         raise
     outside = look(seen) if look is not None else None
     return seen if outside is None else replace(seen, external=await answer_look(outside, kube))
 
 
-async def _gather(kube: Kube, run: RunIdentity, known: Known, *, for_removal: bool) -> Observed:
+async def _gather(kube: Kube, run: RunIdentity, digests: RunDigests, *, for_removal: bool) -> Observed:
     of_run, namespace = {naming.LABEL_RUN_UID: run.uid}, run.namespace
     # By name: results of an earlier run with this name conflict with this run's.
     by_name = {naming.LABEL_RUN: naming.label_value(run.name)}
     async with _in_parallel() as group:
-        jobs = await known.jobs.look(kube, namespace=namespace, labels=of_run)
-        pods = group.create_task(known.pods.look(kube, namespace=namespace, labels=of_run))
-        claims = group.create_task(known.claims.look(kube, namespace=namespace, labels=of_run))
+        jobs = await digests.jobs.look(kube, namespace=namespace, labels=of_run)
+        pods = group.create_task(digests.pods.look(kube, namespace=namespace, labels=of_run))
+        claims = group.create_task(digests.claims.look(kube, namespace=namespace, labels=of_run))
         maps = group.create_task(kube.list(_CONFIG_MAP, namespace=namespace, labels=of_run))
-        fixed = [group.create_task(kept.look(kube, namespace=namespace, labels=of_run)) for kept in known.fixed]
+        fixed = [group.create_task(objects.look(kube, namespace=namespace, labels=of_run)) for objects in digests.fixed]
         if not for_removal:
-            results = group.create_task(known.results.look(kube, namespace=namespace, labels=by_name))
+            results = group.create_task(digests.results.look(kube, namespace=namespace, labels=by_name))
     members = Members(jobs=jobs, pods=pods.result(), claims=claims.result())
-    objects, others = [*maps.result()], [*chain.from_iterable(found.result() for found in fixed)]
+    objects, others = [*maps.result()], [*chain.from_iterable(task.result() for task in fixed)]
     if for_removal:
         return observe(objects, run=run, members=members, fixed=others)
     objects += await _foreign_plan(kube, namespace, run.name, objects)
@@ -345,8 +345,8 @@ async def answer_look(look: Look[Found], kube: Kube) -> Found:
             else:
                 batch = look.send(answers)
     except StopIteration as end:
-        found: Found = end.value
-        return found
+        result: Found = end.value
+        return result
 
 
 def _refuse(look: Look[Found], error: ForbiddenError | UnknownKindError) -> Sequence[Query]:
@@ -359,6 +359,6 @@ def _refuse(look: Look[Found], error: ForbiddenError | UnknownKindError) -> Sequ
 async def _answer(kube: Kube, query: Query) -> Sequence[Object]:
     kind, namespace = Kind(api_version=query.api_version, kind=query.kind), query.namespace or None
     if query.name:
-        found = await kube.get(kind, query.name, namespace)
-        return () if found is None else (found,)
+        obj = await kube.get(kind, query.name, namespace)
+        return () if obj is None else (obj,)
     return await kube.list(kind, namespace=namespace, labels=query.labels or None, fields=query.fields or None)

@@ -16,7 +16,7 @@ from plimsoll.lifecycle.run import Run, run_of
 from plimsoll.lifecycle.step import needs_platform, step, step_deletion, step_deletion_unseen, step_unseen
 from plimsoll.lifecycle.storage.registry import look_of, survey_of
 from plimsoll.operator.execute import MakeSecret, execute, refusal_of
-from plimsoll.operator.gather import Known, gather, gather_platform
+from plimsoll.operator.gather import RunDigests, gather, gather_platform
 from plimsoll.operator.loop import (
     Body,
     Logger,
@@ -42,7 +42,7 @@ class RunMemory(Record):
     refusal: Refusal | None = None  # the last refused request, until a look at which every request succeeds
     admitted: bool = False  # whether the run is admitted, because a watch lags behind the written status
     # Digests of its objects, so that the next look reads only those that have changed; None before the first.
-    known: Known | None = None
+    digests: RunDigests | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -121,7 +121,7 @@ class RunReconciler(Reconciler[RunMemory]):
                     break
                 await wait_for_first(min(self.removal_look_seconds, left_seconds), record.wakeup.wait())
         # The removal never continues if a user removes the finalizer.
-        record.known = None
+        record.digests = None
         return missing
 
     async def look_at_removal(self, body: Body) -> Fact:
@@ -171,14 +171,14 @@ class RunReconciler(Reconciler[RunMemory]):
             return seen
 
     async def _gather(self, run: Run, record: RunMemory, *, for_removal: bool = False) -> Observed:
-        record.known = record.known or Known(run.uid, self.now)
+        record.digests = record.digests or RunDigests(run.uid, self.now)
         return await gather(
             self.kube,
             namespace=run.namespace,
             name=run.name,
             uid=run.uid,
             look=lambda seen: look_of(run, seen, self.settings, self.now()),
-            known=record.known,
+            digests=record.digests,
             for_removal=for_removal,
         )
 
@@ -225,8 +225,8 @@ class RunReconciler(Reconciler[RunMemory]):
 
     async def _act(self, run: Run, actions: Sequence[Action], record: RunMemory) -> None:
         """Perform actions, and record what the API server refused."""
-        if actions and record.known is not None:
-            record.known.forget_fixed()
+        if actions and record.digests is not None:
+            record.digests.forget_fixed()
         try:
             await execute(actions, self.kube, make_secret=self.make_secret)
         except ApiError as error:

@@ -7,7 +7,7 @@ import pytest
 from plimsoll.kube.errors import TransientError
 from plimsoll.kube.port import Kind
 from plimsoll.lifecycle import naming
-from plimsoll.operator.gather import KEPT_SECONDS, Kept
+from plimsoll.operator.gather import REREAD_SECONDS, FixedObjects
 from support.fake_kube import FakeKube, failing
 from support.pretend_world import PretendWorld, is_settled
 
@@ -33,16 +33,16 @@ def role(name: str, owner: str = "u", **metadata: object) -> dict[str, object]:
     return {"apiVersion": ROLE.api_version, "kind": "Role", "metadata": {"name": name, **common, **metadata}}
 
 
-async def names(kept: Kept, kube: FakeKube) -> list[str]:
+async def names(kept: FixedObjects, kube: FakeKube) -> list[str]:
     return [child.name for child in await kept.look(kube, namespace="default", labels=OWN)]
 
 
 async def test_what_only_the_operator_changes_is_read_once_in_a_while() -> None:
     kube, clock = FakeKube(), Clock()
-    kept = Kept(ROLE, "u", clock)
+    kept = FixedObjects(ROLE, "u", clock)
     assert await names(kept, kube) == []
     kube.put(role("conductor"))
-    clock.advance(KEPT_SECONDS - 1)
+    clock.advance(REREAD_SECONDS - 1)
     assert await names(kept, kube) == []
     clock.advance(1)
     assert await names(kept, kube) == ["conductor"]
@@ -50,7 +50,7 @@ async def test_what_only_the_operator_changes_is_read_once_in_a_while() -> None:
 
 
 async def test_what_was_forgotten_is_read_at_once() -> None:
-    kube, kept = FakeKube(), Kept(ROLE, "u", Clock())
+    kube, kept = FakeKube(), FixedObjects(ROLE, "u", Clock())
     assert await names(kept, kube) == []
     kube.put(role("conductor"))
     kept.forget()
@@ -59,7 +59,7 @@ async def test_what_was_forgotten_is_read_at_once() -> None:
 
 async def test_a_clock_that_was_set_back_keeps_nothing_for_longer() -> None:
     kube, clock = FakeKube(), Clock()
-    kept = Kept(ROLE, "u", clock)
+    kept = FixedObjects(ROLE, "u", clock)
     assert await names(kept, kube) == []
     kube.put(role("conductor"))
     clock.advance(-3600)
@@ -67,7 +67,7 @@ async def test_a_clock_that_was_set_back_keeps_nothing_for_longer() -> None:
 
 
 async def test_what_is_being_deleted_is_looked_at_until_it_is_gone() -> None:
-    kube, kept = FakeKube(), Kept(ROLE, "u", Clock())
+    kube, kept = FakeKube(), FixedObjects(ROLE, "u", Clock())
     kube.put(role("conductor", deletionTimestamp="2026-01-01T00:00:00Z"))
     assert await names(kept, kube) == ["conductor"]
     kube.interfere = failing(lambda request: TransientError(request, "no answer"), times=1, request="list Role")
@@ -78,7 +78,7 @@ async def test_what_is_being_deleted_is_looked_at_until_it_is_gone() -> None:
 
 
 async def test_objects_that_only_carry_the_runs_label_are_not_its_own() -> None:
-    kube, kept = FakeKube(), Kept(ROLE, "u", Clock())
+    kube, kept = FakeKube(), FixedObjects(ROLE, "u", Clock())
     kube.put(role("conductor"))
     kube.put(role("stranger", owner="another"))
     assert await names(kept, kube) == ["conductor"]
