@@ -182,7 +182,10 @@ def layers(
         permitted[Operation.WRITE] = replace(below, bytes_per_second=volume, iops=ios)
     links = [(result, at_once(result)) for result in usable[Layer.NETWORK]]
     for operation in _DATA:
-        rates = [(name, clients, one.bytes_per_second.mean, 0.0) for one, name, clients in _summaries(operation, links)]
+        rates = [
+            (name, clients, numbers.bytes_per_second.mean, 0.0)
+            for numbers, name, clients in _summaries(operation, links)
+        ]
         rows += _row(Layer.NETWORK, operation, rates, client_rate=network_rate)
     carried = _carried_by_client(links, network_rate)
     for layer in (Layer.RADOS, Layer.RBD, Layer.FILE_SYSTEM):
@@ -190,8 +193,8 @@ def layers(
         added = list[LayerRow]()
         for operation in _DATA:
             rates = [
-                (name, clients, one.bytes_per_second.mean, one.iops.mean)
-                for one, name, clients in _summaries(operation, clients_of)
+                (name, clients, numbers.bytes_per_second.mean, numbers.iops.mean)
+                for numbers, name, clients in _summaries(operation, clients_of)
             ]
             added += _row(layer, operation, rates, permitted.get(operation, _NOTHING_KNOWN), carried[operation])
         rows += added
@@ -222,12 +225,12 @@ def osd_count(results: Iterable[BenchmarkResult]) -> int | None:
             continue
         osds = environment.ceph.osds if environment.ceph is not None else None
         device_class = environment.pool.device_class if environment.pool is not None else None
-        found = None
+        count = None
         if osds is not None:
-            found = (osds.device_classes or {}).get(device_class) if device_class else osds.up or osds.count
-        found = found or next((trial.osds.count for trial in result.status.trials if trial.osds is not None), None)
-        if found:
-            return found
+            count = (osds.device_classes or {}).get(device_class) if device_class else osds.up or osds.count
+        count = count or next((trial.osds.count for trial in result.status.trials if trial.osds is not None), None)
+        if count:
+            return count
     return None
 
 
@@ -260,9 +263,9 @@ def _device_rows(results: Iterable[BenchmarkResult], count: int | None) -> Itera
     clients_of = [(result, result.spec.clients) for result in results]
     for operation in _DATA:
         rates = []
-        for one, name, clients in _summaries(operation, clients_of):
+        for numbers, name, clients in _summaries(operation, clients_of):
             scale = (count or clients) / clients
-            rates.append((name, 1, one.bytes_per_second.mean * scale, one.iops.mean * scale))
+            rates.append((name, 1, numbers.bytes_per_second.mean * scale, numbers.iops.mean * scale))
         yield from _row(Layer.DEVICE, operation, rates)
 
 
@@ -271,8 +274,8 @@ def _osd_rows(results: Iterable[BenchmarkResult], permitted: _Permitted) -> Iter
     rates = []
     for result in results:
         if osds := [trial.osds for trial in counted(result.status.trials) if trial.osds is not None]:
-            volume = fmean(one.count * one.mean_bytes_per_second for one in osds)
-            ios = fmean(one.count * one.mean_iops for one in osds)
+            volume = fmean(of_trial.count * of_trial.mean_bytes_per_second for of_trial in osds)
+            ios = fmean(of_trial.count * of_trial.mean_iops for of_trial in osds)
             rates.append((result.spec.point, 1, volume, ios))
     return _row(Layer.OSD, Operation.WRITE, rates, permitted.get(Operation.WRITE, _NOTHING_KNOWN))
 
@@ -284,16 +287,16 @@ def _carried_by_client(links: _Clients, network_rate: float | None) -> Mapping[O
     for both: a lower one of another tool shows that tool. So does a tool far below another one in both directions.
     """
     shown = [
-        (operation, result.spec.tool, one.bytes_per_second.mean / clients)
+        (operation, result.spec.tool, numbers.bytes_per_second.mean / clients)
         for operation in _DATA
         for result, clients in links
-        for one, _, _ in _summaries(operation, [(result, clients)])
+        for numbers, _, _ in _summaries(operation, [(result, clients)])
     ]
     fastest = max((rate for _, _, rate in shown), default=network_rate)
     fast = {tool for _, tool, rate in shown if fastest is not None and rate >= _FAST * fastest}
-    if not any({(operation, tool) for operation in _DATA} <= {one[:2] for one in shown} for tool in fast):
+    if not any({(operation, tool) for operation in _DATA} <= {link[:2] for link in shown} for tool in fast):
         return dict.fromkeys(_DATA, fastest)
-    return {operation: max(rate for one, _, rate in shown if one is operation) for operation in _DATA}
+    return {operation: max(rate for direction, _, rate in shown if direction is operation) for operation in _DATA}
 
 
 def _permitted_by(rows: Iterable[LayerRow]) -> _Permitted:
@@ -312,7 +315,9 @@ def _summaries(operation: Operation, results: _Clients) -> Iterator[tuple[Operat
     for result, clients in results:
         summary = result.status.summary
         if summary is not None:
-            yield from ((one, result.spec.point, clients) for one in summary.operations if one.operation is operation)
+            for numbers in summary.operations:
+                if numbers.operation is operation:
+                    yield numbers, result.spec.point, clients
 
 
 def _row(

@@ -104,8 +104,8 @@ def _doubt(name: str, line: Line, search: LineSearch, trials: Sequence[Trial]) -
         return f"the {_UNRELIABLE[line.ending].format(name=name)} ({line.ending}); measure again"
     if position_of(line, search) is None:
         return f"the line of the {name} is unknown; measure again"
-    known = [load for load in (line.low, line.estimate, line.high) if load is not None]
-    if known != sorted(known):
+    loads = [load for load in (line.low, line.estimate, line.high) if load is not None]
+    if loads != sorted(loads):
         return f"the line of the {name} is outside of its own interval, so its result was changed; measure again"
     if missing := unproven_side(line, trials):
         return f"the line of the {name} is only assumed: {missing}; find out why probes do not count"
@@ -186,10 +186,10 @@ def _position(result: BenchmarkResult) -> Position | None:
 def lines_between(results: Sequence[BenchmarkResult]) -> BetweenVariance | None:
     """Return the variance of the runs' lines beyond their own errors; None if it is unknown."""
     usable = (_position(result) for result in results if not line_problem("run", result))
-    known = [position for position in usable if position is not None and position.is_estimate]
-    if len(known) < MINIMUM_RUNS:
+    estimates = [position for position in usable if position is not None and position.is_estimate]
+    if len(estimates) < MINIMUM_RUNS:
         return None
-    return between_variance([position.value for position in known], [position.error**2 for position in known])
+    return between_variance([estimate.value for estimate in estimates], [estimate.error**2 for estimate in estimates])
 
 
 def compare_lines(case: LinesOfPair, assessment: Assessment | None, rule: RegressionRule) -> MetricComparison:

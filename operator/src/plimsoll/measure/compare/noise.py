@@ -226,16 +226,16 @@ def _line(lines: Sequence[Line | None], estimates: Sequence[float | None]) -> Li
     Its interval is that of the geometric mean, so it contains the noise between runs. Without an estimate of every run
     it has none: the others would be a selection.
     """
-    known = [line for line in lines if line is not None]
-    if not known or len(lines) == 1:
-        return known[0] if known else None
-    endings = [line.ending for line in known]
+    searched = [line for line in lines if line is not None]
+    if not searched or len(lines) == 1:
+        return searched[0] if searched else None
+    endings = [line.ending for line in searched]
     # The worst ending stands for all; none does while a search goes on.
     ending = None if None in endings else max(filter(None, endings), key=[*Ending].index)
     values = [value for value in estimates if value is not None]
-    probes = sum(line.probes for line in known)
+    probes = sum(line.probes for line in searched)
     if len(values) < len(lines):
-        return Line(ending=ending, probes=probes, counted=len(known))
+        return Line(ending=ending, probes=probes, counted=len(searched))
     mean, variance = log_mean_and_variance(values)
     half = half_width(math.sqrt(variance / len(values)), len(values) - 1)
     low, estimate, high = map(math.exp, (mean - half, mean, mean + half))
@@ -276,5 +276,4 @@ def _mean_rates(rates: Sequence[Rates]) -> Rates:
 
 
 def _worst(verdicts: Iterable[Verdict | None]) -> Verdict | None:
-    known = [verdict for verdict in verdicts if verdict is not None]
-    return max(known, key=[*Verdict].index, default=None)
+    return max((verdict for verdict in verdicts if verdict is not None), key=[*Verdict].index, default=None)

@@ -448,10 +448,10 @@ def variance_components(runs: Sequence[Sequence[float | None]]) -> VarianceCompo
     whole = [values for values in usable if len(values) >= MINIMUM_TRIALS]
     if len(whole) < MINIMUM_RUNS:
         return None
-    found = [(*log_mean_and_variance(values), len(values)) for values in whole]
-    squares = math.fsum(variance * (trials - 1) for _, variance, trials in found)
-    within = squares / sum(trials - 1 for _, _, trials in found)
-    between = between_variance([mean for mean, _, _ in found], [variance / trials for _, variance, trials in found])
+    moments = [(*log_mean_and_variance(values), len(values)) for values in whole]
+    squares = math.fsum(variance * (trials - 1) for _, variance, trials in moments)
+    within = squares / sum(trials - 1 for _, _, trials in moments)
+    between = between_variance([mean for mean, _, _ in moments], [variance / trials for _, variance, trials in moments])
     return VarianceComponents(within=math.sqrt(within), between=between)
 
 

@@ -222,7 +222,7 @@ class Decision(Model):
     @property
     def is_suspect(self) -> bool:
         """Whether a point behind it is Suspect."""
-        return any(one.verdict is Verdict.SUSPECT for one in self.basis)
+        return any(point.verdict is Verdict.SUSPECT for point in self.basis)
 
 
 def decide_all(hypotheses: Iterable[Hypothesis], runs: Sequence[MeasuredRun]) -> tuple[Decision, ...]:

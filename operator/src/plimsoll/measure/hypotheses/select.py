@@ -137,8 +137,8 @@ def select(
     return selected
 
 
-def _instead(text: str, known: Sequence[str], otherwise: str = "it has") -> str:
-    return did_you_mean(text, known, 1) or f"{otherwise} {listed(known)}"
+def _instead(text: str, names: Sequence[str], otherwise: str = "it has") -> str:
+    return did_you_mean(text, names, 1) or f"{otherwise} {listed(names)}"
 
 
 def _select_in_run(
@@ -213,8 +213,8 @@ def _closest(field: str, selector: Selector, run: VariantRun[P], candidates: Seq
         if key != CLIENTS and all(key not in point.parameters for point in candidates):
             return f"{field}.where.{key}: {where} has no parameter {key}; {_instead(key, _keys(candidates))}"
         if not any(_has(point, key, wanted) for point in candidates):
-            known = listed(_values(candidates, key))
-            return f"{field}.where.{key}: {where} has no point with {parameter_text(wanted)}; it has {known}"
+            values = listed(_values(candidates, key))
+            return f"{field}.where.{key}: {where} has no point with {parameter_text(wanted)}; it has {values}"
     closest = min(candidates, key=lambda point: len(_unmet(selector, point)))
     instead = ", ".join(f"{key} {axis_text(closest, key)}" for key in _unmet(selector, closest))
     together = listed([f"{key} {parameter_text(wanted)}" for key, wanted in selector.where.items()])
@@ -253,9 +253,9 @@ def _check_axis(over: str, selected: Sequence[SelectedPoint[P]], runs: Sequence[
     """Refuse too few values, and values that a run lacks."""
     values = sorted({point.axis_value for point in selected if point.axis_value is not None})
     if len(values) < MINIMUM_AXIS_VALUES:
-        known = listed(_values([selection.point for selection in selected], over))
+        present = listed(_values([selection.point for selection in selected], over))
         remedy = f"at least {MINIMUM_AXIS_VALUES} are needed: measure more, or widen range"
-        raise SelectionError(f"over: {over} has only the values {known}; {remedy}")
+        raise SelectionError(f"over: {over} has only the values {present}; {remedy}")
     for run in runs:
         measured = {point.axis_value for point in selected if point.run == run.name and point.variant == run.variant}
         lacking = [str(value) for value in values if value not in measured]
@@ -398,15 +398,15 @@ def _unusable(result: BenchmarkResult, where: str) -> str:
 
 def _operation(field: str, selector: Selector, trials: Sequence[Trial], where: str) -> tuple[Operation | None, str]:
     """Return the selected operation, or why there is none."""
-    known = operations_of(trials)
-    if selector.operation in known:
+    operations = operations_of(trials)
+    if selector.operation in operations:
         return selector.operation, ""
-    if selector.operation is None and len(known) == 1:
-        return known[0], ""
-    if selector.operation is None and known:
-        return None, f"{field}: {where} has the operations {listed(known)}; add {field}.operation"
+    if selector.operation is None and len(operations) == 1:
+        return operations[0], ""
+    if selector.operation is None and operations:
+        return None, f"{field}: {where} has the operations {listed(operations)}; add {field}.operation"
     which = selector.operation or "operation"
-    return None, f"{field}.operation: {where} has no {which}; it has {listed(known) or 'none'}"
+    return None, f"{field}.operation: {where} has no {which}; it has {listed(operations) or 'none'}"
 
 
 def _reported_instead(results: Sequence[OperationResult], metric: Metric) -> str:

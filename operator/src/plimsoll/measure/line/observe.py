@@ -351,18 +351,18 @@ def _parts(
 
 def _highest_share(clients: Sequence[ClientLoad]) -> float | None:
     """Return the share of full depth of the client with the highest; None if an unknown one may be too high."""
-    known = [client.depth_full_share for client in clients if client.depth_full_share is not None]
-    highest = max(known, default=None)
+    shares = [client.depth_full_share for client in clients if client.depth_full_share is not None]
+    highest = max(shares, default=None)
     is_full = highest is not None and highest >= MOST_DEPTH_FULL
-    return highest if is_full or len(known) == len(clients) else None
+    return highest if is_full or len(shares) == len(clients) else None
 
 
 def _worst(loads: Sequence[OperationResult], objective: Objective) -> float | None:
     """Return the highest percentile of the operations; None if an unknown one decides whether the objective holds."""
-    latencies = [_percentile(one, objective) for one in loads]
-    known = [latency for latency in latencies if latency is not None]
-    highest = max(known, default=0)
-    return highest if len(known) == len(latencies) or highest > objective.latency_nanoseconds else None
+    latencies = [_percentile(load, objective) for load in loads]
+    present = [latency for latency in latencies if latency is not None]
+    highest = max(present, default=0)
+    return highest if len(present) == len(latencies) or highest > objective.latency_nanoseconds else None
 
 
 def _percentile(operation: OperationResult, objective: Objective) -> float | None:
@@ -371,8 +371,8 @@ def _percentile(operation: OperationResult, objective: Objective) -> float | Non
     Infinity beyond the end of the histogram, or if too few operations are enough to know that it is too high.
     """
     latency = operation.latency
-    if (found := latency.percentiles.get(objective.percentile)) is not None:
-        return found
+    if objective.percentile in latency.percentiles:
+        return latency.percentiles[objective.percentile]
     beyond = math.floor(latency.count * (1 - Fraction(objective.percentile) / 100))
     is_beyond_the_end = latency.kind is LatencyKind.FULL and beyond >= MINIMUM_BEYOND
     is_late = late_operations(latency, objective.latency_nanoseconds) >= SURELY_LATE

@@ -120,12 +120,12 @@ def _matters(trial: Trial, line: Line) -> bool:
     A load far beyond the line overloads the storage and the clients on purpose, and one far below it cannot move it,
     as long as the one breaks and the other does not.
     """
-    known = [load for load in (line.low, line.estimate, line.high) if load]
-    if trial.probe is None or not known:
+    loads = [load for load in (line.low, line.estimate, line.high) if load]
+    if trial.probe is None or not loads:
         return True
     load, broke = arrived_load(trial, trial.probe), trial.probe.outcome in BROKEN
-    is_far_below = load < min(*known, (line.estimate or known[0]) / _NEAR)
-    is_far_above = load > max(*known, (line.estimate or known[-1]) * _NEAR)
+    is_far_below = load < min(*loads, (line.estimate or loads[0]) / _NEAR)
+    is_far_above = load > max(*loads, (line.estimate or loads[-1]) * _NEAR)
     return not (is_far_above if broke else is_far_below)
 
 
