@@ -91,14 +91,14 @@ def _times(line: Line, factor: float) -> Line:
 
 def _conclusions(found: Sequence[Line], loss: float) -> Counter[Conclusion]:
     """Count the conclusions of all pairs of different searches, the candidate's line lower by this part."""
-    before = [_result(line) for line in found]
-    after = [_result(_times(line, 1 - loss)) for line in found]
+    before = [_result(line, "before") for line in found]
+    after = [_result(_times(line, 1 - loss), "after") for line in found]
     numbers = permutations(range(len(found)), 2)
     return Counter(_conclusion(before[one], after[other]) for one, other in numbers)
 
 
-def _result(line: Line) -> BenchmarkResult:
-    plain = searched(line)
+def _result(line: Line, run: str) -> BenchmarkResult:
+    plain = searched(line, run=run)
     return plain.model_copy(update={"status": plain.status.model_copy(update={"trials": ()})})
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from plimsoll.api.names import LatencyKind, Metric, Operation
 from plimsoll.api.operation import OperationResult, Rates
+from plimsoll.measure.compare.values import RegressionRule, gates_of
 from plimsoll.measure.metric import complete, is_reported, operations_of, problem_of, results_of, values_of
 from support.results import BLOCK, MILLISECOND, measured, operation_at, trial
 
@@ -64,6 +65,20 @@ def test_an_operation_that_a_trial_lacks_is_missing() -> None:
 def test_which_latencies_a_tool_reports(kind: LatencyKind, reported: set[Metric]) -> None:
     result = operation_at(100, kind=READ, latency=kind)
     assert {metric for metric in (Metric.MEAN, Metric.P99) if is_reported([result], metric)} == reported
+
+
+@pytest.mark.parametrize(
+    ("result", "gates", "expected"),
+    [
+        (ONLY_BYTES, {Metric.IOPS, Metric.P99}, {Metric.BYTES, Metric.P99}),
+        (ONLY_BYTES, {Metric.P99}, {Metric.P99}),
+        (ONLY_OPERATIONS, {Metric.IOPS, Metric.P99}, {Metric.IOPS, Metric.P99}),
+    ],
+)
+def test_bytes_decide_in_place_of_operations_that_a_tool_does_not_count(
+    result: OperationResult, gates: set[Metric], expected: set[Metric]
+) -> None:
+    assert gates_of(RegressionRule(gates=frozenset(gates)), [trial(0, result)], READ) == expected
 
 
 def test_values_are_complete_only_if_every_trial_has_one() -> None:

@@ -104,6 +104,10 @@ def test_fewer_than_three_pairs_are_not_judged() -> None:
     assert judged([]) == ([], None)
 
 
+def test_three_pairs_are_judged() -> None:
+    assert judged([(0, 1, 1000), (1, 0, 1000), (0, 2, 10)])[0] == [(0, 2)]
+
+
 def test_traffic_within_a_node_is_not_compared() -> None:
     """It is several times as fast; slow traffic within a node is not a fault of a link."""
     mesh = full_mesh(4) | {(0, 1): 53_300, (1, 0): 53_300, (2, 3): 10}

@@ -304,6 +304,17 @@ def test_a_claim_names_what_arrived_where_slow_clients_never_offer_the_highest_l
     assert (found.line.ending, found.line.estimate, found.line.low) == (Ending.NEVER_BROKE, None, 1_900)
 
 
+@pytest.mark.parametrize(("arrived", "low"), [(1_980, 2_000), (1_979, 1_979)])
+def test_what_chance_explains_is_claimed_of_the_highest_load(arrived: float, low: float) -> None:
+    probes = [met(500), met(1000), *[replace(met(2000), load=arrived)] * 6]
+    assert progress_of(probes, Settings(start=500, limit=2000)).line.low == low
+
+
+@pytest.mark.parametrize(("load", "is_short"), [(949, True), (950, False), (1_000, False)])
+def test_a_probe_is_short_if_clearly_less_arrived(load: float, is_short: bool) -> None:  # noqa: FBT001 - a case
+    assert replace(met(1000), load=load).is_short is is_short
+
+
 def test_what_few_trials_at_an_end_suggest_is_not_claimed() -> None:
     climbed = [met(500), met(1000), met(2000)]
     bounds = Settings(start=500, limit=2000)
