@@ -118,7 +118,13 @@ def fitted(
     Tables that do not have all columns show the stacked ones below each other in one with the heading `stack`. With
     `blank_repeats`, a row shows them only if the row above has something else.
     """
-    shown = [column for column in columns if column.heading and column.priority is not None]
+    shown = [
+        column
+        for column in columns
+        if column.heading and column.priority is not None
+        # What no row has, such as variants of hypotheses about all of them, needs no column.
+        if not (column.stacked and rows and all(column.cell(row).text == NONE for row in rows))
+    ]
     stacks = [[column.cell(row).text for column in shown if column.stacked] for row in rows]
     repeated = {number for number in range(1, len(rows)) if blank_repeats and stacks[number] == stacks[number - 1]}
     wide = [

@@ -288,9 +288,8 @@ SHARE_COLUMNS: Sequence[Column[ComparedShare]] = (
         mark=lambda share: Verdict.SUSPECT if share.own.is_suspect else "",
         right=True,
     ),
-    Column(
-        heading="Study's numbers", value=lambda share: f"{share.published.text} ({share.published.place})", priority=2
-    ),
+    Column(heading="Study's numbers", value=lambda share: share.published.text, priority=2),
+    Column(heading="Published in", value=lambda share: share.published.place, priority=None),
     Column(heading="Your rates", value=lambda share: own_rates_text(share.own), priority=1),
     Column(heading="Remarks", value=lambda share: remark_text(share) or None, priority=None),
 )
