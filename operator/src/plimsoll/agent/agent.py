@@ -194,13 +194,14 @@ class Agent:
             case WaitOrder():
                 self._start(self._send(self._report(AgentState.IDLE, sequence)))
             case PrepareOrder():
-                self._start(self._prepare(order, sequence))
+                self._start(self._reporting_failure(partial(self._prepare, order, sequence), sequence))
             case StageOrder():
-                self._start(self._stage(order, sequence))
+                self._start(self._reporting_failure(partial(self._stage, order, sequence), sequence))
             case ServeOrder():
-                self._start(self._serve(order, sequence))
+                ready = partial(self._send, self._report(AgentState.SERVING, sequence))
+                self._start(self._reporting_failure(partial(self._work.serve, order, ready), sequence))
             case DropCachesOrder():
-                self._start(self._drop_caches(order, sequence))
+                self._start(self._reporting_failure(partial(self._drop_caches, order, sequence), sequence))
             case ArmOrder():
                 self._go = asyncio.get_running_loop().create_future()
                 self._armed_trial = order
@@ -218,42 +219,28 @@ class Agent:
         if is_idle:
             await self._send(self._report(AgentState.IDLE, sequence))
 
+    async def _reporting_failure(self, step: Callable[[], Coroutine[None, None, None]], sequence: int) -> None:
+        try:
+            await step()
+        except PreparationError as error:
+            await self._report_failure(str(error), sequence)
+
     async def _prepare(self, order: PrepareOrder, sequence: int) -> None:
         # Until it is prepared again: a part may be written.
         self._prepared_bytes = 0
-        try:
-            begin = partial(self._work.prepare, order)
-            size = await self._report_progress(begin, AgentState.PREPARING, sequence)
-        except PreparationError as error:
-            await self._report_failure(str(error), sequence)
-            return
+        size = await self._report_progress(partial(self._work.prepare, order), AgentState.PREPARING, sequence)
         self._prepared_bytes, self._data_set_used = size, False
         _log.info("prepared %d bytes", size)
         await self._send(self._report(AgentState.PREPARED, sequence, done=size, total=size))
 
     async def _stage(self, order: StageOrder, sequence: int) -> None:
         self._data_set_used = True
-        try:
-            await self._report_progress(partial(self._work.stage, order), AgentState.STAGING, sequence)
-        except PreparationError as error:
-            await self._report_failure(str(error), sequence)
-            return
+        await self._report_progress(partial(self._work.stage, order), AgentState.STAGING, sequence)
         _log.info("staged %s", order.trial)
         await self._send(self._report(AgentState.STAGED, sequence))
 
-    async def _serve(self, order: ServeOrder, sequence: int) -> None:
-        """Serve until the next order."""
-        try:
-            await self._work.serve(order, lambda: self._send(self._report(AgentState.SERVING, sequence)))
-        except PreparationError as error:
-            await self._report_failure(str(error), sequence)
-
     async def _drop_caches(self, order: DropCachesOrder, sequence: int) -> None:
-        try:
-            dropped = await self._work.drop_caches(order)
-        except PreparationError as error:
-            await self._report_failure(str(error), sequence)
-            return
+        dropped = await self._work.drop_caches(order)
         await self._send(self._report(AgentState.DROPPED, sequence, caches=dropped))
 
     async def _report_progress(

@@ -8,17 +8,9 @@ from plimsoll.api.status import format_time
 from plimsoll.api.surroundings import NodeCaches
 
 PROC = Path("/proc")
-
-
 SWITCH = "sys/vm/drop_caches"
-
-
 _CACHES_AND_INODES = "3\n"
-
-
 _DROPPED_FIELDS = frozenset({"Buffers", "Cached", "SReclaimable"})
-
-
 _KIBIBYTE = 1024
 
 

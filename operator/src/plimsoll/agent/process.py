@@ -40,6 +40,24 @@ _CANNOT_END = 137
 Watch = Callable[[int], None]
 """Called with the process id of a running command about every second; an exception kills the command."""
 
+STDERR_TAIL = 2000
+"""Characters of a tool's own output that are kept."""
+
+ACCEPT_LIBRARY = "/usr/lib/plimsoll/accept.so"
+"""The library that limits a command to one peer; built from `runner/accept.c`."""
+
+_MAX_VERSION_CHARACTERS = 128
+_PROGRAMS_POLL_SECONDS = 0.1
+_SHOWN_COMMANDS = 4
+_LINES_AT_ONCE = 20_000
+"""Lines of an input between which a preparation can be cancelled."""
+
+STALL_SECONDS = 300.0
+"""A command that sends nothing for this long is stuck; Ceph replaces a dead OSD much sooner."""
+
+_STALL_BYTES = 2**20
+"""Far above the traffic that keeps connections to a cluster alive in that time."""
+
 
 class OverdueError(Exception):
     """A command exceeded its time limit and was killed; the message contains the limit and its last output."""
@@ -202,19 +220,6 @@ def _read_files(directory: Path) -> dict[str, str]:
 def _read(path: Path) -> str:
     with path.open("rb") as file:
         return file.read(_MAX_FILE_BYTES).decode(errors="replace")
-
-
-STDERR_TAIL = 2000
-"""Characters of a tool's own output that are kept."""
-
-ACCEPT_LIBRARY = "/usr/lib/plimsoll/accept.so"
-"""The library that limits a command to one peer; built from `runner/accept.c`."""
-
-_MAX_VERSION_CHARACTERS = 128
-_PROGRAMS_POLL_SECONDS = 0.1
-_SHOWN_COMMANDS = 4
-_LINES_AT_ONCE = 20_000
-"""Lines of an input between which a preparation can be cancelled."""
 
 
 class Progress(Protocol):
@@ -424,13 +429,6 @@ def last_words(output: Output) -> str:
     return (output.stderr or output.stdout).strip()[-STDERR_TAIL:]
 
 
-STALL_SECONDS = 300.0
-"""A command that sends nothing for this long is stuck; Ceph replaces a dead OSD much sooner."""
-
-_STALL_BYTES = 2**20
-"""Far above the traffic that keeps connections to a cluster alive in that time."""
-
-
 class StalledError(Exception):
     """A command has sent nothing for too long."""
 
@@ -486,11 +484,12 @@ class Archive:
     def keep(self, trial: TrialKey, document: ClientDocument, source: Path, *, round_number: int = 0) -> None:
         """Store one client's raw output and document of a round; OSError if they exist or cannot be written."""
         attempt = self.directory / trial.point / f"pass-{trial.pass_number}-attempt-{trial.attempt}"
-        kept = attempt / (f"client-{document.client}" + (f"-round-{round_number}" if round_number else ""))
-        kept.mkdir(parents=True)
+        archived = attempt / (f"client-{document.client}" + (f"-round-{round_number}" if round_number else ""))
+        archived.mkdir(parents=True)
         for path in _files(source):
-            shutil.copyfile(path, kept / path.name)
-        (attempt / f"{kept.name}.json").write_text(document.model_dump_json(by_alias=True, exclude_none=True, indent=1))
+            shutil.copyfile(path, archived / path.name)
+        text = document.model_dump_json(by_alias=True, exclude_none=True, indent=1)
+        (attempt / f"{archived.name}.json").write_text(text)
 
 
 def _files(directory: Path) -> list[Path]:

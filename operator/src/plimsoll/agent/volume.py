@@ -21,6 +21,24 @@ _FIELDS_BEFORE_OPTIONAL = 6
 _SEPARATOR = "-"
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
+ALIGNMENT = 2**20
+"""Data sets are whole mebibytes."""
+
+_BLOCK_BYTES = 512
+_UNSUPPORTED = 2
+_WRITTEN_SHARE = 0.99
+"""A file with fewer allocated blocks than this share of its size has holes; file systems round slightly."""
+
+SHARED_FILE = "shared.data"
+_MODE = 0o644
+_OTHERS_SECONDS = 15.0
+_PAUSE_SECONDS = 0.2
+LOOK_UP_SECONDS = 60.0
+"""librados tries for 300 s to reach a monitor; a reachable one answers within a second."""
+
+_DISCARD_SECONDS = 600.0
+_DISCARD_BYTES_PER_SECOND = 64 * 2**20
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mount:
@@ -35,8 +53,8 @@ class Mount:
 
 def read_mounts(table: Path) -> tuple[Mount, ...]:
     """Return all mounts in the order of mounting; OSError if the table cannot be read."""
-    found = (_mount(line) for line in table.read_text(errors="replace").splitlines())
-    return tuple(mount for mount in found if mount is not None)
+    lines = table.read_text(errors="replace").splitlines()
+    return tuple(mount for mount in map(_mount, lines) if mount is not None)
 
 
 def mount_of(path: PurePosixPath, mounts: Iterable[Mount]) -> Mount | None:
@@ -63,15 +81,6 @@ def _mount(line: str) -> Mount | None:
 
 def _unescaped(text: str) -> str:
     return _OCTAL.sub(lambda match: chr(int(match[1], 8)), text)
-
-
-ALIGNMENT = 2**20
-"""Data sets are whole mebibytes."""
-
-_BLOCK_BYTES = 512
-_UNSUPPORTED = 2
-_WRITTEN_SHARE = 0.99
-"""A file with fewer allocated blocks than this share of its size has holes; file systems round slightly."""
 
 
 class VolumeError(Exception):
@@ -238,14 +247,6 @@ def aligned(size: int) -> int:
     return size // ALIGNMENT * ALIGNMENT
 
 
-SHARED_FILE = "shared.data"
-
-_MODE = 0o644
-
-_OTHERS_SECONDS = 15.0
-_PAUSE_SECONDS = 0.2
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedVolume:
     """One client's part of a shared volume.
@@ -283,9 +284,9 @@ class SharedVolume:
             raise VolumeError(message)
         return target
 
-    def target_of(self, client: int, own: VolumeTarget) -> VolumeTarget:
-        """Return the data set of another client, which is as large as this one's own."""
-        return self._target(client, own.size)
+    def target_of(self, client: int, target: VolumeTarget) -> VolumeTarget:
+        """Return the data set of another client, which is as large as this one's `target`."""
+        return self._target(client, target.size)
 
     def create(self, target: VolumeTarget) -> None:
         """Create the shared file with the size of all regions: a tool would replace one that is too short."""
@@ -398,13 +399,6 @@ def _first_hole(path: Path, offset: int) -> int:
 
 LocalVolume = FileVolume | SharedVolume | DeviceVolume
 """A volume whose I/O goes through this host's kernel."""
-
-
-LOOK_UP_SECONDS = 60.0
-"""librados tries for 300 s to reach a monitor; a reachable one answers within a second."""
-
-_DISCARD_SECONDS = 600.0
-_DISCARD_BYTES_PER_SECOND = 64 * 2**20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

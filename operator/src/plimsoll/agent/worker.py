@@ -220,7 +220,7 @@ class Worker:
             node=self._node,
             exit_code=output.exit_code,
             launched_at=output.launched_at,
-            finished_at=max(one.finished_at for one in output.all),
+            finished_at=max(command.finished_at for command in output.all),
             argv=armed.argv,
             measurement=measurement,
             parse_error=parse_error,
@@ -339,10 +339,10 @@ class Worker:
         return self._volume.target_of(client, target)
 
 
-def _identity(target: Target, own: PreparedDataSet | None) -> DataSetIdentity | None:
+def _identity(target: Target, data_set: PreparedDataSet | None) -> DataSetIdentity | None:
     """Return how the kernel identifies the data set of a trial; PreparationError if another client's does not exist."""
-    if own is None or own.target == target or not isinstance(target, VolumeTarget):
-        return own.identity if own else None
+    if data_set is None or data_set.target == target or not isinstance(target, VolumeTarget):
+        return data_set.identity if data_set else None
     try:
         return identify(target)
     except OSError as error:

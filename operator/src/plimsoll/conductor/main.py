@@ -187,7 +187,9 @@ class _Driver:
                 await self._publish()
                 session.begun(moment())
             case ReadToken():
-                session.authorized(await asyncio.to_thread(_read_token, self._token))
+                # Kubernetes renews it in its file.
+                token = "" if self._token is None else await asyncio.to_thread(self._token.read_text)
+                session.authorized(token.strip())
             case JudgeAttempt(facts=facts, documents=documents):
                 if self._cluster is not None:
                     facts = await self._cluster.end(facts, self._see)
@@ -223,8 +225,3 @@ class _Driver:
             _log.info("%s %s", state.phase, state.message)
         await self._sink.publish(state)
         self._published, self._published_at = state, now.seconds
-
-
-def _read_token(file: Path | None) -> str:
-    """Return the token for the helpers, which Kubernetes renews in its file; empty without helpers."""
-    return "" if file is None else file.read_text().strip()

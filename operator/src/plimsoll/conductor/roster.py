@@ -108,7 +108,7 @@ class Roster:
         self._clients[number] = client
         return client
 
-    def known(self, number: int, instance: str, now: float) -> Client:
+    def registered(self, number: int, instance: str, now: float) -> Client:
         """Return a registered client and update its last contact.
 
         RefusedError: it has not registered, or another process has replaced it.

@@ -3,6 +3,7 @@
 import secrets
 import ssl
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from plimsoll.protocol.assignment import (
@@ -13,16 +14,15 @@ from plimsoll.protocol.assignment import (
     client_token,
     token_name,
 )
+from plimsoll.protocol.messages import SERVER_NAME
 
 _TOKEN_BYTES = 32
+_VALID_DAYS = 365
 
 
 def make_secret(clients: int) -> Mapping[str, bytes]:
     """Return a new session secret: contents by file name, with a token for each client."""
-    # Imported here because a conductor, whose secret already exists, does not need its library.
-    from plimsoll.conductor.certificate import new_certificate  # noqa: PLC0415
-
-    certificate, key = new_certificate()
+    certificate, key = _new_certificate()
     token_key = secrets.token_urlsafe(_TOKEN_BYTES).encode()
     return {
         CERTIFICATE_FILE: certificate,
@@ -30,6 +30,35 @@ def make_secret(clients: int) -> Mapping[str, bytes]:
         TOKEN_KEY_FILE: token_key,
         **{token_name(client): client_token(token_key, client).encode() for client in range(clients)},
     }
+
+
+def _new_certificate() -> tuple[bytes, bytes]:
+    """Return a new self-signed certificate of a conductor and its private key, both PEM."""
+    # Imported here because a conductor, whose secret already exists, does not need them.
+    from cryptography import x509  # noqa: PLC0415
+    from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415
+    from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
+    from cryptography.x509.oid import NameOID  # noqa: PLC0415
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, SERVER_NAME)])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=_VALID_DAYS))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(SERVER_NAME)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    return certificate.public_bytes(serialization.Encoding.PEM), private
 
 
 def write_session(directory: Path, clients: int) -> None:

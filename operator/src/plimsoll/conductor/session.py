@@ -99,7 +99,7 @@ class Session:
         """
         if epoch != self.epoch:
             raise RefusedError("StaleEpoch", "another conductor process is in charge; register again")
-        return self.roster.known(number, instance, moment.seconds)
+        return self.roster.registered(number, instance, moment.seconds)
 
     def report(self, report: Report, moment: Moment) -> None:
         """Update a client's progress with its order; see `client` for errors."""
@@ -114,7 +114,7 @@ class Session:
         check_author(post)
         if post.epoch != self.epoch:
             return False
-        client = self.roster.known(post.client, post.instance, moment.seconds)
+        client = self.roster.registered(post.client, post.instance, moment.seconds)
         if not isinstance(self.phase, Running) or not self.phase.attempt.expects(post):
             return False
         self.phase.attempt.documents[post.client] = post.document

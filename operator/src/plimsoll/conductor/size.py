@@ -29,7 +29,7 @@ def outcome_of(trial: Trial) -> Trial:
     reduced = _without_command(_without_storage(_without_cached_nodes(_without_slowest(trial))))
     return _with_operations(
         _without_steadiness(_without_series(reduced)),
-        lambda one: _with(one, latency=Latency(kind=one.latency.kind, count=one.latency.count)),
+        lambda operation: _with(operation, latency=Latency(kind=operation.latency.kind, count=operation.latency.count)),
     )
 
 
@@ -40,7 +40,7 @@ def bare_outcome_of(trial: Trial) -> Trial:
 
 def without_histograms(trial: Trial) -> Trial:
     """Return a trial with the percentiles, but without the histograms of its latencies."""
-    return _with_operations(trial, lambda one: _with(one, latency=_with(one.latency, histogram=None)))
+    return _with_operations(trial, lambda operation: _with(operation, latency=_with(operation.latency, histogram=None)))
 
 
 def fit(status: ResultStatus) -> ResultStatus:
@@ -106,7 +106,9 @@ def _without_steadiness(trial: Trial) -> Trial:
 
 
 def _with_short_findings(trial: Trial) -> Trial:
-    short = (_with(one, message=quote(one.message, _REASON_CHARACTERS), clients=()) for one in trial.findings)
+    short = (
+        _with(finding, message=quote(finding.message, _REASON_CHARACTERS), clients=()) for finding in trial.findings
+    )
     return _with(trial, findings=tuple(short))
 
 

@@ -15,6 +15,20 @@ from plimsoll.api.model import Model
 from plimsoll.api.run import MAX_CLIENTS
 from plimsoll.protocol.messages import MAX_ATTEMPT, ByteCount, ClientNumber
 
+CERTIFICATE_FILE = "tls.crt"
+"""The conductor's self-signed certificate, PEM. Agents trust it and nothing else."""
+
+KEY_FILE = "tls.key"
+"""The certificate's private key, PEM. Only the conductor gets it."""
+
+TOKEN_KEY_FILE = "token.key"  # noqa: S105 - the name of a file
+"""The key from which all clients' tokens are derived. Only the conductor gets it."""
+
+TOKEN_FILE = "token"  # noqa: S105 - the name of a file
+"""The client's token, which an agent sends as bearer token with every request."""
+
+_MAX_DIGITS = 9
+
 
 class DirectoryVolume(Model):
     """A mounted file system for this client alone.
@@ -147,21 +161,6 @@ class Assignment(Model):
     programs: dict[str, str] = Field(default_factory=dict)
     raw_output: str | None = None
     termination_log: str | None = None
-
-
-CERTIFICATE_FILE = "tls.crt"
-"""The conductor's self-signed certificate, PEM. Agents trust it and nothing else."""
-
-KEY_FILE = "tls.key"
-"""The certificate's private key, PEM. Only the conductor gets it."""
-
-TOKEN_KEY_FILE = "token.key"  # noqa: S105 - the name of a file
-"""The key from which all clients' tokens are derived. Only the conductor gets it."""
-
-TOKEN_FILE = "token"  # noqa: S105 - the name of a file
-"""The client's token, which an agent sends as bearer token with every request."""
-
-_MAX_DIGITS = 9
 
 
 def token_name(client: int) -> str:

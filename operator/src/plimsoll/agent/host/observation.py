@@ -26,6 +26,12 @@ from plimsoll.tools.target import VolumeKind, VolumeTarget
 _NEVER_DATA = (PurePosixPath("/proc"), PurePosixPath("/sys"), PurePosixPath("/dev/shm"))  # noqa: S108 - nothing is written there
 _MAX_CHARACTERS = 256
 
+MAX_SNAPSHOTS = 1024
+"""When there are more, every other one is dropped: a trial's ends stay known to a thousandth of its length."""
+
+_MAX_FILE_SYSTEM_CHARACTERS = 100
+_FACTS_MAX_CHARACTERS = 128
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSetIdentity:
@@ -113,12 +119,6 @@ class OpenFiles:
         return ""
 
 
-MAX_SNAPSHOTS = 1024
-"""When there are more, every other one is dropped: a trial's ends stay known to a thousandth of its length."""
-
-_MAX_FILE_SYSTEM_CHARACTERS = 100
-
-
 class HostObservation:
     """The observation of one trial.
 
@@ -195,9 +195,6 @@ def _storage(host: Host, data_set: DataSetIdentity) -> DataSetStorage:
         if mount is not None:
             return DataSetStorage(file_system=mount.file_system[:_MAX_FILE_SYSTEM_CHARACTERS])
     return DataSetStorage(file_system="an unknown file system")
-
-
-_FACTS_MAX_CHARACTERS = 128
 
 
 def host_facts(host: Host) -> dict[str, JsonValue]:

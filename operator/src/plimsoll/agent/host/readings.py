@@ -19,6 +19,23 @@ _SYS = PurePosixPath("/sys")
 _UNLIMITED_BYTES = 2**60
 """Version 1 shows "no limit" as the largest number of bytes in whole pages."""
 
+_BLOCK_BYTES = 512
+_IO_COUNTERS = {"read_bytes", "write_bytes"}
+_IDLE = (3, 4)
+"""Columns of /proc/stat with idle time: idle, and idle while waiting for I/O."""
+
+_ACCOUNTED = 8
+"""Columns that add up to the total; guest time, which follows, is part of user time."""
+
+_CUTTING = ("max_sectors_kb", "max_segments", "chunk_sectors")
+"""Limits in a device's `queue` at which the kernel splits an operation."""
+
+_PAGE = 4096
+_SECTOR_BYTES = 512
+_KIBIBYTE = 1024
+_MEGABIT = 10**6 // 8
+_LOOPBACK = "lo"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
@@ -42,10 +59,10 @@ class Group:
         Ancestors only wait: an init process in a container. A local run's conductor is not an ancestor of its agents.
         """
         with suppress(OSError, ValueError, IndexError):
-            own = int((proc / "self/stat").read_text().split(maxsplit=1)[0])
-            ancestors = set(_lineage(proc, own))
+            agent = int((proc / "self/stat").read_text().split(maxsplit=1)[0])
+            ancestors = set(_lineage(proc, agent))
             members = [int(line) for line in (self.directory / "cgroup.procs").read_text().split()]
-            return bool(members) and all(pid in ancestors or own in _lineage(proc, pid) for pid in members)
+            return bool(members) and all(pid in ancestors or agent in _lineage(proc, pid) for pid in members)
         return False
 
 
@@ -70,12 +87,14 @@ class Cgroup:
     memory: Group | None = None
 
     def own(self, proc: Path) -> "Cgroup":
-        """Return the groups whose usage is this process's own. `cpu` stays: its quota applies in any case."""
+        """Return the groups whose usage is this process's own. `cpu` is unchanged: its quota applies in any case."""
 
-        def own(group: Group | None) -> Group | None:
+        def if_own(group: Group | None) -> Group | None:
             return group if group is not None and group.is_own(proc) else None
 
-        return Cgroup(unified=self.unified, cpu=self.cpu, accounting=own(self.accounting), memory=own(self.memory))
+        return Cgroup(
+            unified=self.unified, cpu=self.cpu, accounting=if_own(self.accounting), memory=if_own(self.memory)
+        )
 
     def processors(self) -> float | None:
         """Return the number of processors that the quota allows; None without a quota."""
@@ -118,9 +137,9 @@ def find_cgroup(proc: Path, sys: Path) -> Cgroup | None:
         mounts = read_mounts(proc / "self/mountinfo")
     except (OSError, ValueError):
         return None
-    found = {name: _find(name, paths, mounts, sys) for name in ("cpu", "cpuacct", "memory")}
-    if any(found.values()):
-        return Cgroup(unified=False, cpu=found["cpu"], accounting=found["cpuacct"], memory=found["memory"])
+    cpu, accounting, memory = (_find(name, paths, mounts, sys) for name in ("cpu", "cpuacct", "memory"))
+    if cpu or accounting or memory:
+        return Cgroup(unified=False, cpu=cpu, accounting=accounting, memory=memory)
     group = _find("", paths, mounts, sys)
     return Cgroup(unified=True, cpu=group, accounting=group, memory=group) if group else None
 
@@ -151,8 +170,8 @@ def _is_hierarchy(mount: Mount, controller: str) -> bool:
 
 
 def _limits(group: Group | None, limit: Callable[[Path], float | None]) -> list[float]:
-    found = (limit(level) for level in group.levels()) if group else ()
-    return [value for value in found if value is not None]
+    limits = map(limit, group.levels()) if group else ()
+    return [value for value in limits if value is not None]
 
 
 def _unified_quota(level: Path) -> float | None:
@@ -175,8 +194,8 @@ def _number(path: Path) -> int | None:
 
 def _sum(counters: Iterable[int | None]) -> int | None:
     """Return the sum of the known counters; None if none is known."""
-    known = [counter for counter in counters if counter is not None]
-    return sum(known) if known else None
+    readable = [counter for counter in counters if counter is not None]
+    return sum(readable) if readable else None
 
 
 def _scaled(microseconds: int | None) -> int | None:
@@ -195,10 +214,6 @@ def _lineage(proc: Path, pid: int) -> Iterator[int]:
         yield pid
         # The name, in parentheses, may itself contain blanks and parentheses.
         pid = int((proc / str(pid) / "stat").read_text().rpartition(")")[2].split()[1])
-
-
-_BLOCK_BYTES = 512
-_IO_COUNTERS = {"read_bytes", "write_bytes"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,11 +248,15 @@ class ToolAccount:
 
     def look(self, pid: int) -> ToolCounters | None:
         """Return the I/O of a process and its descendants so far; None if it is not visible."""
-        counters = [found for process in with_descendants(self._proc, pid) if (found := self._read(process))]
+        processes = [process_io(process, self._proc) for process in with_descendants(self._proc, pid)]
+        counters = [counter for counter in processes if counter]
         self.is_visible = self.is_visible or bool(counters)
         if not counters:
             return None
-        return ToolCounters(read=sum(item.read for item in counters), written=sum(item.written for item in counters))
+        return ToolCounters(
+            read=sum(counter["read_bytes"] for counter in counters),
+            written=sum(counter["write_bytes"] for counter in counters),
+        )
 
     def end(self) -> ToolCounters | None:
         """Return the tool's total I/O, after its end; no other child may have ended since the constructor.
@@ -248,11 +267,6 @@ class ToolAccount:
         if not self.is_visible:
             return None
         return ToolCounters(read=after.read - self._before.read, written=after.written - self._before.written)
-
-    def _read(self, pid: int) -> ToolCounters | None:
-        """Return the I/O of one process, including children that have ended."""
-        counters = process_io(pid, self._proc)
-        return ToolCounters(read=counters["read_bytes"], written=counters["write_bytes"]) if counters else None
 
 
 def with_descendants(proc: Path, pid: int) -> Iterator[int]:
@@ -272,20 +286,6 @@ def _children(proc: Path, pid: int) -> list[int]:
 def _ended_children_counters() -> ToolCounters:
     use = resource.getrusage(resource.RUSAGE_CHILDREN)
     return ToolCounters(read=use.ru_inblock * _BLOCK_BYTES, written=use.ru_oublock * _BLOCK_BYTES)
-
-
-_IDLE = (3, 4)
-"""Columns of /proc/stat with idle time: idle, and idle while waiting for I/O."""
-_ACCOUNTED = 8
-"""Columns that add up to the total; guest time, which follows, is part of user time."""
-
-_CUTTING = ("max_sectors_kb", "max_segments", "chunk_sectors")
-"""Limits in a device's `queue` at which the kernel splits an operation."""
-_PAGE = 4096
-_SECTOR_BYTES = 512
-_KIBIBYTE = 1024
-_MEGABIT = 10**6 // 8
-_LOOPBACK = "lo"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
