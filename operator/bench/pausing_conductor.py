@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 from plimsoll.api.result import ResultStatus
+from plimsoll.conductor.attempt import Timings
 from plimsoll.conductor.main import Listen, conduct
-from plimsoll.conductor.phases import Timings
 from plimsoll.conductor.secret import server_context
 from plimsoll.conductor.sink import FilesSink
 from plimsoll.protocol.assignment import TOKEN_KEY_FILE

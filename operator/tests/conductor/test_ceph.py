@@ -13,7 +13,7 @@ from plimsoll.api.names import AbortReason, Outcome, RunPhase
 from plimsoll.api.run import Gates
 from plimsoll.api.storage import ErasureCoded, Pool, Replicated
 from plimsoll.conductor.ceph.commands import CommandError, Commands, NotPermittedError
-from plimsoll.conductor.faults import ClusterView
+from plimsoll.conductor.gate import ClusterView
 from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED
 from plimsoll.conductor.sink import FilesSink
 from plimsoll.measure.intake import TrialFacts

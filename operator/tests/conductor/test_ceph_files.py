@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from plimsoll.api.storage import Volume
-from plimsoll.conductor.faults import ClusterView
+from plimsoll.conductor.gate import ClusterView
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.plan.document import CephTarget, FileSystemTarget, Plan
 from support.pretended_ceph import (

@@ -3,8 +3,8 @@
 import pytest
 from pydantic import JsonValue
 
-from plimsoll.conductor.faults import ClusterView, Gate
-from plimsoll.conductor.phases import Timings, cast_of, overrun_seconds, staging_seconds
+from plimsoll.conductor.attempt import Timings, cast_of, overrun_seconds, staging_seconds
+from plimsoll.conductor.gate import ClusterView, Gate
 from plimsoll.conductor.roster import Roster
 from plimsoll.plan.document import Point
 from plimsoll.protocol.messages import Registration

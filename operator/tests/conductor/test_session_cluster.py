@@ -1,8 +1,9 @@
 """The conductor's decisions about a cluster that is not ready, and about clients that write before they read."""
 
 from plimsoll.api.names import AbortReason, FailureReason, Outcome, RunPhase
-from plimsoll.conductor.faults import ClusterView
-from plimsoll.conductor.phases import Arming, Gathering, Gating, Preparing, Running, Staging, Timings
+from plimsoll.conductor.attempt import Timings
+from plimsoll.conductor.gate import ClusterView
+from plimsoll.conductor.phases import Arming, Gathering, Gating, Preparing, Running, Staging
 from plimsoll.protocol import messages
 from plimsoll.protocol.messages import AgentState
 from support.client_documents import SECOND, make_plan

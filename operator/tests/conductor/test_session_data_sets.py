@@ -5,8 +5,8 @@ import pytest
 from plimsoll.api.names import AbortReason, Outcome, RunPhase
 from plimsoll.api.status import Prefill
 from plimsoll.api.storage import Prepare
-from plimsoll.conductor import orders
-from plimsoll.conductor.phases import Arming, Gathering, Preparing, Running, Settling, unprepared_clients
+from plimsoll.conductor.attempt import preparation_order, unprepared_clients
+from plimsoll.conductor.phases import Arming, Gathering, Preparing, Running, Settling
 from plimsoll.protocol import messages
 from plimsoll.protocol.messages import AgentState
 from support.client_documents import make_plan
@@ -172,4 +172,4 @@ def test_storage_has_to_support_discard_where_nothing_else_renews_the_data(
     prepare: Prepare, *, must_discard: bool
 ) -> None:
     plan = make_plan().model_copy(update={"prepare": prepare})
-    assert orders.prepare(plan, 0).must_discard is must_discard
+    assert preparation_order(plan, 0).must_discard is must_discard

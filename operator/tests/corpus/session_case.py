@@ -2,7 +2,7 @@
 
 from corpus.case import Event, Session
 from plimsoll.api.result import ResultStatus, Trial
-from plimsoll.conductor.faults import ClusterView
+from plimsoll.conductor.gate import ClusterView
 from plimsoll.conductor.phases import Ended, Running
 from plimsoll.protocol.messages import AgentState
 from support.client_documents import make_plan

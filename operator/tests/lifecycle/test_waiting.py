@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from plimsoll.conductor import kube_sink
-from plimsoll.conductor.phases import Timings
+from plimsoll.conductor.attempt import Timings
 from plimsoll.kube import client
 from plimsoll.kube.errors import ForbiddenError
 from plimsoll.lifecycle.teardown import LOAD_GONE_SECONDS

@@ -18,9 +18,9 @@ from plimsoll.api.names import Operation
 from plimsoll.api.status import LiveRate, TrialKey
 from plimsoll.api.surroundings import NodeCaches
 from plimsoll.cli.launch import free_port
+from plimsoll.conductor.attempt import Timings
 from plimsoll.conductor.ceph.watch import CephCluster
 from plimsoll.conductor.main import Listen, conduct
-from plimsoll.conductor.phases import Timings
 from plimsoll.conductor.secret import client_directory, server_context, write_session
 from plimsoll.conductor.sink import FilesSink, Sink
 from plimsoll.measure.sample import Cells, ClientDocument, Clock

@@ -8,18 +8,10 @@ from plimsoll.api.line import LineSearch, Objective
 from plimsoll.api.names import Operation, RunPhase
 from plimsoll.api.result import Trial
 from plimsoll.api.status import RunState, TrialKey
-from plimsoll.conductor.faults import ClusterView, Gate
+from plimsoll.conductor.attempt import Moment, Timings
+from plimsoll.conductor.gate import ClusterView, Gate
 from plimsoll.conductor.ledger import Ledger
-from plimsoll.conductor.phases import (
-    BeginAttempt,
-    Effect,
-    Ended,
-    JudgeAttempt,
-    Moment,
-    ReadToken,
-    RecordAttempt,
-    Timings,
-)
+from plimsoll.conductor.phases import BeginAttempt, Effect, Ended, JudgeAttempt, ReadToken, RecordAttempt
 from plimsoll.conductor.published import run_state
 from plimsoll.conductor.session import Session
 from plimsoll.measure.histogram import sample_of

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 from plimsoll.api.names import FailureReason, RunPhase
 from plimsoll.api.status import RunState
-from plimsoll.conductor.faults import ClusterView, Gate
+from plimsoll.conductor.attempt import Timings
+from plimsoll.conductor.gate import ClusterView, Gate
 from plimsoll.conductor.ledger import Ledger
-from plimsoll.conductor.phases import BeginAttempt, Ended, JudgeAttempt, ReadToken, RecordAttempt, Timings
+from plimsoll.conductor.phases import BeginAttempt, Ended, JudgeAttempt, ReadToken, RecordAttempt
 from plimsoll.conductor.published import run_state
 from plimsoll.conductor.server import Rendezvous, exposing, moment
 from plimsoll.conductor.session import Session

@@ -4,20 +4,19 @@ from collections.abc import Sequence
 
 from plimsoll.api.names import Operation, RunPhase
 from plimsoll.api.status import CurrentTrial, Live, LiveRate, Prefill, RunState
-from plimsoll.conductor.orders import undropped_nodes
+from plimsoll.conductor.attempt import Moment, unready_clients
+from plimsoll.conductor.dropping import undropped_nodes
 from plimsoll.conductor.phases import (
     Dropping,
     Ended,
     Gathering,
     Gating,
     InFlight,
-    Moment,
     Preparing,
     Recording,
     Running,
     Settling,
     Staging,
-    unready_clients,
 )
 from plimsoll.conductor.reporting import failures, names, shortened
 from plimsoll.conductor.roster import Client

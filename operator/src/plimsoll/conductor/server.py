@@ -11,7 +11,8 @@ from pydantic import ValidationError
 
 from plimsoll.api.errors import problems_of
 from plimsoll.api.model import Model
-from plimsoll.conductor.phases import Arming, Moment, Running, Staging
+from plimsoll.conductor.attempt import Moment
+from plimsoll.conductor.phases import Arming, Running, Staging
 from plimsoll.conductor.published import run_state
 from plimsoll.conductor.roster import Client
 from plimsoll.conductor.session import Session

@@ -9,23 +9,38 @@ at a time. An attempt is measured only after its effect `BeginAttempt` is durabl
 from plimsoll.api.names import AbortReason, FailureReason, RunPhase
 from plimsoll.api.result import Trial
 from plimsoll.api.status import Failure, RunState
-from plimsoll.conductor import faults, orders, phases, reporting
-from plimsoll.conductor.faults import ClusterView, Gate, Lead, Start
+from plimsoll.conductor import dropping, faults, phases, reporting
+from plimsoll.conductor.attempt import (
+    Attempt,
+    Fault,
+    Moment,
+    Timings,
+    cast_of,
+    check_author,
+    give_arming,
+    give_preparation,
+    give_staging,
+    needs_staging,
+    new_attempt,
+    staging_seconds,
+    unarmed_clients,
+    unprepared_clients,
+    unready_clients,
+)
+from plimsoll.conductor.faults import Lead
+from plimsoll.conductor.gate import ClusterView, Gate, Start
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.phases import (
     Arming,
-    Attempt,
     BeginAttempt,
     Beginning,
     Dropping,
     Effect,
     Ended,
-    Fault,
     Gathering,
     Gating,
     InFlight,
     Judging,
-    Moment,
     Phase,
     Preparing,
     ReadToken,
@@ -34,8 +49,6 @@ from plimsoll.conductor.phases import (
     Running,
     Settling,
     Staging,
-    Timings,
-    check_author,
 )
 from plimsoll.conductor.roster import Client, Roster
 from plimsoll.measure.trial import TrialNumbers, combined
@@ -80,7 +93,7 @@ class Session:
         self.phase: Phase = Gathering(deadline=self.start.deadline(moment.seconds))
         if before is not None and before.in_flight is not None and not ledger.has(before.in_flight):
             # The previous conductor died with this attempt.
-            attempt = phases.new_attempt(ledger, before.in_flight, before.in_flight_since)
+            attempt = new_attempt(ledger, before.in_flight, before.in_flight_since)
             self._record(attempt, attempt.aborted(faults.CONDUCTOR_RESTARTED, epoch=epoch, moment=moment))
 
     # -- requests of agents -----------------------------------------------------------------------------------------
@@ -136,12 +149,12 @@ class Session:
         if not isinstance(self.phase, Beginning):
             raise TypeError(self.phase)
         attempt = self.phase.attempt
-        attempt.cast = attempt.cast or phases.cast_of(attempt.point, self.roster)
-        if not phases.needs_staging(attempt):
+        attempt.cast = attempt.cast or cast_of(attempt.point, self.roster)
+        if not needs_staging(attempt):
             self._drop_or_arm(attempt, moment)
             return
-        orders.give_staging(self.plan, attempt, self.roster)
-        limit = phases.staging_seconds(attempt.point, self.timings)
+        give_staging(self.plan, attempt, self.roster)
+        limit = staging_seconds(attempt.point, self.timings)
         self.phase = Staging(attempt=attempt, deadline=moment.seconds + limit)
 
     def authorized(self, token: str) -> None:
@@ -185,7 +198,7 @@ class Session:
 
     def unprepared(self) -> list[Client]:
         """Return the clients that have to prepare their data sets before the next attempt."""
-        return phases.unprepared_clients(self.plan, self.roster, continues=self._unfinished is not None)
+        return unprepared_clients(self.plan, self.roster, continues=self._unfinished is not None)
 
     def elapsed(self, moment: Moment) -> float:
         """Return the seconds that the run has been active, across all its conductors."""
@@ -245,7 +258,7 @@ class Session:
         elif self.gate.problems(moment.seconds):
             self._wait_for_cluster(moment)
         else:
-            new = phases.new_attempt(self.ledger, key, reporting.timestamp(moment.wall))
+            new = new_attempt(self.ledger, key, reporting.timestamp(moment.wall))
             self.phase = Beginning(attempt=self._unfinished or new)
             self._unfinished = None
             self._effects.append(BeginAttempt())
@@ -257,7 +270,7 @@ class Session:
         if message:
             return self._fail(FailureReason.PREPARATION_FAILED, message, moment)
         unprepared = self.unprepared()
-        orders.give_preparation(self.plan, unprepared)
+        give_preparation(self.plan, unprepared)
         missing = self.roster.missing(moment.seconds)
         if missing:
             phase.deadline = phase.deadline or moment.seconds + self.plan.timeouts.ready_seconds
@@ -292,28 +305,28 @@ class Session:
 
     def _leave_staging(self, phase: Staging, moment: Moment) -> bool:
         attempt = phase.attempt
-        if not phases.unready_clients(attempt, self.roster):
+        if not unready_clients(attempt, self.roster):
             return self._drop_or_arm(attempt, moment)
         return self._abort_if(attempt, faults.staging_fault(phase, self.roster, self.timings, moment), moment)
 
     def _drop_or_arm(self, attempt: Attempt, moment: Moment) -> bool:
         if not self.plan.prepare.drop_caches:
             return self._arm(attempt, moment)
-        self.phase = orders.begin_dropping(attempt, self.timings, moment)
+        self.phase = dropping.begin_dropping(attempt, self.timings, moment)
         self._effects.append(ReadToken())
         return True
 
     def _leave_dropping(self, phase: Dropping, moment: Moment) -> bool:
-        fault = orders.dropping_fault(phase, self.roster, self.timings, moment)
-        if fault or not orders.is_dropped(phase, self.roster, self.describe):
-            orders.give_dropping(phase, self.roster, self.timings, self.describe)
+        fault = dropping.dropping_fault(phase, self.roster, self.timings, moment)
+        if fault or not dropping.is_dropped(phase, self.roster, self.describe):
+            dropping.give_dropping(phase, self.roster, self.timings, self.describe)
             return self._abort_if(phase.attempt, fault, moment)
-        phase.attempt.caches = orders.dropped_caches(phase, self.roster)
+        phase.attempt.caches = dropping.dropped_caches(phase, self.roster)
         return self._arm(phase.attempt, moment)
 
     def _arm(self, attempt: Attempt, moment: Moment) -> bool:
         attempt.t0 = moment.wall + int(self._lead.seconds(attempt, self.roster) * _SECOND)
-        orders.give_arming(self.plan, attempt, self.roster)
+        give_arming(self.plan, attempt, self.roster)
         self.phase = Arming(attempt=attempt, since=moment.seconds)
         return True
 
@@ -324,7 +337,7 @@ class Session:
             return self._abort_if(attempt, fault, moment)
         since = moment.seconds - phase.since
         too_late = moment.wall >= attempt.t0 - int(self._lead.margin(attempt, since) * _SECOND)
-        unarmed = phases.unarmed_clients(attempt, self.roster)
+        unarmed = unarmed_clients(attempt, self.roster)
         if unarmed and not too_late:
             return False
         if self._lead.record_arming(attempt, since, in_time=not too_late):

@@ -11,9 +11,9 @@ import click
 
 from plimsoll.api.errors import SpecError
 from plimsoll.api.status import RunState
+from plimsoll.conductor.attempt import Timings
 from plimsoll.conductor.kube_sink import KubeSink
 from plimsoll.conductor.main import Listen, conduct
-from plimsoll.conductor.phases import Timings
 from plimsoll.conductor.secret import server_context
 from plimsoll.conductor.sink import FilesSink, Sink
 from plimsoll.kube.errors import ApiError

@@ -1,92 +1,18 @@
-"""The orders for the steps of a plan, and the dropping of caches, which takes several of them."""
+"""Dropping the caches of all nodes, and then of the OSDs, before an attempt."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from plimsoll.api.names import AbortReason
 from plimsoll.api.surroundings import MAX_LISTED, DroppedCaches, NodeCaches
 from plimsoll.conductor import reporting
-from plimsoll.conductor.phases import Attempt, Dropping, Fault, Moment, Timings, needs_staging
+from plimsoll.conductor.attempt import Attempt, Fault, Moment, Timings, needs_staging
+from plimsoll.conductor.phases import Dropping
 from plimsoll.conductor.roster import Client, Roster
-from plimsoll.plan.document import Plan
-from plimsoll.plan.sweep import client_seed
 from plimsoll.protocol.helpers import CacheDrop
 from plimsoll.protocol.messages import (
     AgentState,
-    ArmOrder,
     DropCachesOrder,
-    GoOrder,
-    Order,
-    PrepareOrder,
-    ServeOrder,
-    StageOrder,
-    ToolOrder,
 )
-
-
-def prepare(plan: Plan, client: int) -> PrepareOrder:
-    """Return the order to discard, prefill and overwrite."""
-    return PrepareOrder(
-        discard=plan.prepare.discard,
-        # Nothing else would make the data set new.
-        must_discard=plan.renews_data_sets and not plan.prepare.prefill,
-        prefill=plan.prepare.prefill,
-        precondition=plan.prepare.precondition,
-        fill_percent=plan.prepare.fill_percent,
-        seed=client_seed(plan.seed, point="prefill", pass_number=0, client=client),
-    )
-
-
-def give_preparation(plan: Plan, unprepared: Iterable[Client]) -> None:
-    """Order those clients to prepare that have confirmed that nothing else runs."""
-    for client in unprepared:
-        if client.is_quiet:
-            client.give(prepare(plan, client.number))
-
-
-def give_staging(plan: Plan, attempt: Attempt, roster: Roster) -> None:
-    """Order the clients of the current round to get ready for arming."""
-    for client in roster.get(attempt.round.serving):
-        peers = _peers(attempt, client.number, roster)
-        client.give(ServeOrder(**_tool_fields(plan, attempt, client.number), peers=peers))
-    for client in roster.get(attempt.round.loading):
-        # With the same seed as the order to arm.
-        client.give(StageOrder(**_tool_fields(plan, attempt, client.number)))
-
-
-def give_arming(plan: Plan, attempt: Attempt, roster: Roster) -> None:
-    """Order the clients that generate load in the current round to arm."""
-    for client in roster.get(attempt.round.loading):
-        client.give(
-            ArmOrder(
-                **_tool_fields(plan, attempt, client.number),
-                peers=_peers(attempt, client.number, roster),
-                data_of=attempt.round.next_after(client.number) if attempt.point.reads_next_client else None,
-                t0_nanoseconds=attempt.t0,
-            )
-        )
-
-
-def belongs_to(order: Order, attempt: Attempt) -> bool:
-    """Whether an order belongs to an attempt."""
-    return isinstance(order, ToolOrder | DropCachesOrder | GoOrder) and order.trial == attempt.key
-
-
-def _tool_fields(plan: Plan, attempt: Attempt, client: int) -> dict[str, Any]:
-    point = attempt.point
-    return {
-        "trial": attempt.key,
-        "round_number": attempt.round_number,
-        "tool": point.tool,
-        "parameters": point.parameters,
-        "ramp_seconds": point.ramp_seconds,
-        "runtime_seconds": point.runtime_seconds,
-        "seed": client_seed(plan.seed, point=point.name, pass_number=attempt.key.pass_number, client=client),
-    }
-
-
-def _peers(attempt: Attempt, client: int, roster: Roster) -> dict[int, str]:
-    return {peer.number: peer.address for peer in roster.get(attempt.round.peers(client))}
 
 
 def begin_dropping(attempt: Attempt, timings: Timings, moment: Moment) -> Dropping:
