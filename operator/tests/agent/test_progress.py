@@ -33,6 +33,8 @@ class Listening:
 class Preparing:
     """A preparation that continues until its progress has been reported."""
 
+    unended = ""
+
     def __init__(self, conductor: Listening) -> None:
         self._conductor = conductor
 
@@ -49,6 +51,8 @@ class Preparing:
 class Broken:
     """Work that fails."""
 
+    unended = ""
+
     async def stage(self, _: StageOrder, progress: Any) -> None:
         progress(0, 0, "writing, 0 s")
         raise PreparationError("error 1: (1) Operation not permitted")
@@ -56,6 +60,8 @@ class Broken:
 
 class Endless:
     """Work that continues until it is dropped."""
+
+    unended = ""
 
     def __init__(self) -> None:
         self.begun, self.dropped = asyncio.Event(), asyncio.Event()
