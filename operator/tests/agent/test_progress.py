@@ -101,9 +101,17 @@ async def test_an_agent_reports_staging_and_its_end() -> None:
 
 async def test_a_failed_staging_is_reported_with_the_tool_s_output() -> None:
     conductor = Listening()
-    await make(conductor, Broken())._stage(STAGE, 4)
+    async with asyncio.timeout(60):
+        await make(conductor, Broken())._obey(Ordered(epoch="e", sequence=4, order=STAGE))
+        while not any(report.state is AgentState.FAILED for report in conductor.reports):
+            conductor.reported.clear()
+            await conductor.reported.wait()
     last = conductor.reports[-1]
-    assert (last.state, last.message) == (AgentState.FAILED, "error 1: (1) Operation not permitted")
+    assert (last.state, last.message, last.sequence) == (
+        AgentState.FAILED,
+        "error 1: (1) Operation not permitted",
+        4,
+    )
 
 
 async def test_a_new_order_ends_a_staging() -> None:
