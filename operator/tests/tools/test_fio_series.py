@@ -175,7 +175,13 @@ def test_what_a_log_says_is_found_again(counts: list[int], jitters: list[int], r
             rows.append((time, count * 1000 // (time - before)))
         before = time
     after = rest * min(counts) // 1000
-    found = cells(log_of(*rows), totals(sum(counts) + after, 1000 * len(counts) + rest + 1)).ios
+    try:
+        found = cells(log_of(*rows), totals(sum(counts) + after, 1000 * len(counts) + rest + 1)).ios
+    except SeriesError:
+        # Of so few operations, jitter at both ends and rounded rates can exceed half a percent: no series, never a
+        # wrong one.
+        assert sum(counts) < 800
+        return
     assert math.fsum(found) == pytest.approx(sum(counts) + after)
     *closed, last = zip(found, counts, strict=False)
     for cell, count in closed:
