@@ -245,4 +245,5 @@ def test_noise_of_a_search_is_the_error_of_its_line() -> None:
     runs = [searched(line(load), run=f"same-{load}") for load in (10_000, 12_000, 14_000)]
     (several,) = noise_of(runs, _RULE, 5)
     assert several.between == pytest.approx(0.166, abs=0.01)
+    assert (several.side.mean, several.side.trials) == (12_000, 60)
     assert not noise_of([searched(above())], _RULE, 5)
