@@ -197,7 +197,7 @@ def _suspend(run: Run, seen: Observed, settings: Settings, now: datetime) -> Sit
         stage=Stage.SUSPENDED,
         reason=Reason.SUSPENDED,
         message=message,
-        actions=(*teardown.revoke_overdue_rights(seen, now), *teardown.stop_load(seen)),
+        actions=(*teardown.stop_load(seen), *teardown.revoke_overdue_rights(seen, now)),
         facts=facts,
         requeue_seconds=_SOON_SECONDS if stopping or not run.is_suspended else _until(keeps_until, now),
     )

@@ -1,4 +1,4 @@
-"""Removal of a run's objects, in order: the conductor's rights, the load, addresses, and storage backwards.
+"""Removal of a run's objects, in order: the load, addresses and rights, and storage backwards.
 
 Plan, state and results stay until the run itself is deleted: a finished run is read from them.
 """
@@ -17,9 +17,9 @@ from plimsoll.lifecycle.storage.registry import storage_of
 LOAD_GONE_SECONDS = 300
 """Seconds after a pod's deletion deadline from which on it cannot load the storage, wherever it is.
 
-A kubelet that responds has killed the pod. Otherwise, a conductor gives up when its write is refused (`revoke_rights`),
-or when it could not write its state for a minute, and agents kill their tool and exit after a minute without a
-conductor.
+A kubelet that responds has killed the pod. Otherwise, a conductor gives up when its write is refused
+(`revoke_overdue_rights`), or when it could not write its state for a minute, and agents kill their tool and exit after
+a minute without a conductor.
 """
 
 
@@ -31,18 +31,14 @@ def teardown(run: Run, seen: Observed, settings: Settings, *, keep_volumes: bool
     return replace(step, fact=Fact.false(seen.refusal.reason, seen.refusal.message))
 
 
-def revoke_rights(seen: Observed) -> tuple[Action, ...]:
-    """Return the deletion of the conductor's RoleBinding.
-
-    A conductor whose kubelet is dead but whose connection is not would otherwise measure on and change the results.
-    """
-    return deletions(child for child in seen.others if child.kind == "RoleBinding")
-
-
 def revoke_overdue_rights(seen: Observed, now: datetime) -> tuple[Action, ...]:
-    """Return `revoke_rights` if a conductor's pod exists after its deletion deadline; before, it may record its end."""
+    """Return the deletion of the conductor's RoleBinding if a conductor's pod exists after its deletion deadline.
+
+    Before the deadline, it may record its end. After it, the kubelet is dead: a conductor that still has a connection
+    would otherwise measure on and change the results.
+    """
     is_overdue = any(pod.gone_by is not None and pod.gone_by < now for pod in seen.conductor_pods)
-    return revoke_rights(seen) if is_overdue else ()
+    return deletions(child for child in seen.others if child.kind == "RoleBinding") if is_overdue else ()
 
 
 def stop_load(seen: Observed) -> tuple[Action, ...]:
@@ -72,7 +68,7 @@ def keeps_volumes(run: Run, ending: Ending) -> bool:
 
 
 def _next_step(run: Run, seen: Observed, settings: Settings, *, keep_volumes: bool, now: datetime) -> Teardown:
-    load, rights = stop_load(seen), revoke_rights(seen)
+    load, rights = stop_load(seen), revoke_overdue_rights(seen, now)
     if load or seen.jobs or seen.pods:
         fact = Fact.false(Reason.IN_PROGRESS, stopping_message(seen))
         if seen.pods and load_is_gone(seen, now):
@@ -82,9 +78,7 @@ def _next_step(run: Run, seen: Observed, settings: Settings, *, keep_volumes: bo
                 "taint it node.kubernetes.io/out-of-service"
             )
             fact = Fact.false(Reason.NODE_GONE, message)
-        is_refused = seen.refusal is not None and seen.refusal.blocks_removal
-        # What the API server refuses must not keep the load from being stopped.
-        return Teardown(actions=(*load, *rights) if is_refused else (*rights, *load), fact=fact)
+        return Teardown(actions=(*load, *rights), fact=fact)
     storage, rest = storage_of(run, seen, settings, now), deletions(removable(seen))
     claims = [claim.child.name for claim in seen.claims]
     kept = "; ".join([*([f"{counted(len(claims), 'PVC')}: {listed(claims)}"] if claims else []), *storage.kept])
