@@ -70,7 +70,7 @@ class RoundJudgement:
     accepted: int  # number of the accepted rounds before it
     # Whether it may be accepted: its conditions do not differ from the accepted rounds, or it starts a new baseline.
     comparable: bool
-    # What changed since the last accepted round and is no obstacle, such as the version of Ceph.
+    # Changes since the last accepted round that are reported but accepted, such as a new version of Ceph.
     changes: Sequence[Difference]
     variants: Sequence[VariantJudgement]
 

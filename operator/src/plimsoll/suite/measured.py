@@ -225,7 +225,7 @@ _NODES = "nodes"
 class Changes:
     """What changed from earlier rounds to a later one."""
 
-    named: Sequence[Difference] = ()  # such as a new version of Ceph; no obstacle
+    named: Sequence[Difference] = ()  # reported but accepted, such as a new version of Ceph
     obstacles: Sequence[str] = ()  # sentences that say what makes the rounds incomparable
 
 

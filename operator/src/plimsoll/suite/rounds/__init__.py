@@ -3,19 +3,19 @@
 `step` decides, and a shell performs its decision and keeps these rules:
 
 1. **It reads the suite from the API server for every look**, never from a watch's copy, and lists the runs that the
-   suite owns by UID and whose name says their turn (`suite.children.turn_in_name`). The list may be old.
+   suite owns by UID and whose names contain their turn (`suite.children.turn_in_name`). The list may be old.
 2. **It performs the actions in their order and stops at the first that fails.** The status is written with the
    `resource_version` that was read. After a conflict it looks again.
 3. **It looks again after every request, at once, with its outcome**: `memory.after(outcome)`. Only when there is no
    request does it wait, for an event about the suite or one of its runs, at most for `again_after` seconds
    (`LONGEST_WAIT_SECONDS`); then it continues with `memory.woken(listed)`.
 4. **It reports only definite refusals** (`REFUSAL_CODES`), with the time of the request. Everything else is
-   `Unanswered`: it looks again after a growing pause. Of a name that is taken it gets the run by its name: one that the
-   suite owns and that measures the same is `Found`, another one is a `RunRefusal` with `is_taken`.
+   `Unanswered`: it looks again after a growing pause. If the name is taken, it reads the existing run: one that the
+   suite owns and that measures the same is `Found`, any other is a `RunRefusal` with `is_taken`.
 5. **A run counts as gone only after `Absent`**, the API server's NotFound to a request by name.
 6. **It judges exactly what `Judge` names**, and answers with that request in the `Judgement`. `is_acceptable` is
    `RoundJudgement.comparable` of every comparison with rounds, and no variant has doubts.
 7. **It performs nothing for a suite that is being deleted**: runs are garbage-collected. kopf's finalizer keeps a
    deleted suite until the operator has seen its deletion.
-8. **A status that `read_state` cannot read is left alone**: it is of another version. The shell reports it and waits.
+8. **A status that `read_state` cannot read is left alone**: another version wrote it. The shell reports it and waits.
 """
