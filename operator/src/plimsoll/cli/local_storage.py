@@ -21,7 +21,6 @@ from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.storage import Storage, StorageClassStorage
 from plimsoll.plan.document import Plan
 from plimsoll.protocol.assignment import BlockDevice, DataFile, SharedDirectory
-from plimsoll.tools.base import AnyTool
 from plimsoll.tools.registry import DATA_SET_TOOL, TOOLS
 from plimsoll.tools.target import TargetKind
 
@@ -273,7 +272,12 @@ def _on_this_machine(file: Path, run: BenchmarkRun, mode: Literal["Block", "File
     """Return the run with local storage; exits if it needs a cluster."""
     for workload in run.spec.workloads:
         tool = TOOLS.get(workload.tool)
-        needs = _needs_elsewhere(tool) if tool is not None else ""
+        if tool is not None and tool.target is TargetKind.PEER:
+            needs = "a network between nodes"
+        elif tool is not None and tool.creates_claims:
+            needs = "a cluster to create PVCs in"
+        else:
+            needs = "a Ceph cluster" if tool is not None and tool.target.is_of_ceph else ""
         if needs:
             raise click.ClickException(
                 f"{file} cannot be run on this machine: workload {workload.name} runs {workload.tool}, which requires "
@@ -288,12 +292,3 @@ def _on_this_machine(file: Path, run: BenchmarkRun, mode: Literal["Block", "File
     volume = storage.volume.model_copy(update={"mode": mode, "access": "PVC", "rbd_cache": False})
     local = Storage(storage_class=StorageClassStorage(name="local"), volume=volume)
     return run.model_copy(update={"spec": run.spec.model_copy(update={"storage": local})})
-
-
-def _needs_elsewhere(tool: AnyTool) -> str:
-    """Return what a tool needs that one machine does not have; empty if there is nothing."""
-    if tool.target is TargetKind.PEER:
-        return "a network between nodes"
-    if tool.creates_claims:
-        return "a cluster to create PVCs in"
-    return "a Ceph cluster" if tool.target.is_of_ceph else ""

@@ -42,10 +42,6 @@ def _percent(heading: str, key: str, read: Callable[[MetricNoise], float | None]
     )
 
 
-def _gating_text(row: _NoiseRow) -> str:
-    return "ungateable" if row.noise.note else "gates" if row.noise.gates else "could gate"
-
-
 _COLUMNS: Sequence[_Column] = (
     _Column(key="point", value=lambda row: row.result.spec.point),
     _Column(heading="Workload", value=lambda row: row.result.spec.workload, stacked=True),
@@ -75,7 +71,12 @@ _COLUMNS: Sequence[_Column] = (
     _Column(key="runs", value=lambda row: row.noise.runs),
     _percent("Detectable", "detectable", lambda noise: noise.detectable, priority=0),
     _percent("Threshold", "threshold", lambda noise: noise.threshold),
-    _Column(heading="Gating", key="gates", value=lambda row: row.noise.gates, text=_gating_text),
+    _Column(
+        heading="Gating",
+        key="gates",
+        value=lambda row: row.noise.gates,
+        text=lambda row: "ungateable" if row.noise.note else "gates" if row.noise.gates else "could gate",
+    ),
     _Column(key="note", value=lambda row: row.noise.note),
 )
 """Operations and bytes per second, nanoseconds, and ratios to the mean."""

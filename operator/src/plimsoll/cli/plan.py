@@ -64,14 +64,14 @@ async def _frozen(kube: Kube, run: RunInCluster) -> Plan:
     document = await kube.get(RUN, run.name, run.namespace)
     if document is None:
         raise await no_such_object(kube, run)
-    kept, why = None, "it has no plan yet"
+    config_map, why = None, "it has no plan yet"
     try:
-        kept = await kube.get(CONFIG_MAP, naming.plan_config_map(run.name), run.namespace)
+        config_map = await kube.get(CONFIG_MAP, naming.plan_config_map(run.name), run.namespace)
     except ForbiddenError as error:
         why = f"no right to read its plan ({error.reason})"
     try:
-        if kept is not None:
-            return load_plan(kept["data"][PLAN_FILE])
+        if config_map is not None:
+            return load_plan(config_map["data"][PLAN_FILE])
         click.echo(f"Run {run}: {why}. Shown is a plan of its specification with a random seed and order.", err=True)
         return freeze(Path(str(run)), decode_run(dict(document)), None)
     except SpecError as error:
@@ -95,6 +95,10 @@ def _costs(plan: Plan) -> Table:
     cost = estimate(plan)
     most = "at most " if cost.searches else ""
     limit = timedelta(seconds=plan.timeouts.total_seconds)
+    rounds = {point.name: round_count(point, plan.server_count) for point in plan.points}
+    several = [f"{name}: {count}" for name, count in rounds.items() if count > 1]
+    preparing = timedelta(seconds=cost.preparations * cost.preparation_seconds)
+    renewal = f"a new data set before each trial, {cost.preparations} times, {preparing} altogether"
     table = Table.grid("", "", padding=(0, 2, 0, 0))
     for name, text in (
         ("Pool", _pool(plan.ceph) if plan.ceph else ""),
@@ -102,13 +106,13 @@ def _costs(plan: Plan) -> Table:
         ("Trials", f"{most}{cost.trials}, plus repeated attempts"),
         ("Searches", "\n".join(_search(plan, point, point.line) for point in plan.points if point.line is not None)),
         ("Servers", _servers(plan.servers) if plan.servers else ""),
-        ("Rounds", _rounds(plan)),
+        ("Rounds", f"per trial, one after the other: {first_few(several, 8)}" if several else ""),
         ("Measuring", f"{most}{timedelta(seconds=cost.measuring_seconds)} without repeated attempts"),
         ("Prefill", _prefill(plan, cost)),
         ("Overwriting", f"{timedelta(seconds=cost.precondition_seconds)}" if cost.precondition_seconds else ""),
         ("Caches", "dropped on the clients' nodes before every trial" if plan.prepare.drop_caches else ""),
         ("Settling", f"{cost.settle_seconds} s"),
-        ("Preparing", _renewal(cost) if plan.renews_data_sets else ""),
+        ("Preparing", renewal if plan.renews_data_sets else ""),
         ("Total", f"{most}{timedelta(seconds=cost.total_seconds)} of at most {limit} (timeouts.totalSeconds)"),
         ("Capacity", _capacity(cost)),
     ):
@@ -138,13 +142,6 @@ def _search(plan: Plan, point: Point, search: LineSearch) -> str:
 def _servers(servers: Servers) -> str:
     nodes = "".join(f" {name}={value}" for name, value in servers.node_selector.items())
     return f"{servers.count}, numbered after the clients, on {servers.placement}{nodes}"
-
-
-def _rounds(plan: Plan) -> str:
-    """Return the rounds of the points whose trials have several; empty without any."""
-    rounds = {point.name: round_count(point, plan.server_count) for point in plan.points}
-    several = [f"{name}: {count}" for name, count in rounds.items() if count > 1]
-    return f"per trial, one after the other: {first_few(several, 8)}" if several else ""
 
 
 def _pool(target: CephTarget) -> str:
@@ -189,8 +186,3 @@ def _prefill(plan: Plan, cost: Estimate) -> str:
         return "none"
     rate = format_quantity(ASSUMED_PREFILL_BYTES_PER_SECOND)
     return f"{timedelta(seconds=cost.prefill_seconds)} if every client writes {rate}/s"
-
-
-def _renewal(cost: Estimate) -> str:
-    altogether = timedelta(seconds=cost.preparations * cost.preparation_seconds)
-    return f"a new data set before each trial, {cost.preparations} times, {altogether} altogether"

@@ -48,7 +48,7 @@ _SYMBOLS = {Conclusion.REGRESSION: "x", Conclusion.NO_REGRESSION: "circle", Conc
 
 _FINE = (0.7, 0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.2, 1.4)
 _COARSE = (0.01, 0.1, 0.5, 1, 2, 10, 100)
-"""Ratios."""
+"""Ratios of the ticks, fine ones if all changes are small."""
 
 _OF_MEANS = (
     "The mean change of a workload decides what its points alone leave Inconclusive, unless a regression of a point is "
@@ -64,7 +64,7 @@ def comparison_section(compared: Sequence[Compared]) -> Section | None:
     """Return the comparisons; None if there is only one run."""
     if not compared:
         return None
-    blocks = [block for number, one in enumerate(compared) for block in _blocks(number, one)]
+    blocks = [block for number, pair in enumerate(compared) for block in _blocks(number, pair)]
     return Section(key="comparison", title="Comparison", blocks=blocks)
 
 
@@ -121,6 +121,8 @@ def _words(names: str, compared: Compared, comparison: Comparison) -> Iterator[s
 def _chart(key: str, title: str, comparison: Comparison, lines: Sequence[_Line]) -> Chart:
     is_rate = lines[0][1].metric.is_rate
     limit = 1 - comparison.rate_threshold if is_rate else 1 + comparison.latency_threshold
+    values = [value for _, metric in lines for value in (metric.ratio, metric.low, metric.high) if value]
+    ticks = _FINE if _FINE[0] < min(values) and max(values) < _FINE[-1] else _COARSE
     return Chart(
         key=key,
         title=title,
@@ -130,7 +132,12 @@ def _chart(key: str, title: str, comparison: Comparison, lines: Sequence[_Line])
         ),
         data=[trace for conclusion in Conclusion for trace in _traces(conclusion, lines)],
         layout={
-            "xaxis": {"title": {"text": "candidate / baseline"}, "type": "log", **_ticks(lines)},
+            "xaxis": {
+                "title": {"text": "candidate / baseline"},
+                "type": "log",
+                "tickvals": [*ticks],
+                "ticktext": ["0" if tick == 1 else f"{100 * (tick - 1):+.0f} %" for tick in ticks],
+            },
             "yaxis": category_axis([place_of(*line) for line in reversed(lines)]),
             "shapes": [vertical_line(1, "$muted", "solid"), vertical_line(limit, colour(1), "dot")],
             "showlegend": True,
@@ -140,16 +147,16 @@ def _chart(key: str, title: str, comparison: Comparison, lines: Sequence[_Line])
 
 
 def _traces(conclusion: Conclusion, lines: Sequence[_Line]) -> Iterator[Json]:
-    found = [line for line in lines if line[1].conclusion is conclusion]
-    if not found:
+    drawn = [line for line in lines if line[1].conclusion is conclusion]
+    if not drawn:
         return
-    ratios = [(metric.ratio or 1, metric.low, metric.high) for _, metric in found]
+    ratios = [(metric.ratio or 1, metric.low, metric.high) for _, metric in drawn]
     yield {
         "type": "scatter",
         "mode": "markers",
         "name": conclusion.value,
         "x": [ratio for ratio, _, _ in ratios],
-        "y": [place_of(*line) for line in found],
+        "y": [place_of(*line) for line in drawn],
         "error_x": {
             "type": "data",
             "symmetric": False,
@@ -159,16 +166,9 @@ def _traces(conclusion: Conclusion, lines: Sequence[_Line]) -> Iterator[Json]:
             "width": 5,
         },
         "marker": {"color": _COLOURS[conclusion], "symbol": _SYMBOLS[conclusion], "size": 10},
-        "text": [f"{place_of(*line)}\n{change_text(line[1].ratio)}: {interval_text(line[1])}" for line in found],
+        "text": [f"{place_of(*line)}\n{change_text(line[1].ratio)}: {interval_text(line[1])}" for line in drawn],
         "hovertemplate": "%{text}<extra></extra>",
     }
-
-
-def _ticks(lines: Sequence[_Line]) -> Json:
-    """Return ticks in percent, fine ones if all changes are small."""
-    values = [value for _, metric in lines for value in (metric.ratio, metric.low, metric.high) if value]
-    ticks = _FINE if _FINE[0] < min(values) and max(values) < _FINE[-1] else _COARSE
-    return {"tickvals": [*ticks], "ticktext": ["0" if tick == 1 else f"{100 * (tick - 1):+.0f} %" for tick in ticks]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,8 +213,8 @@ def _of_side(side: str, heading: str) -> Iterator[Column[ComparedRow]]:
     """Yield the number of trials, or of passes of a mean, and the mean of one side."""
 
     def trials(row: ComparedRow) -> int:
-        found: int = getattr(row.metric, side).trials if row.metric else getattr(row.change, f"{side}_passes")
-        return found
+        count: int = getattr(row.metric, side).trials if row.metric else getattr(row.change, f"{side}_passes")
+        return count
 
     def value(row: ComparedRow) -> float | None:
         mean: float | None = getattr(row.metric, side).mean if row.metric else None

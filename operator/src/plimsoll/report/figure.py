@@ -62,9 +62,15 @@ def symbol(number: int, verdict: str = Verdict.VALID) -> str:
 
 def error_bars(statistics: Sequence[Statistic | None], scale: float = 1) -> Json:
     """Return the 95 % confidence intervals as plotly's error bars; a single trial has none."""
-    above = [None if one is None or one.high is None else (one.high - one.mean) / scale for one in statistics]
+    above = [
+        None if statistic is None or statistic.high is None else (statistic.high - statistic.mean) / scale
+        for statistic in statistics
+    ]
     # A rate cannot be negative.
-    below = [None if one is None or one.low is None else (one.mean - max(0.0, one.low)) / scale for one in statistics]
+    below = [
+        None if statistic is None or statistic.low is None else (statistic.mean - max(0.0, statistic.low)) / scale
+        for statistic in statistics
+    ]
     return {"type": "data", "symmetric": False, "array": above, "arrayminus": below, "thickness": 1, "width": 4}
 
 
@@ -86,11 +92,12 @@ def category_axis(names: Sequence[str]) -> Json:
 def latency_axis(title: str, *, only_decades: bool = False) -> Json:
     """Return a logarithmic axis of microseconds with short tick labels in suitable units."""
     ticks = _TICKS[:: len(_STEPS)] if only_decades else _TICKS
+    labels = [format_duration(tick).split(" ") for tick in ticks]
     return {
         "title": {"text": title},
         "type": "log",
         "tickvals": [tick / MICROSECOND for tick in ticks],
-        "ticktext": [_tick_text(tick) for tick in ticks],
+        "ticktext": [f"{float(number):g} {unit}" for number, unit in labels],
     }
 
 
@@ -123,12 +130,6 @@ def limited(introduction: str, charts: Sequence[Chart], limit: int, remedy: str)
     if len(charts) > limit:
         paragraphs.append(f"{count_text(len(charts) - limit, 'more figure')} omitted; {remedy}.")
     return [Text(paragraphs=paragraphs), *charts[:limit]]
-
-
-def _tick_text(nanoseconds: int) -> str:
-    """Return a round latency without trailing zeros."""
-    number, unit = format_duration(nanoseconds).split(" ")
-    return f"{float(number):g} {unit}"
 
 
 def plain(value: object, key: str = "") -> object:
@@ -202,9 +203,9 @@ class PlottedSweep:
         """Return the other axes."""
         return [axis for axis in self.axes if axis not in axes]
 
-    def label(self, one: PlottedPoint, axes: Sequence[str] | None = None) -> str:
+    def label(self, point: PlottedPoint, axes: Sequence[str] | None = None) -> str:
         """Return the values of a point on these axes, all by default, and its run if there are several."""
-        return _label(one.result, self.axes if axes is None else axes, one.run if self.runs > 1 else None)
+        return _label(point.result, self.axes if axes is None else axes, point.run if self.runs > 1 else None)
 
 
 def does_data_set_once(result: BenchmarkResult) -> bool:
@@ -237,10 +238,10 @@ def longest_stall(result: BenchmarkResult) -> float | None:
 def is_steady(result: BenchmarkResult, operation: Operation) -> bool | None:
     """Whether the rate of an operation was in steady state in every trial that counts; None if not judged."""
     judged = [
-        one.steady_state.rate.attained
+        measured.steady_state.rate.attained
         for trial in counting(result)
-        for one in trial.operations
-        if one.operation is operation and one.steady_state
+        for measured in trial.operations
+        if measured.operation is operation and measured.steady_state
     ]
     return all(judged) if judged else None
 
@@ -274,25 +275,26 @@ def axis_text(axis: str, value: JsonValue) -> str:
 
 def sweeps_of(runs: Sequence[ReportedRun]) -> list[PlottedSweep]:
     """Return the workloads of all runs by operation, without points that are Invalid or have no numbers."""
-    named: dict[str, list[tuple[ReportedRun, BenchmarkResult]]] = {}
+    by_workload: dict[str, list[tuple[ReportedRun, BenchmarkResult]]] = {}
     for run in runs:
         for result in run.results:
-            named.setdefault(result.spec.workload, []).append((run, result))
-    return [sweep for workload, points in named.items() for sweep in _sweeps(workload, points)]
-
-
-def _sweeps(workload: str, points: Sequence[tuple[ReportedRun, BenchmarkResult]]) -> Iterator[PlottedSweep]:
-    axes = axes_of([result for _, result in points])
-    runs = len({run.label for run, _ in points})
-    for operation in Operation:
-        found = [
-            PlottedPoint(run=run, result=result, operation=summary)
-            for run, result in points
-            for summary in drawable(result)
-            if summary.operation is operation
-        ]
-        if found:
-            yield PlottedSweep(workload=workload, operation=operation, axes=axes, runs=runs, measured=found)
+            by_workload.setdefault(result.spec.workload, []).append((run, result))
+    sweeps: list[PlottedSweep] = []
+    for workload, points in by_workload.items():
+        axes = axes_of([result for _, result in points])
+        labels = {run.label for run, _ in points}
+        for operation in Operation:
+            measured = [
+                PlottedPoint(run=run, result=result, operation=summary)
+                for run, result in points
+                for summary in drawable(result)
+                if summary.operation is operation
+            ]
+            if measured:
+                sweeps.append(
+                    PlottedSweep(workload=workload, operation=operation, axes=axes, runs=len(labels), measured=measured)
+                )
+    return sweeps
 
 
 def drawable(result: BenchmarkResult) -> Sequence[OperationSummary]:
@@ -320,12 +322,12 @@ class ProbedLoad:
 
     def latency(self, objective: Objective) -> int | None:
         """Return the percentile of an objective in nanoseconds, of the slowest operation; None if unknown."""
-        known = (
+        latencies = (
             operation.latency.percentiles.get(objective.percentile)
             for operation in self.trial.operations
             if operation.operation is not Operation.SYNC
         )
-        return max((value for value in known if value is not None), default=None)
+        return max((latency for latency in latencies if latency is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -360,14 +362,14 @@ def line_of(result: BenchmarkResult) -> Line:
 
 def searches_of(runs: Sequence[ReportedRun]) -> list[SearchedWorkload]:
     """Return the searches of all runs, those of one workload with the same objectives together."""
-    found: dict[tuple[str, str], list[tuple[ReportedRun, BenchmarkResult, LineSearch]]] = {}
+    grouped: dict[tuple[str, str], list[tuple[ReportedRun, BenchmarkResult, LineSearch]]] = {}
     for run in runs:
         for result in run.results:
             search = result.spec.line
             if search is not None:
                 same = search.model_dump_json(include={"vary", "objectives"})
-                found.setdefault((result.spec.workload, same), []).append((run, result, search))
-    return [_together(workload, cases) for (workload, _), cases in found.items()]
+                grouped.setdefault((result.spec.workload, same), []).append((run, result, search))
+    return [_together(workload, cases) for (workload, _), cases in grouped.items()]
 
 
 def _together(workload: str, cases: Sequence[tuple[ReportedRun, BenchmarkResult, LineSearch]]) -> SearchedWorkload:

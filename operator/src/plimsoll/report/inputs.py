@@ -56,7 +56,7 @@ def runs_of(results: Sequence[BenchmarkResult]) -> list[ReportedRun]:
     grouped: dict[str, list[BenchmarkResult]] = {}
     for result in results:
         grouped.setdefault(result.spec.run_uid, []).append(result)
-    runs = [ReportedRun(label=found[0].spec.run, results=found) for found in grouped.values()]
+    runs = [ReportedRun(label=run_results[0].spec.run, results=run_results) for run_results in grouped.values()]
     runs = _with_unique_labels(runs, [run.place for run in runs])
     return _with_unique_labels(runs, [f"{run.place} {run.uid[:_SHORT_UID]}" for run in runs])
 

@@ -55,29 +55,27 @@ _MARGIN_PIXELS = 160
 
 def layers_section(runs: Sequence[ReportedRun]) -> Section | None:
     """Return the layers of the runs with at least two layers; None without such a run."""
-    found = [run for run in runs if len({row.layer for row in run.layers}) > 1]
-    if not found:
+    layered = [run for run in runs if len({row.layer for row in run.layers}) > 1]
+    if not layered:
         return None
-    blocks = [block for number, run in enumerate(found) for block in _blocks(number, run, several=len(runs) > 1)]
-    return Section(key="layers", title="Layers", blocks=[Text(paragraphs=[_WORDS]), *blocks])
-
-
-def _blocks(number: int, run: ReportedRun, *, several: bool) -> Iterator[Block]:
-    name = f", {run.label}" if several else ""
-    copies = run.write_amplification
-    yield Text(
-        paragraphs=[
+    blocks: list[Block] = [Text(paragraphs=[_WORDS])]
+    for number, run in enumerate(layered):
+        name = f", {run.label}" if len(runs) > 1 else ""
+        copies = run.write_amplification
+        layout = (
             "The pool's layout is unknown, so the OSDs set no limit."
             if copies is None
-            else f"The pool writes {copies:g} bytes per byte of a client.",
-            *layer_sentences(run.layers),
+            else f"The pool writes {copies:g} bytes per byte of a client."
+        )
+        volumes = [(row, row.bytes_per_second) for row in run.layers]
+        operations = [(row, row.iops) for row in run.layers]
+        blocks += [
+            Text(paragraphs=[layout, *layer_sentences(run.layers)]),
+            _chart(f"layers-bytes-{number}", f"Throughput by layer{name}", "MiB per second", volumes, MEBIBYTE),
+            _chart(f"layers-iops-{number}", f"IOPS by layer{name}", "operations per second", operations, 1),
+            page_table("Best rates of each layer", LAYER_COLUMNS, run.layers, sortable=False),
         ]
-    )
-    volumes = [(row, row.bytes_per_second) for row in run.layers]
-    operations = [(row, row.iops) for row in run.layers]
-    yield _chart(f"layers-bytes-{number}", f"Throughput by layer{name}", "MiB per second", volumes, MEBIBYTE)
-    yield _chart(f"layers-iops-{number}", f"IOPS by layer{name}", "operations per second", operations, 1)
-    yield page_table("Best rates of each layer", LAYER_COLUMNS, run.layers, sortable=False)
+    return Section(key="layers", title="Layers", blocks=blocks)
 
 
 def _chart(key: str, title: str, axis: str, rows: Sequence[tuple[LayerRow, Best | None]], scale: float) -> Chart:
@@ -274,14 +272,17 @@ def links_of(result: BenchmarkResult) -> Links | None:
     divisor, unit = 1.0, "operations/s"
     if matrix.counts_bytes:
         most = max(matrix.bytes_per_second, default=0) * _BITS
-        divisor, unit = next((one for one in _UNITS if most >= one[0]), _UNITS[-1])
+        divisor, unit = next((unit for unit in _UNITS if most >= unit[0]), _UNITS[-1])
     return Links(matrix=matrix, pairs=tuple(matrix.pairs()), unit=unit, divisor=divisor)
 
 
 def links_section(runs: Sequence[ReportedRun]) -> Section | None:
     """Return the matrix of every point that has one; None without any. Invalid points are left out."""
     shown = [
-        (_title(run, result), links)
+        (
+            f"{run.label}: {result.spec.workload} {result.spec.label}, {count_text(result.spec.clients, 'client')}",
+            links,
+        )
         for run in runs
         for result in run.results
         if result.status.verdict is not Verdict.INVALID and (links := links_of(result))
@@ -295,10 +296,6 @@ def links_section(runs: Sequence[ReportedRun]) -> Section | None:
     introduction, *figures = limited(words, charts, MOST_FIGURES, "`plimsoll results` shows all")
     blocks: list[Block] = [introduction, Text(paragraphs=sentences), *figures, *tables[:MOST_FIGURES]]
     return Section(key="links", title="Links", blocks=blocks)
-
-
-def _title(run: ReportedRun, result: BenchmarkResult) -> str:
-    return f"{run.label}: {result.spec.workload} {result.spec.label}, {count_text(result.spec.clients, 'client')}"
 
 
 def _outliers_text(title: str, links: Links) -> str:

@@ -1,7 +1,7 @@
 """The line: what each search found, latency against load, and every probe."""
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -78,6 +78,9 @@ _BELOW = 0.6
 """Height of probes without a latency, as a part of the lowest one."""
 
 _TICKS = tuple(step * 10**power for power in range(10) for step in (1, 2, 5))
+_TICK_TEXTS = [
+    f"{load // 10**6}M" if load >= 10**6 else f"{load // 10**3}k" if load >= 10**3 else str(load) for load in _TICKS
+]
 _MARGIN_PIXELS = 110
 _SEARCH_PIXELS = 34
 _MOST_SENTENCES = 12
@@ -125,8 +128,13 @@ def lines_section(workloads: Sequence[SearchedWorkload]) -> Section | None:
         Text(paragraphs=[_sentence(row, with_run=not leave_out) for row in rows[:_MOST_SENTENCES]]),
         page_table("All lines", LINE_COLUMNS, rows, leave_out=leave_out),
         *limited(_WORDS, charts, MOST_FIGURES, "the table of lines has every search"),
-        *_probes(workloads, leave_out),
     ]
+    for workload in workloads:
+        probes = [*probe_rows((search.run.label, search.result) for search in workload.searches)]
+        if probes:
+            title = f"Probes of {workload.workload}"
+            table = page_table(title, probe_columns(workload.search), probes, leave_out=leave_out)
+            blocks.append(Details(title=f"{title}: {len(probes)}", blocks=[*table.limited(_MOST_ROWS)]))
     return Section(key="line", title="The line", blocks=blocks)
 
 
@@ -148,16 +156,6 @@ def _sentence(row: PointRow, *, with_run: bool) -> str:
     return f"{row.result.spec.point}, {row.result.spec.label}{run}: {words}. {ending_sentence_of(row)}"
 
 
-def _probes(workloads: Sequence[SearchedWorkload], leave_out: Collection[str]) -> Iterator[Block]:
-    """Yield the probes of each workload in a table that is folded away."""
-    for workload in workloads:
-        rows = [*probe_rows((search.run.label, search.result) for search in workload.searches)]
-        if rows:
-            title = f"Probes of {workload.workload}"
-            table = page_table(title, probe_columns(workload.search), rows, leave_out=leave_out)
-            yield Details(title=f"{title}: {len(rows)}", blocks=[*table.limited(_MOST_ROWS)])
-
-
 def _latency_charts(number: int, workload: SearchedWorkload) -> Iterator[Chart]:
     """Yield latency against load for each objective, some searches in each figure; none without a probe."""
     parts = [*chunks([search for search in workload.searches if search.probes], _TOGETHER)]
@@ -175,25 +173,8 @@ def _lines_charts(number: int, workload: SearchedWorkload) -> Iterator[Chart]:
     unit = unit_text(workload.search)
     title = f"The line: {workload.workload}"
     loads = [f"{search.name} {load_text(search.line, workload.search)}" for search in searches]
-    yield Chart(
-        key=f"lines-{number}",
-        title=title,
-        description=f"{title}, {unit}, with its 95 % interval: {'; '.join(loads)}.",
-        data=[_lines_trace(workload, searches)],
-        layout={
-            "xaxis": linear_axis(
-                f"{'operations per second' if workload.search.vary is Vary.RATE else unit}, all clients"
-            ),
-            "yaxis": category_axis([search.name for search in reversed(searches)]),
-            "showlegend": False,
-        },
-        height=_MARGIN_PIXELS + _SEARCH_PIXELS * len(searches),
-    )
-
-
-def _lines_trace(workload: SearchedWorkload, searches: Sequence[PlottedSearch]) -> Json:
     lines = [search.line for search in searches]
-    return {
+    trace: Json = {
         "type": "scatter",
         "mode": "markers",
         "name": "line, 95 %",
@@ -211,6 +192,20 @@ def _lines_trace(workload: SearchedWorkload, searches: Sequence[PlottedSearch]) 
         "text": [f"{search.result.spec.point}: {headline_text(search.line, workload.search)}" for search in searches],
         "hovertemplate": "%{text}<extra></extra>",
     }
+    yield Chart(
+        key=f"lines-{number}",
+        title=title,
+        description=f"{title}, {unit}, with its 95 % interval: {'; '.join(loads)}.",
+        data=[trace],
+        layout={
+            "xaxis": linear_axis(
+                f"{'operations per second' if workload.search.vary is Vary.RATE else unit}, all clients"
+            ),
+            "yaxis": category_axis([search.name for search in reversed(searches)]),
+            "showlegend": False,
+        },
+        height=_MARGIN_PIXELS + _SEARCH_PIXELS * len(searches),
+    )
 
 
 def _drawn_load(line: Line) -> float | None:
@@ -257,7 +252,7 @@ def _latency_chart(
             "xaxis": numbers_axis(
                 f"offered operations {'per second' if workload.search.vary is Vary.RATE else 'in flight'}, all clients",
                 _TICKS,
-                [*map(_tick_text, _TICKS)],
+                _TICK_TEXTS,
             ),
             "yaxis": latency_axis(f"p{objective.percentile} latency"),
             "shapes": [_objective_line(objective), *_line_shapes(figure)],
@@ -265,13 +260,6 @@ def _latency_chart(
         },
         height=420,
     )
-
-
-def _tick_text(load: int) -> str:
-    """Return a round load in a few characters: `500`, `20k`, `1M`."""
-    if load >= 10**6:
-        return f"{load // 10**6}M"
-    return f"{load // 10**3}k" if load >= 10**3 else str(load)
 
 
 def _objective_line(objective: Objective) -> Json:
@@ -338,8 +326,8 @@ def _traces(figure: _Figure) -> Iterator[Json]:
 
 
 def _outcomes(searches: Sequence[PlottedSearch]) -> list[ProbeOutcome]:
-    found = {probe.outcome for search in searches for probe in search.probes}
-    return [outcome for outcome in ProbeOutcome if outcome in found]
+    outcomes = {probe.outcome for search in searches for probe in search.probes}
+    return [outcome for outcome in ProbeOutcome if outcome in outcomes]
 
 
 def _curve(figure: _Figure, number: int, search: PlottedSearch) -> Json:

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from plimsoll.api.environment import Description, Environment, OsdsDescription
 from plimsoll.api.names import format_numbers
 from plimsoll.api.result import BenchmarkResult, Trial
-from plimsoll.api.surroundings import Hosts, OsdCaches, Spread
+from plimsoll.api.surroundings import Hosts, Spread
 from plimsoll.plan.fingerprint import leaves
 from plimsoll.report.figure import counting, is_search, line_of
 from plimsoll.report.inputs import ReportedRun
@@ -64,7 +64,11 @@ def _facts(run: ReportedRun) -> Iterator[tuple[str, str]]:
     if trials:
         began, ended = min(trial.started_at for trial in trials), max(trial.finished_at for trial in trials)
         yield "Measured", f"{_time(began)} to {_time(ended)}"
-    yield "Points", _points_text(run)
+    passes = sorted({result.spec.repetitions for result in run.results if not is_search(result)})
+    searches = sum(map(is_search, run.results))
+    measured = f"{len(run.results) - searches}, each measured {' or '.join(map(str, passes))} times" if passes else ""
+    searched = f"{searches} searched for the line" if searches else ""
+    yield "Points", "; ".join(filter(None, (measured, searched)))
     planned = sum(result.spec.repetitions for result in run.results if not is_search(result))
     probes = [line_of(result).probes for result in run.results if is_search(result)]
     purposes = [
@@ -83,15 +87,6 @@ def _facts(run: ReportedRun) -> Iterator[tuple[str, str]]:
             yield name, value_text(_SEPARATOR.join(texts))
 
 
-def _points_text(run: ReportedRun) -> str:
-    """Return the number of points with how often each is measured."""
-    passes = sorted({result.spec.repetitions for result in run.results if not is_search(result)})
-    searches = sum(map(is_search, run.results))
-    measured = f"{len(run.results) - searches}, each measured {' or '.join(map(str, passes))} times" if passes else ""
-    searched = f"{searches} searched for the line" if searches else ""
-    return "; ".join(filter(None, (measured, searched)))
-
-
 def _dropped_caches(trials: Sequence[Trial]) -> str:
     """Return where caches were dropped before the trials; empty if nowhere."""
     dropped = [trial.caches for trial in trials if trial.caches is not None]
@@ -99,14 +94,12 @@ def _dropped_caches(trials: Sequence[Trial]) -> str:
         return ""
     nodes = format_numbers({caches.node_count for caches in dropped})
     when = "every trial" if len(dropped) == len(trials) else f"{len(dropped)} of {len(trials)} trials"
-    osds = dict.fromkeys(_osds(caches.osds) for caches in dropped)
-    return value_text("; ".join([f"dropped before {when}: nodes with clients: {nodes}", *filter(None, osds)]))
-
-
-def _osds(osds: OsdCaches | None) -> str:
-    if osds is None:
-        return ""
-    return f"OSDs: none, because {osds.reason}" if osds.reason else f"OSDs: {osds.count}"
+    osds = dict.fromkeys(
+        f"OSDs: none, because {osds.reason}" if osds.reason else f"OSDs: {osds.count}"
+        for caches in dropped
+        if (osds := caches.osds) is not None
+    )
+    return value_text("; ".join([f"dropped before {when}: nodes with clients: {nodes}", *osds]))
 
 
 def _time(text: str) -> str:
@@ -125,13 +118,13 @@ def _environment(result: BenchmarkResult) -> Environment:
 
 def _text(value: object) -> str:
     """Return a part of an environment as text; empty if it is unknown or empty."""
-    known = value.document() if isinstance(value, Description) else value
-    return "" if known is None or known in ({}, [], ()) else _plain(known)
+    plain_value = value.document() if isinstance(value, Description) else value
+    return "" if plain_value is None or plain_value in ({}, [], ()) else _plain(plain_value)
 
 
-def _other(known: Environment, name: str) -> str:
+def _other(environment: Environment, name: str) -> str:
     """Return a setting that only the fingerprint has, as text; empty if unknown."""
-    return _text((known.model_extra or {}).get(name))
+    return _text((environment.model_extra or {}).get(name))
 
 
 def _joined(*texts: str) -> str:
@@ -143,47 +136,49 @@ def _around(before: str, text: str, after: str = "") -> str:
     return f"{before}{text}{after}" if text else ""
 
 
-def _machine(known: Environment) -> str:
-    memory = known.memory_bytes
+def _machine(environment: Environment) -> str:
+    memory = environment.memory_bytes
     return _joined(
-        _text(known.cpu_model),
-        _around("", _text(known.processors), " processors"),
+        _text(environment.cpu_model),
+        _around("", _text(environment.processors), " processors"),
         f"{memory / _GIBIBYTE:.1f} GiB" if isinstance(memory, int) else "",
-        _text(known.architecture),
+        _text(environment.architecture),
     )
 
 
-def _ceph(known: Environment) -> str:
-    if known.ceph is None:
+def _ceph(environment: Environment) -> str:
+    if environment.ceph is None:
         return ""
-    osds = known.ceph.osds or OsdsDescription()
+    osds = environment.ceph.osds or OsdsDescription()
     return _joined(
-        _text(known.ceph.versions),
+        _text(environment.ceph.versions),
         _around("", _text(osds.count), " OSDs"),
         _around("on ", _text(osds.hosts), " hosts"),
         _text(osds.device_classes),
-        _around("fsid ", _text(known.ceph.fsid)),
+        _around("fsid ", _text(environment.ceph.fsid)),
     )
 
 
 _FACTS: Mapping[str, Callable[[Environment], str]] = {
-    "Nodes": lambda known: _around("", _text(known.node_count), ":") + _around(" ", _text(known.nodes)),
-    "StorageClass": lambda known: _text(known.storage_class),
-    "Volume": lambda known: _other(known, "volume"),
-    "Reached by": lambda known: _joined(
-        _text(known.volume_access), _text(known.volume_file_system), _text(known.volume_source)
+    "Nodes": lambda environment: (
+        _around("", _text(environment.node_count), ":") + _around(" ", _text(environment.nodes))
     ),
-    "Pool": lambda known: _text(known.pool),
+    "StorageClass": lambda environment: _text(environment.storage_class),
+    "Volume": lambda environment: _other(environment, "volume"),
+    "Reached by": lambda environment: _joined(
+        _text(environment.volume_access), _text(environment.volume_file_system), _text(environment.volume_source)
+    ),
+    "Pool": lambda environment: _text(environment.pool),
     "Ceph": _ceph,
-    "Ceph options": lambda known: _text(known.ceph.options if known.ceph else None),
-    "Rook": lambda known: _text(known.rook),
+    "Ceph options": lambda environment: _text(environment.ceph.options if environment.ceph else None),
+    "Rook": lambda environment: _text(environment.rook),
     # Some versions start with the name of the tool: `fio fio-3.39`.
-    "Tools": lambda known: _NAMED_TWICE.sub(r"\1 ", _text(known.tools)),
-    "Kubernetes": lambda known: _text(known.kubernetes),
-    "Kernel": lambda known: _text(known.kernel),
+    "Tools": lambda environment: _NAMED_TWICE.sub(r"\1 ", _text(environment.tools)),
+    "Kubernetes": lambda environment: _text(environment.kubernetes),
+    "Kernel": lambda environment: _text(environment.kernel),
     "Machine": _machine,
-    "Runner image": lambda known: _other(known, "runnerImage"),
-    "Plimsoll": lambda known: _other(known, "plimsoll"),
+    "Runner image": lambda environment: _other(environment, "runnerImage"),
+    "Plimsoll": lambda environment: _other(environment, "plimsoll"),
 }
 """Name of a row -> its text for a result; empty if unknown."""
 

@@ -55,7 +55,7 @@ def make_suite_page(suite: ReportedSuite) -> ReportPage:
         published_section(suite.study),
         trends_section(suite.rounds),
         variants_section(suite.variants),
-        comparison_section([one.compared for one in suite.comparisons]),
+        comparison_section([variants.compared for variants in suite.comparisons]),
         layers_section(suite.variants),
         results_section(suite.variants) if suite.variants else None,
         overview_section(suite.variants) if suite.variants else None,

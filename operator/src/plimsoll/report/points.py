@@ -118,12 +118,6 @@ def _trials(row: PointRow) -> int:
     return row.line.counted if is_search(row.result) else summary.trials if summary else 0
 
 
-def _trials_text(row: PointRow) -> str:
-    return (
-        lines.line_probes_text(row.line) if is_search(row.result) else f"{_trials(row)}/{row.result.spec.repetitions}"
-    )
-
-
 def _attempts_text(row: PointRow) -> str:
     spec, attempts = row.result.spec, len(row.result.status.trials)
     if is_search(row.result):
@@ -232,7 +226,11 @@ RESULT_COLUMNS: Sequence[_PointColumn] = (
         heading="Trials",
         key="trials",
         value=_trials,
-        text=_trials_text,
+        text=lambda row: (
+            lines.line_probes_text(row.line)
+            if is_search(row.result)
+            else f"{_trials(row)}/{row.result.spec.repetitions}"
+        ),
         sort=lambda row: row.line.probes if is_search(row.result) else _trials(row) / row.result.spec.repetitions,
         title=_attempts_text,
         right=True,

@@ -66,7 +66,13 @@ def judgements_section(suite: ReportedSuite) -> Section | None:
         question = f"{variants.name}: is {compared.candidate} worse than {compared.baseline}? {variants.conclusion}."
         blocks.append(Text(paragraphs=[question, *variants.doubts]))
     for name, judgement in suite.judgements.items():
-        blocks += _judgement(name, judgement)
+        baseline = count_text(judgement.accepted, "accepted round")
+        question = f"{name}: is round {round_name(judgement.minute)} worse than {baseline}? {judgement.conclusion}."
+        reasons = [f"{variant.variant}: {reason}" for variant in judgement.variants for reason in variant.reasons]
+        blocks.append(Text(paragraphs=[question, *reasons]))
+        if changes := notable_changes(judgement):
+            caption = f"{name}: mean changes of workloads, and points that are or may be worse"
+            blocks.append(page_table(caption, FOUND_COLUMNS, changes))
     return Section(key="judgement", title="The last round", blocks=blocks) if blocks else None
 
 
@@ -78,10 +84,10 @@ def baseline_text(ended: EndedRound) -> str:
 def notable_changes(judgement: RoundJudgement) -> Sequence[Found]:
     """Return the changes that are shown: every mean, and whatever is or may be worse."""
     return [
-        found
+        change
         for variant in judgement.variants
-        for found in variant.found
-        if not found.point or found.judgement.conclusion is Conclusion.REGRESSION or found.judgement.suspected
+        for change in variant.found
+        if not change.point or change.judgement.conclusion is Conclusion.REGRESSION or change.judgement.suspected
     ]
 
 
@@ -93,11 +99,6 @@ def _round_verdict(row: RoundRow) -> str:
     ended, _ = row
     compares_none = ended.verdict is RoundVerdict.NO_REGRESSION and not ended.comparisons
     return NONE if compares_none else ended.verdict.value
-
-
-def _changes_text(row: RoundRow) -> str:
-    changes = [f"{each.key}: {value_text(each.baseline)} → {value_text(each.candidate)}" for each in row[1]]
-    return "; ".join(changes) or NONE
 
 
 ROUND_COLUMNS: Sequence[Column[RoundRow]] = (
@@ -114,43 +115,39 @@ ROUND_COLUMNS: Sequence[Column[RoundRow]] = (
         title=lambda _: "digest of the run, the variants and repeat",
         priority=None,
     ),
-    Column(heading="Changed since the round before", value=_changes_text, priority=None),
+    Column(
+        heading="Changed since the round before",
+        value=lambda row: (
+            "; ".join(
+                f"{change.key}: {value_text(change.baseline)} → {value_text(change.candidate)}" for change in row[1]
+            )
+            or NONE
+        ),
+        priority=None,
+    ),
 )
 
 
-def _judgement(name: str, judgement: RoundJudgement) -> Iterator[Block]:
-    baseline = count_text(judgement.accepted, "accepted round")
-    yield Text(
-        paragraphs=[
-            f"{name}: is round {round_name(judgement.minute)} worse than {baseline}? {judgement.conclusion}.",
-            *(f"{variant.variant}: {reason}" for variant in judgement.variants for reason in variant.reasons),
-        ]
-    )
-    if changes := notable_changes(judgement):
-        caption = f"{name}: mean changes of workloads, and points that are or may be worse"
-        yield page_table(caption, FOUND_COLUMNS, changes)
-
-
 FOUND_COLUMNS: Sequence[Column[Found]] = (
-    Column(heading="Variant", value=lambda found: found.group[0]),
-    Column(heading="Point", value=lambda found: found.place, folded=True),
-    Column(heading="Op", value=lambda found: operation_text(found.group[2], found.metric)),
-    Column(heading="Metric", value=lambda found: found.metric),
-    Column(heading="Against", value=lambda found: found.against, priority=1),
-    Column(heading="Change", value=lambda found: found.ratios.ratio, show=change_text, right=True),
+    Column(heading="Variant", value=lambda change: change.group[0]),
+    Column(heading="Point", value=lambda change: change.place, folded=True),
+    Column(heading="Op", value=lambda change: operation_text(change.group[2], change.metric)),
+    Column(heading="Metric", value=lambda change: change.metric),
+    Column(heading="Against", value=lambda change: change.against, priority=1),
+    Column(heading="Change", value=lambda change: change.ratios.ratio, show=change_text, right=True),
     Column(
         heading="95 % interval",
-        value=lambda found: found.ratios.low,
-        text=lambda found: f"{change_text(found.ratios.low)} to {change_text(found.ratios.high)}",
+        value=lambda change: change.ratios.low,
+        text=lambda change: f"{change_text(change.ratios.low)} to {change_text(change.ratios.high)}",
         right=True,
         priority=2,
     ),
-    Column(heading="Rounds", value=lambda found: found.rounds, right=True, priority=None),
+    Column(heading="Rounds", value=lambda change: change.rounds, right=True, priority=None),
     Column(
         heading="Conclusion",
-        value=lambda found: found.judgement.conclusion,
-        text=lambda found: f"{found.judgement.conclusion}{', improved' if found.judgement.improved else ''}",
-        mark=lambda found: found.judgement.conclusion,
+        value=lambda change: change.judgement.conclusion,
+        text=lambda change: f"{change.judgement.conclusion}{', improved' if change.judgement.improved else ''}",
+        mark=lambda change: change.judgement.conclusion,
     ),
 )
 
@@ -179,8 +176,8 @@ def estimate_texts(decision: Decision) -> tuple[str, str]:
         end = math.inf if decision.high is None else decision.high
         if math.isinf(start) and math.isinf(end):
             return NONE, NONE
-        known = Interval(estimate=start, low=start, high=end)
-        return NONE, known_end_text(known, (decision.at_least, decision.at_most))
+        half_open = Interval(estimate=start, low=start, high=end)
+        return NONE, known_end_text(half_open, (decision.at_least, decision.at_most))
     interval = Interval(estimate=decision.estimate, low=decision.low, high=decision.high)
     is_ratio = decision.form is Form.RATIO
     estimate, low, high = interval_texts(interval, (decision.at_least, decision.at_most), is_ratio=is_ratio)

@@ -65,7 +65,7 @@ def verdicts_section(
     counts = [(verdict, points[verdict], "points") for verdict in _VERDICTS if points[verdict] or verdict != UNFINISHED]
     sentences = [
         *(_run_text(run) for run in runs),
-        *(_compared_text(one) for one in compared),
+        *(_compared_text(pair) for pair in compared),
         *headline_sentences(searched),
         *_longest_stall(runs),
         *_saturations(sweeps),
@@ -119,16 +119,16 @@ def _compared_text(compared: Compared) -> str:
 
 def _longest_stall(runs: Sequence[ReportedRun]) -> Iterator[str]:
     """Yield the longest time without any completed operation, if there is one."""
-    found = [
+    stalls = [
         (trial.stalls.seconds, f"{run.label} {result.spec.point}")
         for run in runs
         for result in run.results
         for trial in counting(result)
         if trial.stalls and trial.stalls.seconds
     ]
-    if found:
-        seconds, place = max(found)
-        yield f"{count_text(len(found), 'trial')} stalled; the longest stall is {seconds:g} s, at {place}."
+    if stalls:
+        seconds, place = max(stalls)
+        yield f"{count_text(len(stalls), 'trial')} stalled; the longest stall is {seconds:g} s, at {place}."
 
 
 def _peaks(sweeps: Sequence[PlottedSweep]) -> Iterator[str]:
@@ -160,10 +160,10 @@ def _at(point: PlottedPoint) -> str:
 
 def _saturations(sweeps: Sequence[PlottedSweep]) -> Iterator[str]:
     """Yield where a series saturates: more depth increases latency but hardly the rate."""
-    found = [text for sweep in sweeps if (axis := sweep.axis_among(DEPTH_AXES)) for text in _saturated(sweep, axis)]
-    yield from found[:_MOST_SENTENCES]
-    if len(found) > _MOST_SENTENCES:
-        yield f"The same holds for {len(found) - _MOST_SENTENCES} more series: see the response curves."
+    sentences = [text for sweep in sweeps if (axis := sweep.axis_among(DEPTH_AXES)) for text in _saturated(sweep, axis)]
+    yield from sentences[:_MOST_SENTENCES]
+    if len(sentences) > _MOST_SENTENCES:
+        yield f"The same holds for {len(sentences) - _MOST_SENTENCES} more series: see the response curves."
 
 
 def _saturated(sweep: PlottedSweep, axis: str) -> Iterator[str]:

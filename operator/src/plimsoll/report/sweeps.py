@@ -63,11 +63,6 @@ _WORDS = (
 )
 
 
-def _p99(point: PlottedPoint) -> float | None:
-    statistic = point.operation.percentiles.get(_P99)
-    return microseconds(statistic.mean) if statistic else None
-
-
 _IOPS = _Quantity(
     key="iops",
     title="IOPS",
@@ -79,7 +74,7 @@ _LATENCY = _Quantity(
     key="p99",
     title="p99 latency",
     axis=latency_axis("99th percentile of latency"),
-    value=_p99,
+    value=lambda point: microseconds(p99.mean) if (p99 := point.operation.percentiles.get(_P99)) else None,
     errors=lambda points: error_bars([point.operation.percentiles.get(_P99) for point in points], MICROSECOND),
 )
 _BYTES = _Quantity(
@@ -119,11 +114,11 @@ def _curves(sweep: PlottedSweep) -> Iterator[Chart]:
 def _series(sweep: PlottedSweep, axis: str) -> Iterator[tuple[str, Sequence[PlottedPoint]]]:
     """Yield the lines: points that differ in this axis only, at least two."""
     others = sweep.without(axis)
-    found: dict[str, list[PlottedPoint]] = {}
+    by_label: dict[str, list[PlottedPoint]] = {}
     for point in sweep.measured:
         if axis_number(point.result, axis):
-            found.setdefault(sweep.label(point, others), []).append(point)
-    for label, points in found.items():
+            by_label.setdefault(sweep.label(point, others), []).append(point)
+    for label, points in by_label.items():
         points.sort(key=lambda point: axis_number(point.result, axis) or 0)
         if len(points) > 1:
             # Without other axes the label is empty, so the series has the name of its workload.
@@ -139,11 +134,12 @@ def _chart(
     part: str,
     words: str,
 ) -> Iterator[Chart]:
-    known = [(label, [point for point in points if quantity.value(point) is not None]) for label, points in series]
-    traces = [_trace(number, label, points, axis, quantity) for number, (label, points) in enumerate(known) if points]
+    drawn = [(label, [point for point in points if quantity.value(point) is not None]) for label, points in series]
+    traces = [_trace(number, label, points, axis, quantity) for number, (label, points) in enumerate(drawn) if points]
     if not traces:
         return
-    ticks = _ticks([point for _, found in known for point in found], axis)
+    results = [point.result for _, points in drawn for point in points]
+    ticks = sorted({axis_number(result, axis) or 0.0: str(axis_value(result, axis)) for result in results}.items())
     name = "clients" if axis == CLIENTS else "depth"
     yield Chart(
         key=f"{quantity.key}-{place}-{sweep.key}",
@@ -159,13 +155,6 @@ def _chart(
             "yaxis": quantity.axis,
             "showlegend": len(traces) > 1,
         },
-    )
-
-
-def _ticks(points: Sequence[PlottedPoint], axis: str) -> list[tuple[float, str]]:
-    """Return the values of the axis in ascending order, with their texts."""
-    return sorted(
-        {axis_number(point.result, axis) or 0.0: str(axis_value(point.result, axis)) for point in points}.items()
     )
 
 
@@ -220,21 +209,22 @@ def ccdf(histogram: Histogram) -> list[tuple[float, float]]:
         counts = {1: counts[0] + counts.get(1, 0), **{index: count for index, count in counts.items() if index > 1}}
     for index, count in counts.items():
         point = (float(bin_bounds(index)[0]), slower / total)
-        if not points or _is_apart(points[-1], point) or slower == count or index == OPEN_BIN:
+        is_apart = not points or any(abs(math.log10(a / b)) >= _STEP for a, b in zip(points[-1], point, strict=True))
+        if is_apart or slower == count or index == OPEN_BIN:
             points.append(point)
         slower -= count
     return points
 
 
-def _is_apart(before: tuple[float, float], after: tuple[float, float]) -> bool:
-    return any(abs(math.log10(a / b)) >= _STEP for a, b in zip(before, after, strict=True))
-
-
 def _charts(sweep: PlottedSweep) -> Iterator[Chart]:
-    known = [(point, histogram) for point in sweep.measured if (histogram := _histogram(point.operation.latency))]
-    parts = [*chunks(known, MOST_SERIES)]
+    distributions = [
+        (point, histogram) for point in sweep.measured if (histogram := _histogram(point.operation.latency))
+    ]
+    parts = [*chunks(distributions, MOST_SERIES)]
     for number, part in enumerate(parts):
-        traces = [trace for place, (point, found) in enumerate(part) for trace in _traces(place, sweep, point, found)]
+        traces = [
+            trace for place, (point, histogram) in enumerate(part) for trace in _traces(place, sweep, point, histogram)
+        ]
         latencies: list[float] = [value for trace in traces for value in trace["x"]]
         # Too wide a range for ticks between decades.
         is_wide = max(latencies) > _WIDE * min(latencies)
@@ -271,10 +261,10 @@ def _histogram(latency: Latency) -> Histogram | None:
     if latency.histogram is None:
         return None
     try:
-        found = Histogram.decode(latency.histogram)
+        histogram = Histogram.decode(latency.histogram)
     except HistogramError:
         return None
-    return found if found.total else None
+    return histogram if histogram.total else None
 
 
 def _traces(number: int, sweep: PlottedSweep, point: PlottedPoint, histogram: Histogram) -> Iterator[Json]:
@@ -290,17 +280,17 @@ def _traces(number: int, sweep: PlottedSweep, point: PlottedPoint, histogram: Hi
         "line": {"color": colour(number), "dash": dash(number), "width": 2, "shape": "hv"},
         "hoverinfo": "skip",
     }
-    known = [(p, value) for p in _NAMES if (value := point.operation.latency.percentiles.get(p)) is not None]
+    percentiles = [(p, value) for p in _NAMES if (value := point.operation.latency.percentiles.get(p)) is not None]
     yield {
         "type": "scatter",
         "mode": "markers",
         "name": name,
         "legendgroup": point.run.label + point.result.spec.point,
         "showlegend": False,
-        "x": [microseconds(value) for _, value in known],
-        "y": [1 - float(p) / 100 for p, _ in known],
+        "x": [microseconds(value) for _, value in percentiles],
+        "y": [1 - float(p) / 100 for p, _ in percentiles],
         "marker": {"color": colour(number), "size": 8, "symbol": symbol(number, point.verdict)},
-        "text": [f"{name}\np{p} {duration_text(value)}" for p, value in known],
+        "text": [f"{name}\np{p} {duration_text(value)}" for p, value in percentiles],
         "hovertemplate": "%{text}<extra></extra>",
     }
 
@@ -311,7 +301,9 @@ def _name(sweep: PlottedSweep, point: PlottedPoint) -> str:
 
 def _row(sweep: PlottedSweep, point: PlottedPoint) -> list[Cell]:
     latency = point.operation.latency
-    found = [Cell(text=duration_text(latency.percentiles.get(p)), sort=latency.percentiles.get(p)) for p in _NAMES]
+    percentiles = [
+        Cell(text=duration_text(latency.percentiles.get(p)), sort=latency.percentiles.get(p)) for p in _NAMES
+    ]
     highest = Cell(text=duration_text(latency.max_nanoseconds), sort=latency.max_nanoseconds)
     count = Cell(text=f"{latency.count:,}" if latency.count else NONE, sort=latency.count)
-    return [Cell(text=_name(sweep, point), title=point.result.spec.point), *found, highest, count]
+    return [Cell(text=_name(sweep, point), title=point.result.spec.point), *percentiles, highest, count]

@@ -114,7 +114,21 @@ def _chart(key: str, place: _Place, trends: Sequence[Trend], part: str) -> Chart
             "xaxis": {"title": {"text": "start of the round (UTC)"}, "type": "date"},
             "yaxis": linear_axis(_axis_title(metric)) if metric.is_rate else latency_axis(_axis_title(metric)),
             "shapes": [vertical_line(_time(minute), "$muted", "dot") for minute, _ in marks],
-            "annotations": [_annotation(minute, text) for minute, text in marks],
+            # Along the line, at its upper end: a figure may be narrow, and rounds close together.
+            "annotations": [
+                {
+                    "x": _time(minute),
+                    "xref": "x",
+                    "y": 1,
+                    "yref": "paper",
+                    "xanchor": "right",
+                    "yanchor": "top",
+                    "text": text,
+                    "showarrow": False,
+                    "textangle": -90,
+                }
+                for minute, text in marks
+            ],
             "showlegend": True,
         },
         table=Table(
@@ -178,7 +192,7 @@ def _marks(trends: Sequence[Trend]) -> Iterator[tuple[int, str]]:
     digests = {row.round.minute: row.round.digest for row in rows}
     before = ""
     for minute, digest in sorted(digests.items()):
-        changed = [_name(one) for row in rows if row.round.minute == minute for one in row.changes]
+        changed = [_name(change) for row in rows if row.round.minute == minute for change in row.changes]
         names = [*dict.fromkeys([*(["suite"] if digest != (before or digest) else []), *changed])]
         before = digest
         if names:
@@ -187,12 +201,6 @@ def _marks(trends: Sequence[Trend]) -> Iterator[tuple[int, str]]:
 
 def _name(change: Difference) -> str:
     return _NAMES.get(change.key, change.key)
-
-
-def _annotation(minute: int, text: str) -> Json:
-    """Return a text beside the upper end of a line, along it: a figure may be narrow, and rounds close together."""
-    place = {"x": _time(minute), "xref": "x", "y": 1, "yref": "paper", "xanchor": "right", "yanchor": "top"}
-    return {**place, "text": text, "showarrow": False, "textangle": -90}
 
 
 def _row(trend: Trend, row: TrendRow) -> list[Cell]:

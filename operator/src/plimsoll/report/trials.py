@@ -128,6 +128,8 @@ def _trace(trial: Trial, operation: OperationResult, series: Series, *, in_bytes
     name = f"{operation.operation}, pass {trial.pass_number}{mark}"
     ios = [*series.iops, series.iops[-1]]
     volumes = [rate / MEBIBYTE for rate in (*series.bytes_per_second, series.bytes_per_second[-1])]
+    starts = [0.0, *accumulate([float(series.interval_seconds)] * (len(series.iops) - 1))]
+    end = trial.window.seconds if trial.window else starts[-1] + series.interval_seconds
     hover = ("customdata:,.0f", "y:,.1f") if in_bytes else ("y:,.0f", "customdata:,.1f")
     return {
         "type": "scatter",
@@ -139,18 +141,11 @@ def _trace(trial: Trial, operation: OperationResult, series: Series, *, in_bytes
             "width": 1.8,
             "shape": "hv",
         },
-        "x": _edges(trial, series),
+        "x": [*starts, max(end, starts[-1])],  # the start of each interval, and the end of the last one
         "y": volumes if in_bytes else ios,
         "customdata": ios if in_bytes else volumes,
         "hovertemplate": "%{{{}}} IOPS, %{{{}}} MiB/s<extra>".format(*hover) + f"{name}</extra>",
     }
-
-
-def _edges(trial: Trial, series: Series) -> list[float]:
-    """Return the start of each interval and the end of the last one, in seconds of the common window."""
-    starts = [0.0, *accumulate([float(series.interval_seconds)] * (len(series.iops) - 1))]
-    end = trial.window.seconds if trial.window else starts[-1] + series.interval_seconds
-    return [*starts, max(end, starts[-1])]
 
 
 def _stalls(trials: Sequence[Trial]) -> Iterator[Json]:
@@ -158,7 +153,7 @@ def _stalls(trials: Sequence[Trial]) -> Iterator[Json]:
     times: list[float] = []
     for trial in trials:
         series = [operation.series for operation in trial.operations if operation.series]
-        counts = (one.iops if any(one.iops) else one.bytes_per_second for one in series)
+        counts = (each.iops if any(each.iops) else each.bytes_per_second for each in series)
         for place, rates in enumerate(zip(*counts, strict=False)):
             if not any(rates):
                 times.append((place + 0.5) * series[0].interval_seconds)
@@ -246,37 +241,37 @@ def _trials_chart(key: str, title: str, operation: Operation, points: Sequence[_
 
 
 def _means(points: Sequence[_Case]) -> Json:
-    known = [(result, summary.iops) for result, summary in points if summary]
+    means = [(result, summary.iops) for result, summary in points if summary]
     return {
         "type": "scatter",
         "mode": "markers",
         "name": "mean, 95 %",
-        "x": [iops.mean for _, iops in known],
-        "y": [result.spec.point for result, _ in known],
-        "error_x": {**error_bars([iops for _, iops in known]), "thickness": 2, "width": 7},
+        "x": [iops.mean for _, iops in means],
+        "y": [result.spec.point for result, _ in means],
+        "error_x": {**error_bars([iops for _, iops in means]), "thickness": 2, "width": 7},
         "marker": {"color": "$text", "symbol": "line-ns-open", "size": 16, "line": {"width": 2}},
-        "text": [f"{result.spec.label}\nmean {rate_text(iops.mean)} of {iops.trials} trials" for result, iops in known],
+        "text": [f"{result.spec.label}\nmean {rate_text(iops.mean)} of {iops.trials} trials" for result, iops in means],
         "hovertemplate": "%{text}<extra></extra>",
     }
 
 
 def _attempts(verdict: Verdict, operation: Operation, points: Sequence[_Case]) -> Json:
-    found = [
-        (result, trial, one.rates.iops)
+    attempts = [
+        (result, trial, measured.rates.iops)
         for result, _ in points
         for trial in result.status.trials
-        for one in trial.operations
-        if one.operation is operation and trial.verdict is verdict
+        for measured in trial.operations
+        if measured.operation is operation and trial.verdict is verdict
     ]
     return {
         "type": "scatter",
         "mode": "markers",
         "name": verdict.value,
-        "x": [iops for _, _, iops in found],
-        "y": [result.spec.point for result, _, _ in found],
+        "x": [iops for _, _, iops in attempts],
+        "y": [result.spec.point for result, _, _ in attempts],
         "marker": {"color": _COLOURS[verdict], "symbol": symbol(0, verdict), "size": 9, "line": {"width": 1.5}},
         "text": [
-            f"{result.spec.point}, {_attempt_words(trial)}\n{rate_text(iops)} IOPS" for result, trial, iops in found
+            f"{result.spec.point}, {_attempt_words(trial)}\n{rate_text(iops)} IOPS" for result, trial, iops in attempts
         ],
         "hovertemplate": "%{text}<extra></extra>",
     }
@@ -294,7 +289,14 @@ def _uncounted_attempts(runs: Sequence[ReportedRun], *, several: bool) -> Iterat
         for result in run.results:
             good = {(trial.pass_number, trial.attempt) for trial in counting(result)}
             rows += [
-                [*([Cell(text=run.label)] if several else []), *_attempt_cells(result, trial)]
+                [
+                    *([Cell(text=run.label)] if several else []),
+                    Cell(text=result.spec.point, title=result.spec.label),
+                    Cell(text=attempt_text(trial)),
+                    Cell(text=trial.started_at),
+                    Cell(text=outcome_text(trial), mark=outcome_text(trial)),
+                    Cell(text=why(trial)),
+                ]
                 for trial in result.status.trials
                 if (trial.pass_number, trial.attempt) not in good
             ]
@@ -307,17 +309,6 @@ def _uncounted_attempts(runs: Sequence[ReportedRun], *, several: bool) -> Iterat
         rows=rows,
     )
     yield from table.limited(_MOST_ROWS)
-
-
-def _attempt_cells(result: BenchmarkResult, trial: Trial) -> list[Cell]:
-    outcome = outcome_text(trial)
-    return [
-        Cell(text=result.spec.point, title=result.spec.label),
-        Cell(text=attempt_text(trial)),
-        Cell(text=trial.started_at),
-        Cell(text=outcome, mark=outcome),
-        Cell(text=why(trial)),
-    ]
 
 
 def why(trial: Trial) -> str:
