@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from plimsoll.cli import main
 from plimsoll.helpers.server import TokenReviews
-from plimsoll.programs import caches
+from plimsoll.programs import helpers
 from plimsoll.programs.termination import run_until_stopped
 
 OPTIONS = {
@@ -50,7 +50,7 @@ def test_a_helper_that_is_reading_its_credentials_can_be_ended(
         await asyncio.Event().wait()
         raise AssertionError
 
-    monkeypatch.setattr(caches, "may_drop_caches", lambda: True)
+    monkeypatch.setattr(helpers, "may_drop_caches", lambda: True)
     monkeypatch.setattr(TokenReviews, "__aenter__", never)
     result = CliRunner().invoke(main, [program, *OPTIONS[program]])
     assert result.exit_code == 0, result.exception

@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 _COMMANDS = ("plan", "run", "watch", "results", "report", "layers", "compare", "noise", "percentile", "suite")
-_PROGRAMS = ("operator", "conductor", "agent", "teardown", "caches", "burn", "burner")
+_PROGRAMS = ("operator", "conductor", "agent", "teardown", "burn")
+_HELPERS = {"caches": "caches_command", "burner": "burner_command"}
 _HOOKS = {"remove-runs": "remove_command", "check-installation": "check_command"}
 
 PLUGIN = "kubectl plimsoll"
@@ -52,7 +53,9 @@ class _Program(LazyGroup):
 
 _MODULES = {
     **{name: f"plimsoll.cli.{name}" for name in _COMMANDS},
+    "report": "plimsoll.cli.results:report_command",
     **{name: f"plimsoll.programs.{name}" for name in _PROGRAMS},
+    **{name: f"plimsoll.programs.helpers:{command}" for name, command in _HELPERS.items()},
     **{name: f"plimsoll.programs.hooks:{command}" for name, command in _HOOKS.items()},
 }
 

@@ -16,7 +16,7 @@ from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.compare import show_comparison
 from plimsoll.cli.layers import layers_of, write_amplification
 from plimsoll.cli.options import JSON, TABLE, YAML, output_option, write_document
-from plimsoll.cli.report import output_file_option, write_page
+from plimsoll.cli.results import output_file_option, write_page
 from plimsoll.cli.suite_rounds import SuiteRounds, accept_option, exit_code, load_rounds
 from plimsoll.cli.tables import STYLES, fitted, results_table, stdout_console
 from plimsoll.measure.compare.noise import as_one_run

@@ -1,1 +1,1 @@
-"""The programs that pods and `plimsoll run` start, each with a module of its own."""
+"""The programs that pods and `plimsoll run` start."""
