@@ -168,9 +168,9 @@ def explain(error: ApiError, where: ClusterAccess) -> str:
     return f"{error}\n{remedy}"
 
 
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return the names that the user may have meant, as the end of a sentence; empty if none is known."""
-    names = sorted(known)
+def suggestion(name: str, existing: Iterable[str]) -> str:
+    """Return the names that the user may have meant, as the end of a sentence; empty without names."""
+    names = sorted(existing)
     if question := did_you_mean(name, names):
         return f"; {question}"
     return f"; there are {first_few(names, 10)}" if names else ""

@@ -97,6 +97,11 @@ def _costs(plan: Plan) -> Table:
     limit = timedelta(seconds=plan.timeouts.total_seconds)
     rounds = {point.name: round_count(point, plan.server_count) for point in plan.points}
     several = [f"{name}: {count}" for name, count in rounds.items() if count > 1]
+    copies = (
+        "without the copies that the storage keeps"
+        if cost.stored_bytes is None
+        else f"{decimal(cost.stored_bytes, separator=' ')} with replicas or coding chunks"
+    )
     preparing = timedelta(seconds=cost.preparations * cost.preparation_seconds)
     renewal = f"a new data set before each trial, {cost.preparations} times, {preparing} altogether"
     table = Table.grid("", "", padding=(0, 2, 0, 0))
@@ -114,7 +119,7 @@ def _costs(plan: Plan) -> Table:
         ("Settling", f"{cost.settle_seconds} s"),
         ("Preparing", renewal if plan.renews_data_sets else ""),
         ("Total", f"{most}{timedelta(seconds=cost.total_seconds)} of at most {limit} (timeouts.totalSeconds)"),
-        ("Capacity", _capacity(cost)),
+        ("Capacity", f"{decimal(cost.data_bytes, separator=' ')} of data, {copies}"),
     ):
         if text:
             table.add_row(Text(name, style="bold"), Text(text))
@@ -172,13 +177,6 @@ def _layout(pool: Pool) -> str:
         f"{pool.placement_groups} placement groups" if pool.placement_groups else "",
     )
     return ", ".join(filter(None, words))
-
-
-def _capacity(cost: Estimate) -> str:
-    data = f"{decimal(cost.data_bytes, separator=' ')} of data"
-    if cost.stored_bytes is None:
-        return f"{data}, without the copies that the storage keeps"
-    return f"{data}, {decimal(cost.stored_bytes, separator=' ')} with replicas or coding chunks"
 
 
 def _prefill(plan: Plan, cost: Estimate) -> str:

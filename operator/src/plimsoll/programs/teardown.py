@@ -54,7 +54,12 @@ def command(
         file_system=file_system,
         has_options=options,
     )
-    left = asyncio.run(_tear_down(user, target))
+
+    async def remove() -> Remains:
+        async with Commands(user) as commands:
+            return await tear_down(commands, target)
+
+    left = asyncio.run(remove())
     if not left.problems:
         _log.info("run %s has no objects left in pool %s", uid, pool)
         return
@@ -62,8 +67,3 @@ def command(
     write_termination_message(termination_log, reason)
     _log.error("%s", reason)
     sys.exit(EXIT_PURGING if left.is_purging else _EXIT_UNCLEAN)
-
-
-async def _tear_down(user: str, target: TeardownTarget) -> Remains:
-    async with Commands(user) as commands:
-        return await tear_down(commands, target)

@@ -79,22 +79,22 @@ def layers_section(runs: Sequence[ReportedRun]) -> Section | None:
 
 
 def _chart(key: str, title: str, axis: str, rows: Sequence[tuple[LayerRow, Best | None]], scale: float) -> Chart:
-    known = [(f"{row.layer} {row.operation}", best) for row, best in rows if best]
-    limited = [(name, best.limit / scale) for name, best in known if best.limit is not None]
+    rates = [(f"{row.layer} {row.operation}", best) for row, best in rows if best]
+    limited = [(name, best.limit / scale) for name, best in rates if best.limit is not None]
     return Chart(
         key=key,
         title=title,
-        description=f"{title}: {'; '.join(_words(name, best, scale, axis) for name, best in known)}.",
+        description=f"{title}: {'; '.join(_words(name, best, scale, axis) for name, best in rates)}.",
         data=[
             {
                 "type": "bar",
                 "name": "measured",
-                "x": [name for name, _ in known],
-                "y": [best.value / scale for _, best in known],
-                "text": [f"{rate_text(best.value / scale)}{_star(best)}" for _, best in known],
+                "x": [name for name, _ in rates],
+                "y": [best.value / scale for _, best in rates],
+                "text": [f"{rate_text(best.value / scale)}{_star(best)}" for _, best in rates],
                 "textposition": "auto",
                 "marker": {"color": colour(0)},
-                "hovertext": [f"{name}\n{_words(best.point, best, scale, axis)}" for name, best in known],
+                "hovertext": [f"{name}\n{_words(best.point, best, scale, axis)}" for name, best in rates],
                 "hovertemplate": "%{hovertext}<extra></extra>",
             },
             {

@@ -30,14 +30,17 @@ def render(page: ReportPage) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    # plotly sets inline styles, and exports images of figures through blob and data URLs.
+    policy = "default-src 'none'; script-src {}; style-src 'unsafe-inline'; img-src data: blob:"
     scripts = [_in_script(get_plotlyjs()), _in_script(_resource("report.js"))]
+    digests = (base64.b64encode(sha256(text.encode()).digest()).decode() for text in scripts)
     return environment.get_template("report.html.j2").render(
         page=page,
         figures=embedded(page),
         plotly=Markup(scripts[0]),  # noqa: S704 - the script of a library
         script=Markup(scripts[1]),  # noqa: S704 - the script of this package
         style=Markup(_resource("report.css")),  # noqa: S704 - the style of this package
-        policy=_policy(scripts),
+        policy=policy.format(" ".join(f"'sha256-{digest}'" for digest in digests)),
         version=__version__,
     )
 
@@ -67,9 +70,3 @@ def _resource(name: str) -> str:
 def _in_script(text: str) -> str:
     """Return a script in which no string ends the HTML element or starts a comment."""
     return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
-
-
-def _policy(scripts: list[str]) -> str:
-    digests = " ".join(f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}'" for text in scripts)
-    # plotly sets inline styles, and exports images of figures through blob and data URLs.
-    return f"default-src 'none'; script-src {digests}; style-src 'unsafe-inline'; img-src data: blob:"

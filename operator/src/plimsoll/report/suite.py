@@ -245,8 +245,8 @@ def difference_texts(compared: StudyComparison) -> Iterator[str]:
     source = compared.study.source
     testbed = "; ".join(compared.study.testbed.values())
     yield f"{source.authors}, {source.title}, measured with {testbed}."
-    own = "; ".join(compared.own_testbed)
-    yield f"Yours: {own}." if own else "Yours: the results do not describe a cluster."
+    own_testbed = "; ".join(compared.own_testbed)
+    yield f"Yours: {own_testbed}." if own_testbed else "Yours: the results do not describe a cluster."
 
 
 def published_text(share: ComparedShare) -> str:
@@ -257,16 +257,16 @@ def published_text(share: ComparedShare) -> str:
     return text if origin is Origin.PUBLISHED else f"{text} ({origin.lower()})"
 
 
-def own_text(own: OwnShare) -> str:
+def own_text(share: OwnShare) -> str:
     """Return the user's share in percent, with a * if it is Suspect."""
-    return f"{ratio_text(own.value)}{' *' if own.is_suspect else ''}"
+    return f"{ratio_text(share.value)}{' *' if share.is_suspect else ''}"
 
 
-def own_rates_text(own: OwnShare) -> str:
+def own_rates_text(share: OwnShare) -> str:
     """Return the rates behind the user's share."""
-    if own.limit is None:
-        return NONE if own.rate is None else bytes_rate_text(own.rate)
-    return f"{bytes_rate_text(own.rate)} of {bytes_rate_text(own.limit)}"
+    if share.limit is None:
+        return NONE if share.rate is None else bytes_rate_text(share.rate)
+    return f"{bytes_rate_text(share.rate)} of {bytes_rate_text(share.limit)}"
 
 
 def remark_text(share: ComparedShare) -> str:
