@@ -111,7 +111,7 @@ def cluster_options(function: F) -> F:
 
 
 def is_about_a_cluster() -> bool:
-    """Whether a bare name is that of a run: kubectl started the program, or an option chooses a cluster."""
+    """Whether a bare name means a run in a cluster: kubectl started the program, or an option chooses a cluster."""
     return program() == PLUGIN or any(map(_given, ("namespace", "context", "kubeconfig")))
 
 

@@ -111,8 +111,8 @@ def check_devices(devices: Sequence[Path], *, destroy: bool) -> None:
     """Refuse devices that must not be overwritten.
 
     Raises:
-        PlaceError: without --destroy-data, or if a device is mounted, in use by another driver, has a signature such as
-            that of a file system or partition table, or is not a block device.
+        PlaceError: without --destroy-data, or if a device is mounted, in use by another driver, has a signature
+            (of a file system or a partition table, for example), or is not a block device.
 
     """
     if not destroy:

@@ -136,7 +136,6 @@ def _points(plan: Plan, cost: Estimate) -> str:
 
 
 def _search(plan: Plan, point: Point, search: LineSearch) -> str:
-    """Return the bounds of a search for the line."""
     settings = search_settings(point, search)
     unit = "IOPS" if search.vary is Vary.RATE else "in flight"
     loads = f"{settings.offered(search.start):,.0f} to {settings.highest:,.0f} {unit} in steps of {settings.step:,.0f}"

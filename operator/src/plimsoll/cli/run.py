@@ -204,7 +204,6 @@ async def _follow(launcher: Launcher, view: Screen | Lines, progress: LocalProgr
 
 
 def _conclude(code: int, results: Path) -> int:
-    """Print the results and how to continue."""
     recorded = read_results(results)
     for table in results_tables(recorded) if recorded else ():
         stdout_console().print(table)

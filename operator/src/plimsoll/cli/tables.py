@@ -159,7 +159,7 @@ def fitted(
 
 
 def results_tables(results: Sequence[BenchmarkResult]) -> Iterator[RenderableType]:
-    """Yield the table of the points that are measured at one load, and that of the searches for the line."""
+    """Yield one table of the points that are measured at one load, and one of the searches for the line."""
     searches = [result for result in results if result.spec.line is not None]
     if len(searches) < len(results) or not results:
         yield results_table(result for result in results if result.spec.line is None)
@@ -182,12 +182,11 @@ class LinksTable:
         links = self._links
         yield Text(f"\n{self._title}, {links.unit}", style="bold")
         is_sparse = 2 * len(links.pairs) < len(links.clients) * len(links.peers)
-        yield from self._slowest() if is_sparse or self._columns() > options.max_width else self._grid()
+        yield from self._slowest() if is_sparse or self._grid_width() > options.max_width else self._grid()
         if links.outliers:
             yield Text("* far below comparable pairs (LinkOutlier)", style="dim")
 
-    def _columns(self) -> int:
-        """Return the width of the grid."""
+    def _grid_width(self) -> int:
         links = self._links
         width = max(len(links.name(client)) for client in links.clients)
         for place, peer in enumerate(links.peers):

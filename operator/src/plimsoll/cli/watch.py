@@ -260,7 +260,6 @@ def _point_line(point: WatchedPoint) -> str:
 
 
 def _current_rates(run: WatchedRun) -> str:
-    """Return the rates that the tools report while they run."""
     live, trial = run.state.live if run.state else None, run.trial
     if live is None or trial is None:
         return ""

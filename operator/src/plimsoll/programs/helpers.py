@@ -116,7 +116,6 @@ def burner_command(
 
 
 def _listener() -> "Listener":
-    """Return a listener with limits for strangers."""
     # Imported here because it takes longer than everything else.
     from plimsoll.net.listener import Listener, ListenerLimits  # noqa: PLC0415
 
@@ -126,7 +125,6 @@ def _listener() -> "Listener":
 
 
 async def _serve_forever(application: "web.Application", listener: "Listener", host: str, port: int) -> None:
-    """Answer requests until the task is cancelled."""
     from plimsoll.net.listener import serving_requests  # noqa: PLC0415
 
     async with serving_requests(application, listener, host, port, idle_seconds=5.0):

@@ -169,7 +169,6 @@ async def _objects(kube: Kube, namespaces: Sequence[str]) -> Sequence[Object]:
 
 
 def _summary(left: Sequence[Object]) -> str:
-    """Return the remaining objects and what blocks their deletion."""
     shown = []
     for obj in left[:_SHOWN]:
         kind = "suite " if obj["kind"] == SUITE_KIND else ""

@@ -296,7 +296,6 @@ COMPARED_COLUMNS: Sequence[_ComparedColumn] = (
 
 
 def _differences(compared: Compared) -> Iterator[Block]:
-    """Yield the recorded differences of the runs."""
     if compared.likeness.unknown:
         points = first_few(compared.likeness.unknown)
         yield Text(paragraphs=[f"No fingerprint was recorded at {points}: other differences are unknown."])

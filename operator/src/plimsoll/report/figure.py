@@ -24,7 +24,7 @@ MOST_SERIES = 8
 """In one figure; the number of distinguishable colours of the palette."""
 
 MOST_FIGURES = 12
-"""Of one kind, so that a page of 512 points stays usable."""
+"""Of one kind, so that a page of 512 points remains usable."""
 
 IN_RESULTS = "the table of results has every point"
 
@@ -316,7 +316,7 @@ class ProbedLoad:
     trial: Trial
     offered: float  # operations per second or operations in flight of all clients together
     load: float  # the load that the storage met: in an open loop what arrived, unless the depth was full
-    achieved: float | None  # likewise; None without numbers
+    achieved: float | None  # in the unit of `offered`; None without numbers
     depth_full_percent: float | None  # percentage of submissions that filled the depth; None if unknown
     outcome: ProbeOutcome
 
@@ -361,7 +361,7 @@ def line_of(result: BenchmarkResult) -> Line:
 
 
 def searches_of(runs: Sequence[ReportedRun]) -> list[SearchedWorkload]:
-    """Return the searches of all runs, those of one workload with the same objectives together."""
+    """Return the searches of all runs, grouped by workload and objectives."""
     grouped: dict[tuple[str, str], list[tuple[ReportedRun, BenchmarkResult, LineSearch]]] = {}
     for run in runs:
         for result in run.results:

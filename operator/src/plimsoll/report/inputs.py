@@ -88,5 +88,5 @@ class ReportedSuite:
     comparisons: Sequence[ComparedVariants]  # between variants, in the last round
     judgements: Mapping[str, RoundJudgement]  # of the last round, by the name of the comparison with accepted rounds
     decisions: Sequence[Decision]  # the hypotheses, decided in the last round
-    # The last round beside the study that the suite repeats; None if it repeats none.
+    # The last round compared with the study that the suite repeats; None if it repeats none.
     study: StudyComparison | None = None

@@ -1,4 +1,4 @@
-"""The rates of each layer of a Ceph cluster beside the limit below it, and the matrix of links between clients."""
+"""The rates of each layer of a Ceph cluster with their limits, and the matrix of links between clients."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -299,7 +299,6 @@ def links_section(runs: Sequence[ReportedRun]) -> Section | None:
 
 
 def _outliers_text(title: str, links: Links) -> str:
-    """Return the outliers of a point in words."""
     if not links.outliers:
         return f"{title}: no outliers among {count_text(len(links.pairs), 'pair')}."
     sentences = [links.sentence(pair) for pair in links.outliers[:_NAMED_OUTLIERS]]

@@ -68,7 +68,7 @@ _COLOURS = {
     ProbeOutcome.NOT_OFFERED: "$muted",
     ProbeOutcome.UNKNOWN: "$muted",
 }
-"""Of the probes of a single search; those of several searches have the colours of their searches."""
+"""Of the probes of a single search; with several searches, each search has its own colour."""
 
 _SUFFIXES = {Verdict.VALID: "", Verdict.SUSPECT: "-open-dot", Verdict.INVALID: "-open"}
 _SAME_LOAD = math.log(1.1)
@@ -166,7 +166,7 @@ def _latency_charts(number: int, workload: SearchedWorkload) -> Iterator[Chart]:
 
 
 def _lines_charts(number: int, workload: SearchedWorkload) -> Iterator[Chart]:
-    """Yield the lines of a workload beside each other; nothing if fewer than two are known."""
+    """Yield one figure that compares the lines of a workload; nothing if fewer than two are known."""
     searches = [search for search in workload.searches if _drawn_load(search.line) is not None]
     if len(searches) < 2:  # noqa: PLR2004 - one line needs no comparison
         return

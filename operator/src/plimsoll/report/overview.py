@@ -58,7 +58,6 @@ def _plain(value: object) -> str:
 
 
 def _facts(run: ReportedRun) -> Iterator[tuple[str, str]]:
-    """Yield name and text of every known fact."""
     trials = [trial for result in run.results for trial in result.status.trials]
     yield "Run", run.place
     if trials:

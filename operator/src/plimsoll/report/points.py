@@ -370,7 +370,7 @@ def _why_text(row: ProbeRow) -> str:
 
 
 def probe_columns(search: LineSearch | None = None) -> Sequence[Column[ProbeRow]]:
-    """Return the columns of probes; without a search those of CSV, where each row has one of the objectives."""
+    """Return the columns of probes; without a search, the columns of CSV, where each row has one objective."""
     column = Column[ProbeRow]
     unit = lines.unit_text(search) if search else ""
     return (

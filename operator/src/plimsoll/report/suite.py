@@ -1,4 +1,4 @@
-"""The rounds of a suite with their verdicts, comparisons, hypotheses, and the published study beside it."""
+"""The rounds of a suite with their verdicts, comparisons and hypotheses, and its shares next to the published study."""
 
 import math
 from collections.abc import Iterator, Sequence

@@ -118,7 +118,6 @@ def _compared_text(compared: Compared) -> str:
 
 
 def _longest_stall(runs: Sequence[ReportedRun]) -> Iterator[str]:
-    """Yield the longest time without any completed operation, if there is one."""
     stalls = [
         (trial.stalls.seconds, f"{run.label} {result.spec.point}")
         for run in runs

@@ -57,7 +57,7 @@ _Place = tuple[str, str, Operation, Metric]
 """Workload, point, operation and metric of a figure."""
 
 _NAMES = {"ceph.versions": "Ceph", "kubernetes": "Kubernetes"}
-"""Key of a change -> its name beside a line; other keys are shown as they are."""
+"""Key of a change -> its name next to a line; other keys are shown as they are."""
 
 
 def trends_section(rounds: Sequence[tuple[EndedRound, MeasuredRound]]) -> Section | None:
@@ -192,14 +192,14 @@ def _marks(trends: Sequence[Trend]) -> Iterator[tuple[int, str]]:
     digests = {row.round.minute: row.round.digest for row in rows}
     before = ""
     for minute, digest in sorted(digests.items()):
-        changed = [_name(change) for row in rows if row.round.minute == minute for change in row.changes]
+        changed = [_change_name(change) for row in rows if row.round.minute == minute for change in row.changes]
         names = [*dict.fromkeys([*(["suite"] if digest != (before or digest) else []), *changed])]
         before = digest
         if names:
             yield minute, first_few(names, 4)
 
 
-def _name(change: Difference) -> str:
+def _change_name(change: Difference) -> str:
     return _NAMES.get(change.key, change.key)
 
 
@@ -211,7 +211,7 @@ def _row(trend: Trend, row: TrendRow) -> list[Cell]:
         Cell(text=metric_text(metric, row.estimate), sort=row.estimate),
         Cell(text=_interval(metric, row), sort=row.interval[0] if row.interval else None),
         Cell(text=_state(row), mark="Regression" if _regressed(row) and not row.round.accepted else ""),
-        Cell(text=", ".join(dict.fromkeys(map(_name, row.changes)))),
+        Cell(text=", ".join(dict.fromkeys(map(_change_name, row.changes)))),
     ]
 
 
