@@ -29,7 +29,7 @@ the current trial. Both serve plain HTTP on port 8081 (`metrics`), path `/metric
 
 ## Scraping
 
-For the Prometheus Operator, the chart creates the monitors; `labels` are those that your Prometheus selects:
+For the Prometheus Operator, the chart creates the monitors; `labels` are the labels that your Prometheus selects:
 
 ```yaml
 metrics:
@@ -53,22 +53,22 @@ scrape_configs:
       - {{source_labels: [__meta_kubernetes_pod_container_port_name], regex: metrics, action: keep}}
 ```
 
-`honor_labels` is required: `namespace` is that of the BenchmarkRun or BenchmarkSuite. Without it, Prometheus replaces
-`namespace` by the operator's own, and renames the run's or suite's to `exported_namespace`.
+`honor_labels` is required: `namespace` is the namespace of the BenchmarkRun or BenchmarkSuite. Without it, Prometheus
+replaces `namespace` by the operator's own, and renames the run's or suite's to `exported_namespace`.
 
 To read the metrics without Prometheus: `kubectl -n plimsoll-system port-forward deploy/plimsoll 8081`, then
 `curl localhost:8081/metrics`.
 
-## What to know
+## Semantics
 
 - **Results are read from the objects.** After a restart of the operator, all series return within seconds of its port
-  answering. A deleted result is gone at the next scrape, or as soon as the API server answers again. A run that is
+  answering. A deleted result disappears at the next scrape, or as soon as the API server answers again. A run that is
   repeated under the same name continues its series with new values.
 - **A sample has the time of the scrape, not of the measurement.** The time of the measurement is
   `plimsoll_result_completion_timestamp_seconds`. Use a scrape interval of two minutes at most: Prometheus treats a
   series as stale after five.
 - **Invalid numbers are absent.** A result with the verdict Invalid has only `plimsoll_result_info` and
-  `plimsoll_result_verdict`. Suspect numbers are present; this query leaves them out:
+  `plimsoll_result_verdict`. Suspect numbers are present; this query omits them:
 
   ```
   plimsoll_result_latency_seconds{{quantile="0.99"}}
@@ -85,7 +85,7 @@ To read the metrics without Prometheus: `kubectl -n plimsoll-system port-forward
 - **Quantiles come from merged histograms** of all clients and trials. Never average them over points or runs. They are
   a `summary` without count and sum, because `promtool check metrics` refuses a gauge with a label `quantile`; like
   gauges, they are constant until the result changes.
-- **A suite shows its last round.** Comparisons and hypotheses are those of the last round that was evaluated, and keep
+- **A suite shows its last round.** Comparisons and hypotheses belong to the last round that was evaluated, and keep
   their values until the next one; `plimsoll_suite_round_completion_timestamp_seconds` is its time. This query counts
   the comparisons of each suite by verdict:
 

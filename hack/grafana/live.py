@@ -74,7 +74,7 @@ def _progress(live: Page) -> None:
     ratio = dressed(share(), "Progress", about, "percentunit", nothing="no conductor")
     live.add(ratio.with_target(instant_query(done, "done")), 3, 4)
 
-    about = "When the last trial should be over, if nothing has to be repeated; said anew with every attempt."
+    about = "Estimated end of the last trial if no attempt has to be repeated; updated with every attempt."
     end = dressed(number(), "Measured", about, "dateTimeFromNow", nothing="not measuring")
     estimate = f"max({_of('plimsoll_run_estimated_completion_timestamp_seconds')}) * 1000"
     live.add(end.with_target(instant_query(estimate, "estimate")), 4, 4)
@@ -127,7 +127,7 @@ def _trial(live: Page) -> None:
     ratio = instant_query(f"max({_of('plimsoll_live_trial_elapsed_ratio')})", "elapsed")
     live.add(elapsed.with_target(ratio), 4, 5)
 
-    about = "Which point was measured when; their order is shuffled anew for every pass."
+    about = "The point that was measured at each time; every pass has a newly shuffled order."
     when = statetimeline.Panel().show_value(shapes.VisibilityMode.NEVER).merge_values(merge_values=True)
     when = dressed(when, "Trials over time", about, "none", nothing="no trial").color_scheme(fixed(BLUE))
     live.add(when.with_target(range_query(f"max by (point, parameters) ({info})", "{{point}} {{parameters}}")), 10, 5)

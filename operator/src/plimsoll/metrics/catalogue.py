@@ -130,7 +130,7 @@ RESULT_LINK_MEDIAN = _result_gauge(
     "Median rate of the pairs of clients; only of tools that measure between clients.",
 )
 RESULT_LINK_LEAST = _result_gauge(
-    "result_link_least_bytes_per_second", "Rate of the slowest pair of clients; likewise."
+    "result_link_least_bytes_per_second", "Rate of the slowest pair of clients; absent as for the median."
 )
 RESULT_LINE_INFO = _result_gauge(
     "result_line_info",
@@ -148,11 +148,11 @@ RESULT_LINE_RATE_BOUND = _result_gauge(
     ("bound",),
 )
 RESULT_LINE_DEPTH = _result_gauge(
-    "result_line_operations_in_flight", "The line of a search that varied the depth, likewise."
+    "result_line_operations_in_flight", "The line of a search that varied the depth; absent as for the rate."
 )
 RESULT_LINE_DEPTH_BOUND = _result_gauge(
     "result_line_operations_in_flight_bound",
-    "Ends, low and high, of the 95 % interval of that line, likewise.",
+    "Ends, low and high, of the 95 % interval of that line; absent as for the rate.",
     ("bound",),
 )
 RESULT_LINE_PROBES = _result_gauge(

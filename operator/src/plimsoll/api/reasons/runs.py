@@ -39,7 +39,7 @@ CLIENT_REASONS = (
         conditions=_CLIENTS,
         under_way=Explanation(
             "a client has no pod, or its running pod has not contacted the conductor",
-            "check the client's log; a NetworkPolicy of yours or the cluster's DNS may block it",
+            "check the client's log; another NetworkPolicy or the cluster's DNS may block it",
         ),
         ended=_CLIENTS_TIMED_OUT,
         remedy="check the pods of the run",
@@ -102,8 +102,8 @@ CLIENT_REASONS = (
         under_way=Explanation(
             "the API server refuses a request of the operator: an admission policy, a LimitRange, Pod Security, "
             "missing permissions. The operator retries every 5 s",
-            "change the run or what refuses it; [who may do what](architecture.md#who-may-do-what) lists the "
-            "operator's permissions. A run does not end because the operator cannot observe it",
+            "change the run, or the policy that refuses it; [who may do what](architecture.md#who-may-do-what) lists "
+            "the operator's permissions. A run does not end because the operator cannot observe it",
         ),
         ended=_REFUSED_TOO_LONG,
         remedy=(
@@ -116,7 +116,8 @@ CLIENT_REASONS = (
         Reason.NAMESPACE_TERMINATING,
         conditions=_REQUESTS,
         under_way=Explanation(
-            "the namespace is being deleted and accepts no new objects. The operator creates nothing more for the run",
+            "the namespace is being deleted and accepts no new objects. The operator creates no more objects for the "
+            "run",
             "nothing: the run is deleted with its namespace",
         ),
         ended=_REFUSED_TOO_LONG,
@@ -155,7 +156,7 @@ WAITING_REASONS = (
         Reason.WAITING_FOR_TURN,
         conditions=(*_SUMMARY, ConditionType.ADMITTED),
         under_way=Explanation(
-            "another run on the same target comes first; the message names it",
+            "another run on the same target is ahead in the queue; the message names it",
             "wait; a run that is suspended, or has ended and is not cleaned up, loses its place after "
             "`PLIMSOLL_HOLD_SECONDS`",
         ),
@@ -165,9 +166,9 @@ WAITING_REASONS = (
         Reason.SUSPENDED_TOO_LONG,
         conditions=(ConditionType.ADMITTED, ConditionType.RECONCILING),
         under_way=Explanation(
-            "all suspensions of the run together exceed `PLIMSOLL_HOLD_SECONDS` without a measured trial in between; "
+            "the run has been suspended for more than `PLIMSOLL_HOLD_SECONDS` in total since its last measured trial; "
             "other runs on its target go first, as soon as its pods have stopped. Its volumes are kept",
-            "resume it: it waits at the end of the queue",
+            "resume it: it continues at the end of the queue",
         ),
         severity=Severity.NORMAL,
     ),
@@ -175,9 +176,9 @@ WAITING_REASONS = (
         Reason.WAITING_FOR_EARLIER_RUN,
         conditions=_SUMMARY,
         under_way=Explanation(
-            "an object of an earlier run with this name, or one that is being deleted, still exists; the message names "
-            "it. The operator checks every 15 s; a run that is not admitted yet is overtaken in the queue meanwhile, "
-            "and ends after `provisionSeconds`",
+            "an object of an earlier run with this name, or an object that is being deleted, still exists; the message "
+            "names it. The operator checks every 15 s; meanwhile, other runs overtake a run that is not admitted yet, "
+            "and it ends after `provisionSeconds`",
             "nothing; if it persists, check that object's finalizers",
         ),
         remedy="nothing has to be done; if it persists, check that object's finalizers",
@@ -188,8 +189,8 @@ WAITING_REASONS = (
         Reason.SPEC_UNREADABLE,
         conditions=_SUMMARY,
         under_way=Explanation(
-            "a version of the operator that can read the run's specification started it, and this one cannot. Its pods "
-            "continue and may finish; the operator creates nothing more",
+            "another version of the operator started the run, and this version cannot read its specification. Its "
+            "pods continue and may finish; the operator creates no more objects for it",
             _USE_NEWER_OPERATOR,
         ),
         is_passed_by=True,
@@ -198,7 +199,7 @@ WAITING_REASONS = (
         Reason.RESULTS_UNREADABLE,
         conditions=_SUMMARY,
         under_way=Explanation(
-            "the conductor finished, and this version cannot read the status of the results that the message names",
+            "the conductor finished, but this version cannot read the status of the results that the message names",
             _USE_NEWER_OPERATOR,
         ),
     ),
@@ -257,7 +258,7 @@ ENDING_REASONS = (
     ReasonEntry(Reason.VALID, ended=Explanation("all points are Valid"), succeeded=True, severity=Severity.NORMAL),
     ReasonEntry(
         Reason.SUSPECT,
-        ended=Explanation("some points are Suspect, the rest Valid", "read the findings in the results"),
+        ended=Explanation("some points are Suspect, the others Valid", "read the findings in the results"),
         succeeded=True,
         severity=Severity.NORMAL,
     ),
@@ -364,7 +365,7 @@ ENDING_REASONS = (
     ReasonEntry(
         Reason.CACHE_DROPPING_NOT_ALLOWED,
         ended=Explanation(
-            "`prepare.dropCaches: true`, but the administrator has not enabled the helpers that drop caches, or not "
+            "`prepare.dropCaches` is true, but the administrator has not enabled the helpers that drop caches, or not "
             "for runs in this namespace",
             "ask the administrator to set the chart's `caches.enabled` and to add the namespace to "
             "`caches.namespaces`, or set it to false and use volumes larger than the memory of the nodes",
@@ -473,7 +474,7 @@ ATTEMPT_REASONS: Mapping[AbortReason, Explanation] = {
         "check its pod and node: memory, eviction, network",
     ),
     AbortReason.CLIENT_NOT_STAGED: Explanation(
-        "a client could not write the data that the trial reads, or not in time",
+        "a client could not write the data that the trial reads, or not within the timeout",
         "check the pool and the client's termination message",
     ),
     AbortReason.CACHES_NOT_DROPPED: Explanation(
@@ -490,7 +491,7 @@ ATTEMPT_REASONS: Mapping[AbortReason, Explanation] = {
     ),
     AbortReason.TOOL_OVERRAN: Explanation("no result 45 s after the planned end", "check whether the storage hangs"),
     AbortReason.RESULT_REFUSED: Explanation(
-        "the conductor rejected a client's document: larger than 16 MiB, or not of its version",
+        "the conductor rejected a client's document: larger than 16 MiB, or of another version",
         "the message names the cause; report a bug",
     ),
     AbortReason.CONDUCTOR_RESTARTED: Explanation(

@@ -37,7 +37,7 @@ STORAGE_REASONS = (
         Reason.CLAIMS_NOT_BOUND,
         conditions=(ConditionType.STORAGE_READY, ConditionType.CLIENTS_READY, *_SUMMARY),
         under_way=Explanation(
-            "a PVC is pending; the message has its last warning, or what it waits for: a CSI driver that is not "
+            "a PVC is pending; the message has its last warning, or the reason for the wait: a CSI driver that is not "
             "installed reports nothing (`ExternalProvisioning`). For `ClientsReady`: pods are not scheduled because "
             "their PVCs, of a StorageClass with volumeBindingMode Immediate, are not bound",
             "check the StorageClass, its provisioner and its capacity. With WaitForFirstConsumer a PVC waits for its "
@@ -60,7 +60,7 @@ STORAGE_REASONS = (
         Reason.CEPH_CLUSTER_NOT_READY,
         conditions=_STORAGE,
         under_way=Explanation(
-            "the CephCluster has never been ready, is in `HEALTH_ERR`, in a `HEALTH_WARN` that the run does not "
+            "the CephCluster has never been ready, is in `HEALTH_ERR` or in a `HEALTH_WARN` that the run does not "
             "accept, or is being upgraded; or the addresses of its monitors are unknown. The run waits for "
             "`provisionSeconds`, and other runs on the cluster overtake it",
             "repair it, or accept checks in `gates.acceptedHealthChecks`",
@@ -125,7 +125,7 @@ STORAGE_REASONS = (
         conditions=(ConditionType.STORAGE_READY, ConditionType.CLEANED_UP),
         under_way=Explanation(
             "the CephCluster or Rook's CRDs were deleted while the run has objects there",
-            "reinstall Rook's CRDs: without them the operator cannot see what is left",
+            "reinstall Rook's CRDs: without them the operator cannot see the remaining objects",
         ),
         ended=Explanation(
             "Rook's CRDs or that CephCluster do not exist", "install Rook, or name another cluster, in a new run"
@@ -166,8 +166,8 @@ _NEXT_WAITS = "The next run on the cluster waits, for `PLIMSOLL_HOLD_SECONDS` at
 _DELETION_BLOCKED = Explanation(
     f"Rook does not delete the pool, the file system or the user; the message quotes it. {_NEXT_WAITS}",
     "inspect the pool (`rbd ls`, `rbd trash ls --all`) or the file system (`ceph fs subvolume ls NAME csi`) and remove "
-    "what is not needed. A VolumeSnapshot or a clone of a run's PVC holds it until it is deleted; the chart's value "
-    "`admission.claims` keeps others from creating one",
+    "unneeded images or subvolumes. A VolumeSnapshot or a clone of a run's PVC keeps the pool until it is deleted; the "
+    "chart's value `admission.claims` prevents users from creating one",
 )
 
 REMOVAL_REASONS = (
@@ -184,10 +184,10 @@ REMOVAL_REASONS = (
             "pods are stopping, or these are being deleted, in this order: namespaces of kube-burner, images and "
             "objects in Ceph, PVCs, the copied key, PersistentVolumes, the StorageClass, CephX users, pools, the "
             "teardown record. With a file system of the run's own, PVCs and PersistentVolumes come before the objects "
-            "in Ceph, and Ceph's purge of the deleted volumes after these. The message names what is next",
-            "if it persists, find what blocks the deletion: the Node object of a dead node keeps its pods, a broken "
-            "provisioner keeps a PersistentVolume, and the owners of the finalizers in the message keep a PVC. A purge "
-            "takes as long as Ceph needs: wait while the number in the message falls",
+            "in Ceph, and Ceph's purge of the deleted volumes after these. The message names the next one",
+            "if it persists, find the cause that blocks the deletion: the Node object of a dead node keeps its pods, "
+            "a broken provisioner keeps a PersistentVolume, and the owners of the finalizers in the message keep a "
+            "PVC. A purge takes as long as Ceph needs: wait while the number in the message falls",
         ),
         severity=Severity.NORMAL,
         event="CleaningUp",
@@ -210,18 +210,18 @@ REMOVAL_REASONS = (
         conditions=_CLEANED_UP,
         under_way=Explanation(
             "the `CephCluster` reports inactive placement groups (`PG_AVAILABILITY`). The teardown Job waits for them; "
-            "a pool or file system that is not being deleted yet stays, because its deletion would hang Rook's "
+            "a pool or file system that is not being deleted yet is kept, because its deletion would hang Rook's "
             f"controller for all of them. {_NEXT_WAITS}",
-            "bring the OSDs back: the rest continues by itself. If the groups belong only to other pools, delete the "
-            "CephBlockPool or CephFilesystem that the message names",
+            "bring the OSDs back: cleanup continues automatically. If the groups belong only to other pools, delete "
+            "the CephBlockPool or CephFilesystem that the message names",
         ),
     ),
     ReasonEntry(
         Reason.NODE_GONE,
         conditions=_CLEANED_UP,
         under_way=Explanation(
-            "the last pods exceeded their deletion deadline by five minutes. Whatever happened to their node, they no "
-            "longer load the target, so its next run starts; this run waits for its pods",
+            "the last pods exceeded their deletion deadline by five minutes. They count as no longer loading the "
+            "target, so its next run starts; this run waits for its pods",
             "delete the Node if it will not return, or taint it `node.kubernetes.io/out-of-service`; check the pods' "
             "finalizers",
         ),
@@ -232,8 +232,8 @@ REMOVAL_REASONS = (
         conditions=_CLEANED_UP,
         under_way=Explanation(
             "PVCs that do not belong to the run are bound to PersistentVolumes of its StorageClass; the message names "
-            "them. What these need in Ceph stays until they are deleted; the next run starts",
-            "have those PVCs deleted; the chart's value `admission.claims` keeps others from creating such PVCs",
+            "them. Their storage in Ceph is kept until they are deleted; the next run starts",
+            "have those PVCs deleted; the chart's value `admission.claims` prevents users from creating such PVCs",
         ),
         load_is_gone=True,
     ),

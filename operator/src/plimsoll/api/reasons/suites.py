@@ -49,8 +49,8 @@ SUITE_REASONS = (
         explanation=Explanation(
             "the suite owns runs of rounds that its status does not have: the status was lost, or set back to an older "
             "one. Nothing is measured or deleted; a run that is active continues",
-            "restore the status from a backup, or delete the runs of the rounds that the message names; without any "
-            "of its former runs the suite starts with a new baseline",
+            "restore the status from a backup, or delete the runs of the rounds that the message names; if none of "
+            "its former runs are left, the suite starts with a new baseline",
         ),
         severity=Severity.WARNING,
     ),
@@ -58,8 +58,8 @@ SUITE_REASONS = (
         reason=SuiteReason.INVALID_SPEC,
         conditions=_STALLED,
         explanation=Explanation(
-            "a variant is no valid run, has no plan, or cannot answer a comparison or hypothesis, a round would have "
-            "too many trials, or the schedule is invalid. No run is created; one that is active continues",
+            "a variant is not a valid run, has no plan, or cannot answer a comparison or hypothesis, a round would "
+            "have too many trials, or the schedule is invalid. No run is created; one that is active continues",
             "the message names the fields and the remedies; `plimsoll suite plan` reports the same beforehand",
         ),
         severity=Severity.WARNING,
@@ -70,7 +70,7 @@ SUITE_REASONS = (
         explanation=Explanation(
             "before a round of a changed suite, the API server refused the run of a variant in a dry run; the message "
             "quotes it. The operator tries again every 5 minutes",
-            "change the variant or what refuses it, such as an admission policy",
+            "change the variant, or the policy that refuses it",
         ),
         remedy="change the variant, or the admission policy or quota that refuses it",
         severity=Severity.WARNING,
@@ -79,10 +79,10 @@ SUITE_REASONS = (
         reason=SuiteReason.NAME_TAKEN,
         conditions=_STALLED,
         explanation=Explanation(
-            "another BenchmarkRun has the name of a run of the suite: the suite does not own it, or it measures "
-            "something else than the suite asks for. The operator tries again every minute",
+            "another BenchmarkRun has the name of a run of the suite: the suite does not own it, or its specification "
+            "differs from the suite's. The operator tries again every minute",
             "delete that run, or change what the suite measures, which starts another round. If an admission policy "
-            "changes the runs: exempt those with the label `plimsoll.dev/suite`, or write what it sets into `spec.run`",
+            "changes the runs, exempt runs with the label `plimsoll.dev/suite`, or set the same fields in `spec.run`",
         ),
         remedy="delete that run, or rename the suite",
         severity=Severity.WARNING,
@@ -107,9 +107,9 @@ SUITE_REASONS = (
         reason=SuiteReason.WAITING_FOR_RUN,
         conditions=("Reconciling", *_STALLED),
         explanation=Explanation(
-            "the next run cannot start, because another run of the suite is unfinished: one of an abandoned round that "
-            "is being deleted, or one that somebody else created with the suite as owner. After 10 minutes the suite "
-            "is Stalled",
+            "the next run cannot start, because another run of the suite is unfinished: a run of an abandoned round "
+            "that is being deleted, or one that another user created with the suite as owner. After 10 minutes the "
+            "suite is Stalled",
             "check the condition CleanedUp of the run that the message names; delete the run if it never ends",
         ),
         remedy="check its condition CleanedUp, and delete it if it never ends",
@@ -119,8 +119,8 @@ SUITE_REASONS = (
         reason=SuiteReason.MEASURING,
         conditions=_UNDER_WAY,
         explanation=Explanation(
-            "a round is being measured or evaluated. A round that was started by a change makes the suite Reconciling; "
-            "all others leave it Ready"
+            "a round is being measured or evaluated. During a round after a change, the suite is Reconciling; during "
+            "all other rounds it remains Ready"
         ),
     ),
     SuiteReasonEntry(
@@ -133,8 +133,8 @@ SUITE_REASONS = (
         reason=SuiteReason.REGRESSED,
         conditions=(*_REGRESSED, *_STALLED),
         explanation=Explanation(
-            "a round was worse than its baseline, and no later one was shown to be as good as it; an Inconclusive or "
-            "Failed round changes nothing. With `gate: true` the suite is Stalled",
+            "a round was worse than its baseline, and no later round showed that the regression is gone; an "
+            "Inconclusive or Failed round changes nothing. With `gate: true` the suite is Stalled",
             "read `status.comparisons`; fix the cause and request a round, or accept the round, or a later one, with "
             "the annotation `plimsoll.dev/accept-round`; only a round with all of its runs can be accepted",
         ),
