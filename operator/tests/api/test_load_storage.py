@@ -5,7 +5,10 @@ from typing import Any
 import pytest
 
 from plimsoll.api.run import decode_run
-from support.specs import CEPH, CLUSTER, document, problems
+from support.specs import document, problems
+
+CLUSTER = {"namespace": "r", "name": "r"}
+CEPH = {"monitors": ["192.0.2.1"], "user": "u", "keyringSecret": {"name": "k"}, "pool": {"name": "p"}}
 
 REPLICATED = {"replicated": {"size": 3}}
 CODED = {"erasureCoded": {"dataChunks": 2, "codingChunks": 1}}

@@ -4,7 +4,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from datetime import UTC, datetime
 from itertools import combinations
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from plimsoll.api.line import Vary
 from plimsoll.api.names import Verdict
@@ -28,7 +29,7 @@ from plimsoll.metrics.objects import (
     suite_samples,
 )
 from support.goldens import RESULTS
-from support.tooling import counters_without_rate, evaluate, problems_of
+from support.tooling import counters_without_rate, problems_of, promtool
 
 NAMESPACE, BASELINE, RUN, LIVE = "bench", "before", "after", "under-way"
 WEEKLY, IDLE = "weekly", "layouts"
@@ -39,6 +40,15 @@ NOW = 1800
 
 _TARGET = 'job="plimsoll",instance="10.0.0.1:8081",pod="plimsoll-0"'
 _STEPS = 40
+
+
+def evaluate(directory: Path, series: Mapping[str, str], tests: Sequence[Mapping[str, Any]]) -> None:
+    """Evaluate expressions, each with what is expected of it, on series that have a value for every minute."""
+    inputs = [{"series": name, "values": values} for name, values in series.items()]
+    test = {"interval": "1m", "input_series": inputs, "promql_expr_test": list(tests)}
+    path = directory / "test.yaml"
+    path.write_text(yaml.safe_dump({"rule_files": [], "tests": [test]}, allow_unicode=True))
+    promtool("test", "rules", path)
 
 
 def series() -> dict[str, str]:

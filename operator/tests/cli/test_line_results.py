@@ -10,14 +10,14 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from plimsoll.api.line import Ending, Line, ProbeOutcome
+from plimsoll.api.line import Ending, Line, ProbeOutcome, Vary
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult, Finding
 from plimsoll.cli import main
 from plimsoll.cli.results import show_results
 from plimsoll.cli.tables import results_tables
 from plimsoll.measure.histogram import Histogram, bin_index
-from support.results import BOUND, GOING_ON, PRECISE, UNKNOWN, died, in_flight, measured, probe, result, searched, trial
+from support.results import BOUND, GOING_ON, PRECISE, SEARCH, UNKNOWN, died, measured, probe, result, searched, trial
 
 HISTOGRAM = Histogram(counts={bin_index(100_000): 990, bin_index(1_000_000): 100}).encode()
 PROBES = [
@@ -78,7 +78,10 @@ def test_a_search_has_one_row_and_a_sentence() -> None:
         (searched(UNKNOWN, verdict=Verdict.INVALID), "2 unknown - 0 of 40 ProbesUsedUp Invalid"),
         (searched(None, verdict=None), "2 unknown - 0 searching Unfinished"),
         (
-            searched(PRECISE.model_copy(update={"estimate": 64, "low": 61, "high": 67}), search=in_flight()),
+            searched(
+                PRECISE.model_copy(update={"estimate": 64, "low": 61, "high": 67}),
+                search=SEARCH.model_copy(update={"vary": Vary.DEPTH}),
+            ),
             "2 64 ± 3 in flight 61 to 67 3 of 4 Precise Valid",
         ),
     ],

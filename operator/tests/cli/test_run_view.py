@@ -11,7 +11,12 @@ from plimsoll.api.names import RunPhase
 from plimsoll.api.status import Prefill, RunState
 from plimsoll.cli.watch import Lines, Picture, Screen, view_on
 from plimsoll.cli.watched import WatchedPoint, WatchedRun, watched_run, watched_state
-from support.command_line import UID, condition, config_map, ended, live, measuring, point, run, seen
+from support.command_line import UID, Document, condition, config_map, ended, live, measuring, point, run
+
+
+def seen(document: Document, state: RunState | None = None, *points: WatchedPoint) -> WatchedRun:
+    read = watched_state(config_map(state), UID) if state is not None else None
+    return watched_run(document, read, points)
 
 
 def unmeasured(number: int) -> WatchedPoint:

@@ -22,7 +22,9 @@ from plimsoll.tools.registry import TOOLS
 from support.client_documents import SECOND, make_document
 from support.rendezvous import PretendedWork, Setting
 from support.simulation import Simulation
-from support.specs import KEY, MEBIBYTE, PAIRS, pairs_plan
+from support.specs import KEY, PAIRS, pairs_plan
+
+MEBIBYTE = 2**20
 
 
 def pairs_document(client: int, armed: ArmOrder, rate: float = 100 * MEBIBYTE, **fields: Any) -> ClientDocument:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from crd.manifests import Manifest
 from support.apiserver import CRDS, Answer, ApiServer, Document, create, read_yaml
-from support.manifests import Manifest
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 from crd.corpus_storage import STORAGE
 from crd.corpus_tools import TOOLS_ACCEPTED, TOOLS_REFUSED
 from crd.corpus_workloads import LINE_ACCEPTED, LINE_REFUSED, WORKLOADS
-from support.manifests import (
+from crd.manifests import (
     BY_HAND,
     FIO,
     FULL,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from support.manifests import (
+from crd.manifests import (
     CEPH,
     FIO,
     IMAGE,

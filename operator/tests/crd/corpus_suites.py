@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from crd.manifests import REMOVED, Manifest, bounds, choice, flag, missing, refused, unknown
 from support.full_documents import FULL_SUITE
-from support.manifests import REMOVED, Manifest, bounds, choice, flag, missing, refused, unknown
 
 _SELECTOR = FULL_SUITE["spec"]["hypotheses"][0]["of"]
 _OTHER = FULL_SUITE["spec"]["hypotheses"][0]["left"]

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from support.manifests import CEPH, FIO, IMAGE, LONGER, PRECONDITION, REMOVED, ROOK, Manifest, Wrong, changed, integers
+from crd.manifests import CEPH, FIO, IMAGE, LONGER, PRECONDITION, REMOVED, ROOK, Manifest, Wrong, changed, integers
 
 SPELLING = "sizes in lists are bounded by a pattern, which allows the usual spellings only"
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from crd.corpus_tools import SPELLING
-from support.manifests import CEPH, FIO, IMAGE, ROOK, VOLUME, Manifest, bounds, choice, flag, missing, refused, unknown
+from crd.manifests import CEPH, FIO, IMAGE, ROOK, VOLUME, Manifest, bounds, choice, flag, missing, refused, unknown
 
 
 def _fio(name: str, says: tuple[str, ...], **parameters: Any) -> Manifest:

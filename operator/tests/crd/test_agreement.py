@@ -5,6 +5,7 @@ import yaml
 
 from crd.corpus import ACCEPTED, REFUSED
 from crd.corpus_suites import OPEN_SUITES, REFUSED_SUITES
+from crd.manifests import FULL, Manifest
 from plimsoll.api.errors import SpecError
 from plimsoll.api.run import load_run
 from plimsoll.api.suite import decode_suite
@@ -13,7 +14,6 @@ from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import make_plan
 from plimsoll.suite.children import variant_plans
 from support.full_documents import FULL_SUITE, FULL_SUITE_STATUS
-from support.manifests import FULL, Manifest
 
 
 def planned(manifest: Manifest) -> Plan:

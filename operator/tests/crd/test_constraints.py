@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from crd.corpus import REFUSED
+from crd.manifests import FULL, Manifest, changed
 from plimsoll.api.names import RESULT_KIND, RUN_KIND, SUITE_KIND
 from support.apiserver import RESULTS, RUNS, SUITES, Answer, ApiServer, Document, create, delete, patch
 from support.full_documents import FULL_RESULT, FULL_STATUS, FULL_SUITE, FULL_SUITE_STATUS
-from support.manifests import FULL, Manifest, changed
 from support.schemas import Schema, schema_of, seen, unseen
 
 Way = tuple[str | int, ...]

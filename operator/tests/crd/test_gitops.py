@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
+from crd.manifests import SMALL
 from support.apiserver import RUNS, ApiServer, Document, create, delete, patch, wait_until
-from support.manifests import SMALL
 
 pytestmark = pytest.mark.crd
 

@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from crd.corpus import ACCEPTED, REFUSED
+from crd.manifests import FULL, Manifest
 from support.apiserver import RUNS, Answer, ApiServer, create
-from support.manifests import FULL, Manifest
 
 pytestmark = pytest.mark.crd
 SAMPLES = Path(__file__).parents[3] / "manifests" / "samples"

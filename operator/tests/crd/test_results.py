@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from crd.manifests import changed
 from plimsoll.api.result import BenchmarkResult, ResultStatus
 from support.apiserver import RESULTS, ApiServer, create, delete, patch, rows
 from support.full_documents import FULL_RESULT, RESULT
-from support.manifests import changed
 
 pytestmark = pytest.mark.crd
 

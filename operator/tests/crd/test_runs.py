@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from crd.manifests import CEPH, FULL, REMOVED, SMALL, changed
 from plimsoll.api.run import decode_run
 from plimsoll.api.status import BenchmarkRunStatus
 from support.apiserver import RUNS, ApiServer, Document, apply, create, delete, patch, rows, wait_until
 from support.full_documents import FULL_STATUS, RUN_STATUS
-from support.manifests import CEPH, FULL, REMOVED, SMALL, changed
 
 pytestmark = pytest.mark.crd
 

@@ -10,9 +10,12 @@ from plimsoll.api.suite import decode_suite
 from plimsoll.suite.children import variant_runs
 from plimsoll.suite.merging import variant_spec
 from support.apiserver import RUNS, ApiServer, create
-from support.studies import CLUSTER_FORMS, FOLDER, OVERLAYS, STUDIES, suites_in
+from support.studies import FOLDER, OVERLAYS, STUDIES, suites_in
 
 pytestmark = pytest.mark.crd
+
+CLUSTER_FORMS = tuple(Path("../../e2e/studies") / name for name in ("demo", *STUDIES))
+"""The forms that the test cluster measures."""
 
 FOLDERS = [*map(Path, STUDIES), *OVERLAYS, *CLUSTER_FORMS]
 

@@ -1,22 +1,47 @@
 """One cluster for all deletions: an API server, the controllers and the operator, each a process of its own."""
 
+import json
 import os
+import subprocess
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from support.apiserver import Binaries, running_apiserver
+from support.apiserver import CRDS, Binaries, account_config, operator_process, read_yamls, running_apiserver
 from support.pretend_conductor import Knobs
-from support.served_world import ServedWorld, served_world
+from support.pretend_rook import OPERATOR_NAMESPACE, ROOK_NAMESPACE
+from support.served_world import ServedWorld, controller_manager
+
+ROOT = Path(__file__).parents[3]
+MANIFESTS = (ROOT / "manifests" / "install.yaml", ROOT / "manifests" / "rook" / "rook.yaml")
+ROOK_KINDS = ROOT / "e2e" / "rook" / "crds.yaml"
 
 
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedWorld]:
+    """Install the operator as its manifests say, on a server without anything, and run it with the controllers."""
     directory = tmp_path_factory.mktemp("served")
     binaries = Binaries.find(os.environ)
-    with running_apiserver(binaries, directory) as api, served_world(api, binaries, directory) as world:
-        yield world
+    with running_apiserver(binaries, directory) as api:
+        for path in (*sorted(CRDS.glob("*.yaml")), ROOK_KINDS):
+            for definition in read_yamls(path.read_text()):
+                api.define(definition)
+        log = directory / "operator.log"
+        world = ServedWorld(api, log)
+        kubeconfig = directory / "kubeconfig"
+        kubeconfig.write_text(json.dumps(api.kubeconfig()))
+        files = [argument for path in MANIFESTS for argument in ("-f", str(path))]
+        kubectl = [str(binaries.etcd.with_name("kubectl")), f"--kubeconfig={kubeconfig}"]
+        command = [*kubectl, f"--cache-dir={directory / 'kinds'}", "apply", "--server-side", *files]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        config = account_config(api, directory, OPERATOR_NAMESPACE, "plimsoll")
+        clusters = json.dumps({f"{ROOK_NAMESPACE}/rook-ceph": ["*"]})
+        with controller_manager(api, directory), operator_process(config, log, PLIMSOLL_ROOK_CLUSTERS=clusters):
+            yield world
+        assert world.complaints() == []
 
 
 @pytest.fixture
@@ -32,5 +57,5 @@ def world(served: ServedWorld) -> Iterator[ServedWorld]:
 def namespace(world: ServedWorld) -> str:
     """Return a new namespace."""
     name = f"test-{uuid.uuid4().hex[:8]}"
-    world.make_namespace(name)
+    world.cluster.kube.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     return name

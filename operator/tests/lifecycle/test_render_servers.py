@@ -18,7 +18,8 @@ from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import make_plan
 from plimsoll.tools.registry import TOOLS
 from support.apiserver import read_yamls
-from support.manifests import IMAGE, ROOK
+from support.pretend_rook import ROOK
+from support.pretend_world import LIBRBD
 from support.specs import KEY, PAIRS
 from support.tooling import restricted
 
@@ -132,7 +133,7 @@ def test_servers_have_the_image_the_resources_and_the_tolerations_of_clients() -
         assert ours["containers"][0][key] == theirs["containers"][0][key]
 
 
-@pytest.mark.parametrize("storage", [FAST, {"rook": ROOK, "volume": IMAGE}, {"rook": ROOK, "volume": {"size": "1Gi"}}])
+@pytest.mark.parametrize("storage", [FAST, {"rook": ROOK, "volume": LIBRBD}, {"rook": ROOK, "volume": {"size": "1Gi"}}])
 def test_servers_have_neither_volumes_nor_keys_and_are_restricted(storage: dict[str, Any]) -> None:
     workloads = [{"name": "w", KEY: {}}, {"name": "v", "fio": {}}]
     if "rook" in storage:

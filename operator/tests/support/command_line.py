@@ -24,7 +24,7 @@ from plimsoll.api.suite import decode_suite
 from plimsoll.cli import main
 from plimsoll.cli.options import read_suite
 from plimsoll.cli.suite_rounds import RoundStart
-from plimsoll.cli.watched import WatchedPoint, WatchedRun, watched_run, watched_state
+from plimsoll.cli.watched import WatchedPoint
 from plimsoll.kube.port import Kind
 from plimsoll.suite.children import suite_digest, turns_by_name
 from support.apiserver import ApiServer, account_config
@@ -284,11 +284,6 @@ def point(number: int = 0, **changes: str) -> WatchedPoint:
         "reason": "LowOverlap +1",
     }
     return WatchedPoint(**(known | changes))
-
-
-def seen(document: Document, state: RunState | None = None, *points: WatchedPoint) -> WatchedRun:
-    read = watched_state(config_map(state), UID) if state is not None else None
-    return watched_run(document, read, points)
 
 
 SUITE_NAME, NAMESPACE, SUITE_UID = "weekly", "bench", "7c9e6679-7425-40de-944b-e07fc1f90ae7"

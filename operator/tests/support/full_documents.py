@@ -107,24 +107,45 @@ _LATENCY = Latency(
     percentiles={"50": 10, "99.9": 20},
     histogram="fio-plat-6-29:" + "A" * 100,
 )
-_STEADINESS = Steadiness(attained=False, rounds=(1e9 / 3,) * 5, range_ratio=0.25, slope_ratio=0.0)
 _SPREAD = Spread(min=0.25, median=1e9 / 3, max=1e12)
 _SPREADS: dict[str, Any] = dict.fromkeys([name for name in Hosts.model_fields if name != "clients"], _SPREAD)
-_HOST = HostSummary(
-    cpu=1.5,
-    cpu_limit=2.0,
-    throttled_seconds=0.25,
-    node_cpu_busy=0.9,
-    memory_bytes=2**34,
-    received_bytes_per_second=2**33,
-    sent_bytes_per_second=0,
-    device_read_bytes_per_second=2**33,
-    device_written_bytes_per_second=0,
-    device_busy=1.0,
-    device_queue=15.9,
-    device_read_request_bytes=4096,
-    device_write_request_bytes=2**22,
+STEADINESS = Steadiness(
+    attained=False, rounds=(12345678.123456789,) * 5, range_ratio=0.12345678901234567, slope_ratio=0.12345678901234567
 )
+HOST = HostSummary(
+    cpu=1.2345678901234567,
+    cpu_limit=2.0,
+    throttled_seconds=12.345678901234567,
+    node_cpu_busy=0.12345678901234567,
+    memory_bytes=10**11,
+    received_bytes_per_second=10**10,
+    sent_bytes_per_second=10**10,
+    device_read_bytes_per_second=10**10,
+    device_written_bytes_per_second=10**10,
+    device_busy=0.12345678901234567,
+    device_queue=123.45678901234567,
+    device_read_request_bytes=2**24,
+    device_write_request_bytes=2**24,
+)
+
+
+def _slowest_clients(node: str) -> tuple[ClientSummary, ...]:
+    return tuple(
+        ClientSummary(
+            client=number,
+            node=node,
+            start_offset_seconds=0.123456789,
+            runtime_seconds=300.123456789,
+            iops=10**6,
+            clock_offset_seconds=-0.000123456789,
+            clock_error_seconds=0.000123456789,
+            stall_seconds=12.345678901234567,
+            host=HOST,
+        )
+        for number in range(8)
+    )
+
+
 _FINDING = Finding(reason="LowOverlap", verdict=Verdict.SUSPECT, message="m" * 1000, clients=tuple(range(32)))
 _TRIAL = Trial(
     pass_number=1,
@@ -161,7 +182,7 @@ _TRIAL = Trial(
             latency=_LATENCY,
             processor_percent=2.5,
             series=Series(interval_seconds=1, iops=(0.0, 2.5) * 60, bytes_per_second=(0, 2**62) * 60),
-            steady_state=SteadyState(round_seconds=12.0, rate=_STEADINESS, p99=_STEADINESS),
+            steady_state=SteadyState(round_seconds=12.0, rate=STEADINESS, p99=STEADINESS),
         )
         for operation in Operation
     ),
@@ -174,20 +195,7 @@ _TRIAL = Trial(
         ),
         osds=OsdCaches(count=2000, osds=tuple(range(64)), reason="r" * 512),
     ),
-    slowest=tuple(
-        ClientSummary(
-            client=number,
-            node="n" * 253,
-            start_offset_seconds=0.1,
-            runtime_seconds=4.0,
-            iops=9,
-            clock_offset_seconds=-1e-6,
-            clock_error_seconds=1e-6,
-            stall_seconds=2.0,
-            host=_HOST,
-        )
-        for number in range(8)
-    ),
+    slowest=_slowest_clients("n" * 253),
     osds=Osds(
         count=2000,
         iops=_SPREAD,
@@ -270,7 +278,7 @@ RESULT = BenchmarkResult(
     ),
 )
 
-RESULT_DISPLAY = ResultDisplay(
+_RESULT_DISPLAY = ResultDisplay(
     operation="read",
     iops="12.3k ± 0.1k",
     bytes_per_second="48.0 MiB/s",
@@ -335,27 +343,7 @@ RUN_STATUS = BenchmarkRunStatus(
 
 FULL_STATUS: dict[str, Any] = RUN_STATUS.model_dump(mode="json", exclude_none=True)
 FULL_RESULT: dict[str, Any] = RESULT.model_dump(mode="json", exclude_none=True)
-FULL_RESULT["status"]["display"] = RESULT_DISPLAY.model_dump(mode="json")
-
-
-STEADINESS = Steadiness(
-    attained=False, rounds=(12345678.123456789,) * 5, range_ratio=0.12345678901234567, slope_ratio=0.12345678901234567
-)
-HOST = HostSummary(
-    cpu=1.2345678901234567,
-    cpu_limit=2.0,
-    throttled_seconds=12.345678901234567,
-    node_cpu_busy=0.12345678901234567,
-    memory_bytes=10**11,
-    received_bytes_per_second=10**10,
-    sent_bytes_per_second=10**10,
-    device_read_bytes_per_second=10**10,
-    device_written_bytes_per_second=10**10,
-    device_busy=0.12345678901234567,
-    device_queue=123.45678901234567,
-    device_read_request_bytes=2**24,
-    device_write_request_bytes=2**24,
-)
+FULL_RESULT["status"]["display"] = _RESULT_DISPLAY.model_dump(mode="json")
 
 
 def full_operation(operation: Operation, seed: int) -> OperationResult:
@@ -398,26 +386,15 @@ FACTS: dict[str, JsonValue] = {f"fact{n}": [f"{m:02d}" * 20 for m in range(16)] 
 
 def worst_fields() -> dict[str, Any]:
     """Return the largest fields of a trial of a mixed workload with syncs on 1000 clients."""
-    operations = tuple(full_operation(operation, 1) for operation in (Operation.READ, Operation.WRITE, Operation.SYNC))
-    slowest = tuple(
-        ClientSummary(
-            client=n,
-            node="node-" + "x" * 40,
-            start_offset_seconds=0.123456789,
-            runtime_seconds=300.123456789,
-            iops=10**6,
-            clock_offset_seconds=0.000123456789,
-            clock_error_seconds=0.000123456789,
-            stall_seconds=12.345678901234567,
-            host=HOST,
-        )
-        for n in range(8)
-    )
-    findings = tuple(
-        Finding(reason=f"Reason{n}", verdict=Verdict.SUSPECT, message="x" * 300, clients=tuple(range(32)))
-        for n in range(3)
-    )
-    return {"operations": operations, "slowest": slowest, "findings": findings, "clients": tuple(range(1000))}
+    return {
+        "operations": tuple(full_operation(kind, 1) for kind in (Operation.READ, Operation.WRITE, Operation.SYNC)),
+        "slowest": _slowest_clients("node-" + "x" * 40),
+        "findings": tuple(
+            Finding(reason=f"Reason{n}", verdict=Verdict.SUSPECT, message="x" * 300, clients=tuple(range(32)))
+            for n in range(3)
+        ),
+        "clients": tuple(range(1000)),
+    }
 
 
 _TIME = "2026-03-01T03:00:00Z"

@@ -1,6 +1,5 @@
 """A suite on an API server: its operator, which may die at any request, and runs whose ends and results are played."""
 
-import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -19,7 +18,6 @@ SUITE = Kind(api_version=API_VERSION, kind="BenchmarkSuite")
 RUN = Kind(api_version=API_VERSION, kind="BenchmarkRun")
 RESULT = Kind(api_version=API_VERSION, kind="BenchmarkResult")
 SETTINGS = Settings(runner_image="runner:1", rook_clusters={"rook-ceph/rook-ceph": ("*",)})
-LOG = logging.getLogger("test")
 
 _MOST_LOOKS = 50
 

@@ -10,7 +10,7 @@ import yaml
 from pydantic import JsonValue
 
 from plimsoll.api.hypothesis import Hypothesis
-from plimsoll.api.line import MOST_PROBES, Ending, Line, LineSearch, Probe, ProbeOutcome, Vary
+from plimsoll.api.line import MOST_PROBES, Ending, Line, LineSearch, Probe, ProbeOutcome
 from plimsoll.api.names import AbortReason, LatencyKind, Operation, Outcome, Verdict
 from plimsoll.api.operation import Latency, OperationResult, OperationSummary, Rates, Statistic
 from plimsoll.api.result import (
@@ -69,10 +69,10 @@ def measured(
     )
 
 
-def trial(number: int, *operations: OperationResult, attempt: int = 0, verdict: Verdict = Verdict.VALID) -> Trial:
-    return Trial(
+def trial(number: int, *operations: OperationResult, verdict: Verdict = Verdict.VALID, **fields: Any) -> Trial:
+    whole = Trial(
         pass_number=number,
-        attempt=attempt,
+        attempt=0,
         epoch="e",
         clients=(0, 1),
         outcome=Outcome.MEASURED,
@@ -81,12 +81,12 @@ def trial(number: int, *operations: OperationResult, attempt: int = 0, verdict: 
         verdict=verdict,
         operations=operations,
     )
+    return whole.model_copy(update=fields)
 
 
-def aborted(number: int, *, attempt: int = 0, reason: AbortReason = AbortReason.CLIENT_LOST) -> Trial:
-    return trial(number, attempt=attempt, verdict=Verdict.INVALID).model_copy(
-        update={"outcome": Outcome.ABORTED, "abort": Abort(reason=reason, message="m")}
-    )
+def aborted(number: int, *, reason: AbortReason = AbortReason.CLIENT_LOST, **fields: Any) -> Trial:
+    abort = Abort(reason=reason, message="m")
+    return trial(number, verdict=Verdict.INVALID, outcome=Outcome.ABORTED, abort=abort, **fields)
 
 
 def trials_of(rates: Iterable[float]) -> list[Trial]:
@@ -145,6 +145,11 @@ def result(
     )
 
 
+def with_spec(result: BenchmarkResult, **fields: Any) -> BenchmarkResult:
+    """Return a result with other fields in its specification."""
+    return result.model_copy(update={"spec": result.spec.model_copy(update=fields)})
+
+
 MEGABIT = 10**6 / 8
 Mesh = Mapping[tuple[int, int], float]
 
@@ -179,10 +184,6 @@ def matrix_point(found: Matrix | None, *, verdict: Verdict = Verdict.VALID, **fi
     return result(trials, matrix=None if verdict is Verdict.INVALID else found, **fields)
 
 
-def _statistic(mean: float) -> Statistic:
-    return Statistic(trials=1, mean=mean)
-
-
 def layer_result(
     point: str,
     tool: str,
@@ -196,21 +197,19 @@ def layer_result(
     operations = tuple(
         OperationSummary(
             operation=operation,
-            iops=_statistic(iops),
-            bytes_per_second=_statistic(volume),
+            iops=Statistic(trials=1, mean=iops),
+            bytes_per_second=Statistic(trials=1, mean=volume),
             latency=Latency(kind=LatencyKind.NONE, count=0),
         )
         for operation, (volume, iops) in rates.items()
     )
-    tried = trial(0, verdict=verdict).model_copy(update={"osds": osds})
+    tried = trial(0, verdict=verdict, osds=osds)
     plain = result([tried], run="r", point=point)
-    spec = plain.spec.model_copy(
-        update={"workload": "w", "tool": tool, "label": point, "parameters": {}, "clients": 1, "runtime_seconds": 1}
-    )
     findings = (Finding(reason=reason, verdict=Verdict.SUSPECT, message="m"),) if reason else ()
     summary = Summary(trials=1, operations=operations)
     status = ResultStatus(trials=(tried,), summary=summary, verdict=verdict, findings=findings)
-    return plain.model_copy(update={"spec": spec, "status": status})
+    fields = {"workload": "w", "tool": tool, "label": point, "parameters": {}, "clients": 1, "runtime_seconds": 1}
+    return with_spec(plain.model_copy(update={"status": status}), **fields)
 
 
 def osds(count: int, volume: int, iops: float) -> Osds:
@@ -285,16 +284,13 @@ def point(
 ) -> BenchmarkResult:
     """Return the result of a point, from its trials or from their rates."""
     attempts = [one if isinstance(one, Trial) else trial(n, operation_at(one)) for n, one in enumerate(measured)]
-    found = result(attempts, run=run, point=name, final=final, findings=findings)
-    spec = found.spec.model_copy(update={"clients": clients, "parameters": parameters})
-    return found.model_copy(update={"spec": spec})
+    whole = result(attempts, run=run, point=name, final=final, findings=findings)
+    return with_spec(whole, clients=clients, parameters=parameters)
 
 
 def run_of_points(*points: BenchmarkResult, variant: str = "", name: str = "r1") -> MeasuredRun:
     """Return a run of a variant, with a UID of its own."""
-    uid = f"uid of {variant} {name}"
-    results = [each.model_copy(update={"spec": each.spec.model_copy(update={"run_uid": uid})}) for each in points]
-    return measured_run(variant, name, results)
+    return measured_run(variant, name, [with_spec(point, run_uid=f"uid of {variant} {name}") for point in points])
 
 
 def pair(rbd: _Measured, rados: _Measured, *, variant: str = "", name: str = "r1") -> MeasuredRun:
@@ -360,12 +356,11 @@ def probe(
     got = offered if achieved is None else achieved
     load = Probe(offered=offered, achieved=got, depth_full_percent=0.25, outcome=outcome)
     operation = measured(got, p99=p99, operation=Operation.READ, kind=LatencyKind.FULL, histogram=histogram)
-    return trial(number, operation, verdict=verdict).model_copy(update={"probe": load})
+    return trial(number, operation, verdict=verdict, probe=load)
 
 
 def died(number: int, offered: float, attempt: int = 0) -> Trial:
-    load = Probe(offered=offered, outcome=ProbeOutcome.UNKNOWN)
-    return aborted(number, attempt=attempt).model_copy(update={"probe": load})
+    return aborted(number, attempt=attempt, probe=Probe(offered=offered, outcome=ProbeOutcome.UNKNOWN))
 
 
 def searched(
@@ -378,9 +373,17 @@ def searched(
     verdict: Verdict | None = Verdict.VALID,
     findings: Sequence[Finding] = (),
 ) -> BenchmarkResult:
-    """Return the result of a search with that line; without other trials, probes at the line met and broke in turn."""
-    if trials is None:
-        trials = _probes_at(found, search)
+    """Return the result of a search with that line.
+
+    Without other trials, every other probe broke at the estimate; all probes of a bound ended on its side.
+    """
+    if trials is None and found is not None:
+        outcomes = [ProbeOutcome.MET, ProbeOutcome.LATE]
+        if not found.estimate:
+            outcomes = outcomes[:1] if found.low else outcomes[1:]
+        load = found.estimate or search.start
+        trials = [probe(number, load, outcomes[number % len(outcomes)]) for number in range(found.probes)]
+    trials = trials or ()
     plain = result(trials, run=run, point=point, repetitions=MOST_PROBES)
     status = plain.status.model_copy(
         update={
@@ -391,23 +394,7 @@ def searched(
             "final": found is not None and found.ending is not None,
         }
     )
-    spec = plain.spec.model_copy(update={"line": search, "label": "randread 4Ki up to qd64"})
-    return plain.model_copy(update={"spec": spec, "status": status})
-
-
-def _probes_at(found: Line | None, search: LineSearch) -> Sequence[Trial]:
-    """Return probes of which every other one broke at the estimate; all of a bound ended on its side."""
-    if found is None:
-        return ()
-    outcomes = [ProbeOutcome.MET, ProbeOutcome.LATE]
-    if not found.estimate:
-        outcomes = outcomes[:1] if found.low else outcomes[1:]
-    load = found.estimate or search.start
-    return [probe(number, load, outcomes[number % len(outcomes)]) for number in range(found.probes)]
-
-
-def in_flight(search: LineSearch = SEARCH) -> LineSearch:
-    return search.model_copy(update={"vary": Vary.DEPTH})
+    return with_spec(plain.model_copy(update={"status": status}), line=search, label="randread 4Ki up to qd64")
 
 
 _OF_P99 = {"50": 0.4, "90": 0.7, "95": 0.8, "99": 1.0, "99.9": 1.3, "99.99": 1.7}
@@ -436,40 +423,41 @@ def simulated(
 
     """
     observed, found = _search(storage or linear(12_000, 0.03), search_for, clients, seed)
-    is_final = probes is None
-    trials = tuple(trial_of(number, one) for number, one in enumerate(observed[:probes]))
-    line = found if is_final else Line(probes=len(trials), counted=len(trials))
-    verdict, findings = _judged(line)
-    plain = searched(
-        line,
-        trials,
-        run=run,
-        point=point,
-        search=search_for,
-        verdict=verdict if is_final else None,
-        findings=findings if is_final else (),
+    trials = tuple(_probe_trial(number, observation) for number, observation in enumerate(observed[:probes]))
+    verdict: Verdict | None = Verdict.VALID
+    findings: list[Finding] = []
+    if probes is not None:
+        found, verdict = Line(probes=len(trials), counted=len(trials)), None
+    elif found.ending in {Ending.NOT_MONOTONE, Ending.DRIFTING}:
+        verdict = Verdict.SUSPECT
+        findings.append(Finding(reason=str(found.ending), verdict=verdict, message="the line is doubtful"))
+    plain = searched(found, trials, run=run, point=point, search=search_for, verdict=verdict, findings=findings)
+    return with_spec(
+        plain,
+        label=label,
+        parameters={"ioDepth": 64, "blockSize": "4Ki", **(parameters or {})},
+        clients=clients,
+        runtime_seconds=SECONDS,
+        ramp_seconds=10,
     )
-    spec = plain.spec.model_copy(
-        update={
-            "label": label,
-            "parameters": {"ioDepth": 64, "blockSize": "4Ki", **(parameters or {})},
-            "clients": clients,
-            "runtime_seconds": SECONDS,
-            "ramp_seconds": 10,
-        }
-    )
-    return plain.model_copy(update={"spec": spec})
 
 
-def trial_of(number: int, observation: Observation) -> Trial:
+def _probe_trial(number: int, observation: Observation) -> Trial:
     """Return the trial of one probe, a minute after the one before."""
-    achieved, completed = observation.whole.achieved, round(observation.whole.achieved * SECONDS)
+    p99 = observation.latencies[0]
+    latency = Latency(
+        kind=LatencyKind.FULL,
+        count=round(observation.whole.achieved * SECONDS),
+        mean_nanoseconds=_MEAN_OF_P99 * (p99 or 0.0),
+        percentiles={} if p99 is None else {name: round(share * p99) for name, share in _OF_P99.items()},
+    )
+    achieved, completed = observation.whole.achieved, latency.count
     rates = Rates(iops=achieved, bytes_per_second=round(achieved) * BLOCK)
     operation = measured(achieved).model_copy(
         update={
             "ios": completed,
             "bytes": completed * BLOCK,
-            "latency": _latency(observation, completed),
+            "latency": latency,
             **dict.fromkeys(("rates", "whole_run", "sum_of_rates"), rates),
         }
     )
@@ -481,7 +469,7 @@ def trial_of(number: int, observation: Observation) -> Trial:
     )
     begin = f"2026-01-01T00:{number:02}"
     times = {"started_at": f"{begin}:00.000Z", "finished_at": f"{begin}:59.000Z"}
-    return trial(number, operation).model_copy(update={"probe": load, **times})
+    return trial(number, operation, probe=load, **times)
 
 
 @cache
@@ -502,21 +490,3 @@ def _search(
     )
     line, _ = search(recorded, settings, seed)
     return tuple(observed), line
-
-
-def _latency(observation: Observation, count: int) -> Latency:
-    p99 = observation.latencies[0]
-    known = {} if p99 is None else {name: round(share * p99) for name, share in _OF_P99.items()}
-    return Latency(
-        kind=LatencyKind.FULL,
-        count=count,
-        mean_nanoseconds=_MEAN_OF_P99 * (p99 or 0.0),
-        percentiles=known,
-    )
-
-
-def _judged(line: Line) -> tuple[Verdict, tuple[Finding, ...]]:
-    if line.ending not in {Ending.NOT_MONOTONE, Ending.DRIFTING}:
-        return Verdict.VALID, ()
-    reason = str(line.ending)
-    return Verdict.SUSPECT, (Finding(reason=reason, verdict=Verdict.SUSPECT, message="the line is doubtful"),)

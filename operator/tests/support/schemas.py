@@ -1,13 +1,9 @@
-"""Schemas of CustomResourceDefinitions: compared with the models, violated, and seen in an API server's refusals."""
+"""Schemas of CustomResourceDefinitions: violated, and seen in an API server's refusals."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from pydantic import BaseModel
-
-from plimsoll.api.quantity import parse_quantity
 from support.apiserver import Answer
 
 Schema = Mapping[str, Any]
@@ -24,8 +20,6 @@ BOUNDS = (
     "maxProperties",
     "enum",
 )
-_OTHER_NAMES = {"ge": "minimum", "le": "maximum", "multiple_of": "multipleOf"}
-"""What pydantic calls a bound that it cannot express together with a validator -> what it is."""
 
 
 def schema_of(definition: Schema) -> Schema:
@@ -43,93 +37,6 @@ def walk(schema: Schema, path: str = "") -> Iterator[tuple[str, Schema]]:
         yield from walk(schema["items"], f"{path}[]")
     if isinstance(schema.get("additionalProperties"), dict):
         yield from walk(schema["additionalProperties"], f"{path}{{}}")
-
-
-def model_schema(model: type[BaseModel], *, written: bool = False) -> Schema:
-    """Return a model's schema without references and nulls: of what it reads, or of what it writes."""
-    schema = model.model_json_schema(by_alias=True, mode="serialization" if written else "validation")
-    plain = _plain(schema, schema.get("$defs", {}))
-    assert isinstance(plain, dict)
-    return plain
-
-
-def differences(model: Schema, crd: Schema, path: str) -> Iterator[str]:
-    """Yield where a definition's schema says something else than a model's."""
-    if not model:
-        return  # any JSON value
-    yield from _own_differences(model, crd, path)
-    yield from _default_differences(model, crd, path)
-    fields, crd_fields = model.get("properties", {}), crd.get("properties", {})
-    if fields:
-        yield from (f"{path}.{name}: only in the model" for name in sorted(fields.keys() - crd_fields.keys()))
-        yield from (f"{path}.{name}: only in the definition" for name in sorted(crd_fields.keys() - fields.keys()))
-        if set(model.get("required", ())) != set(crd.get("required", ())):
-            yield f"{path}: required {sorted(model.get('required', ()))}, not {sorted(crd.get('required', ()))}"
-    for name in fields.keys() & crd_fields.keys():
-        yield from differences(fields[name], crd_fields[name], f"{path}.{name}".lstrip("."))
-    if "items" in model:
-        yield from differences(model["items"], crd.get("items", {}), f"{path}[]")
-    if isinstance(model.get("additionalProperties"), dict) and "additionalProperties" in crd:
-        yield from differences(model["additionalProperties"], crd["additionalProperties"], f"{path}{{}}")
-
-
-def _own_differences(model: Schema, crd: Schema, path: str) -> Iterator[str]:
-    kind = "integer" if crd.get("x-kubernetes-int-or-string") else crd.get("type")
-    if model.get("type") != kind:
-        yield f"{path}: type {model.get('type')}, not {kind}"
-    bounds = {_OTHER_NAMES.get(key, key): value for key, value in model.items()}
-    for bound in BOUNDS:
-        if bounds.get(bound) != crd.get(bound):
-            yield f"{path}: {bound} {bounds.get(bound)}, not {crd.get(bound)}"
-
-
-def _default_differences(model: Schema, crd: Schema, path: str) -> Iterator[str]:
-    default, crd_default = _without_nulls(model.get("default")), _filled(crd, crd.get("default"))
-    if crd.get("items", {}).get("x-kubernetes-int-or-string") and crd_default:
-        crd_default = [parse_quantity(value) for value in crd_default]
-    if crd.get("x-kubernetes-int-or-string") and crd_default:
-        crd_default = parse_quantity(crd_default)
-    # A factory's empty value stands in no schema of a model.
-    if crd_default != default and not (default is None and not crd_default and crd_default is not False):
-        yield f"{path}: default {json.dumps(default)}, not {json.dumps(crd_default)}"
-
-
-def _without_nulls(value: Any) -> Any:
-    return {key: part for key, part in value.items() if part is not None} if isinstance(value, dict) else value
-
-
-def _filled(crd: Schema, value: Any) -> Any:
-    """Return a default as the API server stores it, with the defaults within."""
-    if not isinstance(value, dict):
-        return value
-    fields = crd.get("properties", {}).items()
-    inner = {name: _filled(field, field["default"]) for name, field in fields if "default" in field}
-    return inner | value
-
-
-def _plain(schema: Any, definitions: Schema) -> Any:
-    if isinstance(schema, list):
-        return [_plain(part, definitions) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    if "$ref" in schema:
-        rest = {key: value for key, value in schema.items() if key != "$ref"}
-        return _plain(definitions[schema["$ref"].rpartition("/")[2]], definitions) | _plain(rest, definitions)
-    choices = [choice for choice in schema.get("anyOf", ()) if choice != {"type": "null"}]
-    if len(choices) == 1:
-        rest = {key: value for key, value in schema.items() if key not in ("anyOf", "default")}
-        return _plain(choices[0], definitions) | _plain(rest, definitions)
-    if "const" in schema:
-        return {"type": "string", "enum": [schema["const"]]}
-    return {
-        key: {name: _plain(field, definitions) for name, field in value.items()}
-        if key == "properties"
-        else value
-        if key == "default"
-        else _plain(value, definitions)
-        for key, value in schema.items()
-        if key not in ("$defs", "title", "description")
-    }
 
 
 def refusable(schema: Schema, path: str = "") -> Iterator[tuple[str, str]]:

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import subprocess
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,13 +15,9 @@ from plimsoll.api.names import RunPhase
 from plimsoll.api.status import STATE_FILE, RunState
 from plimsoll.lifecycle import naming
 from support.apiserver import (
-    CRDS,
     Answer,
     ApiServer,
     Binaries,
-    account_config,
-    operator_process,
-    read_yamls,
     running_program,
 )
 from support.fake_kube import KINDS, FakeKube, copy_of
@@ -38,7 +33,7 @@ from support.pretend_cluster import (
     volume_of,
 )
 from support.pretend_conductor import Knobs, PretendConductors
-from support.pretend_rook import OPERATOR_NAMESPACE, ROOK_NAMESPACE, PretendRook, RookKnobs
+from support.pretend_rook import PretendRook, RookKnobs
 
 _PLURALS = {"NetworkPolicy": "networkpolicies", "StorageClass": "storageclasses"}
 _KINDS = {kind.kind: kind for kind in KINDS}
@@ -271,9 +266,6 @@ def controller_manager(api: ApiServer, directory: Path) -> Iterator[None]:
         yield
 
 
-_ROOT = Path(__file__).parents[3]
-_MANIFESTS = (_ROOT / "manifests" / "install.yaml", _ROOT / "manifests" / "rook" / "rook.yaml")
-_ROOK_KINDS = _ROOT / "e2e" / "rook" / "crds.yaml"
 _ROUND_SECONDS = 0.2
 _DEADLINE_SECONDS = 180
 _IN_NAMESPACE = (
@@ -334,9 +326,6 @@ class ServedWorld:
         return re.findall(r"cannot \w+ resource.*|Traceback.*(?:\n.*){0,30}", self._log.read_text())
 
     # -- what users do
-
-    def make_namespace(self, name: str) -> None:
-        self.cluster.kube.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 
     def make_storage_class(self, name: str) -> Document:
         """Create a StorageClass whose volumes are made when a pod has a node."""
@@ -413,29 +402,3 @@ def _is_of_run(obj: Document, namespace: str) -> bool:
     if label(obj, naming.LABEL_MANAGED_BY) != naming.MANAGED_BY:
         return False
     return namespace in {obj["metadata"].get("namespace"), label(obj, naming.LABEL_RUN_NAMESPACE)}
-
-
-@contextmanager
-def served_world(api: ApiServer, binaries: Binaries, directory: Path) -> Iterator[ServedWorld]:
-    """Install the operator as its manifests say, on a server without anything, and run it with the controllers."""
-    for path in (*sorted(CRDS.glob("*.yaml")), _ROOK_KINDS):
-        for definition in read_yamls(path.read_text()):
-            api.define(definition)
-    log = directory / "operator.log"
-    world = ServedWorld(api, log)
-    _apply(api, binaries, directory)
-    config = account_config(api, directory, OPERATOR_NAMESPACE, "plimsoll")
-    clusters = json.dumps({f"{ROOK_NAMESPACE}/rook-ceph": ["*"]})
-    with controller_manager(api, directory), operator_process(config, log, PLIMSOLL_ROOK_CLUSTERS=clusters):
-        yield world
-    assert world.complaints() == []
-
-
-def _apply(api: ApiServer, binaries: Binaries, directory: Path) -> None:
-    config = directory / "kubeconfig"
-    config.write_text(json.dumps(api.kubeconfig()))
-    files = [argument for path in _MANIFESTS for argument in ("-f", str(path))]
-    program = binaries.etcd.with_name("kubectl")
-    command = [str(program), f"--kubeconfig={config}", f"--cache-dir={directory / 'kinds'}", "apply", "--server-side"]
-    done = subprocess.run([*command, *files], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr

@@ -175,7 +175,7 @@ SECOND = 10**9
 IDLE = OBJECTIVE.latency_nanoseconds / SECOND / 8
 """Latency of a storage without load, seconds, where it is not that of a queue."""
 
-_FULL = 0.9
+FULL = 0.9
 """Share of submissions that find the depth full where more arrive than the storage completes, be it little more."""
 
 Storage = Callable[[float, int, random.Random], Observation]
@@ -195,21 +195,21 @@ def observation(load: float, latency: float, achieved: float | None = None, full
 
 def overloaded(load: float, capacity: float) -> Observation:
     """Return what a trial measures if a bounded depth is full nearly all the time: a latency that hides the backlog."""
-    return observation(load, IDLE, achieved=min(load, capacity), full=_FULL)
+    return observation(load, IDLE, achieved=min(load, capacity), full=FULL)
 
 
 @lru_cache(maxsize=64)
 def linear(line: float, noise: float) -> Storage:
     """Return storage whose latency is proportional to the load, and scatters by `noise`; equal ones are one object."""
     limit = OBJECTIVE.latency_nanoseconds / SECOND
-    return lambda load, _, chance: observation(load, limit * load / line * _factor(chance, noise))
+    return lambda load, _, chance: observation(load, limit * load / line * scatter_factor(chance, noise))
 
 
 def cliff(line: float, noise: float) -> Storage:
     """Return storage whose latency does not depend on the load until that exceeds its speed, which scatters."""
 
     def measure(load: float, _: int, chance: random.Random) -> Observation:
-        capacity = line * _factor(chance, noise)
+        capacity = line * scatter_factor(chance, noise)
         return observation(load, IDLE) if load <= capacity else overloaded(load, capacity)
 
     return measure
@@ -230,11 +230,11 @@ class HockeyStick:
     latency_noise: float = 0.0
 
     def __call__(self, load: float, _: int, chance: random.Random) -> Observation:
-        speed = self.line / _utilisation_at_line(self.line) * _factor(chance, self.speed_noise)
+        speed = self.line / _utilisation_at_line(self.line) * scatter_factor(chance, self.speed_noise)
         if load >= speed:
             return overloaded(load, speed)
         latency = services(round(load / speed, 3)) / speed
-        return observation(load, latency * _factor(chance, self.latency_noise))
+        return observation(load, latency * scatter_factor(chance, self.latency_noise))
 
 
 @cache
@@ -271,34 +271,12 @@ def drifting(line: float, noise: float, loss: float) -> Storage:
     return lambda load, number, chance: linear(line * (1 - loss) ** number, noise)(load, number, chance)
 
 
-def collapsing(line: float, noise: float) -> Storage:
-    """Return storage that completes a third of what it carries, late, where more arrives."""
-
-    def measure(load: float, _: int, chance: random.Random) -> Observation:
-        capacity = line * _factor(chance, noise)
-        if load <= capacity:
-            return observation(load, IDLE)
-        return observation(load, 9 * IDLE, achieved=capacity / 3, full=_FULL)
-
-    return measure
-
-
-def starved(line: float, noise: float, least: float, most: float = 1.0) -> Storage:
-    """Return linear storage whose clients offer only a part of the load, evenly drawn from `least` to `most`."""
-
-    def measure(load: float, number: int, chance: random.Random) -> Observation:
-        found = linear(line, noise)(load * chance.uniform(least, most), number, chance)
-        return replace(found, whole=replace(found.whole, offered=load))
-
-    return measure
-
-
 def notched(line: float, noise: float) -> Storage:
     """Return linear storage that breaks between an eighth and a quarter of its line too."""
     below = linear(line, noise)
 
     def measure(load: float, number: int, chance: random.Random) -> Observation:
-        scattered = load * _factor(chance, noise)
+        scattered = load * scatter_factor(chance, noise)
         return overloaded(load, load / 2) if line / 8 <= scattered <= line / 4 else below(load, number, chance)
 
     return measure
@@ -322,7 +300,7 @@ def drawn(seed: object, between: tuple[float, float]) -> float:
     return math.exp(chance.uniform(*map(math.log, between)))
 
 
-def _factor(chance: random.Random, noise: float) -> float:
+def scatter_factor(chance: random.Random, noise: float) -> float:
     return math.exp(noise * chance.gauss(0, 1))
 
 

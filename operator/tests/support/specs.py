@@ -26,9 +26,6 @@ from plimsoll.tools.base import Command, Output, StepContext, Tool, ToolParamete
 from plimsoll.tools.cast import Cast, Pairing, RosterMember, paired, round_count
 from plimsoll.tools.target import TargetKind
 
-CLUSTER = {"namespace": "r", "name": "r"}
-CEPH = {"monitors": ["192.0.2.1"], "user": "u", "keyringSecret": {"name": "k"}, "pool": {"name": "p"}}
-
 
 def document(**spec: Any) -> dict[str, Any]:
     """Return a small run; `spec` replaces parts of its specification."""
@@ -246,7 +243,6 @@ def made_for_ceph(made: CephRun) -> list[Object]:
 
 
 KEY = "pairs"
-MEBIBYTE = 2**20
 SERVERS = {"placement": "ClientNodes", "count": 2}
 
 

@@ -22,9 +22,6 @@ FOLDER = Path(__file__).parents[3] / "manifests" / "studies"
 STUDIES = ("kit", "ornl", "utsa", "ctu", "blog")
 OVERLAYS = tuple(sorted(path.parent.relative_to(FOLDER) for path in FOLDER.glob("overlays/*/*/kustomization.yaml")))
 
-CLUSTER_FORMS = tuple(Path("../../e2e/studies") / name for name in ("demo", *STUDIES))
-"""The forms that the test cluster measures."""
-
 
 def built(kustomization: Path) -> list[dict[str, Any]]:
     document = yaml.safe_load((kustomization / "kustomization.yaml").read_text())

@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -120,15 +120,6 @@ def promtool(*arguments: str | Path) -> str:
     if done.returncode:
         pytest.fail(f"{done.stdout}\n{done.stderr}", pytrace=False)
     return done.stdout
-
-
-def evaluate(directory: Path, series: Mapping[str, str], tests: Sequence[Mapping[str, Any]]) -> None:
-    """Evaluate expressions, each with what is expected of it, on series that have a value for every minute."""
-    inputs = [{"series": name, "values": values} for name, values in series.items()]
-    test = {"interval": "1m", "input_series": inputs, "promql_expr_test": list(tests)}
-    path = directory / "test.yaml"
-    path.write_text(yaml.safe_dump({"rule_files": [], "tests": [test]}, allow_unicode=True))
-    promtool("test", "rules", path)
 
 
 FOREIGN = {

@@ -10,23 +10,49 @@ from hypothesis import strategies as st
 from plimsoll.api.line import MOST_PROBES, Ending, Line, ProbeOutcome
 from plimsoll.api.names import Verdict
 from plimsoll.measure.line.model import Settings, TriedLoad
+from plimsoll.measure.line.observe import Observation
 from plimsoll.measure.line.search import progress_of
 from support.simulated_storage import (
+    FULL,
+    IDLE,
     HockeyStick,
     Storage,
     bimodal,
     cliff,
-    collapsing,
     drifting,
     linear,
     notched,
+    observation,
+    scatter_factor,
     search,
     sparse,
-    starved,
 )
 
 SETTINGS = Settings(start=500, limit=50_000)
 ROUGH = Settings(start=500, limit=50_000, precision_percent=20)
+
+
+def collapsing(line: float, noise: float) -> Storage:
+    """Return storage that completes a third of what it carries, late, where more arrives."""
+
+    def measure(load: float, _: int, chance: random.Random) -> Observation:
+        capacity = line * scatter_factor(chance, noise)
+        if load <= capacity:
+            return observation(load, IDLE)
+        return observation(load, 9 * IDLE, achieved=capacity / 3, full=FULL)
+
+    return measure
+
+
+def starved(line: float, noise: float, least: float, most: float = 1.0) -> Storage:
+    """Return linear storage whose clients offer only a part of the load, evenly drawn from `least` to `most`."""
+
+    def measure(load: float, number: int, chance: random.Random) -> Observation:
+        found = linear(line, noise)(load * chance.uniform(least, most), number, chance)
+        return replace(found, whole=replace(found.whole, offered=load))
+
+    return measure
+
 
 SHAPES: dict[str, Callable[[float, float], Storage]] = {
     "linear": linear,
