@@ -17,7 +17,7 @@ import yaml
 from click.testing import CliRunner
 
 from plimsoll.api.environment import Environment
-from plimsoll.api.names import Operation, RunPhase
+from plimsoll.api.names import API_VERSION, RUN_KIND, SUITE_KIND, Operation, RunPhase
 from plimsoll.api.result import BenchmarkResult, Fingerprint
 from plimsoll.api.status import CurrentTrial, Live, LiveRate, RunState, TrialKey
 from plimsoll.api.suite import decode_suite
@@ -28,8 +28,9 @@ from plimsoll.cli.watched import WatchedPoint
 from plimsoll.kube.port import Kind
 from plimsoll.suite.children import suite_digest, turns_by_name
 from support.apiserver import ApiServer, account_config
-from support.fake_kube import FakeKube, Key
+from support.fake_kube import FakeKube, Key, field_at
 from support.results import result, steady, trials_of
+from support.specs import manifest
 
 _COLUMNS = {
     "Run": "spec.run",
@@ -65,15 +66,9 @@ class ConnectedKube(FakeKube):
     async def table(self, kind: Kind, *, namespace: str, labels: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
         found = await self.list(kind, namespace=namespace, labels=labels)
         return [
-            {"Name": one["metadata"]["name"], **{name: _at(one, path) for name, path in _COLUMNS.items()}}
-            for one in found
+            {"Name": obj["metadata"]["name"], **{name: field_at(obj, path) for name, path in _COLUMNS.items()}}
+            for obj in found
         ]
-
-
-def _at(document: Any, path: str) -> Any:
-    for part in path.split("."):
-        document = document.get(part) if isinstance(document, dict) else None
-    return document
 
 
 def context_file(path: Path, *, current: str | None, contexts: Mapping[str, str | None]) -> str:
@@ -231,19 +226,9 @@ def condition(kind: str, status: str, message: str = "", reason: str = "Because"
 def run(*conditions: Document, status: str = "Measuring", message: str = "", **changes: Any) -> Document:
     """Return the document of a run that is `1/4` measured; `changes` of its status."""
     display = {"progress": "1/4", "status": status, "message": message, "workloads": "w"}
-    return {
-        "apiVersion": "plimsoll.dev/v1alpha1",
-        "kind": "BenchmarkRun",
-        "metadata": {"name": "nightly", "namespace": "bench", "uid": UID},
-        "spec": {},
-        "status": {
-            "conditions": [*conditions],
-            "points": {"total": 2, "completed": 0, "invalid": 0},
-            "display": display,
-            "somethingNew": True,
-            **changes,
-        },
-    }
+    points = {"total": 2, "completed": 0, "invalid": 0}
+    parts = {"conditions": [*conditions], "points": points, "display": display, "somethingNew": True}
+    return manifest(RUN_KIND, {}, name="nightly", namespace="bench", uid=UID) | {"status": parts | changes}
 
 
 def ended(succeeded: bool = True, message: str = "all 2 points are measured") -> Document:  # noqa: FBT001, FBT002
@@ -330,31 +315,15 @@ def active_round(number: int, done: int = 0, current: str = "", cause: str = "Ch
 
 def suite(*, request: str = "", generation: int = 1, **status: Any) -> Document:
     """Return the document of a suite; `status` are parts of its status."""
+    metadata = {"name": SUITE_NAME, "namespace": NAMESPACE, "uid": SUITE_UID, "generation": generation}
     annotations = {"annotations": {"plimsoll.dev/request-round": request}} if request else {}
-    return {
-        "apiVersion": "plimsoll.dev/v1alpha1",
-        "kind": "BenchmarkSuite",
-        "metadata": {
-            "name": SUITE_NAME,
-            "namespace": NAMESPACE,
-            "uid": SUITE_UID,
-            "generation": generation,
-            **annotations,
-        },
-        "spec": SUITE_SPEC,
-        "status": {"observedGeneration": 1, "display": {"status": "Idle", "message": "no round is due"}, **status},
-    }
+    parts = {"observedGeneration": 1, "display": {"status": "Idle", "message": "no round is due"}}
+    return manifest(SUITE_KIND, SUITE_SPEC, **metadata, **annotations) | {"status": parts | status}
 
 
 def suite_condition(kind: str, reason: str, message: str = "", status: str = "True") -> Document:
-    return {
-        "type": kind,
-        "status": status,
-        "reason": reason,
-        "message": message,
-        "observedGeneration": 1,
-        "lastTransitionTime": TIME,
-    }
+    times = {"observedGeneration": 1, "lastTransitionTime": TIME}
+    return condition(kind, status, message, reason) | times
 
 
 def measured_runs(
@@ -373,18 +342,11 @@ def measured_runs(
 
 
 def owned_run(name: str, succeeded: str, uid: str = SUITE_UID) -> Document:
-    owner = {"apiVersion": "plimsoll.dev/v1alpha1", "kind": "BenchmarkSuite", "name": SUITE_NAME, "uid": uid}
-    labels = {"plimsoll.dev/suite": SUITE_NAME}
-    return {
-        "apiVersion": "plimsoll.dev/v1alpha1",
-        "kind": "BenchmarkRun",
-        "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels, "ownerReferences": [owner]},
-        "spec": {},
-        "status": {
-            "conditions": [suite_condition("Succeeded", "Valid", status=succeeded)],
-            "display": {"status": "Measuring", "progress": "3/12", "message": "trial 4"},
-        },
-    }
+    owner = {"apiVersion": API_VERSION, "kind": SUITE_KIND, "name": SUITE_NAME, "uid": uid}
+    metadata = {"namespace": NAMESPACE, "labels": {"plimsoll.dev/suite": SUITE_NAME}, "ownerReferences": [owner]}
+    display = {"status": "Measuring", "progress": "3/12", "message": "trial 4"}
+    status = {"conditions": [suite_condition("Succeeded", "Valid", status=succeeded)], "display": display}
+    return manifest(RUN_KIND, {}, name=name, **metadata) | {"status": status}
 
 
 COSTS = {"name": "costs", "baseline": {"variant": "old"}, "candidate": {"variant": "new"}}
@@ -400,8 +362,7 @@ def written_round(
     """Write a round of a week, and return its directory; `scale` is the rate of each variant, by default 1."""
     directory = path / f"round-{number}"
     directory.mkdir()
-    header = {"apiVersion": "plimsoll.dev/v1alpha1", "kind": "BenchmarkSuite", "metadata": {"name": "weekly"}}
-    (directory / "suite.yaml").write_text(yaml.safe_dump({**header, "spec": SUITE_SPEC | spec}))
+    (directory / "suite.yaml").write_text(yaml.safe_dump(manifest(SUITE_KIND, SUITE_SPEC | spec, name="weekly")))
     suite = read_suite(directory / "suite.yaml")
     targets: dict[str, tuple[str, ...]] = {variant.name: ("/fast",) for variant in suite.spec.variants}
     start = RoundStart(minute=MINUTE + number * WEEK, seed=1, digest=suite_digest(suite.spec), targets=targets)
@@ -409,9 +370,8 @@ def written_round(
     for name, turn in turns_by_name(suite, minute=start.minute, seed=1).items():
         rate = RATES[turn.repeat % len(RATES)] * scale.get(turn.variant, 1.0)
         found = result(trials_of(steady(rate)), run=name)
-        fingerprint = Fingerprint(
-            identity={}, context={"kernel": kernel}, identity_sha256="0" * 64, context_sha256="0" * 64
-        )
+        digests = dict.fromkeys(("identity_sha256", "context_sha256"), "0" * 64)
+        fingerprint = Fingerprint(identity={}, context={"kernel": kernel}, **digests)
         environment = Environment.model_validate({"kernel": kernel, "nodes": [node]})
         status = found.status.model_copy(update={"fingerprint": fingerprint, "environment": environment})
         write_run(directory / name, [found.model_copy(update={"status": status})])

@@ -136,7 +136,13 @@ class FakeKube:
     ) -> Sequence[Object]:
         await self._enter(f"list {kind.kind} {namespace or ''}".strip(), kind)
         found = [obj for key, obj in self._objects.items() if key.kind == kind and namespace in {None, key.namespace}]
-        return [copy_of(obj) for obj in found if _has_labels(obj, labels or {}) and _has_fields(obj, fields or {})]
+
+        def is_selected(obj: Document) -> bool:
+            own = obj["metadata"].get("labels", {})
+            has_labels = all(own.get(name) == value for name, value in (labels or {}).items())
+            return has_labels and all(field_at(obj, path) == value for path, value in (fields or {}).items())
+
+        return [copy_of(obj) for obj in found if is_selected(obj)]
 
     async def versions(
         self, kind: Kind, *, namespace: str | None = None, labels: Mapping[str, str] | None = None
@@ -172,7 +178,10 @@ class FakeKube:
         if dry_run:
             self._check_namespace(key, verb)
         else:
-            self._insert(key, obj)
+            self._check_namespace(key)
+            new = self._without_status(key.kind, obj)
+            new["metadata"] = new["metadata"] | self._fresh_metadata()
+            self._objects[key] = new
         return True
 
     async def patch(self, kind: Kind, name: str, namespace: str | None, patch: Object) -> Object:
@@ -246,12 +255,6 @@ class FakeKube:
 
     # Objects
 
-    def _insert(self, key: Key, obj: Object) -> None:
-        self._check_namespace(key)
-        new = self._without_status(key.kind, obj)
-        new["metadata"] = new["metadata"] | self._fresh_metadata()
-        self._objects[key] = new
-
     def _check_namespace(self, key: Key, verb: str = "create") -> None:
         if key.namespace is None:
             return
@@ -262,13 +265,12 @@ class FakeKube:
             raise TerminatingError(f"{verb} {key}", f"namespace {key.namespace} is being terminated")
 
     def _fresh_metadata(self) -> Document:
-        created = self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return {
-            "uid": str(uuid.uuid4()),
-            "creationTimestamp": created,
-            "generation": 1,
-            "resourceVersion": self._next_version(),
-        }
+        created = self._timestamp()
+        version = self._next_version()
+        return {"uid": str(uuid.uuid4()), "creationTimestamp": created, "generation": 1, "resourceVersion": version}
+
+    def _timestamp(self) -> str:
+        return self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def _next_version(self) -> str:
         self._version += 1
@@ -300,7 +302,7 @@ class FakeKube:
         obj = self._objects[key]
         metadata = obj["metadata"]
         if not _is_going(obj):
-            metadata["deletionTimestamp"] = self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            metadata["deletionTimestamp"] = self._timestamp()
             metadata["resourceVersion"] = self._next_version()
         if foreground and FOREGROUND not in metadata.setdefault("finalizers", []):
             metadata["finalizers"].append(FOREGROUND)
@@ -317,8 +319,10 @@ class FakeKube:
         if obj is None or not _is_going(obj):
             return
         metadata = obj["metadata"]
-        if FOREGROUND in metadata.get("finalizers", ()) and not self._blockers(metadata["uid"]):
-            metadata["finalizers"].remove(FOREGROUND)
+        if FOREGROUND in metadata.get("finalizers", ()):
+            owners = (owner for other in self._objects.values() for owner in _owners(other))
+            if not any(owner["uid"] == metadata["uid"] and owner.get("blockOwnerDeletion") for owner in owners):
+                metadata["finalizers"].remove(FOREGROUND)
         inhabited = key.kind == NAMESPACE and any(one.namespace == key.name for one in self._objects)
         if not metadata.get("finalizers") and not inhabited:
             self._remove(key)
@@ -327,21 +331,14 @@ class FakeKube:
         """Take an object away, collect those that only it owned, and let those go that waited for it."""
         obj = self._objects.pop(key)
         for dependant in self._dependants(obj["metadata"]["uid"]):
-            if dependant in self._objects and not self._has_owner(self._objects[dependant]):
+            uids = {other["metadata"]["uid"] for other in self._objects.values()}
+            if dependant in self._objects and not any(o["uid"] in uids for o in _owners(self._objects[dependant])):
                 self._delete(dependant, foreground=False)
         for other in list(self._objects):
             self._settle(other)
 
     def _dependants(self, uid: str) -> Sequence[Key]:
         return [key for key, obj in self._objects.items() if any(owner["uid"] == uid for owner in _owners(obj))]
-
-    def _blockers(self, uid: str) -> bool:
-        owners = (owner for obj in self._objects.values() for owner in _owners(obj))
-        return any(owner["uid"] == uid and owner.get("blockOwnerDeletion") for owner in owners)
-
-    def _has_owner(self, obj: Document) -> bool:
-        uids = {other["metadata"]["uid"] for other in self._objects.values()}
-        return any(owner["uid"] in uids for owner in _owners(obj))
 
 
 def failing(error: Callable[[str], ApiError], *, times: int, request: str = "") -> Callable[[str], None]:
@@ -370,18 +367,9 @@ def _content(obj: Document) -> Document:
     return {field: value for field, value in obj.items() if field not in {"metadata", "status"}}
 
 
-def _has_labels(obj: Document, labels: Mapping[str, str]) -> bool:
-    own = obj["metadata"].get("labels", {})
-    return all(own.get(name) == value for name, value in labels.items())
-
-
-def _has_fields(obj: Document, fields: Mapping[str, str]) -> bool:
-    return all(_field(obj, path.split(".")) == value for path, value in fields.items())
-
-
-def _field(obj: Any, path: Sequence[str]) -> Any:
-    for step in path:
-        obj = obj.get(step, {})
+def field_at(obj: Any, path: str) -> Any:
+    for part in path.split("."):
+        obj = obj.get(part) if isinstance(obj, dict) else None
     return obj
 
 

@@ -13,42 +13,32 @@ from typing import Any, Self, TypeVar
 import yaml
 
 from plimsoll.api.line import Line
-from plimsoll.api.names import Outcome, Verdict
+from plimsoll.api.names import RUN_KIND, Outcome, Verdict
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.api.status import RunState
 from plimsoll.conductor.sink import read_results, read_state
 from plimsoll.measure.summary import counted
 from support.disks import throttled_device
 from support.simulated_storage import Throttle
+from support.specs import manifest
 
 T = TypeVar("T")
 
 LOAD_REASONS = {"LateClient", "LowOverlap", "ShortRun", "Stalled", "ClientStalled"}
 """Why a trial can be Invalid only because the machine does too much else."""
 
-WORKLOAD: Mapping[str, Any] = {
-    "name": "read",
-    "fio": {"pattern": "randread", "blockSize": ["4Ki"], "ioDepth": [4], "rateIops": 200},
-    "runtimeSeconds": 3,
-    "rampSeconds": 1,
-}
-
 
 def make_spec(**changes: Any) -> dict[str, Any]:
     """Return a small rate-limited run: two clients, one point, two repetitions."""
+    fio = {"pattern": "randread", "blockSize": ["4Ki"], "ioDepth": [4], "rateIops": 200}
     spec: dict[str, Any] = {
         "storage": {"storageClass": {"name": "any"}, "volume": {"size": "16Mi", "mode": "Filesystem"}},
         "clients": {"count": 2},
-        "workloads": [dict(WORKLOAD)],
+        "workloads": [{"name": "read", "fio": fio, "runtimeSeconds": 3, "rampSeconds": 1}],
         "repetitions": 2,
         "prepare": {"settleSeconds": 0},
     }
-    return {
-        "apiVersion": "plimsoll.dev/v1alpha1",
-        "kind": "BenchmarkRun",
-        "metadata": {"name": "local"},
-        "spec": spec | changes,
-    }
+    return manifest(RUN_KIND, spec | changes, name="local")
 
 
 class LocalRun:
@@ -199,10 +189,19 @@ _SECONDS = 270
 
 def found_line(directory: Path, fio: str, precision_percent: int, seed: int = 1) -> BenchmarkResult:
     """Return the result of the search on a new device with the limit of `THROTTLE`; arrivals follow the seed."""
+    objective = {"percentile": f"{THROTTLE.percent:g}", "latencyMicroseconds": round(THROTTLE.latency * 1e6)}
+    line = {"vary": "Rate", "start": START, "limit": LIMIT, "precisionPercent": precision_percent}
+    workload = {
+        "name": "line",
+        "fio": {"pattern": "randread", "blockSize": ["4Ki"], "ioDepth": [THROTTLE.depth]},
+        "runtimeSeconds": round(THROTTLE.runtime),
+        "rampSeconds": round(THROTTLE.ramp),
+        "line": {**line, "objectives": [objective]},
+    }
     spec = make_spec(
         storage={"storageClass": {"name": "any"}, "volume": {"size": "64Mi", "mode": "Block"}},
         clients={"count": 1},
-        workloads=[_workload(precision_percent)],
+        workloads=[workload],
         repetitions=1,
     )
     with throttled_device(directory, THROTTLE.permits_per_second) as disk:
@@ -219,20 +218,3 @@ def found_line(directory: Path, fio: str, precision_percent: int, seed: int = 1)
 def line_of(result: BenchmarkResult) -> Line:
     assert result.status.line is not None
     return result.status.line
-
-
-def _workload(precision_percent: int) -> dict[str, Any]:
-    objective = {"percentile": f"{THROTTLE.percent:g}", "latencyMicroseconds": round(THROTTLE.latency * 1e6)}
-    return {
-        "name": "line",
-        "fio": {"pattern": "randread", "blockSize": ["4Ki"], "ioDepth": [THROTTLE.depth]},
-        "runtimeSeconds": round(THROTTLE.runtime),
-        "rampSeconds": round(THROTTLE.ramp),
-        "line": {
-            "vary": "Rate",
-            "start": START,
-            "limit": LIMIT,
-            "precisionPercent": precision_percent,
-            "objectives": [objective],
-        },
-    }

@@ -7,6 +7,8 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from copy import deepcopy
 from datetime import datetime
+from functools import partial
+from itertools import groupby
 from types import TracebackType
 from typing import Any, Self, TypeVar
 from unittest.mock import patch
@@ -14,13 +16,13 @@ from unittest.mock import patch
 import kopf
 from kopf._core.engines import posting
 
+from plimsoll.api.names import RUN_KIND
 from plimsoll.api.status import BenchmarkRunStatus
 from plimsoll.kube import errors
 from plimsoll.kube.errors import ApiError
 from plimsoll.kube.port import Kind
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.decision import Create, CreateSecret, Decision
-from plimsoll.lifecycle.naming import LABEL_RUN_UID
 from plimsoll.lifecycle.queue import Entry, entry_of
 from plimsoll.lifecycle.run import needs_attention
 from plimsoll.lifecycle.settings import Settings
@@ -34,6 +36,7 @@ from plimsoll.protocol.assignment import token_name
 from support.pretend_cluster import NAMESPACE, Document, PretendCluster, client_of, is_going, label, phase
 from support.pretend_conductor import PretendConductors
 from support.pretend_rook import KEY, ROOK, PretendRook
+from support.specs import manifest
 
 FINALIZER = "plimsoll.dev/teardown"
 SETTINGS = Settings(
@@ -44,40 +47,26 @@ SETTINGS = Settings(
 )
 
 
-class Stopper:
+class Stopper(asyncio.Event):
     """kopf's `stopped`."""
 
-    def __init__(self) -> None:
-        self._event = asyncio.Event()
+    stop = asyncio.Event.set
 
     def __bool__(self) -> bool:
-        return self._event.is_set()
-
-    async def wait(self) -> None:
-        await self._event.wait()
-
-    def stop(self) -> None:
-        self._event.set()
-
-
-def no_secret(clients: int) -> Mapping[str, bytes]:
-    """Return the tokens of a session secret that cost nothing to make."""
-    return dict.fromkeys(map(token_name, range(clients)), b"t")
+        return self.is_set()
 
 
 def context_of(cluster: PretendCluster, queue: Callable[[], Iterable[Entry]] = tuple, **pace: float) -> Context:
     """Return what handlers share in a pretended cluster; `pace` is the reconciler's, which does not rest otherwise."""
     instruments = Instruments()
-    shared: dict[str, Any] = {
-        "kube": cluster.kube,
-        "settings": SETTINGS,
-        "now": lambda: cluster.now,
-        "instruments": instruments,
-        "post": post,
-    }
-    runs = RunReconciler(queue=queue, make_secret=no_secret, **{**shared, "rest_seconds": 0.0, **pace})
-    suites = SuiteReconciler(**shared)
-    return Context(runs=runs, suites=suites, instruments=instruments)
+    shared: dict[str, Any] = {"kube": cluster.kube, "settings": SETTINGS, "instruments": instruments, "post": post}
+    shared["now"] = lambda: cluster.now
+
+    def make_secret(clients: int) -> Mapping[str, bytes]:
+        return dict.fromkeys(map(token_name, range(clients)), b"t")  # they cost nothing to make
+
+    runs = RunReconciler(queue=queue, make_secret=make_secret, **{**shared, "rest_seconds": 0.0, **pace})
+    return Context(runs=runs, suites=SuiteReconciler(**shared), instruments=instruments)
 
 
 class PretendOperator:
@@ -115,7 +104,9 @@ class PretendOperator:
         if body is None or not needs_attention(body):
             return None
         if is_going(body):
-            await self._remove(body)
+            cleaned_up = await self.runs.look_at_removal(_body(body))
+            if cleaned_up.holds:
+                self.cluster.let_go(body, FINALIZER)
             return None
         posting.event_queue_var.set(self.events)
         posting.event_queue_loop_var.set(asyncio.get_running_loop())
@@ -130,11 +121,6 @@ class PretendOperator:
         decision = step(run, seen, SETTINGS, self.cluster.now)
         assert step(run, seen, SETTINGS, self.cluster.now) == decision
         return decision
-
-    async def _remove(self, body: Document) -> None:
-        cleaned_up = await self.runs.look_at_removal(_body(body))
-        if cleaned_up.holds:
-            self.cluster.let_go(body, FINALIZER)
 
 
 def _body(document: Any) -> kopf.Body:
@@ -151,6 +137,7 @@ LOAD_ENDS_SECONDS = 200
 """Without an API server a conductor leaves after two minutes at most, and its agents a minute later."""
 
 _ROUND_SECONDS = 5.0
+_ROUNDS = 400
 
 
 class CrashError(Exception):
@@ -169,13 +156,7 @@ def make_run(name: str, **spec: Any) -> Document:
         "timeouts": {"provisionSeconds": 60, "readySeconds": 60, "totalSeconds": 600},
         **spec,
     }
-    return {
-        "apiVersion": "plimsoll.dev/v1alpha1",
-        "kind": "BenchmarkRun",
-        "metadata": {"name": name, "namespace": NAMESPACE},
-        "spec": {name: value for name, value in fields.items() if value is not None},
-        "status": {"observedGeneration": -1},
-    }
+    return manifest(RUN_KIND, fields, name=name, namespace=NAMESPACE) | {"status": {"observedGeneration": -1}}
 
 
 class PretendWorld:
@@ -194,8 +175,7 @@ class PretendWorld:
         self._checked = 0
         self._targets: dict[str, str] = {}
         self._statuses: dict[str, Document] = {}
-        self._guard_creations()
-        self._guard_deletions()
+        self._guard_requests()
 
     def __enter__(self) -> Self:
         self._patches.enter_context(patch.object(errors, "_FIRST_PAUSE_SECONDS", 0.0))
@@ -234,7 +214,7 @@ class PretendWorld:
     def conditions(self, uid: str) -> dict[str, Document]:
         run = self.run(uid)
         assert run is not None
-        return {entry["type"]: entry for entry in run["status"].get("conditions", [])}
+        return conditions_of(run["status"])
 
     def client_pods(self, uid: str) -> list[Document]:
         return [pod for pod in self.cluster.of_run("Pod", uid) if client_of(pod) is not None]
@@ -293,17 +273,18 @@ class PretendWorld:
 
     # -- all together
 
+    def players(self) -> list[Callable[[], None]]:
+        return [self.cluster.step, self.rook.step, self.conductors.step]
+
     def round(self, seconds: float = _ROUND_SECONDS) -> None:
         self.operator.watch_all()
         for uid in sorted(self.operator.bodies):
             self.look(uid)
-        for _ in range(2):
-            self.cluster.step()
-            self.rook.step()
-            self.conductors.step()
+        for step_of_player in self.players() * 2:
+            step_of_player()
         self.cluster.pass_time(seconds)
 
-    def until(self, what: Callable[[], object], *, rounds: int = 400) -> None:
+    def until(self, what: Callable[[], object], *, rounds: int = _ROUNDS) -> None:
         """Let rounds pass until something holds."""
         for _ in range(rounds):
             if what():
@@ -330,16 +311,17 @@ class PretendWorld:
         self._checked = len(requests)
         for run in self.runs():
             self._check_status(run)
-        loaded = {label(pod, naming.LABEL_RUN_UID) for pod in self.cluster.kube.objects("Pod", self._loads)}
+
+        def may_load(pod: Document) -> bool:
+            """Whether a client may do I/O: on a dead node until it has had no conductor for long enough."""
+            if client_of(pod) is None or phase(pod) != "Running":
+                return False
+            going = pod["metadata"].get("deletionTimestamp")
+            return not going or (self.cluster.now - datetime.fromisoformat(going)).total_seconds() < LOAD_ENDS_SECONDS
+
+        loaded = {label(pod, naming.LABEL_RUN_UID) for pod in self.cluster.kube.objects("Pod", may_load)}
         targets = [self._targets[uid] for uid in loaded]
         assert len(targets) == len(set(targets)), "two runs load one target"
-
-    def _loads(self, pod: Document) -> bool:
-        """Whether a client may do I/O: on a dead node until it has had no conductor for long enough."""
-        if client_of(pod) is None or phase(pod) != "Running":
-            return False
-        going = pod["metadata"].get("deletionTimestamp")
-        return not going or (self.cluster.now - datetime.fromisoformat(going)).total_seconds() < LOAD_ENDS_SECONDS
 
     def _check_status(self, run: Document) -> None:
         uid, status = run["metadata"]["uid"], run.get("status", {})
@@ -351,14 +333,20 @@ class PretendWorld:
         assert KEY not in json.dumps(status)
         assert len(json.dumps(status)) < MAX_STATUS_BYTES
         assert status["observedGeneration"] <= run["metadata"]["generation"]
-        then = {entry["type"]: entry for entry in before.get("conditions", [])}
+        then = conditions_of(before)
         for entry in status.get("conditions", []):
             check_condition(entry, then.get(entry["type"]), self.cluster.now)
 
-    def _guard_deletions(self) -> None:
-        kube, delete = self.cluster.kube, self.cluster.kube.delete
+    def _guard_requests(self) -> None:
+        """See that what is made outside a run's namespace is on record before, and check deletions."""
+        kube, create, delete = self.cluster.kube, self.cluster.kube.create, self.cluster.kube.delete
 
-        async def guarded(
+        async def guarded_create(obj: Mapping[str, Any], *, dry_run: bool = False) -> bool:
+            if obj["kind"] in {"CephBlockPool", "CephFilesystem", "CephClient", "StorageClass"}:
+                assert self.cluster.find("ConfigMap", naming.teardown(label(dict(obj), naming.LABEL_RUN_UID)))
+            return await create(obj, dry_run=dry_run)
+
+        async def guarded_delete(
             kind: Kind, name: str, namespace: str | None = None, *, uid: str | None = None, foreground: bool = False
         ) -> bool:
             obj = await kube.get(kind, name, namespace)
@@ -366,18 +354,7 @@ class PretendWorld:
                 self._check_deletion(obj, uid)
             return await delete(kind, name, namespace, uid=uid, foreground=foreground)
 
-        kube.delete = guarded  # type: ignore[method-assign]
-
-    def _guard_creations(self) -> None:
-        """See that what is made outside a run's namespace is on record before."""
-        kube, create = self.cluster.kube, self.cluster.kube.create
-
-        async def guarded(obj: Mapping[str, Any], *, dry_run: bool = False) -> bool:
-            if obj["kind"] in {"CephBlockPool", "CephFilesystem", "CephClient", "StorageClass"}:
-                assert self.cluster.find("ConfigMap", naming.teardown(label(dict(obj), naming.LABEL_RUN_UID)))
-            return await create(obj, dry_run=dry_run)
-
-        kube.create = guarded  # type: ignore[method-assign]
+        kube.create, kube.delete = guarded_create, guarded_delete  # type: ignore[method-assign]
 
     def _check_deletion(self, obj: Mapping[str, Any], uid: str | None) -> None:
         document = dict(obj)
@@ -408,9 +385,8 @@ class PretendWorld:
             assert not self.cluster.kube.objects("PersistentVolume")
         if obj["kind"] in {"CephBlockPool", "CephFilesystem"}:
             assert not self._own("CephClient", uid)
-            assert "PG_AVAILABILITY" not in str(self.cluster.kube.objects("CephCluster")), (
-                "Rook is stopped for everybody"
-            )
+            is_inactive = "PG_AVAILABILITY" in str(self.cluster.kube.objects("CephCluster"))
+            assert not is_inactive, "Rook is stopped for everybody"
             name = obj["metadata"]["name"]
             assert not name.endswith("-data") or len(self._own("CephBlockPool", uid)) == 1, "the data goes first"
         if obj["kind"] == "CephClient":
@@ -436,11 +412,7 @@ def check_condition(entry: Mapping[str, str], before: Mapping[str, str] | None, 
     # A look at which something is refused writes twice, and a condition may come and go between.
     assert kept or entry["status"] != before["status"] or datetime.fromisoformat(entry["lastTransitionTime"]) == now
     if entry["type"] == "Succeeded" and before["status"] != "Unknown":
-        assert (entry["status"], entry["reason"], entry["message"]) == (
-            before["status"],
-            before["reason"],
-            before["message"],
-        )
+        assert all(entry[name] == before[name] for name in ("status", "reason", "message"))
 
 
 def is_settled(run: Document | None) -> bool:
@@ -449,12 +421,17 @@ def is_settled(run: Document | None) -> bool:
         return True
     if is_going(run):
         return False
-    reasons = {entry["type"]: entry["reason"] for entry in run["status"].get("conditions", [])}
-    message = next((c["message"] for c in run["status"].get("conditions", []) if c["type"] == "Succeeded"), "")
-    rests = run["spec"].get("suspend", False) and reasons.get("Succeeded") == "Suspended" and "stopping" not in message
-    kept = reasons.get("CleanedUp") == "StorageKept" and run["spec"].get("ttlSecondsAfterFinished") is None
+    conditions = conditions_of(run["status"])
+    succeeded, cleaned_up = conditions.get("Succeeded", {}), conditions.get("CleanedUp", {})
+    is_suspended = succeeded.get("reason") == "Suspended" and "stopping" not in succeeded["message"]
+    rests = run["spec"].get("suspend", False) and is_suspended
+    kept = cleaned_up.get("reason") == "StorageKept" and run["spec"].get("ttlSecondsAfterFinished") is None
     seen = run["status"]["observedGeneration"] == run["metadata"]["generation"]
     return not needs_attention(run) or (seen and (rests or kept))
+
+
+def conditions_of(status: Document) -> dict[str, Document]:
+    return {entry["type"]: entry for entry in status.get("conditions", [])}
 
 
 def _created(decision: Decision) -> set[tuple[str, str]]:
@@ -463,7 +440,7 @@ def _created(decision: Decision) -> set[tuple[str, str]]:
 
 
 def kinds_of(world: PretendWorld, uid: str) -> set[str]:
-    return {obj["kind"] for obj in world.cluster.kube.objects() if label(obj, LABEL_RUN_UID) == uid}
+    return {obj["kind"] for obj in world.cluster.of_run("", uid)}
 
 
 def until_trial(world: PretendWorld) -> None:
@@ -495,18 +472,22 @@ def create(world: PretendWorld, name: str = "a", volume: Any = LIBRBD, rook: Any
 
 def outside(world: PretendWorld, uid: str) -> set[str]:
     """Return the kinds of what a run has outside its namespace."""
-    objects = [obj for obj in world.cluster.kube.objects() if label(obj, LABEL_RUN_UID) == uid]
-    return {obj["kind"] for obj in objects if obj["metadata"].get("namespace") != NAMESPACE}
-
-
-_ROUNDS = 400
+    return {obj["kind"] for obj in world.cluster.of_run("", uid) if obj["metadata"].get("namespace") != NAMESPACE}
 
 
 def stages(world: PretendWorld, uid: str) -> Iterator[Document]:
     """Yield a run at every change, beginning before the operator has seen it, until it is settled."""
+
+    def actors() -> Iterator[Callable[[], Any]]:
+        yield lambda: None  # so that what is there is seen before it changes
+        yield world.operator.watch_all
+        for other in sorted({*world.operator.bodies, uid}):
+            yield partial(world.look, other)
+        yield from world.players() * 2
+
     last: Document | None = None
     for _ in range(_ROUNDS):
-        for act in _actors(world, uid):
+        for act in actors():
             act()
             run = world.run(uid)
             if run is not None and run != last:
@@ -519,22 +500,6 @@ def stages(world: PretendWorld, uid: str) -> Iterator[Document]:
     raise AssertionError(message)
 
 
-def _actors(world: PretendWorld, uid: str) -> Iterator[Callable[[], Any]]:
-    """Yield everybody's next step; the first does nothing, so that what is there is seen before it changes."""
-    yield lambda: None
-    yield world.operator.watch_all
-    for other in sorted({*world.operator.bodies, uid}):
-        yield lambda other=other: world.look(other)  # type: ignore[misc]
-    for _ in range(2):
-        yield world.cluster.step
-        yield world.rook.step
-        yield world.conductors.step
-
-
 def story(told: Iterator[str]) -> list[str]:
     """Return the statuses without repetitions."""
-    words: list[str] = []
-    for word in told:
-        if words[-1:] != [word]:
-            words.append(word)
-    return words
+    return [status for status, _ in groupby(told)]

@@ -468,7 +468,7 @@ def _probe_trial(number: int, observation: Observation) -> Trial:
         outcome=outcome_of(observation, [OBJECTIVE]),
     )
     begin = f"2026-01-01T00:{number:02}"
-    times = {"started_at": f"{begin}:00.000Z", "finished_at": f"{begin}:59.000Z"}
+    times: dict[str, Any] = {"started_at": f"{begin}:00.000Z", "finished_at": f"{begin}:59.000Z"}
     return trial(number, operation, probe=load, **times)
 
 

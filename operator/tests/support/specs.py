@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from plimsoll.api.errors import SpecError
 from plimsoll.api.model import Integer
-from plimsoll.api.names import LatencyKind, Layer
+from plimsoll.api.names import API_VERSION, RUN_KIND, SUITE_KIND, LatencyKind, Layer
 from plimsoll.api.run import BenchmarkRun, decode_run, load_run
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.ceph import rook_render as rook
@@ -27,6 +27,12 @@ from plimsoll.tools.cast import Cast, Pairing, RosterMember, paired, round_count
 from plimsoll.tools.target import TargetKind
 
 
+def manifest(kind: str, spec: Mapping[str, Any], **metadata: Any) -> dict[str, Any]:
+    """Return an object of Plimsoll as a user writes it; a field of the specification that is None is left out."""
+    fields = {name: value for name, value in spec.items() if value is not None}
+    return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": fields}
+
+
 def document(**spec: Any) -> dict[str, Any]:
     """Return a small run; `spec` replaces parts of its specification."""
     parts = {
@@ -34,12 +40,7 @@ def document(**spec: Any) -> dict[str, Any]:
         "clients": {"count": 2},
         "workloads": [workload()],
     }
-    return {
-        "apiVersion": "plimsoll.dev/v1alpha1",
-        "kind": "BenchmarkRun",
-        "metadata": {"name": "run"},
-        "spec": parts | spec,
-    }
+    return {**manifest(RUN_KIND, {}, name="run"), "spec": parts | spec}
 
 
 def workload(**fields: Any) -> dict[str, Any]:
@@ -75,12 +76,7 @@ def large_run(points: int) -> dict[str, Any]:
 
 def suite_document(name: str = "sizes", **spec: Any) -> dict[str, Any]:
     """Return a suite of two variants; `spec` replaces parts of its specification."""
-    return {
-        "apiVersion": "plimsoll.dev/v1alpha1",
-        "kind": "BenchmarkSuite",
-        "metadata": {"name": name},
-        "spec": {"run": RUN, "variants": VARIANTS} | spec,
-    }
+    return {**manifest(SUITE_KIND, {}, name=name), "spec": {"run": RUN, "variants": VARIANTS} | spec}
 
 
 def _mapping(*keys: str, value: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
@@ -205,7 +201,7 @@ def ceph_run(name: str, *workloads: Mapping[str, Any]) -> CephRun:
         "workloads": [dict(one) for one in workloads] or [_FIO],
         "repetitions": 1,
     }
-    run = run_of({"apiVersion": "plimsoll.dev/v1alpha1", "kind": "BenchmarkRun", "metadata": metadata, "spec": spec})
+    run = run_of(manifest(RUN_KIND, spec, **metadata))
     assert run.document is not None, run.spec_problem
     plan = make_plan(run.document, seed=1, runner_image=SETTINGS.runner_image)
     assert plan.ceph is not None
@@ -213,9 +209,9 @@ def ceph_run(name: str, *workloads: Mapping[str, Any]) -> CephRun:
 
 
 def made_in_rook(made: CephRun) -> list[Object]:
-    found = rook.key_secrets(made.target, ())
-    assert found is not None
-    return [*rook.pools(made.run, made.target), *rook.users(made.run, made.target, found)]
+    secrets = rook.key_secrets(made.target, ())
+    assert secrets is not None
+    return [*rook.pools(made.run, made.target), *rook.users(made.run, made.target, secrets)]
 
 
 def made_for_ceph(made: CephRun) -> list[Object]:
@@ -295,14 +291,7 @@ def pairs_run(*workloads: dict[str, Any], clients: int = 2, **spec: Any) -> Benc
     }
     for workload in fields["workloads"]:
         workload |= {"runtimeSeconds": 4, "rampSeconds": 1}
-    return decode_run(
-        {
-            "apiVersion": "plimsoll.dev/v1alpha1",
-            "kind": "BenchmarkRun",
-            "metadata": {"name": "run", "namespace": "bench", "uid": "u"},
-            "spec": {name: value for name, value in fields.items() if value is not None},
-        }
-    )
+    return decode_run(manifest(RUN_KIND, fields, name="run", namespace="bench", uid="u"))
 
 
 def pairs_plan(*workloads: dict[str, Any], **spec: Any) -> Plan:
