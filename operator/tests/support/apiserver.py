@@ -155,21 +155,57 @@ def running_apiserver(binaries: Binaries, directory: Path) -> Iterator[ApiServer
     """Run a server on loopback ports nobody else uses, with all its files in a directory that exists and is empty."""
     token, etcd_port, peer_port, port = secrets.token_hex(16), *_free_ports(3)
     (directory / "tokens").write_text(f'{token},test,test,"system:masters"\n')
-    _make_key(directory / "service-account.key")
+    certificate, key = directory / "certificates" / "apiserver.crt", directory / "service-account.key"
+    encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL
+    key.write_bytes(ec.generate_private_key(ec.SECP256R1()).private_bytes(encoding, form, serialization.NoEncryption()))
+    store, peer = f"http://127.0.0.1:{etcd_port}", f"http://127.0.0.1:{peer_port}"
+    etcd_command = [
+        str(binaries.etcd),
+        f"--data-dir={directory / 'etcd'}",
+        f"--listen-client-urls={store}",
+        f"--advertise-client-urls={store}",
+        f"--listen-peer-urls={peer}",
+        f"--initial-advertise-peer-urls={peer}",
+        f"--initial-cluster=default={peer}",
+        "--unsafe-no-fsync",
+        "--log-level=error",
+    ]
+    server_command = [
+        str(binaries.kube_apiserver),
+        f"--etcd-servers={store}",
+        "--bind-address=127.0.0.1",
+        f"--secure-port={port}",
+        f"--cert-dir={directory / 'certificates'}",
+        f"--token-auth-file={directory / 'tokens'}",
+        "--authorization-mode=RBAC",
+        "--service-account-issuer=https://plimsoll.test",
+        f"--service-account-key-file={key}",
+        f"--service-account-signing-key-file={key}",
+        # As clusters have it: the helpers that drop caches are privileged.
+        "--allow-privileged=true",
+        "--service-cluster-ip-range=10.0.0.0/24",
+        "--endpoint-reconciler-type=none",
+        # Nobody makes service accounts here.
+        "--disable-admission-plugins=ServiceAccount",
+    ]
     with ExitStack() as stack:
-        etcd_arguments = _etcd(binaries, directory, etcd_port, peer_port)
-        etcd = stack.enter_context(running_program(etcd_arguments, directory / "etcd.log"))
-        arguments = _kube_apiserver(binaries, directory, etcd_port, port)
-        server = stack.enter_context(running_program(arguments, directory / "kube-apiserver.log"))
+        etcd = stack.enter_context(running_program(etcd_command, directory / "etcd.log"))
+        server = stack.enter_context(running_program(server_command, directory / "kube-apiserver.log"))
 
-        def ready() -> bool:
+        def is_ready() -> bool:
             for process, log in ((etcd, "etcd.log"), (server, "kube-apiserver.log")):
                 if process.poll() is not None:
                     raise RuntimeError(f"ended with {process.returncode}:\n{(directory / log).read_text()[-3000:]}")
-            return _is_ready(directory, port, token)
+            if not certificate.exists():
+                return False
+            try:
+                with closing(ApiServer(port, token, certificate)) as client:
+                    return client.request("GET", "/readyz").accepted
+            except (OSError, http.client.HTTPException):
+                return False
 
-        wait_until(ready, "the API server is ready")
-        yield stack.enter_context(closing(ApiServer(port, token, directory / "certificates" / "apiserver.crt")))
+        wait_until(is_ready, "the API server is ready")
+        yield stack.enter_context(closing(ApiServer(port, token, certificate)))
 
 
 @contextmanager
@@ -187,43 +223,6 @@ def wait_until(condition: Callable[[], bool], what: str, seconds: float = _START
         if time.monotonic() > deadline:
             raise TimeoutError(f"not within {seconds} s: {what}")
         time.sleep(0.05)
-
-
-def _etcd(binaries: Binaries, directory: Path, port: int, peer_port: int) -> list[str]:
-    peer = f"http://127.0.0.1:{peer_port}"
-    return [
-        str(binaries.etcd),
-        f"--data-dir={directory / 'etcd'}",
-        f"--listen-client-urls=http://127.0.0.1:{port}",
-        f"--advertise-client-urls=http://127.0.0.1:{port}",
-        f"--listen-peer-urls={peer}",
-        f"--initial-advertise-peer-urls={peer}",
-        f"--initial-cluster=default={peer}",
-        "--unsafe-no-fsync",
-        "--log-level=error",
-    ]
-
-
-def _kube_apiserver(binaries: Binaries, directory: Path, etcd_port: int, port: int) -> list[str]:
-    key = directory / "service-account.key"
-    return [
-        str(binaries.kube_apiserver),
-        f"--etcd-servers=http://127.0.0.1:{etcd_port}",
-        "--bind-address=127.0.0.1",
-        f"--secure-port={port}",
-        f"--cert-dir={directory / 'certificates'}",
-        f"--token-auth-file={directory / 'tokens'}",
-        "--authorization-mode=RBAC",
-        "--service-account-issuer=https://plimsoll.test",
-        f"--service-account-key-file={key}",
-        f"--service-account-signing-key-file={key}",
-        # As clusters have it: the helpers that drop caches are privileged.
-        "--allow-privileged=true",
-        "--service-cluster-ip-range=10.0.0.0/24",
-        "--endpoint-reconciler-type=none",
-        # Nobody makes service accounts here.
-        "--disable-admission-plugins=ServiceAccount",
-    ]
 
 
 @contextmanager
@@ -244,29 +243,12 @@ def running_program(arguments: list[str], log: Path) -> Iterator[subprocess.Pope
             process.wait()
 
 
-def _is_ready(directory: Path, port: int, token: str) -> bool:
-    certificate = directory / "certificates" / "apiserver.crt"
-    if not certificate.exists():
-        return False
-    try:
-        with closing(ApiServer(port, token, certificate)) as server:
-            return server.request("GET", "/readyz").accepted
-    except (OSError, http.client.HTTPException):
-        return False
-
-
 def _free_ports(count: int) -> list[int]:
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:
             one.bind(("127.0.0.1", 0))
         return [one.getsockname()[1] for one in sockets]
-
-
-def _make_key(path: Path) -> None:
-    key = ec.generate_private_key(ec.SECP256R1())
-    encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL
-    path.write_bytes(key.private_bytes(encoding, form, serialization.NoEncryption()))
 
 
 _MANIFEST = Path(__file__).parents[3] / "manifests" / "install.yaml"
@@ -277,37 +259,25 @@ _EVERYWHERE = {"storageclasses", "persistentvolumes", "namespaces", "customresou
 def operator_config(apiserver: ApiServer, directory: Path, namespace: str) -> str:
     """Return the path of a configuration with the rights of an operator that looks after that namespace only."""
     subjects = [{"kind": "ServiceAccount", "name": "operator", "namespace": namespace}]
+    roles = [document for document in read_yamls(_MANIFEST.read_text()) if document["kind"] == "ClusterRole"]
+    (rules,) = [role["rules"] for role in roles if role["metadata"]["name"] == "plimsoll"]
     for name, everywhere, place in (
         (f"{namespace}-cluster", True, "clusterrolebindings"),
         (f"{namespace}-runs", False, f"namespaces/{namespace}/rolebindings"),
     ):
-        apiserver.request("POST", f"{_RBAC}/clusterroles", _role(name, everywhere=everywhere)).expect(201)
+        chosen = [rule for rule in rules if ({*rule.get("resources", ())} <= _EVERYWHERE) == everywhere]
+        role = {"metadata": {"name": name}, "rules": chosen}
+        apiserver.request("POST", f"{_RBAC}/clusterroles", role).expect(201)
         reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
         binding = {"metadata": {"name": name}, "roleRef": reference, "subjects": subjects}
         apiserver.request("POST", f"{_RBAC}/{place}", binding).expect(201)
     return account_config(apiserver, directory, namespace, "operator")
 
 
-def _role(name: str, *, everywhere: bool) -> dict[str, Any]:
-    """Return that part of the operator's ClusterRole which it has in all namespaces, or the rest."""
-    (rules,) = [
-        one["rules"]
-        for one in read_yamls(_MANIFEST.read_text())
-        if one["kind"] == "ClusterRole" and one["metadata"]["name"] == "plimsoll"
-    ]
-    chosen = [rule for rule in rules if ({*rule.get("resources", ())} <= _EVERYWHERE) == everywhere]
-    return {"metadata": {"name": name}, "rules": chosen}
-
-
 def account_config(apiserver: ApiServer, directory: Path, namespace: str, name: str) -> str:
     """Return the path of a configuration with the rights of a service account, which is made if it is not there."""
-    collection = f"/api/v1/namespaces/{namespace}/serviceaccounts"
-    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}}
-    apiserver.request("POST", collection, account)
-    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
-    token = apiserver.request("POST", f"{collection}/{name}/token", request).expect(201)["status"]["token"]
     config = apiserver.kubeconfig()
-    config["users"][0]["user"] = {"token": token}
+    config["users"][0]["user"] = {"token": token_of(apiserver, namespace, account=name)}
     path = directory / f"account-{name}"
     path.write_text(yaml.safe_dump(config))
     return str(path)
@@ -316,15 +286,15 @@ def account_config(apiserver: ApiServer, directory: Path, namespace: str, name: 
 ACCOUNT = "demo-conductor"
 
 
-def token_of(server: ApiServer, namespace: str, *audiences: str) -> str:
-    """Return a token of a namespace's ServiceAccount for these audiences; by default, for the API server."""
+def token_of(server: ApiServer, namespace: str, *audiences: str, account: str = ACCOUNT) -> str:
+    """Return a token of a ServiceAccount, which is created if missing, for these audiences or the API server."""
     collection = f"/api/v1/namespaces/{namespace}/serviceaccounts"
-    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ACCOUNT}}
-    if server.request("GET", f"{collection}/{ACCOUNT}").code == 404:
-        server.request("POST", collection, account).expect(201)
+    if server.request("GET", f"{collection}/{account}").code == 404:
+        document = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account}}
+        server.request("POST", collection, document).expect(201)
     spec = {"expirationSeconds": 3600, "audiences": [*audiences]}
     request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
-    made = server.request("POST", f"{collection}/{ACCOUNT}/token", request).expect(201)
+    made = server.request("POST", f"{collection}/{account}/token", request).expect(201)
     return str(made["status"]["token"])
 
 
@@ -363,12 +333,7 @@ def rows(api: ApiServer, path: str) -> tuple[list[Document], list[list[Any]]]:
 def operator_process(kubeconfig: str, log: Path, *options: str, **environment: str) -> Iterator[int]:
     """Run one, give the port of its metrics, and expect that it ends well when it is told to end."""
     port, liveness = _free_ports(2)
-    addresses = [
-        "--liveness",
-        f"http://127.0.0.1:{liveness}/healthz",
-        "--metrics",
-        f"http://127.0.0.1:{port}/metrics",
-    ]
+    addresses = ["--liveness", f"http://127.0.0.1:{liveness}/healthz", "--metrics", f"http://127.0.0.1:{port}/metrics"]
     with log.open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "plimsoll", "operator", *addresses, *options],

@@ -28,9 +28,8 @@ _RECORDED = {
 
 State = dict[str, Any]
 
-OPTIONS: Mapping[str, Mapping[str, Any]] = json.loads(
-    Path(__file__).resolve().with_name("ceph_options.json").read_text()
-)
+_OPTIONS_FILE = Path(__file__).resolve().with_name("ceph_options.json")
+OPTIONS: Mapping[str, Mapping[str, Any]] = json.loads(_OPTIONS_FILE.read_text())
 """Options, by what `ceph config help` says about each."""
 
 
@@ -100,7 +99,14 @@ def _config(state: State, arguments: list[str]) -> str:
     database: dict[str, str] = state["config"]
     match arguments:
         case ["dump"]:
-            return json.dumps([_dumped(key, value) for key, value in database.items()])
+            entries = []
+            for key, value in database.items():
+                who, name = key.split(" ")
+                section, _, mask = who.partition("/")
+                at_runtime = bool(OPTIONS.get(name, {}).get("can_update_at_runtime"))
+                entry = {"section": section, "name": name, "value": value, "mask": mask}
+                entries.append(entry | {"can_update_at_runtime": at_runtime})
+            return json.dumps(entries)
         case ["help", name]:
             if name not in OPTIONS:
                 raise ProgramError(2, f"Error ENOENT: configuration option '{name}' not recognized")
@@ -121,13 +127,6 @@ def _config(state: State, arguments: list[str]) -> str:
             database.pop(f"{who} {name}", None)
             return ""
     raise ProgramError(22, f"Error EINVAL: invalid command {arguments}")
-
-
-def _dumped(key: str, value: str) -> State:
-    who, name = key.split(" ")
-    section, _, mask = who.partition("/")
-    at_runtime = bool(OPTIONS.get(name, {}).get("can_update_at_runtime"))
-    return {"section": section, "name": name, "value": value, "can_update_at_runtime": at_runtime, "mask": mask}
 
 
 def _config_key(state: State, arguments: list[str]) -> str:
@@ -180,12 +179,8 @@ def answer(state: State, arguments: list[str]) -> str:
 
 
 def _rbd(state: State, arguments: list[str]) -> str:
-    size, data_pool, pool = (
-        _option(arguments, "--size"),
-        _option(arguments, "--data-pool"),
-        _option(arguments, "--pool"),
-    )
-    _option(arguments, "--image-feature")
+    names = ("--size", "--data-pool", "--pool", "--image-feature")
+    size, data_pool, pool, _ = (_option(arguments, name) for name in names)
     words = [argument for argument in arguments if not argument.startswith("--")]
     image = words[-1].partition("/")[2]
     _pool(state, pool or words[-1].partition("/")[0], f"rbd: error opening pool '{pool}': {NO_ENTRY}")
@@ -204,9 +199,8 @@ def _rbd(state: State, arguments: list[str]) -> str:
             return json.dumps(sorted(state["images"]))
         case ["rm"] if state["images"][image]["watched"]:
             state["images"][image]["watched"] -= 1
-            raise ProgramError(
-                16, "rbd: error: image still has watchers\nThis means the image is still open or the client"
-            )
+            message = "rbd: error: image still has watchers\nThis means the image is still open or the client"
+            raise ProgramError(16, message)
         case ["rm"]:
             del state["images"][image]
         case ["trash"]:
@@ -231,10 +225,6 @@ def _rados(state: State, arguments: list[str]) -> str:
         raise ProgramError(1, "unrecognized option")
     arguments += [os.fsdecode(Path(named).read_bytes())] if named else operands
     locator = "".join(locators).partition("=")[2]
-    return _on_objects(state, pool, namespace, locator, arguments)
-
-
-def _on_objects(state: State, pool: str, namespace: str, locator: str, arguments: list[str]) -> str:
     _pool(state, pool, "error opening pool {}: " + NO_ENTRY)
     objects = state["objects"].setdefault(f"{pool}/{namespace}", {})
     match arguments:

@@ -48,13 +48,13 @@ BLOCK = 4096
 
 
 def facts(clients: int, **changes: Any) -> TrialFacts:  # fields of the dataclass
-    whole = TrialFacts(
-        clients=tuple(range(clients)),
-        runtime_seconds=RUNTIME,
-        ramp_seconds=RAMP,
-        t0_nanoseconds=T0,
-    )
-    return dataclasses.replace(whole, **changes)
+    times: dict[str, Any] = {"runtime_seconds": RUNTIME, "ramp_seconds": RAMP, "t0_nanoseconds": T0}
+    return dataclasses.replace(TrialFacts(clients=tuple(range(clients)), **times), **changes)
+
+
+def even_cells(ios_per_second: float, seconds: int) -> Cells:
+    rates = (float(ios_per_second),) * seconds
+    return Cells(width_nanoseconds=SECOND, ios=rates, bytes=tuple(BLOCK * rate for rate in rates))
 
 
 def latency(ios: int, value: int = 1_000_000) -> LatencySample:
@@ -70,11 +70,7 @@ def latency(ios: int, value: int = 1_000_000) -> LatencySample:
 
 def operation(ios_per_second: int = 100, **changes: Any) -> OperationSample:  # fields of the model
     ios = ios_per_second * RUNTIME
-    cells = Cells(
-        width_nanoseconds=SECOND,
-        ios=(float(ios_per_second),) * RUNTIME,
-        bytes=(float(ios_per_second * BLOCK),) * RUNTIME,
-    )
+    cells = even_cells(ios_per_second, RUNTIME)
     whole = OperationSample(operation=Operation.WRITE, ios=ios, bytes=ios * BLOCK, latency=latency(ios), cells=cells)
     return whole.model_copy(update=changes)
 
@@ -164,25 +160,16 @@ def make_plan(
 
 def make_document(client: int, t0: int, *, node: str = "n", exit_code: int = 0, delay: float = 0.01) -> ClientDocument:
     """Return what a client with 100 IOPS sends after a ramp of 1 s and a runtime of 4 s."""
-    cells = Cells(width_nanoseconds=SECOND, ios=(100.0,) * 4, bytes=(409600.0,) * 4)
-    read = OperationSample(
-        operation=Operation.READ,
-        ios=400,
-        bytes=400 * 4096,
-        latency=LatencySample(kind=LatencyKind.MEAN_ONLY, count=400, mean_nanoseconds=1e6),
-        cells=cells,
-    )
+    mean = LatencySample(kind=LatencyKind.MEAN_ONLY, count=400, mean_nanoseconds=1e6)
+    counts: dict[str, Any] = {"ios": 400, "bytes": 400 * BLOCK, "latency": mean, "cells": even_cells(100, 4)}
     start = t0 + SECOND + int(delay * SECOND)
-    return ClientDocument(
-        client=client,
+    return document(
+        client,
+        measurement(operation(operation=Operation.READ, **counts), started_at=start, runtime=4 * SECOND),
         node=node,
         exit_code=exit_code,
         launched_at=t0,
         finished_at=start + 4 * SECOND,
-        argv=("fio",),
-        measurement=Measurement(
-            tool="fio", tool_version="3.39", started_at=start, runtime=4 * SECOND, operations=(read,)
-        ),
         clock=Clock(offset=0.0, error=0.0001),
-        host=quiet_host(),
+        data_set_bytes=0,
     )

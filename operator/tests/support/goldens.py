@@ -132,7 +132,7 @@ def _output(name: str) -> Output:
     )
 
 
-_REPORTS = Path(__file__).parent.parent / "golden" / "report"
+_REPORTS = _GOLDEN / "report"
 SWEEP = _REPORTS / "fio-3.39-sweep.json"
 LATER = _REPORTS / "fio-3.39-sweep-later.json"
 CEPH = _REPORTS / "ceph-18.2-layers.json"
@@ -172,9 +172,8 @@ def texts(table: Table) -> list[list[str]]:
     return [[cell.text for cell in row] for row in table.rows]
 
 
-_METRICS = Path(__file__).parents[1] / "golden" / "metrics"
-RESULTS: list[dict[str, Any]] = json.loads((_METRICS / "results-demo-ceph.json").read_text())["items"]
-RUN: dict[str, Any] = json.loads((_METRICS / "run-demo-ceph.json").read_text())
+RESULTS: list[dict[str, Any]] = json.loads((_GOLDEN / "metrics" / "results-demo-ceph.json").read_text())["items"]
+RUN: dict[str, Any] = json.loads((_GOLDEN / "metrics" / "run-demo-ceph.json").read_text())
 
 SUITE: dict[str, Any] = {
     **FULL_SUITE,
@@ -183,14 +182,12 @@ SUITE: dict[str, Any] = {
 }
 
 _BY_NAME = {metric.name: metric for metric in METRICS}
-_OF_THE_LIBRARY = ("process_", "python_")
-_ENDINGS = ("_bucket", "_count", "_sum")
 
 
 def values(samples: Iterable[Sample], metric: MetricFamily) -> dict[tuple[str, ...], float]:
-    found = [sample for sample in samples if sample.metric is metric]
-    by_labels = {sample.labels: sample.value for sample in found}
-    assert len(by_labels) == len(found), "two values for one series"
+    of_metric = [sample for sample in samples if sample.metric is metric]
+    by_labels = {sample.labels: sample.value for sample in of_metric}
+    assert len(by_labels) == len(of_metric), "two values for one series"
     return by_labels
 
 
@@ -207,16 +204,15 @@ def check_against_catalogue(families: Iterable[Family]) -> None:
     """Fail if something is exposed that is not in the catalogue, with its type, its labels and its meaning."""
     series = []
     for family in families:
-        if family.name.startswith(_OF_THE_LIBRARY):
-            continue
+        if family.name.startswith(("process_", "python_")):
+            continue  # of the library
         metric = _BY_NAME.get(family.name) or _BY_NAME[f"{family.name}_total"]
         assert family.type == metric.kind.value, metric.name
         assert family.documentation == metric.help
         for sample in family.samples:
             assert set(sample.labels) - {"le"} == set(metric.labels), sample
-            assert sample.name == metric.name or (
-                metric.kind is MetricType.HISTOGRAM and sample.name.endswith(_ENDINGS)
-            )
+            is_part = metric.kind is MetricType.HISTOGRAM and sample.name.endswith(("_bucket", "_count", "_sum"))
+            assert sample.name == metric.name or is_part
             series.append((sample.name, *sorted(sample.labels.items())))
     assert len(series) == len(set(series)), "two values for one series"
 

@@ -176,9 +176,12 @@ class PretendCluster:
 
     def _run_job(self, job: Document) -> None:
         uid = job["metadata"]["uid"]
-        pods = {pod["metadata"]["uid"]: pod for pod in self._owned(uid)}
-        known = self._pods_of.setdefault(uid, set())
-        known |= set(pods)
+
+        def is_owned(pod: Document) -> bool:
+            return any(owner["uid"] == uid for owner in pod["metadata"].get("ownerReferences", []))
+
+        pods = {pod["metadata"]["uid"]: pod for pod in self.kube.objects("Pod", is_owned)}
+        self._pods_of.setdefault(uid, set()).update(pods)
         active = [pod for pod in pods.values() if phase(pod) in {"Pending", "Running"}]
         if any(phase(pod) == "Succeeded" for pod in pods.values()):
             self._conclude(job, "Complete", "CompletionsReached", "")
@@ -187,10 +190,8 @@ class PretendCluster:
                 self.delete(pod)
             self._conclude(job, "FailureTarget" if active else "Failed", *reason)
         elif not active and role_of(job) in self.faults.over_quota:
-            words = (
-                f'Error creating: pods "{job["metadata"]["name"]}" is forbidden: exceeded quota: few, limited: pods=1'
-            )
-            self._complain(job, "FailedCreate", words)
+            words = f'pods "{job["metadata"]["name"]}" is forbidden: exceeded quota: few, limited: pods=1'
+            self._complain(job, "FailedCreate", f"Error creating: {words}")
         elif not active:
             self._make_pod(job)
 
@@ -200,7 +201,9 @@ class PretendCluster:
         waits_for_end = spec.get("podReplacementPolicy") == "Failed"
         for known in sorted(self._pods_of[uid]):
             pod = pods.get(known)
-            action = _policy(spec, exit_code(pod))
+            rules = spec.get("podFailurePolicy", {}).get("rules", [])
+            matching = (rule for rule in rules if exit_code(pod) in rule.get("onExitCodes", {}).get("values", []))
+            action = next((rule["action"] for rule in matching), "")
             if action == "FailJob":
                 return "PodFailurePolicy", f"Container failed with exit code {exit_code(pod)}"
             if action == "Ignore":
@@ -222,35 +225,16 @@ class PretendCluster:
     def _make_pod(self, job: Document) -> None:
         self._numbers += 1
         template, metadata = job["spec"]["template"], job["metadata"]
-        owner = {
-            "apiVersion": "batch/v1",
-            "kind": "Job",
-            "name": metadata["name"],
-            "uid": metadata["uid"],
-            "controller": True,
-            "blockOwnerDeletion": True,
+        owner = {"apiVersion": "batch/v1", "kind": "Job", "name": metadata["name"], "uid": metadata["uid"]}
+        of_pod = {
+            "name": f"{metadata['name']}-{self._numbers:05d}",
+            "namespace": metadata["namespace"],
+            "labels": copy_of(template["metadata"]["labels"]),
+            "ownerReferences": [owner | {"controller": True, "blockOwnerDeletion": True}],
+            "finalizers": [KUBELET],
         }
-        self.kube.put(
-            {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": {
-                    "name": f"{metadata['name']}-{self._numbers:05d}",
-                    "namespace": metadata["namespace"],
-                    "labels": copy_of(template["metadata"]["labels"]),
-                    "ownerReferences": [owner],
-                    "finalizers": [KUBELET],
-                },
-                "spec": copy_of(template["spec"]),
-                "status": {"phase": "Pending"},
-            }
-        )
-
-    def _owned(self, uid: str) -> list[Document]:
-        def is_owned(pod: Document) -> bool:
-            return any(owner["uid"] == uid for owner in pod["metadata"].get("ownerReferences", []))
-
-        return list(self.kube.objects("Pod", is_owned))
+        parts = {"spec": copy_of(template["spec"]), "status": {"phase": "Pending"}}
+        self.kube.put({"apiVersion": "v1", "kind": "Pod", "metadata": of_pod, **parts})
 
     # -- pods
 
@@ -270,7 +254,11 @@ class PretendCluster:
     def _start(self, pod: Document) -> None:
         client = role_of(pod)
         nodes = [node for node in NODES if node not in self.faults.dead_nodes]
-        words = self._why_not_scheduled(client, nodes)
+        words = ""
+        if not nodes or client in self.faults.unschedulable:
+            words = "0/2 nodes are available: 2 Insufficient memory."
+        elif (self.faults.no_volumes or self.faults.no_driver) and client not in {None, NOBODY}:
+            words = "0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims."
         if words:
             entry = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": words}
             self.set_status(pod, conditions=[entry])
@@ -286,7 +274,7 @@ class PretendCluster:
             self._complain(pod, "FailedMapVolume", "MapVolume.SetUpDevice failed: rpc error: image not found")
         elif client in self.faults.silent:
             self._hold(pod, "ContainerCreating", "")
-        elif self._has_volume(pod) and self._has_sources(pod):
+        elif self._has_volumes(pod):
             running = {"startedAt": timestamp(self.now + self.faults.nodes_ahead)}
             self.set_status(pod, phase="Running", conditions=[], containerStatuses=[{"state": {"running": running}}])
 
@@ -297,27 +285,19 @@ class PretendCluster:
         waiting = {"reason": reason, "message": message}
         self.set_status(pod, conditions=[], containerStatuses=[{"state": {"waiting": waiting}}])
 
-    def _why_not_scheduled(self, client: int | None, nodes: Sequence[str]) -> str:
-        if not nodes or client in self.faults.unschedulable:
-            return "0/2 nodes are available: 2 Insufficient memory."
-        if (self.faults.no_volumes or self.faults.no_driver) and client not in {None, NOBODY}:
-            return "0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims."
-        return ""
-
-    def _has_volume(self, pod: Document) -> bool:
-        names = [
-            v["persistentVolumeClaim"]["claimName"] for v in pod["spec"]["volumes"] if "persistentVolumeClaim" in v
-        ]
-        claims = [self.find("PersistentVolumeClaim", name) for name in names]
-        return all(claim is not None and claim.get("status", {}).get("phase") == "Bound" for claim in claims)
-
-    def _has_sources(self, pod: Document) -> bool:
-        wanted = [s for v in pod["spec"]["volumes"] for s in v.get("projected", {}).get("sources", [])]
-        for kind, field_name in (("ConfigMap", "configMap"), ("Secret", "secret")):
-            for source in (s[field_name] for s in wanted if field_name in s):
-                keys, place = {item["key"] for item in source["items"]}, pod["metadata"]["namespace"]
-                if not self._keys(kind, place, source["name"]) >= keys:
+    def _has_volumes(self, pod: Document) -> bool:
+        """Whether all claims of a pod are bound, and all keys of ConfigMaps and Secrets exist that it needs."""
+        for volume in pod["spec"]["volumes"]:
+            if "persistentVolumeClaim" in volume:
+                claim = self.find("PersistentVolumeClaim", volume["persistentVolumeClaim"]["claimName"])
+                if claim is None or claim.get("status", {}).get("phase") != "Bound":
                     return False
+            for source in volume.get("projected", {}).get("sources", []):
+                for kind, field_name in (("ConfigMap", "configMap"), ("Secret", "secret")):
+                    if field_name in source:
+                        wanted = {item["key"] for item in source[field_name]["items"]}
+                        if not self._keys(kind, pod["metadata"]["namespace"], source[field_name]["name"]) >= wanted:
+                            return False
         return True
 
     def _keys(self, kind: str, namespace: str, name: str) -> set[str]:
@@ -332,9 +312,8 @@ class PretendCluster:
         reason = "Completed" if code == 0 else "Error"
         finished = timestamp(self.now + self.faults.nodes_ahead)
         ended = {"exitCode": code, "reason": reason, "message": words, "finishedAt": finished}
-        self.set_status(
-            pod, phase="Failed" if code else "Succeeded", containerStatuses=[{"state": {"terminated": ended}}]
-        )
+        statuses = [{"state": {"terminated": ended}}]
+        self.set_status(pod, phase="Failed" if code else "Succeeded", containerStatuses=statuses)
 
     def lose_node(self, node: str) -> None:
         """Lose a node: its pods are marked for deletion, but keep running."""
@@ -342,13 +321,6 @@ class PretendCluster:
         for pod in self.kube.objects("Pod"):
             if pod["spec"].get("nodeName") == node:
                 self.delete(pod)
-
-
-def _policy(spec: Document, code: int | None) -> str:
-    for rule in spec.get("podFailurePolicy", {}).get("rules", []):
-        if code is not None and code in rule.get("onExitCodes", {}).get("values", []):
-            return str(rule["action"])
-    return ""
 
 
 def label(obj: Document, name: str) -> str:

@@ -112,15 +112,11 @@ class _Desk:
         if not self._maps.keys() >= {"plan", "state"}:
             return False
         over = (self.state.epoch, self.state.phase) == (self.epoch, RunPhase.COMPLETE)
-        return over or self._results.keys() >= set(self._points)
+        return over or self._results.keys() >= {point.name for point in self.plan.points}
 
     @property
     def plan(self) -> Plan:
-        return _plan(self._maps["plan"]["data"][PLAN_FILE])
-
-    @property
-    def _points(self) -> list[str]:
-        return [point.name for point in self.plan.points] if "plan" in self._maps else []
+        return _load_plan(self._maps["plan"]["data"][PLAN_FILE])
 
     @cached_property
     def state(self) -> RunState:
@@ -137,7 +133,10 @@ class _Desk:
     def step(self, since: datetime) -> None:
         ledger, state = self._ledger(), self.state
         if state.epoch != self.epoch:
-            self._take_over(ledger, state)
+            orphan = state.in_flight
+            if orphan is not None and not ledger.has(orphan):
+                self._record(ledger, self._aborted(orphan, AbortReason.CONDUCTOR_RESTARTED))
+            self._publish(ledger, phase=RunPhase.GATHERING, missing=self._missing())
         elif state.phase is RunPhase.COMPLETE:
             self._leave(EXIT_COMPLETE)
         elif state.failure is not None:
@@ -149,7 +148,7 @@ class _Desk:
         elif state.in_flight is not None and self._all.knobs.stays is RunPhase.MEASURING:
             pass
         elif state.in_flight is not None:
-            self._go_on(ledger, state, state.in_flight)
+            self._go_on(ledger, state.in_flight)
         else:
             self._gather(ledger, since)
 
@@ -161,18 +160,13 @@ class _Desk:
             self._publish(ledger, phase=RunPhase.INTERRUPTED)
         self._cluster.end(self._pod, EXIT_INTERRUPTED)
 
-    def _take_over(self, ledger: Ledger, before: RunState) -> None:
-        orphan = before.in_flight
-        if orphan is not None and not ledger.has(orphan):
-            self._record(ledger, self._aborted(orphan, AbortReason.CONDUCTOR_RESTARTED))
-        self._publish(ledger, phase=RunPhase.GATHERING, missing=self._missing())
-
     def _gather(self, ledger: Ledger, since: datetime) -> None:
-        key, missing = ledger.next_trial(), self._missing()
+        key, missing, timeouts = ledger.next_trial(), self._missing(), self.plan.timeouts
+        limit = timeouts.ready_seconds + (0 if self._gathered() else timeouts.provision_seconds)
         if key is None:
             self._publish(ledger, phase=RunPhase.COMPLETE)
-        elif missing and (self._cluster.now - since).total_seconds() > self._gathering_seconds():
-            words = why_not_ready(Roster(self.plan.members, lost_after=1.0), missing, self.plan.timeouts.ready_seconds)
+        elif missing and (self._cluster.now - since).total_seconds() > limit:
+            words = why_not_ready(Roster(self.plan.members, lost_after=1.0), missing, timeouts.ready_seconds)
             self._fail(ledger, FailureReason.CLIENTS_NOT_READY, words, missing)
         elif missing:
             self._publish(ledger, phase=RunPhase.GATHERING, missing=missing)
@@ -180,23 +174,16 @@ class _Desk:
             self._publish(ledger, phase=RunPhase.PREPARING)
         else:
             self._all._since[self.epoch] = self._cluster.now
-            self._begin(ledger, key)
-
-    def _gathering_seconds(self) -> int:
-        timeouts = self.plan.timeouts
-        return timeouts.ready_seconds + (0 if self._gathered() else timeouts.provision_seconds)
+            pods = {client: pod["metadata"]["uid"] for client, pod in self._accepted().items()}
+            self._all.loads.append(Load(run=self.uid, epoch=self.epoch, key=key, pods=pods))
+            self._publish(ledger, phase=RunPhase.MEASURING, in_flight=key)
 
     def _gathered(self) -> str:
         """Return the Job whose clients have all registered, or register now; empty if some have not."""
         job = str(self._pod["metadata"]["ownerReferences"][0]["uid"])
         return job if self.state.gathered == job or not self._missing() else ""
 
-    def _begin(self, ledger: Ledger, key: TrialKey) -> None:
-        pods = {client: pod["metadata"]["uid"] for client, pod in self._accepted().items()}
-        self._all.loads.append(Load(run=self.uid, epoch=self.epoch, key=key, pods=pods))
-        self._publish(ledger, phase=RunPhase.MEASURING, in_flight=key)
-
-    def _go_on(self, ledger: Ledger, state: RunState, key: TrialKey) -> None:
+    def _go_on(self, ledger: Ledger, key: TrialKey) -> None:
         mine = [one for one in self._all.loads if (one.run, one.key) == (self.uid, key)]
         load = mine[-1] if mine else None
         now = {client: pod["metadata"]["uid"] for client, pod in self._accepted().items()}
@@ -255,6 +242,12 @@ class _Desk:
         return key.point, self._trial(key, outcome=Outcome.ABORTED, verdict=Verdict.INVALID, abort=abort)
 
     def _trial(self, key: TrialKey, **fields: Any) -> Trial:
+        offer, probe = self._ledger().offer(key), None
+        if offer is not None and fields["outcome"] is Outcome.MEASURED:
+            outcome = ProbeOutcome.MET if offer.load < LINE else ProbeOutcome.LATE
+            probe = Probe(offered=offer.load, achieved=offer.load, depth_full_percent=0, outcome=outcome)
+        elif offer is not None:
+            probe = probe_of(offer)
         return Trial(
             pass_number=key.pass_number,
             attempt=key.attempt,
@@ -262,17 +255,9 @@ class _Desk:
             clients=tuple(range(self.plan.clients)),
             started_at=self._cluster.now.isoformat(),
             finished_at=self._cluster.now.isoformat(),
-            probe=self._probe(key, is_measured=fields["outcome"] is Outcome.MEASURED),
+            probe=probe,
             **fields,
         )
-
-    def _probe(self, key: TrialKey, *, is_measured: bool) -> Probe | None:
-        """Return the load of a trial of a search, on storage whose line is `LINE`."""
-        offer = self._ledger().offer(key)
-        if offer is None or not is_measured:
-            return None if offer is None else probe_of(offer)
-        outcome = ProbeOutcome.MET if offer.load < LINE else ProbeOutcome.LATE
-        return Probe(offered=offer.load, achieved=offer.load, depth_full_percent=0, outcome=outcome)
 
     def _record(self, ledger: Ledger, recorded: tuple[str, Trial]) -> None:
         point, trial = recorded
@@ -294,6 +279,11 @@ class _Desk:
         jobs = (job for job in self._cluster.of_run("Job", self.uid) if client_of(job) is None)
         # A pod on a node that was gone may outlive its Job.
         created = datetime.fromisoformat(next(jobs, self._pod)["metadata"]["creationTimestamp"])
+        current = None
+        if in_flight is not None:
+            begins, clients = self._cluster.now.timestamp(), tuple(range(self.plan.clients))
+            words = self.plan.point(in_flight.point).label
+            current = CurrentTrial(key=in_flight, label=words, clients=clients, starts_at=begins, ends_at=begins + 5)
         state = RunState(
             epoch=self.epoch,
             elapsed_seconds=(self._cluster.now - created).total_seconds(),
@@ -301,26 +291,18 @@ class _Desk:
             trials_done=ledger.done,
             trials_total=ledger.total,
             in_flight=in_flight,
-            current=self._current(in_flight) if in_flight else None,
+            current=current,
             **fields,
         )
         text = state.model_dump_json()
         self._cluster.edit(self._maps["state"], lambda new: new["data"].update({STATE_FILE: text}))
-
-    def _current(self, key: TrialKey) -> CurrentTrial:
-        begins = self._cluster.now.timestamp()
-        clients = tuple(range(self.plan.clients))
-        label_text = self.plan.point(key.point).label
-        return CurrentTrial(key=key, label=label_text, clients=clients, starts_at=begins, ends_at=begins + 5)
 
 
 def _attempt(pod: Document) -> int:
     return int(label(pod, naming.LABEL_ATTEMPT))
 
 
-@cache
-def _plan(text: str) -> Plan:
-    return load_plan(text)
+_load_plan = cache(load_plan)
 
 
 @cache

@@ -7,7 +7,6 @@ pools, one after the other, as Rook's does. The provisioner of RBD volumes and t
 import json
 from base64 import b64encode
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -36,7 +35,7 @@ _GOLDEN = Path(__file__).parents[1] / "golden" / "rook-1.18.11"
 _READY_SECONDS = 20.0
 """A real file system was ready that long after it was created."""
 
-_RECORDED = json.loads((Path(__file__).parents[1] / "golden" / "rook-1.18.11" / "watch.json").read_text())
+_RECORDED = json.loads((_GOLDEN / "watch.json").read_text())
 _VERSION = "ceph version 18.2.7 (6b0e988052ec84cf2d4a54ff9bbbc5e720b621ad) reef (stable)"
 
 
@@ -89,7 +88,11 @@ class PretendRook:
         put = self.cluster.kube.put
         for name in (OPERATOR_NAMESPACE, ROOK_NAMESPACE):
             put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-        put(_object(ROOK_API, "CephCluster", "rook-ceph", spec={}, status=_healthy()))
+        ready = {"type": "Ready", "status": "True", "reason": "ClusterCreated"}
+        conditions = [ready | {"message": "Cluster created successfully"}]
+        ceph = {"health": "HEALTH_OK", "versions": {"overall": {_VERSION: 7}}}
+        status = {"ceph": ceph, "conditions": conditions, "phase": "Ready", "version": {"version": "18.2.7-0"}}
+        put(_object(ROOK_API, "CephCluster", "rook-ceph", spec={}, status=status))
         endpoints = {"data": "c=10.240.0.12:6789,a=10.240.0.11:6789,b=10.240.0.13:6789"}
         put(_object("v1", "ConfigMap", "rook-ceph-mon-endpoints", data=endpoints))
         put(_object("v1", "Secret", "rook-ceph-mon", data={"ceph-secret": b64encode(ADMIN_KEY.encode()).decode()}))
@@ -119,26 +122,23 @@ class PretendRook:
                 continue
             own = {_DOWN, _INACTIVE} if self.knobs.inactive or _INACTIVE in self._since else set()
             details = {name: check for name, check in ceph.get("details", {}).items() if name not in own}
-            details |= {name: {"message": words, "severity": "HEALTH_WARN"} for name, words in self._complaints()}
+            complaints = {_DOWN: "2 osds down"} if self.knobs.inactive else {}
+            if not self.knobs.inactive:
+                self._since.pop(_INACTIVE, None)
+            elif (self.cluster.now - self._since[_INACTIVE]).total_seconds() >= _STUCK_SECONDS:
+                # Ceph waits a minute before it complains of inactive groups.
+                complaints[_INACTIVE] = "Reduced data availability: 8 pgs inactive"
+            details |= {name: {"message": words, "severity": "HEALTH_WARN"} for name, words in complaints.items()}
             health = "HEALTH_ERR" if ceph["health"] == "HEALTH_ERR" else "HEALTH_WARN" if details else "HEALTH_OK"
             said = {"health": health, "details": details, "lastChecked": format_time(self.cluster.now)}
             self.cluster.set_status(found, ceph=ceph | said)
-
-    def _complaints(self) -> Iterator[tuple[str, str]]:
-        """Yield the health checks of OSDs that are down; Ceph waits a minute before it complains of inactive groups."""
-        if not self.knobs.inactive:
-            self._since.pop(_INACTIVE, None)
-            return
-        yield _DOWN, "2 osds down"
-        since = self._since[_INACTIVE]
-        if (self.cluster.now - since).total_seconds() >= _STUCK_SECONDS:
-            yield _INACTIVE, "Reduced data availability: 8 pgs inactive"
 
     def _see_to_pools(self) -> None:
         """Work on the first pool that needs work; the others wait."""
         for pool in self.cluster.kube.objects("CephBlockPool"):
             if is_going(pool):
-                if self.knobs.inactive and self._is_in_ceph(pool):
+                # Rook lists the content only of a pool that it has created, without a timeout.
+                if self.knobs.inactive and "phase" in pool.get("status", {}):
                     return
                 self._delete_pool(pool)
             elif not self._play(pool, self.knobs.pools or "CephBlockPool ready"):
@@ -146,25 +146,21 @@ class PretendRook:
 
     def _see_to_file_systems(self) -> None:
         """Work on all file systems; one with subvolumes is not deleted."""
-        for found in self.cluster.kube.objects("CephFilesystem"):
-            if is_going(found):
-                self._delete_file_system(found)
+        for system in self.cluster.kube.objects("CephFilesystem"):
+            pools = f"{system['metadata']['name']}-"
+            if not is_going(system):
+                since = self._since.setdefault(system["metadata"]["uid"], self.cluster.now)
+                is_ready = self._age(since) >= _READY_SECONDS
+                self._be_as_recorded(system, "ready" if is_ready else "progressing")
+            elif self.knobs.inactive:
                 continue
-            since = self._since.setdefault(found["metadata"]["uid"], self.cluster.now)
-            is_ready = self._age(since) >= _READY_SECONDS
-            self._be_as_recorded(found, "ready" if is_ready else "progressing")
-
-    def _delete_file_system(self, found: Document) -> None:
-        name = found["metadata"]["name"]
-        if self.knobs.inactive:
-            return
-        if any(images for pool, images in self.images.items() if pool.startswith(f"{name}-")):
-            self._be_as_recorded(found, "deleting-blocked")
-            return
-        assert not any(pool.startswith(f"{name}-") for pool in self.purging), "Ceph's manager hangs"
-        for pool in [pool for pool in self.notes if pool.startswith(f"{name}-")]:
-            self.notes.pop(pool)
-        self.cluster.let_go(found, "cephfilesystem.ceph.rook.io")
+            elif any(images for pool, images in self.images.items() if pool.startswith(pools)):
+                self._be_as_recorded(system, "deleting-blocked")
+            else:
+                assert not any(pool.startswith(pools) for pool in self.purging), "Ceph's manager hangs"
+                for pool in [pool for pool in self.notes if pool.startswith(pools)]:
+                    self.notes.pop(pool)
+                self.cluster.let_go(system, "cephfilesystem.ceph.rook.io")
 
     def _be_as_recorded(self, found: Document, story: str) -> None:
         recorded = copy_of(_recorded_file_system(story, found["metadata"]["name"]))
@@ -206,10 +202,6 @@ class PretendRook:
     def _age(self, since: datetime) -> float:
         """Return how long ago a moment is for Rook, in seconds."""
         return (self.cluster.now - since).total_seconds() * self.knobs.haste
-
-    def _is_in_ceph(self, pool: Document) -> bool:
-        """Whether Rook has created a pool: it lists the content only of an existing one, without a timeout."""
-        return "phase" in pool.get("status", {})
 
     def _delete_pool(self, pool: Document) -> None:
         """Let a pool go that has no images; Rook does not look whether it has the data of another's."""
@@ -258,20 +250,15 @@ class PretendRook:
         """Have every conductor that runs make the images of its clients, and note flags."""
         for pod in self.cluster.kube.objects("Pod"):
             uid = label(pod, naming.LABEL_RUN_UID)
-            if label(pod, naming.LABEL_COMPONENT) == naming.CONDUCTOR and phase(pod) == "Running":
-                for ceph in self._storage_of(pod):
-                    if ceph["fileSystem"]:
-                        self.notes[ceph["dataPool"]].add(uid)
-                        continue
-                    self.notes[ceph["pool"]].add(uid)
-                    self.images[ceph["pool"]] |= {f"{image_prefix(uid)}{client}" for client in range(2)}
-
-    def _storage_of(self, pod: Document) -> Iterator[Document]:
-        """Yield what the plan of a conductor's run names in Ceph."""
-        plan = self.cluster.find("ConfigMap", naming.plan_config_map(label(pod, naming.LABEL_RUN)))
-        ceph = json.loads(plan["data"]["plan.json"]).get("ceph") if plan is not None else None
-        if ceph:
-            yield ceph
+            if label(pod, naming.LABEL_COMPONENT) != naming.CONDUCTOR or phase(pod) != "Running":
+                continue
+            plan = self.cluster.find("ConfigMap", naming.plan_config_map(label(pod, naming.LABEL_RUN)))
+            ceph = json.loads(plan["data"]["plan.json"]).get("ceph") if plan is not None else None
+            if ceph and ceph["fileSystem"]:
+                self.notes[ceph["dataPool"]].add(uid)
+            elif ceph:
+                self.notes[ceph["pool"]].add(uid)
+                self.images[ceph["pool"]] |= {f"{image_prefix(uid)}{client}" for client in range(2)}
 
     def _run_teardown(self) -> None:
         """Have the pods of teardown Jobs do what they do, or fail."""
@@ -312,12 +299,6 @@ def _recorded_file_system(story: str, name: str) -> Document:
 def _object(api_version: str, kind: str, name: str, **content: Any) -> Document:
     metadata = {"name": name, "namespace": ROOK_NAMESPACE}
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **content}
-
-
-def _healthy() -> Document:
-    ready = {"type": "Ready", "status": "True", "reason": "ClusterCreated", "message": "Cluster created successfully"}
-    ceph = {"health": "HEALTH_OK", "versions": {"overall": {_VERSION: 7}}}
-    return {"ceph": ceph, "conditions": [ready], "phase": "Ready", "version": {"version": "18.2.7-0"}}
 
 
 def _osd(number: int) -> Document:

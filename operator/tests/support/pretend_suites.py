@@ -34,7 +34,6 @@ from plimsoll.suite.rounds.actions import (
     GetRun,
     Judge,
     PatchStatus,
-    Request,
 )
 from plimsoll.suite.rounds.observed import (
     Absent,
@@ -44,7 +43,6 @@ from plimsoll.suite.rounds.observed import (
     Judgement,
     Memory,
     Observed,
-    Outcome,
     OwnedRun,
     RunRefusal,
     Specification,
@@ -205,7 +203,14 @@ class PretendSuites:
         """Perform a decision until a conflict."""
         try:
             for action in decision.actions:
-                self._perform(action)
+                if self.kill_in is not None:
+                    self.kill_in -= 1
+                    if self.kill_in <= 0:
+                        if self.kill_after:
+                            with suppress(ConflictError):
+                                self._do(action)
+                        raise KilledError
+                self._do(action)
         except ConflictError:
             self.memory = Memory()
 
@@ -250,45 +255,27 @@ class PretendSuites:
     def reasons(self) -> list[str]:
         return [event.reason for event in self.events]
 
-    def _perform(self, action: Action) -> None:
-        if self.kill_in is not None:
-            self.kill_in -= 1
-            if self.kill_in <= 0:
-                if self.kill_after:
-                    with suppress(ConflictError):
-                        self._do(action)
-                raise KilledError
-        self._do(action)
-
     def _do(self, action: Action) -> None:
         match action:
             case PatchStatus():
-                self._write(action)
+                if action.resource_version != str(self.version):
+                    raise ConflictError
+                status = {name: value for name, value in action.status.items() if value is not None}
+                if status != self.status:
+                    self.status = status
+                    self.version += 1
             case Emit():
                 self.events.append(action)
-            case _:
-                self.memory = self.memory.after(self._outcome(action))
-
-    def _write(self, action: PatchStatus) -> None:
-        if action.resource_version != str(self.version):
-            raise ConflictError
-        status = {name: value for name, value in action.status.items() if value is not None}
-        if status != self.status:
-            self.status = status
-            self.version += 1
-
-    def _outcome(self, request: Request) -> Outcome:
-        match request:
             case CreateRun():
-                return self._create(request)
+                self.memory = self.memory.after(self._create(action))
             case DeleteRun():
-                return self._delete(request)
+                self.memory = self.memory.after(self._delete(action))
             case GetRun():
-                return self._get(request)
+                self.memory = self.memory.after(self._get(action))
             case DryRun():
-                return self._check(request)
+                self.memory = self.memory.after(self._check(action))
             case Judge():
-                return self._judge(request)
+                self.memory = self.memory.after(self._judge(action))
 
     def _get(self, action: GetRun) -> Found | Absent | RunRefusal:
         run = self.runs.get(action.name)
@@ -414,9 +401,6 @@ class WatchedSuites(PretendSuites):
         """Delete the suite, and what it owns."""
         self.deleted = True
         self.version += 1
-        self.collect_garbage()
-
-    def collect_garbage(self) -> None:
         self.runs = {name: run for name, run in self.runs.items() if run.owner != UID}
 
     @property
@@ -437,7 +421,9 @@ class WatchedSuites(PretendSuites):
             case DeleteRun():
                 self._check_deletion(action.name)
             case Judge() if not self.is_late:
-                self._check_judge(action)
+                assert action.minute == self.status["round"]["minute"]
+                named = {name for of_variant in action.round.runs.values() for name in of_variant}
+                assert named == {run.name for run in self.own if run.minute == action.minute and run.succeeded}
             case DryRun() if not self.is_late:
                 assert "round" not in self.status
         PretendSuites._do(self, action)
@@ -460,11 +446,6 @@ class WatchedSuites(PretendSuites):
         assert minute in {*self.status.get("dropped", ()), *superseded}, "nothing names it"
         assert minute not in self.forgotten
         assert minute != self.status.get("round", {}).get("minute")
-
-    def _check_judge(self, action: Judge) -> None:
-        assert action.minute == self.status["round"]["minute"]
-        named = {name for of_variant in action.round.runs.values() for name in of_variant}
-        assert named == {run.name for run in self.own if run.minute == action.minute and run.succeeded}
 
     def _check_status(self, new: dict[str, Any]) -> None:
         assert len(json.dumps(new)) < 40_000
@@ -500,28 +481,23 @@ class WatchedSuites(PretendSuites):
         accepted = [one for one in rounds.values() if one["accepted"]]
         is_needed = len(accepted) < 3 and not any(one["former"] for one in rounds.values())
         assert not (is_needed and any(one["pinned"] for one in dropped.values())), "cannot be taken back"
-        if "round" not in self.status and "round" not in new and self._is_current(new):
+        # With these reasons the operator can do nothing with the suite as it is.
+        is_current = not {one["reason"] for one in new["conditions"]} & {"InvalidSpec", "StatusLost"}
+        if "round" not in self.status and "round" not in new and is_current:
             assert len(rounds) <= keep + 2 * PINNED_ROUNDS + UNUSABLE_ROUNDS + 1
-
-    def _is_current(self, new: dict[str, Any]) -> bool:
-        """Whether the operator can do anything with the suite as it is."""
-        reasons = {one["reason"] for one in new["conditions"]}
-        return not reasons & {"InvalidSpec", "StatusLost"}
 
     def _check_round(self, one: dict[str, Any]) -> None:
         if one["minute"] in {old["minute"] for old in self.rounds}:
             return
         minute = one["minute"]
-        assert not one["accepted"] or one["verdict"] in {"NoRegression", "Inconclusive"} or self._is_named(minute)
+        is_named = self.annotations.get("plimsoll.dev/accept-round") == round_name(minute)
+        assert not one["accepted"] or one["verdict"] in {"NoRegression", "Inconclusive"} or is_named
         if one["accepted"] or one["complete"] or one["verdict"] == "NoRegression":
             active = self.status["round"]
             valid = [run for run in self.own if run.minute == minute and run.succeeded]
             assert len(valid) == active["children"]["total"], "proves nothing"
         if one["verdict"] in {"NoRegression", "Regressed"}:
             self.regressed = minute if one["verdict"] == "Regressed" else None
-
-    def _is_named(self, minute: int) -> bool:
-        return self.annotations.get("plimsoll.dev/accept-round") == round_name(minute)
 
     def _check_opening(self, new: dict[str, Any], active: dict[str, Any]) -> None:
         assert not self.spec.get("suspend")
@@ -551,12 +527,10 @@ class WatchedSuites(PretendSuites):
             assert not has_regressed or all(
                 one["minute"] > accepted for one in new["rounds"] if one["minute"] == self.regressed
             )
-            self.regressed = self._last_regressed(new) if has_regressed else None
+            regressed = (int(one["minute"]) for one in new["rounds"] if one["verdict"] == "Regressed")
+            self.regressed = next(regressed) if has_regressed else None
         elif self.regressed is not None:
             assert has_regressed, "the gate opened without a reason"
-
-    def _last_regressed(self, new: dict[str, Any]) -> int:
-        return next(int(one["minute"]) for one in new["rounds"] if one["verdict"] == "Regressed")
 
 
 _MOST_RUNS = 50
@@ -581,5 +555,4 @@ def suite_stages(world: PretendSuites) -> Iterator[Document]:
                 yield last
         if world.finish() is None:
             return
-    message = "rounds never end"
-    raise AssertionError(message)
+    raise AssertionError("rounds never end")

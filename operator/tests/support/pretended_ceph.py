@@ -5,8 +5,8 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -21,9 +21,6 @@ from support import ceph_programs
 from support.ceph_programs import GOLDEN, STATE, State, locked
 from support.client_documents import make_plan
 
-_PROGRAMS = ("rbd", "rados")
-_MODULES = ("rados", "ceph_argparse")
-
 
 class PretendedCeph:
     """A cluster with the pools `golden` and `golden-data`, and what talks to it, as long as `environment` holds."""
@@ -32,33 +29,22 @@ class PretendedCeph:
         self.file = directory / "ceph.json"
         self.programs = directory / "bin"
         self.programs.mkdir()
-        for name in _PROGRAMS:
+        for name in ("rbd", "rados"):
             path = self.programs / name
-            path.write_text(
-                f'#!/bin/sh\n{STATE}={self.file} exec {sys.executable} -SE {ceph_programs.__file__} {name} "$@"\n'
-            )
+            program = f"{sys.executable} -SE {ceph_programs.__file__} {name}"
+            path.write_text(f'#!/bin/sh\n{STATE}={self.file} exec {program} "$@"\n')
             path.chmod(path.stat().st_mode | stat.S_IXUSR)
-        for name in _MODULES:
+        for name in ("rados", "ceph_argparse"):
             (self.programs / f"{name}.py").symlink_to(ceph_programs.__file__)
         self.environment: Mapping[str, str] = {
             "PATH": f"{self.programs}:{os.environ['PATH']}",
             "PYTHONPATH": str(self.programs),
             STATE: str(self.file),
         }
-        state: State = {
-            "status": "status-healthy",
-            "pools": json.loads((GOLDEN / "osd-pool-ls-detail.json").read_text()),
-            "images": {},
-            "trash": {},
-            "objects": {},
-            "locators": {},
-            "log": [],
-            "hanging": [],
-            "refused": [],
-            "config": {},
-            "config-key": {},
-            "overridden": {},
-        }
+        pools = json.loads((GOLDEN / "osd-pool-ls-detail.json").read_text())
+        state: State = {"status": "status-healthy", "pools": pools, "log": [], "hanging": [], "refused": []}
+        empty = ("images", "trash", "objects", "locators", "config", "config-key", "overridden")
+        state |= {name: {} for name in empty}
         self.file.write_text(json.dumps(state))
 
     @property
@@ -66,14 +52,12 @@ class PretendedCeph:
         with locked(self.file) as state:
             return state
 
-    @contextmanager
-    def changing(self) -> Iterator[State]:
-        with locked(self.file) as state:
-            yield state
+    def changing(self) -> AbstractContextManager[State]:
+        return locked(self.file)
 
     def flags(self, pool: str) -> set[str]:
-        (found,) = [one for one in self.state["pools"] if one["pool_name"] == pool]
-        return {flag for flag in found["flags_names"].split(",") if "scrub" in flag}
+        (names,) = [entry["flags_names"] for entry in self.state["pools"] if entry["pool_name"] == pool]
+        return {flag for flag in names.split(",") if "scrub" in flag}
 
     def connections(self) -> list[int]:
         """Return the process of each connection to the monitors, in order."""

@@ -136,15 +136,8 @@ class Setting:
             caches_token=self.caches_token,
         )
 
-        return await conduct(
-            plan=self.plan,
-            sink=sink or FilesSink(self.results),
-            listen=listen,
-            timings=QUICK,
-            epoch=epoch,
-            cluster=cluster,
-            metrics_port=metrics_port,
-        )
+        options: dict[str, Any] = {"timings": QUICK, "epoch": epoch, "cluster": cluster, "metrics_port": metrics_port}
+        return await conduct(plan=self.plan, sink=sink or FilesSink(self.results), listen=listen, **options)
 
     async def agent(
         self,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from plimsoll.api.line import LineSearch, Objective
-from plimsoll.api.names import Operation, RunPhase
+from plimsoll.api.names import RunPhase
 from plimsoll.api.result import Trial
 from plimsoll.api.status import RunState, TrialKey
 from plimsoll.conductor.attempt import Moment, Timings
@@ -15,12 +15,12 @@ from plimsoll.conductor.phases import BeginAttempt, Effect, Ended, JudgeAttempt,
 from plimsoll.conductor.published import run_state
 from plimsoll.conductor.session import Session
 from plimsoll.measure.histogram import sample_of
-from plimsoll.measure.sample import Cells, ClientDocument, Clock, LatencySample, OperationSample
+from plimsoll.measure.sample import ClientDocument, Clock, LatencySample
 from plimsoll.measure.trial import measure_trial
 from plimsoll.plan.document import Plan
 from plimsoll.protocol import messages
 from plimsoll.protocol.messages import AgentState, RefusedError
-from support.client_documents import EPOCH, SECOND, make_document, make_plan
+from support.client_documents import BLOCK, EPOCH, SECOND, even_cells, make_document, make_plan
 
 
 @dataclass
@@ -166,7 +166,16 @@ class Simulation:
     def _poll(self, agent: SimulatedAgent) -> None:
         session = self.session
         if not agent.epoch:
-            session.register(self._registration(agent), self.moment, f"10.0.0.{agent.client}")
+            registration = messages.Registration(
+                protocol=messages.PROTOCOL_VERSION,
+                client=agent.client,
+                instance=agent.instance,
+                attempt=agent.attempt,
+                node=self.node(agent.client),
+                prepared_bytes=agent.prepared_bytes,
+                data_set_used=agent.used_by is not None,
+            )
+            session.register(registration, self.moment, f"10.0.0.{agent.client}")
             agent.epoch, agent.after, agent.order, agent.started = session.epoch, -1, messages.WaitOrder(), False
         client = session.client(agent.client, agent.instance, agent.epoch, self.moment)
         if client.sequence > agent.after:
@@ -261,17 +270,6 @@ class Simulation:
     def node(self, client: int) -> str:
         return f"node-{client % 2}"
 
-    def _registration(self, agent: SimulatedAgent) -> messages.Registration:
-        return messages.Registration(
-            protocol=messages.PROTOCOL_VERSION,
-            client=agent.client,
-            instance=agent.instance,
-            attempt=agent.attempt,
-            node=self.node(agent.client),
-            prepared_bytes=agent.prepared_bytes,
-            data_set_used=agent.used_by is not None,
-        )
-
     def _report(self, agent: SimulatedAgent, state: AgentState, done: int = 0, message: str = "") -> None:
         report = messages.Report(
             epoch=agent.epoch,
@@ -310,11 +308,14 @@ class Simulation:
 
     def run_for(self, seconds: float) -> None:
         for _ in range(int(seconds * 10)):
-            while self.work():
-                pass
-            for agent in self.agents:
-                self.poll(agent)
+            self._run_all()
             self.pass_time(0.1)
+
+    def _run_all(self) -> None:
+        while self.work():
+            pass
+        for agent in self.agents:
+            self.poll(agent)
 
     def settle(self, *, limit: int = 20_000) -> None:
         """Let everything run without faults until the session has ended."""
@@ -323,10 +324,7 @@ class Simulation:
         for _ in range(limit):
             if isinstance(self.session.phase, Ended):
                 return
-            while self.work():
-                pass
-            for agent in self.agents:
-                self.poll(agent)
+            self._run_all()
             self.pass_time(0.2)
         message = f"stuck in {self.session.phase}"
         raise AssertionError(message)
@@ -359,13 +357,9 @@ def offered_document(client: int, t0: int, rate: int, *, latency: int, full: flo
     """Return what a client sends that completed all operations that arrived, each with this latency."""
     document = make_document(client, t0)
     assert document.measurement is not None
-    read = OperationSample(
-        operation=Operation.READ,
-        ios=rate * SECONDS,
-        bytes=rate * SECONDS * 4096,
-        latency=_same(latency, rate * SECONDS),
-        cells=Cells(width_nanoseconds=SECOND, ios=(float(rate),) * SECONDS, bytes=(4096.0 * rate,) * SECONDS),
-    )
+    ios = rate * SECONDS
+    counts = {"ios": ios, "bytes": ios * BLOCK, "latency": _same(latency, ios), "cells": even_cells(rate, SECONDS)}
+    read = document.measurement.operations[0].model_copy(update=counts)
     measurement = document.measurement.model_copy(update={"operations": (read,), "depth_full_share": full})
     return document.model_copy(update={"measurement": measurement})
 
