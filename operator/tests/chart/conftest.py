@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.tooling import EVERYTHING, Rendering, render
+from chart.rendering import EVERYTHING, Rendering, render
 
 
 @pytest.fixture(scope="session")

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from chart.rendering import Document, render
 from plimsoll.tools.kube_burner.job import KubeBurnerParameters, Place, files_of
 from support.apiserver import Answer, ApiServer, Binaries, running_apiserver, wait_until
-from support.tooling import Document, render
 
 pytestmark = [pytest.mark.chart, pytest.mark.crd]
 

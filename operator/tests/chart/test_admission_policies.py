@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from chart.rendering import NAMESPACE, Document, render
 from support.apiserver import Answer, ApiServer, Binaries, running_apiserver, wait_until
 from support.specs import STORAGE, ceph_run, made_for_ceph
-from support.tooling import NAMESPACE, Document, render
 
 pytestmark = [pytest.mark.chart, pytest.mark.crd]
 

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 import yaml
 
+from chart.rendering import CHART, EVERYTHING, NAMESPACE, Document, Rendering, helm, pod_specs, render
 from plimsoll import __version__
 from plimsoll.api.kinds import KINDS
 from plimsoll.api.storage import NamespacedName
 from plimsoll.lifecycle.settings import Burning
 from plimsoll.operator.main import settings_of
 from support.apiserver import read_yaml
-from support.tooling import CHART, EVERYTHING, NAMESPACE, Document, Rendering, helm, pod_specs, render, restricted
+from support.tooling import restricted
 
 pytestmark = pytest.mark.chart
 ROOT = CHART.parents[1]

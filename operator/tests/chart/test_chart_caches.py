@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.tooling import Document, Rendering, render
+from chart.rendering import Document, Rendering, render
 
 pytestmark = pytest.mark.chart
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from chart.rendering import EVERYTHING, MONITORING, NAMESPACE, render
 from support.apiserver import ApiServer, Binaries, running_apiserver
-from support.tooling import EVERYTHING, MONITORING, NAMESPACE, render
 
 pytestmark = [pytest.mark.chart, pytest.mark.crd]
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from support.tooling import CHART, NAMESPACE, Rendering, pod_specs, render
+from chart.rendering import CHART, NAMESPACE, Rendering, pod_specs, render
 
 pytestmark = pytest.mark.chart
 ROOT = CHART.parents[1]

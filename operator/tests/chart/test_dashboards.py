@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from chart.promql import counters_without_rate, problems_of, promtool
 from plimsoll.api.line import Vary
 from plimsoll.api.names import Verdict
 from plimsoll.api.suite_status import RoundVerdict
@@ -29,7 +30,6 @@ from plimsoll.metrics.objects import (
     suite_samples,
 )
 from support.goldens import RESULTS
-from support.tooling import counters_without_rate, problems_of, promtool
 
 NAMESPACE, BASELINE, RUN, LIVE = "bench", "before", "after", "under-way"
 WEEKLY, IDLE = "weekly", "layouts"

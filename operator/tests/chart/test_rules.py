@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from support.tooling import counters_without_rate, problems_of, promtool
+from chart.promql import counters_without_rate, problems_of, promtool
 
 ROOT = Path(__file__).parents[3]
 RULES = ROOT / "charts" / "plimsoll" / "files" / "rules.yaml"

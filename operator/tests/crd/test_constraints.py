@@ -10,10 +10,10 @@ import pytest
 
 from crd.corpus import REFUSED
 from crd.manifests import FULL, Manifest, changed
+from crd.schemas import Schema, schema_of, seen, unseen
 from plimsoll.api.names import RESULT_KIND, RUN_KIND, SUITE_KIND
 from support.apiserver import RESULTS, RUNS, SUITES, Answer, ApiServer, Document, create, delete, patch
 from support.full_documents import FULL_RESULT, FULL_STATUS, FULL_SUITE, FULL_SUITE_STATUS
-from support.schemas import Schema, schema_of, seen, unseen
 
 Way = tuple[str | int, ...]
 """Keys and indices that lead from a document to a part of it."""

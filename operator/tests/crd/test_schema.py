@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from crd.schemas import BOUNDS, Schema, schema_of, walk
 from plimsoll.api.names import GROUP, RESULT_KIND, RUN_KIND, SUITE_KIND, VERSION
 from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.result import ResultSpec, ResultStatus
@@ -18,7 +19,6 @@ from plimsoll.api.suite_status import BenchmarkSuiteStatus
 from plimsoll.tools.base import AnyTool
 from plimsoll.tools.registry import TOOLS
 from support.apiserver import Document
-from support.schemas import BOUNDS, Schema, schema_of, walk
 
 _OTHER_NAMES = {"ge": "minimum", "le": "maximum", "multiple_of": "multipleOf"}
 """What pydantic calls a bound that it cannot express together with a validator -> what it is."""

@@ -7,12 +7,12 @@ import pytest
 
 from crd.corpus_suites import OPEN_SUITES, REFUSED_SUITES
 from crd.manifests import Manifest, changed
+from crd.schemas import Schema, refusable, schema_of, seen, unseen, violations
 from plimsoll.api.names import SUITE_KIND
 from plimsoll.api.suite import decode_suite
 from plimsoll.suite.merging import merged_spec
 from support.apiserver import SUITES, Answer, ApiServer, Document, apply, create, delete, patch, rows
 from support.full_documents import FULL_SUITE
-from support.schemas import Schema, refusable, schema_of, seen, unseen, violations
 from support.specs import suite_document
 
 pytestmark = pytest.mark.crd

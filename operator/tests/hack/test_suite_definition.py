@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crd.schemas import Schema, schema_of, violations, walk
 from plimsoll.api.errors import SpecError
 from plimsoll.api.kinds import RUN, SUITE
 from plimsoll.api.suite import decode_suite
 from plimsoll.suite.children import variant_plans
-from support.schemas import Schema, schema_of, violations, walk
 from support.specs import suite_document
 
 HACK = Path(__file__).parents[3] / "hack"

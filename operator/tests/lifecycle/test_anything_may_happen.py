@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from plimsoll.api.names import FailureReason, Verdict
 from plimsoll.kube.errors import ConflictError, ForbiddenError, TransientError
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.decision import Decision
+from plimsoll.lifecycle.decision import Create, CreateSecret, Decision
 from plimsoll.lifecycle.naming import LABEL_RUN_UID
 from plimsoll.lifecycle.run import needs_attention
 from plimsoll.operator import watches
@@ -27,6 +27,32 @@ _RETRY_SECONDS = 5.0
 # As functions of any arguments: kopf hands over more than these take.
 child_changed: Any = watches.child_changed
 queue_changed: Any = watches.queue_changed
+
+
+def created_by(decision: Decision) -> set[tuple[str, str]]:
+    created = [action.obj for action in decision.actions if isinstance(action, Create | CreateSecret)]
+    return {(obj["kind"], obj["metadata"]["name"]) for obj in created}
+
+
+def look_twice(world: PretendWorld, uid: str) -> None:
+    """Look, and find that what was done is not asked for again.
+
+    After a look without actions, another one changes nothing: no event has to tell of a status that was written.
+    """
+
+    def status_writes() -> int:
+        return sum(request.startswith("patch status of BenchmarkRun") for request in world.cluster.kube.requests)
+
+    decision = world.look(uid)
+    if decision is None or world.run(uid) is None:
+        return
+    again = world.wait(world.operator.foresee(uid))
+    assert not created_by(decision) & created_by(again)
+    if not decision.actions:
+        written = status_writes()
+        settled = world.look(uid)
+        assert settled is None or not settled.actions
+        assert status_writes() == written
 
 
 class WakefulWorld(PretendWorld):
@@ -203,7 +229,7 @@ class Anything(RuleBasedStateMachine):
             uid = run["metadata"]["uid"]
             if watched:
                 self.world.operator.watch(uid)
-            self.world.look_twice(uid)
+            look_twice(self.world, uid)
 
     @rule(name=NAMES, kind=st.sampled_from(sorted(ERRORS)), number=st.integers(1, 40))
     def look_in_trouble(self, name: str, kind: str, number: int) -> None:

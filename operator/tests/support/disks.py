@@ -69,32 +69,26 @@ class Throttled:
 def throttled_device(directory: Path, reads_per_second: int) -> Iterator[Throttled]:
     """Yield a device of a disk in memory with that limit; nothing is left of it afterwards."""
     with _image_in_memory(directory) as image:
-        device = _call("losetup", "--find", "--show", str(image)).strip()
+        device = Path(_call("losetup", "--find", "--show", str(image)).strip())
+        number = device.stat().st_rdev
+        name = f"{os.major(number)}:{os.minor(number)}"
+        cgroup = (_V1 if _V1.is_dir() else _CGROUPS) / f"plimsoll-throttled-{os.getpid()}"
         try:
-            with _limited(Path(device), reads_per_second) as cgroup:
-                yield Throttled(Path(device), cgroup)
+            cgroup.mkdir()
+            try:
+                if _V1.is_dir():
+                    (cgroup / "blkio.throttle.read_iops_device").write_text(f"{name} {reads_per_second}")
+                else:
+                    (cgroup / "io.max").write_text(f"{name} riops={reads_per_second}")
+                yield Throttled(device, cgroup)
+            finally:
+                # Its last process may not have been reaped yet.
+                deadline = time.monotonic() + 10
+                while (cgroup / "cgroup.procs").read_text() and time.monotonic() < deadline:
+                    time.sleep(0.05)
+                cgroup.rmdir()
         finally:
-            _call("losetup", "--detach", device)
-
-
-@contextmanager
-def _limited(device: Path, reads_per_second: int) -> Iterator[Path]:
-    number = device.stat().st_rdev
-    name = f"{os.major(number)}:{os.minor(number)}"
-    cgroup = (_V1 if _V1.is_dir() else _CGROUPS) / f"plimsoll-throttled-{os.getpid()}"
-    cgroup.mkdir()
-    try:
-        if _V1.is_dir():
-            (cgroup / "blkio.throttle.read_iops_device").write_text(f"{name} {reads_per_second}")
-        else:
-            (cgroup / "io.max").write_text(f"{name} riops={reads_per_second}")
-        yield cgroup
-    finally:
-        # Its last process may not have been reaped yet.
-        deadline = time.monotonic() + 10
-        while (cgroup / "cgroup.procs").read_text() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        cgroup.rmdir()
+            _call("losetup", "--detach", str(device))
 
 
 def _call(*command: str) -> str:

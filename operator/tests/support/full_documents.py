@@ -90,12 +90,7 @@ from plimsoll.tools.fio.parameters import FioParameters
 NOW = "2026-01-31T12:00:00Z"
 _RATES = Rates(iops=2**53, bytes_per_second=2**62)
 _STATISTIC = Statistic(
-    trials=5,
-    mean=1e9 / 3,
-    standard_deviation=0.1,
-    coefficient_of_variation=1e-12,
-    low=-1.5,
-    high=1.7e308,
+    trials=5, mean=1e9 / 3, standard_deviation=0.1, coefficient_of_variation=1e-12, low=-1.5, high=1.7e308
 )
 _LATENCY = Latency(
     kind=LatencyKind.FULL,

@@ -100,19 +100,10 @@ _CASES: Mapping[str, tuple[Mapping[str, object], int, int]] = MappingProxyType(
 )
 
 
+@cache
 def network_golden(name: str) -> NetworkGolden:
     fields, ramp, runtime = _CASES[name]
     tool = _TOOLS[name.partition("-")[0]]
-    return NetworkGolden(
-        tool=tool,
-        parameters=tool.parameters.model_validate(fields),
-        timing=Timing(ramp_seconds=ramp, runtime_seconds=runtime),
-        output=_output(name),
-    )
-
-
-@cache
-def _output(name: str) -> Output:
     # `with_suffix` would take the version for a suffix.
     files = {
         match[1]: path.read_text()
@@ -121,7 +112,7 @@ def _output(name: str) -> Output:
     }
     status = int(files.get("exit", "0"))
     began, ended = map(int, files.get("times", "0 0").split())
-    return Output(
+    output = Output(
         # The shell's number for a signal, as an agent counts it.
         exit_code=128 - status if status > 128 else status,
         stdout=files.get("json", files.get("txt", "")),
@@ -130,6 +121,8 @@ def _output(name: str) -> Output:
         launched_at=began,
         finished_at=ended,
     )
+    parameters, timing = tool.parameters.model_validate(fields), Timing(ramp_seconds=ramp, runtime_seconds=runtime)
+    return NetworkGolden(tool=tool, parameters=parameters, timing=timing, output=output)
 
 
 _REPORTS = _GOLDEN / "report"

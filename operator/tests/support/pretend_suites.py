@@ -374,14 +374,6 @@ class WatchedSuites(PretendSuites):
         self.listed = self.lists[max(0, len(self.lists) - 1 - self.lag)]
         return PretendSuites.observe(self)
 
-    def perform_late(self, decision: Decision) -> None:
-        """Have another operator, which decided some time ago, perform its decision."""
-        memory, self.is_late = self.memory, True
-        try:
-            self.perform(decision)
-        finally:
-            self.memory, self.is_late = memory, False
-
     def lose_status(self, *, entirely: bool) -> None:
         """Lose the status, or set it back to the oldest backup."""
         before = self._known()

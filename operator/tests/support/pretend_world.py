@@ -22,7 +22,7 @@ from plimsoll.kube import errors
 from plimsoll.kube.errors import ApiError
 from plimsoll.kube.port import Kind
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.decision import Create, CreateSecret, Decision
+from plimsoll.lifecycle.decision import Decision
 from plimsoll.lifecycle.queue import Entry, entry_of
 from plimsoll.lifecycle.run import needs_attention
 from plimsoll.lifecycle.settings import Settings
@@ -252,25 +252,6 @@ class PretendWorld:
         finally:
             self.cluster.kube.interfere = lambda _: None
 
-    def look_twice(self, uid: str) -> None:
-        """Look, and find that what was done is not asked for again.
-
-        After a look without actions, another one changes nothing: no event has to tell of a status that was written.
-        """
-        decision = self.look(uid)
-        if decision is None or self.run(uid) is None:
-            return
-        again = self.wait(self.operator.foresee(uid))
-        assert not _created(decision) & _created(again)
-        if not decision.actions:
-            written = self._status_writes()
-            settled = self.look(uid)
-            assert settled is None or not settled.actions
-            assert self._status_writes() == written
-
-    def _status_writes(self) -> int:
-        return sum(request.startswith("patch status of BenchmarkRun") for request in self.cluster.kube.requests)
-
     # -- all together
 
     def players(self) -> list[Callable[[], None]]:
@@ -434,11 +415,6 @@ def conditions_of(status: Document) -> dict[str, Document]:
     return {entry["type"]: entry for entry in status.get("conditions", [])}
 
 
-def _created(decision: Decision) -> set[tuple[str, str]]:
-    created = [action.obj for action in decision.actions if isinstance(action, Create | CreateSecret)]
-    return {(obj["kind"], obj["metadata"]["name"]) for obj in created}
-
-
 def kinds_of(world: PretendWorld, uid: str) -> set[str]:
     return {obj["kind"] for obj in world.cluster.of_run("", uid)}
 
@@ -458,10 +434,7 @@ def run_of(world: PretendWorld, uid: str) -> Document:
 LIBRBD = {"size": "1Gi", "access": "LibRBD"}
 CLAIMS = {"size": "1Gi"}
 SHARED = {"size": "1Gi", "sharing": "Shared"}
-FILE_SYSTEM = {
-    "cluster": ROOK["cluster"],
-    "fileSystem": {"metadataPool": ROOK["pool"], "dataPools": [ROOK["pool"]]},
-}
+FILE_SYSTEM = {"cluster": ROOK["cluster"], "fileSystem": {"metadataPool": ROOK["pool"], "dataPools": [ROOK["pool"]]}}
 ERASURE_CODED = ROOK | {"pool": {"erasureCoded": {"dataChunks": 2, "codingChunks": 1}}}
 
 

@@ -14,12 +14,7 @@ from typing import Any, cast
 from plimsoll.api.names import RunPhase
 from plimsoll.api.status import STATE_FILE, RunState
 from plimsoll.lifecycle import naming
-from support.apiserver import (
-    Answer,
-    ApiServer,
-    Binaries,
-    running_program,
-)
+from support.apiserver import Answer, ApiServer, Binaries, running_program
 from support.fake_kube import KINDS, FakeKube, copy_of
 from support.pretend_cluster import (
     KUBELET,
@@ -311,12 +306,12 @@ class ServedWorld:
         deadline = time.monotonic() + _DEADLINE_SECONDS
         self.cluster.begin_round()
         while not holds():
-            assert time.monotonic() < deadline, f"not within {_DEADLINE_SECONDS} s: {what}; {self._statuses()}"
+            if time.monotonic() > deadline:
+                statuses = [run.get("status") for run in self.cluster.kube.objects("BenchmarkRun")]
+                message = f"not within {_DEADLINE_SECONDS} s: {what}; {json.dumps(statuses, indent=1)}"
+                raise AssertionError(message)
             time.sleep(_ROUND_SECONDS)
             self.round()
-
-    def _statuses(self) -> str:
-        return json.dumps([run.get("status") for run in self.cluster.kube.objects("BenchmarkRun")], indent=1)
 
     def complaints(self) -> list[str]:
         """Return what the operator logged that it never should: rights that it does not have, and crashes.
@@ -335,9 +330,8 @@ class ServedWorld:
         self.cluster.kube.put(dict(run))
 
     def suspend(self, namespace: str, name: str) -> None:
-        path = path_of("BenchmarkRun", namespace, name)
         change = {"spec": {"suspend": True}}
-        self.api.request("PATCH", path, change, content="application/merge-patch+json").expect(200)
+        self.api.request("PATCH", path_of("BenchmarkRun", namespace, name), change, content=_MERGE).expect(200)
 
     def delete(self, namespace: str, name: str, *, way: str) -> None:
         """Delete a run, with that propagation policy, or its whole namespace, and wait until it is gone."""

@@ -75,24 +75,20 @@ class Sweep:
             }
 
     def conclusion(self, chance: random.Random, changes: Mapping[int, float] | None = None) -> Conclusion:
-        return conclusion_of(self.samples(chance, changes or {}))
-
-
-def conclusion_of(samples: Sequence[Sample], rule: RegressionRule = RULE) -> Conclusion:
-    """Return the conclusion of a comparison of these samples, all of which gate."""
-    means = means_of(samples, {})
-    members = [*(mean.member for mean in means), *point_members(samples)]
-    judged = [
-        conclude(member.metric, assessment, rule) for member, assessment in zip(members, assess(members), strict=True)
-    ]
-    of_means, of_points = judged[: len(means)], judged[len(means) :]
-    included = {mean.group for mean in means}
-    alone = [one for sample, one in zip(samples, of_points, strict=True) if sample.group not in included]
-    return overall(
-        [one.conclusion for one in (*of_means, *alone)],
-        [one.conclusion for one in of_points],
-        doubted=any(one.suspected for one in of_points),
-    )
+        """Return the conclusion of a comparison of the samples, all of which gate."""
+        samples = self.samples(chance, changes or {})
+        means = means_of(samples, {})
+        members = [*(mean.member for mean in means), *point_members(samples)]
+        assessed = zip(members, assess(members), strict=True)
+        judged = [conclude(member.metric, assessment, RULE) for member, assessment in assessed]
+        of_means, of_points = judged[: len(means)], judged[len(means) :]
+        included = {mean.group for mean in means}
+        alone = [one for sample, one in zip(samples, of_points, strict=True) if sample.group not in included]
+        return overall(
+            [one.conclusion for one in (*of_means, *alone)],
+            [one.conclusion for one in of_points],
+            doubted=any(one.suspected for one in of_points),
+        )
 
 
 def sample_of(

@@ -130,7 +130,8 @@ class Throttle:
         return late <= len(measured) * (1 - self.percent / 100) and full < len(measured) / 100
 
     def share_met(self, load: float, trials: int) -> float:
-        return sum(self.meets(load, _chance(number)) for number in range(trials)) / trials
+        chances = (random.Random(f"throttle {number}") for number in range(trials))  # noqa: S311 - numbers, not secrets
+        return sum(self.meets(load, chance) for chance in chances) / trials
 
     def line(self, trials: int = 200) -> float:
         """Return the load at which half of the trials meet the objective, to about 0.5 %."""
@@ -163,10 +164,6 @@ def in_flight(arrivals: Sequence[float], waits: Sequence[float]) -> list[int]:
     """Return of each operation how many are in flight once it has arrived; they leave in the order of arrival."""
     leaving = [arrival + wait for arrival, wait in zip(arrivals, waits, strict=True)]
     return [number + 1 - bisect_right(leaving, arrival, hi=number) for number, arrival in enumerate(arrivals)]
-
-
-def _chance(number: int) -> random.Random:
-    return random.Random(f"throttle {number}")  # noqa: S311 - numbers, not secrets
 
 
 SECONDS = 60

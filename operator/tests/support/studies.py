@@ -1,6 +1,6 @@
 """The suites of the studies in `manifests/studies`, with their overlays applied, and a measured round of one."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -26,7 +26,10 @@ OVERLAYS = tuple(sorted(path.parent.relative_to(FOLDER) for path in FOLDER.glob(
 def built(kustomization: Path) -> list[dict[str, Any]]:
     document = yaml.safe_load((kustomization / "kustomization.yaml").read_text())
     assert document.keys() <= {"apiVersion", "kind", "resources", "patches"}
-    objects = [one for resource in document["resources"] for one in _resource((kustomization / resource).resolve())]
+    objects: list[dict[str, Any]] = []
+    for resource in document["resources"]:
+        path = (kustomization / resource).resolve()
+        objects += built(path) if path.is_dir() else yaml.safe_load_all(path.read_text())
     for patch in document.get("patches", []):
         (target,) = [one for one in objects if one["metadata"]["name"] == patch["target"]["name"]]
         assert target["kind"] == patch["target"]["kind"]
@@ -50,13 +53,6 @@ def suites_in(folder: Path) -> list[BenchmarkSuite]:
 @cache
 def small_plans() -> dict[str, dict[str, Plan]]:
     return {name: variant_plans(suite, seed=1) for name, suite in small_suites().items()}
-
-
-def _resource(path: Path) -> Iterator[dict[str, Any]]:
-    if path.is_dir():
-        yield from built(path)
-    else:
-        yield from yaml.safe_load_all(path.read_text())
 
 
 def _patch(document: dict[str, Any], operations: list[dict[str, Any]]) -> None:
@@ -123,22 +119,20 @@ def results_of(variant: str, plan: Plan, suspect: Sequence[str] = (), device: st
         environment = {"kernel": "6.1.0", "volumeDevice": device, "nodeCount": 1}
     else:
         environment = {"ceph": CEPH, "pool": {"type": "replicated", "size": 3 if variant == "size-3" else 1}}
-    found = Environment.model_validate(environment)
-    return [_result(variant, plan, point, found, is_suspect=point.workload in suspect) for point in plan.points]
-
-
-def _result(variant: str, plan: Plan, point: Point, environment: Environment, *, is_suspect: bool) -> BenchmarkResult:
-    found = _trials(point, RATES[f"{variant}/{point.workload}"] * MEGABYTE)
-    numbers = summarise(found, len(found), None)
-    status = ResultStatus(
-        trials=tuple(found),
-        summary=numbers.summary,
-        verdict=Verdict.SUSPECT if is_suspect else numbers.verdict,
-        findings=numbers.findings,
-        environment=environment,
-        final=True,
-    )
-    return result_of(plan, point, status)
+    results = []
+    for point in plan.points:
+        trials = _trials(point, RATES[f"{variant}/{point.workload}"] * MEGABYTE)
+        numbers = summarise(trials, len(trials), None)
+        status = ResultStatus(
+            trials=tuple(trials),
+            summary=numbers.summary,
+            verdict=Verdict.SUSPECT if point.workload in suspect else numbers.verdict,
+            findings=numbers.findings,
+            environment=Environment.model_validate(environment),
+            final=True,
+        )
+        results.append(result_of(plan, point, status))
+    return results
 
 
 def _trials(point: Point, bytes_per_second: float) -> list[Trial]:

@@ -74,7 +74,15 @@ class Anything(RuleBasedStateMachine):
     def act_late(self) -> None:
         assert self.late is not None
         late, self.late = self.late, None
-        self._guarded(lambda: self.world.perform_late(late))
+
+        def perform() -> None:
+            memory, self.world.is_late = self.world.memory, True
+            try:
+                self.world.perform(late)
+            finally:
+                self.world.memory, self.world.is_late = memory, False
+
+        self._guarded(perform)
 
     # -- the clock
 
