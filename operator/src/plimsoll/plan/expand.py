@@ -10,7 +10,6 @@ from plimsoll.api.environment import PlatformEnvironment
 from plimsoll.api.errors import Problem, SpecError
 from plimsoll.api.line import MOST_PROBES
 from plimsoll.api.run import MAX_TIMEOUT_SECONDS, BenchmarkRun
-from plimsoll.api.storage import Pool
 from plimsoll.plan.document import MAX_POINTS, Plan, Point, RunIdentity, ceph_target
 from plimsoll.plan.refusals import contradictions
 from plimsoll.plan.sweep import Sweep, combinations, parse_sweep, shuffled
@@ -147,7 +146,10 @@ def estimate(plan: Plan) -> Estimate:
     filled = volume_bytes * plan.prepare.fill_percent // 100 if is_filesystem else volume_bytes
     prefilled = filled if plan.prepare.prefill else 0
     precondition = plan.prepare.precondition
-    made = plan.ceph.made if plan.ceph else None
+    pool = plan.ceph.made if plan.ceph else None
+    copies = Fraction(pool.replicated.size if pool and pool.replicated else 1)
+    if pool and (chunks := pool.erasure_coded):
+        copies = Fraction(chunks.data_chunks + chunks.coding_chunks, chunks.data_chunks)
     trials = sum(most_trials(plan, point) for point in plan.points)
     return Estimate(
         points=len(plan.points),
@@ -159,7 +161,7 @@ def estimate(plan: Plan) -> Estimate:
         precondition_seconds=precondition.seconds if precondition and plan.volume else 0,
         settle_seconds=plan.prepare.settle_seconds,
         data_bytes=plan.clients * filled,
-        stored_bytes=ceil(plan.clients * filled * _copies(made)) if made else None,
+        stored_bytes=ceil(plan.clients * filled * copies) if pool else None,
     )
 
 
@@ -222,10 +224,3 @@ def check_fits_deadline(plan: Plan) -> None:
         )
         problem = Problem(field="spec.timeouts.totalSeconds", value=str(plan.timeouts.total_seconds), remedy=remedy)
         raise SpecError([problem])
-
-
-def _copies(pool: Pool) -> Fraction:
-    if pool.erasure_coded is not None:
-        chunks = pool.erasure_coded
-        return Fraction(chunks.data_chunks + chunks.coding_chunks, chunks.data_chunks)
-    return Fraction(pool.replicated.size if pool.replicated else 1)

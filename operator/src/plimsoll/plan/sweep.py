@@ -60,7 +60,16 @@ def parse_sweep(workload: Workload, index: int, spec: RunSpec) -> Sweep:
 
 def combinations(sweep: Sweep) -> list[ToolParameters]:
     """Return the typed parameters of every combination of axis values; SpecError if they contradict each other."""
-    return [_decode(sweep, dict(zip(sweep.axes, values, strict=True))) for values in product(*sweep.axes.values())]
+    combined = []
+    for values in product(*sweep.axes.values()):
+        named = dict(zip(sweep.axes, values, strict=True))
+        try:
+            combined.append(_validated(sweep, {**sweep.fixed, **named}))
+        except ValidationError as error:
+            numbers = {name: sweep.axes[name].index(value) for name, value in named.items()}
+            problems = problems_of(error, prefix=sweep.place, model=sweep.tool.parameters)
+            raise SpecError([_at_its_number(problem, numbers, sweep.place) for problem in problems]) from error
+    return combined
 
 
 def _axes(tool: AnyTool, parameters: Mapping[str, JsonValue], place: Path) -> Mapping[str, Sequence[JsonValue]]:
@@ -105,15 +114,6 @@ def _at_its_number(problem: Problem, numbers: Mapping[str, int], place: Path) ->
         if problem.field == field_path((*place, name)):
             return replace(problem, field=f"{problem.field}[{number}]")
     return problem
-
-
-def _decode(sweep: Sweep, values: Mapping[str, JsonValue]) -> ToolParameters:
-    try:
-        return _validated(sweep, {**sweep.fixed, **values})
-    except ValidationError as error:
-        numbers = {name: sweep.axes[name].index(value) for name, value in values.items()}
-        problems = problems_of(error, prefix=sweep.place, model=sweep.tool.parameters)
-        raise SpecError([_at_its_number(problem, numbers, sweep.place) for problem in problems]) from error
 
 
 def _validated(sweep: Sweep, parameters: Mapping[str, JsonValue]) -> ToolParameters:

@@ -29,6 +29,11 @@ DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
 """In front of a command: the kernel kills it when its parent dies, for whatever reason, but not its own children."""
 
 
+def ended_by_signal(seconds: int, signal: str, *argv: str) -> tuple[str, ...]:
+    """Return a command line that `timeout` ends with a signal; the agent can end both, in its process group."""
+    return ("timeout", "--foreground", "--preserve-status", f"--signal={signal}", str(seconds), *argv)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
     """A command line, and others that run at the same time."""

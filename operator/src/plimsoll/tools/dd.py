@@ -23,10 +23,11 @@ from plimsoll.tools.base import (
     StepContext,
     Tool,
     ToolParameters,
+    ended_by_signal,
     kernel_volume,
     needs_kernel_volume,
 )
-from plimsoll.tools.reading import SECOND, bounded, failure, longest_gaps, whole_lines
+from plimsoll.tools.reading import COUNT, NUMBER, SECOND, bounded, failure, longest_gaps, whole_lines
 from plimsoll.tools.target import TargetKind, VolumeTarget
 
 
@@ -96,13 +97,11 @@ class DdParameters(ToolParameters):
         return f"dd {self.operation.lower()} {format_quantity(self.block_size)}{count}{buffered}{synced}"
 
 
-_COUNT = r"\d{1,18}"
-_NUMBER = rf"{_COUNT}(?:\.\d{{1,18}})?(?:e[+-]\d\d)?"
-_RECORDS = rf"(?P<whole>{_COUNT})\+(?P<partial>{_COUNT}) records"
+_RECORDS = rf"(?P<whole>{COUNT})\+(?P<partial>{COUNT}) records"
 _IN, _OUT = re.compile(rf"{_RECORDS} in", re.ASCII), re.compile(rf"{_RECORDS} out", re.ASCII)
 _COPIED = re.compile(
-    rf"(?P<bytes>{_COUNT}) bytes?(?: \([^()]{{1,80}}\))? copied, (?P<seconds>{_NUMBER}) s, "
-    rf"(?P<rate>{_NUMBER}) (?P<prefix>[kMGTPE]?)B/s",
+    rf"(?P<bytes>{COUNT}) bytes?(?: \([^()]{{1,80}}\))? copied, (?P<seconds>{NUMBER}) s, "
+    rf"(?P<rate>{NUMBER}) (?P<prefix>[kMGTPE]?)B/s",
     re.ASCII,
 )
 _KINDS = (("i", _IN), ("o", _OUT), ("c", _COPIED))
@@ -148,21 +147,16 @@ class Dd(Tool[DdParameters]):
         """
         volume, timing = kernel_volume(self.key, context), context.timing
         return Command(
-            argv=(
-                "timeout",
-                # In the agent's process group, so that the agent can end both.
-                "--foreground",
-                "--preserve-status",
+            argv=ended_by_signal(
+                timing.ramp_seconds + timing.runtime_seconds,
                 # It makes dd print what it has done.
-                "--signal=INT",
-                str(timing.ramp_seconds + timing.runtime_seconds),
+                "INT",
                 # The agent's death ends timeout, and must end dd as well.
                 *DIE_WITH_PARENT,
                 "dd",
                 f"bs={parameters.block_size}",
                 f"count={_blocks(parameters, volume)}",
-                *_input(parameters, volume),
-                *_output(parameters, volume),
+                *_files(parameters, volume),
                 "status=progress",
             ),
             environment={"LC_ALL": "C"},
@@ -238,24 +232,19 @@ def _blocks(parameters: DdParameters, volume: VolumeTarget) -> int:
     return count
 
 
-def _input(parameters: DdParameters, volume: VolumeTarget) -> Iterator[str]:
-    if not parameters.reads_data:
+def _files(parameters: DdParameters, volume: VolumeTarget) -> Iterator[str]:
+    """Yield where dd reads, and where it writes: a copy writes the second half of the data set."""
+    direct = ",direct" if parameters.direct else ""
+    if parameters.reads_data:
+        yield from (f"if={volume.path}", f"skip={volume.offset}", f"iflag=skip_bytes{direct}")
+    else:
         yield "if=/dev/zero"
-        return
-    yield f"if={volume.path}"
-    yield f"skip={volume.offset}"
-    yield "iflag=skip_bytes,direct" if parameters.direct else "iflag=skip_bytes"
-
-
-def _output(parameters: DdParameters, volume: VolumeTarget) -> Iterator[str]:
     if parameters.operation is DdOperation.READ:
         yield "of=/dev/null"
         return
     offset = volume.size // 2 if parameters.operation is DdOperation.COPY else 0
-    yield f"of={volume.path}"
-    yield f"seek={volume.offset + offset}"
-    yield "oflag=seek_bytes,direct" if parameters.direct else "oflag=seek_bytes"
-    yield "conv=notrunc,nocreat,fdatasync" if parameters.fdatasync else "conv=notrunc,nocreat"
+    yield from (f"of={volume.path}", f"seek={volume.offset + offset}", f"oflag=seek_bytes{direct}")
+    yield f"conv=notrunc,nocreat{',fdatasync' if parameters.fdatasync else ''}"
 
 
 def _read_report(block_size: int, output: Output) -> _Report:

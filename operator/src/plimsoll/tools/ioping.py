@@ -18,7 +18,7 @@ from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.measure.histogram import Histogram, bin_index, sample_of
 from plimsoll.measure.rates import Quantities
-from plimsoll.measure.sample import Cells, LatencySlices, Measurement, OperationSample
+from plimsoll.measure.sample import LatencySlices, Measurement, OperationSample
 from plimsoll.tools.base import (
     BlockBytes,
     Command,
@@ -30,7 +30,7 @@ from plimsoll.tools.base import (
     kernel_volume,
     needs_kernel_volume,
 )
-from plimsoll.tools.reading import SECOND, bounded, excerpt, failure, longest_gaps
+from plimsoll.tools.reading import MILLISECOND, SECOND, bounded, cells_of_operations, excerpt, failure, longest_gaps
 from plimsoll.tools.target import TargetKind
 
 
@@ -97,10 +97,9 @@ _TOTAL = re.compile(
     rf"(?P<count>\d{{1,15}}) (?P<sum>\d{{1,18}}) \d+ \d+(?: {_TIME}){{4}} \d{{1,15}} (?P<time>\d{{1,15}})", re.ASCII
 )
 
-_MILLISECOND = 10**6
 _LEAST_GAP_MILLISECONDS = 40
 """Freezes count from 100 ms; their beginning and end are in shorter gaps."""
-_UNSURE = 250 * _MILLISECOND
+_UNSURE = 250 * MILLISECOND
 """Unknown time between launch and end in which the start need not be called an estimate."""
 _PER_CELL = 10
 """Requests in a cell of a series at the least, where an interval is requested."""
@@ -187,17 +186,9 @@ class Ioping(Tool[IopingParameters]):
         kernel_volume(self.key, context)
         report, timing = _read_report(output), context.timing
         part = _measured_part(report, timing)
-        sample = OperationSample(
-            operation=parameters.operation.operation,
-            ios=len(part.times),
-            bytes=len(part.times) * parameters.size,
-            latency=sample_of(part.times),
-            cells=_cells(parameters, part),
-            slices=_slices(part, max(1, timing.runtime_seconds // _SLICES) * SECOND),
-        )
         waits = (
-            (-(-start // _MILLISECOND), end // _MILLISECOND)
-            for start, end in _waits(report, part, parameters.interval_milliseconds * _MILLISECOND)
+            (-(-start // MILLISECOND), end // MILLISECOND)
+            for start, end in _waits(report, part, parameters.interval_milliseconds * MILLISECOND)
         )
         gaps = [(start, end - start) for start, end in waits if end - start >= _LEAST_GAP_MILLISECONDS]
         errors: list[str] = []
@@ -214,10 +205,10 @@ class Ioping(Tool[IopingParameters]):
             started_at=output.launched_at + max(0, between) // 2 + part.start,
             start_is_estimated=not 0 <= between <= _UNSURE,
             runtime=part.length,
-            operations=(sample,),
+            operations=(_sample(parameters, part, max(1, timing.runtime_seconds // _SLICES) * SECOND),),
             in_flight=None if parameters.interval_milliseconds else 1,
             bypasses_cache=parameters.direct,
-            gaps=longest_gaps(gaps, _MILLISECOND),
+            gaps=longest_gaps(gaps, MILLISECOND),
             errors=bounded(errors),
             warnings=bounded(excerpt(output.stderr)),
         )
@@ -262,19 +253,25 @@ def _measured_part(report: _Report, timing: Timing) -> _Part:
     return _Part(start=start, end=end, times=report.times[first:last], ends=report.ends[first:last])
 
 
-def _cells(parameters: IopingParameters, part: _Part) -> Cells:
-    """Count the requests of each second, or of more seconds where only few requests are made."""
+def _sample(parameters: IopingParameters, part: _Part, slice_width: int) -> OperationSample:
+    # A cell has the requests of one second, or of more seconds where only few requests are made.
     width = max(1, -(-_PER_CELL * parameters.interval_milliseconds // 1000)) * SECOND
     counts = Counter((end - part.start - 1) // width for end in part.ends)
     ios = [counts[index] for index in range(-(-part.length // width))]
-    return Cells(width_nanoseconds=width, ios=tuple(ios), bytes=tuple(count * parameters.size for count in ios))
-
-
-def _slices(part: _Part, width: int) -> LatencySlices:
-    edges = [bisect_right(part.ends, part.start + index * width) for index in range(part.length // width + 1)]
-    counts = (Counter(map(bin_index, part.times[first:last])) for first, last in pairwise(edges))
-    slices = tuple(Histogram(counts=each).encode() for each in counts)
-    return LatencySlices(width_nanoseconds=width, histograms=slices)
+    starts = range(part.start, part.start + part.length // slice_width * slice_width + 1, slice_width)
+    edges = [bisect_right(part.ends, start) for start in starts]
+    slices = [Counter(map(bin_index, part.times[first:last])) for first, last in pairwise(edges)]
+    return OperationSample(
+        operation=parameters.operation.operation,
+        ios=len(part.times),
+        bytes=len(part.times) * parameters.size,
+        latency=sample_of(part.times),
+        cells=cells_of_operations(ios, parameters.size, width),
+        slices=LatencySlices(
+            width_nanoseconds=slice_width,
+            histograms=tuple(Histogram(counts=bins).encode() for bins in slices),
+        ),
+    )
 
 
 def _waits(report: _Report, part: _Part, interval: int) -> Iterator[tuple[int, int]]:

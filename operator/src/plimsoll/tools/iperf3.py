@@ -297,19 +297,11 @@ def _read_report(parameters: Iperf3Parameters, output: Output) -> _Report:
         raise OutputError(f"test_start has protocol, streams and reverse {actual}, which were not requested")
     end = root["end"]
     intervals = _read_intervals(root)
-    is_udp = parameters.protocol is Protocol.UDP
-    total = end["sum" if is_udp else "sum_sent"]
-    # Up to 3.9, UDP has only one sum.
-    is_alone = is_udp and "sum_received" not in end
-    received = total if is_alone else end["sum_received"]
-    lost = _lost_percent(total) if is_udp else None
-    got = received["bytes"].count()
-    if is_alone and lost is not None:
-        got = round(got * (1 - lost / 100))
-    elif lost is not None:
-        lost = _with_unseen(parameters, lost, end["sum_sent"], got)
+    total = end["sum" if parameters.protocol is Protocol.UDP else "sum_sent"]
+    received = end["sum_received"] if parameters.protocol is Protocol.TCP or "sum_received" in end else total
+    received_bytes, lost_percent = _received(parameters, end)
     # The intervals have to add up to the client's own total.
-    client_total = total["bytes"].count() if parameters.direction is Direction.SEND else got
+    client_total = total["bytes"].count() if parameters.direction is Direction.SEND else received_bytes
     added = sum(interval.bytes for interval in intervals)
     if abs(added - client_total) > max(client_total / 20, _LEAST_DIFFERENCE * parameters.streams):
         raise OutputError(f"the intervals have {added} bytes, but the total is {client_total}")
@@ -323,10 +315,10 @@ def _read_report(parameters: Iperf3Parameters, output: Output) -> _Report:
         connected=connected,
         omitted=omitted,
         intervals=intervals,
-        received=got,
+        received=received_bytes,
         seconds=seconds,
         retransmits=total["retransmits"].count() if "retransmits" in total else None,
-        lost_percent=lost,
+        lost_percent=lost_percent,
         thread_percent=_thread_percent(version, parameters.streams, end["cpu_utilization_percent"]),
         warnings=(
             *excerpt(output.stderr),
@@ -353,42 +345,45 @@ def _read_intervals(root: JsonNode) -> tuple[_Interval, ...]:
     first = flags.index(False)
     if any(flags[first:]):
         raise OutputError("intervals has omitted ones after the ramp")
-    intervals = tuple(_interval(fields, is_first=not number) for number, fields in enumerate(sums[first:]))
+    intervals: list[_Interval] = []
+    for fields in sums[first:]:
+        start, end = (round(fields[name].number(at_most=_MAX_SECONDS) * SECOND) for name in ("start", "end"))
+        # The first one may have a start from before the clock was reset at the end of the ramp.
+        if not intervals and start > end - _LARGEST_GAP:
+            start = 0
+        if end <= start:
+            raise OutputError(f"{fields.path} ends at {end / SECOND} s, before its start")
+        intervals.append(_Interval(start=start, end=end, bytes=fields["bytes"].count()))
     for before, after in pairwise([_Interval(start=0, end=0, bytes=0), *intervals]):
         if abs(after.start - before.end) > _LARGEST_GAP:
             raise OutputError(f"intervals has nothing from {before.end / SECOND:.1f} to {after.start / SECOND:.1f} s")
-    return intervals
+    return tuple(intervals)
 
 
-def _interval(fields: JsonNode, *, is_first: bool) -> _Interval:
-    """Read an interval. The first one may have a start from before the clock was reset at the end of the ramp."""
-    start, end = (round(fields[name].number(at_most=_MAX_SECONDS) * SECOND) for name in ("start", "end"))
-    if is_first and start > end - _LARGEST_GAP:
-        start = 0
-    if end <= start:
-        raise OutputError(f"{fields.path} ends at {end / SECOND} s, before its start")
-    return _Interval(start=start, end=end, bytes=fields["bytes"].count())
+def _received(parameters: Iperf3Parameters, end: JsonNode) -> tuple[int, float | None]:
+    """Return the received bytes, and the lost part of UDP in percent; None for TCP.
 
-
-def _lost_percent(total: JsonNode) -> float:
+    The receiver counts the gaps before the datagrams that arrive. If none arrives from some time on, only the number of
+    bytes shows it, beyond what may be under way at the end.
+    """
+    if parameters.protocol is Protocol.TCP:
+        return end["sum_received"]["bytes"].count(), None
+    total = end["sum"]
     lost, packets = total["lost_packets"].count(), total["packets"].count()
     if lost > packets:
         raise OutputError(f"{total.path} has {lost} lost packets of {packets}")
-    return 100 * lost / packets if packets else 0.0
-
-
-def _with_unseen(parameters: Iperf3Parameters, lost: float, sent: JsonNode, got: int) -> float:
-    """Return the lost part, with what the receiver cannot know: it counts the gaps before the datagrams that arrive.
-
-    If none arrives from some time on, only the number of bytes shows it, beyond what may be under way at the end.
-    """
-    bytes_sent, packets = sent["bytes"].count(), sent["packets"].count()
-    if not bytes_sent or not packets:
-        return lost
-    missing = bytes_sent - got
-    few = _FEW_DATAGRAMS * parameters.streams * bytes_sent / packets
-    is_explained = missing <= bytes_sent * lost / 100 + max(bytes_sent * _UNDER_WAY, few)
-    return lost if is_explained else 100 * missing / bytes_sent
+    lost_percent = 100 * lost / packets if packets else 0.0
+    if "sum_received" not in end:
+        # Up to 3.9, UDP has only one sum.
+        return round(total["bytes"].count() * (1 - lost_percent / 100)), lost_percent
+    received, sent = end["sum_received"]["bytes"].count(), end["sum_sent"]
+    sent_bytes, sent_packets = sent["bytes"].count(), sent["packets"].count()
+    if sent_bytes and sent_packets:
+        few = _FEW_DATAGRAMS * parameters.streams * sent_bytes / sent_packets
+        missing = sent_bytes - received
+        if missing > sent_bytes * lost_percent / 100 + max(sent_bytes * _UNDER_WAY, few):
+            lost_percent = 100 * missing / sent_bytes
+    return received, lost_percent
 
 
 def _thread_percent(version: str, streams: int, cpu: JsonNode) -> float:

@@ -14,10 +14,10 @@ from plimsoll.api.model import Integer
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.measure.histogram import sample_of
 from plimsoll.measure.rates import Quantities
-from plimsoll.measure.sample import Cells, Measurement, OperationSample, PeerRate
+from plimsoll.measure.sample import Measurement, OperationSample, PeerRate
 from plimsoll.tools.base import Command, Output, StepContext, StepKind, Tool, ToolParameters, together
 from plimsoll.tools.cast import Cast, Pairing, RosterMember, paired, round_count
-from plimsoll.tools.reading import SECOND, bounded, excerpt, failure, whole_lines
+from plimsoll.tools.reading import MILLISECOND, SECOND, bounded, cells_of_operations, excerpt, failure, whole_lines
 from plimsoll.tools.target import PeerTarget, TargetKind
 
 _LEAST_TIMED_BYTES = 16
@@ -57,7 +57,6 @@ _MAX_REQUESTS = 800_000
 _SEQUENCE = 2**16
 """ICMP counts requests in 16 bits."""
 
-_MILLISECOND = 10**6
 _STAMP = r"\[(?P<seconds>\d{1,10})\.(?P<micros>\d{6})\]"
 _REPLY = re.compile(
     rf"{_STAMP} (?P<bytes>\d{{1,6}}) bytes from \S+: icmp_seq=(?P<number>\d{{1,5}}) (?:ttl|hlim)=\d+ "
@@ -150,13 +149,17 @@ class Ping(Tool[PingParameters]):
         parts = [_measured_part(report, parameters, context) for report in reports]
         start, end = min(part.start for part in parts), max(part.end for part in parts)
         replies = [reply for part in parts for reply in part.replies]
+        # The last second also has the replies that came after it.
+        seconds = -(-(end - start) // SECOND)
+        received = (reply.sent_at + reply.nanoseconds - start for reply in replies)
+        counts = Counter(min(seconds - 1, max(0, moment // SECOND)) for moment in received)
         sample = OperationSample(
             operation=Operation.ROUND_TRIP,
             ios=len(replies),
             bytes=0,
             lost_ios=sum(part.lost for part in parts),
             latency=sample_of([reply.nanoseconds for reply in replies]),
-            cells=_cells([reply.sent_at + reply.nanoseconds for reply in replies], start, end),
+            cells=cells_of_operations((float(counts[second]) for second in range(seconds)), size=0.0),
         )
         return Measurement(
             tool="ping",
@@ -208,7 +211,7 @@ def _read_report(output: Output) -> _Report:
     return _Report(
         replies=replies,
         sent=sent,
-        lasted=int(counts["milliseconds"]) * _MILLISECOND,
+        lasted=int(counts["milliseconds"]) * MILLISECOND,
         warnings=(*unknown, *([f"{again} replies arrived twice"] if again else [])),
     )
 
@@ -224,7 +227,7 @@ def _replies(matches: Sequence[re.Match[str]]) -> tuple[_Reply, ...]:
         newest = max(newest, number)
         if number in replies:
             raise OutputError(f"request {number} was answered twice")
-        nanoseconds = round(float(match["time"]) * _MILLISECOND)
+        nanoseconds = round(float(match["time"]) * MILLISECOND)
         received_at = int(match["seconds"]) * SECOND + int(match["micros"]) * 1000
         replies[number] = _Reply(number=number, sent_at=received_at - nanoseconds, nanoseconds=nanoseconds)
     return tuple(replies[number] for number in sorted(replies))
@@ -232,7 +235,7 @@ def _replies(matches: Sequence[re.Match[str]]) -> tuple[_Reply, ...]:
 
 def _measured_part(report: _Report, parameters: PingParameters, context: StepContext) -> _Part:
     first, timing = report.replies[0], context.timing
-    began = first.sent_at - (first.number - 1) * parameters.interval_milliseconds * _MILLISECOND
+    began = first.sent_at - (first.number - 1) * parameters.interval_milliseconds * MILLISECOND
     ended = began + report.lasted
     start = began + timing.ramp_seconds * SECOND
     end = start + timing.runtime_seconds * SECOND
@@ -253,11 +256,3 @@ def _lost_at(report: _Report, ended: int) -> Iterator[int]:
         for number in range(before.number + 1, after.number):
             part = (number - before.number) / (after.number - before.number)
             yield before.sent_at + round(part * (after.sent_at - before.sent_at))
-
-
-def _cells(moments: Sequence[int], start: int, end: int) -> Cells:
-    """Return the replies per second; the last second also has those that came after it."""
-    number = -(-(end - start) // SECOND)
-    counts = Counter(min(number - 1, max(0, (moment - start) // SECOND)) for moment in moments)
-    ios = tuple(float(counts[index]) for index in range(number))
-    return Cells(width_nanoseconds=SECOND, ios=ios, bytes=(0.0,) * number)

@@ -18,7 +18,17 @@ from plimsoll.api.status import LiveRate
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Cells, LatencySample, Measurement, OperationSample
 from plimsoll.tools.base import Command, Depth, Output, StepContext, StepKind, Timing, Tool, ToolParameters
-from plimsoll.tools.reading import SECOND, bounded, excerpt, failure, nanoseconds_of, whole_lines
+from plimsoll.tools.reading import (
+    COUNT,
+    NUMBER,
+    SECOND,
+    bounded,
+    cells_of_operations,
+    excerpt,
+    failure,
+    nanoseconds_of,
+    whole_lines,
+)
 from plimsoll.tools.target import PoolTarget, TargetKind
 
 _MAX_OBJECT_BYTES = 64 * 2**20
@@ -97,11 +107,9 @@ class RadosBenchParameters(ToolParameters):
 
 
 _STAMP = r"(?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}[+-]\d{4})"
-_COUNT = r"\d{1,18}"
-_NUMBER = rf"{_COUNT}(?:\.{_COUNT})?(?:e[+-]\d\d)?"
 _ROW = re.compile(
-    rf"{_STAMP}\s+(?P<second>{_COUNT})\s+\d+\s+\d+\s+(?P<finished>{_COUNT})\s+(?P<rate>{_NUMBER})\s+(?:-1|{_NUMBER})"
-    rf"\s+(?:-|{_NUMBER})\s+(?P<mean>{_NUMBER})",
+    rf"{_STAMP}\s+(?P<second>{COUNT})\s+\d+\s+\d+\s+(?P<finished>{COUNT})\s+(?P<rate>{NUMBER})\s+(?:-1|{NUMBER})"
+    rf"\s+(?:-|{NUMBER})\s+(?P<mean>{NUMBER})",
     re.ASCII,
 )
 _TOTAL = re.compile(rf"(?:{_STAMP} )?(?P<name>[A-Z][A-Za-z ]+(?:\([A-Za-z/]+\))?):\s+(?P<value>\S+)", re.ASCII)
@@ -172,7 +180,7 @@ class _Totals(dict[str, str]):
         text = self.get(name)
         if text is None:
             raise OutputError(f"{name} is missing")
-        if not re.fullmatch(_NUMBER, text, re.ASCII) or float(text) > MAX_COUNT:
+        if not re.fullmatch(NUMBER, text, re.ASCII) or float(text) > MAX_COUNT:
             raise OutputError(f"{name} is not a number: {printable(text)}")
         return float(text)
 
@@ -207,14 +215,19 @@ class RadosBench(Tool[RadosBenchParameters]):
         in the namespace.
         """
         target, timing = context.target_of(PoolTarget), context.timing
+        step: tuple[str, ...]
         match context.step:
             case StepKind.PREPARE:
                 concurrency = max(parameters.concurrency, _PREPARING_CONCURRENCY)
-                step = _write(parameters.preparation_seconds(timing), parameters, concurrency)
+                seconds = parameters.preparation_seconds(timing)
+                step = (*_bench(RadosOperation.WRITE, seconds, parameters.object_size, concurrency),)
             case StepKind.MEASURE:
-                step = _measure(timing.ramp_seconds + timing.runtime_seconds + TAIL_SECONDS, parameters)
+                seconds = timing.ramp_seconds + timing.runtime_seconds + TAIL_SECONDS
+                bench = _bench(parameters.operation, seconds, parameters.object_size, parameters.concurrency)
+                # A time on every line; JSON output has no times and fewer digits.
+                step = (*bench, "--show-time")
             case StepKind.CLEAN_UP:
-                step = iter(("cleanup",))
+                step = ("cleanup",)
             case StepKind.SERVE:
                 raise ValueError("rados bench has no server")
         return Command(
@@ -292,22 +305,14 @@ class RadosBench(Tool[RadosBenchParameters]):
 RADOS_BENCH = RadosBench()
 
 
-def _write(seconds: int, parameters: RadosBenchParameters, concurrency: int) -> Iterator[str]:
-    yield from ("bench", str(seconds), RadosOperation.WRITE.value)
-    yield f"--block-size={parameters.object_size}"
+def _bench(operation: RadosOperation, seconds: int, object_size: int, concurrency: int) -> Iterator[str]:
+    yield from ("bench", str(seconds), operation.value)
+    # Reads refuse a block size: that of the objects applies.
+    if operation is RadosOperation.WRITE:
+        yield f"--block-size={object_size}"
     yield f"--concurrent-ios={concurrency}"
-    yield "--no-cleanup"
-
-
-def _measure(seconds: int, parameters: RadosBenchParameters) -> Iterator[str]:
-    """Yield the arguments of a measurement with a time on every line; JSON output has no times and fewer digits."""
-    if parameters.operation is RadosOperation.WRITE:
-        yield from _write(seconds, parameters, parameters.concurrency)
-    else:
-        # Reads refuse a block size: that of the objects applies.
-        yield from ("bench", str(seconds), parameters.operation.value)
-        yield f"--concurrent-ios={parameters.concurrency}"
-    yield "--show-time"
+    if operation is RadosOperation.WRITE:
+        yield "--no-cleanup"
 
 
 def _read_report(output: Output, *, reads: bool) -> _Report:
@@ -412,8 +417,7 @@ def cells_between(progress: Sequence[Progress], start: Progress, end: Progress, 
     """
     edges = [*range(start.nanoseconds, end.nanoseconds, SECOND), end.nanoseconds]
     done = [_finished(progress, edge) for edge in edges]
-    ios = [after - before for before, after in pairwise(done)]
-    return Cells(width_nanoseconds=SECOND, ios=tuple(ios), bytes=tuple(count * size for count in ios))
+    return cells_of_operations((after - before for before, after in pairwise(done)), size)
 
 
 def _finished(progress: Sequence[Progress], nanoseconds: int) -> float:

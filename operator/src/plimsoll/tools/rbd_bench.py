@@ -12,9 +12,19 @@ from plimsoll.api.model import Rule
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.measure.rates import Quantities
-from plimsoll.measure.sample import Cells, LatencySample, Measurement, OperationSample
-from plimsoll.tools.base import BlockBytes, Command, Depth, Output, StepContext, Tool, ToolParameters
-from plimsoll.tools.reading import SECOND, bounded, excerpt, failure, nanoseconds_of, whole_lines
+from plimsoll.measure.sample import LatencySample, Measurement, OperationSample
+from plimsoll.tools.base import BlockBytes, Command, Depth, Output, StepContext, Tool, ToolParameters, ended_by_signal
+from plimsoll.tools.reading import (
+    COUNT,
+    NUMBER,
+    SECOND,
+    bounded,
+    cells_of_operations,
+    excerpt,
+    failure,
+    nanoseconds_of,
+    whole_lines,
+)
 from plimsoll.tools.target import NO_VOLUME, ImageTarget, TargetKind
 
 
@@ -80,17 +90,15 @@ class RbdBenchParameters(ToolParameters):
         return f"rbd {self.order} {self.operation} {format_quantity(self.block_size)} t{self.concurrency}"
 
 
-_COUNT = r"\d{1,18}"
-_NUMBER = rf"{_COUNT}(?:\.{_COUNT})?(?:e[+-]\d\d)?"
 _BYTES = r"\d+(?:\.\d+)? (?:[KMGTPE]i)?B/s"
 _HEADER = re.compile(
     r"bench  type (?P<type>\S+) io_size (?P<size>\d+) io_threads (?P<threads>\d+) bytes \d+ pattern (?P<pattern>.+)",
     re.ASCII,
 )
 _COLUMNS = re.compile(r"\s+SEC\s+OPS\s+OPS/SEC\s+BYTES/SEC")
-_ROW = re.compile(rf"\s*(?P<second>{_COUNT})\s+(?P<done>{_COUNT})\s+{_NUMBER}\s+{_BYTES}", re.ASCII)
+_ROW = re.compile(rf"\s*(?P<second>{COUNT})\s+(?P<done>{COUNT})\s+{NUMBER}\s+{_BYTES}", re.ASCII)
 _TOTAL = re.compile(
-    rf"elapsed: (?P<seconds>{_COUNT})\s+ops: (?P<done>{_COUNT})\s+ops/sec: (?P<rate>{_NUMBER}|-?nan)"
+    rf"elapsed: (?P<seconds>{COUNT})\s+ops: (?P<done>{COUNT})\s+ops/sec: (?P<rate>{NUMBER}|-?nan)"
     rf"\s+bytes/sec: {_BYTES}",
     re.ASCII,
 )
@@ -146,13 +154,9 @@ class RbdBench(Tool[RbdBenchParameters]):
             size = format_quantity(image.size)
             raise ValueError(f"the image has {size}, less than one block: use a larger volume or smaller blocks")
         return Command(
-            argv=(
-                "timeout",
-                # In the agent's process group, so that the agent can end both.
-                "--foreground",
-                "--preserve-status",
-                "--signal=TERM",
-                str(timing.ramp_seconds + timing.runtime_seconds + _TAIL_SECONDS),
+            argv=ended_by_signal(
+                timing.ramp_seconds + timing.runtime_seconds + _TAIL_SECONDS,
+                "TERM",
                 "rbd",
                 f"--id={image.user}",
                 f"--rbd-cache={str(image.cache).lower()}",
@@ -266,5 +270,5 @@ def _sample(parameters: RbdBenchParameters, report: _Report, start: int, nanosec
         ios=sum(ios),
         bytes=sum(ios) * size,
         latency=LatencySample(kind=LatencyKind.NONE),
-        cells=Cells(width_nanoseconds=SECOND, ios=tuple(ios), bytes=tuple(count * size for count in ios)),
+        cells=cells_of_operations(ios, size),
     )

@@ -13,6 +13,11 @@ from plimsoll.measure.sample import MAX_GAPS, Cells, Gaps, LatencySample, Operat
 from plimsoll.tools.base import Output
 
 SECOND = 10**9
+MILLISECOND = 10**6
+COUNT = r"\d{1,18}"
+NUMBER = rf"{COUNT}(?:\.{COUNT})?(?:e[+-]\d\d)?"
+"""Patterns of a whole number, and of any number that is not negative."""
+
 MAX_MESSAGES = 50
 """Of errors and of warnings each; a broken device repeats the same message many times."""
 NOISE_CHARACTERS = 4000
@@ -61,6 +66,12 @@ def bounded(messages: Sequence[str]) -> tuple[str, ...]:
     different = list(dict.fromkeys(message[:NOISE_CHARACTERS] for message in messages))
     more = len(different) - MAX_MESSAGES
     return (*different[:MAX_MESSAGES], f"and {more} more") if more > 0 else tuple(different)
+
+
+def cells_of_operations(counts: Iterable[float], size: float, width_nanoseconds: int = SECOND) -> Cells:
+    """Return a series of operations of `size` bytes each."""
+    ios = tuple(counts)
+    return Cells(width_nanoseconds=width_nanoseconds, ios=ios, bytes=tuple(count * size for count in ios))
 
 
 def longest_gaps(gaps: Iterable[tuple[int, int]], width_nanoseconds: int) -> Gaps:

@@ -55,7 +55,9 @@ def measure_command(parameters: FioParameters, context: StepContext) -> Command:
             *_slice(parameters, target),
             *_load(parameters),
             *_replay(parameters, context),
-            *_timing(parameters, timing),
+            *(["--time_based=1"] if parameters.until is None else []),
+            f"--ramp_time={timing.ramp_seconds}s",
+            f"--runtime={timing.runtime_seconds}s",
             *seed_arguments(context.seed),
             *_report(parameters, timing, context.work_directory),
         ),
@@ -272,13 +274,6 @@ def _replay(parameters: FioParameters, context: StepContext) -> Iterator[str]:
     if parameters.is_open_loop:
         yield f"--read_iolog={_escaped(context.prepared_directory)}/{_TRACE}"
         yield f"--replay_redirect={context.target_of(VolumeTarget).path}"
-
-
-def _timing(parameters: FioParameters, timing: Timing) -> Iterator[str]:
-    if parameters.until is None:
-        yield "--time_based=1"
-    yield f"--ramp_time={timing.ramp_seconds}s"
-    yield f"--runtime={timing.runtime_seconds}s"
 
 
 def _report(parameters: FioParameters, timing: Timing, work_directory: str) -> Iterator[str]:

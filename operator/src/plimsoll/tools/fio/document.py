@@ -154,29 +154,21 @@ def _check_moments(node: JsonNode, sample: LatencySample, histogram: Histogram) 
     ):
         if bin_index(value) != index:
             raise OutputError(f"{node.path}.{name} is {value}, but the outermost bin is {bin_midpoint(index)}")
-    mean, deviation, error = _moments(histogram, sample.max_nanoseconds)
+    # Mean and standard deviation of the bins' midpoints. Both are norms of the operations' values, so the error of
+    # either is at most the root mean square of the distances between values and midpoints.
+    mean = math.fsum(bin_midpoint(index) * ios for index, ios in histogram.counts.items()) / histogram.total
+    squares, errors = [], []
+    for index, ios in histogram.counts.items():
+        lower, upper = bin_bounds(index)
+        # The last bin is open.
+        end = max(upper, sample.max_nanoseconds) if index == BIN_COUNT - 1 else upper
+        squares.append((bin_midpoint(index) - mean) ** 2 * ios)
+        errors.append((end - (lower + upper) // 2) ** 2 * ios)
+    degrees = max(1, histogram.total - 1)
+    deviation, error = math.sqrt(math.fsum(squares) / degrees), math.sqrt(math.fsum(errors) / degrees)
     for name, printed, about in (
         ("mean", sample.mean_nanoseconds, mean),
         ("stddev", sample.standard_deviation_nanoseconds, deviation),
     ):
         if abs(printed - about) > error + _ROUNDING:
             raise OutputError(f"{node.path}.{name} is {printed}, but the bins yield about {about:.0f}")
-
-
-def _moments(histogram: Histogram, greatest: int) -> tuple[float, float, float]:
-    """Return mean and standard deviation of the bins' midpoints, and their maximum error.
-
-    Both are norms of the operations' values, so the error of either is at most the root mean square of the distances
-    between values and midpoints.
-    """
-    count, degrees = histogram.total, max(1, histogram.total - 1)
-    mean = math.fsum(bin_midpoint(index) * ios for index, ios in histogram.counts.items()) / count
-    squares = math.fsum((bin_midpoint(index) - mean) ** 2 * ios for index, ios in histogram.counts.items())
-    errors = math.fsum(_half_width(index, greatest) ** 2 * ios for index, ios in histogram.counts.items())
-    return mean, math.sqrt(squares / degrees), math.sqrt(errors / degrees)
-
-
-def _half_width(index: int, greatest: int) -> int:
-    lower, upper = bin_bounds(index)
-    # The last bin is open.
-    return (max(upper, greatest) if index == BIN_COUNT - 1 else upper) - (lower + upper) // 2

@@ -17,7 +17,7 @@ from plimsoll.tools.fio.command import LOG_MILLISECONDS as WIDTH
 from plimsoll.tools.fio.command import gap_milliseconds, log_name, slice_seconds
 from plimsoll.tools.fio.document import read_histogram
 from plimsoll.tools.fio.parameters import FioParameters
-from plimsoll.tools.reading import longest_gaps
+from plimsoll.tools.reading import MILLISECOND, cells_of_operations, longest_gaps
 
 DIRECTIONS = {Operation.READ: 0, Operation.WRITE: 1, Operation.TRIM: 2}
 """Operation -> its number in a log."""
@@ -216,9 +216,17 @@ def cells_of(
         SeriesError: a log is damaged, or disagrees with its job's totals.
 
     """
-    each = [_cells(_lines(log, operation), unit, totals, idle) for log, totals in jobs]
-    ios = [math.fsum(counts) for counts in zip(*each, strict=True)]
-    return Cells(width_nanoseconds=WIDTH * 10**6, ios=tuple(ios), bytes=tuple(count * size for count in ios))
+    series = []
+    for log, totals in jobs:
+        matches = [match for _, match in _matches(_RATE_LINE, (line.strip() for line in log.splitlines()))]
+        lines = [
+            _Line(milliseconds=int(match[1]), rate=int(match[2]))
+            for match in matches
+            if int(match[3]) == DIRECTIONS[operation]
+        ]
+        series.append(_cells(lines, unit, totals, idle))
+    ios = [math.fsum(counts) for counts in zip(*series, strict=True)]
+    return cells_of_operations(ios, size, WIDTH * MILLISECOND)
 
 
 def _cells(lines: Sequence[_Line], unit: float, totals: Totals, idle: Sequence[Interval]) -> list[float]:
@@ -228,10 +236,10 @@ def _cells(lines: Sequence[_Line], unit: float, totals: Totals, idle: Sequence[I
     # Rounding costs up to one unit per line.
     allowed = len(lines) * unit
     try:
-        counts = _counts(lines, unit)
+        cells, last = _counts(lines, unit, number)
         # An interval that ended well before fio did has a line if it had any I/O, so no line means zero.
-        closed = max(max(counts, default=0), (totals.milliseconds - _LATE) // WIDTH)
-        return _reconciled(_gridded(counts, number), closed=closed, totals=totals, allowed=allowed)
+        closed = max(last, (totals.milliseconds - _LATE) // WIDTH)
+        return _reconciled(cells, closed=closed, totals=totals, allowed=allowed)
     except SeriesError:
         if (spread := _spread(lines, unit, totals, idle)) is None:
             raise
@@ -242,15 +250,6 @@ def _cells(lines: Sequence[_Line], unit: float, totals: Totals, idle: Sequence[I
         except SeriesError:
             pass
         raise
-
-
-def _lines(log: str, operation: Operation) -> list[_Line]:
-    matches = _matches(_RATE_LINE, (line.strip() for line in log.splitlines()))
-    return [
-        _Line(milliseconds=int(match[1]), rate=int(match[2]))
-        for _, match in matches
-        if int(match[3]) == DIRECTIONS[operation]
-    ]
 
 
 def _spread(lines: Sequence[_Line], unit: float, totals: Totals, idle: Sequence[Interval]) -> list[float] | None:
@@ -276,8 +275,11 @@ def _spread(lines: Sequence[_Line], unit: float, totals: Totals, idle: Sequence[
     return cells if lines and length_of(rest) <= WIDTH + _MAX_JITTER else None
 
 
-def _counts(lines: Sequence[_Line], unit: float) -> Mapping[int, int]:
-    """Return interval -> operations; interval k ends at k * WIDTH."""
+def _counts(lines: Sequence[_Line], unit: float, number: int) -> tuple[list[float], int]:
+    """Return the operations of each interval, zero without a line, and the last interval with a line.
+
+    Interval k ends at k * WIDTH.
+    """
     counts: dict[int, int] = {}
     before = _Line(milliseconds=0, rate=0)
     for line in lines:
@@ -290,7 +292,12 @@ def _counts(lines: Sequence[_Line], unit: float) -> Mapping[int, int]:
         # Half a unit compensates, on average, for rounding down.
         counts[slot] = round((line.rate + 0.5) * unit * milliseconds / 1000)
         before = line
-    return counts
+    cells = [0.0] * number
+    for slot, count in counts.items():
+        if not 1 <= slot <= number:
+            raise SeriesError(f"the log has a line at {slot * WIDTH} ms, after the end of the measurement")
+        cells[slot - 1] = count
+    return cells, max(counts, default=0)
 
 
 def _slot(line: _Line) -> int:
@@ -298,16 +305,6 @@ def _slot(line: _Line) -> int:
     if abs(line.milliseconds - slot * WIDTH) > _MAX_JITTER:
         raise SeriesError(f"the line of the log at {line.milliseconds} ms does not lie on an interval of {WIDTH} ms")
     return slot
-
-
-def _gridded(counts: Mapping[int, int], number: int) -> list[float]:
-    """Return one cell per interval, zero for those without a line."""
-    cells = [0.0] * number
-    for slot, count in counts.items():
-        if not 1 <= slot <= number:
-            raise SeriesError(f"the log has a line at {slot * WIDTH} ms, after the end of the measurement")
-        cells[slot - 1] = count
-    return cells
 
 
 def _reconciled(cells: Sequence[float], *, closed: int, totals: Totals, allowed: float) -> list[float]:
@@ -353,7 +350,7 @@ def gaps_of(jobs: Iterable[JobCompletions], milliseconds: int, width: int) -> Ga
     idle = reduce(both, (_idle(job, milliseconds, width) for job in jobs), whole)
     least = max(_LEAST_GAP_MILLISECONDS, width)
     gaps = [(stretch.start, stretch.length) for stretch in idle if stretch.length >= least]
-    return longest_gaps(gaps, width * 10**6)
+    return longest_gaps(gaps, width * MILLISECOND)
 
 
 def check_gaps(gaps: Gaps, samples: Sequence[OperationSample]) -> None:
@@ -438,7 +435,9 @@ def slices_of(
             raise SeriesError(
                 f"the log has {logged} operations in the first {count * seconds} s, but the series has {counted:.0f}"
             )
-    return LatencySlices(width_nanoseconds=width * 10**6, histograms=tuple(histogram.encode() for histogram in merged))
+    return LatencySlices(
+        width_nanoseconds=width * MILLISECOND, histograms=tuple(histogram.encode() for histogram in merged)
+    )
 
 
 def _slices(log: JobLog, operation: Operation, width: int, number: int) -> list[Histogram]:
@@ -455,7 +454,15 @@ def _slices(log: JobLog, operation: Operation, width: int, number: int) -> list[
             raise SeriesError(f"the log has {index} lines at {milliseconds} ms, but one is for {width} ms")
     if len(times) > number + 1:
         raise SeriesError(f"the log has a line at {times[-1]} ms, after the end of the measurement")
-    return [*logged, _rest(log.total, Histogram.merge(logged)), *[Histogram(counts={})] * number][:number]
+    merged = Histogram.merge(logged).counts
+    for index, count in merged.items():
+        if count > (completed := log.total.counts.get(index, 0)):
+            raise SeriesError(
+                f"the log has {count} operations of about {bin_midpoint(index)} ns, but only {completed} completed"
+            )
+    # What completed after the last line.
+    rest = Histogram(counts={index: count - merged.get(index, 0) for index, count in log.total.counts.items()})
+    return [*logged, rest, *[Histogram(counts={})] * number][:number]
 
 
 def _histogram(text: str, number: int) -> Histogram:
@@ -467,13 +474,3 @@ def _histogram(text: str, number: int) -> Histogram:
     if not histogram.total:
         raise SeriesError(f"line {number} of the log is empty, although an operation completed with it")
     return histogram
-
-
-def _rest(total: Histogram, logged: Histogram) -> Histogram:
-    """Return what completed after the last line."""
-    for index, count in logged.counts.items():
-        if count > (completed := total.counts.get(index, 0)):
-            raise SeriesError(
-                f"the log has {count} operations of about {bin_midpoint(index)} ns, but only {completed} completed"
-            )
-    return Histogram(counts={index: count - logged.counts.get(index, 0) for index, count in total.counts.items()})

@@ -21,7 +21,7 @@ from plimsoll.tools.fio.document import MAX_MILLISECONDS, Document, read_documen
 from plimsoll.tools.fio.logs import DIRECTIONS, LogReader
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.rules import SEARCHED_DEPTHS
-from plimsoll.tools.reading import bounded, excerpt, failure
+from plimsoll.tools.reading import MILLISECOND, bounded, excerpt, failure
 from plimsoll.tools.target import DataSet
 
 _ROOT = frozenset(
@@ -53,7 +53,6 @@ _LATENCY = frozenset({"min", "max", "mean", "stddev", "N", "percentile", "bins"}
 EXACT_DEPTHS = (1, *SEARCHED_DEPTHS)
 """Depths of which fio reports how often they were full."""
 
-_MILLISECOND = 10**6
 _MAX_DIFFERENCE = 1000
 
 _STATUS = re.compile(
@@ -116,9 +115,9 @@ def parse_measurement(parameters: FioParameters, target: DataSet, timing: Timing
     return Measurement(
         tool="fio",
         tool_version=document.root["fio version"].line().removeprefix("fio-")[:MAX_NAME],
-        started_at=common.start * _MILLISECOND,
+        started_at=common.start * MILLISECOND,
         start_is_estimated=common.is_estimated,
-        runtime=common.milliseconds * _MILLISECOND if has_series else _effective_runtime(jobs, common),
+        runtime=common.milliseconds * MILLISECOND if has_series else _effective_runtime(jobs, common),
         operations=tuple(logged),
         submitters=parameters.jobs,
         in_flight=parameters.in_flight,
@@ -253,8 +252,8 @@ def _effective_runtime(jobs: Sequence[JsonNode], common: _Span) -> int:
     done = [(sum(_timed([job], operation) for operation in DIRECTIONS), _runtime(job)) for job in jobs]
     rate = math.fsum(ios / runtime for ios, runtime in done if runtime)
     if not rate or not common.milliseconds:
-        return common.milliseconds * _MILLISECOND
-    return round(sum(ios for ios, runtime in done if runtime) / rate * _MILLISECOND)
+        return common.milliseconds * MILLISECOND
+    return round(sum(ios for ios, runtime in done if runtime) / rate * MILLISECOND)
 
 
 def _sample(jobs: Sequence[JsonNode], operation: Operation, parameters: FioParameters) -> OperationSample:
@@ -322,8 +321,16 @@ def _warnings(document: Document, jobs: Sequence[JsonNode], output: Output) -> I
     for job in document.root["jobs"].elements():
         if (name := job["jobname"].line()) != JOB:
             yield f"{job.path} is named {name} and was ignored"
-    for path in _unknown_fields(document.root):
-        yield f"{path} is an unknown field and was ignored"
+    unknown = [*document.root.unknown(_ROOT)]
+    for job in document.root["jobs"].elements():
+        unknown += job.unknown(_JOB)
+        for operation in DIRECTIONS:
+            direction = job[operation]
+            unknown += direction.unknown(_DIRECTION)
+            for kind in ("lat_ns", "clat_ns", "slat_ns"):
+                unknown += direction[kind].unknown(_LATENCY)
+        unknown += job[Operation.SYNC].unknown(_SYNC)
+    yield from (f"{path} is an unknown field and was ignored" for path in unknown)
     for operation in DIRECTIONS:
         # They failed, or were in flight at the end.
         issued, timed = _issued(jobs, operation), _timed(jobs, operation)
@@ -331,18 +338,6 @@ def _warnings(document: Document, jobs: Sequence[JsonNode], output: Output) -> I
             yield f"{issued - timed} of {issued} {operation} operations did not complete"
     if not output.exit_code:
         yield from (*document.noise, *excerpt(output.stderr))
-
-
-def _unknown_fields(root: JsonNode) -> Iterator[str]:
-    yield from root.unknown(_ROOT)
-    for job in root["jobs"].elements():
-        yield from job.unknown(_JOB)
-        for operation in DIRECTIONS:
-            direction = job[operation]
-            yield from direction.unknown(_DIRECTION)
-            for kind in ("lat_ns", "clat_ns", "slat_ns"):
-                yield from direction[kind].unknown(_LATENCY)
-        yield from job[Operation.SYNC].unknown(_SYNC)
 
 
 def _is_measuring(jobs: str) -> bool:

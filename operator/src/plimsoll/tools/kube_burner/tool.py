@@ -17,7 +17,7 @@ from plimsoll.measure.sample import Measurement, OperationSample
 from plimsoll.tools.base import Command, Output, StepContext, Tool
 from plimsoll.tools.cast import ACTOR, Executor
 from plimsoll.tools.kube_burner.job import KubeBurnerParameters
-from plimsoll.tools.reading import SECOND, bounded, excerpt, failure, last_line, nanoseconds_of
+from plimsoll.tools.reading import MILLISECOND, SECOND, bounded, excerpt, failure, last_line, nanoseconds_of
 from plimsoll.tools.target import ApiTarget, TargetKind
 
 PODS_FILE = "pods.json"
@@ -36,7 +36,6 @@ _NAME = re.compile(r"pod-(?P<iteration>\d{1,6})-\d{1,6}", re.ASCII)
 # The name of an event ends with its time in hexadecimal nanoseconds. Source: client-go 0.34, `makeEvent`.
 _EVENT = re.compile(r".+\.(?P<time>[0-9a-f]{15,16})", re.ASCII)
 
-_MILLISECOND = 10**6
 _MAX_MILLISECONDS = 10**9
 """Eleven days."""
 _COMMON = frozenset(
@@ -353,7 +352,7 @@ def _timed(kind: _Kind, parameters: KubeBurnerParameters, summary: JsonNode, doc
         name=document[kind.name].line(),
         iteration=iteration,
         created=nanoseconds_of(document["timestamp"].line()),
-        latency=document[kind.latency].count(at_most=_MAX_MILLISECONDS) * _MILLISECOND,
+        latency=document[kind.latency].count(at_most=_MAX_MILLISECONDS) * MILLISECOND,
     )
 
 
