@@ -1,7 +1,7 @@
 """How the quantities of a round changed since the rounds before it, and which of these changes are significant."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
@@ -172,21 +172,15 @@ def judge_changes(baselines: Mapping[Against, Mapping[Quantity, Runs]], rule: Re
     judged = []
     for (change_of, runs, member), assessment in zip(tests, assessments, strict=True):
         worsened = worsening(member.metric, assessment.change.estimate)
-        # The doubt remains: a round that is worse by less than its own runs scatter is not shown to be as good either.
-        worse = assessment.worse and _exceeds_own_scatter(worsened, runs)
+        # A single bad run is no regression: a round has to be worse by more than its own runs scatter. This limit, one
+        # standard deviation of three runs, shrinks like the error of the mean, and one bad run of any number does not
+        # reach it. A round below it is doubtful nevertheless: it is not shown to be as good either.
+        values = [*runs.judged.values()]
+        scatter = math.sqrt(mean_and_variance(values)[1] * _USUAL_RUNS / len(values)) if len(values) > 1 else -math.inf
+        worse = assessment.worse and worsened > scatter
         judgement = conclude(member.metric, replace(assessment, worse=worse), rule)
         judged.append(change_of(rounds=len(runs.earlier), change=assessment.change, judgement=judgement))
     return sorted(judged, key=lambda change: bool(change.point))
-
-
-def _exceeds_own_scatter(worse: float, runs: Runs) -> bool:
-    """Whether a round is worse by more than its own runs scatter: a single bad run is no regression.
-
-    The limit shrinks like the error of the mean, and is one standard deviation of three runs. One bad run of any number
-    does not reach it.
-    """
-    judged = [*runs.judged.values()]
-    return len(judged) == 1 or worse > math.sqrt(mean_and_variance(judged)[1] * _USUAL_RUNS / len(judged))
 
 
 _IMPROVED = 0.001
@@ -249,18 +243,14 @@ def _since_improvement(quantities: Sequence[Quantity], rounds: _Rounds, rule: Re
 
 def _last_step(tested: Sequence[Sequence[Sequence[float]]], metric: Metric, rule: RegressionRule) -> int:
     """Return after how many rounds one of these became clearly better, most clearly of all; 0 if none did."""
-    p_values = [
-        (step_between(rounds[:split], rounds[split:]).p_value() / 2, split)
-        for rounds in tested
-        for split in _gains(rounds, metric, rule)
-    ]
+    p_values = []
+    for rounds in tested:
+        means = [fmean(runs) for runs in rounds]
+        p_values += [
+            (step_between(rounds[:split], rounds[split:]).p_value() / 2, split)
+            for split in range(MINIMUM_ROUNDS, len(rounds) - MINIMUM_ROUNDS + 1)
+            # The later rounds must be so much better that losing the gain again would matter.
+            if worsening(metric, fmean(means[split:]) - fmean(means[:split])) < -rule.log_threshold(metric)
+        ]
     p_value, split = min(p_values, default=(1.0, 0))
     return split if p_value < _IMPROVED / len(tested) else 0
-
-
-def _gains(rounds: Sequence[Sequence[float]], metric: Metric, rule: RegressionRule) -> Iterator[int]:
-    """Yield after how many rounds the mean of the others is so much better that losing it again would matter."""
-    means = [fmean(runs) for runs in rounds]
-    for split in range(MINIMUM_ROUNDS, len(rounds) - MINIMUM_ROUNDS + 1):
-        if worsening(metric, fmean(means[split:]) - fmean(means[:split])) < -rule.log_threshold(metric):
-            yield split

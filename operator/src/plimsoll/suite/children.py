@@ -10,7 +10,6 @@ from typing import TypeVar
 from pydantic import JsonValue
 
 from plimsoll.api.errors import Problem, SpecError
-from plimsoll.api.hypothesis import Hypothesis
 from plimsoll.api.names import API_VERSION, RUN_KIND, Metric
 from plimsoll.api.run import GENERIC_WORKLOAD_FIELDS, BenchmarkRun, decode_run
 from plimsoll.api.suite import BY_NAME, BenchmarkSuite, SuiteSpec, Variant
@@ -135,34 +134,29 @@ def variant_plans(suite: BenchmarkSuite, *, seed: int) -> dict[str, Plan]:
 
 
 def _of_all_variants(suite: BenchmarkSuite, make: Callable[[Variant], T]) -> dict[str, T]:
-    """Return what is made of each variant, or raise SpecError with the problems of all of them."""
+    """Return what is made of each variant, or raise SpecError with the problems of all of them.
+
+    Each problem appears once, with the names of its variants unless all of them have it.
+    """
     made: dict[str, T] = {}
-    problems: dict[str, Sequence[Problem]] = {}
+    variants_of: dict[Problem, list[str]] = {}
     for index, variant in enumerate(suite.spec.variants):
         try:
             made[variant.name] = make(variant)
         except SpecError as error:
             merged = variant_spec(suite.spec.run, variant)
             sources = Sources(run=suite.spec.run, changes=variant.changes, merged=merged, variant=index)
-            problems[variant.name] = [
-                replace(problem, field=sources.field(problem.field)) for problem in error.problems
-            ]
-    if problems:
-        raise SpecError(_with_variants(problems, len(suite.spec.variants)))
-    return made
-
-
-def _with_variants(problems: Mapping[str, Sequence[Problem]], variants: int) -> list[Problem]:
-    """Return each problem once, with the names of its variants unless all of them have it."""
-    variants_of: dict[Problem, list[str]] = {}
-    for name, of_variant in problems.items():
-        for problem in dict.fromkeys(of_variant):
-            variants_of.setdefault(problem, []).append(name)
-    result = []
+            problems = (replace(problem, field=sources.field(problem.field)) for problem in error.problems)
+            for problem in dict.fromkeys(problems):
+                variants_of.setdefault(problem, []).append(variant.name)
+    unique = []
     for problem, names in variants_of.items():
         text = f"variant{'s' if len(names) > 1 else ''} {', '.join(names)}"
-        result.append(problem if len(names) == variants else replace(problem, remedy=f"{problem.remedy} ({text})"))
-    return result
+        is_shared = len(names) == len(suite.spec.variants)
+        unique.append(problem if is_shared else replace(problem, remedy=f"{problem.remedy} ({text})"))
+    if unique:
+        raise SpecError(unique)
+    return made
 
 
 def _unanswerable(spec: SuiteSpec, plans: Mapping[str, Plan]) -> Iterator[Problem]:
@@ -175,24 +169,23 @@ def _unanswerable(spec: SuiteSpec, plans: Mapping[str, Plan]) -> Iterator[Proble
             yield Problem(field=f"spec.comparisons[{index}]", remedy=remedy)
     runs = [VariantRun(variant=name, name=plan.run.name, points=plan.points) for name, plan in plans.items()]
     for index, hypothesis in enumerate(spec.hypotheses):
-        for problem in (*impossible(hypothesis, runs), *_not_measured(hypothesis, plans)):
+        for problem in impossible(hypothesis, runs):
             field, _, remedy = problem.partition(": ")
             yield Problem(field=f"spec.hypotheses[{index}].{field}", remedy=remedy)
-
-
-def _not_measured(hypothesis: Hypothesis, plans: Mapping[str, Plan]) -> Iterator[str]:
-    """Yield which selector asks for a line that is not searched for, or for anything else of a search."""
-    for field, selector in hypothesis.selectors:
-        of_variants = [plan for name, plan in plans.items() if selector.variant in (None, name)]
-        points = [point for plan in of_variants for point in plan.points if point.workload == selector.workload]
-        is_line = selector.quantity is Metric.LINE
-        if is_line and any(point.line is None for point in points):
-            yield f"{field}.quantity: workload {selector.workload} does not search for the line; set line in it"
-        elif not is_line and any(point.line is not None for point in points):
-            yield (
-                f"{field}.quantity: workload {selector.workload} searches for the line, so its trials have different "
-                f"loads; choose {Metric.LINE}"
-            )
+        for field, selector in hypothesis.selectors:
+            selected = [plan for name, plan in plans.items() if selector.variant in (None, name)]
+            points = [point for plan in selected for point in plan.points if point.workload == selector.workload]
+            if selector.quantity is Metric.LINE:
+                is_wrong = any(point.line is None for point in points)
+                remedy = f"workload {selector.workload} does not search for the line; set line in it"
+            else:
+                is_wrong = any(point.line is not None for point in points)
+                remedy = (
+                    f"workload {selector.workload} searches for the line, so its trials have different loads; choose "
+                    f"{Metric.LINE}"
+                )
+            if is_wrong:
+                yield Problem(field=f"spec.hypotheses[{index}].{field}.quantity", remedy=remedy)
 
 
 _FURTHER = {

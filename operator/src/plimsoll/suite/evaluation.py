@@ -32,7 +32,7 @@ from plimsoll.measure.hypotheses.decide import Decision, decide_all
 from plimsoll.measure.hypotheses.select import MeasuredRun, measured_run
 from plimsoll.measure.metric import MINIMUM_TRIALS
 from plimsoll.plan.fingerprint import Difference, Likeness, leaves, likeness_of
-from plimsoll.suite.changes import Against, Found
+from plimsoll.suite.changes import Against
 from plimsoll.suite.children import unexplained
 from plimsoll.suite.judging import RoundJudgement, is_acceptable, judge
 from plimsoll.suite.measured import MeasuredRound, measured_round
@@ -212,7 +212,18 @@ def judgement_of(request: Judge, results: RoundResults, evaluation: Evaluation) 
         environment=_environment(results),
         counts=evaluation.counts,
         comparisons=worst_comparisons([*evaluation.outcomes, *map(_outcome_of_variants, evaluation.comparisons)]),
-        hypotheses=worst_hypotheses(map(_hypothesis_result, evaluation.decisions)),
+        hypotheses=worst_hypotheses(
+            HypothesisResult(
+                name=decision.name,
+                variant=decision.variant,
+                verdict=decision.verdict,
+                message=quote("; ".join((decision.sentence, *decision.notes)), MAX_OUTCOME_CHARACTERS),
+                estimate=_finite(decision.estimate),
+                low=_finite(decision.low),
+                high=_finite(decision.high),
+            )
+            for decision in evaluation.decisions
+        ),
     )
 
 
@@ -234,7 +245,19 @@ def outcomes_of_rounds(name: str, judgement: RoundJudgement) -> Iterator[Compari
     """Yield the outcome of a comparison with the accepted rounds for each variant."""
     for variant in judgement.variants:
         against = Against.PINNED if variant.is_drift else Against.ACCEPTED
-        changes = [_change_of_rounds(found) for found in variant.found if found.against is against]
+        changes = []
+        for found in variant.found:
+            if found.against is against:
+                _, _, operation, metric = found.group
+                change = Change(
+                    operation=operation,
+                    metric=metric,
+                    ratio=found.ratios.ratio,
+                    low=found.ratios.low,
+                    high=found.ratios.high,
+                    conclusion=found.judgement.conclusion,
+                )
+                changes.append((f"{found.place} {quantity_text(operation, metric)}", change))
         drifted = ["it is slow drift: worse than the pinned rounds"] if variant.is_drift else []
         reasons = [*drifted, *variant.reasons, *judgement.change_texts]
         outcome = _outcome(name, variant.variant, variant.conclusion, changes, reasons)
@@ -314,36 +337,22 @@ def _unexplained(changes: Sequence[FieldChange], pairs: Sequence[Pair]) -> list[
 
 
 def _outcome_of_variants(compared: VariantComparison) -> ComparisonOutcome:
-    """Return the outcome of a comparison between two variants of a round."""
-    changes = [*_changes(compared.comparison)] if compared.comparison is not None else []
-    reasons = [*compared.reasons, *(compared.comparison.reasons if compared.comparison is not None else ())]
+    """Return the outcome of a comparison between two variants: means decide it, and gating metrics of points."""
+    changes: list[tuple[_Place, Change]] = []
+    reasons = compared.reasons
+    if compared.comparison is not None:
+        reasons += compared.comparison.reasons
+        changes += [
+            (f"{mean.workload}, {mean_text(mean)} {mean.operation} {mean.metric}", mean)
+            for mean in compared.comparison.means
+        ]
+        for point in compared.comparison.points:
+            changes += [(place_of(point, metric), metric) for metric in point.metrics if metric.gates]
     return _outcome(compared.name, compared.candidate, compared.conclusion, changes, reasons)
 
 
 _Place = str
 """What changed, such as `reads, mean of 4 points read iops`."""
-
-
-def _changes(comparison: Comparison) -> Iterator[tuple[_Place, Change]]:
-    """Yield the changes that decide a comparison: means, and gating metrics of points."""
-    for mean in comparison.means:
-        yield f"{mean.workload}, {mean_text(mean)} {mean.operation} {mean.metric}", mean
-    for point in comparison.points:
-        yield from ((place_of(point, metric), metric) for metric in point.metrics if metric.gates)
-
-
-def _change_of_rounds(found: Found) -> tuple[_Place, Change]:
-    _, _, operation, metric = found.group
-    ratios = found.ratios
-    change = Change(
-        operation=operation,
-        metric=metric,
-        ratio=ratios.ratio,
-        low=ratios.low,
-        high=ratios.high,
-        conclusion=found.judgement.conclusion,
-    )
-    return f"{found.place} {quantity_text(operation, metric)}", change
 
 
 def _outcome(
@@ -357,7 +366,11 @@ def _outcome(
         words = f"{place} {change_text(change.ratio)} ({change_text(change.low)} to {change_text(change.high)})"
         # Doubts explain a conclusion, and numbers a regression.
         texts = [words, *texts] if conclusion is Conclusion.REGRESSION else [*texts, words]
-        estimate, low, high = _effect(change)
+        # The change as a part of the old value; less than 0 is worse.
+        sign, ends = (1, (change.low, change.high)) if change.metric.is_rate else (-1, (change.high, change.low))
+        estimate, low, high = (
+            None if ratio is None else _finite(sign * (ratio - 1)) for ratio in (change.ratio, *ends)
+        )
     return ComparisonOutcome(
         name=name,
         variant=variant,
@@ -377,29 +390,9 @@ def _severity(change: Change) -> tuple[int, float]:
     return WORST_FIRST.index(change.conclusion), order
 
 
-def _effect(change: Change) -> tuple[float | None, float | None, float | None]:
-    """Return the change as a part of the old value, and its interval; less than 0 is worse."""
-    sign = 1 if change.metric.is_rate else -1
-    ratios = (change.ratio, change.low, change.high) if sign > 0 else (change.ratio, change.high, change.low)
-    estimate, low, high = (None if ratio is None else _finite(sign * (ratio - 1)) for ratio in ratios)
-    return estimate, low, high
-
-
 def _finite(value: float | None) -> float | None:
     """Return a number that JSON can represent; None if it cannot."""
     return value if value is not None and math.isfinite(value) else None
-
-
-def _hypothesis_result(decision: Decision) -> HypothesisResult:
-    return HypothesisResult(
-        name=decision.name,
-        variant=decision.variant,
-        verdict=decision.verdict,
-        message=quote("; ".join((decision.sentence, *decision.notes)), MAX_OUTCOME_CHARACTERS),
-        estimate=_finite(decision.estimate),
-        low=_finite(decision.low),
-        high=_finite(decision.high),
-    )
 
 
 def _environment(results: RoundResults) -> Mapping[str, str]:

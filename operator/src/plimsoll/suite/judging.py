@@ -107,26 +107,26 @@ def judge(
         ]
     else:
         trusted = [variant for variant in variants if not measured.doubts.get(variant)]
-        found = judge_changes(baselines_of(accepted, pinned, measured, trusted, rule), rule)
-        judgements = [_variant(variant, found, [*_reasons(accepted, measured, variant)]) for variant in variants]
+        changed = judge_changes(baselines_of(accepted, pinned, measured, trusted, rule), rule)
+        judgements = []
+        for variant in variants:
+            variant_changes = [change for change in changed if change.group[0] == variant]
+            doubts = [*_reasons(accepted, measured, variant)]
+            recent, drift = ([change for change in variant_changes if change.against is against] for against in Against)
+            judgement = VariantJudgement(
+                variant=variant,
+                change=_conclusion(recent, doubts),
+                drift=_conclusion(drift, doubts) if drift else None,
+                found=variant_changes,
+                reasons=doubts,
+            )
+            judgements.append(judgement)
     return RoundJudgement(
         minute=measured.minute,
         accepted=len(accepted),
         comparable=not changes.obstacles or not measures_the_same,
         changes=() if changes.obstacles else changes.named,
         variants=judgements,
-    )
-
-
-def _variant(variant: str, found: Sequence[Found], reasons: Sequence[str]) -> VariantJudgement:
-    of_variant = [change for change in found if change.group[0] == variant]
-    accepted, pinned = ([change for change in of_variant if change.against is against] for against in Against)
-    return VariantJudgement(
-        variant=variant,
-        change=_conclusion(accepted, reasons),
-        drift=_conclusion(pinned, reasons) if pinned else None,
-        found=of_variant,
-        reasons=reasons,
     )
 
 

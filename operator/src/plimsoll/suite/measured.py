@@ -127,29 +127,36 @@ def _part(variant: str, repeat: int, runs: Sequence[Sequence[BenchmarkResult]]) 
     if not complete:
         return _Part(gaps=gaps)
     points = grouped([result for run in complete for result in run], lambda result: result.spec.point)
-    # Without a valid result of every run, the runs that have one would be a selection.
-    invalid = [
-        point for point, results in points.items() if len(results) < len(complete) or not all(map(_is_valid, results))
-    ]
-    uneven = [point for point, results in points.items() if point not in invalid and _has_uneven_caches(results)]
+    invalid, uneven = [], []
+    for point, results in points.items():
+        statuses = [result.status for result in results]
+        states = {str(status.fingerprint.identity.get("osdCaches")) for status in statuses if status.fingerprint}
+        # Without a valid result of every run, the runs that have one would be a selection.
+        if len(results) < len(complete) or not all(
+            status.verdict is not Verdict.INVALID and status.final and counted(status.trials) for status in statuses
+        ):
+            invalid.append(point)
+        # Trials of this point found the OSDs' caches in different states, which concerns no other point.
+        elif len(states) > 1 or DROPPED_IN_PART in states:
+            uneven.append(point)
     used = [[result for result in run if result.spec.point not in (*invalid, *uneven)] for run in complete]
     if invalid:
         gaps.append(f"Invalid, not finished or missing in a run: {first_few(invalid)}")
     if uneven:
         gaps.append(f"the OSDs dropped their caches before some trials, but not before others: {first_few(uneven)}")
     try:
-        results = as_one_run(used)
+        combined = as_one_run(used)
     except RepeatsError as error:
         return _Part(gaps=gaps, doubts=[str(error)])
     values = {
         quantity: series
-        for result in results
+        for result in combined
         for quantity, series in _values(variant, result, points[result.spec.point])
     }
     incomplete = [quantity for quantity, series in values.items() if len(series) < len(complete)]
     return _Part(
         values={quantity: series for quantity, series in values.items() if quantity not in incomplete},
-        conditions=tuple(_condition(variant, result, points[result.spec.point]) for result in results),
+        conditions=tuple(_condition(variant, result, points[result.spec.point]) for result in combined),
         gaps=[*gaps, *_valueless(incomplete, points)],
         doubts=[doubt for run in used if run for doubt in repeated_too_often(run[0].spec.run, run)],
     )
@@ -166,18 +173,6 @@ def _valueless(quantities: Sequence[Quantity], results: Mapping[str, Sequence[Be
     others = sorted({quantity.point for quantity in quantities if quantity.metric is not Metric.LINE})
     if others:
         yield f"a gating metric has no value, or is 0, in a run: {first_few(others)}"
-
-
-def _is_valid(result: BenchmarkResult) -> bool:
-    status = result.status
-    return status.verdict is not Verdict.INVALID and status.final and bool(counted(status.trials))
-
-
-def _has_uneven_caches(results: Sequence[BenchmarkResult]) -> bool:
-    """Whether trials of a point found the OSDs' caches in different states, which concerns no other point."""
-    fingerprints = [result.status.fingerprint for result in results if result.status.fingerprint is not None]
-    states = {str(fingerprint.identity.get("osdCaches")) for fingerprint in fingerprints}
-    return len(states) > 1 or DROPPED_IN_PART in states
 
 
 def _values(

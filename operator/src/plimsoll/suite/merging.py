@@ -31,9 +31,34 @@ def variant_spec(run: Mapping[str, JsonValue], variant: Variant) -> Json:
     return merged_spec(rest, variant.changes)
 
 
-def merged_spec(run: Mapping[str, JsonValue], changes: Mapping[str, JsonValue]) -> Json:
-    """Return the specification of a run with the changes of a variant, in the order of `run`, new fields last."""
-    return _merged(run, changes, RunSpec)
+def merged_spec(
+    base: Mapping[str, JsonValue], changes: Mapping[str, JsonValue], model: type[Model] | None = RunSpec
+) -> Json:
+    """Return a specification with the changes of a variant, in the order of `base`, new fields last.
+
+    `model` describes both: by default they are specifications of runs; None if they are mappings without a model.
+    """
+    chosen = {key for key, value in changes.items() if _is_chosen(model, key, value)}
+    # The other members of a union go. A tool without a mapping has its defaults.
+    members = {key for key, value in base.items() if _is_chosen(model, key, {} if value is None else value)}
+    replaced = members - chosen if chosen else set()
+    merged: Json = {}
+    for key in dict.fromkeys((*base, *changes)):
+        before, change = base.get(key), changes.get(key)
+        if key not in changes:
+            if key not in replaced:
+                merged[key] = deepcopy(before)
+        elif isinstance(change, dict):
+            merged[key] = merged_spec(before if isinstance(before, dict) else {}, change, _model_of(model, key))
+        elif model is RunSpec and key == BY_NAME and is_named_list(change):
+            # Entries with the same name are merged in place; new ones follow.
+            entries = before if is_named_list(before) else []
+            ours, theirs = ({entry["name"]: entry for entry in named} for named in (entries, change))
+            names = dict.fromkeys((*ours, *theirs))
+            merged[key] = [merged_spec(ours.get(name, {}), theirs.get(name, {}), Workload) for name in names]
+        else:
+            merged[key] = deepcopy(change)
+    return merged
 
 
 def is_named_list(value: object) -> TypeGuard[list[Json]]:
@@ -42,33 +67,6 @@ def is_named_list(value: object) -> TypeGuard[list[Json]]:
         return False
     names = [entry.get("name") if isinstance(entry, dict) else None for entry in value]
     return all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
-
-
-def _merged(base: Mapping[str, JsonValue], changes: Mapping[str, JsonValue], model: type[Model] | None) -> Json:
-    chosen = {key for key, value in changes.items() if _is_chosen(model, key, value)}
-    # The other members of a union go. A tool without a mapping has its defaults.
-    members = {key for key, value in base.items() if _is_chosen(model, key, {} if value is None else value)}
-    replaced = members - chosen if chosen else set()
-    merged: Json = {}
-    for key in dict.fromkeys((*base, *changes)):
-        if key in changes:
-            by_name = model is RunSpec and key == BY_NAME
-            merged[key] = _merged_value(base.get(key), changes[key], _model_of(model, key), by_name=by_name)
-        elif key not in replaced:
-            merged[key] = deepcopy(base[key])
-    return merged
-
-
-def _merged_value(base: JsonValue, change: JsonValue, model: type[Model] | None, *, by_name: bool) -> JsonValue:
-    if isinstance(change, dict):
-        return _merged(base if isinstance(base, dict) else {}, change, model)
-    if not (by_name and is_named_list(change)):
-        return deepcopy(change)
-    # Entries with the same name are merged in place; new ones follow.
-    ours, theirs = (
-        {entry["name"]: entry for entry in entries} for entries in (base if is_named_list(base) else [], change)
-    )
-    return [_merged(ours.get(name, {}), theirs.get(name, {}), model) for name in dict.fromkeys((*ours, *theirs))]
 
 
 def _is_chosen(model: type[Model] | None, key: str, value: JsonValue) -> bool:
@@ -122,8 +120,13 @@ class _Place:
 
 
 def _find(document: Mapping[str, JsonValue], location: Location, merged: Mapping[str, JsonValue]) -> _Place:
-    """Return where a location of the merged specification is in a document."""
-    here = _own_location(document, location, merged)
+    """Return where a location of the merged specification is in a document, with its own index of a workload."""
+    here, entries, workloads = location, merged.get(BY_NAME), document.get(BY_NAME)
+    match location:
+        case (field, int(index), *rest) if field == BY_NAME and is_named_list(entries) and is_named_list(workloads):
+            if index < len(entries):
+                name, names = entries[index]["name"], [workload["name"] for workload in workloads]
+                here = (BY_NAME, names.index(name) if name in names else len(names), *rest)
     value: JsonValue = dict(document)
     for depth, part in enumerate(here):
         is_replaced = isinstance(value, list) and here[:depth] != (BY_NAME,)
@@ -131,19 +134,6 @@ def _find(document: Mapping[str, JsonValue], location: Location, merged: Mapping
             return _Place(location=here, depth=depth, is_complete=is_replaced)
         value = value[part]  # type: ignore[index] # it has the part
     return _Place(location=here, depth=len(here), is_complete=bool(here))
-
-
-def _own_location(document: Mapping[str, JsonValue], location: Location, merged: Mapping[str, JsonValue]) -> Location:
-    """Return a location with the document's own index of a workload, which is merged by name."""
-    entries, ours = merged.get(BY_NAME), document.get(BY_NAME)
-    if location[:1] != (BY_NAME,) or not is_named_list(entries) or not is_named_list(ours):
-        return location
-    names = [entry["name"] for entry in ours]
-    match location:
-        case (_, int(index), *rest) if index < len(entries):
-            name = entries[index]["name"]
-            return (BY_NAME, names.index(name) if name in names else len(names), *rest)
-    return location
 
 
 def _has(value: JsonValue, part: int | str) -> bool:
@@ -157,22 +147,19 @@ def _location(field: str, document: JsonValue) -> Location:
     parts: list[int | str] = []
     rest, value = field, document
     while rest:
-        part, rest = _first_part(rest, value)
+        part: int | str
+        if index := _INDEX.match(rest):
+            part, rest = int(index[1]), rest[index.end() :]
+        else:
+            rest = rest.removeprefix(".")
+            keys = value if isinstance(value, dict) else {}
+            matching = [key for key in keys if rest == key or rest.startswith((f"{key}.", f"{key}["))]
+            unknown = _KEY.match(rest)
+            key = max(matching, key=len, default=unknown[0] if unknown else rest)
+            part, rest = key, rest[len(key) :]
         parts.append(part)
         value = value[part] if _has(value, part) else None  # type: ignore[index] # it has the part
     return tuple(parts)
-
-
-def _first_part(path: str, value: JsonValue) -> tuple[int | str, str]:
-    """Return the first part of a path within a value, and the rest of the path."""
-    if index := _INDEX.match(path):
-        return int(index[1]), path[index.end() :]
-    path = path.removeprefix(".")
-    keys = value if isinstance(value, dict) else {}
-    matching = [key for key in keys if path == key or path.startswith((f"{key}.", f"{key}["))]
-    unknown = _KEY.match(path)
-    key = max(matching, key=len, default=unknown[0] if unknown else path)
-    return key, path[len(key) :]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

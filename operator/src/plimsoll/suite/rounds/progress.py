@@ -66,7 +66,12 @@ def timing_of(seen: Observed, state: State) -> Timing:
         return Timing(state=planned)
     deadline = suite.spec.schedule.starting_deadline_seconds
     if deadline is not None and seen.now - last > timedelta(seconds=deadline):
-        return Timing(state=planned, events=() if suite.spec.suspend else (_missed(last, deadline),))
+        message = (
+            f"no round started at {format_time(last)} or in the {deadline} s after it, because another one was active "
+            "or the operator was not running; raise spec.schedule.startingDeadlineSeconds to start late"
+        )
+        missed = Emit(severity=Severity.WARNING, reason="ScheduleMissed", message=message)
+        return Timing(state=planned, events=() if suite.spec.suspend else (missed,))
     return Timing(state=state, due=last)
 
 
@@ -74,14 +79,6 @@ def _next_time(schedule: Schedule, state: State, now: datetime) -> datetime:
     last = state.last_time
     is_ahead = last is not None and now < last < now + LARGEST_CORRECTION
     return first_time_after(schedule, last if last is not None and is_ahead else now)
-
-
-def _missed(time: datetime, deadline: int) -> Emit:
-    message = (
-        f"no round started at {format_time(time)} or in the {deadline} s after it, because another one was active or "
-        "the operator was not running; raise spec.schedule.startingDeadlineSeconds to start late"
-    )
-    return Emit(severity=Severity.WARNING, reason="ScheduleMissed", message=message)
 
 
 def next_minute(seen: Observed, state: State) -> int:
@@ -132,9 +129,18 @@ def runs_by_variant(members: Sequence[Member], runs: Iterable[OwnedRun]) -> Mapp
 
 def judgement_request(seen: Observed, state: State, active: ActiveRound, members: Sequence[Member]) -> Judge:
     """Return the request to evaluate the active round."""
+    suite, uid, baseline = seen.suite.specification.suite, seen.suite.uid, []
+    for earlier in reversed(state.ended):
+        if earlier.accepted:
+            # Users may create runs that are no turns of the round; these do not count.
+            turns = {child_name(suite, member.turn, earlier.minute, uid) for member in members} if suite else set()
+            runs = sorted((run for run in seen.runs if run.name in turns), key=lambda run: run.name)
+            baseline.append(
+                RoundRuns(minute=earlier.minute, digest=earlier.digest, runs=runs_by_variant(members, runs))
+            )
     return Judge(
         round=RoundRuns(minute=active.minute, digest=state.digest, runs=_measured_runs(members)),
-        baseline=tuple(_runs_of_earlier(seen, ended, members) for ended in reversed(state.ended) if ended.accepted),
+        baseline=tuple(baseline),
         pinned=tuple(ended.minute for ended in reversed(state.ended) if ended.pinned),
         questions=seen.suite.specification.questions,
     )
@@ -142,14 +148,6 @@ def judgement_request(seen: Observed, state: State, active: ActiveRound, members
 
 def _measured_runs(members: Sequence[Member]) -> Mapping[str, Mapping[str, str]]:
     return runs_by_variant(members, [member.run for member in members if member.run is not None])
-
-
-def _runs_of_earlier(seen: Observed, earlier: EndedRound, members: Sequence[Member]) -> RoundRuns:
-    """Return the data of an earlier round. Users may create runs that are none of its turns; these do not count."""
-    suite, uid = seen.suite.specification.suite, seen.suite.uid
-    turns = {child_name(suite, member.turn, earlier.minute, uid) for member in members} if suite else set()
-    runs = sorted((run for run in seen.runs if run.name in turns), key=lambda run: run.name)
-    return RoundRuns(minute=earlier.minute, digest=earlier.digest, runs=runs_by_variant(members, runs))
 
 
 def ended(seen: Observed, state: State, active: ActiveRound, members: Sequence[Member]) -> tuple[State, Emit] | None:

@@ -48,6 +48,11 @@ class Fact:
     message: str = ""
 
 
+_CHECKING = Fact(
+    holds=True, reason=SuiteReason.CHECKING_VARIANTS, message="the API server checks the run of every variant"
+)
+
+
 def facts_of(seen: Observed, progress: Progress, request: Request | None) -> Mapping[SuiteConditionType, Fact]:
     """Return the conditions by type. Reconciling and Stalled exist only if they are True."""
     suite, regressed = seen.suite.specification.suite, _regressed(progress.state)
@@ -83,11 +88,9 @@ def _obstacle(seen: Observed, request: Request | None) -> Fact | None:
 
     `request` is the next one, even while it waits to be repeated.
     """
-    lost = lost_runs(seen, seen.suite.state)
-    if lost:
+    if lost := lost_runs(seen, seen.suite.state):
         return _status_lost(seen, lost)
-    problem = seen.suite.specification.problem
-    if problem:
+    if problem := seen.suite.specification.problem:
         return Fact(holds=True, reason=SuiteReason.INVALID_SPEC, message=problem)
     checked = refused_check(seen)
     if checked is not None and isinstance(request, DryRun):
@@ -134,7 +137,7 @@ def _measured_change(seen: Observed, progress: Progress) -> Fact | None:
         return None
     if active is not None and active.cause is Cause.CHANGE:
         return Fact(holds=True, reason=SuiteReason.MEASURING, message=progress_message(active))
-    return _checking() if progress.waiting is Cause.CHANGE else None
+    return _CHECKING if progress.waiting is Cause.CHANGE else None
 
 
 def _waiting_for_run(seen: Observed, progress: Progress) -> Fact | None:
@@ -165,11 +168,6 @@ def _is_overdue(seen: Observed) -> bool:
     return seen.now - datetime.fromisoformat(reconciling.last_transition_time) >= _PATIENCE
 
 
-def _checking() -> Fact:
-    message = "the API server checks the run of every variant"
-    return Fact(holds=True, reason=SuiteReason.CHECKING_VARIANTS, message=message)
-
-
 def _ready(seen: Observed, progress: Progress) -> Fact:
     """Return the condition of a suite that is neither reconciling nor stalled, with the runs that it ignores."""
     suite, state = seen.suite.specification.suite, progress.state
@@ -179,7 +177,7 @@ def _ready(seen: Observed, progress: Progress) -> Fact:
     elif state.active is not None:
         fact = Fact(holds=True, reason=SuiteReason.MEASURING, message=progress_message(state.active))
     elif progress.waiting is not None:
-        fact = _checking()
+        fact = _CHECKING
     else:
         message = f"the next round starts at {format_time(state.next_time)}" if state.next_time else "no round is due"
         fact = Fact(holds=True, reason=SuiteReason.IDLE, message=message)
@@ -227,6 +225,7 @@ def _with_remedy(reason: SuiteReason, message: str, *, holds: bool | None = True
 def status_of(seen: Observed, state: State, facts: Mapping[SuiteConditionType, Fact]) -> Json:
     """Return the whole status. A field that is None will be removed."""
     baseline = Baseline(first=state.first or None, since=state.since or None)
+    ready, active = facts[SuiteConditionType.READY], state.active
     status = BenchmarkSuiteStatus(
         observed_generation=seen.suite.generation,
         conditions=_conditions(seen, facts),
@@ -237,7 +236,7 @@ def status_of(seen: Observed, state: State, facts: Mapping[SuiteConditionType, F
         next_schedule_time=_text(state.next_time),
         last_schedule_time=_text(state.last_time),
         ceph_version=state.ceph_version or None,
-        round=state.active,
+        round=active,
         abandoned_run=state.abandoned or None,
         rounds=state.ended,
         baseline=baseline if state.first or state.since else None,
@@ -246,7 +245,12 @@ def status_of(seen: Observed, state: State, facts: Mapping[SuiteConditionType, F
         comparisons_left_out=state.comparisons_left_out or None,
         hypotheses=state.hypotheses,
         hypotheses_left_out=state.hypotheses_left_out or None,
-        display=_display(state, facts),
+        display=SuiteDisplay(
+            status=ready.reason,
+            progress=f"{active.children.done}/{active.children.total}" if active else None,
+            verdict=state.ended[0].verdict if state.ended else None,
+            message=ready.message[:_MAX_DISPLAY],
+        ),
     )
     document = status.model_dump(mode="json", exclude_none=True)
     names = [field.serialization_alias or name for name, field in BenchmarkSuiteStatus.model_fields.items()]
@@ -302,17 +306,6 @@ def _conditions(seen: Observed, facts: Mapping[SuiteConditionType, Fact]) -> tup
         )
         conditions = set_condition(conditions, new, seen.now)
     return conditions
-
-
-def _display(state: State, facts: Mapping[SuiteConditionType, Fact]) -> SuiteDisplay:
-    """Return texts for people: what the suite does or what is wrong with it, and how its last round ended."""
-    ready, active = facts[SuiteConditionType.READY], state.active
-    return SuiteDisplay(
-        status=ready.reason,
-        progress=f"{active.children.done}/{active.children.total}" if active else None,
-        verdict=state.ended[0].verdict if state.ended else None,
-        message=ready.message[:_MAX_DISPLAY],
-    )
 
 
 def _text(time: datetime | None) -> str | None:

@@ -1,7 +1,7 @@
 """One look at a suite: from observation to decision. Level-triggered: the status is its only memory."""
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from plimsoll.api.names import SuiteConditionType
 from plimsoll.api.reasons.suites import SUITE_TABLE, SuiteReason
@@ -66,7 +66,11 @@ def step(seen: Observed) -> Decision:
         *_writes(seen, progress, facts, is_fence=any(isinstance(action, CreateRun) for action in requests)),
         *requests,
     ]
-    return Decision(actions=tuple(actions), again_after=_again_after(seen, progress, pause))
+    suite, next_time = seen.suite.specification.suite, progress.state.next_time
+    seconds = [LONGEST_WAIT_SECONDS, *([pause] if pause else [])]
+    if suite is not None and not suite.spec.suspend and next_time is not None and next_time > seen.now:
+        seconds.append((next_time - seen.now).total_seconds())
+    return Decision(actions=tuple(actions), again_after=min(seconds))
 
 
 def _writes(
@@ -88,15 +92,6 @@ def _writes(
     yield Emit(severity=SUITE_TABLE[stalled.reason].severity, reason=stalled.reason, message=stalled.message)
 
 
-def _again_after(seen: Observed, progress: Progress, pause: float) -> float:
-    """Return the seconds until the next schedule time, or until a refused request is repeated, but not too many."""
-    suite, time = seen.suite.specification.suite, progress.state.next_time
-    seconds = [LONGEST_WAIT_SECONDS, *([pause] if pause else [])]
-    if suite is not None and not suite.spec.suspend and time is not None and time > seen.now:
-        seconds.append((time - seen.now).total_seconds())
-    return min(seconds)
-
-
 def _request_of(seen: Observed, progress: Progress) -> Request | None:
     """Return the next request; None if there is nothing to do but wait.
 
@@ -104,24 +99,27 @@ def _request_of(seen: Observed, progress: Progress) -> Request | None:
     was lost: which runs a user still needs is unknown.
     """
     suite, state = seen.suite.specification.suite, progress.state
-    if lost_runs(seen, state):
-        return None
+    is_lost = bool(lost_runs(seen, state))
     run = abandoned_run(seen, state) or obsolete_run(seen, state)
-    if run is not None:
+    if run is not None and not is_lost:
         return DeleteRun(name=run.name, uid=run.uid)
-    if suite is None:
+    if suite is None or is_lost:
         return None
     if state.abandoned and all(run.name != state.abandoned for run in seen.runs):
         return GetRun(name=state.abandoned)
     if state.active is not None:
         return _of_round(seen, suite, state, state.active) if measures_digest(seen, state) else None
-    return _check(seen, suite, progress)
+    # A dry run precedes a round that is due.
+    is_due = progress.waiting is not None and not suite.spec.suspend
+    if is_due and not is_checked(seen, state) and not is_loaded(seen, state):
+        runs = variant_objects(seen.suite, suite, next_minute(seen, state))
+        return DryRun(digest=seen.suite.specification.digest, runs=runs)
+    return None
 
 
 def _of_round(seen: Observed, suite: BenchmarkSuite, state: State, active: ActiveRound) -> Request | None:
     members = members_of(seen, suite, active)
-    unconfirmed = unconfirmed_name(seen, active, members)
-    if unconfirmed:
+    if unconfirmed := unconfirmed_name(seen, active, members):
         member = next(member for member in members if member.name == unconfirmed)
         uid = (active.current_uid or "") if unconfirmed == active.current else ""
         return GetRun(name=unconfirmed, uid=uid, measures=seen.suite.specification.measures[member.turn.variant])
@@ -133,26 +131,14 @@ def _of_round(seen: Observed, suite: BenchmarkSuite, state: State, active: Activ
     return CreateRun(run=run_object(seen.suite, suite, following.turn, active.minute))
 
 
-def _check(seen: Observed, suite: BenchmarkSuite, progress: Progress) -> DryRun | None:
-    """Return the dry run before a round that is due."""
-    state = progress.state
-    if progress.waiting is None or suite.spec.suspend or is_checked(seen, state) or is_loaded(seen, state):
-        return None
-    runs = variant_objects(seen.suite, suite, next_minute(seen, state))
-    return DryRun(digest=seen.suite.specification.digest, runs=runs)
-
-
 def _pause_seconds(seen: Observed, request: Request) -> float:
     """Return how long a request that was refused has to wait; 0 if it was not."""
     refusal, checked = refusal_of(seen, request), refused_check(seen)
     if refusal is not None:
-        return _remaining(seen, refusal.time, _RETRY)
-    if checked is not None and isinstance(request, DryRun):
-        return _remaining(seen, checked.time, _RECHECK)
-    return 0
-
-
-def _remaining(seen: Observed, since: datetime, pause: timedelta) -> float:
-    """Return the rest of a pause. A clock that was set back ends it."""
-    passed = seen.now - since
+        passed, pause = seen.now - refusal.time, _RETRY
+    elif checked is not None and isinstance(request, DryRun):
+        passed, pause = seen.now - checked.time, _RECHECK
+    else:
+        return 0
+    # A clock that was set back ends the pause.
     return (pause - passed).total_seconds() if timedelta() <= passed < pause else 0

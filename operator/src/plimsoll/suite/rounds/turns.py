@@ -1,7 +1,6 @@
 """The turns of a round, and the runs that measure them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from plimsoll.api.names import API_VERSION, GROUP, RUN_KIND, SUITE_KIND
@@ -126,11 +125,20 @@ def unconfirmed_name(seen: Observed, active: ActiveRound, members: Sequence[Memb
 
 
 def kept(seen: Observed, state: State, keep: int) -> State:
-    """Return the state with the rounds that are needed; all of them while a round is measured against them."""
+    """Return the state with the rounds that a user, or a later verdict, may need.
+
+    All rounds are kept while a round is measured against them.
+    """
     state = settled(state)
     if state.active is not None:
         return state
-    needed = _needed(state, keep)
+    usable = [ended.minute for ended in state.ended if ended.verdict in JUDGED]
+    unusable = [ended.minute for ended in state.ended if ended.verdict not in JUDGED]
+    pinned = [ended.minute for ended in state.ended if ended.pinned]
+    former = [ended.minute for ended in state.ended if ended.former]
+    decisive = decisive_round(state)
+    needed = {*usable[:keep], *unusable[:UNUSABLE_ROUNDS], *pinned, *former[-PINNED_ROUNDS:]}
+    needed |= {decisive.minute} if decisive else set()
     dropped = {ended.minute for ended in state.ended} - needed | {*state.dropped}
     # If not all fit, those with runs precede the others: without them it would seem that the status was lost.
     with_runs = {run.minute for run in seen.runs}
@@ -140,17 +148,6 @@ def kept(seen: Observed, state: State, keep: int) -> State:
         ended=tuple(ended for ended in state.ended if ended.minute in needed),
         dropped=tuple(sorted(named, reverse=True)),
     )
-
-
-def _needed(state: State, keep: int) -> AbstractSet[int]:
-    """Return the minutes of the rounds to keep: those that a user, or a later verdict, may need."""
-    usable = [ended.minute for ended in state.ended if ended.verdict in JUDGED]
-    unusable = [ended.minute for ended in state.ended if ended.verdict not in JUDGED]
-    pinned = [ended.minute for ended in state.ended if ended.pinned]
-    former = [ended.minute for ended in state.ended if ended.former]
-    decisive = decisive_round(state)
-    needed = {*usable[:keep], *unusable[:UNUSABLE_ROUNDS], *pinned, *former[-PINNED_ROUNDS:]}
-    return needed | ({decisive.minute} if decisive else set())
 
 
 def lost_runs(seen: Observed, state: State) -> tuple[OwnedRun, ...]:
