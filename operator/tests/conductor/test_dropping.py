@@ -10,7 +10,7 @@ from plimsoll.api.environment import CephDescription, Environment
 from plimsoll.api.names import AbortReason, Outcome
 from plimsoll.api.status import TrialKey
 from plimsoll.api.surroundings import MAX_LISTED, NodeCaches, OsdCaches
-from plimsoll.conductor import dropping
+from plimsoll.conductor import phases
 from plimsoll.conductor.attempt import Timings
 from plimsoll.conductor.phases import Arming, Dropping, Effect, ReadToken, Running
 from plimsoll.conductor.roster import Roster
@@ -244,7 +244,7 @@ def test_no_client_is_ordered_before_the_shell_has_read_the_token() -> None:
     simulation.until(Dropping)
     phase = dropping_phase(simulation)
     phase.token = None
-    dropping.give_dropping(phase, simulation.session.roster, simulation.timings, simulation.session.describe)
+    phases.give_dropping(phase, simulation.session.roster, simulation.timings, simulation.session.describe)
     assert not phase.chosen
 
 
@@ -279,6 +279,6 @@ def test_a_record_lists_a_bounded_number_of_nodes() -> None:
     phase = simulation.session.phase
     assert isinstance(phase, Running)
     attempt = phase.attempt
-    found = dropping.dropped_caches(Dropping(attempt=attempt, deadline=0.0, token="", chosen=chosen), roster)
+    found = phases.dropped_caches(Dropping(attempt=attempt, deadline=0.0, token="", chosen=chosen), roster)
     assert found.node_count == 200
     assert [one.node for one in found.nodes] == [f"node-{number:03d}" for number in range(MAX_LISTED)]

@@ -85,8 +85,12 @@ class _Request:
             async with self._session.post(DROP_PATH, data=body, headers=headers, timeout=timeout) as response:
                 text = (await response.content.read(MAX_ANSWER_BYTES)).decode(errors="replace")
                 again = response.status in _TRANSIENT
-                retry = _retry_seconds(response.headers.get("Retry-After", "")) if again else 0.0
-                return _Answer(text=_message(text) if again else text, status=response.status, retry_seconds=retry)
+                if not again:
+                    return _Answer(text=text, status=response.status, retry_seconds=0.0)
+                header = response.headers.get("Retry-After", "")
+                wanted = float(header) if header.isascii() and header.isdecimal() else 0.0
+                retry = min(max(wanted, _RETRY_SECONDS), _LONGEST_RETRY_SECONDS)
+                return _Answer(text=_message(text), status=response.status, retry_seconds=retry)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             # Its pod may be starting, or be replaced.
             problem = f"no answer from the helper of this node ({str(error) or type(error).__name__}); check its pod"
@@ -110,9 +114,3 @@ def _message(text: str) -> str:
         return DropRefusal.model_validate_json(text).message
     except ValidationError:
         return text[:200] or "no message"
-
-
-def _retry_seconds(text: str) -> float:
-    """Return a positive number of seconds, whatever the header contains."""
-    wanted = float(text) if text.isascii() and text.isdecimal() else _RETRY_SECONDS
-    return min(max(wanted, _RETRY_SECONDS), _LONGEST_RETRY_SECONDS)

@@ -108,6 +108,12 @@ async def run(
     )
 
 
+def _read_files(directory: Path) -> dict[str, str]:
+    """Return the text of all files in a directory, except the outputs of its commands."""
+    paths = (path for path in sorted(directory.iterdir()) if path.is_file())
+    return {path.name: _read(path) for path in paths if not _IS_OUTPUT.fullmatch(path.name)}
+
+
 def recent_output(directory: Path, number: int = 0) -> str:
     """Return the last 4 KiB that a command in a directory has printed so far, from within a line on.
 
@@ -211,12 +217,6 @@ def _output(directory: Path, name: str, number: int) -> Path:
     return directory / (f"{name}-{number}" if number else name)
 
 
-def _read_files(directory: Path) -> dict[str, str]:
-    """Return the text of all files in a directory, except the outputs of its commands."""
-    paths = (path for path in sorted(directory.iterdir()) if path.is_file())
-    return {path.name: _read(path) for path in paths if not _IS_OUTPUT.fullmatch(path.name)}
-
-
 def _read(path: Path) -> str:
     with path.open("rb") as file:
         return file.read(_MAX_FILE_BYTES).decode(errors="replace")
@@ -232,10 +232,6 @@ class Progress(Protocol):
 
 class PreparationError(Exception):
     """Preparing a measurement failed; the message is for the user."""
-
-
-def _never(_: Output) -> bool:
-    return False
 
 
 class Programs:
@@ -309,7 +305,7 @@ class Programs:
         *,
         watches: Sequence[Watch] = (),
         limit_seconds: float | None = None,
-        excused: Callable[[Output], bool] = _never,
+        excused: Callable[[Output], bool] = lambda _: False,
     ) -> Output:
         """Run a command and those beside it in its own directory; see `plimsoll.agent.process.run`.
 

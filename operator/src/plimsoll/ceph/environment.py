@@ -115,12 +115,15 @@ def ceph_environment(
     profiles = {name: profile for name, profile in parsed_profiles.items() if profile}
     used = [details[name] for name in dict.fromkeys(pools) if name in details]
     ceph = CephDescription(
-        fsid=reading.of(_fsid, outputs.osd_dump),
+        fsid=reading.of(lambda text: parse_answer(text)["fsid"].text()[:_CHARACTERS], outputs.osd_dump),
         versions=reading.of(_versions, outputs.versions),
         osds=_osds(osds.values()),
         settings=_settings(reading, outputs, osds),
         cluster_flags=reading.of(_cluster_flags, outputs.osd_dump),
-        used_ratio=reading.of(_used_ratio, outputs.df_detail),
+        used_ratio=reading.of(
+            lambda text: round(parse_answer(text)["stats"]["total_used_raw_ratio"].number(), _DECIMALS),
+            outputs.df_detail,
+        ),
         pools=tuple(_described(pool, rules, profiles) for pool in used) or None,
         client_path=access,
         image=reading.of(_image, outputs.image),
@@ -260,10 +263,6 @@ def _cluster_flags(text: str) -> tuple[str, ...]:
     return tuple(sorted(flag for flag in parse_answer(text)["flags"].text().split(",") if flag)[:_FLAGS])
 
 
-def _used_ratio(text: str) -> float:
-    return round(parse_answer(text)["stats"]["total_used_raw_ratio"].number(), _DECIMALS)
-
-
 def _described(
     pool: PoolDetail, rules: Mapping[int, CrushRule], profiles: Mapping[str, ErasureCodeProfile]
 ) -> PoolDescription:
@@ -295,10 +294,6 @@ def _layout(pool: PoolDetail, rules: Mapping[int, CrushRule], profiles: Mapping[
         pg_num=pool.pg_num,
         compression=pool.options.get("compression_mode", "")[:_CHARACTERS] or None,
     )
-
-
-def _fsid(text: str) -> str:
-    return parse_answer(text)["fsid"].text()[:_CHARACTERS]
 
 
 def _image(text: str) -> ImageDescription:

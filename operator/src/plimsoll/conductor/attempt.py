@@ -115,21 +115,10 @@ class Attempt:
         """The current round."""
         return self.cast.rounds[self.round_number] if self.cast else Round()
 
-    @property
-    def is_last_round(self) -> bool:
-        """Whether the current round is the last one."""
-        return self.cast is None or self.round_number + 1 == len(self.cast.rounds)
-
     def expects(self, post: ResultPost) -> bool:
         """Whether a document belongs to the current round and has not arrived yet."""
         is_current = (post.trial, post.round_number) == (self.key, self.round_number)
         return is_current and post.client in self.round.loading and post.client not in self.documents
-
-    def begin_next_round(self) -> None:
-        """Start the next round, without documents."""
-        self.round_number += 1
-        self.is_postponed = False
-        self.documents = {}
 
     @property
     def ends_at(self) -> int:

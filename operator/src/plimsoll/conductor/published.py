@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from plimsoll.api.names import Operation, RunPhase
 from plimsoll.api.status import CurrentTrial, Live, LiveRate, Prefill, RunState
 from plimsoll.conductor.attempt import Moment, unready_clients
-from plimsoll.conductor.dropping import undropped_nodes
 from plimsoll.conductor.phases import (
     Dropping,
     Ended,
@@ -17,6 +16,7 @@ from plimsoll.conductor.phases import (
     Running,
     Settling,
     Staging,
+    undropped_nodes,
 )
 from plimsoll.conductor.reporting import failures, names, shortened
 from plimsoll.conductor.roster import Client

@@ -9,7 +9,7 @@ at a time. An attempt is measured only after its effect `BeginAttempt` is durabl
 from plimsoll.api.names import AbortReason, FailureReason, RunPhase
 from plimsoll.api.result import Trial
 from plimsoll.api.status import Failure, RunState
-from plimsoll.conductor import dropping, faults, phases, reporting
+from plimsoll.conductor import faults, phases, reporting
 from plimsoll.conductor.attempt import (
     Attempt,
     Fault,
@@ -39,7 +39,6 @@ from plimsoll.conductor.phases import (
     Ended,
     Gathering,
     Gating,
-    InFlight,
     Judging,
     Phase,
     Preparing,
@@ -168,10 +167,12 @@ class Session:
             raise TypeError(self.phase)
         attempt = self.phase.attempt
         attempt.numbers.append(numbers)
-        if attempt.is_last_round:
+        if attempt.cast is None or attempt.round_number + 1 == len(attempt.cast.rounds):
             self._record(attempt, attempt.measured(combined(attempt.numbers), epoch=self.epoch, moment=moment))
             return
-        attempt.begin_next_round()
+        attempt.round_number += 1
+        attempt.is_postponed = False
+        attempt.documents = {}
         self._unfinished = attempt
         self._gather(moment)
 
@@ -228,18 +229,22 @@ class Session:
             self.phase = Judging(attempt=attempt)
             self._effects.append(phases.judging(attempt, self.plan, self.roster))
             return True
-        if self._abort_if_due(phase, moment):
+        fault = faults.lost_clients(phase, self.roster, moment) or (faults.INTERRUPTED if self._stopping else None)
+        fault = fault or faults.out_of_time(self.elapsed(moment), self.plan.timeouts.total_seconds)
+        if self._abort_if(attempt, fault, moment):
             return True
         match phase:
             case Staging():
-                return self._leave_staging(phase, moment)
+                if not unready_clients(attempt, self.roster):
+                    return self._drop_or_arm(attempt, moment)
+                fault = faults.staging_fault(phase, self.roster, self.timings, moment)
             case Dropping():
                 return self._leave_dropping(phase, moment)
             case Arming():
                 return self._leave_arming(phase, moment)
             case Running():
                 fault = faults.running_fault(attempt, self.roster, self.timings, moment)
-                return self._abort_if(attempt, fault, moment)
+        return self._abort_if(attempt, fault, moment)
 
     def _leave_gathering(self, phase: Gathering, moment: Moment) -> bool:
         key = self.ledger.next_trial()
@@ -303,25 +308,20 @@ class Session:
         # A client may have died in the meantime.
         return self._gather(moment)
 
-    def _leave_staging(self, phase: Staging, moment: Moment) -> bool:
-        attempt = phase.attempt
-        if not unready_clients(attempt, self.roster):
-            return self._drop_or_arm(attempt, moment)
-        return self._abort_if(attempt, faults.staging_fault(phase, self.roster, self.timings, moment), moment)
-
     def _drop_or_arm(self, attempt: Attempt, moment: Moment) -> bool:
         if not self.plan.prepare.drop_caches:
             return self._arm(attempt, moment)
-        self.phase = dropping.begin_dropping(attempt, self.timings, moment)
+        deadline = moment.seconds + self.timings.dropping + self.timings.dropping_grace
+        self.phase = Dropping(attempt=attempt, deadline=deadline, is_staged=needs_staging(attempt))
         self._effects.append(ReadToken())
         return True
 
     def _leave_dropping(self, phase: Dropping, moment: Moment) -> bool:
-        fault = dropping.dropping_fault(phase, self.roster, self.timings, moment)
-        if fault or not dropping.is_dropped(phase, self.roster, self.describe):
-            dropping.give_dropping(phase, self.roster, self.timings, self.describe)
+        fault = phases.dropping_fault(phase, self.roster, self.timings, moment)
+        if fault or not phases.is_dropped(phase, self.roster, self.describe):
+            phases.give_dropping(phase, self.roster, self.timings, self.describe)
             return self._abort_if(phase.attempt, fault, moment)
-        phase.attempt.caches = dropping.dropped_caches(phase, self.roster)
+        phase.attempt.caches = phases.dropped_caches(phase, self.roster)
         return self._arm(phase.attempt, moment)
 
     def _arm(self, attempt: Attempt, moment: Moment) -> bool:
@@ -349,12 +349,6 @@ class Session:
         return True
 
     # -- ends -------------------------------------------------------------------------------------------------------
-
-    def _abort_if_due(self, phase: InFlight, moment: Moment) -> bool:
-        """Abort an attempt if it has lost a client, or if the run is stopped or out of time."""
-        fault = faults.lost_clients(phase, self.roster, moment) or (faults.INTERRUPTED if self._stopping else None)
-        fault = fault or faults.out_of_time(self.elapsed(moment), self.plan.timeouts.total_seconds)
-        return self._abort_if(phase.attempt, fault, moment)
 
     def _abort_if(self, attempt: Attempt, fault: Fault | None, moment: Moment) -> bool:
         if fault is None:

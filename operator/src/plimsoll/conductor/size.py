@@ -83,10 +83,6 @@ def _without_series(trial: Trial) -> Trial:
     return _with_operations(trial, lambda operation: _with(operation, series=None))
 
 
-def _without_hosts(trial: Trial) -> Trial:
-    return _with(trial, slowest=tuple(_with(client, host=None) for client in trial.slowest))
-
-
 def _without_slowest(trial: Trial) -> Trial:
     return _with(trial, slowest=())
 
@@ -126,7 +122,10 @@ def _with(model: M, **changes: object) -> M:
 
 _OPTIONAL: tuple[tuple[str, Callable[[Trial], Trial]], ...] = (
     ("series over time", _without_series),
-    ("use of the hosts", _without_hosts),
+    (
+        "use of the hosts",
+        lambda trial: _with(trial, slowest=tuple(_with(client, host=None) for client in trial.slowest)),
+    ),
     ("slowest clients", _without_slowest),
     ("slowest OSDs and what was wrong with the cluster", _without_storage),
     ("nodes whose caches were dropped", _without_cached_nodes),

@@ -9,7 +9,7 @@ import json
 import logging
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -136,7 +136,16 @@ class Namespaces:
                     await self._api.delete(_NAMESPACE, obj["metadata"]["name"], uid=obj["metadata"]["uid"])
             if namespaces:
                 return [f"namespace {obj['metadata']['name']}{_blocker(obj)}" for obj in namespaces]
-            return [*_volumes_of(removed, await self._api.list(_VOLUME) if removed else ())]
+            volumes = await self._api.list(_VOLUME) if removed else ()
+            claimed = [
+                obj for obj in volumes if (obj.get("spec", {}).get("claimRef") or {}).get("namespace") in removed
+            ]
+            fates = {"Retain": f" {_RETAINED}"}
+            return [
+                f"PersistentVolume {obj['metadata']['name']}"
+                f"{fates.get(obj['spec'].get('persistentVolumeReclaimPolicy'), '')}"
+                for obj in claimed
+            ]
         except ApiError as error:
             return [str(error)]
 
@@ -145,14 +154,6 @@ class Namespaces:
         if not self._base:
             return found
         return [obj for obj in found if f"{obj['metadata']['name']}-".startswith(f"{self._base}-")]
-
-
-def _volumes_of(namespaces: set[str], volumes: Sequence[Object]) -> Iterator[str]:
-    for volume in volumes:
-        spec = volume.get("spec", {})
-        if (spec.get("claimRef") or {}).get("namespace") in namespaces:
-            kept = f" {_RETAINED}" if spec.get("persistentVolumeReclaimPolicy") == "Retain" else ""
-            yield f"PersistentVolume {volume['metadata']['name']}{kept}"
 
 
 def _blocker(namespace: Object) -> str:
@@ -308,7 +309,14 @@ class Helper:
             directory = Path(name)
             for file, text in files_of(order.parameters, place).items():
                 (directory / file).write_text(text)
-            output = await self._run(directory, uuid, order.parameters.limit_seconds)
+            seconds = order.parameters.limit_seconds
+            argv = (self._means.program, "init", f"--config={CONFIG_FILE}", f"--uuid={uuid}", f"--timeout={seconds}s")
+            try:
+                output = await process.run(
+                    Command(argv=argv), directory=directory, limit_seconds=seconds + _GRACE_SECONDS
+                )
+            except process.OverdueError as error:
+                output = Output(exit_code=-9, stdout="", stderr=f"kube-burner {error}", files={})
             collected = directory / COLLECTED
             # None if kube-burner did not get that far.
             paths = sorted(collected.iterdir()) if collected.is_dir() else []
@@ -328,13 +336,6 @@ class Helper:
             stderr=_with_errors(output.stderr, [starts.lost]),
             files={**files, **{name: text for name, text in looked.items() if text}},
         )
-
-    async def _run(self, directory: Path, uuid: str, seconds: int) -> Output:
-        argv = (self._means.program, "init", f"--config={CONFIG_FILE}", f"--uuid={uuid}", f"--timeout={seconds}s")
-        try:
-            return await process.run(Command(argv=argv), directory=directory, limit_seconds=seconds + _GRACE_SECONDS)
-        except process.OverdueError as error:
-            return Output(exit_code=-9, stdout="", stderr=f"kube-burner {error}", files={})
 
     async def _left_before(self) -> list[str]:
         """Return the namespaces that could not be removed in time, and may disturb the next order."""

@@ -44,7 +44,9 @@ async def drop_osd_caches(commands: Commands | None, fsid: str) -> OsdCaches:
     if commands is None:
         return OsdCaches(count=0, reason="the helper has no key of a Ceph administrator (caches.ceph of the chart)")
     try:
-        dump = _parsed(await commands.ceph("osd", "dump"))
+        dump = json.loads(await commands.ceph("osd", "dump"))
+        if not isinstance(dump, dict):
+            raise ValueError("`ceph osd dump` printed no JSON object")  # noqa: TRY004, TRY301 - of the data
         if dump.get("fsid") != fsid:
             return OsdCaches(count=0, reason="the helper's key is for another Ceph cluster")
         numbers = osds_up(dump)
@@ -68,13 +70,6 @@ def osds_up(dump: Mapping[str, Any]) -> tuple[int, ...]:
     if not numbers:
         raise ValueError("no OSD is up")
     return numbers
-
-
-def _parsed(text: str) -> Mapping[str, Any]:
-    document = json.loads(text)
-    if not isinstance(document, dict):
-        raise ValueError("`ceph osd dump` printed no JSON object")  # noqa: TRY004 - of the data, not of the caller
-    return document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,11 +54,6 @@ class JobFact:
     complete: bool
     failure: str  # why it failed; empty if it did not
 
-    @property
-    def is_concluded(self) -> bool:
-        """Whether it will create no further pod."""
-        return self.complete or bool(self.failure) or self.child.deleting
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodFact:
@@ -133,7 +128,8 @@ class Members:
     def has_job_without_pod(self) -> bool:
         """Whether a Job has no pod but may still create one."""
         owners = {uid for pod in self.pods if pod.fact.phase in {"Pending", "Running"} for uid in pod.jobs}
-        return any(not job.fact.is_concluded and job.fact.child.uid not in owners for job in self.jobs)
+        jobs = [job.fact for job in self.jobs if job.fact.child.uid not in owners]
+        return any(not (job.complete or job.failure or job.child.deleting) for job in jobs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

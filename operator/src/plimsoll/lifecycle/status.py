@@ -21,7 +21,7 @@ from plimsoll.api.status import (
     format_time,
     set_condition,
 )
-from plimsoll.lifecycle.decision import Fact, Refusal, Situation, Stage
+from plimsoll.lifecycle.decision import Fact, Situation, Stage
 from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.outlook import estimated_end, is_late
 from plimsoll.lifecycle.queue import hold_of
@@ -92,12 +92,7 @@ def status_of_removal(run: Run, cleaned_up: Fact, now: datetime) -> Json:
         facts["Succeeded"] = Fact(holds=None, reason=Reason.CLEANING_UP, message="the run was deleted before it ended")
     display = {**run.status.get("display", {}), "status": Stage.CLEANING_UP.value}
     display["message"] = cleaned_up.message[:_MAX_DISPLAY]
-    return _updated_status(run, facts, now) | {"display": display, "estimatedCompletionTime": None}
-
-
-def status_unseen(run: Run, refusal: Refusal, now: datetime) -> Json:
-    """Return the status of a run that cannot be observed: the last one, and why."""
-    return _updated_status(run, {"Reconciling": Fact.true(refusal.reason, refusal.message)}, now)
+    return updated_status(run, facts, now) | {"display": display, "estimatedCompletionTime": None}
 
 
 def progress_message(seen: Observed) -> str:
@@ -110,7 +105,8 @@ def progress_message(seen: Observed) -> str:
     return f"{trial}: {state.message or state.current.key} ({state.current.label})"
 
 
-def _updated_status(run: Run, facts: Mapping[str, Fact], now: datetime) -> Json:
+def updated_status(run: Run, facts: Mapping[str, Fact], now: datetime) -> Json:
+    """Return the last status of a run with conditions from some facts."""
     conditions = _dumped(_conditions(run, facts, now))
     return {**run.status, "observedGeneration": run.generation, "conditions": conditions}
 

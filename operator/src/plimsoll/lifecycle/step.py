@@ -72,7 +72,7 @@ def step_unseen(run: Run, refusal: Refusal, now: datetime) -> Decision | None:
     """Return the status of a run that cannot be observed; None if it has ended. It may be measuring, so it goes on."""
     if recorded_ending(run) is not None:
         return None
-    new = status.status_unseen(run, refusal, now)
+    new = status.updated_status(run, {"Reconciling": Fact.true(refusal.reason, refusal.message)}, now)
     return Decision(status=new, events=events_of(run, new))
 
 

@@ -74,7 +74,12 @@ def samples_of(view: LiveView) -> Iterator[Sample]:
     if view.trial is not None:
         yield from _samples_of_trial(view, view.trial)
     if view.last is not None:
-        yield from _latencies(view, view.last)
+        for operation in view.last.operations:
+            labels = (view.namespace, view.run, view.last.workload, view.last.point, operation.operation.value)
+            for percentile, quantile in catalogue.QUANTILES.items():
+                nanoseconds = operation.latency.percentiles.get(percentile)
+                if nanoseconds is not None:
+                    yield Sample(catalogue.LIVE_LATENCY, (*labels, quantile), nanoseconds / _NANOSECONDS)
 
 
 def _samples_of_run(view: LiveView) -> Iterator[Sample]:
@@ -117,15 +122,6 @@ def _samples_of_trial(view: LiveView, trial: LiveTrial) -> Iterator[Sample]:
         labels = (*point, rate.operation.value)
         yield Sample(catalogue.LIVE_IOPS, labels, rate.iops)
         yield Sample(catalogue.LIVE_BYTES, labels, rate.bytes_per_second)
-
-
-def _latencies(view: LiveView, last: LastTrial) -> Iterator[Sample]:
-    for operation in last.operations:
-        labels = (view.namespace, view.run, last.workload, last.point, operation.operation.value)
-        for percentile, quantile in catalogue.QUANTILES.items():
-            nanoseconds = operation.latency.percentiles.get(percentile)
-            if nanoseconds is not None:
-                yield Sample(catalogue.LIVE_LATENCY, (*labels, quantile), nanoseconds / _NANOSECONDS)
 
 
 def _by_state(metric: MetricFamily, run: tuple[str, str], **values: float) -> Iterator[Sample]:

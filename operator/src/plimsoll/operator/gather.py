@@ -273,9 +273,23 @@ async def _gather(kube: Kube, run: RunIdentity, digests: RunDigests, *, for_remo
     objects, others = [*maps.result()], [*chain.from_iterable(task.result() for task in fixed)]
     if for_removal:
         return observe(objects, run=run, members=members, fixed=others)
-    objects += await _foreign_plan(kube, namespace, run.name, objects)
+    plan = naming.plan_config_map(run.name)
+    if not any(obj["kind"] == _CONFIG_MAP.kind and obj["metadata"]["name"] == plan for obj in objects):
+        # Another owner's ConfigMap may have the plan's name.
+        foreign = await kube.get(_CONFIG_MAP, plan, namespace)
+        objects += () if foreign is None else (foreign,)
+    # The kinds whose events explain the wait.
+    waiting = {
+        _CLAIM.kind: members.has_unbound_claim,
+        _JOB.kind: members.has_job_without_pod,
+        _POD.kind: members.has_pod_without_container,
+    }
     events = await asyncio.gather(
-        *(kube.list(_EVENT, namespace=namespace, fields={"involvedObject.kind": kind}) for kind in _waiting(members))
+        *(
+            kube.list(_EVENT, namespace=namespace, fields={"involvedObject.kind": kind})
+            for kind, waits in waiting.items()
+            if waits
+        )
     )
     return observe(
         objects,
@@ -308,25 +322,6 @@ async def gather_platform(kube: Kube, namespace: str, survey: Look[object] | Non
     return platform_of(version, storage_classes, findings, next(iter(namespaces), None))
 
 
-async def _foreign_plan(kube: Kube, namespace: str, name: str, objects: Sequence[Object]) -> Sequence[Object]:
-    """Return the ConfigMap with the plan's name if it is not among the run's objects."""
-    plan = naming.plan_config_map(name)
-    if any(obj["kind"] == _CONFIG_MAP.kind and obj["metadata"]["name"] == plan for obj in objects):
-        return ()
-    foreign = await kube.get(_CONFIG_MAP, plan, namespace)
-    return () if foreign is None else (foreign,)
-
-
-def _waiting(members: Members) -> Iterator[str]:
-    """Yield the kinds whose events explain the wait: unbound PVCs, Jobs without a pod, pods without a container."""
-    if members.has_unbound_claim:
-        yield _CLAIM.kind
-    if members.has_job_without_pod:
-        yield _JOB.kind
-    if members.has_pod_without_container:
-        yield _POD.kind
-
-
 async def answer_look(look: Look[Found], kube: Kube) -> Found:
     """Answer a look's queries, and return what it finds.
 
@@ -341,19 +336,15 @@ async def answer_look(look: Look[Found], kube: Kube) -> Found:
             try:
                 answers = await asyncio.gather(*(_answer(kube, query) for query in batch))
             except (ForbiddenError, UnknownKindError) as error:
-                batch = _refuse(look, error)
+                try:
+                    batch = look.throw(UnansweredError(error.reason, is_forbidden=isinstance(error, ForbiddenError)))
+                except UnansweredError as unanswered:
+                    raise type(error)(error.asked, unanswered.reason) from error
             else:
                 batch = look.send(answers)
     except StopIteration as end:
         result: Found = end.value
         return result
-
-
-def _refuse(look: Look[Found], error: ForbiddenError | UnknownKindError) -> Sequence[Query]:
-    try:
-        return look.throw(UnansweredError(error.reason, is_forbidden=isinstance(error, ForbiddenError)))
-    except UnansweredError as unanswered:
-        raise type(error)(error.asked, unanswered.reason) from error
 
 
 async def _answer(kube: Kube, query: Query) -> Sequence[Object]:

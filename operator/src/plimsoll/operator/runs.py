@@ -131,7 +131,12 @@ class RunReconciler(Reconciler[RunMemory]):
         """
         record = self.records[uid_of(body)]
         if record.status is None:
-            await self._read_status(body, record)
+            # It may record an admission, and thus objects, that the watch does not show yet.
+            metadata = body["metadata"]
+            document = await self.kube.get(RUN, metadata["name"], metadata["namespace"])
+            if document is not None and document["metadata"]["uid"] == metadata["uid"]:
+                record.status = document.get("status") or {}
+                record.admitted = run_of(document).holds(ConditionType.ADMITTED)
         run = self.read(body, record)
         try:
             seen = await self._gather(run, record, for_removal=True)
@@ -146,14 +151,6 @@ class RunReconciler(Reconciler[RunMemory]):
         if not removal.cleaned_up.holds:
             await self._act(run, removal.actions, record)
         return removal.cleaned_up
-
-    async def _read_status(self, body: Body, record: RunMemory) -> None:
-        """Read a run's status, which may record an admission, and thus objects, that the watch does not show yet."""
-        metadata = body["metadata"]
-        document = await self.kube.get(RUN, metadata["name"], metadata["namespace"])
-        if document is not None and document["metadata"]["uid"] == metadata["uid"]:
-            record.status = document.get("status") or {}
-            record.admitted = run_of(document).holds(ConditionType.ADMITTED)
 
     def read(self, body: Body, record: RunMemory) -> Run:
         """Return the run with the last written status."""

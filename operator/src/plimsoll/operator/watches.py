@@ -48,20 +48,17 @@ class KnownResults:
     async def follow(self, kube: Kube, *, pause: float = _PAUSE_SECONDS) -> None:
         """Watch the results forever."""
         async with asyncio.TaskGroup() as group:
-            for namespace, digests in self._digests.items():
-                group.create_task(_follow(kube, namespace, digests, pause))
+            for namespace in self._digests:
+                group.create_task(self._follow(kube, namespace, pause))
 
-
-async def _follow(
-    kube: Kube, namespace: str | None, digests: Digests[tuple[Exposed | None, ...]], pause: float
-) -> NoReturn:
-    while True:
-        try:
-            await digests.follow(kube, namespace=namespace)
-        except ApiError as error:
-            _log.warning("API request failed, the metrics of results are outdated: %s", error)
-            await asyncio.sleep(_PAUSE_AFTER_ERROR_SECONDS)
-        await asyncio.sleep(pause)
+    async def _follow(self, kube: Kube, namespace: str | None, pause: float) -> NoReturn:
+        while True:
+            try:
+                await self._digests[namespace].follow(kube, namespace=namespace)
+            except ApiError as error:
+                _log.warning("API request failed, the metrics of results are outdated: %s", error)
+                await asyncio.sleep(_PAUSE_AFTER_ERROR_SECONDS)
+            await asyncio.sleep(pause)
 
 
 def _metrics(obj: Object) -> tuple[Exposed | None, ...]:

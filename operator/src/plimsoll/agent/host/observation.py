@@ -93,16 +93,15 @@ class OpenFiles:
         if self._has_data_set:
             return
         processes = with_descendants(self._proc, pid)
-        names = {name for process in processes for link in self._links(process) if (name := self._data_behind(link))}
+        links: list[Path] = []
+        for process in processes:
+            with suppress(OSError):
+                links.extend((self._proc / str(process) / "fd").iterdir())
+        names = {name for link in links if (name := self._data_behind(link))}
         self._has_data_set = self._identity.path in names
         # A file counts if two looks in a row see it, and the last such file wins: a slow library comes before the data.
         self._instead = min(names & self._open_before, default=self._instead)
         self._open_before = frozenset(names)
-
-    def _links(self, pid: int) -> list[Path]:
-        with suppress(OSError):
-            return list((self._proc / str(pid) / "fd").iterdir())
-        return []
 
     def _data_behind(self, link: Path) -> str:
         """Return the path of the data behind a file descriptor, the same for all links to the data set; else empty."""

@@ -133,7 +133,13 @@ def find_cgroup(proc: Path, sys: Path) -> Cgroup | None:
     If both versions are in use, version 1 takes precedence for the controllers that it has.
     """
     try:
-        paths = _paths((proc / "self/cgroup").read_text())
+        lines = [
+            line.split(":", maxsplit=2)
+            for line in (proc / "self/cgroup").read_text().splitlines()
+            if line.count(":") > 1
+        ]
+        # The path in each controller's hierarchy; version 2's hierarchy has an empty name.
+        paths = {name: PurePosixPath(path) for _, names, path in lines for name in names.split(",")}
         mounts = read_mounts(proc / "self/mountinfo")
     except (OSError, ValueError):
         return None
@@ -142,12 +148,6 @@ def find_cgroup(proc: Path, sys: Path) -> Cgroup | None:
         return Cgroup(unified=False, cpu=cpu, accounting=accounting, memory=memory)
     group = _find("", paths, mounts, sys)
     return Cgroup(unified=True, cpu=group, accounting=group, memory=group) if group else None
-
-
-def _paths(text: str) -> Mapping[str, PurePosixPath]:
-    """Return this process's path in each controller's hierarchy; version 2's hierarchy has an empty name."""
-    lines = (line.split(":", maxsplit=2) for line in text.splitlines() if line.count(":") > 1)
-    return {name: PurePosixPath(path) for _, names, path in lines for name in names.split(",")}
 
 
 def _find(controller: str, paths: Mapping[str, PurePosixPath], mounts: Iterable[Mount], sys: Path) -> Group | None:
@@ -272,15 +272,12 @@ class ToolAccount:
 def with_descendants(proc: Path, pid: int) -> Iterator[int]:
     """Yield a process and its descendants."""
     yield pid
-    for child in _children(proc, pid):
-        yield from with_descendants(proc, child)
-
-
-def _children(proc: Path, pid: int) -> list[int]:
+    children: list[int] = []
     with suppress(OSError, ValueError):
         lists = (proc / str(pid) / "task").glob("*/children")
-        return [int(child) for path in lists for child in path.read_text().split()]
-    return []
+        children = [int(child) for path in lists for child in path.read_text().split()]
+    for child in children:
+        yield from with_descendants(proc, child)
 
 
 def _ended_children_counters() -> ToolCounters:
@@ -352,7 +349,10 @@ class Host:
         with suppress(OSError, ValueError, IndexError):
             stat = (self.proc / "stat").read_text().splitlines()
             processors = sum(line.startswith("cpu") for line in stat) - 1
-            pinned = self._processors_allowed()
+            # The affinity mask of this process, which a static CPU manager sets.
+            status = (self.proc / "self/status").read_text().splitlines()
+            masks = (line.split()[1] for line in status if line.startswith("Cpus_allowed:"))
+            pinned = next((int(mask.replace(",", ""), 16).bit_count() for mask in masks), None)
             quota = cgroup.processors() if cgroup else None
             limits = [quota, pinned if pinned != processors else None]
             # Those with a device: a veth, bridge or bond only forwards their traffic.
@@ -417,12 +417,17 @@ class Host:
 
         """
         with suppress(OSError, ValueError, LookupError):
-            busy, idle = self._processor_times()
-            memory = self._memory()
+            with (self.proc / "stat").open() as file:
+                ticks = [int(text) for text in file.readline().split()[1 : 1 + _ACCOUNTED]]
+            idle = sum(ticks[column] for column in _IDLE)
+            with (self.proc / "meminfo").open() as file:
+                # MemTotal, MemFree and MemAvailable come first.
+                lines = [file.readline().split() for _ in range(3)]
+            memory = {line[0].rstrip(":"): int(line[1]) * _KIBIBYTE for line in lines}
             return HostSnapshot(
                 at=time.time_ns(),
                 monotonic=time.monotonic_ns(),
-                busy=busy,
+                busy=sum(ticks) - idle,
                 idle=idle,
                 memory_total=memory["MemTotal"],
                 memory_available=memory["MemAvailable"],
@@ -433,24 +438,6 @@ class Host:
                 tool=tool,
             )
         return None
-
-    def _processor_times(self) -> tuple[int, int]:
-        with (self.proc / "stat").open() as file:
-            ticks = [int(text) for text in file.readline().split()[1 : 1 + _ACCOUNTED]]
-        idle = sum(ticks[column] for column in _IDLE)
-        return sum(ticks) - idle, idle
-
-    def _processors_allowed(self) -> int | None:
-        """Return the number of processors in this process's affinity mask, which a static CPU manager sets."""
-        lines = (self.proc / "self/status").read_text().splitlines()
-        masks = (line.split()[1] for line in lines if line.startswith("Cpus_allowed:"))
-        return next((int(mask.replace(",", ""), 16).bit_count() for mask in masks), None)
-
-    def _memory(self) -> Mapping[str, int]:
-        with (self.proc / "meminfo").open() as file:
-            # MemTotal, MemFree and MemAvailable come first.
-            lines = (file.readline().split() for _ in range(3))
-            return {line[0].rstrip(":"): int(line[1]) * _KIBIBYTE for line in lines}
 
     def _device(self, number: str) -> DeviceCounters | None:
         with suppress(OSError, ValueError, IndexError):

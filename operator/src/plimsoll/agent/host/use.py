@@ -49,15 +49,21 @@ def host_use(
     if cpu is None or network is None:
         return None
     device = _device(storage.device, before.device, after.device, seconds)
+    tool = _increases(before.tool, after.tool)
     return HostUse(
         seconds=seconds,
         cpu=cpu,
-        memory=_memory(bounds, window),
+        memory=MemoryUse(
+            limit=bounds.memory,
+            used=max((seen.cgroup.memory for seen in window if seen.cgroup.memory is not None), default=None),
+            node_total=after.memory_total,
+            node_available=min(snapshot.memory_available for snapshot in window),
+        ),
         network=network,
         device=device,
         disk=_device(storage.disk, before.disk, after.disk, seconds),
         uncut_bytes=storage.uncut_bytes if device else None,
-        tool=_tool(before.tool, after.tool, seconds),
+        tool=ToolIo(read=tool.read / seconds, written=tool.written / seconds) if tool else None,
         unseen="" if device else f"block device {storage.device}" if storage.device else storage.file_system,
     )
 
@@ -90,16 +96,6 @@ def _cpu(bounds: Bounds, before: HostSnapshot, after: HostSnapshot, seconds: flo
         throttled_seconds=None if throttled is None else throttled / _SECOND,
         node_busy=busy / (busy + idle),
         node_processors=bounds.processors,
-    )
-
-
-def _memory(bounds: Bounds, window: Sequence[HostSnapshot]) -> MemoryUse:
-    used = (snapshot.cgroup.memory for snapshot in window if snapshot.cgroup.memory is not None)
-    return MemoryUse(
-        limit=bounds.memory,
-        used=max(used, default=None),
-        node_total=window[-1].memory_total,
-        node_available=min(snapshot.memory_available for snapshot in window),
     )
 
 
@@ -140,11 +136,6 @@ def _device(
         busy=min(1.0, done.busy / _MILLISECONDS / seconds),
         queue=done.waiting / _MILLISECONDS / seconds,
     )
-
-
-def _tool(before: ToolCounters | None, after: ToolCounters | None, seconds: float) -> ToolIo | None:
-    done = _increases(before, after)
-    return ToolIo(read=done.read / seconds, written=done.written / seconds) if done else None
 
 
 def _increases(before: C | None, after: C | None) -> C | None:

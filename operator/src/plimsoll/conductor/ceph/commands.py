@@ -155,16 +155,6 @@ class CommandError(Exception):
         super().__init__(f"`{command}` {reason}")
 
     @property
-    def is_missing(self) -> bool:
-        """Whether the pool, image or object does not exist."""
-        return _MISSING.search(self.reason) is not None
-
-    @property
-    def is_invalid(self) -> bool:
-        """Whether Ceph rejects an argument."""
-        return "EINVAL" in self.reason
-
-    @property
     def is_present(self) -> bool:
         """Whether the object to create already exists."""
         return _PRESENT.search(self.reason) is not None
@@ -175,7 +165,7 @@ async def if_present(answer: Awaitable[str]) -> str | None:
     try:
         return await answer
     except CommandError as error:
-        if error.is_missing:
+        if _MISSING.search(error.reason):
             return None
         raise
 

@@ -97,7 +97,7 @@ async def set_options(commands: Commands, options: Sequence[CephOption], *, key:
         try:
             await _set_option(commands, who, name, value)
         except CommandError as error:
-            if not error.is_invalid:
+            if "EINVAL" not in error.reason:
                 raise
             return OptionsSet(problems=(f"option {name} cannot be {value}: {error}",), refused=True)
     return OptionsSet(

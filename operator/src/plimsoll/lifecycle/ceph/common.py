@@ -107,6 +107,10 @@ def external_objects_of(
     ]
     records = [obj for obj in run_objects if obj["kind"] == "ConfigMap"]
     pods = [obj for obj in everything if obj["kind"] == "Pod" and children.is_of_run(obj, run.uid)]
+    readable: list[render_teardown.TeardownRecord] = []
+    for config_map in records:
+        with suppress(SpecError):
+            readable.append(render_teardown.read_record(config_map))
     return ExternalObjects(
         kinds_problem=kinds_problem,
         cluster=cluster,
@@ -120,7 +124,7 @@ def external_objects_of(
         volume_warning=next(iter(children.warnings_on(volumes, events).values()), ""),
         claimed_by_others=tuple(_name_with_claim(obj) for obj in volumes if _is_claimed_by_others(obj, run)),
         record=next(map(children.child_of, records), None),
-        recorded=_recorded(records, run),
+        recorded=next((record for record in readable if record.run == run), None),
         keyring=child("Secret", naming.teardown(run.uid)),
         network_policy=child("NetworkPolicy", naming.teardown(run.uid)),
         jobs=tuple(children.job_fact(obj) for obj in run_objects if obj["kind"] == JOB),
@@ -425,15 +429,6 @@ def hidden_fact(*, holds: bool) -> Fact:
 def removal_step(message: str, *actions: Action, reason: Reason = Reason.IN_PROGRESS) -> Teardown:
     """Return an unfinished step of a removal."""
     return Teardown(actions=actions, fact=Fact.false(reason, message))
-
-
-def _recorded(records: Sequence[Object], run: RunIdentity) -> render_teardown.TeardownRecord | None:
-    for config_map in records:
-        with suppress(SpecError):
-            record = render_teardown.read_record(config_map)
-            if record.run == run:
-                return record
-    return None
 
 
 def _is_claimed_by_others(volume: Object, run: RunIdentity) -> bool:

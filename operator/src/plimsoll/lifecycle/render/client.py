@@ -6,7 +6,7 @@ from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import Clients
 from plimsoll.api.storage import Volume
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.render import ceph, common, helpers
+from plimsoll.lifecycle.render import ceph, common, network
 from plimsoll.lifecycle.render.common import Json, manifest, metadata
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
@@ -85,7 +85,7 @@ def assignment(run: Run, plan: Plan, settings: Settings, *, client: int, attempt
         volume=_claimed_volume(plan, client) or ceph.image(plan, client),
         rados=ceph.rados(plan, client),
         osd_keyring=ceph.osd_keyring(plan, client),
-        caches=helpers.dropping(plan),
+        caches=network.cache_dropping(plan),
         termination_log="/dev/termination-log",
     )
 
@@ -124,7 +124,7 @@ def _pod(run: Run, plan: Plan, settings: Settings, assigned: Assignment) -> Json
 def _container(run: Run, plan: Plan, settings: Settings, assigned: Assignment, *, user: int) -> Json:
     client = assigned.client
     variables = dict(ceph.ENVIRONMENT) if ceph.uses_ceph(plan, client) else {}
-    burner = helpers.burner_access(run, plan, client)
+    burner = network.burner_access(run, plan, client)
     variables |= burner.environment
     resources: Json = dict(run.document.spec.clients.resources) if run.document else {}
     requests = resources.get("requests", {})
@@ -181,7 +181,7 @@ def _volumes(run: Run, plan: Plan, client: int) -> list[Json]:
         {"name": "scratch", "emptyDir": {"sizeLimit": "1Gi"}},
         {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}},
         *ceph.client_volumes(run, plan, client),
-        *helpers.burner_access(run, plan, client).volumes,
+        *network.burner_access(run, plan, client).volumes,
     ]
     if _mounts_claim(plan, client) and plan.volume is not None:
         claim = {"claimName": _claim_name(run, plan.volume, client)}

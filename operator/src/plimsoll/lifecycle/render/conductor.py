@@ -3,7 +3,7 @@
 from plimsoll.api.names import GROUP
 from plimsoll.api.run import Clients
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.render import ceph, common, helpers
+from plimsoll.lifecycle.render import ceph, common, network
 from plimsoll.lifecycle.render.common import Json, manifest
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
@@ -105,7 +105,7 @@ def _pod(run: Run, plan: Plan, settings: Settings) -> Json:
             common.session_volume(run, {name: name for name in (CERTIFICATE_FILE, KEY_FILE, TOKEN_KEY_FILE)}),
             {"name": "tmp", "emptyDir": {}},
             *(ceph.volumes(run, plan.ceph, naming.CONDUCTOR) if plan.ceph else ()),
-            *helpers.caches_access(plan).volumes,
+            *network.caches_access(plan).volumes,
         ],
     )
     if clients.priority_class_name:
@@ -116,7 +116,7 @@ def _pod(run: Run, plan: Plan, settings: Settings) -> Json:
 def _container(run: Run, plan: Plan, settings: Settings) -> Json:
     # For the documents of the largest trial: 1 GiB, and more for very long trials.
     rows = max((point.clients * point.runtime_seconds for point in plan.points), default=0) * _OPERATIONS
-    caches, memory = helpers.caches_access(plan), f"{2**10 + rows * _BYTES_PER_ROW // 2**20}Mi"
+    caches, memory = network.caches_access(plan), f"{2**10 + rows * _BYTES_PER_ROW // 2**20}Mi"
     return {
         "name": naming.CONDUCTOR,
         "image": plan.runner_image,

@@ -1,20 +1,35 @@
-"""NetworkPolicies: what the pods of a run may reach.
+"""NetworkPolicies: what the pods of a run may reach; and their access to the helpers.
 
 Agents may reach their conductor, and Ceph, helpers and each other as needed; the conductor may reach anything.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
+from plimsoll.api.storage import NamespacedName
 from plimsoll.ceph.document import monitor_keys
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.render import ceph, helpers
-from plimsoll.lifecycle.render.common import Json, manifest, metadata
+from plimsoll.lifecycle.render import ceph
+from plimsoll.lifecycle.render.common import READABLE, Json, manifest, metadata
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.document import Plan
+from plimsoll.protocol.assignment import CacheDropping
+from plimsoll.protocol.helpers import BURNER_AUDIENCE, CACHES_AUDIENCE, PORT, burner_url, caches_url
+from plimsoll.tools.cast import ACTOR_CLIENT
 from plimsoll.tools.registry import TOOLS
 from plimsoll.tools.target import TargetKind
 
+BURNER = "kube-burner"
+"""Label `app.kubernetes.io/component` of the helper, which the chart creates."""
+
+CACHES = "caches"
+"""The same label of the helpers that drop caches."""
+
+_FILE = "token"
+_TOKEN_SECONDS = 3600
+_BURNER_MOUNT = "/etc/plimsoll/burner"
+_CACHES_MOUNT = "/etc/plimsoll/caches"
 DNS: Json = {"ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]}
 
 _MONITOR_PORTS = (3300, 6789)
@@ -38,12 +53,22 @@ def policies(run: Run, plan: Plan, settings: Settings) -> tuple[Json, ...]:
     scraped = [{"from": [peer(run, naming.CLIENT)], **rendezvous}]
     if settings.metrics_from:
         scraped.append({"from": [dict(scraper) for scraper in settings.metrics_from], **metrics})
-    peer_ports = [*_peer_ports(plan)]
+    tools = [TOOLS[name] for name in {point.tool for point in plan.points}]
+    opened = {tool.peer_ports for tool in tools if tool.target is TargetKind.PEER}
+    # The ports that clients open to each other, at most once; `{}` for all traffic: a policy cannot name ICMP.
+    peer_ports: list[Json] = (
+        [{}]
+        if None in opened
+        else [
+            {"ports": [{"port": first, "endPort": end - 1, "protocol": protocol} for protocol in ("TCP", "UDP")]}
+            for first, end in sorted((ports.start, ports.stop) for ports in opened if ports is not None)
+        ]
+    )
     egress = [
         DNS,
         {"to": [peer(run, naming.CONDUCTOR)], **rendezvous},
         *([to_ceph(plan.ceph.monitors)] if plan.ceph is not None and ceph.clients_use_ceph(plan) else []),
-        *helpers.egress(plan),
+        *helper_egress(plan),
         *({"to": [peer(run, naming.CLIENT)], **ports} for ports in peer_ports),
     ]
     ingress = [{"from": [peer(run, naming.CLIENT)], **ports} for ports in peer_ports]
@@ -76,15 +101,59 @@ def _policy(run: Run, component: str, *, ingress: list[Json], egress: list[Json]
     return policy(metadata(run, name, component=component), peer(run, component), ingress=ingress, egress=egress)
 
 
-def _peer_ports(plan: Plan) -> Iterator[Json]:
-    """Yield the ports that clients open to each other, at most once; without ports for all traffic, ICMP included.
+@dataclass(frozen=True, slots=True)
+class HelperAccess:
+    """What a pod needs to use a helper; empty if it uses none."""
 
-    A NetworkPolicy cannot name ICMP.
-    """
-    tools = [TOOLS[name] for name in {point.tool for point in plan.points}]
-    opened = {tool.peer_ports for tool in tools if tool.target is TargetKind.PEER}
-    if None in opened:
-        yield {}
-        return
-    for first, end in sorted((ports.start, ports.stop) for ports in opened if ports is not None):
-        yield {"ports": [{"port": first, "endPort": end - 1, "protocol": protocol} for protocol in ("TCP", "UDP")]}
+    volumes: tuple[Json, ...] = ()
+    mounts: tuple[Json, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def burner_access(run: Run, plan: Plan, client: int) -> HelperAccess:
+    """Return the access to the helper with kube-burner, and the options of `plimsoll burn`."""
+    if plan.control_plane is None or client != ACTOR_CLIENT:
+        return HelperAccess()
+    helper = plan.control_plane.helper
+    environment = {
+        "PLIMSOLL_BURN_HELPER": burner_url(helper.name, helper.namespace),
+        "PLIMSOLL_BURN_TOKEN": f"{_BURNER_MOUNT}/{_FILE}",
+        "PLIMSOLL_BURN_STORAGE_CLASS": plan.control_plane.storage_class,
+        "PLIMSOLL_BURN_RUN_UID": run.uid,
+    }
+    return _access("burner-token", BURNER_AUDIENCE, _BURNER_MOUNT, environment)
+
+
+def caches_access(plan: Plan) -> HelperAccess:
+    """Return the conductor's access to the helpers that drop caches."""
+    if plan.cache_helper is None:
+        return HelperAccess()
+    environment = {"PLIMSOLL_CACHES_TOKEN": f"{_CACHES_MOUNT}/{_FILE}"}
+    return _access("caches-token", CACHES_AUDIENCE, _CACHES_MOUNT, environment)
+
+
+def helper_egress(plan: Plan) -> list[Json]:
+    """Return the egress rules for the helpers that a plan uses."""
+    caches = [_egress(plan.cache_helper, CACHES)] if plan.cache_helper is not None else []
+    return [*caches, *([_egress(plan.control_plane.helper, BURNER)] if plan.control_plane is not None else [])]
+
+
+def cache_dropping(plan: Plan) -> CacheDropping | None:
+    """Return how agents drop the caches of their nodes; None if the plan has no helper."""
+    service = plan.cache_helper
+    return None if service is None else CacheDropping(helper=caches_url(service.name, service.namespace))
+
+
+def _access(name: str, audience: str, mount: str, environment: Mapping[str, str]) -> HelperAccess:
+    source = {"audience": audience, "expirationSeconds": _TOKEN_SECONDS, "path": _FILE}
+    projected = {"defaultMode": READABLE, "sources": [{"serviceAccountToken": source}]}
+    mounts = ({"name": name, "mountPath": mount, "readOnly": True},)
+    return HelperAccess(({"name": name, "projected": projected},), mounts, environment)
+
+
+def _egress(helper: NamespacedName, component: str) -> Json:
+    peer = {
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": helper.namespace}},
+        "podSelector": {"matchLabels": {naming.LABEL_COMPONENT: component}},
+    }
+    return {"to": [peer], "ports": [{"port": PORT, "protocol": "TCP"}]}
