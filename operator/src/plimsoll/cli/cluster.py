@@ -17,7 +17,7 @@ import yaml
 from plimsoll.api.errors import did_you_mean
 from plimsoll.cli import PLUGIN
 from plimsoll.kube.errors import ApiError, ForbiddenError, TransientError, UnauthorizedError, UnknownKindError
-from plimsoll.measure.checks.check import first_few
+from plimsoll.measure.text import first_few
 
 if TYPE_CHECKING:
     from plimsoll.kube.client import AioKube

@@ -17,7 +17,6 @@ from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.options import CSV, JSON, TABLE, YAML, output_option, rule_of, rule_options, write_csv, write_document
 from plimsoll.cli.source import load_results, runs_of
 from plimsoll.cli.tables import STYLES, fitted, stdout_console
-from plimsoll.measure.checks.check import first_few
 from plimsoll.measure.compare.comparison import (
     NO_FLOOR,
     compare,
@@ -26,6 +25,7 @@ from plimsoll.measure.compare.comparison import (
 from plimsoll.measure.compare.sides import Comparison
 from plimsoll.measure.compare.tests import MINIMUM_RUNS, Floor
 from plimsoll.measure.compare.values import RepeatsError, match_points
+from plimsoll.measure.text import first_few
 from plimsoll.plan.fingerprint import Likeness, likeness_of
 from plimsoll.report.comparing import COMPARED_COLUMNS, compared_rows
 from plimsoll.report.view import count_text, csv_names, csv_rows

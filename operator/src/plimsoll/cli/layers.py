@@ -14,8 +14,8 @@ from plimsoll.cli.options import CSV, JSON, TABLE, YAML, output_option, write_cs
 from plimsoll.cli.source import load_results
 from plimsoll.cli.tables import fitted, stdout_console
 from plimsoll.conductor.reporting import MAX_FACTS
-from plimsoll.measure.checks.check import first_few
 from plimsoll.measure.limits import TOO_HIGH, Best, LayerRow, amplification, layers, osd_count, too_high
+from plimsoll.measure.text import first_few
 from plimsoll.report.layers_links import LAYER_COLUMNS, is_marked
 from plimsoll.report.view import csv_names, csv_rows, layer_sentences
 from plimsoll.tools.registry import LAYERS, loading_clients

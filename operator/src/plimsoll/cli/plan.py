@@ -20,7 +20,7 @@ from plimsoll.cli.tables import stdout_console
 from plimsoll.kube.errors import ForbiddenError
 from plimsoll.kube.port import Kube
 from plimsoll.lifecycle import naming
-from plimsoll.measure.checks.check import first_few
+from plimsoll.measure.text import first_few
 from plimsoll.plan.document import PLAN_FILE, CephTarget, Plan, Point, load_plan
 from plimsoll.plan.expand import (
     ASSUMED_PREFILL_BYTES_PER_SECOND,

@@ -15,10 +15,11 @@ from plimsoll.cli.layers import layers_of, write_amplification
 from plimsoll.cli.options import CSV, JSON, TABLE, YAML, output_option, write_csv, write_document
 from plimsoll.cli.source import load_results, selected_points
 from plimsoll.cli.tables import fitted, links_tables, results_tables, stdout_console
-from plimsoll.measure.checks.check import first_few, verdict_of
+from plimsoll.measure.checks.check import verdict_of
 from plimsoll.measure.compare.comparison import compare
 from plimsoll.measure.compare.values import RegressionRule, match_points
 from plimsoll.measure.line.summary import headline_text
+from plimsoll.measure.text import first_few
 from plimsoll.plan.fingerprint import likeness_of
 from plimsoll.report.inputs import Compared, ReportedRun, runs_of
 from plimsoll.report.page import make_page

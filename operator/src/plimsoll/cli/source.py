@@ -26,8 +26,8 @@ from plimsoll.conductor.sink import read_results
 from plimsoll.kube.errors import ApiError
 from plimsoll.kube.port import Kind, Kube
 from plimsoll.lifecycle import naming
-from plimsoll.measure.checks.check import first_few
 from plimsoll.measure.compare.values import RepeatsError, check_distinct
+from plimsoll.measure.text import first_few
 
 MAX_FILE_BYTES = 256 * 2**20
 """More than the results of 512 points need."""

@@ -15,7 +15,7 @@ from plimsoll.cli.suite_results import show_rounds
 from plimsoll.cli.suite_rounds import LocalRound, begin, evaluate_rounds, resume
 from plimsoll.cli.tables import stdout_console
 from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED
-from plimsoll.measure.checks.check import first_few
+from plimsoll.measure.text import first_few
 from plimsoll.plan.document import PLAN_FILE
 from plimsoll.suite.children import variant_runs
 

@@ -6,7 +6,7 @@ from typing import TypeVar
 from plimsoll.api.model import Model
 from plimsoll.api.operation import Latency, OperationResult
 from plimsoll.api.result import ResultStatus, Trial
-from plimsoll.measure.checks.check import quote
+from plimsoll.measure.text import quote
 
 MAX_STATUS_BYTES = 248 * 2**10
 """The part of 256 KiB that metadata and specification leave to a status."""

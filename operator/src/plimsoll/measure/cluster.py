@@ -17,8 +17,8 @@ from statistics import fmean, median
 from plimsoll.api.surroundings import ClusterSummary, OsdResult, Osds, Spread
 from plimsoll.ceph.gate import gate_problems
 from plimsoll.ceph.watch import ClusterSample, ClusterStatus, ClusterWatch, PoolCounters
-from plimsoll.measure.checks.check import quote
 from plimsoll.measure.sample import Measurement, OsdRate
+from plimsoll.measure.text import quote
 from plimsoll.measure.timeline import NANOSECONDS, Interval, rounded_iops
 
 LAG = 10 * NANOSECONDS

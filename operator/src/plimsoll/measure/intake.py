@@ -14,7 +14,6 @@ from plimsoll.api.line import LineSearch
 from plimsoll.api.names import Operation
 from plimsoll.api.result import ToolUse
 from plimsoll.ceph.watch import ClusterWatch
-from plimsoll.measure.checks.check import quote
 from plimsoll.measure.rates import ALL_QUANTITIES, Quantities
 from plimsoll.measure.sample import (
     ClientDocument,
@@ -24,6 +23,7 @@ from plimsoll.measure.sample import (
     implausible_host,
     implausible_number,
 )
+from plimsoll.measure.text import quote
 from plimsoll.measure.timeline import NANOSECONDS, Interval, Share
 
 MAX_ARGUMENTS = 128

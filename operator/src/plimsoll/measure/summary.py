@@ -12,21 +12,12 @@ from typing import Protocol, TypeVar
 from plimsoll.api.names import AbortReason, Operation, Outcome, Verdict
 from plimsoll.api.operation import OperationResult, OperationSummary, Statistic
 from plimsoll.api.result import Finding, Matrix, Summary, Trial
-from plimsoll.measure.checks.check import (
-    Check,
-    CheckedValue,
-    Direction,
-    by_reason,
-    evaluate,
-    passes_text,
-    quote,
-    verdict_of,
-    worst_of,
-)
+from plimsoll.measure.checks.check import Check, CheckedValue, Direction, by_reason, evaluate, verdict_of, worst_of
 from plimsoll.measure.histogram import PERCENTILES, merge_latencies
 from plimsoll.measure.metric import complete, operations_of, results_of
 from plimsoll.measure.rates import counts_operations
 from plimsoll.measure.statistics import describe
+from plimsoll.measure.text import passes_text, quote
 
 NO_TRIAL_COUNTS = Check(
     reason="NoTrialCounts",

@@ -10,7 +10,7 @@ from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.operation import OperationResult, Rates
 from plimsoll.api.result import ClientSummary, Finding, Stalls, ToolUse, Window
 from plimsoll.api.surroundings import ClusterSummary, Hosts, HostSummary, Osds, Spread
-from plimsoll.measure.checks.check import by_reason, clients_text, quote, verdict_of, worst_of
+from plimsoll.measure.checks.check import by_reason, verdict_of, worst_of
 from plimsoll.measure.checks.evidence import Evidence
 from plimsoll.measure.checks.judge import judge
 from plimsoll.measure.checks.outliers import judge_links
@@ -22,6 +22,7 @@ from plimsoll.measure.matrix import MatrixCell, cells_of
 from plimsoll.measure.rates import OperationRates, Quantities, by_operation, rates_of, steady_state_of
 from plimsoll.measure.sample import ClientDocument, HostUse
 from plimsoll.measure.stalls import Standstill, standstill_of
+from plimsoll.measure.text import clients_text, quote
 from plimsoll.measure.timeline import (
     NANOSECONDS,
     Interval,
@@ -236,7 +237,14 @@ def combined(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
     if len(rounds) == 1:
         findings = (*rounds[0].findings, *links)
         return replace(rounds[0], verdict=verdict_of(findings), findings=findings, matrix=matrix, warnings=warnings)
-    findings = (*_worst_findings(rounds), *links)
+    numbered = ((number, finding) for number, part in enumerate(rounds, start=1) for finding in part.findings)
+    worst = [
+        finding.model_copy(
+            update={"message": quote(f"round {number} of {len(rounds)}: {finding.message}", _MESSAGE_CHARACTERS)}
+        )
+        for number, finding in map(worst_of, by_reason(numbered))
+    ]
+    findings = (*worst, *links)
     slowest = sorted((client for numbers in rounds for client in numbers.slowest), key=lambda client: client.iops)
     return TrialNumbers(
         verdict=verdict_of(findings),
@@ -252,14 +260,6 @@ def combined(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
         warnings=warnings,
         matrix=matrix,
     )
-
-
-def _worst_findings(rounds: Sequence[TrialNumbers]) -> Iterator[Finding]:
-    """Yield the worst finding of each reason, with its round."""
-    numbered = ((number, finding) for number, part in enumerate(rounds, start=1) for finding in part.findings)
-    for number, worst in map(worst_of, by_reason(numbered)):
-        message = quote(f"round {number} of {len(rounds)}: {worst.message}", _MESSAGE_CHARACTERS)
-        yield worst.model_copy(update={"message": message})
 
 
 def _mean_operations(rounds: Sequence[TrialNumbers]) -> Iterator[OperationResult]:

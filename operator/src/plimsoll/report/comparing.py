@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from plimsoll.api.names import Metric
 from plimsoll.api.suite_status import Conclusion
-from plimsoll.measure.checks.check import first_few
 from plimsoll.measure.compare.comparison import (
     change_text,
     conclusion_text,
@@ -20,6 +19,7 @@ from plimsoll.measure.compare.comparison import (
 )
 from plimsoll.measure.compare.sides import Comparison, MeanComparison, MetricComparison, PointComparison
 from plimsoll.measure.compare.values import operation_text
+from plimsoll.measure.text import first_few
 from plimsoll.report.figure import category_axis, chunks, colour, part_text, vertical_line
 from plimsoll.report.inputs import Compared
 from plimsoll.report.overview import value_text

@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from plimsoll.api.names import Metric, Verdict
 from plimsoll.api.result import BenchmarkResult, Matrix, Pair
-from plimsoll.measure.checks.check import number_text, percent_text
 from plimsoll.measure.limits import TOO_HIGH, Best, LayerRow
 from plimsoll.measure.rates import rate_text
+from plimsoll.measure.text import number_text, percent_text
 from plimsoll.report.figure import MOST_FIGURES, UNFINISHED, colour, limited, linear_axis
 from plimsoll.report.inputs import ReportedRun
 from plimsoll.report.view import (

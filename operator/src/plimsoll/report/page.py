@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from plimsoll.measure.checks.check import first_few
+from plimsoll.measure.text import first_few
 from plimsoll.report.comparing import comparison_section
 from plimsoll.report.figure import searches_of, sweeps_of
 from plimsoll.report.inputs import Compared, ReportedRun, ReportedSuite

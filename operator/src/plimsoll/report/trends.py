@@ -8,10 +8,10 @@ from plimsoll.api.names import Metric, Operation, Verdict
 from plimsoll.api.operation import OperationSummary, Statistic
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import EndedRound, RoundVerdict
-from plimsoll.measure.checks.check import first_few
 from plimsoll.measure.compare.values import operation_text
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.summary import iops_of
+from plimsoll.measure.text import first_few
 from plimsoll.plan.fingerprint import Difference
 from plimsoll.report.figure import (
     IN_RESULTS,

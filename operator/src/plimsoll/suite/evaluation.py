@@ -16,7 +16,6 @@ from plimsoll.api.suite_status import (
     HypothesisResult,
     RoundVerdict,
 )
-from plimsoll.measure.checks.check import first_few, quote
 from plimsoll.measure.compare.comparison import (
     change_text,
     compare,
@@ -31,6 +30,7 @@ from plimsoll.measure.compare.values import Pair, RegressionRule, RepeatsError, 
 from plimsoll.measure.hypotheses.decide import Decision, decide_all
 from plimsoll.measure.hypotheses.select import MeasuredRun, measured_run
 from plimsoll.measure.metric import MINIMUM_TRIALS
+from plimsoll.measure.text import first_few, quote
 from plimsoll.plan.fingerprint import Difference, Likeness, leaves, likeness_of
 from plimsoll.suite.changes import Against
 from plimsoll.suite.children import unexplained

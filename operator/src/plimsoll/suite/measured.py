@@ -9,7 +9,6 @@ from pydantic import JsonValue
 
 from plimsoll.api.names import Metric, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult, Fingerprint
-from plimsoll.measure.checks.check import first_few
 from plimsoll.measure.compare.comparison import repeated_too_often
 from plimsoll.measure.compare.lines import line_estimate, operation_of, valueless
 from plimsoll.measure.compare.noise import as_one_run
@@ -17,6 +16,7 @@ from plimsoll.measure.compare.tests import Series, grouped, logarithm
 from plimsoll.measure.compare.values import DEFAULT_GATES, RegressionRule, RepeatsError, gates_of
 from plimsoll.measure.metric import operations_of, values_of
 from plimsoll.measure.summary import counted
+from plimsoll.measure.text import first_few
 from plimsoll.plan.fingerprint import DROPPED_IN_PART, Difference, differences
 
 

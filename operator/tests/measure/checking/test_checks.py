@@ -4,19 +4,7 @@ from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding
 from plimsoll.measure import summary
 from plimsoll.measure.checks import cluster, devices, documents, hosts, load, outliers
-from plimsoll.measure.checks.check import (
-    MAX_NAMED_CLIENTS,
-    Check,
-    CheckedValue,
-    Direction,
-    clients_text,
-    evaluate,
-    number_text,
-    passes_text,
-    quote,
-    size_text,
-    verdict_of,
-)
+from plimsoll.measure.checks.check import MAX_NAMED_CLIENTS, Check, CheckedValue, Direction, evaluate, verdict_of
 from plimsoll.measure.checks.documents import (
     client_missing,
     clock_offset,
@@ -30,6 +18,7 @@ from plimsoll.measure.checks.documents import (
 )
 from plimsoll.measure.checks.judge import CHECKS, markdown_table
 from plimsoll.measure.line import curve
+from plimsoll.measure.text import clients_text, number_text, passes_text, quote, size_text
 
 
 def finding(verdict: Verdict) -> Finding:

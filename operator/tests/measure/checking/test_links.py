@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding
-from plimsoll.measure.checks.check import bits_text
 from plimsoll.measure.checks.outliers import LINK_OUTLIER, judge_links
 from plimsoll.measure.matrix import MatrixCell
+from plimsoll.measure.text import bits_text
 
 MEGABIT = 10**6 / 8
 Cell = tuple[int, int, float]

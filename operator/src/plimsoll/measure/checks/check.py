@@ -1,81 +1,13 @@
 """What a check is, and how values beyond its limits become a finding."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Self
 
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding
-
-MAX_QUOTE_CHARACTERS = 300
-_NAMED = 6
-_WHOLE_FROM = 999.5
-
-
-def quote(text: str, limit: int = MAX_QUOTE_CHARACTERS) -> str:
-    """Return a text that Plimsoll did not write on one line, shortened to the limit."""
-    line = " ".join(text[: 4 * limit].split())
-    printable = "".join(character if character.isprintable() else "?" for character in line)
-    return printable if len(printable) <= limit else printable[: limit - 1] + "…"
-
-
-def number_text(value: float, digits: int = 3) -> str:
-    """Return a number with that many significant digits, from 1000 on as a whole number."""
-    return f"{value:.{digits}g}" if abs(value) < _WHOLE_FROM else f"{value:.0f}"
-
-
-def percent_text(value: float) -> str:
-    """Return a number of percent: `24.9 %`."""
-    return f"{number_text(value)} %"
-
-
-def size_text(size: float) -> str:
-    """Return a number of bytes: `1.5 GiB`."""
-    return _scaled(size, 1024, ("bytes", "KiB", "MiB", "GiB", "TiB"))
-
-
-def bits_text(rate: float) -> str:
-    """Return a number of bits per second, in decimal units as for links: `937 Mbit/s`."""
-    return _scaled(rate, 1000, ("bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"))
-
-
-def _scaled(value: float, step: int, units: Sequence[str]) -> str:
-    place = 0
-    while value >= step and place < len(units) - 1:
-        value, place = value / step, place + 1
-    return f"{number_text(value)} {units[place]}"
-
-
-def first_few(texts: Sequence[str], named: int = _NAMED) -> str:
-    """Join the first few of many texts: `a, b and 3 more`."""
-    more = f" and {len(texts) - named} more" if len(texts) > named else ""
-    return ", ".join(texts[:named]) + more
-
-
-def clients_text(clients: Collection[int]) -> str:
-    """Name clients, the first few of many: `client 3`, `clients 0, 1 and 2`; empty without clients."""
-    return _numbered("client", "clients", clients)
-
-
-def passes_text(passes: Collection[int]) -> str:
-    """Name passes in the same way."""
-    return _numbered("pass", "passes", passes)
-
-
-def probes_text(probes: Collection[int]) -> str:
-    """Name the probes of a search in the same way."""
-    return _numbered("probe", "probes", probes)
-
-
-def _numbered(singular: str, plural: str, numbers: Collection[int]) -> str:
-    texts = [str(number) for number in sorted(numbers)]
-    if len(texts) < 2:  # noqa: PLR2004  # a plural
-        return " ".join([singular, *texts]) if texts else ""
-    if len(texts) > _NAMED:
-        return f"{plural} {first_few(texts, _NAMED - 1)}"
-    return f"{plural} {', '.join(texts[:-1])} and {texts[-1]}"
-
+from plimsoll.measure.text import clients_text, number_text
 
 MAX_NAMED_CLIENTS = 32
 _MOST_DIGITS = 6
@@ -167,6 +99,11 @@ def client_value(client: int, value: float, detail: str = "") -> CheckedValue:
 def verdict_of(findings: Iterable[Finding]) -> Verdict:
     """Return the worst verdict, Valid without findings."""
     return max((finding.verdict for finding in findings), key=_SEVERITY.index, default=Verdict.VALID)
+
+
+def invalid_reasons(findings: Iterable[Finding]) -> list[str]:
+    """Return the reasons of the Invalid findings, each once."""
+    return list(dict.fromkeys(finding.reason for finding in findings if finding.verdict is Verdict.INVALID))
 
 
 def by_reason(findings: Iterable[tuple[int, Finding]]) -> list[list[tuple[int, Finding]]]:

@@ -12,17 +12,10 @@ from plimsoll.api.names import Operation, Verdict
 from plimsoll.ceph.gate import checks_text, standing_checks, states_text, unclean_states, upkeep_states
 from plimsoll.ceph.options import difference_text
 from plimsoll.ceph.pools import inactive_servers, servers_of
-from plimsoll.measure.checks.check import (
-    CheckedValue,
-    CheckedValues,
-    first_few,
-    number_text,
-    percent_text,
-    quote,
-    size_text,
-)
+from plimsoll.measure.checks.check import CheckedValue, CheckedValues
 from plimsoll.measure.checks.evidence import Effect, Evidence, check, effect_of
 from plimsoll.measure.cluster import LAG, foreign_operations, pool_io, pool_io_within, unwatched_nanoseconds
+from plimsoll.measure.text import first_few, number_text, percent_text, quote, size_text
 from plimsoll.measure.timeline import NANOSECONDS, Amount, Interval, Share, add
 
 _KIBIBYTE = 1024

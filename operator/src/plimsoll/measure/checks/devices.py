@@ -6,20 +6,12 @@ from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass
 
 from plimsoll.api.names import Operation
-from plimsoll.measure.checks.check import (
-    CheckedValue,
-    CheckedValues,
-    Direction,
-    client_value,
-    number_text,
-    percent_text,
-    quote,
-    size_text,
-)
+from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction, client_value
 from plimsoll.measure.checks.evidence import Evidence, ObservedClient, by_node, check, value_of_clients
 from plimsoll.measure.cluster import pool_io_within
 from plimsoll.measure.intake import ClientMeasurement
 from plimsoll.measure.sample import DeviceUse, HostUse
+from plimsoll.measure.text import number_text, percent_text, quote, size_text
 from plimsoll.measure.timeline import NANOSECONDS
 
 _DATA = (Operation.READ, Operation.WRITE)

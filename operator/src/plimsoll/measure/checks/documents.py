@@ -4,19 +4,11 @@ import signal
 from collections.abc import Iterator
 
 from plimsoll.api.names import LatencyKind, Operation, Verdict
-from plimsoll.measure.checks.check import (
-    MAX_QUOTE_CHARACTERS,
-    CheckedValue,
-    CheckedValues,
-    Direction,
-    client_value,
-    number_text,
-    percent_text,
-    quote,
-)
+from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction, client_value
 from plimsoll.measure.checks.evidence import Evidence, check
 from plimsoll.measure.histogram import histogram_problem
 from plimsoll.measure.intake import ClientMeasurement
+from plimsoll.measure.text import MAX_QUOTE_CHARACTERS, number_text, percent_text, quote
 from plimsoll.measure.timeline import NANOSECONDS, Share
 
 _MILLISECONDS = 1000

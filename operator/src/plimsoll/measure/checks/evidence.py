@@ -11,15 +11,7 @@ from plimsoll.api.names import Operation
 from plimsoll.api.operation import OperationResult
 from plimsoll.api.result import Finding, Window
 from plimsoll.ceph.watch import ClusterSample, ClusterStatus
-from plimsoll.measure.checks.check import (
-    Check,
-    CheckedValue,
-    CheckedValues,
-    Direction,
-    evaluate,
-    number_text,
-    percent_text,
-)
+from plimsoll.measure.checks.check import Check, CheckedValue, CheckedValues, Direction, evaluate
 from plimsoll.measure.cluster import polls_around, statuses_of
 from plimsoll.measure.histogram import Histogram, HistogramError, bin_midpoint
 from plimsoll.measure.intake import ClientMeasurement, Intake, TrialFacts
@@ -28,6 +20,7 @@ from plimsoll.measure.line.observe import Observation, outcome_of
 from plimsoll.measure.rates import OperationRates
 from plimsoll.measure.sample import HostUse
 from plimsoll.measure.stalls import Standstill
+from plimsoll.measure.text import number_text, percent_text
 from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, add, both, joined, length_of, without
 
 ObservedClient = tuple[ClientMeasurement, HostUse]

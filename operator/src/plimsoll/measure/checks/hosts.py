@@ -1,18 +1,10 @@
 """Whether the clients, their nodes or the network between them and the storage were the limit."""
 
 from plimsoll.api.names import Operation, Verdict
-from plimsoll.measure.checks.check import (
-    CheckedValue,
-    CheckedValues,
-    Direction,
-    client_value,
-    number_text,
-    percent_text,
-    quote,
-    size_text,
-)
+from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction, client_value
 from plimsoll.measure.checks.devices import direct_bytes, has_statistics
 from plimsoll.measure.checks.evidence import Evidence, by_node, check, value_of_clients
+from plimsoll.measure.text import number_text, percent_text, quote, size_text
 
 _PERIODS_PER_SECOND = 10
 """Of a CPU quota, unless the kubelet's `cpuCFSQuotaPeriod` was changed."""

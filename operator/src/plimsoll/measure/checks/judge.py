@@ -11,9 +11,10 @@ from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding, ResultStatus, Trial
 from plimsoll.measure import summary
 from plimsoll.measure.checks import cluster, devices, documents, hosts, load, outliers
-from plimsoll.measure.checks.check import Check, first_few
+from plimsoll.measure.checks.check import Check
 from plimsoll.measure.checks.evidence import Evidence, TrialCheck
 from plimsoll.measure.line import curve
+from plimsoll.measure.text import first_few
 
 TRIAL_CHECKS: tuple[TrialCheck, ...] = (
     documents.tool_failed,

@@ -4,19 +4,12 @@ from collections import defaultdict
 
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.api.operation import Steadiness
-from plimsoll.measure.checks.check import (
-    CheckedValue,
-    CheckedValues,
-    Direction,
-    client_value,
-    clients_text,
-    number_text,
-    percent_text,
-)
+from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction, client_value
 from plimsoll.measure.checks.evidence import Evidence, check
 from plimsoll.measure.intake import clients_by_version
 from plimsoll.measure.line.observe import EDGE_SHARE, THINKING_SECONDS, THINKING_SHARE
 from plimsoll.measure.rates import MAX_RANGE, MAX_SLOPE, ROUGH_FACTOR, rough_steadiness_of
+from plimsoll.measure.text import clients_text, number_text, percent_text
 from plimsoll.measure.timeline import NANOSECONDS, Interval, common_interval
 
 _MILLISECONDS = 1000

@@ -16,23 +16,12 @@ from statistics import median
 
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.result import Finding
-from plimsoll.measure.checks.check import (
-    Check,
-    CheckedValue,
-    CheckedValues,
-    Direction,
-    bits_text,
-    client_value,
-    evaluate,
-    first_few,
-    number_text,
-    percent_text,
-    quote,
-)
+from plimsoll.measure.checks.check import Check, CheckedValue, CheckedValues, Direction, client_value, evaluate
 from plimsoll.measure.checks.evidence import Evidence, check
 from plimsoll.measure.cluster import OsdSpeed, speeds_of
 from plimsoll.measure.intake import ClientMeasurement
 from plimsoll.measure.matrix import MatrixCell
+from plimsoll.measure.text import bits_text, first_few, number_text, percent_text, quote
 from plimsoll.measure.timeline import NANOSECONDS, Interval
 
 

@@ -15,7 +15,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from plimsoll.api.names import AbortReason, Metric, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import Conclusion
-from plimsoll.measure.checks.check import first_few
 from plimsoll.measure.compare.lines import compare_lines, is_search, lines_of
 from plimsoll.measure.compare.sides import (
     Case,
@@ -44,6 +43,7 @@ from plimsoll.measure.compare.tests import (
 )
 from plimsoll.measure.compare.values import COMPARED, Matching, Pair, RegressionRule, check_distinct
 from plimsoll.measure.summary import counted
+from plimsoll.measure.text import first_few
 
 
 def overall(deciding: Iterable[Conclusion], others: Iterable[Conclusion], *, doubted: bool) -> Conclusion:

@@ -170,7 +170,7 @@ def lines_of(pair: Pair, floor: Floor) -> LinesOfPair:
     ]
     if not problem and goals[0] != goals[1]:
         problem = "the searches have different objectives or vary different loads, so their lines cannot be compared"
-    baseline, candidate = _position(pair.baseline), _position(pair.candidate)
+    baseline, candidate = position_of_result(pair.baseline), position_of_result(pair.candidate)
     between = lines_between(floor.results_of(pair)) if floor.runs else None
     if floor.runs and between is None:
         problem = problem or _UNKNOWN_NOISE
@@ -178,14 +178,15 @@ def lines_of(pair: Pair, floor: Floor) -> LinesOfPair:
     return LinesOfPair(pair=pair, positions=(baseline, candidate), change=change, between=between, problem=problem)
 
 
-def _position(result: BenchmarkResult) -> Position | None:
+def position_of_result(result: BenchmarkResult) -> Position | None:
+    """Return where the line of a result is; None if too little is known of it."""
     line, search = result.status.line, result.spec.line
     return position_of(line, search) if line is not None and search is not None else None
 
 
 def lines_between(results: Sequence[BenchmarkResult]) -> BetweenVariance | None:
     """Return the variance of the runs' lines beyond their own errors; None if it is unknown."""
-    usable = (_position(result) for result in results if not line_problem("run", result))
+    usable = (position_of_result(result) for result in results if not line_problem("run", result))
     estimates = [position for position in usable if position is not None and position.is_estimate]
     if len(estimates) < MINIMUM_RUNS:
         return None
@@ -220,7 +221,7 @@ def operation_of(results: Sequence[BenchmarkResult]) -> Operation:
 
 def side_of_line(result: BenchmarkResult) -> Side:
     """Describe the line of a result: its trials are probes, its deviation is the standard error."""
-    line, position = result.status.line, _position(result)
+    line, position = result.status.line, position_of_result(result)
     if line is None:
         return Side(trials=0)
     deviation = position.error if position and position.is_estimate else None

@@ -8,7 +8,6 @@ from plimsoll.api.hypothesis import Hypothesis, Selector
 from plimsoll.api.model import Model
 from plimsoll.api.names import Verdict
 from plimsoll.api.suite_status import HypothesisVerdict
-from plimsoll.measure.checks.check import first_few
 from plimsoll.measure.compare.values import RepeatsError, check_distinct
 from plimsoll.measure.hypotheses.judge import Interval, Judgement, Unit, geometric_mean, judge
 from plimsoll.measure.hypotheses.select import (
@@ -22,6 +21,7 @@ from plimsoll.measure.hypotheses.select import (
     select_all,
 )
 from plimsoll.measure.metric import MINIMUM_TRIALS
+from plimsoll.measure.text import first_few
 
 _PERCENT = 100
 _MOST_DECIMALS = 6

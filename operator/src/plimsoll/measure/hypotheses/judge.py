@@ -153,9 +153,15 @@ def judge(hypothesis: Hypothesis, samples: Sequence[Sample]) -> Judgement:
     verdict = _verdict(interval, hypothesis)
     if bounds and verdict is HypothesisVerdict.UNDECIDED:
         return Judgement(verdict=verdict, reasons=bounds)
+    if not hypothesis.over:
+        estimate, low, high = (
+            logarithm if math.isinf(logarithm) else math.exp(max(-_MOST, min(_MOST, logarithm)))
+            for logarithm in (interval.estimate, interval.low, interval.high)
+        )
+        interval = Interval(estimate=estimate, low=low, high=high)
     return Judgement(
         verdict=verdict,
-        interval=interval if hypothesis.over else _as_ratio(interval),
+        interval=interval,
         unit=unit,
         replicates=tuple(_replicates(unit, places)),
     )
@@ -207,19 +213,11 @@ def _verdict(interval: Interval, hypothesis: Hypothesis) -> HypothesisVerdict:
     return HypothesisVerdict.UNDECIDED
 
 
-def _as_ratio(interval: Interval) -> Interval:
-    estimate, low, high = (
-        logarithm if math.isinf(logarithm) else math.exp(max(-_MOST, min(_MOST, logarithm)))
-        for logarithm in (interval.estimate, interval.low, interval.high)
-    )
-    return Interval(estimate=estimate, low=low, high=high)
-
-
 def _replicates(unit: Unit, places: _Places) -> Iterator[int]:
     """Yield the number of units behind each field; the same runs measured all values of an axis."""
     counts: dict[str, list[int]] = {}
     for (field, _), samples in places.items():
         probes = sum(line.probes for line in _lines(samples))
         counts.setdefault(field, []).append(probes if unit is Unit.PROBE else len(_values(unit, samples)))
-    for of_field in counts.values():
-        yield of_field[0] if unit is Unit.RUN else sum(of_field)
+    for field_counts in counts.values():
+        yield field_counts[0] if unit is Unit.RUN else sum(field_counts)

@@ -11,13 +11,13 @@ from pydantic import JsonValue
 from plimsoll.api.errors import did_you_mean
 from plimsoll.api.hypothesis import CLIENTS, Hypothesis, Selector
 from plimsoll.api.names import Metric, Operation, Verdict
-from plimsoll.api.operation import OperationResult
 from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.result import BenchmarkResult, Trial
-from plimsoll.measure.checks.check import first_few
-from plimsoll.measure.compare.lines import Position, line_problem, position_of
+from plimsoll.measure.checks.check import invalid_reasons
+from plimsoll.measure.compare.lines import Position, line_problem, position_of_result
 from plimsoll.measure.metric import complete, is_reported, operations_of, problem_of, results_of, values_of
 from plimsoll.measure.summary import counted
+from plimsoll.measure.text import first_few
 
 _NAMED = 8
 
@@ -347,7 +347,12 @@ def sample_of(field: str, selector: Selector, selected: SelectedPoint[MeasuredPo
         return sample(problems=(problem,))
     results = [result for result in results_of(trials, operation) if result is not None]
     if not is_reported(results, quantity):
-        instead = _reported_instead(results, quantity)
+        if quantity.percentile and is_reported(results, Metric.MEAN):
+            instead = f"choose {Metric.MEAN}"
+        elif quantity is Metric.BYTES:
+            instead = f"choose {Metric.IOPS}, or a latency"
+        else:
+            instead = f"choose {Metric.BYTES}" if quantity is Metric.IOPS else "choose a rate"
         return sample(problems=(f"{field}.quantity: the tool of {where} does not report {quantity}; {instead}",))
     values = values_of(trials, operation, quantity)
     if problem := problem_of(values, quantity, f"of {where}"):
@@ -357,8 +362,7 @@ def sample_of(field: str, selector: Selector, selected: SelectedPoint[MeasuredPo
 
 def _line_sample(field: str, selector: Selector, selected: SelectedPoint[MeasuredPoint], where: str) -> Sample:
     result = selected.point.result
-    line, search = result.status.line, result.spec.line
-    position = position_of(line, search) if line is not None and search is not None else None
+    position = position_of_result(result)
     sample = partial(Sample, field=field, selected=selected)
     problem = _line_problem(field, selector, result, where)
     if problem or position is None:
@@ -390,8 +394,8 @@ def _unusable(result: BenchmarkResult, where: str) -> str:
     if not status.final:
         return f"{where} is not finished"
     if status.verdict in (Verdict.INVALID, None) or not counted(status.trials):
-        invalid = [finding.reason for finding in status.findings if finding.verdict is Verdict.INVALID]
-        because = f" ({', '.join(dict.fromkeys(invalid))})" if invalid else ""
+        reasons = invalid_reasons(status.findings)
+        because = f" ({', '.join(reasons)})" if reasons else ""
         return f"{where} is {Verdict.INVALID}{because}, so it decides nothing; fix the cause and measure again"
     return ""
 
@@ -407,12 +411,3 @@ def _operation(field: str, selector: Selector, trials: Sequence[Trial], where: s
         return None, f"{field}: {where} has the operations {listed(operations)}; add {field}.operation"
     which = selector.operation or "operation"
     return None, f"{field}.operation: {where} has no {which}; it has {listed(operations) or 'none'}"
-
-
-def _reported_instead(results: Sequence[OperationResult], metric: Metric) -> str:
-    """Return what to choose instead of a metric that the tool does not report."""
-    if metric.percentile and is_reported(results, Metric.MEAN):
-        return f"choose {Metric.MEAN}"
-    if metric is Metric.BYTES:
-        return f"choose {Metric.IOPS}, or a latency"
-    return f"choose {Metric.BYTES}" if metric is Metric.IOPS else "choose a rate"

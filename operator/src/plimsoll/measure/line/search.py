@@ -15,7 +15,7 @@ It is a pure function of the probes so far, so a search can stop and resume afte
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
@@ -48,7 +48,11 @@ def next_rung(broken: Mapping[float, bool], settings: Settings) -> float | None:
         settings: of the search.
 
     """
-    descent, start = [*_descent(settings)], settings.offered(settings.start)
+    start = settings.offered(settings.start)
+    # The start, and halves of it down to the lowest load.
+    descent = [start]
+    while descent[-1] > settings.lowest:
+        descent.append(settings.offered(descent[-1] / 2))
     # The highest rung of the descent that is not known to break, or the lowest load.
     foot = next((rung for rung in descent if not broken.get(rung, False)), settings.lowest)
     ascent = [rung for rung in reversed(descent) if rung >= foot]
@@ -62,15 +66,6 @@ def next_rung(broken: Mapping[float, bool], settings: Settings) -> float | None:
         if in_a_row >= _IN_A_ROW and (rung > start or not broken[foot]):
             break
     return None
-
-
-def _descent(settings: Settings) -> Iterator[float]:
-    """Yield the start, and halves of it down to the lowest load."""
-    rung = settings.offered(settings.start)
-    yield rung
-    while rung > settings.lowest:
-        rung = settings.offered(rung / 2)
-        yield rung
 
 
 _OFFSETS = tuple(step / 2 for step in range(-4, 5))

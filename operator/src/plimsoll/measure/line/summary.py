@@ -8,15 +8,7 @@ from dataclasses import dataclass
 from plimsoll.api.line import MOST_PROBES, Ending, Line, LineSearch, Objective, ProbeOutcome, Vary
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding, Trial
-from plimsoll.measure.checks.check import (
-    CheckedValue,
-    evaluate,
-    first_few,
-    number_text,
-    percent_text,
-    probes_text,
-    verdict_of,
-)
+from plimsoll.measure.checks.check import CheckedValue, evaluate, invalid_reasons, verdict_of
 from plimsoll.measure.line.curve import DRIFTING, NOT_MONOTONE
 from plimsoll.measure.line.model import BROKEN, Progress, arrived_load, counting_trials, lower_bound, tried_loads
 from plimsoll.measure.summary import (
@@ -28,6 +20,7 @@ from plimsoll.measure.summary import (
     rolled_up,
     same_tool,
 )
+from plimsoll.measure.text import first_few, number_text, percent_text, probes_text
 
 _WHY = {
     ProbeOutcome.UNKNOWN: "too few operations for the percentile (raise runtimeSeconds)",
@@ -56,8 +49,7 @@ def why_not_counted(trial: Trial) -> Iterator[str]:
     if trial.abort is not None:
         yield trial.abort.reason.value
     elif trial.verdict is Verdict.INVALID:
-        invalid = [finding.reason for finding in trial.findings if finding.verdict is Verdict.INVALID]
-        yield from dict.fromkeys(invalid)
+        yield from invalid_reasons(trial.findings)
     elif trial.probe is not None and trial.probe.outcome in _WHY:
         yield _WHY[trial.probe.outcome]
 
@@ -284,12 +276,12 @@ def ending_sentence(line: Line, search: LineSearch, uncounted: str = "") -> str:
     """
     match line.ending:
         case None:
-            known = "nothing is known about the line yet"
+            state = "nothing is known about the line yet"
             if is_known(line):
                 width = f" ({width_text(line)} of the estimate)" if line.width_percent is not None else ""
-                known = f"the interval is {interval_text(line, search)}{width}"
+                state = f"the interval is {interval_text(line, search)}{width}"
             # Whether it goes on, or the run ended before, the line does not say.
-            return f"The search is not finished: {progress_text(line)} probes made, {known}."
+            return f"The search is not finished: {progress_text(line)} probes made, {state}."
         case Ending.PRECISE:
             return f"The search ended after {probes_made(line)}: {_precise_clause(line, search)}."
         case Ending.PROBES_USED_UP:
@@ -300,9 +292,13 @@ def ending_sentence(line: Line, search: LineSearch, uncounted: str = "") -> str:
             made = f" after {probes_made(line)}" if line.counted else ""
             return f"The search gave up{made}: {why}; remove the cause, then run again."
         case Ending.NEVER_BROKE:
-            return (
-                f"The line is above {_highest_text(line, search)}, with 97.5 % confidence; increase limit to find it."
-            )
+            # Slow clients, or uneven shares, make the highest load that was offered less than the limit.
+            unit, limit = unit_text(search), rounded_load(search.limit)
+            shown = _highest_shown(search.limit if line.low is None else line.low, search)
+            highest = f"{limit} {unit}, the highest load (limit)"
+            if shown != limit:
+                highest = f"{shown} {unit}, the highest load up to limit ({limit}) that the clients offered"
+            return f"The line is above {highest}, with 97.5 % confidence; increase limit to find it."
         case _:
             return _SENTENCE[line.ending]
 
@@ -330,15 +326,6 @@ def rounded_load(load: float) -> str:
 
 def _highest_shown(low: float, search: LineSearch) -> str:
     return rounded_load(lower_bound(low, search.limit))
-
-
-def _highest_text(line: Line, search: LineSearch) -> str:
-    """Return the highest load that was offered: slow clients, or uneven shares, make it less than the limit."""
-    unit, shown = unit_text(search), _highest_shown(search.limit if line.low is None else line.low, search)
-    limit = rounded_load(search.limit)
-    if shown == limit:
-        return f"{limit} {unit}, the highest load (limit)"
-    return f"{shown} {unit}, the highest load up to limit ({limit}) that the clients offered"
 
 
 def _precise_clause(line: Line, search: LineSearch) -> str:
