@@ -340,6 +340,7 @@ async def test_a_deletion_returns_when_all_is_gone_that_costs_anything(
 
 async def test_a_deletion_waits_for_the_look_under_way(made: Daemon, working: list[asyncio.Task[None]]) -> None:
     requests = list(made.cluster.kube.requests)
+    made.context.runs.removal_seconds = 30.0  # from its start on, which is before the cluster works
     async with made.records[made.uid].lock:
         deletion = asyncio.create_task(remove(**made.arguments))
         await asyncio.sleep(0.02)

@@ -132,7 +132,7 @@ def parse_config_dump(text: str) -> dict[OptionKey, str]:
 
 
 def settings_of(osd: Osd, shown: Mapping[str, str], database: Database) -> OsdSettings:
-    """Return an OSD's settings: those that it shows itself, else those of the database, whose masks do not count."""
+    """Return an OSD's settings: its own where it shows them, else the database's, whose masks do not count."""
 
     def setting(name: str) -> str | None:
         stored = (database.get((who, name)) for who in (f"osd.{osd.number}", "osd", "global"))

@@ -179,7 +179,7 @@ def check_author(post: ResultPost) -> None:
 
 
 def new_attempt(ledger: Ledger, key: TrialKey, started_at: str) -> Attempt:
-    """Return an attempt that begins once all clients are prepared; that of a search at the load that it needs."""
+    """Return an attempt that begins once all clients are prepared; in a search, at the load that is needed next."""
     plan = ledger.plan
     point, offer = plan.point(key.point), ledger.offer(key)
     return Attempt(

@@ -186,7 +186,7 @@ def undropped_nodes(phase: Dropping, roster: Roster) -> tuple[str, ...]:
 
 
 def is_dropped(phase: Dropping, roster: Roster, describe: reporting.Describe) -> bool:
-    """Whether all caches are dropped: those of the nodes and, of a run on Ceph, those of the OSDs."""
+    """Whether all caches are dropped: of the nodes and, for a run on Ceph, of the OSDs."""
     if phase.token is None or undropped_nodes(phase, roster):
         return False
     return phase.has_reached_osds or _fsid(roster, describe) is None

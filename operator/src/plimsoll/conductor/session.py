@@ -75,7 +75,7 @@ class Session:
         """Start a run, or continue it from the state that an earlier conductor stored (`before`).
 
         The session updates `ledger`, which contains the recorded trials. Without `gate` it waits for no cluster. `job`
-        is the conductor's Job if it was created beside the clients' Jobs; empty if the clients already exist.
+        is the conductor's Job if it was created together with the clients' Jobs; empty if the clients already exist.
         """
         self.plan = plan
         self.epoch = epoch

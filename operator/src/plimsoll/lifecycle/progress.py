@@ -121,7 +121,7 @@ def _conductor_timeout(run: Run, plan: Plan, seen: Observed, now: datetime) -> E
     fact, limit = conductor_fact(seen), plan.timeouts.ready_seconds
     absent = min(age_seconds(conductor_absent_since(run, seen), now), waited_seconds(run, now))
     if is_gathering(seen):
-        # It was created beside the clients' pods, and has nothing to do before they run.
+        # It was created together with the clients' pods, and has nothing to do before they run.
         absent = min(absent, age_seconds(pods_run_since(plan, seen), now))
     if fact is None or absent <= limit:
         return None
@@ -212,7 +212,7 @@ def clients_fact(run: Run, plan: Plan, seen: Observed) -> Fact:
     problems = [text for client in clients if (text := client_problem(client, seen))]
     conductor = conductor_fact(seen)
     if conductor is not None and conductor.reason is Reason.CONDUCTOR_STARTING and is_provisioning(plan, seen):
-        # It starts beside the clients, which do not need it yet.
+        # It starts together with the clients, which do not need it yet.
         conductor = None
     if problems:
         texts = [listed(problems, separator="; "), *([conductor.message] if conductor else [])]

@@ -171,7 +171,7 @@ class Measurement(Model):
         untimed: operations that the tool did, but too fast to time them.
         pace: rate at which the tool submitted requests, as a part of the requested rate; absent if there is no such
             rate, or if the tool does not show it.
-        inexact: part of the timed operations whose times are less exact than those of the others, because the tool lost
+        inexact: part of the timed operations whose times are less exact than the others, because the tool lost
             their ends; absent if it can lose none.
         osds: of a tool that measures OSDs one after the other; the operations are their sum.
         peers: of a tool that measures between clients: a cell for each client that served this one.

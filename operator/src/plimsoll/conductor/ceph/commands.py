@@ -161,7 +161,7 @@ class CommandError(Exception):
 
 
 async def if_present(answer: Awaitable[str]) -> str | None:
-    """Return a command's answer; None if what it is about does not exist. CommandError for any other failure."""
+    """Return a command's answer; None if its subject does not exist. CommandError for any other failure."""
     try:
         return await answer
     except CommandError as error:

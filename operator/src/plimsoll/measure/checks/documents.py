@@ -359,9 +359,9 @@ def untimed(evidence: Evidence) -> CheckedValues:
 
 @check(
     "TimesInexact",
-    what="operations whose times are less exact than those of the others, because the tool lost their ends",
+    what="operations whose times are less exact than the others, because the tool lost their ends",
     unit="%",
-    # Lost ends are those of the slowest operations. Above this part, even the p90 may consist of inexact times; below
+    # The slowest operations lose their ends. Above this part, even the p90 may consist of inexact times; below
     # it, a second more for each of them moves the mean by a tenth of a second at most.
     suspect=10,
     remedy=(

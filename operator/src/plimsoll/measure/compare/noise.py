@@ -30,6 +30,9 @@ from plimsoll.measure.metric import PartialOperation, complete, operations_of, r
 from plimsoll.measure.statistics import half_width
 from plimsoll.measure.summary import counted, summarise
 
+_WHOLE = 0.9995
+"""Rounded to a tenth of a percent, this is 100 %."""
+
 
 class MetricNoise(MetricModel):
     """The noise of one metric of one operation.
@@ -148,10 +151,6 @@ def _as_part(metric: Metric, change: float) -> float | None:
     """Return a change of the logarithm for the worse as a part of the baseline; None if that is 100 % or more."""
     part = -math.expm1(-change) if metric.is_rate else math.expm1(min(change, 1.0))
     return part if part < _WHOLE else None
-
-
-_WHOLE = 0.9995
-"""Rounded to a tenth of a percent, this is 100 %."""
 
 
 def as_one_run(runs: Sequence[Sequence[BenchmarkResult]]) -> list[BenchmarkResult]:
