@@ -104,7 +104,7 @@ class PretendedWork:
     async def drop_caches(self, order: DropCachesOrder) -> CacheDrop:
         raise PreparationError(f"{order.trial}: simulated agents have no caches")
 
-    def arm(self, order: ArmOrder) -> Armed:
+    async def arm(self, order: ArmOrder) -> Armed:
         self._notes.t0[str(order.trial)] = order.t0_nanoseconds
         timing = Timing(ramp_seconds=order.ramp_seconds, runtime_seconds=order.runtime_seconds)
         context = StepContext(

@@ -67,7 +67,7 @@ async def measure(worker: Worker, parameters: dict[str, JsonValue]) -> ClientDoc
         seed=2**40 + 9,
         t0_nanoseconds=0,
     )
-    return await worker.measure(worker.arm(order), Clock(offset=0, error=0))
+    return await worker.measure(await worker.arm(order), Clock(offset=0, error=0))
 
 
 def files_in(directory: Path) -> set[str]:

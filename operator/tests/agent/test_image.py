@@ -66,7 +66,7 @@ async def test_an_image_is_found_discarded_filled_and_overwritten(tmp_path: Path
         (0, SIZE, "prefilling through librbd, 0 s"),
         (SIZE, SIZE, "overwriting at random, 0 of 5 s"),
     } <= set(recorded.reports)
-    armed = worker.arm(ARM)
+    armed = await worker.arm(ARM)
     assert armed.context.target == ImageTarget(pool="pool", image="image", user="bench", size=SIZE)
     assert armed.prefilled
 
@@ -83,7 +83,7 @@ async def test_an_image_that_was_not_filled_is_known_as_such(tmp_path: Path) -> 
     worker = make_worker(tmp_path, fio="exit 3")
     order = PrepareOrder(discard=False, prefill=False, fill_percent=80, seed=1)
     assert await worker.prepare(order, RecordedProgress()) == SIZE
-    assert not worker.arm(ARM).prefilled
+    assert not (await worker.arm(ARM)).prefilled
 
 
 @pytest.mark.parametrize(

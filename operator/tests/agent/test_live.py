@@ -72,7 +72,7 @@ async def test_the_rates_of_a_tool_are_known_while_it_runs_and_not_kept(tmp_path
     )
     prepare = PrepareOrder(discard=False, prefill=False, fill_percent=100, seed=1)
     await worker.prepare(prepare, lambda *_: None)
-    armed = worker.arm(
+    armed = await worker.arm(
         ArmOrder(
             trial=TrialKey(point="w-000", pass_number=0, attempt=0),
             tool="fio",

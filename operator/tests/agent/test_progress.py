@@ -1,10 +1,19 @@
 """An agent's reports while it prepares, and while it stages a trial."""
 
 import asyncio
+import threading
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+from plimsoll.agent import agent as agent_module
+from plimsoll.agent import process
 from plimsoll.agent.agent import Agent, AgentIdentity
+from plimsoll.agent.host.readings import Host
 from plimsoll.agent.process import PreparationError
+from plimsoll.agent.volume import FileVolume
+from plimsoll.agent.worker import Worker
 from plimsoll.api.status import TrialKey
 from plimsoll.protocol.messages import AgentState, Ordered, PrepareOrder, Report, StageOrder, WaitOrder
 
@@ -28,6 +37,12 @@ class Listening:
     async def report(self, report: Report) -> None:
         self.reports.append(report)
         self.reported.set()
+
+    async def wait_for(self, state: AgentState, *, number: int = 1) -> None:
+        """Wait until so many reports had that state."""
+        while sum(report.state is state for report in self.reports) < number:
+            self.reported.clear()
+            await self.reported.wait()
 
 
 class Preparing:
@@ -103,9 +118,7 @@ async def test_a_failed_staging_is_reported_with_the_tool_s_output() -> None:
     conductor = Listening()
     async with asyncio.timeout(60):
         await make(conductor, Broken())._obey(Ordered(epoch="e", sequence=4, order=STAGE))
-        while not any(report.state is AgentState.FAILED for report in conductor.reports):
-            conductor.reported.clear()
-            await conductor.reported.wait()
+        await conductor.wait_for(AgentState.FAILED)
     last = conductor.reports[-1]
     assert (last.state, last.message, last.sequence) == (
         AgentState.FAILED,
@@ -122,7 +135,25 @@ async def test_a_new_order_ends_a_staging() -> None:
         await work.begun.wait()
         await agent._obey(Ordered(epoch="e", sequence=5, order=WaitOrder()))
         assert work.dropped.is_set()
-        while not any(report.state is AgentState.IDLE for report in conductor.reports):
-            conductor.reported.clear()
-            await conductor.reported.wait()
+        await conductor.wait_for(AgentState.IDLE)
     assert AgentState.STAGED not in {report.state for report in conductor.reports}
+
+
+async def test_an_agent_whose_storage_hangs_still_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = threading.Event()
+    monkeypatch.setattr(agent_module, "_PROGRESS_SECONDS", 0.01)
+    monkeypatch.setattr(process, "_KILL_SECONDS", 0.05)
+    monkeypatch.setattr(FileVolume, "target", lambda *_: answers.wait(20))
+    volume = FileVolume(path=tmp_path / "plimsoll.data")
+    worker = Worker(client=0, node="here", volume=volume, directory=tmp_path / "work", binaries={}, host=Host())
+    conductor = Listening()
+    agent = make(conductor, worker)
+    prepare = PrepareOrder(discard=True, prefill=True, fill_percent=80, seed=1)
+    async with asyncio.timeout(15):
+        await agent._obey(Ordered(epoch="e", sequence=1, order=prepare))
+        await conductor.wait_for(AgentState.PREPARING, number=3)
+        await agent._obey(Ordered(epoch="e", sequence=2, order=WaitOrder()))
+        await conductor.wait_for(AgentState.FAILED)
+        assert "the check of the volume cannot be ended" in conductor.reports[-1].message
+        answers.set()
+        await conductor.wait_for(AgentState.IDLE)

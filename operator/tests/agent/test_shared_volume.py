@@ -190,7 +190,7 @@ async def test_a_client_reads_what_it_is_ordered_to(tmp_path: Path, *, one_file:
     for one in workers:
         await one.prepare(PREPARE, RecordedProgress())
     for data_of, client in ((None, 0), (1, 1), (2, 2)):
-        armed = workers[0].arm(order(data_of))
+        armed = await workers[0].arm(order(data_of))
         wanted = volume(tmp_path, client, one_file=one_file).target(100)
         assert armed.context.target == wanted
         assert f"--filename={wanted.path}" in armed.argv
@@ -202,7 +202,7 @@ async def test_data_of_another_client_that_does_not_exist_is_named(tmp_path: Pat
     alone = worker(tmp_path, 0, one_file=False)
     await alone.prepare(PREPARE, RecordedProgress())
     with pytest.raises(PreparationError, match=r"client-1.data: .*check that all clients mount the same volume"):
-        alone.arm(order(1))
+        await alone.arm(order(1))
 
 
 @pytest.mark.fio
@@ -224,11 +224,11 @@ async def test_clients_prefill_at_the_same_time_and_measure_only_what_they_are_o
     # A client that was replaced prefills again.
     await workers[1].prepare(orders[1], RecordedProgress())
     assert [content(target) for target in targets] == before
-    document = await workers[0].measure(workers[0].arm(order(1)), Clock(offset=0, error=0))
+    document = await workers[0].measure(await workers[0].arm(order(1)), Clock(offset=0, error=0))
     assert (document.exit_code, document.parse_error, document.foreign_target) == (0, None, "")
     assert (document.prefilled, document.data_set_bytes) == (True, 4 * MEBIBYTE)
     writing = order(None).model_copy(update={"parameters": {"pattern": "randwrite", "rateIops": 200}})
-    document = await workers[0].measure(workers[0].arm(writing), Clock(offset=0, error=0))
+    document = await workers[0].measure(await workers[0].arm(writing), Clock(offset=0, error=0))
     assert (document.exit_code, document.parse_error, document.foreign_target) == (0, None, "")
     after = [content(target) for target in targets]
     assert [changed for changed in range(CLIENTS) if before[changed] != after[changed]] == [0]

@@ -133,7 +133,7 @@ class StagingProgress(RecordedProgress):
 
 
 async def measured(worker: Worker, order: ArmOrder) -> ClientDocument:
-    return await worker.measure(worker.arm(order), Clock(offset=0, error=0))
+    return await worker.measure(await worker.arm(order), Clock(offset=0, error=0))
 
 
 def asked(directory: Path) -> list[str]:
@@ -160,13 +160,13 @@ async def test_a_trial_that_was_not_staged_is_not_armed(tmp_path: Path, monkeypa
     with pytest.raises(
         PreparationError, match="this process has not staged w-000 pass 0 attempt 0, which stepping needs"
     ):
-        worker.arm(arm())
+        await worker.arm(arm())
     await worker.stage(stage(), StagingProgress())
     with pytest.raises(PreparationError, match="has not staged w-000 pass 0 attempt 1"):
-        worker.arm(arm(attempt=1))
+        await worker.arm(arm(attempt=1))
     await measured(worker, arm())
     with pytest.raises(PreparationError, match="has not staged"):
-        worker.arm(arm())
+        await worker.arm(arm())
 
 
 async def test_a_failed_staging_ends_with_the_tool_s_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,7 +175,7 @@ async def test_a_failed_staging_ends_with_the_tool_s_output(tmp_path: Path, monk
     with pytest.raises(PreparationError, match=expected):
         await worker.stage(stage(), StagingProgress())
     with pytest.raises(PreparationError, match="has not staged"):
-        worker.arm(arm())
+        await worker.arm(arm())
 
 
 async def test_a_staging_that_does_not_fit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,7 +200,7 @@ async def test_a_cancelled_staging_is_gone_and_was_none(tmp_path: Path, monkeypa
         with pytest.raises(asyncio.CancelledError):
             await staging
     with pytest.raises(PreparationError, match="has not staged"):
-        worker.arm(arm())
+        await worker.arm(arm())
 
 
 async def test_a_tool_without_such_a_step_is_staged_by_doing_nothing(
@@ -293,7 +293,7 @@ async def test_trimmed_data_is_unwritten_again(tmp_path: Path, monkeypatch: pyte
     trimming = arm(reads=False).model_copy(update={"parameters": {"trims": True}})
     found = [(await measured(agent, order)).prefilled for order in (arm(), trimming, arm())]
     await agent.prepare(preparing, lambda *_: None)
-    assert [*found, agent.arm(arm()).prefilled] == [True, True, False, True]
+    assert [*found, (await agent.arm(arm())).prefilled] == [True, True, False, True]
 
 
 # Raw output
@@ -347,10 +347,10 @@ async def test_raw_output_of_another_run_is_not_overwritten(tmp_path: Path, monk
 # Targets
 
 
-def test_a_tool_gets_the_osds_as_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_tool_gets_the_osds_as_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = Steps(steps=(StepKind.MEASURE,), target=TargetKind.OSDS)
     worker = make(monkeypatch, tmp_path, tool=tool, targets=(POOL, OSDS))
-    armed = worker.arm(arm(reads=False))
+    armed = await worker.arm(arm(reads=False))
     assert armed.context.target == OSDS
     assert armed.prefilled
 
@@ -363,19 +363,19 @@ def test_a_tool_gets_the_osds_as_target(tmp_path: Path, monkeypatch: pytest.Monk
         (TargetKind.IMAGE, "the volume is not prepared"),
     ],
 )
-def test_a_missing_target_is_named(
+async def test_a_missing_target_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: TargetKind, expected: str
 ) -> None:
     worker = make(monkeypatch, tmp_path, tool=Steps(steps=(StepKind.MEASURE,), target=target), targets=())
     with pytest.raises(PreparationError, match=expected):
-        worker.arm(arm())
+        await worker.arm(arm())
 
 
 async def test_a_file_is_no_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     worker = make(monkeypatch, tmp_path, tool=Steps(steps=(StepKind.MEASURE,), target=TargetKind.IMAGE))
     await worker.prepare(PrepareOrder(discard=False, prefill=False, fill_percent=100, seed=1), lambda *_: None)
     with pytest.raises(PreparationError, match=r"needs an RBD image, but this agent's assignment has .*plimsoll\.data"):
-        worker.arm(arm())
+        await worker.arm(arm())
 
 
 async def test_only_the_programs_of_tools_that_are_used_must_be_there(

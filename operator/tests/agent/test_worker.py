@@ -1,6 +1,8 @@
 """An agent's work with a volume, with tools that work and tools that fail."""
 
 import asyncio
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +58,74 @@ def lines_of(path: Path) -> list[str]:
 
 
 async def measured(worker: Worker) -> ClientDocument:
-    return await worker.measure(worker.arm(ARM), Clock(offset=0, error=0))
+    return await worker.measure(await worker.arm(ARM), Clock(offset=0, error=0))
+
+
+class HangingStorage:
+    """A file operation that does not return before the storage answers, and then fails."""
+
+    def __init__(self) -> None:
+        self.is_waiting, self.answers = threading.Event(), threading.Event()
+
+    def __call__(self, *_: object) -> Any:
+        self.is_waiting.set()
+        self.answers.wait(20)
+        raise OSError("the storage has failed")
+
+
+@pytest.fixture
+def storage(monkeypatch: pytest.MonkeyPatch) -> Iterator[HangingStorage]:
+    monkeypatch.setattr(process, "_KILL_SECONDS", 0.05)
+    hanging = HangingStorage()
+    yield hanging
+    hanging.answers.set()
+
+
+@pytest.mark.parametrize(
+    ("operation", "name"),
+    [
+        ("volume.FileVolume.target", "the check of the volume"),
+        ("volume.FileVolume.create", "the creation of "),
+        ("volume.FileVolume.clear", "the removal of "),
+        ("volume.FileVolume.lay_out", "the creation of "),
+        ("preparation.identify", "the check of "),
+        ("worker.volume_facts", "the check of the volume"),
+        ("worker._identity", "the check of the data set"),
+    ],
+)
+async def test_a_file_operation_that_hangs_delays_nothing_else_and_is_named(
+    operation: str, name: str, storage: HangingStorage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"plimsoll.agent.{operation}", storage)
+    worker = make_worker(tmp_path, script(tmp_path, "echo fio-3.39"))
+
+    async def work() -> None:
+        await worker.facts()
+        order = PrepareOrder(discard=True, prefill=False, fill_percent=100, seed=1)
+        await worker.prepare(order, RecordedProgress())
+        await worker.arm(ARM)
+
+    working = asyncio.create_task(work())
+    async with asyncio.timeout(15):
+        while not storage.is_waiting.is_set():
+            await asyncio.sleep(0.01)
+        working.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await working
+        assert worker.unended.startswith(name)
+        assert "cannot be ended" in worker.unended
+        storage.answers.set()
+        while worker.unended:
+            await asyncio.sleep(0.01)
+
+
+async def test_a_file_operation_that_fails_ends_the_preparation(
+    storage: HangingStorage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FileVolume, "clear", storage)
+    storage.answers.set()
+    with pytest.raises(PreparationError, match="the storage has failed"):
+        await make_worker(tmp_path, "fio").prepare(PREPARE, RecordedProgress())
 
 
 async def test_a_failed_prefill_ends_with_the_tool_s_output(tmp_path: Path) -> None:
@@ -109,7 +178,7 @@ async def test_storage_without_discard_cannot_give_a_new_data_set_without_prefil
     ):
         await worker.prepare(order, RecordedProgress())
     with pytest.raises(PreparationError, match="not prepared"):
-        worker.arm(ARM)
+        await worker.arm(ARM)
 
 
 async def test_a_file_that_is_prepared_again_is_new_and_keeps_its_size(tmp_path: Path) -> None:
@@ -144,7 +213,7 @@ async def test_a_tool_without_output_has_not_prepared_anything(tmp_path: Path) -
     with pytest.raises(PreparationError):
         await worker.prepare(PREPARE, RecordedProgress())
     with pytest.raises(PreparationError, match="not prepared"):
-        worker.arm(ARM)
+        await worker.arm(ARM)
 
 
 async def test_a_directory_that_no_volume_is_mounted_at_is_not_written_to(tmp_path: Path) -> None:
@@ -169,12 +238,12 @@ async def test_a_volume_that_cannot_hold_a_block_of_the_overwrite_is_refused_wit
         await worker.prepare(order, RecordedProgress())
 
 
-def test_a_volume_must_be_prepared_before_a_tool_that_uses_it(tmp_path: Path) -> None:
+async def test_a_volume_must_be_prepared_before_a_tool_that_uses_it(tmp_path: Path) -> None:
     with pytest.raises(PreparationError, match="the volume is not prepared"):
-        make_worker(tmp_path, "fio").arm(ARM)
+        await make_worker(tmp_path, "fio").arm(ARM)
 
 
-def test_a_tool_that_uses_no_volume_needs_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_tool_that_uses_no_volume_needs_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Network(Fio):
         target = TargetKind.PEER
 
@@ -183,18 +252,18 @@ def test_a_tool_that_uses_no_volume_needs_none(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr("plimsoll.agent.worker.TOOLS", {"fio": Network()})
     worker = Worker(client=0, node="here", volume=None, directory=tmp_path, binaries={}, host=Host())
-    armed = worker.arm(ARM)
+    armed = await worker.arm(ARM)
     assert armed.context.target.name == ""
 
 
-def test_an_unknown_tool_is_refused(tmp_path: Path) -> None:
+async def test_an_unknown_tool_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PreparationError, match="tool unheardOf is unknown"):
-        make_worker(tmp_path, "fio").arm(ARM.model_copy(update={"tool": "unheardOf"}))
+        await make_worker(tmp_path, "fio").arm(ARM.model_copy(update={"tool": "unheardOf"}))
 
 
-def test_parameters_of_another_tool_are_refused(tmp_path: Path) -> None:
+async def test_parameters_of_another_tool_are_refused(tmp_path: Path) -> None:
     with pytest.raises(PreparationError, match="operation"):
-        make_worker(tmp_path, "fio").arm(ARM.model_copy(update={"parameters": {"operation": "seq"}}))
+        await make_worker(tmp_path, "fio").arm(ARM.model_copy(update={"parameters": {"operation": "seq"}}))
 
 
 POISSON = {"blockSize": 4096, "ioDepth": 64, "rateIops": 500, "arrivals": "Poisson"}
@@ -205,9 +274,9 @@ async def test_arrivals_are_written_when_a_trial_is_staged(tmp_path: Path) -> No
     await worker.prepare(PrepareOrder(discard=False, prefill=False, fill_percent=100, seed=1), RecordedProgress())
     order = ARM.model_copy(update={"parameters": POISSON})
     with pytest.raises(PreparationError, match="has not staged"):
-        worker.arm(order)
+        await worker.arm(order)
     await worker.stage(staging(order), RecordedProgress())
-    armed = worker.arm(order)
+    armed = await worker.arm(order)
     (option,) = [argument for argument in armed.argv if argument.startswith("--read_iolog=")]
     header, *rest = await asyncio.to_thread(lines_of, Path(option.partition("=")[2]))
     assert header == "fio version 3 iolog"
@@ -233,7 +302,7 @@ async def test_random_arrivals_are_staged_and_measured(tmp_path: Path, fio: str)
     await worker.prepare(PREPARE, RecordedProgress())
     order = ARM.model_copy(update={"parameters": POISSON})
     await worker.stage(staging(order), RecordedProgress())
-    document = await worker.measure(worker.arm(order), Clock(offset=0, error=0))
+    document = await worker.measure(await worker.arm(order), Clock(offset=0, error=0))
     assert (document.exit_code, document.parse_error, document.foreign_target) == (0, None, "")
     assert document.measurement is not None
     assert document.measurement.errors == ()

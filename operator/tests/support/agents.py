@@ -174,7 +174,7 @@ async def load(worker: Worker, order: ServeOrder, *peers: tuple[int, str]) -> Cl
     """Let a worker load servers at once, each with its address."""
     fields = order.model_dump(exclude={"kind", "peers"})
     armed = ArmOrder(**fields, peers=dict(peers), t0_nanoseconds=time.time_ns())
-    return await worker.measure(worker.arm(armed), Clock(offset=0, error=0))
+    return await worker.measure(await worker.arm(armed), Clock(offset=0, error=0))
 
 
 def measured(document: ClientDocument) -> Measurement:

@@ -77,7 +77,7 @@ class PretendedWork:
         node = NodeCaches(node="here", dropped_at="2026-01-01T00:00:00Z", before_bytes=2**30, after_bytes=2**20)
         return CacheDrop(node=node)
 
-    def arm(self, order: ArmOrder) -> Armed:
+    async def arm(self, order: ArmOrder) -> Armed:
         nothing: Any = None
         return Armed(order=order, parameters=nothing, context=nothing, command=nothing, argv=(), observation=nothing)
 

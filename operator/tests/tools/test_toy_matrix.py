@@ -300,7 +300,7 @@ async def test_a_server_is_ready_before_the_load_and_ended_after_it(tmp_path: Pa
         await is_ready.wait()
     assert time.monotonic() - before >= 0.3
     order = ArmOrder(**serve_order({1: "10.0.0.8"}).model_dump(exclude={"kind"}), t0_nanoseconds=time.time_ns())
-    document = await loading.measure(loading.arm(order), Clock(offset=0, error=0))
+    document = await loading.measure(await loading.arm(order), Clock(offset=0, error=0))
     assert document.measurement is not None
     assert document.measurement.peers == (PeerRate(peer=1, bytes=1024, seconds=1),)
     assert (tmp_path / "client" / "measure" / "asked").read_text() == "load 10.0.0.8 1\n"

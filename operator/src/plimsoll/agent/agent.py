@@ -264,7 +264,7 @@ class Agent:
     async def _take_part(self, order: ArmOrder, sequence: int, go: asyncio.Future[int]) -> None:
         """Arm, wait for `Go` and for T0, measure, and deliver the document."""
         try:
-            armed = self._work.arm(order)
+            armed = await self._work.arm(order)
             clock = await self._connection.clock(_CLOCK_PROBES)
         except (PreparationError, UnreachableError) as error:
             await self._report_failure(str(error), sequence)

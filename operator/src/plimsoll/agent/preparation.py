@@ -1,9 +1,9 @@
 """Prepares a data set: discards it, writes every byte, verifies that, and overwrites it at random."""
 
-import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from plimsoll.agent.host.observation import DataSetIdentity, identify
@@ -56,7 +56,7 @@ async def prepare(
     try:
         if isinstance(volume, ImageVolume):
             return await _prepare_image(volume, order, programs, progress)
-        target = volume.target(order.fill_percent)
+        target = await programs.in_thread("the check of the volume", partial(volume.target, order.fill_percent))
         target = target if size is None else replace(target, size=size)
         return await _prepare_local(volume, target, order, programs, progress)
     except (VolumeError, ValueError, OSError) as error:
@@ -67,8 +67,7 @@ async def _prepare_local(
     volume: LocalVolume, target: VolumeTarget, order: PrepareOrder, programs: Programs, progress: Progress
 ) -> PreparedDataSet:
     fio = _FioSteps(programs, progress, target)
-    # It may wait for other clients.
-    await asyncio.to_thread(volume.create, target)
+    await programs.in_thread(f"the creation of {target.path}", partial(volume.create, target))
     if order.discard:
         await _discard(volume, target, programs, progress, required=order.must_discard)
     if order.prefill:
@@ -79,12 +78,13 @@ async def _prepare_local(
             progress(min(counters["write_bytes"], target.size), target.size)
 
         await fio.prefill(order.seed, report_written)
-        volume.check_written(target)
+        await programs.in_thread(f"the check of {target.path}", partial(volume.check_written, target))
     else:
-        volume.lay_out(target)
+        await programs.in_thread(f"the creation of {target.path}", partial(volume.lay_out, target))
     if order.precondition is not None:
         await fio.precondition(order.precondition, order.seed)
-    return PreparedDataSet(target=target, identity=identify(target), prefilled=order.prefill)
+    identity = await programs.in_thread(f"the check of {target.path}", partial(identify, target))
+    return PreparedDataSet(target=target, identity=identity, prefilled=order.prefill)
 
 
 async def _discard(
@@ -94,7 +94,7 @@ async def _discard(
 
     Storage without discard is reported, here and in the fact `volumeDiscards`; VolumeError if the discard is required.
     """
-    volume.clear()
+    await programs.in_thread(f"the removal of {target.path}", volume.clear)
     argv = volume.discard_command(target)
     if argv is None:
         return

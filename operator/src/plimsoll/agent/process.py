@@ -1,6 +1,7 @@
 """Runs commands so that they cannot outlive their agent, and keeps what they print."""
 
 import asyncio
+import concurrent.futures
 import hashlib
 import os
 import re
@@ -13,7 +14,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from threading import Thread
+from typing import Any, BinaryIO, Protocol, TypeVar
 
 from plimsoll.agent.host.readings import interfaces, process_io
 from plimsoll.api.status import TrialKey
@@ -33,7 +35,10 @@ _LAST_WORDS = 1000
 _TERM_SECONDS = 2.0
 """Time for a tool to end after SIGTERM; fio closes its image within 0.2 s."""
 _KILL_SECONDS = 5.0
-"""Time for a killed tool to end. One that needs more waits in the kernel for its storage, and cannot be ended."""
+"""Time for a killed tool, or a cancelled file operation, to end.
+
+One that needs more waits in the kernel for its storage, and cannot be ended.
+"""
 _CANNOT_START = 127
 _CANNOT_END = 137
 
@@ -57,6 +62,9 @@ STALL_SECONDS = 300.0
 
 _STALL_BYTES = 2**20
 """Far above the traffic that keeps connections to a cluster alive in that time."""
+
+
+T = TypeVar("T")
 
 
 class OverdueError(Exception):
@@ -98,20 +106,20 @@ async def run(
             meter = [_Meter(stdout, command.metered_seconds).look] if command.metered_seconds else []
             exit_code = await _wait(process, [*meter, *watches], limit_seconds, stderr_path)
     finished_at = time.time_ns()
-    return Output(
-        exit_code=exit_code,
-        stdout=_OVERWRITTEN.sub("", _read(stdout_path)),
-        stderr=_read(stderr_path),
-        files=_read_files(directory),
-        launched_at=launched_at,
-        finished_at=finished_at,
-    )
 
+    def read_output() -> Output:
+        paths = (path for path in sorted(directory.iterdir()) if path.is_file())
+        return Output(
+            exit_code=exit_code,
+            stdout=_OVERWRITTEN.sub("", _read(stdout_path)),
+            stderr=_read(stderr_path),
+            files={path.name: _read(path) for path in paths if not _IS_OUTPUT.fullmatch(path.name)},
+            launched_at=launched_at,
+            finished_at=finished_at,
+        )
 
-def _read_files(directory: Path) -> dict[str, str]:
-    """Return the text of all files in a directory, except the outputs of its commands."""
-    paths = (path for path in sorted(directory.iterdir()) if path.is_file())
-    return {path.name: _read(path) for path in paths if not _IS_OUTPUT.fullmatch(path.name)}
+    # The files may have many MiB.
+    return await asyncio.to_thread(read_output)
 
 
 def recent_output(directory: Path, number: int = 0) -> str:
@@ -241,22 +249,50 @@ class Programs:
         self._directory = directory
         self._binaries = binaries
         self._processes: list[tuple[str, asyncio.subprocess.Process]] = []
+        self._file_operations: list[tuple[str, asyncio.Future[Any]]] = []
 
     @property
     def unended(self) -> str:
-        """A message with the commands that run although their work is over; empty if there are none.
+        """A message with the commands and file operations that run although their work is over; empty without any.
 
         SIGKILL does not end a process in uninterruptible sleep, such as one that waits for storage that does not
         answer. It may still do I/O when the storage returns.
         """
         left = [f"{program} (process {process.pid})" for program, process in self._alive()]
+        left += [name for name, operation in self._file_operations if not operation.done()]
         if not left:
             return ""
-        verb = "has" if len(left) == 1 else "have"
         return (
-            f"{', '.join(left[:_SHOWN_COMMANDS])} cannot be ended: killed, {verb} not exited, as if waiting in the "
-            "kernel for storage; check the storage of this client for stalled I/O"
+            f"{', '.join(left[:_SHOWN_COMMANDS])} cannot be ended, as if waiting in the kernel for storage; "
+            "check the storage of this client for stalled I/O"
         )
+
+    async def in_thread(self, name: str, operation: Callable[[], T]) -> T:
+        """Return the result of a file operation that may hang with its storage; `name` is its name in messages.
+
+        Nothing can interrupt it. After a cancellation it gets a few seconds; then it counts as unended. It has a thread
+        of its own, so that it keeps neither other operations waiting nor the agent from exiting.
+        """
+        result: concurrent.futures.Future[T] = concurrent.futures.Future()
+
+        def work() -> None:
+            try:
+                result.set_result(operation())
+            except BaseException as error:  # noqa: BLE001 - the caller raises it
+                result.set_exception(error)
+
+        done = asyncio.wrap_future(result)
+        pending = (other for other in self._file_operations if not other[1].done())
+        self._file_operations = [*pending, (name, done)]
+        Thread(target=work, daemon=True).start()
+        try:
+            await asyncio.wait({done})
+        except asyncio.CancelledError:
+            await asyncio.wait({done}, timeout=_KILL_SECONDS)
+            # Nobody needs its error any more, and asyncio would log it.
+            done.add_done_callback(asyncio.Future.exception)
+            raise
+        return done.result()
 
     def _alive(self) -> list[tuple[str, asyncio.subprocess.Process]]:
         return [(program, process) for program, process in self._processes if process.returncode is None]

@@ -109,7 +109,9 @@ class Worker:
         """Return facts about this client's host for the result; PreparationError if a tool's program is missing."""
         self._versions = {key: await self._programs.version(_tool(key)) for key in self._tools}
         tools: dict[str, JsonValue] = {**self._versions}
-        return {**host_facts(self._host), **volume_facts(self._volume, self._host), "tools": tools}
+        look_at_volume = partial(volume_facts, self._volume, self._host)
+        volume = await self._programs.in_thread("the check of the volume", look_at_volume)
+        return {**host_facts(self._host), **volume, "tools": tools}
 
     async def prepare(self, order: PrepareOrder, progress: Progress) -> int:
         """Prepare the data set as ordered and return its size; see `plimsoll.agent.preparation.prepare`."""
@@ -126,7 +128,7 @@ class Worker:
         tool = _tool(order.tool)
         if tool.own_files and isinstance(self._volume, FileVolume | SharedVolume):
             # Its files have the space of the data set. A quota of CephFS counts the size even of a sparse file.
-            self._volume.clear()
+            await self._programs.in_thread("the removal of the data file", self._volume.clear)
         if StepKind.PREPARE in tool.steps(_parameters(tool, order)):
             _, _, context, command = self._build(order, StepKind.PREPARE)
             await self._programs.write_inputs(command, Path(context.work_directory))
@@ -158,7 +160,7 @@ class Worker:
         await self.facts()
         return dropped
 
-    def arm(self, order: ArmOrder) -> Armed:
+    async def arm(self, order: ArmOrder) -> Armed:
         """Build the command; writes nothing but into the work directory.
 
         Raises:
@@ -172,9 +174,8 @@ class Worker:
             message = f"this process has not staged {order.trial}, which {tool.key} needs; order it to stage it first"
             raise PreparationError(message)
         data_set = self._data_set if tool.target.is_data_set else None
-        identity = _identity(context.target, data_set)
-        if identity is not None and tool.own_files:
-            identity = replace(identity, path=os.path.realpath(context.own_directory))
+        look_at_data_set = partial(_identity, tool, context, data_set)
+        identity = await self._programs.in_thread("the check of the data set", look_at_data_set)
         return Armed(
             order=order,
             parameters=parameters,
@@ -251,7 +252,8 @@ class Worker:
             return ""
         order, source = armed.order, Path(armed.context.work_directory)
         try:
-            await asyncio.to_thread(self.archive.keep, order.trial, document, source, round_number=order.round_number)
+            keep = partial(self.archive.keep, order.trial, document, source, round_number=order.round_number)
+            await self._programs.in_thread("the archiving of the raw output", keep)
         except OSError as error:
             return f"the raw output was not kept: {error}"
         return ""
@@ -339,15 +341,18 @@ class Worker:
         return self._volume.target_of(client, target)
 
 
-def _identity(target: Target, data_set: PreparedDataSet | None) -> DataSetIdentity | None:
+def _identity(tool: AnyTool, context: StepContext, data_set: PreparedDataSet | None) -> DataSetIdentity | None:
     """Return how the kernel identifies the data set of a trial; PreparationError if another client's does not exist."""
-    if data_set is None or data_set.target == target or not isinstance(target, VolumeTarget):
-        return data_set.identity if data_set else None
-    try:
-        return identify(target)
-    except OSError as error:
-        message = f"{target.path}: {error.strerror}; check that all clients mount the same volume"
-        raise PreparationError(message) from error
+    target, identity = context.target, data_set.identity if data_set else None
+    if data_set is not None and data_set.target != target and isinstance(target, VolumeTarget):
+        try:
+            identity = identify(target)
+        except OSError as error:
+            message = f"{target.path}: {error.strerror}; check that all clients mount the same volume"
+            raise PreparationError(message) from error
+    if identity is not None and tool.own_files:
+        identity = replace(identity, path=os.path.realpath(context.own_directory))
+    return identity
 
 
 def _require(target: Target | None, tool: AnyTool, what: str, field: str) -> Target:
@@ -410,7 +415,7 @@ class Work(Protocol):
         """Drop the caches of this node and return what was dropped."""
         ...
 
-    def arm(self, order: ArmOrder) -> Armed:
+    async def arm(self, order: ArmOrder) -> Armed:
         """Get ready to measure without touching the target."""
         ...
 

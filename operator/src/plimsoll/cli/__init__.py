@@ -1,6 +1,8 @@
 """The command line: the commands of users, and the programs that pods and `plimsoll run` start."""
 
 import importlib
+import os
+import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +14,12 @@ _COMMANDS = ("plan", "run", "watch", "results", "report", "layers", "compare", "
 _PROGRAMS = ("operator", "conductor", "agent", "teardown", "burn")
 _HELPERS = {"caches": "caches_command", "burner": "burner_command"}
 _HOOKS = {"remove-runs": "remove_command", "check-installation": "check_command"}
+
+EXIT_STOPPED = 128 + signal.SIGTERM
+"""Exit code of a program that SIGTERM has ended, except the conductor."""
+
+_CONDUCTOR_STOPPED = 3
+"""`EXIT_INTERRUPTED` of `plimsoll.conductor.main`, which takes a while to import."""
 
 PLUGIN = "kubectl plimsoll"
 """Name of the program when kubectl starts it as `kubectl-plimsoll`."""
@@ -43,6 +51,17 @@ class LazyGroup(click.Group):
 
 class _Program(LazyGroup):
     """The program, under the name that the user typed."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Import the command. From now on SIGTERM ends a program of a pod, until it handles the signal itself."""
+        if args[0] in {*_PROGRAMS, *_HELPERS}:
+            code = _CONDUCTOR_STOPPED if args[0] == "conductor" else EXIT_STOPPED
+            # Nothing has to be cleaned up yet. Without a handler, Linux does not deliver the signal to the first
+            # process of a container, and any other process ends as if it had crashed.
+            signal.signal(signal.SIGTERM, lambda *_: os._exit(code))
+        return super().resolve_command(ctx, args)
 
     def main(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - the signature is click's
         """Run with the program name that the user typed."""

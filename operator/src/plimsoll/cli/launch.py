@@ -60,6 +60,7 @@ class Launcher:
         self._logs = launch.results / "logs"
         self._conductor: _Child | None = None
         self._agents: dict[int, _Child] = {}
+        self._is_interrupted = False
 
     async def run(self, on_poll: Callable[[], None]) -> int:
         """Return the conductor's final exit code; a LaunchError if a process fails repeatedly, or cannot work here.
@@ -79,6 +80,9 @@ class Launcher:
                 code = conductor.process.returncode
                 if code in final:
                     return code
+                if code is not None and self._is_interrupted:
+                    # It did not handle the signal yet.
+                    return EXIT_INTERRUPTED
                 if code is not None:
                     self._count_restart(conductor)
                     conductor.process = await self._start_conductor(conductor.attempt)
@@ -104,6 +108,7 @@ class Launcher:
 
     def interrupt(self) -> None:
         """Make the conductor record the current trial and exit."""
+        self._is_interrupted = True
         if self._conductor is not None:
             _signal(self._conductor.process, signal.SIGTERM)
 

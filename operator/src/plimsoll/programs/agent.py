@@ -1,6 +1,5 @@
 """`plimsoll agent`: one client's agent. Started by `plimsoll run`, and in a cluster by the operator."""
 
-import asyncio
 import logging
 import platform
 import sys
@@ -19,7 +18,8 @@ from plimsoll.agent.process import Archive
 from plimsoll.agent.volume import OWN_TABLE, DeviceVolume, FileVolume, ImageVolume, SharedVolume
 from plimsoll.agent.worker import Worker
 from plimsoll.api.errors import problems_of
-from plimsoll.programs.termination import LastError, write_termination_message
+from plimsoll.cli import EXIT_STOPPED
+from plimsoll.programs.termination import LastError, run_until_stopped, write_termination_message
 from plimsoll.protocol.assignment import (
     AssignedVolume,
     Assignment,
@@ -50,10 +50,12 @@ def command(*, assignment: TextIO, node: str) -> None:
     assigned = _read(assignment.read())
     log = None if assigned.termination_log is None else Path(assigned.termination_log)
     try:
-        code = asyncio.run(_serve(assigned, node, _worker(assigned, node)))
+        code = run_until_stopped(_serve(assigned, node, _worker(assigned, node)))
     except Exception as error:
         write_termination_message(log, f"{type(error).__name__}: {error}")
         raise
+    if code is None:
+        sys.exit(EXIT_STOPPED)
     if code != 0:
         write_termination_message(log, last_error.text)
     sys.exit(code)

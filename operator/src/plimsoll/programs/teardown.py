@@ -1,6 +1,5 @@
 """`plimsoll teardown`: remove the objects of a run from a Ceph cluster. Started in a cluster by the operator."""
 
-import asyncio
 import logging
 import sys
 from pathlib import Path
@@ -8,14 +7,12 @@ from pathlib import Path
 import click
 
 from plimsoll.ceph.pools import EXIT_PURGING
+from plimsoll.cli import EXIT_STOPPED
 from plimsoll.conductor.ceph.commands import Commands
 from plimsoll.conductor.ceph.teardown import Remains, TeardownTarget, tear_down
-from plimsoll.programs.termination import write_termination_message
+from plimsoll.programs.termination import run_until_stopped, write_termination_message
 
 _log = logging.getLogger(__name__)
-
-
-_EXIT_UNCLEAN = 1
 
 
 @click.command(hidden=True, context_settings={"auto_envvar_prefix": "PLIMSOLL"})
@@ -59,11 +56,14 @@ def command(
         async with Commands(user) as commands:
             return await tear_down(commands, target)
 
-    left = asyncio.run(remove())
+    left = run_until_stopped(remove())
+    if left is None:
+        _log.info("stopped before everything was removed; the next pod continues")
+        sys.exit(EXIT_STOPPED)
     if not left.problems:
         _log.info("run %s has no objects left in pool %s", uid, pool)
         return
     reason = "; ".join(left.problems)
     write_termination_message(termination_log, reason)
     _log.error("%s", reason)
-    sys.exit(EXIT_PURGING if left.is_purging else _EXIT_UNCLEAN)
+    sys.exit(EXIT_PURGING if left.is_purging else 1)

@@ -18,8 +18,7 @@ _log = logging.getLogger(__name__)
 def run_until_stopped(work: Coroutine[Any, Any, T]) -> T | None:
     """Return the result of `work`; None if SIGTERM or SIGINT has cancelled it.
 
-    The handlers are installed before `work` starts, which should therefore include reading credentials and slow
-    imports: Linux delivers a signal to the first process of a container only if it has a handler.
+    The handlers are installed before `work` starts. Until then, SIGTERM ends a program at once (`plimsoll.cli`).
     """
 
     async def run() -> T | None:
