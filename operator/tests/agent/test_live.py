@@ -171,6 +171,6 @@ async def test_a_report_of_rates_that_is_lost_costs_nothing(tmp_path: Path, hang
     await connection.close()
     assert len(connection.lost) >= (1 if hangs else 3)
     assert {report.state for report in connection.lost} == {AgentState.RUNNING}
-    trials, _ = await FilesSink(setting.results).load()
+    trials = (await FilesSink(setting.results).load()).trials
     (trial,) = trials["w-000"]
     assert trial.abort is None

@@ -93,11 +93,9 @@ async def test_a_local_run_can_be_interrupted_before_its_conductor_handles_the_s
     (tmp_path / "python").write_text("#!/bin/sh\nexec sleep 60\n")
     (tmp_path / "python").chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    place = DirectoryPlace(directory=tmp_path, clients=0, volume_size=0)
+    place, work = DirectoryPlace(directory=tmp_path, clients=0, volume_size=0), tmp_path / "work"
     launcher = Launcher(
-        Launch(
-            results=tmp_path, secret=tmp_path, scratch=tmp_path, place=place, clients=0, tools=(), programs={}, port=1
-        )
+        Launch(results=tmp_path, secret=tmp_path, scratch=work, place=place, clients=0, tools=(), programs={}, port=1)
     )
     async with asyncio.timeout(30):
         assert await launcher.run(launcher.interrupt) == EXIT_INTERRUPTED

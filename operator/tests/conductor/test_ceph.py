@@ -293,7 +293,7 @@ async def test_a_run_is_measured_on_a_cluster_that_becomes_healthy_later(ceph: P
     with ceph.changing() as state:
         state["status"] = "status-healthy"
     assert await asyncio.gather(conductor, *agents) == [EXIT_COMPLETE, 0, 0]
-    trials, _ = await sink.load()
+    trials = (await sink.load()).trials
     # An attempt for which the machine was too late is repeated.
     assert sum(trial.outcome is Outcome.MEASURED for trial in trials["w-000"]) == 1
     aborted = {trial.abort.reason for trial in trials["w-000"] if trial.abort}
@@ -310,7 +310,7 @@ async def test_a_cluster_that_stays_unhealthy_ends_the_run_with_its_own_exit_cod
         state["status"] = "status-osd-down"
     setting = Setting(tmp_path, plan_of(ready_seconds=1))
     assert await setting.conduct(cluster=cluster_of(setting.plan)) == EXIT_CLUSTER_NOT_READY
-    _, left = await FilesSink(setting.results).load()
+    left = (await FilesSink(setting.results).load()).state
     assert left is not None
     assert left.failure is not None
     assert "1 of 3 OSDs are down" in left.failure.message
@@ -324,7 +324,7 @@ async def test_a_conductor_that_waits_for_its_cluster_can_be_interrupted(ceph: P
     await until_state(FilesSink(setting.results), "waiting for the cluster")
     signal.raise_signal(signal.SIGTERM)
     assert await task == EXIT_INTERRUPTED
-    _, left = await FilesSink(setting.results).load()
+    left = (await FilesSink(setting.results).load()).state
     assert left is not None
     assert left.phase is RunPhase.INTERRUPTED
 
@@ -348,7 +348,7 @@ async def until_state(sink: FilesSink, words: str) -> None:
     """Wait until the conductor's message starts with `words`."""
     async with asyncio.timeout(60):
         while True:
-            _, state = await sink.load()
+            state = (await sink.load()).state
             if state is not None and state.message.startswith(words):
                 return
             await asyncio.sleep(0.05)

@@ -117,7 +117,7 @@ async def test_an_attempt_whose_document_is_refused_is_aborted_and_says_why(tmp_
     setting = Setting(tmp_path, short_plan())
     code, left = await asyncio.gather(setting.conduct(), setting.agent(0, work=ForeignWork(0)))
     assert (code, left) == (EXIT_COMPLETE, 0)
-    recorded, _ = await FilesSink(setting.results).load()
+    recorded = (await FilesSink(setting.results).load()).trials
     aborts = [trial.abort for trial in recorded["w-000"] if trial.abort]
     assert len(aborts) == 3
     # On a busy machine, an attempt may have been too late for that.

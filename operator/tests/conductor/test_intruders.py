@@ -114,7 +114,7 @@ async def test_a_client_cannot_speak_for_another(setting: Setting) -> None:
                 await request
             assert caught.value.code == "BadToken"
         await other.close()
-    _, state = await FilesSink(setting.results).load()
+    state = (await FilesSink(setting.results).load()).state
     assert state is not None
     assert state.registered == ()
 

@@ -19,11 +19,9 @@ from plimsoll.conductor.reporting import result_display
 from plimsoll.conductor.sink import result_of
 from plimsoll.kube import errors
 from plimsoll.kube.errors import ApiError, ForbiddenError, NotFoundError, TransientError
-from plimsoll.tools.registry import TOOLS
 from support.client_documents import make_plan
 from support.fake_kube import FakeKube, failing
 from support.rendezvous import Setting
-from support.specs import PAIRS
 
 PLAN = make_plan(points=2)
 STATE = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "simulated-state", "namespace": "default"}}
@@ -82,13 +80,12 @@ def status_of(kube: FakeKube, number: int) -> dict[str, Any]:
 
 async def test_recorded_trials_are_loaded(kube: FakeKube) -> None:
     sink = KubeSink(kube, PLAN, "default")
-    assert await sink.load() == ({"w-000": (), "w-001": ()}, None)
+    assert await sink.load() == ({"w-000": (), "w-001": ()}, None, {}, set())
     state = RunState(epoch="e", phase=RunPhase.MEASURING, in_flight=TrialKey(point="w-001", pass_number=0, attempt=0))
     await sink.publish(state)
     await sink.record("w-001", ResultStatus(trials=(trial(),)))
-    recorded, before = await KubeSink(kube, PLAN, "default").load()
-    assert recorded == {"w-000": (), "w-001": (trial(),)}
-    assert before == state
+    expected = ({"w-000": (), "w-001": (trial(),)}, state, {}, set())
+    assert await KubeSink(kube, PLAN, "default").load() == expected
 
 
 async def test_a_record_replaces_the_earlier_one(kube: FakeKube) -> None:
@@ -148,7 +145,7 @@ async def test_progress_does_not_wait_for_the_server(kube: FakeKube) -> None:
     # A write that a successor depends on waits, and includes all earlier changes.
     key = TrialKey(point="w-000", pass_number=0, attempt=0)
     await sink.publish(RunState(phase=RunPhase.MEASURING, trials_done=5, in_flight=key))
-    assert (await sink.load())[1] == RunState(phase=RunPhase.MEASURING, trials_done=5, in_flight=key)
+    assert (await sink.load()).state == RunState(phase=RunPhase.MEASURING, trials_done=5, in_flight=key)
 
 
 async def test_progress_is_written_in_time(kube: FakeKube) -> None:
@@ -156,7 +153,7 @@ async def test_progress_is_written_in_time(kube: FakeKube) -> None:
     await sink.publish(RunState(phase=RunPhase.MEASURING))
     await sink.publish(RunState(phase=RunPhase.MEASURING, trials_done=1))
     async with asyncio.timeout(60):
-        while (await sink.load())[1] != RunState(phase=RunPhase.MEASURING, trials_done=1):
+        while (await sink.load()).state != RunState(phase=RunPhase.MEASURING, trials_done=1):
             await asyncio.sleep(0.01)
 
 
@@ -194,7 +191,7 @@ async def test_the_last_state_is_written_before_the_end(kube: FakeKube) -> None:
     sink = KubeSink(kube, PLAN, "default")
     for done in (1, 2):
         await sink.publish(RunState(phase=RunPhase.COMPLETE, trials_done=done))
-        assert (await sink.load())[1] == RunState(phase=RunPhase.COMPLETE, trials_done=done)
+        assert (await sink.load()).state == RunState(phase=RunPhase.COMPLETE, trials_done=done)
 
 
 async def test_objects_that_the_operator_has_not_created(kube: FakeKube) -> None:
@@ -328,24 +325,14 @@ async def test_the_searches_that_ended_are_loaded(kube: FakeKube) -> None:
     search = LineSearch(start=1, limit=9, objectives=(Objective(percentile="99", latency_microseconds=5),))
     points = (PLAN.points[0].model_copy(update={"line": search}), PLAN.points[1].model_copy(update={"line": search}))
     sink = KubeSink(kube, PLAN.model_copy(update={"points": points}), "default")
-    assert await sink.load_ended() == set()
     await sink.record("w-000", ResultStatus(line=Line(probes=1, counted=1)))
     await sink.record("w-001", ResultStatus(line=Line(probes=1, counted=1, ending=Ending.NEVER_BROKE)))
-    assert await sink.load_ended() == {"w-001"}
-    before = len(kube.requests)
-    assert await KubeSink(kube, PLAN, "default").load_ended() == set()
-    assert len(kube.requests) == before, "only searches are read"
+    assert (await sink.load()).ended == {"w-001"}
 
 
-async def test_recorded_matrices_are_loaded_where_a_tool_measures_between_clients(
-    kube: FakeKube, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_recorded_matrices_are_loaded(kube: FakeKube) -> None:
     sink = KubeSink(kube, PLAN, "default")
     matrix = Matrix(trials=1, members=(), clients=(0,), peers=(1,), bytes_per_second=(5,))
     found = summary(Operation.WRITE).model_copy(update={"matrix": matrix})
     await sink.record("w-001", ResultStatus(trials=(trial(),), summary=found))
-    before = len(kube.requests)
-    assert await sink.load_matrices() == {}
-    assert len(kube.requests) == before
-    monkeypatch.setitem(TOOLS, PLAN.points[0].tool, PAIRS)
-    assert await sink.load_matrices() == {"w-001": matrix}
+    assert (await sink.load()).matrices == {"w-001": matrix}

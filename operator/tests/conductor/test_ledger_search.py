@@ -81,11 +81,11 @@ async def test_files_know_which_searches_ended(tmp_path: Path) -> None:
     sink, ledger = FilesSink(tmp_path), Ledger(plan)
     for point in plan.points:
         await sink.record(point.name, ledger.status(point.name, None))
-    assert await sink.load_ended() == set()
+    assert (await sink.load()).ended == set()
     done = Ledger(search_plan())
     searched(done)
     await sink.record("w-000", done.status("w-000", None))
-    assert await sink.load_ended() == {"w-000"}
+    assert (await sink.load()).ended == {"w-000"}
 
 
 def test_an_offer_belongs_to_the_next_attempt_only() -> None:

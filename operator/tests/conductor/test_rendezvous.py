@@ -52,7 +52,7 @@ async def test_a_whole_run_over_tls(setting: Setting) -> None:
     work = [PretendedWork(client) for client in range(3)]
     codes = await asyncio.gather(setting.conduct(), *(setting.agent(client, work=work[client]) for client in range(3)))
     assert codes == [EXIT_COMPLETE, 0, 0, 0]
-    trials, state = await FilesSink(setting.results).load()
+    trials, state, *_ = await FilesSink(setting.results).load()
     # A busy machine may lose an attempt, which is repeated then.
     assert sum(bool(counted([trial])) for found in trials.values() for trial in found) == 4
     assert state is not None
@@ -87,7 +87,7 @@ async def test_a_wrong_token_is_refused_on_every_path_and_changes_nothing(settin
                 await request
             assert caught.value.code == "BadToken"
         await connection.close()
-    _, state = await FilesSink(setting.results).load()
+    state = (await FilesSink(setting.results).load()).state
     assert state is not None
     assert state.registered == ()
 
@@ -173,7 +173,7 @@ async def test_agents_survive_a_restart_of_the_conductor(setting: Setting) -> No
         await first
     assert await setting.conduct("second") == EXIT_COMPLETE
     assert await asyncio.gather(*agents) == [0, 0, 0]
-    trials, _ = await FilesSink(setting.results).load()
+    trials = (await FilesSink(setting.results).load()).trials
     epochs = {trial.epoch for recorded in trials.values() for trial in recorded}
     assert epochs == {"first", "second"}
 
@@ -196,7 +196,7 @@ async def test_agents_prepare_before_every_measurement_also_after_a_restart_of_t
     for one in work:
         assert one.done.count("measured") >= 2
         assert all(pair == ("prepared", "measured") for pair in pairwise(one.done) if pair[1] == "measured")
-    trials, _ = await FilesSink(setting.results).load()
+    trials = (await FilesSink(setting.results).load()).trials
     assert all(trial.new_data_set for recorded in trials.values() for trial in recorded)
 
 
@@ -205,7 +205,7 @@ async def test_a_failed_preparation_ends_the_run_with_the_agent_s_message(settin
     code, *_ = await asyncio.gather(
         setting.conduct(), setting.agent(0), setting.agent(1, work=broken), setting.agent(2)
     )
-    _, state = await FilesSink(setting.results).load()
+    state = (await FilesSink(setting.results).load()).state
     assert state is not None
     assert state.failure is not None
     assert code == EXIT_OF_FAILURE[state.failure.reason]
@@ -247,11 +247,11 @@ async def test_a_tool_that_cannot_be_ended_is_named_and_costs_one_attempt(
     conducting = asyncio.create_task(setting.conduct())
     sink = FilesSink(setting.results)
     async with asyncio.timeout(120):
-        while "fio (process 7) cannot be ended" not in (state.message if (state := (await sink.load())[1]) else ""):
+        while "fio (process 7) cannot be ended" not in (state.message if (state := (await sink.load()).state) else ""):
             await asyncio.sleep(0.05)
         work[2].unended = ""
         assert await asyncio.gather(conducting, *agents) == [EXIT_COMPLETE, 0, 0, 0]
-    trials, _ = await sink.load()
+    trials = (await sink.load()).trials
     aborted = [trial.abort.reason for found in trials.values() for trial in found if trial.abort]
     assert aborted[0] is AbortReason.TOOL_OVERRAN
     assert AbortReason.CLIENT_LOST not in aborted
@@ -267,7 +267,7 @@ async def test_a_tool_that_cannot_be_ended_in_time_ends_the_run_with_its_reason(
     async with asyncio.timeout(120):
         assert await setting.conduct() == EXIT_OF_FAILURE[FailureReason.CLIENTS_NOT_READY]
         assert await agent == 0
-    _, state = await FilesSink(setting.results).load()
+    state = (await FilesSink(setting.results).load()).state
     assert state is not None
     assert state.failure is not None
     assert "that the last tool has stopped: client 0 on " in state.failure.message

@@ -240,4 +240,4 @@ async def test_conductor_and_agents_agree_on_servers_and_the_matrix_is_stored(tm
     matrix = result.status.summary.matrix
     assert matrix is not None
     assert (matrix.clients, matrix.peers, matrix.retransmits) == ((0, 1), (2, 2), (0, 1))
-    assert await FilesSink(setting.results).load_matrices() == {"w0-000": matrix}
+    assert (await FilesSink(setting.results).load()).matrices == {"w0-000": matrix}

@@ -60,14 +60,14 @@ class Launcher:
         self._logs = launch.results / "logs"
         self._conductor: _Child | None = None
         self._agents: dict[int, _Child] = {}
-        self._is_interrupted = False
+        # Exit codes of a conductor that is not started again -> the run's.
+        self._final = {code: code for code in (EXIT_COMPLETE, EXIT_INTERRUPTED, *EXIT_OF_FAILURE.values())}
 
     async def run(self, on_poll: Callable[[], None]) -> int:
         """Return the conductor's final exit code; a LaunchError if a process fails repeatedly, or cannot work here.
 
         `on_poll` is called a few times a second.
         """
-        final = {EXIT_COMPLETE, EXIT_INTERRUPTED, *EXIT_OF_FAILURE.values()}
         self._logs.mkdir(parents=True, exist_ok=True)
         try:
             process = await self._start_conductor(0)
@@ -78,11 +78,8 @@ class Launcher:
             while True:
                 on_poll()
                 code = conductor.process.returncode
-                if code in final:
-                    return code
-                if code is not None and self._is_interrupted:
-                    # It did not handle the signal yet.
-                    return EXIT_INTERRUPTED
+                if code in self._final:
+                    return self._final[code]
                 if code is not None:
                     self._count_restart(conductor)
                     conductor.process = await self._start_conductor(conductor.attempt)
@@ -108,7 +105,8 @@ class Launcher:
 
     def interrupt(self) -> None:
         """Make the conductor record the current trial and exit."""
-        self._is_interrupted = True
+        # It may not handle the signal yet.
+        self._final[-signal.SIGTERM] = EXIT_INTERRUPTED
         if self._conductor is not None:
             _signal(self._conductor.process, signal.SIGTERM)
 

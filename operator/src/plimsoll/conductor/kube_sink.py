@@ -4,24 +4,23 @@ The operator creates these objects; the conductor may only get and patch them, b
 """
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from plimsoll.api.errors import SpecError, problems_of
 from plimsoll.api.line import Line
 from plimsoll.api.names import API_VERSION, RESULT_KIND, RunPhase
-from plimsoll.api.result import Matrix, ResultStatus, Summary, Trial
+from plimsoll.api.result import Matrix, ResultStatus, Trial
 from plimsoll.api.status import STATE_FILE, RunState, TrialKey
 from plimsoll.conductor.reporting import result_display
+from plimsoll.conductor.sink import Stored
 from plimsoll.kube.errors import NotFoundError, persist
 from plimsoll.kube.port import Kind, Kube, Object
 from plimsoll.lifecycle import naming
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import most_trials
-from plimsoll.tools.registry import TOOLS
 
 RESULT = Kind(api_version=API_VERSION, kind=RESULT_KIND)
 CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")
@@ -31,11 +30,18 @@ RETRY_SECONDS = 60.0
 
 _CONCURRENCY = 8
 _ENDS = {RunPhase.COMPLETE, RunPhase.FAILED, RunPhase.INTERRUPTED}
-_TRIALS = TypeAdapter(tuple[Trial, ...])
-_SUMMARY = TypeAdapter(Summary)
-_LINE = TypeAdapter(Line)
 
-M = TypeVar("M")
+
+class _StoredSummary(BaseModel):
+    matrix: Matrix | None = None
+
+
+class _StoredStatus(BaseModel):
+    """The part of a result's status with which a conductor continues."""
+
+    trials: tuple[Trial, ...] = ()
+    summary: _StoredSummary = _StoredSummary()
+    line: Line | None = None
 
 
 class KubeSink:
@@ -54,8 +60,8 @@ class KubeSink:
         self._written: RunState | None = None
         self._writing: asyncio.Task[None] | None = None
 
-    async def load(self) -> tuple[Mapping[str, Sequence[Trial]], RunState | None]:
-        """Load trials and state; see `Sink.load`.
+    async def load(self) -> Stored:
+        """Load results and state; see `Sink.load`.
 
         Raises:
             NotFoundError: an object does not exist or belongs to another run.
@@ -68,23 +74,16 @@ class KubeSink:
             state = RunState.model_validate_json(text) if text else None
         except ValidationError as error:
             raise SpecError(problems_of(error, prefix=[f"ConfigMap {name}", STATE_FILE])) from error
-        trials = await self._parts([point.name for point in self._plan.points], "trials", _TRIALS)
-        return {point: of_point or () for point, of_point in trials.items()}, state
-
-    async def load_matrices(self) -> Mapping[str, Matrix]:
-        """Load the matrices of the points that have one; see `load` for errors."""
-        matrices: dict[str, Matrix] = {}
-        for point in (point.name for point in self._plan.points if TOOLS[point.tool].quantities.cells):
-            summary = await self._part(point, "summary", _SUMMARY)
-            if summary is not None and summary.matrix is not None:
-                matrices[point] = summary.matrix
-        return matrices
-
-    async def load_ended(self) -> Collection[str]:
-        """Load the points whose search for the line ended; see `load` for errors."""
-        searched = [point.name for point in self._plan.points if point.line is not None]
-        lines = await self._parts(searched, "line", _LINE)
-        return {point for point, line in lines.items() if line is not None and line.ending is not None}
+        points, reading = [point.name for point in self._plan.points], asyncio.Semaphore(_CONCURRENCY)
+        status = dict(
+            zip(points, await asyncio.gather(*(self._status(point, reading) for point in points)), strict=True)
+        )
+        return Stored(
+            trials={point: stored.trials for point, stored in status.items()},
+            state=state,
+            matrices={point: stored.summary.matrix for point, stored in status.items() if stored.summary.matrix},
+            ended={point for point, stored in status.items() if stored.line and stored.line.ending},
+        )
 
     async def publish(self, state: RunState) -> None:
         """Store the state; see `Sink.publish`.
@@ -122,26 +121,16 @@ class KubeSink:
             await persist(ask, seconds=self._retry_seconds)
             self._written = state
 
-    async def _parts(self, points: Sequence[str], field: str, model: TypeAdapter[M]) -> dict[str, M | None]:
-        reading = asyncio.Semaphore(_CONCURRENCY)
-
-        async def read(point: str) -> M | None:
-            async with reading:
-                return await self._part(point, field, model)
-
-        return dict(zip(points, await asyncio.gather(*map(read, points)), strict=True))
-
-    async def _part(self, point: str, field: str, model: TypeAdapter[M]) -> M | None:
-        """Return a field of the status of a point's result; None if it has none."""
+    async def _status(self, point: str, reading: asyncio.Semaphore) -> _StoredStatus:
         name = naming.result(self._plan.run.name, point)
-        result = await self._get(RESULT, name)
+        async with reading:
+            result = await self._get(RESULT, name)
         if result["spec"]["runUid"] != self._plan.run.uid:
             raise NotFoundError(f"get {RESULT_KIND} {self._namespace}/{name}", "it belongs to another run of that name")
         try:
-            value = result.get("status", {}).get(field)
-            return None if value is None else model.validate_python(value)
+            return _StoredStatus.model_validate(result.get("status", {}))
         except ValidationError as error:
-            raise SpecError(problems_of(error, prefix=[f"{RESULT_KIND} {name}", "status", field])) from error
+            raise SpecError(problems_of(error, prefix=[f"{RESULT_KIND} {name}", "status"])) from error
 
     async def _get(self, kind: Kind, name: str) -> Object:
         obj = await persist(partial(self._kube.get, kind, name, self._namespace), seconds=self._retry_seconds)

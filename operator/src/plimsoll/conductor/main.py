@@ -115,13 +115,13 @@ async def conduct(
 async def _resume(
     plan: Plan, sink: Sink, timings: Timings, epoch: str, cluster: "CephCluster | None", job: str
 ) -> Session:
-    recorded, before = await sink.load()
+    stored = await sink.load()
     session = Session(
         plan=plan,
-        ledger=Ledger(plan, recorded, await sink.load_matrices(), await sink.load_ended()),
+        ledger=Ledger(plan, stored.trials, stored.matrices, stored.ended),
         epoch=epoch,
         timings=timings,
-        before=before,
+        before=stored.state,
         moment=moment(),
         gate=Gate(watched=True, required=cluster.required, fresh_seconds=timings.gate_fresh) if cluster else None,
         job=job,

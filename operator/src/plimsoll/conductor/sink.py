@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -19,6 +19,15 @@ RESULTS_DIRECTORY = "results"
 M = TypeVar("M", bound=BaseModel)
 
 
+class Stored(NamedTuple):
+    """What earlier conductors of a run have stored."""
+
+    trials: Mapping[str, Sequence[Trial]]  # the recorded trials by point
+    state: RunState | None
+    matrices: Mapping[str, Matrix]  # the recorded matrices by point
+    ended: Collection[str]  # the points whose search for the line ended
+
+
 class Sink(Protocol):
     """Durable storage of one run's state and results.
 
@@ -31,14 +40,8 @@ class Sink(Protocol):
     progress_seconds: float
     pulse_seconds: float
 
-    async def load(self) -> tuple[Mapping[str, Sequence[Trial]], RunState | None]:
-        """Return the recorded trials by point, and the state that an earlier conductor stored."""
-
-    async def load_matrices(self) -> Mapping[str, Matrix]:
-        """Return the recorded matrices by point."""
-
-    async def load_ended(self) -> Collection[str]:
-        """Return the points whose search for the line ended."""
+    async def load(self) -> Stored:
+        """Return what earlier conductors have stored."""
 
     async def publish(self, state: RunState) -> None:
         """Store the state so that it survives the process."""
@@ -57,23 +60,20 @@ class FilesSink:
         self.directory = directory
         self.plan = read_plan(directory)
 
-    async def load(self) -> tuple[Mapping[str, Sequence[Trial]], RunState | None]:
-        """Load trials and state; see `Sink.load`."""
+    async def load(self) -> Stored:
+        """Read results and state; see `read_state` for errors."""
         results = await asyncio.to_thread(read_results, self.directory)
-        state = await asyncio.to_thread(read_state, self.directory)
-        return {result.spec.point: result.status.trials for result in results}, state
-
-    async def load_matrices(self) -> Mapping[str, Matrix]:
-        """Load the matrices; see `Sink.load_matrices`."""
-        results = await asyncio.to_thread(read_results, self.directory)
-        summaries = {result.spec.point: result.status.summary for result in results}
-        return {point: summary.matrix for point, summary in summaries.items() if summary and summary.matrix}
-
-    async def load_ended(self) -> Collection[str]:
-        """Load the points whose search ended; see `Sink.load_ended`."""
-        results = await asyncio.to_thread(read_results, self.directory)
-        lines = {result.spec.point: result.status.line for result in results}
-        return {point for point, line in lines.items() if line and line.ending}
+        status = {result.spec.point: result.status for result in results}
+        return Stored(
+            trials={point: stored.trials for point, stored in status.items()},
+            state=await asyncio.to_thread(read_state, self.directory),
+            matrices={
+                point: stored.summary.matrix
+                for point, stored in status.items()
+                if stored.summary and stored.summary.matrix
+            },
+            ended={point for point, stored in status.items() if stored.line and stored.line.ending},
+        )
 
     async def publish(self, state: RunState) -> None:
         """Write `state.json`; see `Sink.publish`."""

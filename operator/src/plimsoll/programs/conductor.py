@@ -132,8 +132,7 @@ class _WatchedSink:
     def __init__(self, sink: Sink) -> None:
         self._publish = sink.publish
         self.progress_seconds, self.pulse_seconds = sink.progress_seconds, sink.pulse_seconds
-        self.load, self.load_matrices, self.load_ended = sink.load, sink.load_matrices, sink.load_ended
-        self.record = sink.record
+        self.load, self.record = sink.load, sink.record
         self.state: RunState | None = None
 
     async def publish(self, state: RunState) -> None:
