@@ -64,18 +64,6 @@ class AgentIdentity:
     node: str
 
 
-@dataclass(slots=True)
-class _LatestProgress:
-    """The latest progress of a preparation; see `plimsoll.agent.process.Progress`."""
-
-    done: int = 0
-    total: int = 0
-    message: str = ""
-
-    def note(self, done: int, total: int, message: str = "") -> None:
-        self.done, self.total, self.message = done, total, message
-
-
 class _SilenceError(Exception):
     """The conductor has not answered for too long."""
 
@@ -247,13 +235,18 @@ class Agent:
         self, begin: Callable[[Progress], Coroutine[None, None, T]], state: AgentState, sequence: int
     ) -> T:
         """Return the result of some work, and report its progress every second meanwhile."""
-        progress = _LatestProgress()
-        working = asyncio.create_task(begin(progress.note))
+        latest = 0, 0, ""
+
+        def note(done: int, total: int, message: str = "") -> None:
+            nonlocal latest
+            latest = done, total, message
+
+        working = asyncio.create_task(begin(note))
         try:
             # The first report shows the work's first step.
             await asyncio.sleep(0)
             while not working.done():
-                message, done, total = progress.message, progress.done, progress.total
+                done, total, message = latest
                 await self._send(self._report(state, sequence, message=message, done=done, total=total))
                 await asyncio.wait({working}, timeout=_PROGRESS_SECONDS)
             return await working
@@ -271,7 +264,9 @@ class Agent:
             return
         await self._send(self._report(AgentState.ARMED, sequence, clock=clock))
         released = await go
-        if not await _sleep_until(order.t0_nanoseconds):
+        while (remaining := order.t0_nanoseconds - time.time_ns()) > 0:  # noqa: ASYNC110 - time is no event
+            await asyncio.sleep(remaining / _SECOND)
+        if -remaining > LATE_SECONDS * _SECOND:
             await self._send(self._report(AgentState.LATE, released))
             return
         self._data_set_used = True
@@ -380,10 +375,3 @@ class Agent:
             self._task.cancel()
             await asyncio.wait({self._task})
             self._task = None
-
-
-async def _sleep_until(t0: int) -> bool:
-    """Sleep until a wall-clock time; false after waking up too late."""
-    while (remaining := t0 - time.time_ns()) > 0:  # noqa: ASYNC110 - time is no event
-        await asyncio.sleep(remaining / _SECOND)
-    return time.time_ns() - t0 <= LATE_SECONDS * _SECOND

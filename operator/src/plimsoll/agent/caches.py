@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from dataclasses import dataclass
 
 import aiohttp
 from pydantic import ValidationError
@@ -21,15 +20,6 @@ _RETRY_SECONDS = 1.0
 _LONGEST_RETRY_SECONDS = 10.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Answer:
-    """A helper's answer; `retry_seconds` is positive if the request may be repeated after that time."""
-
-    text: str
-    status: int
-    retry_seconds: float = 0.0
-
-
 class CacheDropper:
     """Drops the caches of one node as the assignment of its agent allows."""
 
@@ -44,8 +34,7 @@ class CacheDropper:
             raise PreparationError("this agent's assignment has no caches, so it cannot drop them")
         if self._assigned.helper is None:
             return await self._drop_here(order.limit_seconds)
-        async with aiohttp.ClientSession(self._assigned.helper) as session:
-            return await _Request(session, order).send()
+        return await _drop_by_helper(self._assigned.helper, order)
 
     async def _drop_here(self, limit_seconds: float) -> CacheDrop:
         try:
@@ -59,50 +48,39 @@ class CacheDropper:
             raise PreparationError(message) from error
 
 
-class _Request:
-    """A request to the helper of this node, repeated while it cannot drop the caches at present."""
-
-    def __init__(self, session: aiohttp.ClientSession, order: DropCachesOrder) -> None:
-        self._session = session
-        self._order = order
-        self._deadline = time.monotonic() + order.limit_seconds
-
-    async def send(self) -> CacheDrop:
+async def _drop_by_helper(url: str, order: DropCachesOrder) -> CacheDrop:
+    """Ask the helper of this node, again while it cannot drop the caches at present."""
+    deadline = time.monotonic() + order.limit_seconds
+    body = DropRequest(fsid=order.fsid).model_dump_json(exclude_none=True)
+    headers = {"Authorization": f"Bearer {order.token}", "Content-Type": "application/json"}
+    async with aiohttp.ClientSession(url) as session:
         while True:
-            answer = await self._attempt()
-            if not answer.retry_seconds:
-                return _dropped(answer)
-            if time.monotonic() + answer.retry_seconds >= self._deadline:
-                message = f"the helper did not drop the caches within {self._order.limit_seconds:g} s: {answer.text}"
-                raise PreparationError(message)
-            await asyncio.sleep(answer.retry_seconds)
-
-    async def _attempt(self) -> _Answer:
-        body = DropRequest(fsid=self._order.fsid).model_dump_json(exclude_none=True)
-        headers = {"Authorization": f"Bearer {self._order.token}", "Content-Type": "application/json"}
-        timeout = aiohttp.ClientTimeout(total=max(_RETRY_SECONDS, self._deadline - time.monotonic()))
-        try:
-            async with self._session.post(DROP_PATH, data=body, headers=headers, timeout=timeout) as response:
-                text = (await response.content.read(MAX_ANSWER_BYTES)).decode(errors="replace")
-                again = response.status in _TRANSIENT
-                if not again:
-                    return _Answer(text=text, status=response.status, retry_seconds=0.0)
+            pause = _RETRY_SECONDS
+            timeout = aiohttp.ClientTimeout(total=max(_RETRY_SECONDS, deadline - time.monotonic()))
+            try:
+                async with session.post(DROP_PATH, data=body, headers=headers, timeout=timeout) as response:
+                    text = (await response.content.read(MAX_ANSWER_BYTES)).decode(errors="replace")
+            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                # Its pod may be starting, or be replaced.
+                what = str(error) or type(error).__name__
+                problem = f"no answer from the helper of this node ({what}); check its pod"
+            else:
+                if response.status not in _TRANSIENT:
+                    return _dropped(response.status, text)
                 header = response.headers.get("Retry-After", "")
                 wanted = float(header) if header.isascii() and header.isdecimal() else 0.0
-                retry = min(max(wanted, _RETRY_SECONDS), _LONGEST_RETRY_SECONDS)
-                return _Answer(text=_message(text), status=response.status, retry_seconds=retry)
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            # Its pod may be starting, or be replaced.
-            problem = f"no answer from the helper of this node ({str(error) or type(error).__name__}); check its pod"
-            return _Answer(text=problem, status=0, retry_seconds=_RETRY_SECONDS)
+                pause, problem = min(max(wanted, _RETRY_SECONDS), _LONGEST_RETRY_SECONDS), _message(text)
+            if time.monotonic() + pause >= deadline:
+                message = f"the helper did not drop the caches within {order.limit_seconds:g} s: {problem}"
+                raise PreparationError(message)
+            await asyncio.sleep(pause)
 
 
-def _dropped(answer: _Answer) -> CacheDrop:
-    if answer.status != _OK:
-        message = f"the helper did not drop the caches (status {answer.status}): {_message(answer.text)}"
-        raise PreparationError(message)
+def _dropped(status: int, text: str) -> CacheDrop:
+    if status != _OK:
+        raise PreparationError(f"the helper did not drop the caches (status {status}): {_message(text)}")
     try:
-        return CacheDrop.model_validate_json(answer.text)
+        return CacheDrop.model_validate_json(text)
     except ValidationError as error:
         message = "the helper's answer is not valid; use the same version for the helper and the run"
         raise PreparationError(message) from error

@@ -65,12 +65,12 @@ class Connection:
 
     async def register(self, registration: Registration) -> Registered:
         """Register the agent."""
-        return await self._ask("POST", "/v1/clients", Registered, body=registration)
+        return _parsed(Registered, await self._send("POST", "/v1/clients", body=registration))
 
     async def orders(self, *, client: int, instance: str, epoch: str, after: int, hold: float) -> Ordered:
         """Wait for an order newer than `after`, for about `hold` seconds at most."""
         query = {"client": str(client), "instance": instance, "epoch": epoch, "after": str(after)}
-        return await self._ask("GET", "/v1/orders", Ordered, query=query, seconds=hold + _ANSWER_SECONDS)
+        return _parsed(Ordered, await self._send("GET", "/v1/orders", query=query, seconds=hold + _ANSWER_SECONDS))
 
     async def report(self, report: Report) -> None:
         """Report the agent's progress with its order."""
@@ -78,36 +78,19 @@ class Connection:
 
     async def post(self, post: ResultPost) -> bool:
         """Post a document; false if the conductor discards it."""
-        return (await self._ask("POST", "/v1/results", Acknowledged, body=post, seconds=_POST_SECONDS)).kept
+        return _parsed(Acknowledged, await self._send("POST", "/v1/results", body=post, seconds=_POST_SECONDS)).kept
 
     async def clock(self, probes: int) -> Clock:
         """Compare clocks as NTP does (RFC 5905 section 8): the probe with the shortest round trip counts."""
-        readings = [await self._probe() for _ in range(probes)]
+        readings = []
+        for _ in range(probes):
+            t0 = time.time_ns()
+            reading = _parsed(ClockReading, await self._send("GET", "/v1/clock"))
+            t3 = time.time_ns()
+            offset = ((reading.received_at - t0) + (reading.sent_at - t3)) / 2
+            round_trip = (t3 - t0) - (reading.sent_at - reading.received_at)
+            readings.append(Clock(offset=offset / _NANOSECONDS, error=max(0, round_trip) / 2 / _NANOSECONDS))
         return min(readings, key=lambda clock: clock.error)
-
-    async def _probe(self) -> Clock:
-        t0 = time.time_ns()
-        reading = await self._ask("GET", "/v1/clock", ClockReading)
-        t3 = time.time_ns()
-        offset = ((reading.received_at - t0) + (reading.sent_at - t3)) / 2
-        round_trip = (t3 - t0) - (reading.sent_at - reading.received_at)
-        return Clock(offset=offset / _NANOSECONDS, error=max(0, round_trip) / 2 / _NANOSECONDS)
-
-    async def _ask(
-        self,
-        method: str,
-        path: str,
-        answer: type[M],
-        *,
-        query: dict[str, str] | None = None,
-        body: Model | None = None,
-        seconds: float = _ANSWER_SECONDS,
-    ) -> M:
-        text = await self._send(method, path, query=query, body=body, seconds=seconds)
-        try:
-            return answer.model_validate_json(text)
-        except ValidationError as error:
-            raise UnreachableError(f"the answer to {path} is not a valid {answer.__name__}") from error
 
     async def _send(
         self,
@@ -135,6 +118,13 @@ class Connection:
             raise _refused(path, response.status, text)
         self.last_answer = time.monotonic()
         return text
+
+
+def _parsed(answer: type[M], text: str) -> M:
+    try:
+        return answer.model_validate_json(text)
+    except ValidationError as error:
+        raise UnreachableError(f"the answer is not a valid {answer.__name__}") from error
 
 
 def _refused(path: str, status: int, text: str) -> Exception:

@@ -481,18 +481,13 @@ class StallWatch:
     def look(self, pid: int) -> None:
         """Raise StalledError if the process has sent too little for too long. Call it about every second."""
         now = self._clock()
-        sent = self._read(pid)
+        sent: int | None = None
+        with suppress(OSError, ValueError, IndexError):
+            sent = sum(traffic.sent for traffic in interfaces(self._proc / str(pid)).values())
         if sent is None or abs(sent - self._sent) >= _STALL_BYTES:
             self._sent, self._sent_at = sent or 0, now
         if now - self._sent_at >= STALL_SECONDS:
             raise StalledError(f"has sent nothing for {STALL_SECONDS:.0f} s, and was killed")
-
-    def _read(self, pid: int) -> int | None:
-        """Return the bytes sent by all interfaces; None if unreadable."""
-        try:
-            return sum(traffic.sent for traffic in interfaces(self._proc / str(pid)).values())
-        except (OSError, ValueError, IndexError):
-            return None
 
 
 def raw_digest(directory: Path) -> str:

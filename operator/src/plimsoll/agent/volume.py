@@ -87,8 +87,30 @@ class VolumeError(Exception):
     """The volume cannot be used; the message contains the reason and the remedy."""
 
 
+class _KernelVolume:
+    """A volume whose I/O goes through this host's kernel. By default its data set exists and needs no steps."""
+
+    __slots__ = ()
+
+    def create(self, target: VolumeTarget) -> None:
+        """Create the data set as far as other clients need it before the prefill."""
+
+    def clear(self) -> None:
+        """Remove an old data set as far as `discard_command` does not discard it."""
+
+    def lay_out(self, target: VolumeTarget) -> None:
+        """Create a sparse data set, in place of a prefill; results of reading it are never `Valid`."""
+
+    def check_written(self, target: VolumeTarget) -> None:
+        """Raise VolumeError if the data set is too short or has holes."""
+
+    def discard_command(self, target: VolumeTarget) -> tuple[str, ...] | None:  # noqa: ARG002
+        """Return the command that discards the data set; None if `clear` does."""
+        return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FileVolume:
+class FileVolume(_KernelVolume):
     """A file in a mounted file system."""
 
     path: Path  # path of the data file
@@ -111,9 +133,6 @@ class FileVolume:
             raise VolumeError(f"{self.path.parent} has {available} bytes free; a data set needs at least 1 MiB")
         return VolumeTarget(kind=VolumeKind.FILE, path=str(self.path), size=size)
 
-    def create(self, _: VolumeTarget) -> None:
-        """Do nothing: the prefill creates the data file."""
-
     def clear(self) -> None:
         """Remove an old data file, so that the new one gets new blocks."""
         self.path.unlink(missing_ok=True)
@@ -133,13 +152,9 @@ class FileVolume:
             )
             raise VolumeError(message)
 
-    def discard_command(self, _: VolumeTarget) -> tuple[str, ...] | None:
-        """Return None: `clear` has removed the file, which discards it."""
-        return None
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceVolume:
+class DeviceVolume(_KernelVolume):
     """A block device, or the part of it from `offset` on; `size` None means the rest."""
 
     path: Path
@@ -159,18 +174,6 @@ class DeviceVolume:
         if size <= 0 or self.offset + size > whole:
             raise VolumeError(f"{self.path} has {whole} bytes; {size} bytes at offset {self.offset} do not fit")
         return VolumeTarget(kind=VolumeKind.DEVICE, path=str(self.path), size=size, offset=self.offset)
-
-    def create(self, _: VolumeTarget) -> None:
-        """Do nothing: a device exists."""
-
-    def clear(self) -> None:
-        """Do nothing: see `discard_command`."""
-
-    def lay_out(self, _: VolumeTarget) -> None:
-        """Do nothing: a device has a fixed size."""
-
-    def check_written(self, _: VolumeTarget) -> None:
-        """Do nothing: the prefill counts its bytes."""
 
     def discard_command(self, target: VolumeTarget) -> tuple[str, ...] | None:
         """Return the command that discards the data set."""
@@ -248,7 +251,7 @@ def aligned(size: int) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SharedVolume:
+class SharedVolume(_KernelVolume):
     """One client's part of a shared volume.
 
     All clients compute the same sizes and places from the specification, so that each can find the others' data sets.

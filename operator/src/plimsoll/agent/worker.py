@@ -203,7 +203,15 @@ class Worker:
         armed.observation.end()
         document = await self._document(armed, clock, output)
         document = _with_warning(document, await self._clean_up(armed))
-        return _with_warning(document, await self._keep(armed, document))
+        if self.archive is None:
+            return document
+        order, source = armed.order, Path(armed.context.work_directory)
+        keep = partial(self.archive.keep, order.trial, document, source, round_number=order.round_number)
+        try:
+            await self._programs.in_thread("the archiving of the raw output", keep)
+        except OSError as error:
+            return _with_warning(document, f"the raw output was not kept: {error}")
+        return document
 
     async def _document(self, armed: Armed, clock: Clock, output: Output) -> ClientDocument:
         measurement, parse_error = None, None
@@ -245,18 +253,6 @@ class Worker:
             return ()
         recent = process.recent_output(Path(armed.context.work_directory))
         return _tool(armed.order.tool).live(armed.parameters, recent)
-
-    async def _keep(self, armed: Armed, document: ClientDocument) -> str:
-        """Archive the raw output if requested; return a warning, empty on success."""
-        if self.archive is None:
-            return ""
-        order, source = armed.order, Path(armed.context.work_directory)
-        try:
-            keep = partial(self.archive.keep, order.trial, document, source, round_number=order.round_number)
-            await self._programs.in_thread("the archiving of the raw output", keep)
-        except OSError as error:
-            return f"the raw output was not kept: {error}"
-        return ""
 
     async def _clean_up(self, armed: Armed) -> str:
         """Run the tool's clean-up, if any; return a warning, empty on success."""

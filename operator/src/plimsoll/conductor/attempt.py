@@ -22,15 +22,10 @@ from plimsoll.plan.sweep import client_seed
 from plimsoll.protocol.messages import (
     AgentState,
     ArmOrder,
-    DropCachesOrder,
-    GoOrder,
-    Order,
     PrepareOrder,
-    RefusedError,
     ResultPost,
     ServeOrder,
     StageOrder,
-    ToolOrder,
 )
 from plimsoll.tools.base import StepKind, Timing, ToolParameters
 from plimsoll.tools.cast import Cast, Round
@@ -168,16 +163,6 @@ class Attempt:
         }
 
 
-def check_author(post: ResultPost) -> None:
-    """Raise RefusedError if a client posts another client's document."""
-    if post.document.client != post.client:
-        message = (
-            f"document.client is {post.document.client}, but it was posted as client {post.client}'s; "
-            "a client posts its own document, or its I/O would count twice"
-        )
-        raise RefusedError("BadRequest", message)
-
-
 def new_attempt(ledger: Ledger, key: TrialKey, started_at: str) -> Attempt:
     """Return an attempt that begins once all clients are prepared; in a search, at the load that is needed next."""
     plan = ledger.plan
@@ -224,11 +209,6 @@ def unready_clients(attempt: Attempt, roster: Roster) -> tuple[int, ...]:
     states = [(client, AgentState.STAGED) for client in roster.get(attempt.round.loading)]
     states += [(client, AgentState.SERVING) for client in roster.get(attempt.round.serving)]
     return tuple(client.number for client, state in states if not client.is_in(state))
-
-
-def unarmed_clients(attempt: Attempt, roster: Roster) -> tuple[int, ...]:
-    """Return the clients of the current round that are not armed yet."""
-    return tuple(client.number for client in roster.get(attempt.round.loading) if not client.is_in(AgentState.ARMED))
 
 
 def staging_seconds(point: Point, timings: Timings) -> float:
@@ -293,11 +273,6 @@ def give_arming(plan: Plan, attempt: Attempt, roster: Roster) -> None:
                 t0_nanoseconds=attempt.t0,
             )
         )
-
-
-def belongs_to(order: Order, attempt: Attempt) -> bool:
-    """Whether an order belongs to an attempt."""
-    return isinstance(order, ToolOrder | DropCachesOrder | GoOrder) and order.trial == attempt.key
 
 
 def _tool_fields(plan: Plan, attempt: Attempt, client: int) -> dict[str, Any]:

@@ -10,14 +10,13 @@ from plimsoll.conductor.attempt import (
     Fault,
     Moment,
     Timings,
-    belongs_to,
     overrun_seconds,
     staging_seconds,
     unready_clients,
 )
 from plimsoll.conductor.phases import InFlight, Staging
 from plimsoll.conductor.roster import Roster
-from plimsoll.protocol.messages import AgentState
+from plimsoll.protocol.messages import AgentState, DropCachesOrder, GoOrder, ToolOrder
 
 _SECOND = 10**9
 _REMEMBERED_ARMINGS = 16
@@ -42,15 +41,35 @@ def running_fault(attempt: Attempt, roster: Roster, timings: Timings, moment: Mo
     # A tool that cannot be ended after its document has arrived does not change the document.
     undelivered = [client for client in attempt.round.members if client not in attempt.documents]
     failure = failure or reported_failure(undelivered, roster, AbortReason.RESULT_REFUSED)
-    return failure or _late_clients(attempt, roster, timings, moment)
+    if failure:
+        return failure
+    waiting = [client for client in roster.get(attempt.round.loading) if client.number not in attempt.documents]
+    must_run = moment.wall > attempt.t0 + int(timings.start_grace * _SECOND)
+    late = [
+        client.number
+        for client in waiting
+        if client.is_in(AgentState.LATE) or (must_run and not client.is_in(AgentState.RUNNING))
+    ]
+    if late:
+        message = f"{reporting.names(late)} did not start at T0; a late start would distort the sum of all clients"
+        return Fault(reason=AbortReason.LATE_CLIENT, message=message)
+    limit = overrun_seconds(attempt.point, timings)
+    if moment.wall <= attempt.ends_at + int(limit * _SECOND):
+        return None
+    who = reporting.names([client.number for client in waiting])
+    message = f"{who} sent no result within {limit:g} s after the end; check the storage for stalled I/O"
+    return Fault(reason=AbortReason.TOOL_OVERRAN, message=message)
 
 
 def lost_clients(phase: InFlight, roster: Roster, moment: Moment) -> Fault | None:
     """Return the clients that are silent or were replaced; None if there are none. Clients that delivered may leave."""
     attempt = phase.attempt
     silent = set(roster.missing(moment.seconds)) & set(attempt.round.members)
-    clients = roster.get(phase.ordered)
-    replaced = {client.number for client in clients if not belongs_to(client.order, attempt)}
+    replaced = {
+        client.number
+        for client in roster.get(phase.ordered)
+        if not isinstance(client.order, ToolOrder | DropCachesOrder | GoOrder) or client.order.trial != attempt.key
+    }
     lost = sorted((silent | replaced) - set(attempt.documents))
     if not lost:
         return None
@@ -85,26 +104,6 @@ def arming_timeout(clients: Sequence[int]) -> Fault:
     """Return the clients that were not armed when T0 was too close to release them."""
     message = f"{reporting.names(clients)} did not report in time that they are armed; no client did any I/O"
     return Fault(reason=AbortReason.CLIENT_NOT_ARMED, message=message)
-
-
-def _late_clients(attempt: Attempt, roster: Roster, timings: Timings, moment: Moment) -> Fault | None:
-    """Return the clients that did not start at T0, or did not deliver in time; None if there are none."""
-    waiting = [client for client in roster.get(attempt.round.loading) if client.number not in attempt.documents]
-    must_run = moment.wall > attempt.t0 + int(timings.start_grace * _SECOND)
-    late = [
-        client.number
-        for client in waiting
-        if client.is_in(AgentState.LATE) or (must_run and not client.is_in(AgentState.RUNNING))
-    ]
-    if late:
-        message = f"{reporting.names(late)} did not start at T0; a late start would distort the sum of all clients"
-        return Fault(reason=AbortReason.LATE_CLIENT, message=message)
-    limit = overrun_seconds(attempt.point, timings)
-    if moment.wall <= attempt.ends_at + int(limit * _SECOND):
-        return None
-    who = reporting.names([client.number for client in waiting])
-    message = f"{who} sent no result within {limit:g} s after the end; check the storage for stalled I/O"
-    return Fault(reason=AbortReason.TOOL_OVERRAN, message=message)
 
 
 class Lead:

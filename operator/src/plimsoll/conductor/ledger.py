@@ -271,21 +271,17 @@ class Ledger:
         return None, outcome.line, outcome.verdict, outcome.findings
 
     def _all_missing(self) -> Iterator[TrialKey]:
-        """Yield the next attempt at each (pass, point) pair that needs another one."""
+        """Yield the next attempt at each (pass, point) pair, or in its search, that needs another one."""
         for pass_number, point in self.plan.pairs:
-            if (key := self._missing(point.name, pass_number)) is not None:
-                yield key
-
-    def _missing(self, point: str, pass_number: int) -> TrialKey | None:
-        """Return the next attempt at a point in a pass, or in its search; None if it needs no further one."""
-        if point in self._ended:
-            return None
-        if (search := self.search(point)) is not None:
-            return search.next_trial
-        attempts = self._attempts(point, pass_number)
-        if is_settled(attempts):
-            return None
-        return TrialKey(point=point, pass_number=pass_number, attempt=next_attempt(attempts))
+            if point.name in self._ended:
+                continue
+            if (search := self.search(point.name)) is not None:
+                if search.next_trial is not None:
+                    yield search.next_trial
+                continue
+            attempts = self._attempts(point.name, pass_number)
+            if not is_settled(attempts):
+                yield TrialKey(point=point.name, pass_number=pass_number, attempt=next_attempt(attempts))
 
     def _attempts(self, point: str, pass_number: int) -> list[Trial]:
         return [trial for trial in self._trials[point] if trial.pass_number == pass_number]

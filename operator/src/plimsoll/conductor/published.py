@@ -57,7 +57,7 @@ def run_state(session: Session, moment: Moment) -> RunState:
         live=_live_rates(session, moment),
         in_flight=attempt.key if attempt else None,
         in_flight_since=attempt.started_at if attempt else "",
-        elapsed_seconds=round(session.elapsed(moment), 3),
+        elapsed_seconds=round(session.start.elapsed(moment.seconds), 3),
         trials_done=session.ledger.done,
         trials_total=session.ledger.total,
         probes_done=search.progress.line.probes if search else 0,
@@ -92,7 +92,10 @@ def _message(session: Session, missing: Sequence[int], moment: Moment) -> str:
         case Gating():
             message = f"waiting for the cluster: {shortened(session.gate.problems(moment.seconds)) or 'it is ready'}"
         case Staging():
-            message = _staging(session.roster.get(unready_clients(session.phase.attempt, session.roster)))
+            unready = session.roster.get(unready_clients(session.phase.attempt, session.roster))
+            steps = (client.message for client in unready if client.is_in(AgentState.STAGING) and client.message)
+            step = next(steps, "writing the data that the trial reads")
+            message = f"{step}: {names([client.number for client in unready])}" if unready else "all clients are staged"
         case Dropping():
             message = f"dropping the caches of {shortened(undropped_nodes(session.phase, session.roster))}"
         case Recording():
@@ -120,12 +123,6 @@ def _preparation(unfinished: Sequence[Client], step: str) -> str:
     steps = [(step, silent), (others[0].message if others else "", others)]
     messages = [f"{text}: {names([client.number for client in clients])}" for text, clients in steps if clients]
     return "; ".join(messages) or "prepared"
-
-
-def _staging(unfinished: Sequence[Client]) -> str:
-    message = next((client.message for client in unfinished if client.is_in(AgentState.STAGING) and client.message), "")
-    step = message or "writing the data that the trial reads"
-    return f"{step}: {names([client.number for client in unfinished])}" if unfinished else "all clients are staged"
 
 
 def _written(client: Client) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from plimsoll.api.environment import Environment, Extremes
 from plimsoll.api.line import NOTHING_TRIED, LineSearch
-from plimsoll.api.names import FailureReason, Operation, format_duration
+from plimsoll.api.names import Operation, format_duration
 from plimsoll.api.operation import OperationSummary
 from plimsoll.api.result import ResultStatus
 from plimsoll.api.status import ResultDisplay
@@ -53,15 +53,6 @@ def why_not_ready(roster: Roster, missing: Sequence[int], ready_seconds: int) ->
     busy = [client for client in roster if not client.is_quiet]
     who, why = names([client.number for client in busy]), failures(busy)
     return f"{who} did not confirm within {ready_seconds} s that the last tool has stopped{why and f': {why}'}"
-
-
-def why_closed(problems: Sequence[str], ready_seconds: int, *, refused: bool) -> tuple[FailureReason, str]:
-    """Return why the gate did not open in time, or never will because Ceph refuses something, and the remedy."""
-    if refused:
-        return FailureReason.CEPH_OPTION_REFUSED, shortened(problems)
-    limit = f"timeouts.readySeconds ({ready_seconds} s)"
-    message = f"the cluster was not ready within {limit}: {shortened(problems)}; fix this or raise the limit"
-    return FailureReason.CLUSTER_NOT_READY, message
 
 
 def shortened(problems: Sequence[str]) -> str:
@@ -117,7 +108,10 @@ def result_display(status: ResultStatus, repetitions: int, search: LineSearch | 
 
     Of a search the trials are its probes, and the line replaces rates and latencies.
     """
-    reason = _reason(status)
+    reasons = reasons_of(status)
+    more = f" +{len(reasons) - 1}" if len(reasons) > 1 else ""
+    # The main reason of the verdict, and the number of others: `ClientThrottled +2`.
+    reason = f"{reasons[0]}{more}"[:_MAX_CHARACTERS] if reasons else None
     if search is not None:
         text = short_text(status.line, search)[:_MAX_CHARACTERS] if status.line else None
         return ResultDisplay(line=text, trials=progress_text(status.line or NOTHING_TRIED), reason=reason)
@@ -136,13 +130,6 @@ def result_display(status: ResultStatus, repetitions: int, search: LineSearch | 
         trials=trials,
         reason=reason,
     )
-
-
-def _reason(status: ResultStatus) -> str | None:
-    """Return the main reason of the verdict and the number of others: `ClientThrottled +2`. None if there is none."""
-    reasons = reasons_of(status)
-    more = f" +{len(reasons) - 1}" if len(reasons) > 1 else ""
-    return f"{reasons[0]}{more}"[:_MAX_CHARACTERS] if reasons else None
 
 
 def _joined(operations: Iterable[OperationSummary], text: Callable[[OperationSummary], str]) -> str:

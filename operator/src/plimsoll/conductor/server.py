@@ -74,10 +74,6 @@ _SHOWN_PROBLEMS = 3
 _log = logging.getLogger(__name__)
 
 
-class TooLargeError(Exception):
-    """A body exceeds the size limit in the message."""
-
-
 class Bodies:
     """Reads the bodies of all requests to one conductor."""
 
@@ -89,7 +85,7 @@ class Bodies:
         """Return the body of any message except a result.
 
         Raises:
-            TooLargeError: it exceeds the limit.
+            RefusedError: it exceeds the limit.
             HTTPServiceUnavailable: it did not arrive in time.
 
         """
@@ -100,7 +96,7 @@ class Bodies:
         """Return the body of a client's result. A new post of the same client ends the earlier one.
 
         Raises:
-            TooLargeError: it exceeds the limit.
+            RefusedError: it exceeds the limit.
             HTTPServiceUnavailable: it did not arrive in time, or the client has started another post.
 
         """
@@ -153,7 +149,9 @@ class _Body:
     def _check(self, size: int) -> None:
         if size > self._limit:
             limit = f"{self._limit // 2**20} MiB" if self._limit >= 2**20 else f"{self._limit // 2**10} KiB"
-            raise TooLargeError(f"the body is larger than {limit}")
+            path = self._request.path
+            remedy = _REMEDIES.get(path, "send a shorter message")
+            raise RefusedError("TooLarge", f"{path}: the body is larger than {limit}; {remedy}")
 
 
 @asynccontextmanager
@@ -214,9 +212,6 @@ class Rendezvous:
             return await handler(request)
         except RefusedError as refused:
             return _refusal(refused.code, str(refused))
-        except TooLargeError as error:
-            remedy = _REMEDIES.get(request.path, "send a shorter message")
-            return _refusal("TooLarge", f"{request.path}: {error}; {remedy}")
         except ValidationError as error:
             return _refusal("BadRequest", "; ".join(map(str, problems_of(error)[:_SHOWN_PROBLEMS])))
 

@@ -16,14 +16,12 @@ from plimsoll.conductor.attempt import (
     Moment,
     Timings,
     cast_of,
-    check_author,
     give_arming,
     give_preparation,
     give_staging,
     needs_staging,
     new_attempt,
     staging_seconds,
-    unarmed_clients,
     unprepared_clients,
     unready_clients,
 )
@@ -52,7 +50,16 @@ from plimsoll.conductor.phases import (
 from plimsoll.conductor.roster import Client, Roster
 from plimsoll.measure.trial import TrialNumbers, combined
 from plimsoll.plan.document import Plan
-from plimsoll.protocol.messages import GoOrder, LeaveOrder, RefusedError, Registration, Report, ResultPost, WaitOrder
+from plimsoll.protocol.messages import (
+    AgentState,
+    GoOrder,
+    LeaveOrder,
+    RefusedError,
+    Registration,
+    Report,
+    ResultPost,
+    WaitOrder,
+)
 
 _SECOND = 10**9
 
@@ -123,7 +130,12 @@ class Session:
 
         RefusedError: another process has replaced the client, or the document is another client's.
         """
-        check_author(post)
+        if post.document.client != post.client:
+            message = (
+                f"document.client is {post.document.client}, but it was posted as client {post.client}'s; "
+                "a client posts its own document, or its I/O would count twice"
+            )
+            raise RefusedError("BadRequest", message)
         if post.epoch != self.epoch:
             return False
         client = self.roster.registered(post.client, post.instance, moment.seconds)
@@ -201,10 +213,6 @@ class Session:
         """Return the clients that have to prepare their data sets before the next attempt."""
         return unprepared_clients(self.plan, self.roster, continues=self._unfinished is not None)
 
-    def elapsed(self, moment: Moment) -> float:
-        """Return the seconds that the run has been active, across all its conductors."""
-        return self.start.elapsed(moment.seconds)
-
     def _advance(self, moment: Moment) -> bool:
         """Make one transition; false if none is due."""
         match self.phase:
@@ -230,7 +238,7 @@ class Session:
             self._effects.append(phases.judging(attempt, self.plan, self.roster))
             return True
         fault = faults.lost_clients(phase, self.roster, moment) or (faults.INTERRUPTED if self._stopping else None)
-        fault = fault or faults.out_of_time(self.elapsed(moment), self.plan.timeouts.total_seconds)
+        fault = fault or faults.out_of_time(self.start.elapsed(moment.seconds), self.plan.timeouts.total_seconds)
         if self._abort_if(attempt, fault, moment):
             return True
         match phase:
@@ -302,9 +310,13 @@ class Session:
         problems = self.gate.problems(moment.seconds)
         if problems and moment.seconds < phase.deadline and not self.gate.is_refused:
             return False
+        if problems and self.gate.is_refused:
+            return self._fail(FailureReason.CEPH_OPTION_REFUSED, reporting.shortened(problems), moment)
         if problems:
-            limit = self.plan.timeouts.ready_seconds
-            return self._fail(*reporting.why_closed(problems, limit, refused=self.gate.is_refused), moment)
+            limit = f"timeouts.readySeconds ({self.plan.timeouts.ready_seconds} s)"
+            reasons = reporting.shortened(problems)
+            message = f"the cluster was not ready within {limit}: {reasons}; fix this or raise the limit"
+            return self._fail(FailureReason.CLUSTER_NOT_READY, message, moment)
         # A client may have died in the meantime.
         return self._gather(moment)
 
@@ -337,7 +349,8 @@ class Session:
             return self._abort_if(attempt, fault, moment)
         since = moment.seconds - phase.since
         too_late = moment.wall >= attempt.t0 - int(self._lead.margin(attempt, since) * _SECOND)
-        unarmed = unarmed_clients(attempt, self.roster)
+        clients = self.roster.get(attempt.round.loading)
+        unarmed = [client.number for client in clients if not client.is_in(AgentState.ARMED)]
         if unarmed and not too_late:
             return False
         if self._lead.record_arming(attempt, since, in_time=not too_late):
@@ -368,7 +381,7 @@ class Session:
         if self._stopping:
             return self._end(RunPhase.INTERRUPTED, None, moment)
         limit = self.plan.timeouts.total_seconds
-        if self.elapsed(moment) > limit:
+        if self.start.elapsed(moment.seconds) > limit:
             message = f"not measured within timeouts.totalSeconds ({limit} s); raise it or plan fewer trials"
             return self._fail(FailureReason.DEADLINE_EXCEEDED, message, moment)
         return False

@@ -98,8 +98,7 @@ class Cgroup:
 
     def processors(self) -> float | None:
         """Return the number of processors that the quota allows; None without a quota."""
-        quota = _unified_quota if self.unified else _quota
-        return min(_limits(self.cpu, quota), default=None)
+        return min(_limits(self.cpu, _quota), default=None)
 
     def memory_limit(self) -> int | None:
         """Return the memory limit in bytes; None without a limit."""
@@ -152,7 +151,9 @@ def find_cgroup(proc: Path, sys: Path) -> Cgroup | None:
 
 def _find(controller: str, paths: Mapping[str, PurePosixPath], mounts: Iterable[Mount], sys: Path) -> Group | None:
     path = paths.get(controller)
-    mount = next((mount for mount in mounts if _is_hierarchy(mount, controller)), None)
+    kind = "cgroup" if controller else _UNIFIED
+    hierarchies = (mount for mount in mounts if mount.file_system == kind and mount.point.is_relative_to(_SYS))
+    mount = next((mount for mount in hierarchies if not controller or controller in mount.options), None)
     if path is None or mount is None:
         return None
     top = sys / mount.point.relative_to(_SYS)
@@ -161,29 +162,17 @@ def _find(controller: str, paths: Mapping[str, PurePosixPath], mounts: Iterable[
     return Group(directory=top / path.relative_to(mount.root) if inside else top, top=top)
 
 
-def _is_hierarchy(mount: Mount, controller: str) -> bool:
-    if not mount.point.is_relative_to(_SYS):
-        return False
-    if controller:
-        return mount.file_system == "cgroup" and controller in mount.options
-    return mount.file_system == _UNIFIED
-
-
 def _limits(group: Group | None, limit: Callable[[Path], float | None]) -> list[float]:
     limits = map(limit, group.levels()) if group else ()
     return [value for value in limits if value is not None]
 
 
-def _unified_quota(level: Path) -> float | None:
-    with suppress(OSError, ValueError, ZeroDivisionError):
-        quota, period = (level / "cpu.max").read_text().split()
-        return int(quota) / int(period)
-    return None
-
-
 def _quota(level: Path) -> float | None:
-    quota, period = _number(level / "cpu.cfs_quota_us"), _number(level / "cpu.cfs_period_us")
-    return quota / period if quota and period and quota > 0 else None
+    with suppress(OSError, ValueError, ZeroDivisionError):
+        quota, period = map(int, (level / "cpu.max").read_text().split())
+        return quota / period
+    limit, interval = _number(level / "cpu.cfs_quota_us"), _number(level / "cpu.cfs_period_us")
+    return limit / interval if limit and interval and limit > 0 else None
 
 
 def _number(path: Path) -> int | None:
@@ -357,13 +346,14 @@ class Host:
             limits = [quota, pinned if pinned != processors else None]
             # Those with a device: a veth, bridge or bond only forwards their traffic.
             physical = frozenset(path.parent.name for path in (self.sys / "class/net").glob("*/device"))
-            speeds = {name: self._speed(name) for name in physical}
+            speeds = {name: _number(self.sys / "class/net" / name / "speed") for name in physical}
             return Bounds(
                 processors=processors,
                 usable=min((limit for limit in limits if limit is not None), default=None),
                 memory=cgroup.memory_limit() if cgroup else None,
                 physical=physical,
-                speeds={name: speed * _MEGABIT for name, speed in speeds.items() if speed is not None},
+                # Without a link it is -1.
+                speeds={name: speed * _MEGABIT for name, speed in speeds.items() if speed is not None and speed > 0},
             )
         return None
 
@@ -450,13 +440,6 @@ class Host:
                 busy=counters[9],
                 waiting=counters[10],
             )
-        return None
-
-    def _speed(self, interface: str) -> int | None:
-        """Return megabits per second; None if unknown or without a link."""
-        with suppress(OSError, ValueError):
-            speed = int((self.sys / "class/net" / interface / "speed").read_text())
-            return speed if speed > 0 else None
         return None
 
 
