@@ -30,15 +30,17 @@ def test_a_mount_point_is_a_volume_even_on_the_device_of_the_root(directory: Pat
     assert volume(directory, table).target(100).size == 2**20
 
 
-def test_the_container_s_own_directory_is_no_volume(directory: Path) -> None:
-    with pytest.raises(VolumeError, match=r"no volume is mounted at .*/data: it is a directory of / \(overlay\)"):
-        volume(directory, ROOT).target(100)
-
-
-def test_a_directory_within_a_volume_is_not_the_volume(directory: Path) -> None:
-    table = f"{ROOT}23 22 252:0 / {directory} rw - ext4 /dev/rbd0 rw\n"
-    with pytest.raises(VolumeError, match=rf"a directory of {directory} \(ext4\); nothing has been written"):
-        volume(directory, table).target(100)
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        (ROOT, r"no volume is mounted at .*/data: it is a directory of / \(overlay\)"),
+        (f"{ROOT}23 22 252:0 / {{}} rw - ext4 /dev/rbd0 rw\n", r"directory of {} \(ext4\); nothing has been written"),
+        ("", "no mount contains it"),
+    ],
+)
+def test_a_directory_that_is_no_mount_point_is_no_volume(directory: Path, table: str, expected: str) -> None:
+    with pytest.raises(VolumeError, match=expected.format(directory)):
+        volume(directory, table.format(directory)).target(100)
 
 
 def test_a_symbolic_link_is_resolved(directory: Path) -> None:
@@ -46,11 +48,6 @@ def test_a_symbolic_link_is_resolved(directory: Path) -> None:
     (directory / "data").rmdir()
     (directory / "data").symlink_to(directory / "real")
     assert volume(directory, f"{ROOT}23 22 252:0 / {directory}/real rw - ext4 /dev/rbd0 rw\n").target(100).size
-
-
-def test_without_mounts_there_is_no_volume(directory: Path) -> None:
-    with pytest.raises(VolumeError, match="no mount contains it"):
-        volume(directory, "").target(100)
 
 
 def test_an_unreadable_mount_table_is_an_error(directory: Path) -> None:

@@ -35,9 +35,7 @@ def may_drop_caches(proc: Path = PROC) -> bool:
 def cached_bytes(meminfo: str) -> int:
     """Return the bytes of page cache, buffers and reclaimable kernel memory in `/proc/meminfo`.
 
-    Raises:
-        ValueError: a field is missing or is not a number.
-
+    ValueError: a field is missing or is not a number.
     """
     fields = dict(line.split(":", 1) for line in meminfo.splitlines() if ":" in line)
     missing = sorted(_DROPPED_FIELDS - fields.keys())

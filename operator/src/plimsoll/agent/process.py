@@ -88,9 +88,7 @@ async def run(
     Overwritten terminal lines are dropped; `recent_output` returns them while the command runs. A command that cannot
     be started ends with exit code 127, as in a shell.
 
-    Raises:
-        OverdueError: it did not end within `limit_seconds`.
-
+    OverdueError: it did not end within `limit_seconds`.
     """
     launched_at = time.time_ns()
     stdout_path, stderr_path = _output(directory, STDOUT_FILE, number), _output(directory, STDERR_FILE, number)
@@ -400,9 +398,7 @@ class Programs:
             ready: awaited once clients may connect.
             ends_with_client: whether a server that has listened may end with any exit code.
 
-        Raises:
-            PreparationError: the server failed, or ended before clients could connect.
-
+        PreparationError: the server failed, or ended before clients could connect.
         """
 
         def excused(output: Output) -> bool:

@@ -121,9 +121,7 @@ class FileVolume(_KernelVolume):
     def target(self, fill_percent: int) -> VolumeTarget:
         """Return the data set: that share of the capacity, or of the free space if that is less.
 
-        Raises:
-            VolumeError: the directory does not exist, is not the volume, or has too little free space.
-
+        VolumeError: the directory does not exist, is not the volume, or has too little free space.
         """
         if self.mount_table is not None:
             check_mounted(self.path.parent, self.mount_table)
@@ -268,9 +266,7 @@ class SharedVolume(_KernelVolume):
     def target(self, fill_percent: int) -> VolumeTarget:
         """Return the client's data set: that share of its part.
 
-        Raises:
-            VolumeError: the directory does not exist, is not the volume, or has too little free space.
-
+        VolumeError: the directory does not exist, is not the volume, or has too little free space.
         """
         if self.mount_table is not None:
             check_mounted(self.directory, self.mount_table)

@@ -48,7 +48,7 @@ class KubeSink:
     """Stores state and results in the run's objects. Every method raises ApiError after `retry_seconds` of retries."""
 
     progress_seconds = 3.0
-    # Everybody who watches the run reads every write.
+    # Every watcher of the run receives every write.
     pulse_seconds = 15.0
 
     def __init__(self, kube: Kube, plan: Plan, namespace: str, *, retry_seconds: float = RETRY_SECONDS) -> None:

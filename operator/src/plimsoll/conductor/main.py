@@ -88,7 +88,19 @@ async def conduct(
     # Every agent holds two connections; the limit of open files is usually 1024.
     _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))
-    session = await _resume(plan, sink, timings or Timings(), epoch or str(uuid.uuid4()), cluster, job)
+    timings, stored = timings or Timings(), await sink.load()
+    session = Session(
+        plan=plan,
+        ledger=Ledger(plan, stored.trials, stored.matrices, stored.ended),
+        epoch=epoch or str(uuid.uuid4()),
+        timings=timings,
+        before=stored.state,
+        moment=moment(),
+        gate=Gate(watched=True, required=cluster.required, fresh_seconds=timings.gate_fresh) if cluster else None,
+        job=job,
+    )
+    if cluster is not None:
+        session.describe = cluster.environment
     driver = _Driver(session, sink, cluster, listen.caches_token)
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, driver.stop)
@@ -110,25 +122,6 @@ async def conduct(
     if isinstance(phase, Ended) and phase.phase is RunPhase.INTERRUPTED:
         return EXIT_INTERRUPTED
     return EXIT_COMPLETE
-
-
-async def _resume(
-    plan: Plan, sink: Sink, timings: Timings, epoch: str, cluster: "CephCluster | None", job: str
-) -> Session:
-    stored = await sink.load()
-    session = Session(
-        plan=plan,
-        ledger=Ledger(plan, stored.trials, stored.matrices, stored.ended),
-        epoch=epoch,
-        timings=timings,
-        before=stored.state,
-        moment=moment(),
-        gate=Gate(watched=True, required=cluster.required, fresh_seconds=timings.gate_fresh) if cluster else None,
-        job=job,
-    )
-    if cluster is not None:
-        session.describe = cluster.environment
-    return session
 
 
 class _Driver:

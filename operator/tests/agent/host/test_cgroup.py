@@ -2,7 +2,7 @@
 
 import pytest
 
-from plimsoll.agent.host.readings import CgroupCounters, find_cgroup
+from plimsoll.agent.host.readings import CgroupCounters
 from support.agents import AGENT, LEGACY, UNIFIED, HostTree
 
 USED = CgroupCounters(cpu=2_500_000_000, throttled_periods=4, throttled=70_000_000, memory=4_096_000)
@@ -116,7 +116,7 @@ def test_without_a_group_there_is_none(tree: HostTree, lines: tuple[str, str]) -
 
 
 def test_without_files_there_is_no_group(tree: HostTree) -> None:
-    assert find_cgroup(tree.host.proc, tree.host.sys) is None
+    assert tree.host.cgroup() is None
 
 
 @pytest.mark.parametrize("text", ["", "garbage", "nr_throttled x\n", "one two three\n"])

@@ -73,7 +73,7 @@ class CgroupCounters:
     cpu: int | None = None
     # Periods in which its quota or an ancestor's stopped it; sum over these groups.
     throttled_periods: int | None = None
-    throttled: int | None = None  # duration of these stops; likewise
+    throttled: int | None = None  # duration of these stops; a sum, too
     memory: int | None = None
 
 
@@ -124,29 +124,6 @@ class Cgroup:
             throttled=_scaled(throttled) if self.unified else throttled,
             memory=_number(memory / name) if memory else None,
         )
-
-
-def find_cgroup(proc: Path, sys: Path) -> Cgroup | None:
-    """Return this process's group, or None if none is visible. `sys` is the mount point of /sys.
-
-    If both versions are in use, version 1 takes precedence for the controllers that it has.
-    """
-    try:
-        lines = [
-            line.split(":", maxsplit=2)
-            for line in (proc / "self/cgroup").read_text().splitlines()
-            if line.count(":") > 1
-        ]
-        # The path in each controller's hierarchy; version 2's hierarchy has an empty name.
-        paths = {name: PurePosixPath(path) for _, names, path in lines for name in names.split(",")}
-        mounts = read_mounts(proc / "self/mountinfo")
-    except (OSError, ValueError):
-        return None
-    cpu, accounting, memory = (_find(name, paths, mounts, sys) for name in ("cpu", "cpuacct", "memory"))
-    if cpu or accounting or memory:
-        return Cgroup(unified=False, cpu=cpu, accounting=accounting, memory=memory)
-    group = _find("", paths, mounts, sys)
-    return Cgroup(unified=True, cpu=group, accounting=group, memory=group) if group else None
 
 
 def _find(controller: str, paths: Mapping[str, PurePosixPath], mounts: Iterable[Mount], sys: Path) -> Group | None:
@@ -330,8 +307,23 @@ class Host:
     sys: Path = Path("/sys")
 
     def cgroup(self) -> Cgroup | None:
-        """Return the control group of this process."""
-        return find_cgroup(self.proc, self.sys)
+        """Return the control group of this process, or None if none is visible.
+
+        If both versions are in use, version 1 takes precedence for the controllers that it has.
+        """
+        try:
+            groups = (self.proc / "self/cgroup").read_text().splitlines()
+            mounts = read_mounts(self.proc / "self/mountinfo")
+        except (OSError, ValueError):
+            return None
+        lines = [line.split(":", maxsplit=2) for line in groups if line.count(":") > 1]
+        # The path in each controller's hierarchy; version 2's hierarchy has an empty name.
+        paths = {name: PurePosixPath(path) for _, names, path in lines for name in names.split(",")}
+        cpu, accounting, memory = (_find(name, paths, mounts, self.sys) for name in ("cpu", "cpuacct", "memory"))
+        if cpu or accounting or memory:
+            return Cgroup(unified=False, cpu=cpu, accounting=accounting, memory=memory)
+        group = _find("", paths, mounts, self.sys)
+        return Cgroup(unified=True, cpu=group, accounting=group, memory=group) if group else None
 
     def bounds(self, cgroup: Cgroup | None) -> Bounds | None:
         """Return the limits of this process; None if they cannot be read."""
