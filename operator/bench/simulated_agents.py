@@ -17,7 +17,7 @@ from plimsoll.agent.connection import Connection
 from plimsoll.agent.host.observation import HostObservation
 from plimsoll.agent.host.readings import Host
 from plimsoll.agent.process import PreparationError, Progress
-from plimsoll.agent.worker import Armed
+from plimsoll.agent.worker import Armed, Worker
 from plimsoll.api.names import Operation
 from plimsoll.api.status import LiveRate
 from plimsoll.conductor.secret import client_directory
@@ -76,15 +76,13 @@ class NotingConnection(Connection):
             self._notes.armed.setdefault(self._trial, time.time_ns())
 
 
-class PretendedWork:
+class PretendedWork(Worker):
     """Notes when it would have started its tool, waits, and makes up a document."""
+
+    unended: str = ""
 
     def __init__(self, notes: Notes) -> None:
         self._notes = notes
-
-    @property
-    def unended(self) -> str:
-        return ""
 
     async def facts(self) -> dict[str, JsonValue]:
         return {"kernel": "simulated", "tools": {"fio": "fio-3.39"}}

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from plimsoll.agent.agent import Agent, AgentIdentity
 from plimsoll.agent.connection import Connection, UnreachableError
 from plimsoll.agent.process import PreparationError, Progress
-from plimsoll.agent.worker import Armed
+from plimsoll.agent.worker import Armed, Worker
 from plimsoll.api.names import Operation
 from plimsoll.api.status import LiveRate, TrialKey
 from plimsoll.api.surroundings import NodeCaches
@@ -45,13 +45,14 @@ REGISTRATION = Registration(protocol=PROTOCOL_VERSION, client=0, instance="i", n
 QUICK = Timings(hold=1.0, start_grace=15.0, lead=2.0, lead_least=0.4, linger=2.0, live=0.1)
 
 
-class PretendedWork:
+class PretendedWork(Worker):
     """Prepares immediately and measures the numbers of `make_document`."""
+
+    unended: str = ""
 
     def __init__(self, client: int, *, broken: str = "") -> None:
         self.client = client
         self.broken = broken
-        self.unended = ""
         self.started_at: list[int] = []
         self.done: list[str] = []
 

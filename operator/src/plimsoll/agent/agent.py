@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from plimsoll.agent.connection import RETRY_SECONDS, Connection, UnreachableError, until_answered
 from plimsoll.agent.process import PreparationError, Progress
-from plimsoll.agent.worker import Armed, Work
+from plimsoll.agent.worker import Armed, Worker
 from plimsoll.api.status import LiveRate
 from plimsoll.measure.sample import ClientDocument, Clock
 from plimsoll.protocol.helpers import CacheDrop
@@ -71,7 +71,9 @@ class _SilenceError(Exception):
 class Agent:
     """One agent process. `run` returns its exit code."""
 
-    def __init__(self, *, identity: AgentIdentity, connection: Connection, work: Work, silence_seconds: float) -> None:
+    def __init__(
+        self, *, identity: AgentIdentity, connection: Connection, work: Worker, silence_seconds: float
+    ) -> None:
         """Serve a conductor; its registration answer replaces `silence_seconds`, the time it may stay silent."""
         self._identity = identity
         self._connection = connection
@@ -369,7 +371,7 @@ class Agent:
             self._broken.set_exception(error)
 
     async def _drop_work(self) -> None:
-        """Kill running work and wait until it has ended, or cannot be ended (`Work.unended`)."""
+        """Kill running work and wait until it has ended, or cannot be ended (`Worker.unended`)."""
         self._armed_trial = None
         if self._task is not None:
             self._task.cancel()

@@ -32,16 +32,13 @@ class CacheDropper:
         """Drop the caches within the order's time limit; PreparationError with the cause if they were not dropped."""
         if self._assigned is None:
             raise PreparationError("this agent's assignment has no caches, so it cannot drop them")
-        if self._assigned.helper is None:
-            return await self._drop_here(order.limit_seconds)
-        return await _drop_by_helper(self._assigned.helper, order)
-
-    async def _drop_here(self, limit_seconds: float) -> CacheDrop:
+        if self._assigned.helper is not None:
+            return await _drop_by_helper(self._assigned.helper, order)
         try:
-            async with asyncio.timeout(limit_seconds):
+            async with asyncio.timeout(order.limit_seconds):
                 return CacheDrop(node=await asyncio.to_thread(drop_caches, self._node))
         except TimeoutError:
-            message = f"the caches were not dropped within {limit_seconds:g} s; check the storage for stalled I/O"
+            message = f"the caches were not dropped within {order.limit_seconds:g} s; check the storage for stalled I/O"
             raise PreparationError(message) from None
         except (OSError, ValueError) as error:
             message = f"cannot drop the caches: {error}; run as root, where /proc/{SWITCH} is writable"

@@ -114,10 +114,18 @@ class Connection:
                 text = await response.text()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise UnreachableError(f"{path}: {str(error) or type(error).__name__}") from error
-        if response.status >= _HTTP_ERROR:
-            raise _refused(path, response.status, text)
-        self.last_answer = time.monotonic()
-        return text
+        if response.status < _HTTP_ERROR:
+            self.last_answer = time.monotonic()
+            return text
+        # The status comes from the conductor: its certificate was verified.
+        message = f"{path} answered with status {response.status}"
+        try:
+            refusal = Refusal.model_validate_json(text)
+        except ValidationError:
+            if response.status < _HTTP_SERVER_ERROR:
+                raise RefusedError("BadRequest", message) from None
+            raise UnreachableError(message) from None
+        raise RefusedError(refusal.code, refusal.message)
 
 
 def _parsed(answer: type[M], text: str) -> M:
@@ -125,18 +133,6 @@ def _parsed(answer: type[M], text: str) -> M:
         return answer.model_validate_json(text)
     except ValidationError as error:
         raise UnreachableError(f"the answer is not a valid {answer.__name__}") from error
-
-
-def _refused(path: str, status: int, text: str) -> Exception:
-    """Return the exception for an error status, which comes from the conductor: its certificate was verified."""
-    message = f"{path} answered with status {status}"
-    try:
-        refusal = Refusal.model_validate_json(text)
-        return RefusedError(refusal.code, refusal.message)
-    except ValidationError:
-        if status < _HTTP_SERVER_ERROR:
-            return RefusedError("BadRequest", message)
-        return UnreachableError(message)
 
 
 async def until_answered(ask: Callable[[], Awaitable[T]]) -> T:

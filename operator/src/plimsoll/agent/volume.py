@@ -272,7 +272,10 @@ class SharedVolume(_KernelVolume):
             check_mounted(self.directory, self.mount_table)
         size = aligned(self.part * fill_percent // 100)
         target = self._target(self.client, size)
-        available = available_bytes(self.directory, self._occupied_bytes(target))
+        path = Path(target.path)
+        # In a shared file, the regions of others are not this client's.
+        occupied = _region_bytes(path, target.offset, size) if self.one_file else _allocated_bytes(path)
+        available = available_bytes(self.directory, occupied + _left_bytes(path, str(self.client)))
         if size <= 0:
             raise VolumeError(f"{self.part} bytes for each client are too few; a data set needs at least 1 MiB")
         if available < size:
@@ -329,12 +332,6 @@ class SharedVolume(_KernelVolume):
     @property
     def _file(self) -> FileVolume:
         return FileVolume(path=self.directory / file_name(self.client))
-
-    def _occupied_bytes(self, target: VolumeTarget) -> int:
-        """Return how many bytes this client's data set occupies, without the regions of others in the same file."""
-        path = Path(target.path)
-        data = _region_bytes(path, target.offset, target.size) if self.one_file else _allocated_bytes(path)
-        return data + _left_bytes(path, str(self.client))
 
     def _target(self, client: int, size: int) -> VolumeTarget:
         name = SHARED_FILE if self.one_file else file_name(client)

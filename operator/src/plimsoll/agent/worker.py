@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from pydantic import JsonValue
 
@@ -381,44 +380,3 @@ def _with_warning(document: ClientDocument, warning: str) -> ClientDocument:
         return document.model_copy(update={"stderr_tail": f"{document.stderr_tail}\n{warning}"[-STDERR_TAIL:]})
     warnings = (*measurement.warnings, warning)
     return document.model_copy(update={"measurement": measurement.model_copy(update={"warnings": warnings})})
-
-
-class Work(Protocol):
-    """The work of an agent: `plimsoll.agent.worker.Worker`, or a simulation of it."""
-
-    @property
-    def unended(self) -> str:
-        """A message with the commands that run although their work is over; empty if there are none."""
-        ...
-
-    async def facts(self) -> dict[str, JsonValue]:
-        """Return facts about the client's host for the result."""
-        ...
-
-    async def prepare(self, order: PrepareOrder, progress: Progress) -> int:
-        """Prepare the volume and return the size of its data set in bytes."""
-        ...
-
-    async def stage(self, order: StageOrder, progress: Progress) -> None:
-        """Run the step that a trial needs before it can be armed."""
-        ...
-
-    async def serve(self, order: ServeOrder, ready: Callable[[], Awaitable[None]]) -> None:
-        """Serve other clients until cancelled; await `ready` once they may connect."""
-        ...
-
-    async def drop_caches(self, order: DropCachesOrder) -> CacheDrop:
-        """Drop the caches of this node and return what was dropped."""
-        ...
-
-    async def arm(self, order: ArmOrder) -> Armed:
-        """Get ready to measure without touching the target."""
-        ...
-
-    async def measure(self, armed: Armed, clock: Clock) -> ClientDocument:
-        """Run the tool and return its measurement."""
-        ...
-
-    def live(self, armed: Armed) -> tuple[LiveRate, ...]:
-        """Return the current rates of the running tool; empty if it prints none."""
-        ...

@@ -204,8 +204,9 @@ def host_facts(host: Host) -> dict[str, JsonValue]:
         "processors": os.cpu_count(),
         "memoryBytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
     }
+    cpus = _word(host.proc / "cpuinfo").splitlines()
     words = {
-        "cpuModel": _cpu_model(host.proc),
+        "cpuModel": next((line.partition(":")[2].strip() for line in cpus if line.startswith("model name")), ""),
         "cpuGovernor": _word(host.sys / "devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "clockSource": _word(host.sys / "devices/system/clocksource/clocksource0/current_clocksource"),
     }
@@ -247,12 +248,6 @@ def _device_facts(path: Path, sys: Path) -> dict[str, JsonValue]:
     limit = _word(device / "queue/discard_max_bytes") or _word(device.resolve().parent / "queue/discard_max_bytes")
     discards: dict[str, JsonValue] = {"volumeDiscards": limit != "0"} if limit else {}
     return _known({"volumeDevice": device.readlink().name}) | discards
-
-
-def _cpu_model(proc: Path) -> str:
-    with suppress(OSError), (proc / "cpuinfo").open() as file:
-        return next((line.partition(":")[2].strip() for line in file if line.startswith("model name")), "")
-    return ""
 
 
 def _word(path: Path) -> str:
