@@ -27,6 +27,24 @@ def is_running(pid: int) -> bool:
         return False
 
 
+async def text_of(directory: Path, name: str) -> str:
+    """Return what a command has written to a file, once there is something."""
+    while not (text := (directory / name).read_text() if (directory / name).exists() else ""):
+        await asyncio.sleep(0.01)
+    return text
+
+
+async def has_ended(pid: int) -> None:
+    while is_running(pid):
+        await asyncio.sleep(0.01)
+
+
+async def cancel(task: asyncio.Task[Output]) -> None:
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
 async def test_a_command_leaves_its_output_and_its_files(tmp_path: Path) -> None:
     script = "echo out; echo err >&2; echo kept > file; exit 3"
     finished = await process.run(Command(argv=("sh", "-c", script), environment={"LC_ALL": "C"}), directory=tmp_path)
@@ -55,14 +73,9 @@ async def test_a_cancelled_command_is_gone_with_its_children(tmp_path: Path) -> 
     script = "sleep 60 & echo $! > child; wait"
     task = asyncio.create_task(process.run(Command(argv=("sh", "-c", script)), directory=tmp_path))
     async with asyncio.timeout(60):
-        while not (tmp_path / "child").exists() or not (tmp_path / "child").read_text():
-            await asyncio.sleep(0.01)
-        child = int((tmp_path / "child").read_text())
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        while is_running(child):
-            await asyncio.sleep(0.01)
+        child = int(await text_of(tmp_path, "child"))
+        await cancel(task)
+        await has_ended(child)
 
 
 RUN = """
@@ -81,25 +94,19 @@ async def test_dd_does_not_outlive_an_agent_that_is_killed(tmp_path: Path) -> No
     endless = (*start, "sh", "-c", "echo $$ > pid; exec dd if=/dev/zero of=/dev/null bs=512 count=1000000000")
     agent = await asyncio.create_subprocess_exec(sys.executable, "-c", RUN, str(tmp_path), *endless)
     async with asyncio.timeout(60):
-        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
-            await asyncio.sleep(0.01)
-        dd = int((tmp_path / "pid").read_text())
+        dd = int(await text_of(tmp_path, "pid"))
         assert is_running(dd)
         agent.kill()
         await agent.wait()
-        while is_running(dd):
-            await asyncio.sleep(0.01)
+        await has_ended(dd)
 
 
 async def test_a_cancelled_command_may_clean_up(tmp_path: Path) -> None:
-    script = "trap 'touch closed; exit' TERM; touch ready; while :; do sleep 0.01; done"
+    script = "trap 'touch closed; exit' TERM; echo > ready; while :; do sleep 0.01; done"
     task = asyncio.create_task(process.run(Command(argv=("sh", "-c", script)), directory=tmp_path))
     async with asyncio.timeout(60):
-        while not (tmp_path / "ready").exists():
-            await asyncio.sleep(0.01)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        await text_of(tmp_path, "ready")
+        await cancel(task)
     assert (tmp_path / "closed").exists()
 
 
@@ -107,15 +114,12 @@ async def test_a_cancelled_command_that_ignores_sigterm_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process, "_TERM_SECONDS", 0.05)
-    script = "trap '' TERM; echo $$ > pid; touch ready; while :; do sleep 0.01; done"
+    script = "trap '' TERM; echo $$ > pid; while :; do sleep 0.01; done"
     task = asyncio.create_task(process.run(Command(argv=("sh", "-c", script)), directory=tmp_path))
     async with asyncio.timeout(60):
-        while not (tmp_path / "ready").exists():
-            await asyncio.sleep(0.01)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-    assert not is_running(int((tmp_path / "pid").read_text()))
+        pid = int(await text_of(tmp_path, "pid"))
+        await cancel(task)
+    assert not is_running(pid)
 
 
 async def test_a_command_that_takes_too_long_is_gone_with_its_children_and_leaves_its_words(tmp_path: Path) -> None:
@@ -124,8 +128,7 @@ async def test_a_command_that_takes_too_long_is_gone_with_its_children_and_leave
         await process.run(Command(argv=("sh", "-c", script)), directory=tmp_path, limit_seconds=0.5)
     child = int((tmp_path / "child").read_text())
     async with asyncio.timeout(60):
-        while is_running(child):
-            await asyncio.sleep(0.01)
+        await has_ended(child)
 
 
 async def test_a_command_whose_watch_has_seen_enough_is_gone(tmp_path: Path) -> None:
@@ -196,14 +199,10 @@ async def test_a_command_that_fails_ends_those_beside_it(tmp_path: Path) -> None
 async def test_cancelling_ends_all_commands(tmp_path: Path) -> None:
     command = together(Command(argv=("sh", "-c", f"echo $$ > pid-{n}; exec sleep 60")) for n in range(3))
     running = asyncio.create_task(Programs(tmp_path, {}).run(command, tmp_path))
-    pids = [tmp_path / f"pid-{n}" for n in range(3)]
     async with asyncio.timeout(30):
-        while not all(pid.exists() and pid.read_text() for pid in pids):
-            await asyncio.sleep(0.01)
-        running.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await running
-    assert not any(is_running(int(pid.read_text())) for pid in pids)
+        pids = [int(await text_of(tmp_path, f"pid-{n}")) for n in range(3)]
+        await cancel(running)
+    assert not any(map(is_running, pids))
 
 
 class UnkillableProcess:
@@ -246,9 +245,7 @@ async def test_a_cancelled_command_that_cannot_be_ended_blocks_nobody_and_is_nam
     running = asyncio.create_task(programs.run(Command(argv=("fio", "job")), tmp_path))
     async with asyncio.timeout(60):
         await unkillable.has_started.wait()
-        running.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await running
+        await cancel(running)
     assert programs.unended.startswith(f"fio (process {unkillable.pid}) cannot be ended")
     unkillable.wake_up()
     assert programs.unended == ""
