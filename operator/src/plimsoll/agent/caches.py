@@ -13,8 +13,7 @@ from plimsoll.protocol.helpers import DROP_PATH, MAX_ANSWER_BYTES, CacheDrop, Dr
 from plimsoll.protocol.messages import DropCachesOrder
 
 _OK = 200
-_TOO_MANY_REQUESTS = 429
-_TRANSIENT = frozenset({_TOO_MANY_REQUESTS, 502, 503})
+_TRANSIENT = frozenset({429, 502, 503})
 """An OSD or the API server does not answer just now, or it is another one's turn."""
 _RETRY_SECONDS = 1.0
 _LONGEST_RETRY_SECONDS = 10.0

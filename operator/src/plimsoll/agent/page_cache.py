@@ -9,7 +9,6 @@ from plimsoll.api.surroundings import NodeCaches
 
 PROC = Path("/proc")
 SWITCH = "sys/vm/drop_caches"
-_CACHES_AND_INODES = "3\n"
 _DROPPED_FIELDS = frozenset({"Buffers", "Cached", "SReclaimable"})
 _KIBIBYTE = 1024
 
@@ -21,7 +20,8 @@ def drop_caches(node: str, proc: Path = PROC) -> NodeCaches:
     """
     os.sync()
     before = cached_bytes((proc / "meminfo").read_text())
-    (proc / SWITCH).write_text(_CACHES_AND_INODES)
+    # The page cache, dentries and inodes.
+    (proc / SWITCH).write_text("3\n")
     after = cached_bytes((proc / "meminfo").read_text())
     now = format_time(datetime.now(UTC))
     return NodeCaches(node=node, dropped_at=now, before_bytes=before, after_bytes=after)

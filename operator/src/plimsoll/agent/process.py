@@ -31,7 +31,6 @@ _OVERWRITTEN = re.compile(r"^[^\n]*\r(?!\n)", re.MULTILINE)
 """Overwritten terminal lines. Anchored at the start of a line: unanchored, a line of a megabyte would take hours."""
 _MAX_FILE_BYTES = 64 * 2**20
 _POLL_SECONDS = 1.0
-_LAST_WORDS = 1000
 _TERM_SECONDS = 2.0
 """Time for a tool to end after SIGTERM; fio closes its image within 0.2 s."""
 _KILL_SECONDS = 5.0
@@ -39,8 +38,6 @@ _KILL_SECONDS = 5.0
 
 One that needs more waits in the kernel for its storage, and cannot be ended.
 """
-_CANNOT_START = 127
-_CANNOT_END = 137
 
 Watch = Callable[[int], None]
 """Called with the process id of a running command about every second; an exception kills the command."""
@@ -51,9 +48,6 @@ STDERR_TAIL = 2000
 ACCEPT_LIBRARY = "/usr/lib/plimsoll/accept.so"
 """The library that limits a command to one peer; built from `runner/accept.c`."""
 
-_MAX_VERSION_CHARACTERS = 128
-_PROGRAMS_POLL_SECONDS = 0.1
-_SHOWN_COMMANDS = 4
 _LINES_AT_ONCE = 20_000
 """Lines of an input between which a preparation can be cancelled."""
 
@@ -98,7 +92,7 @@ async def run(
             process = await _start(command, directory, Path(command.stdin), stdout=printed, stderr=stderr)
         except OSError as error:
             stderr.write(f"{DIE_WITH_PARENT[0]}: {error}".encode())
-            exit_code = _CANNOT_START
+            exit_code = 127
         else:
             started(process)
             meter = [_Meter(stdout, command.metered_seconds).look] if command.metered_seconds else []
@@ -185,9 +179,9 @@ async def _wait(
                     async with asyncio.timeout(_POLL_SECONDS if watches else None):
                         return await process.wait()
     except _MeteredEndError:
-        return 0 if await _end(process) else _CANNOT_END
+        return 0 if await _end(process) else 128 + signal.SIGKILL
     except TimeoutError as error:
-        words = _read(stderr).strip()[-_LAST_WORDS:]
+        words = _read(stderr).strip()[-1000:]
         message = f"did not end within {limit_seconds} s, and was killed{words and f'; its last output: {words}'}"
         raise OverdueError(message) from error
     finally:
@@ -261,7 +255,7 @@ class Programs:
         if not left:
             return ""
         return (
-            f"{', '.join(left[:_SHOWN_COMMANDS])} cannot be ended, as if waiting in the kernel for storage; "
+            f"{', '.join(left[:4])} cannot be ended, as if waiting in the kernel for storage; "
             "check the storage of this client for stalled I/O"
         )
 
@@ -286,9 +280,9 @@ class Programs:
         try:
             await asyncio.wait({done})
         except asyncio.CancelledError:
-            await asyncio.wait({done}, timeout=_KILL_SECONDS)
-            # Nobody needs its error any more, and asyncio would log it.
+            # Its error is not needed any more; asyncio would log it.
             done.add_done_callback(asyncio.Future.exception)
+            await asyncio.wait({done}, timeout=_KILL_SECONDS)
             raise
         return done.result()
 
@@ -376,7 +370,7 @@ class Programs:
         version = tool.version(output)
         if version is None:
             raise PreparationError(f"{path} cannot be run: {output.stderr.strip()}; install {tool.program}")
-        return version[:_MAX_VERSION_CHARACTERS]
+        return version[:128]
 
     async def serve(
         self,
@@ -409,7 +403,7 @@ class Programs:
         starting = set(range(len(command.all)))
         try:
             while not running.done() and starting:
-                await asyncio.wait({running}, timeout=_PROGRAMS_POLL_SECONDS)
+                await asyncio.wait({running}, timeout=0.1)
                 starting = {number for number in starting if not is_serving(recent_output(directory, number))}
             has_served = not running.done()
             if has_served:

@@ -30,7 +30,6 @@ _WRITTEN_SHARE = 0.99
 """A file with fewer allocated blocks than this share of its size has holes; file systems round slightly."""
 
 SHARED_FILE = "shared.data"
-_MODE = 0o644
 _OTHERS_SECONDS = 15.0
 _PAUSE_SECONDS = 0.2
 LOOK_UP_SECONDS = 60.0
@@ -294,7 +293,7 @@ class SharedVolume(_KernelVolume):
         """Create the shared file with the size of all regions: a tool would replace one that is too short."""
         if not self.one_file:
             return
-        descriptor = os.open(target.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, _MODE)
+        descriptor = os.open(target.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
         try:
             _extend(descriptor, self.clients * target.size)
         finally:

@@ -28,7 +28,6 @@ CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")
 RETRY_SECONDS = 60.0
 """A longer outage of the API server ends the conductor; its successor continues from what is recorded."""
 
-_CONCURRENCY = 8
 _ENDS = {RunPhase.COMPLETE, RunPhase.FAILED, RunPhase.INTERRUPTED}
 
 
@@ -74,7 +73,7 @@ class KubeSink:
             state = RunState.model_validate_json(text) if text else None
         except ValidationError as error:
             raise SpecError(problems_of(error, prefix=[f"ConfigMap {name}", STATE_FILE])) from error
-        points, reading = [point.name for point in self._plan.points], asyncio.Semaphore(_CONCURRENCY)
+        points, reading = [point.name for point in self._plan.points], asyncio.Semaphore(8)
         status = dict(
             zip(points, await asyncio.gather(*(self._status(point, reading) for point in points)), strict=True)
         )

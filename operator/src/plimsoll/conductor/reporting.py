@@ -18,10 +18,6 @@ from plimsoll.measure.rates import rate_text
 from plimsoll.measure.summary import iops_of
 from plimsoll.protocol.messages import AgentState
 
-_SHOWN_CLIENTS = 12
-_SHOWN_NODES = 64
-_SHOWN_PROBLEMS = 6
-
 _MAX_CHARACTERS = 64
 
 MAX_FACTS = 16
@@ -37,7 +33,7 @@ def timestamp(wall: int) -> str:
 def names(clients: Sequence[int]) -> str:
     """Return `client 3` or `clients 1, 2, 5`; of many clients, the first and the number of others."""
     plural = "s" if len(clients) > 1 else ""
-    return f"client{plural} {_first([str(client) for client in clients], _SHOWN_CLIENTS, ', ', ' and ')}"
+    return f"client{plural} {_first([str(client) for client in clients], 12, ', ', ' and ')}"
 
 
 def failures(clients: Iterable[Client]) -> str:
@@ -57,7 +53,7 @@ def why_not_ready(roster: Roster, missing: Sequence[int], ready_seconds: int) ->
 
 def shortened(problems: Sequence[str]) -> str:
     """Return the problems as one text; of many problems, the first and the number of others."""
-    return _first(problems, _SHOWN_PROBLEMS, "; ", "; and ")
+    return _first(problems, 6, "; ", "; and ")
 
 
 def _first(texts: Sequence[str], limit: int, separator: str, before_more: str) -> str:
@@ -84,7 +80,7 @@ def environment(roster: Roster, describe: Describe = no_description) -> Environm
         return None
     sizes = [client.prepared_bytes for client in roster if client.prepared_bytes]
     observed = Environment(
-        nodes=tuple(nodes[:_SHOWN_NODES]),
+        nodes=tuple(nodes[:64]),
         node_count=len(nodes),
         data_set_bytes=Extremes(min=min(sizes, default=0), max=max(sizes, default=0)),
     )

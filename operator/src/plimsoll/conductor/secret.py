@@ -16,14 +16,11 @@ from plimsoll.protocol.assignment import (
 )
 from plimsoll.protocol.messages import SERVER_NAME
 
-_TOKEN_BYTES = 32
-_VALID_DAYS = 365
-
 
 def make_secret(clients: int) -> Mapping[str, bytes]:
     """Return a new session secret: contents by file name, with a token for each client."""
     certificate, key = _new_certificate()
-    token_key = secrets.token_urlsafe(_TOKEN_BYTES).encode()
+    token_key = secrets.token_urlsafe(32).encode()
     return {
         CERTIFICATE_FILE: certificate,
         KEY_FILE: key,
@@ -33,7 +30,7 @@ def make_secret(clients: int) -> Mapping[str, bytes]:
 
 
 def _new_certificate() -> tuple[bytes, bytes]:
-    """Return a new self-signed certificate of a conductor and its private key, both PEM."""
+    """Return a new self-signed certificate and its private key, both PEM."""
     # Imported here because a conductor, whose secret already exists, does not need them.
     from cryptography import x509  # noqa: PLC0415
     from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415
@@ -53,7 +50,7 @@ def _new_certificate() -> tuple[bytes, bytes]:
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=_VALID_DAYS))
+        .not_valid_after(now + timedelta(days=365))
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(SERVER_NAME)]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(key, hashes.SHA256())

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 from aiohttp import web
 from pydantic import ValidationError
@@ -68,8 +68,6 @@ _CLIENT = web.RequestKey("client", int)
 """The client whose token a request carries."""
 
 _REMEDIES = {"/v1/clients": "send fewer facts", "/v1/results": "reduce runtimeSeconds"}
-
-_SHOWN_PROBLEMS = 3
 
 _log = logging.getLogger(__name__)
 
@@ -213,7 +211,7 @@ class Rendezvous:
         except RefusedError as refused:
             return _refusal(refused.code, str(refused))
         except ValidationError as error:
-            return _refusal("BadRequest", "; ".join(map(str, problems_of(error)[:_SHOWN_PROBLEMS])))
+            return _refusal("BadRequest", "; ".join(map(str, problems_of(error)[:3])))
 
     async def _clock(self, _: web.Request) -> web.Response:
         received_at = time.time_ns()
@@ -247,15 +245,13 @@ class Rendezvous:
             raise RefusedError("BadRequest", f"query parameter {error}") from error
         _check_speaker(request, number)
         client = self._session.client(number, instance, epoch, moment())
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(self._session.timings.hold):
                 while client.sequence <= after:
                     event = self._event(client)
                     event.clear()
                     await event.wait()
                     client = self._session.client(number, instance, epoch, moment())
-        except TimeoutError:
-            pass
         return _answer(Ordered(epoch=self._session.epoch, sequence=client.sequence, order=client.order))
 
     async def _report(self, request: web.Request) -> web.Response:

@@ -29,9 +29,6 @@ _MAX_CHARACTERS = 256
 MAX_SNAPSHOTS = 1024
 """When there are more, every other one is dropped: a trial's ends stay known to a thousandth of its length."""
 
-_MAX_FILE_SYSTEM_CHARACTERS = 100
-_FACTS_MAX_CHARACTERS = 128
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSetIdentity:
@@ -192,7 +189,7 @@ def _storage(host: Host, data_set: DataSetIdentity) -> DataSetStorage:
     with suppress(OSError):
         mount = mount_of(PurePosixPath(data_set.path), read_mounts(host.proc / "self/mountinfo"))
         if mount is not None:
-            return DataSetStorage(file_system=mount.file_system[:_MAX_FILE_SYSTEM_CHARACTERS])
+            return DataSetStorage(file_system=mount.file_system[:100])
     return DataSetStorage(file_system="an unknown file system")
 
 
@@ -257,4 +254,4 @@ def _word(path: Path) -> str:
 
 
 def _known(words: dict[str, str]) -> dict[str, JsonValue]:
-    return {name: word[:_FACTS_MAX_CHARACTERS] for name, word in words.items() if word}
+    return {name: word[:128] for name, word in words.items() if word}
