@@ -244,7 +244,7 @@ def test_no_client_is_ordered_before_the_shell_has_read_the_token() -> None:
     simulation.until(Dropping)
     phase = dropping_phase(simulation)
     phase.token = None
-    phases.give_dropping(phase, simulation.session.roster, simulation.timings, simulation.session.describe)
+    phases.give_dropping(phase, simulation.session.roster, simulation.timings, None)
     assert not phase.chosen
 
 

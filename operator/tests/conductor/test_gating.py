@@ -28,7 +28,7 @@ def point(tool: str, **parameters: JsonValue) -> Point:
 
 def test_a_gate_without_a_cluster_is_open() -> None:
     gate = Gate()
-    assert gate.is_prepared
+    assert gate.view.prepared
     assert gate.problems(1e9) == ()
 
 

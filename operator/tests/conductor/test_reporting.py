@@ -3,13 +3,15 @@
 from pydantic import JsonValue
 
 from plimsoll.api.environment import Environment
-from plimsoll.conductor.reporting import Describe, environment, no_description
+from plimsoll.conductor.reporting import environment
 from plimsoll.conductor.roster import Roster
 from plimsoll.protocol.messages import Registration
 
+NOTHING = Environment()
 
-def described(roster: Roster, describe: Describe = no_description) -> dict[str, JsonValue]:
-    found = environment(roster, describe)
+
+def described(roster: Roster, storage: Environment = NOTHING) -> dict[str, JsonValue]:
+    found = environment(roster, storage)
     assert found is not None
     return found.document()
 
@@ -38,10 +40,9 @@ def test_each_distinct_fact_is_listed_once() -> None:
 
 
 def test_the_description_of_the_cluster_is_added() -> None:
-    found = described(roster_of(client(0)), lambda nodes: Environment.model_validate({"ceph": {"seenFrom": [*nodes]}}))
-    assert found["ceph"] == {"seenFrom": ["a"]}
-    known = Environment.model_validate({"ceph": {}})
-    assert environment(roster_of(), lambda _: known) is None, "it is not known yet who uses it"
+    ceph = Environment.model_validate({"ceph": {"seenFrom": ["a"]}})
+    assert described(roster_of(client(0)), ceph)["ceph"] == {"seenFrom": ["a"]}
+    assert environment(roster_of(), ceph) is None, "it is not known yet who uses it"
 
 
 def test_a_client_does_not_replace_the_conductor_s_facts() -> None:
@@ -51,7 +52,7 @@ def test_a_client_does_not_replace_the_conductor_s_facts() -> None:
 
 
 def test_nothing_is_known_without_clients() -> None:
-    assert environment(roster_of()) is None
+    assert environment(roster_of(), NOTHING) is None
 
 
 def test_a_client_that_prepares_again_has_no_data_set_yet() -> None:

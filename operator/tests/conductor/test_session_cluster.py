@@ -1,5 +1,6 @@
 """The conductor's decisions about a cluster that is not ready, and about clients that write before they read."""
 
+from plimsoll.api.environment import Environment
 from plimsoll.api.names import AbortReason, FailureReason, Outcome, RunPhase
 from plimsoll.conductor.attempt import Timings
 from plimsoll.conductor.gate import ClusterView
@@ -26,6 +27,18 @@ def test_clients_do_not_prepare_before_the_cluster_is_prepared() -> None:
     simulation.until(Preparing)
     simulation.settle()
     assert simulation.phase is RunPhase.COMPLETE
+
+
+def test_the_storage_is_described_as_the_clients_nodes_see_it() -> None:
+    simulation, seen = Simulation(make_plan()), set()
+
+    def describe(nodes: frozenset[str]) -> Environment:
+        seen.add(nodes)
+        return Environment()
+
+    simulation.session.describe = describe
+    simulation.settle()
+    assert seen == {frozenset(client.node for client in simulation.session.roster)}
 
 
 def test_a_run_waits_for_the_first_view_of_its_cluster() -> None:

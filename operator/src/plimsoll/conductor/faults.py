@@ -100,12 +100,6 @@ def out_of_time(elapsed: float, limit: int) -> Fault | None:
     return Fault(reason=AbortReason.DEADLINE_EXCEEDED, message=message)
 
 
-def arming_timeout(clients: Sequence[int]) -> Fault:
-    """Return the clients that were not armed when T0 was too close to release them."""
-    message = f"{reporting.names(clients)} did not report in time that they are armed; no client did any I/O"
-    return Fault(reason=AbortReason.CLIENT_NOT_ARMED, message=message)
-
-
 class Lead:
     """The lead to T0, from observed armings: from the order until all clients, their commands built, are armed."""
 

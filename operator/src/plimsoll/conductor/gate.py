@@ -59,7 +59,7 @@ class ClusterView:
     # Those of the problems that matter even if the cluster's health does not: options that do not have the run's
     # values, so that a trial would be Invalid.
     differing_options: tuple[str, ...] = ()
-    refused: bool = False  # whether these would remain, however long one waits
+    refused: bool = False  # whether it will never be prepared, because Ceph refuses what the run asks for
 
 
 class Gate:
@@ -74,31 +74,21 @@ class Gate:
         self.is_watched = watched
         self._required = required
         self._fresh_seconds = fresh_seconds
-        self._view = ClusterView(prepared=not watched)
+        self.view = ClusterView(prepared=not watched)
         self._seen_at = float("-inf")
-
-    @property
-    def is_prepared(self) -> bool:
-        """Whether the cluster contains everything that the clients need."""
-        return self._view.prepared
-
-    @property
-    def is_refused(self) -> bool:
-        """Whether the cluster will never be prepared, because Ceph refuses what the run asks for."""
-        return self._view.refused
 
     def see(self, view: ClusterView, now: float) -> None:
         """Update the view of the cluster."""
-        self._view, self._seen_at = view, now
+        self.view, self._seen_at = view, now
 
     def problems(self, now: float) -> tuple[str, ...]:
         """Return the reasons why no attempt may start; empty if the gate is open."""
         if not self.is_watched:
             return ()
-        if not self._view.prepared:
-            return self._view.problems or ("it is being prepared",)
+        if not self.view.prepared:
+            return self.view.problems or ("it is being prepared",)
         if not self._required:
-            return self._view.differing_options
+            return self.view.differing_options
         if now - self._seen_at > self._fresh_seconds:
             return (f"Ceph has not reported its status for more than {self._fresh_seconds:g} s",)
-        return self._view.problems
+        return self.view.problems

@@ -113,20 +113,7 @@ class Ended:
     since: float
 
 
-Phase = (
-    Gathering
-    | Preparing
-    | Settling
-    | Gating
-    | Beginning
-    | Staging
-    | Dropping
-    | Arming
-    | Running
-    | Judging
-    | Recording
-    | Ended
-)
+Phase = Gathering | Preparing | Settling | Gating | InFlight | Ended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,14 +172,14 @@ def undropped_nodes(phase: Dropping, roster: Roster) -> tuple[str, ...]:
     return tuple(sorted(nodes - {client.node for client in _droppers(phase, roster) if _drop_of(client)}))
 
 
-def is_dropped(phase: Dropping, roster: Roster, describe: reporting.Describe) -> bool:
-    """Whether all caches are dropped: of the nodes and, for a run on Ceph, of the OSDs."""
+def is_dropped(phase: Dropping, roster: Roster, fsid: str | None) -> bool:
+    """Whether all caches are dropped: of the nodes and, for a run on the Ceph cluster `fsid`, of the OSDs."""
     if phase.token is None or undropped_nodes(phase, roster):
         return False
-    return phase.has_reached_osds or _fsid(roster, describe) is None
+    return phase.has_reached_osds or fsid is None
 
 
-def give_dropping(phase: Dropping, roster: Roster, timings: Timings, describe: reporting.Describe) -> None:
+def give_dropping(phase: Dropping, roster: Roster, timings: Timings, fsid: str | None) -> None:
     """Order one client on each node that has no order yet; when all nodes are done, one of them for the OSDs.
 
     A node first writes its dirty data, which would warm up the caches of the OSDs again.
@@ -204,7 +191,6 @@ def give_dropping(phase: Dropping, roster: Roster, timings: Timings, describe: r
         if client.node not in phase.chosen:
             client.give(order)
             phase.chosen[client.node] = client.number
-    fsid = _fsid(roster, describe)
     if fsid is not None and not phase.has_reached_osds and not undropped_nodes(phase, roster):
         (last,) = roster.get([max(phase.chosen.values())])
         last.give(order.model_copy(update={"fsid": fsid}))
@@ -234,11 +220,6 @@ def dropped_caches(phase: Dropping, roster: Roster) -> DroppedCaches:
     listed = tuple(nodes[name] for name in sorted(nodes))
     osds = next((drop.osds for drop in drops if drop.osds is not None), None)
     return DroppedCaches(node_count=len(listed), nodes=listed[:MAX_LISTED], osds=osds)
-
-
-def _fsid(roster: Roster, describe: reporting.Describe) -> str | None:
-    ceph = describe(roster.client_nodes).ceph
-    return ceph.fsid if ceph else None
 
 
 def _droppers(phase: Dropping, roster: Roster) -> list[Client]:

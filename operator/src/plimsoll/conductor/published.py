@@ -69,7 +69,7 @@ def _shown_phase(session: Session, missing: Sequence[int]) -> RunPhase:
     match session.phase:
         case Gathering() if missing:
             return RunPhase.GATHERING
-        case Gating() if missing or not session.gate.is_prepared:
+        case Gating() if missing or not session.gate.view.prepared:
             return RunPhase.GATHERING
         case Preparing():
             return RunPhase.PREPARING

@@ -61,17 +61,8 @@ def _first(texts: Sequence[str], limit: int, separator: str, before_more: str) -
     return separator.join(texts[:limit]) + more
 
 
-Describe = Callable[[frozenset[str]], Environment]
-"""Returns the description of the storage that clients on some nodes use."""
-
-
-def no_description(_: frozenset[str]) -> Environment:
-    """Return an empty description of the storage."""
-    return Environment()
-
-
-def environment(roster: Roster, describe: Describe = no_description) -> Environment | None:
-    """Return the environment of the results: nodes, each distinct fact of the clients, and the storage.
+def environment(roster: Roster, storage: Environment) -> Environment | None:
+    """Return the environment of the results: nodes, each distinct fact of the clients, and the storage's description.
 
     None before a client has registered. Clients without a prepared data set do not count for its size.
     """
@@ -85,7 +76,7 @@ def environment(roster: Roster, describe: Describe = no_description) -> Environm
         data_set_bytes=Extremes(min=min(sizes, default=0), max=max(sizes, default=0)),
     )
     # The clients' facts come first, so that they do not replace what the conductor knows.
-    return Environment.model_validate(_facts(roster)).merged(observed).merged(describe(roster.client_nodes))
+    return Environment.model_validate(_facts(roster)).merged(observed).merged(storage)
 
 
 def _facts(roster: Roster) -> dict[str, JsonValue]:

@@ -6,6 +6,9 @@ at a time. An attempt is measured only after its effect `BeginAttempt` is durabl
 `RecordAttempt` is. So a conductor can die at any time, and its successor neither loses nor repeats anything.
 """
 
+from collections.abc import Callable
+
+from plimsoll.api.environment import Environment
 from plimsoll.api.names import AbortReason, FailureReason, RunPhase
 from plimsoll.api.result import Trial
 from plimsoll.api.status import Failure, RunState
@@ -89,7 +92,8 @@ class Session:
         self.timings = timings
         self.ledger = ledger
         self.gate = gate or Gate()
-        self.describe: reporting.Describe = reporting.no_description
+        # Describes the storage that clients on some nodes use.
+        self.describe: Callable[[frozenset[str]], Environment] = lambda _: Environment()
         self.roster = Roster(plan.clients, servers=plan.server_count, lost_after=timings.lost_after)
         self._lead = Lead(timings)
         self._effects: list[Effect] = []
@@ -262,7 +266,7 @@ class Session:
         if self._end_if_due(moment):
             return True
         missing = self.start.check_registrations(phase, self.roster, moment.seconds)
-        if not self.gate.is_prepared:
+        if not self.gate.view.prepared:
             return self._wait_for_cluster(moment)
         if missing or not all(client.is_quiet for client in self.roster):
             return self._fail_unready(phase.deadline, missing, moment)
@@ -308,9 +312,9 @@ class Session:
     def _leave_gating(self, phase: Gating, moment: Moment) -> bool:
         self.start.check_registrations(phase, self.roster, moment.seconds)
         problems = self.gate.problems(moment.seconds)
-        if problems and moment.seconds < phase.deadline and not self.gate.is_refused:
+        if problems and moment.seconds < phase.deadline and not self.gate.view.refused:
             return False
-        if problems and self.gate.is_refused:
+        if problems and self.gate.view.refused:
             return self._fail(FailureReason.CEPH_OPTION_REFUSED, reporting.shortened(problems), moment)
         if problems:
             limit = f"timeouts.readySeconds ({self.plan.timeouts.ready_seconds} s)"
@@ -330,8 +334,10 @@ class Session:
 
     def _leave_dropping(self, phase: Dropping, moment: Moment) -> bool:
         fault = phases.dropping_fault(phase, self.roster, self.timings, moment)
-        if fault or not phases.is_dropped(phase, self.roster, self.describe):
-            phases.give_dropping(phase, self.roster, self.timings, self.describe)
+        ceph = self.describe(self.roster.client_nodes).ceph
+        fsid = ceph.fsid if ceph else None
+        if fault or not phases.is_dropped(phase, self.roster, fsid):
+            phases.give_dropping(phase, self.roster, self.timings, fsid)
             return self._abort_if(phase.attempt, fault, moment)
         phase.attempt.caches = phases.dropped_caches(phase, self.roster)
         return self._arm(phase.attempt, moment)
@@ -356,7 +362,9 @@ class Session:
         if self._lead.record_arming(attempt, since, in_time=not too_late):
             return self._arm(attempt, moment)
         if too_late:
-            return self._abort_if(attempt, faults.arming_timeout(unarmed or attempt.round.loading), moment)
+            who = reporting.names(unarmed or attempt.round.loading)
+            message = f"{who} did not report in time that they are armed; no client did any I/O"
+            return self._abort_if(attempt, Fault(reason=AbortReason.CLIENT_NOT_ARMED, message=message), moment)
         self.roster.give(attempt.round.loading, GoOrder(trial=attempt.key))
         self.phase = Running(attempt=attempt)
         return True
@@ -374,7 +382,7 @@ class Session:
         point = attempt.key.point
         self.ledger.add(point, trial, attempt.matrix)
         self.phase = Recording(attempt=attempt)
-        environment = reporting.environment(self.roster, self.describe)
+        environment = reporting.environment(self.roster, self.describe(self.roster.client_nodes))
         self._effects.append(RecordAttempt(point=point, status=self.ledger.status(point, environment)))
 
     def _end_if_due(self, moment: Moment) -> bool:
