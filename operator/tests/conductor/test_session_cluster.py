@@ -30,7 +30,8 @@ def test_clients_do_not_prepare_before_the_cluster_is_prepared() -> None:
 
 
 def test_the_storage_is_described_as_the_clients_nodes_see_it() -> None:
-    simulation, seen = Simulation(make_plan()), set()
+    simulation = Simulation(make_plan())
+    seen: set[frozenset[str]] = set()
 
     def describe(nodes: frozenset[str]) -> Environment:
         seen.add(nodes)
