@@ -9,7 +9,7 @@ from itertools import groupby
 from plimsoll.api.environment import Environment
 from plimsoll.api.line import Line, LineSearch
 from plimsoll.api.names import AbortReason, Outcome, Verdict
-from plimsoll.api.result import Finding, Matrix, ResultStatus, Summary, Trial
+from plimsoll.api.result import Matrix, ResultStatus, Summary, Trial
 from plimsoll.api.status import TrialKey
 from plimsoll.conductor.size import bare_outcome_of, fit, outcome_of, without_distributions, without_histograms
 from plimsoll.measure.intake import Offer
@@ -245,12 +245,20 @@ class Ledger:
         is added.
         """
         everything = (environment or Environment()).merged(self.plan.environment)
-        summary, line, verdict, findings = self._numbers(point)
+        trials, search = self._trials[point], self.search(point)
+        summary: Summary | None = None
+        line: Line | None = None
+        if search is None:
+            numbers = summarise(trials, self.plan.repetitions, self._matrices.get(point))
+            summary, verdict, findings = numbers.summary, numbers.verdict, numbers.findings
+        else:
+            outcome = summarise_search(trials, search.progress)
+            line, verdict, findings = outcome.line, outcome.verdict, outcome.findings
         final = all(key.point != point for key in self._all_missing())
-        drops = [trial.caches.osds for trial in self._trials[point] if trial.caches and trial.caches.osds]
+        drops = [trial.caches.osds for trial in trials if trial.caches and trial.caches.osds]
         planned = self.plan.point(point)
         status = ResultStatus(
-            trials=self._trials[point],
+            trials=trials,
             summary=summary,
             line=line,
             # Before its last trial, every point would be judged for missing trials.
@@ -261,14 +269,6 @@ class Ledger:
             final=final,
         )
         return fit(status)
-
-    def _numbers(self, point: str) -> tuple[Summary | None, Line | None, Verdict, tuple[Finding, ...]]:
-        trials, search = self._trials[point], self.search(point)
-        if search is None:
-            numbers = summarise(trials, self.plan.repetitions, self._matrices.get(point))
-            return numbers.summary, None, numbers.verdict, numbers.findings
-        outcome = summarise_search(trials, search.progress)
-        return None, outcome.line, outcome.verdict, outcome.findings
 
     def _all_missing(self) -> Iterator[TrialKey]:
         """Yield the next attempt at each (pass, point) pair, or in its search, that needs another one."""
