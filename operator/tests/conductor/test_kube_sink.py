@@ -84,8 +84,7 @@ async def test_recorded_trials_are_loaded(kube: FakeKube) -> None:
     state = RunState(epoch="e", phase=RunPhase.MEASURING, in_flight=TrialKey(point="w-001", pass_number=0, attempt=0))
     await sink.publish(state)
     await sink.record("w-001", ResultStatus(trials=(trial(),)))
-    expected = ({"w-000": (), "w-001": (trial(),)}, state, {}, set())
-    assert await KubeSink(kube, PLAN, "default").load() == expected
+    assert await KubeSink(kube, PLAN, "default").load() == ({"w-000": (), "w-001": (trial(),)}, state, {}, set())
 
 
 async def test_a_record_replaces_the_earlier_one(kube: FakeKube) -> None:
