@@ -5,7 +5,7 @@ import pytest
 from plimsoll.api.names import Verdict
 from plimsoll.measure.checks import judge
 from plimsoll.measure.checks.check import CheckedValues, client_value
-from plimsoll.measure.checks.evidence import Evidence, check
+from plimsoll.measure.checks.evidence import Evidence, TrialCheck
 from plimsoll.measure.checks.judge import CHECKS, TRIAL_CHECKS, markdown_table
 from plimsoll.measure.timeline import NANOSECONDS
 from support.client_documents import RAMP, RUNTIME, SECOND, T0, document, measure, only
@@ -13,8 +13,8 @@ from support.client_documents import RAMP, RUNTIME, SECOND, T0, document, measur
 END = T0 + (RAMP + RUNTIME) * SECOND
 
 
-@check(
-    "ToySlowEnd",
+@TrialCheck(
+    reason="ToySlowEnd",
     what="time from the end of the measurement to the end of the tool",
     unit="s",
     suspect=2,

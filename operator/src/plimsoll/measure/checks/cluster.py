@@ -13,7 +13,7 @@ from plimsoll.ceph.gate import checks_text, standing_checks, states_text, unclea
 from plimsoll.ceph.options import difference_text
 from plimsoll.ceph.pools import inactive_servers, servers_of
 from plimsoll.measure.checks.check import CheckedValue, CheckedValues
-from plimsoll.measure.checks.evidence import Effect, Evidence, check, effect_of
+from plimsoll.measure.checks.evidence import Effect, Evidence, TrialCheck, effect_of
 from plimsoll.measure.cluster import LAG, foreign_operations, pool_io, pool_io_within, unwatched_nanoseconds
 from plimsoll.measure.text import first_few, number_text, percent_text, quote, size_text
 from plimsoll.measure.timeline import NANOSECONDS, Amount, Interval, Share, add
@@ -24,8 +24,8 @@ _LEAST_FOREIGN = 1.0
 _SLOW_OPS = "SLOW_OPS"
 
 
-@check(
-    "ClusterNotWatched",
+@TrialCheck(
+    reason="ClusterNotWatched",
     what="part of the measured time without answers from Ceph",
     unit="%",
     suspect=10,
@@ -41,8 +41,8 @@ def cluster_not_watched(evidence: Evidence) -> CheckedValues:
         yield CheckedValue(value=part, detail=detail)
 
 
-@check(
-    "OsdsChanged",
+@TrialCheck(
+    reason="OsdsChanged",
     what="OSDs that were down or out, and changes to the set of OSDs that are up and in",
     invalid=0,
     remedy="bring all OSDs up and in, wait until the cluster is clean, and run again",
@@ -57,8 +57,8 @@ def osds_changed(evidence: Evidence) -> CheckedValues:
     yield CheckedValue(value=_part_of_changes(sets), detail=detail)
 
 
-@check(
-    "MetadataServersChanged",
+@TrialCheck(
+    reason="MetadataServersChanged",
     what="metadata servers of the measured file system that were not active, and changes to the active ones",
     invalid=0,
     remedy="check the metadata servers with `ceph fs status`, wait until all are active, and run again",
@@ -91,8 +91,8 @@ def _part_of_changes(states: Sequence[object]) -> float:
     return changes / (1 + changes)
 
 
-@check(
-    "GroupsNotClean",
+@TrialCheck(
+    reason="GroupsNotClean",
     what="placement groups that were not active+clean",
     invalid=0,
     remedy=(
@@ -111,8 +111,8 @@ def _states_detail(states: dict[str, int], words: str) -> str:
     return f"{sum(states.values())} placement groups were {words}: {states_text(states)}"
 
 
-@check(
-    "RecoveryTraffic",
+@TrialCheck(
+    reason="RecoveryTraffic",
     what="bytes per second that the cluster recovered or moved",
     unit="bytes/s",
     invalid=0,
@@ -124,8 +124,8 @@ def recovery_traffic(evidence: Evidence) -> CheckedValues:
         yield CheckedValue(value=status.recovering_bytes_per_second)
 
 
-@check(
-    "Scrubbing",
+@TrialCheck(
+    reason="Scrubbing",
     what=(
         "placement groups that were scrubbed or trimmed of snapshots, unless rate and tail latency were no "
         "worse than in the rest of the window"
@@ -158,8 +158,8 @@ def _effect_text(effect: Effect | None) -> str:
     return effect.text if effect else "its effect is unknown: there was no time without it to compare with"
 
 
-@check(
-    "SlowOps",
+@TrialCheck(
+    reason="SlowOps",
     what="polls that reported slow operations",
     suspect=0,
     remedy="see `ceph health detail` for the OSDs and check their devices; the load may be more than they can handle",
@@ -173,8 +173,8 @@ def slow_ops(evidence: Evidence) -> CheckedValues:
         yield CheckedValue(value=slow, detail=f"{slow} of {len(statuses)} polls reported slow operations")
 
 
-@check(
-    "ClusterUnhealthy",
+@TrialCheck(
+    reason="ClusterUnhealthy",
     what="health checks of Ceph that are not accepted",
     suspect=0,
     remedy="see `ceph health detail`, and fix the causes or list the checks in gates.acceptedHealthChecks",
@@ -188,8 +188,8 @@ def cluster_unhealthy(evidence: Evidence) -> CheckedValues:
             yield CheckedValue(value=len(bad), detail=detail)
 
 
-@check(
-    "ForeignLoad",
+@TrialCheck(
+    reason="ForeignLoad",
     what=(
         "operations on other pools, as a part of those on the run's pools; Suspect unless rate and tail "
         "latency were no worse under this load than in the rest of the window"
@@ -229,8 +229,8 @@ def foreign_load(evidence: Evidence) -> CheckedValues:
         yield CheckedValue(value=0 if passes else part, detail=detail)
 
 
-@check(
-    "PoolCountersDisagree",
+@TrialCheck(
+    reason="PoolCountersDisagree",
     what="bytes that the pools counted, beyond what the clients' own bytes can explain",
     unit="%",
     suspect=10,
@@ -276,8 +276,8 @@ def _rounded_up(shares: Iterable[Share], amount: Amount) -> float:
 # The user may ignore the state of the cluster, but not that it was not measured as specified.
 
 
-@check(
-    "CephOptionsDiffer",
+@TrialCheck(
+    reason="CephOptionsDiffer",
     what="options set for the run that the database or an OSD did not have before or after the trial",
     invalid=0,
     remedy="find out with `ceph config log` and `ceph config show osd.N` who changed or overrides it, and run again",
@@ -290,8 +290,8 @@ def ceph_options_differ(evidence: Evidence) -> CheckedValues:
             yield CheckedValue(value=len(reading.differences), detail=f"{time} the trial, {texts}")
 
 
-@check(
-    "CephOptionsUnread",
+@TrialCheck(
+    reason="CephOptionsUnread",
     what="times that options set for the run could not be read",
     suspect=0,
     remedy="see whether Ceph's manager responds; the OSDs may have used other values",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from plimsoll.api.names import Operation
 from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction, client_value
-from plimsoll.measure.checks.evidence import Evidence, ObservedClient, by_node, check, value_of_clients
+from plimsoll.measure.checks.evidence import Evidence, ObservedClient, TrialCheck, by_node, value_of_clients
 from plimsoll.measure.cluster import pool_io_within
 from plimsoll.measure.intake import ClientMeasurement
 from plimsoll.measure.sample import DeviceUse, HostUse
@@ -34,8 +34,8 @@ def _bytes(item: ClientMeasurement, operations: Collection[Operation]) -> int:
     return sum(sample.bytes for sample in item.measurement.operations if sample.operation in operations)
 
 
-@check(
-    "CacheSized",
+@TrialCheck(
+    reason="CacheSized",
     what=(
         "data that the clients of one node read, or wrote without fsync, through the page cache, as a "
         "multiple of the memory that may hold it"
@@ -91,8 +91,8 @@ def _compared_with_memory(data: str, clients: Collection[ObservedClient], size: 
     return value_of_clients(clients, size / memory, detail)
 
 
-@check(
-    "WrongDevice",
+@TrialCheck(
+    reason="WrongDevice",
     what="clients whose tool had something other than the client's volume open",
     invalid=0,
     remedy="check that the volume is mounted or mapped where the tool expects it",
@@ -103,8 +103,8 @@ def wrong_device(evidence: Evidence) -> CheckedValues:
             yield client_value(item.client, 1, quote(target, 200))
 
 
-@check(
-    "DeviceBypassed",
+@TrialCheck(
+    reason="DeviceBypassed",
     what="part of the direct reads, or of the direct writes, that reached the block device below the data set",
     unit="%",
     suspect=90,
@@ -146,8 +146,8 @@ def _counted(host: HostUse, operation: Operation) -> float | None:
     return host.seconds * (host.tool.read if operation is Operation.READ else host.tool.written)
 
 
-@check(
-    "CacheNotExcluded",
+@TrialCheck(
+    reason="CacheNotExcluded",
     what=(
         "part of the direct reads, or of the direct writes, that the kernel counted as I/O on storage, where "
         "no block device is visible below the data set"
@@ -219,8 +219,8 @@ class _Traffic:
         return 100 * self.foreign / (self.foreign + self.ours) if self.foreign else 0.0
 
 
-@check(
-    "ForeignDeviceLoad",
+@TrialCheck(
+    reason="ForeignDeviceLoad",
     what=(
         "bytes or operations of the disk below the data set that the tools do not explain, as a part of these and "
         f"the tools' own, for reads and writes separately; only from {_LEAST_FOREIGN_BYTES // 2**10} KiB or "

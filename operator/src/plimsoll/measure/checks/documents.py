@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from plimsoll.api.names import LatencyKind, Operation, Verdict
 from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction, client_value
-from plimsoll.measure.checks.evidence import Evidence, check
+from plimsoll.measure.checks.evidence import Evidence, TrialCheck
 from plimsoll.measure.histogram import histogram_problem
 from plimsoll.measure.intake import ClientMeasurement
 from plimsoll.measure.text import MAX_QUOTE_CHARACTERS, number_text, percent_text, quote
@@ -18,8 +18,8 @@ _MISSING_SECONDS = 0.25
 _USES_EXTENTS = {Operation.READ: "read", Operation.WRITE: "wrote to"}
 
 
-@check(
-    "ToolFailed",
+@TrialCheck(
+    reason="ToolFailed",
     what="errors that the tool reported",
     invalid=0,
     remedy="read the tool's message; the tool did not do the requested work",
@@ -42,8 +42,8 @@ def _exit_text(exit_code: int) -> str:
         return f"ended by signal {quote(str(-exit_code), 20)}"
 
 
-@check(
-    "OutputUnreadable",
+@TrialCheck(
+    reason="OutputUnreadable",
     what="outputs of the tool that cannot be parsed",
     invalid=0,
     remedy="check the tool's version and its raw output; if that version is supported, report a bug",
@@ -54,8 +54,8 @@ def output_unreadable(evidence: Evidence) -> CheckedValues:
             yield client_value(answer.client, 1, f"the tool's output cannot be parsed: {quote(answer.problem)}")
 
 
-@check(
-    "ClientMissing",
+@TrialCheck(
+    reason="ClientMissing",
     what="planned clients that sent no result",
     invalid=0,
     remedy="check the client's pod and node; the load of the others is not the requested one",
@@ -65,8 +65,8 @@ def client_missing(evidence: Evidence) -> CheckedValues:
         yield client_value(client, 1, "sent no result")
 
 
-@check(
-    "LateClient",
+@TrialCheck(
+    reason="LateClient",
     what="start after the planned time, without the longest operation",
     unit="s",
     suspect=1,
@@ -101,8 +101,8 @@ def _seconds(nanoseconds: int) -> str:
     return f"{number_text(nanoseconds / NANOSECONDS)} s"
 
 
-@check(
-    "EarlyClient",
+@TrialCheck(
+    reason="EarlyClient",
     what="start before the planned time",
     unit="s",
     suspect=1,
@@ -116,8 +116,8 @@ def early_client(evidence: Evidence) -> CheckedValues:
             yield client_value(item.client, early / NANOSECONDS)
 
 
-@check(
-    "ShortRun",
+@TrialCheck(
+    reason="ShortRun",
     what="difference between actual and requested runtime, without the longest operation",
     unit="%",
     suspect=1,
@@ -141,8 +141,8 @@ def short_run(evidence: Evidence) -> CheckedValues:
         yield client_value(item.client, unexplained, detail)
 
 
-@check(
-    "DataSetUnfinished",
+@TrialCheck(
+    reason="DataSetUnfinished",
     what="part of the data set that a client did, where the measurement ends when all is done",
     unit="%",
     invalid=100,
@@ -157,8 +157,8 @@ def data_set_unfinished(evidence: Evidence) -> CheckedValues:
         yield client_value(item.client, 100 * done / work if work else 0.0, detail)
 
 
-@check(
-    "RequestsSlowed",
+@TrialCheck(
+    reason="RequestsSlowed",
     what="rate at which the tool could submit its requests, as a part of the requested rate",
     unit="%",
     suspect=80,
@@ -176,8 +176,8 @@ def requests_slowed(evidence: Evidence) -> CheckedValues:
             yield client_value(item.client, part, detail)
 
 
-@check(
-    "LowOverlap",
+@TrialCheck(
+    reason="LowOverlap",
     what=(
         "time in which all clients measured, as a part of their mean runtime; "
         f"Suspect only if more than {_MISSING_SECONDS} s are missing"
@@ -207,8 +207,8 @@ def low_overlap(evidence: Evidence) -> CheckedValues:
     yield CheckedValue(clients=tuple(sorted({last, done})), value=value, detail=detail if mean else "")
 
 
-@check(
-    "WideSpread",
+@TrialCheck(
+    reason="WideSpread",
     what="time between the first and the last client's start",
     unit="s",
     suspect=1,
@@ -221,8 +221,8 @@ def wide_spread(evidence: Evidence) -> CheckedValues:
         yield CheckedValue(clients=tuple(sorted({first, last})), value=evidence.window.spread_seconds)
 
 
-@check(
-    "ToolTooOld",
+@TrialCheck(
+    reason="ToolTooOld",
     what="starts that were estimated because the tool does not report them",
     suspect=0,
     remedy="use a newer version of the tool (fio 3.36 or later)",
@@ -241,8 +241,8 @@ def _shares(evidence: Evidence) -> Iterator[tuple[ClientMeasurement, Share, Oper
             yield item, share, share.sample.operation
 
 
-@check(
-    "NotPrefilled",
+@TrialCheck(
+    reason="NotPrefilled",
     what="clients that read or overwrote a data set that was never written, or was trimmed since",
     suspect=0,
     remedy=(
@@ -259,8 +259,8 @@ def not_prefilled(evidence: Evidence) -> CheckedValues:
             yield client_value(item.client, 1, detail)
 
 
-@check(
-    "ShortIo",
+@TrialCheck(
+    reason="ShortIo",
     what="operations that transferred less than requested",
     suspect=0,
     remedy="check that the data set is fully written and not smaller than the size that the tool was given",
@@ -271,8 +271,8 @@ def short_io(evidence: Evidence) -> CheckedValues:
         yield client_value(item.client, share.sample.short_ios, detail)
 
 
-@check(
-    "DroppedIo",
+@TrialCheck(
+    reason="DroppedIo",
     what="operations that the tool dropped",
     invalid=0,
     remedy="look for storage errors in the client's kernel log",
@@ -283,8 +283,8 @@ def dropped_io(evidence: Evidence) -> CheckedValues:
         yield client_value(item.client, share.sample.dropped_ios, detail)
 
 
-@check(
-    "LostIo",
+@TrialCheck(
+    reason="LostIo",
     what="operations that never completed and were not in flight at the end, as a part of all",
     unit="%",
     suspect=0,
@@ -302,8 +302,8 @@ def lost_io(evidence: Evidence) -> CheckedValues:
             yield client_value(item.client, part, detail)
 
 
-@check(
-    "NoIo",
+@TrialCheck(
+    reason="NoIo",
     what="operations completed in the window",
     invalid=1,
     direction=Direction.BELOW,
@@ -331,8 +331,8 @@ def no_io(evidence: Evidence) -> CheckedValues:
                 yield client_value(item.client, 0, f"nothing arrived from or at client {rate.peer}")
 
 
-@check(
-    "SeriesIncomplete",
+@TrialCheck(
+    reason="SeriesIncomplete",
     what="operations without a complete series over time",
     suspect=0,
     remedy="check the tool's logs; rates in the window use the client's mean rate, which hides stalls",
@@ -345,8 +345,8 @@ def series_incomplete(evidence: Evidence) -> CheckedValues:
             yield client_value(item.client, 1, detail)
 
 
-@check(
-    "Untimed",
+@TrialCheck(
+    reason="Untimed",
     what="operations that ended too soon for the tool to time them",
     suspect=0,
     remedy="give the tool more to do, such as a larger size or more files; their rates are unknown",
@@ -357,8 +357,8 @@ def untimed(evidence: Evidence) -> CheckedValues:
         yield client_value(item.client, len(names), f"too fast to be timed: {', '.join(names)}")
 
 
-@check(
-    "TimesInexact",
+@TrialCheck(
+    reason="TimesInexact",
     what="operations whose times are less exact than the others, because the tool lost their ends",
     unit="%",
     # The slowest operations lose their ends. Above this part, even the p90 may consist of inexact times; below
@@ -377,8 +377,8 @@ def times_inexact(evidence: Evidence) -> CheckedValues:
             yield client_value(item.client, part, detail)
 
 
-@check(
-    "ClockUnknown",
+@TrialCheck(
+    reason="ClockUnknown",
     what="clients whose clock was not compared to within 10 ms, the limit of ClockOffset",
     suspect=0,
     remedy="check the connection between conductor and client; without the comparison the window is unverified",
@@ -393,8 +393,8 @@ def clock_unknown(evidence: Evidence) -> CheckedValues:
             yield client_value(answer.client, 1, f"its clock was compared only to within {number_text(error)} ms")
 
 
-@check(
-    "ClockOffset",
+@TrialCheck(
+    reason="ClockOffset",
     what="certain difference between the client's clock and the conductor's",
     unit="ms",
     suspect=10,
@@ -408,8 +408,8 @@ def clock_offset(evidence: Evidence) -> CheckedValues:
             yield client_value(answer.client, certain * _MILLISECONDS)
 
 
-@check(
-    "HistogramMismatch",
+@TrialCheck(
+    reason="HistogramMismatch",
     what="operations whose latency histogram does not contain exactly the completed operations",
     invalid=0,
     remedy="check the tool's version and its raw output; the percentiles would describe other operations",

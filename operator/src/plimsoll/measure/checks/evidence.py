@@ -1,17 +1,18 @@
-"""What a trial is judged by, the decorator that makes a check of a function, and the effect of a disturbance."""
+"""What a trial is judged by, its checks, and the effect of a disturbance."""
 
 import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 from plimsoll.api.line import Vary
 from plimsoll.api.names import Operation
 from plimsoll.api.operation import OperationResult
 from plimsoll.api.result import Finding, Window
 from plimsoll.ceph.watch import ClusterSample, ClusterStatus
-from plimsoll.measure.checks.check import Check, CheckedValue, CheckedValues, Direction, evaluate
+from plimsoll.measure.checks.check import Check, CheckedValue, CheckedValues, evaluate
 from plimsoll.measure.cluster import polls_around, statuses_of
 from plimsoll.measure.histogram import Histogram, HistogramError, bin_midpoint
 from plimsoll.measure.intake import ClientMeasurement, Intake, TrialFacts
@@ -132,47 +133,22 @@ def value_of_clients(clients: Iterable[ObservedClient], value: float, detail: st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialCheck(Check):
-    """A check on every trial."""
+    """A check on every trial: decorates the function that yields its values. `judge.TRIAL_CHECKS` lists all of them."""
 
-    values_of: Callable[[Evidence], CheckedValues]
+    values_of: Callable[[Evidence], CheckedValues] = lambda _: iter(())
     # The state of the Ceph cluster: never Invalid if the run requires no healthy one, because its user wants the
     # numbers.
     concerns_health: bool = False
+
+    def __call__(self, values_of: Callable[[Evidence], CheckedValues]) -> Self:
+        """Return the check of these values."""
+        return replace(self, values_of=values_of)
 
     def judge(self, evidence: Evidence) -> tuple[Finding, ...]:
         """Return the finding on a trial; none if it passes."""
         cluster = evidence.facts.cluster
         is_tolerated = self.concerns_health and cluster is not None and not cluster.required
         return evaluate(self.never_invalid() if is_tolerated else self, self.values_of(evidence))
-
-
-def check(
-    reason: str,
-    *,
-    what: str,
-    remedy: str,
-    unit: str = "",
-    suspect: float | None = None,
-    invalid: float | None = None,
-    direction: Direction = Direction.ABOVE,
-    concerns_health: bool = False,
-) -> Callable[[Callable[[Evidence], CheckedValues]], TrialCheck]:
-    """Make a check of the function that yields its values; `judge.TRIAL_CHECKS` lists all of them."""
-
-    def made(values_of: Callable[[Evidence], CheckedValues]) -> TrialCheck:
-        return TrialCheck(
-            reason=reason,
-            what=what,
-            unit=unit,
-            suspect=suspect,
-            invalid=invalid,
-            direction=direction,
-            remedy=remedy,
-            values_of=values_of,
-            concerns_health=concerns_health,
-        )
-
-    return made
 
 
 MOST_SLOWER = 0.05

@@ -3,15 +3,15 @@
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction, client_value
 from plimsoll.measure.checks.devices import direct_bytes, has_statistics
-from plimsoll.measure.checks.evidence import Evidence, by_node, check, value_of_clients
+from plimsoll.measure.checks.evidence import Evidence, TrialCheck, by_node, value_of_clients
 from plimsoll.measure.text import number_text, percent_text, quote, size_text
 
 _PERIODS_PER_SECOND = 10
 """Of a CPU quota, unless the kubelet's `cpuCFSQuotaPeriod` was changed."""
 
 
-@check(
-    "HostUnknown",
+@TrialCheck(
+    reason="HostUnknown",
     what="clients whose host or block device could not be observed",
     suspect=0,
     remedy="see the agent's log and check that its /proc shows the node; whether the client was the limit is unknown",
@@ -26,8 +26,8 @@ def host_unknown(evidence: Evidence) -> CheckedValues:
             yield client_value(item.client, 1, detail)
 
 
-@check(
-    "ClientThrottled",
+@TrialCheck(
+    reason="ClientThrottled",
     what=(
         "periods in which the CPU quota stopped the client, as a part of all periods; or stopped time, as a "
         "part of the measured time, if that is less"
@@ -51,8 +51,8 @@ def client_throttled(evidence: Evidence) -> CheckedValues:
         yield client_value(item.client, part, detail)
 
 
-@check(
-    "ClientCpuSaturated",
+@TrialCheck(
+    reason="ClientCpuSaturated",
     what="CPU time that the client used, as a part of what it may use",
     unit="%",
     suspect=90,
@@ -66,8 +66,8 @@ def client_cpu_saturated(evidence: Evidence) -> CheckedValues:
             yield client_value(item.client, 100 * cpu.used / usable)
 
 
-@check(
-    "NodeCpuSaturated",
+@TrialCheck(
+    reason="NodeCpuSaturated",
     what="part of the time in which the node's CPUs were busy",
     unit="%",
     suspect=90,
@@ -81,8 +81,8 @@ def node_cpu_saturated(evidence: Evidence) -> CheckedValues:
         )
 
 
-@check(
-    "NodeMemoryShort",
+@TrialCheck(
+    reason="NodeMemoryShort",
     what="part of the node's memory that was available",
     unit="%",
     suspect=5,
@@ -95,8 +95,8 @@ def node_memory_short(evidence: Evidence) -> CheckedValues:
         yield value_of_clients(clients, part, f"{quote(node, 80)} had {percent_text(part)} of its memory available")
 
 
-@check(
-    "NetworkBound",
+@TrialCheck(
+    reason="NetworkBound",
     what="traffic in one direction, as a part of what the network can carry",
     unit="%",
     suspect=90,
@@ -115,8 +115,8 @@ def network_bound(evidence: Evidence) -> CheckedValues:
             yield value
 
 
-@check(
-    "FasterThanNetwork",
+@TrialCheck(
+    reason="FasterThanNetwork",
     what="reads of the clients of one node, as a part of spec.clients.networkBytesPerSecond",
     unit="%",
     invalid=105,
@@ -126,8 +126,8 @@ def faster_than_network(evidence: Evidence) -> CheckedValues:
     yield from _parts_of_capacity(evidence, Operation.READ)
 
 
-@check(
-    "WritesFasterThanNetwork",
+@TrialCheck(
+    reason="WritesFasterThanNetwork",
     what="writes of the clients of one node, as a part of spec.clients.networkBytesPerSecond",
     unit="%",
     suspect=105,

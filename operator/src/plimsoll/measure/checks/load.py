@@ -5,7 +5,7 @@ from collections import defaultdict
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.api.operation import Steadiness
 from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction, client_value
-from plimsoll.measure.checks.evidence import Evidence, check
+from plimsoll.measure.checks.evidence import Evidence, TrialCheck
 from plimsoll.measure.intake import clients_by_version
 from plimsoll.measure.line.observe import EDGE_SHARE, THINKING_SECONDS, THINKING_SHARE
 from plimsoll.measure.rates import MAX_RANGE, MAX_SLOPE, ROUGH_FACTOR, rough_steadiness_of
@@ -25,8 +25,8 @@ _NAMED_VERSIONS = 4
 # too high; it would repeat it until a trial has no freeze, and count that one.
 
 
-@check(
-    "Stalled",
+@TrialCheck(
+    reason="Stalled",
     what="part of the window in which no client completed anything",
     unit="%",
     suspect=0,
@@ -39,8 +39,8 @@ def stalled(evidence: Evidence) -> CheckedValues:
         yield _stall("no client completed anything", seconds, standstill.window)
 
 
-@check(
-    "ClientStalled",
+@TrialCheck(
+    reason="ClientStalled",
     what="part of the window in which one client completed nothing while others did",
     unit="%",
     suspect=0,
@@ -61,8 +61,8 @@ def _stall(what: str, seconds: float, window: float, clients: tuple[int, ...] = 
     return CheckedValue(clients=clients, value=part, detail=detail)
 
 
-@check(
-    "LongPause",
+@TrialCheck(
+    reason="LongPause",
     what=(
         "time in which a tool without a common window completed nothing, only if it is as long as ten operations and "
         f"{_LONG_PAUSE_SECONDS:g} s, as a part of its time for the operation"
@@ -90,8 +90,8 @@ def long_pause(evidence: Evidence) -> CheckedValues:
                 yield client_value(item.client, part, detail)
 
 
-@check(
-    "PhasesApart",
+@TrialCheck(
+    reason="PhasesApart",
     what=(
         "time in which all clients were in the same phase of a tool, as a part of its mean length, estimated from the "
         "lengths of the phases before"
@@ -125,8 +125,8 @@ def phases_apart(evidence: Evidence) -> CheckedValues:
             yield CheckedValue(value=part, detail=detail)
 
 
-@check(
-    "NotSteady",
+@TrialCheck(
+    reason="NotSteady",
     what=(
         "rates and 99th percentiles beyond SNIA's criterion: over five rounds range 20 %, drift 10 % of the "
         "mean; in a window under 50 s rates beyond five times these limits; not with until DataSetDone"
@@ -172,8 +172,8 @@ def _steadiness(quantity: str, limit: str, measured: Steadiness, times: int = 1)
     return CheckedValue(value=0 if is_steady else excess, detail=detail)
 
 
-@check(
-    "TooFewSamples",
+@TrialCheck(
+    reason="TooFewSamples",
     what="timed operations of one type",
     suspect=1000,
     direction=Direction.BELOW,
@@ -188,8 +188,8 @@ def too_few_samples(evidence: Evidence) -> CheckedValues:
             yield CheckedValue(value=result.latency.count, detail=detail)
 
 
-@check(
-    "SubmissionBound",
+@TrialCheck(
+    reason="SubmissionBound",
     what="part of the time that the tool's threads spent submitting",
     unit="%",
     suspect=90,
@@ -202,8 +202,8 @@ def submission_bound(evidence: Evidence) -> CheckedValues:
         yield client_value(item.client, 100 * spent / (measurement.runtime * measurement.submitters))
 
 
-@check(
-    "ToolCpuBound",
+@TrialCheck(
+    reason="ToolCpuBound",
     what="CPU time of the tool's threads that move data, as a part of their time, at the busier end of a network",
     unit="%",
     suspect=90,
@@ -218,8 +218,8 @@ def tool_cpu_bound(evidence: Evidence) -> CheckedValues:
             yield client_value(item.client, item.measurement.thread_percent)
 
 
-@check(
-    "PacketsLost",
+@TrialCheck(
+    reason="PacketsLost",
     what="datagrams that did not arrive, of all that a client sent to or received from a peer",
     unit="%",
     suspect=1,
@@ -234,8 +234,8 @@ def packets_lost(evidence: Evidence) -> CheckedValues:
                 yield client_value(item.client, lost, detail)
 
 
-@check(
-    "LittlesLaw",
+@TrialCheck(
+    reason="LittlesLaw",
     what=(
         "difference between the operations in flight, computed from rate and latency, and the requested "
         "number, without the tool's 10 µs between two operations and the longest operation's part of the runtime "
@@ -265,8 +265,8 @@ def littles_law(evidence: Evidence) -> CheckedValues:
         yield client_value(item.client, beyond, detail)
 
 
-@check(
-    "RuntimeTooShort",
+@TrialCheck(
+    reason="RuntimeTooShort",
     what=(
         "runtimeSeconds, or the time of work that ended before, as a part of the minimum for the tool: 3 s for fio, "
         "ioping, rados bench, rbd bench, iperf3, netcat and ping, ten times as long without a ramp; 10 s for dd"
@@ -297,8 +297,8 @@ def runtime_too_short(evidence: Evidence) -> CheckedValues:
     yield CheckedValue(value=part, detail=f"{runtime}, {percent_text(part)} of the minimum of {least} s")
 
 
-@check(
-    "MixedVersions",
+@TrialCheck(
+    reason="MixedVersions",
     what="versions of the tool that the clients ran",
     suspect=1,
     remedy="give all clients one image or one version of the tool; the sum is that of two different load generators",

@@ -17,7 +17,7 @@ from statistics import median
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.result import Finding
 from plimsoll.measure.checks.check import Check, CheckedValue, CheckedValues, Direction, client_value, evaluate
-from plimsoll.measure.checks.evidence import Evidence, check
+from plimsoll.measure.checks.evidence import Evidence, TrialCheck
 from plimsoll.measure.cluster import OsdSpeed, speeds_of
 from plimsoll.measure.intake import ClientMeasurement
 from plimsoll.measure.matrix import MatrixCell
@@ -25,8 +25,8 @@ from plimsoll.measure.text import bits_text, first_few, number_text, percent_tex
 from plimsoll.measure.timeline import NANOSECONDS, Interval
 
 
-@check(
-    "OsdOutlier",
+@TrialCheck(
+    reason="OsdOutlier",
     what="rate of one OSD, as a part of the median of its device class",
     unit="%",
     suspect=70,
@@ -57,8 +57,8 @@ _CHANCE = 3
 _PAIR = 2
 
 
-@check(
-    "ClientsUneven",
+@TrialCheck(
+    reason="ClientsUneven",
     what=(
         "operations of one client, as a part of the mean of the others; or the median of the others, as a "
         "part of a faster client's operations, also if clients on one node share its rate; without what "
