@@ -7,11 +7,9 @@ than C[a - 10 s, b].
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, fields
-from functools import reduce
 from itertools import pairwise
-from operator import add
 from statistics import fmean, median
 
 from plimsoll.api.surroundings import ClusterSummary, OsdResult, Osds, Spread
@@ -83,17 +81,17 @@ def unwatched_nanoseconds(watch: ClusterWatch, span: Interval) -> int:
 
 
 def pool_io(watch: ClusterWatch, samples: Collection[ClusterSample]) -> PoolIo | None:
-    """Return the I/O between the first and the last poll with counters; None if they are less than 10 s apart."""
-    polls = _with_counters(watch, samples)
+    """Return the I/O between the first and the last poll with counters.
+
+    None if they are less than 10 s apart, or if the run has no pools.
+    """
+    polls = _with_counters(watch, samples) if watch.pools else []
     if not polls or polls[-1].at - polls[0].at < _LEAST_COUNTED:
         return None
     first, last = polls[0], polls[-1]
-    names = [name for name in dict.fromkeys(watch.pools) if name not in watch.metadata_pools]
-    ours = [_difference(first.pools[name], last.pools[name]) for name in names]
-    zero = PoolCounters(reads=0, writes=0, read_bytes=0, written_bytes=0)
     return PoolIo(
         between=Interval(start=first.at, end=last.at),
-        ours=reduce(lambda total, pool: _combine(add, total, pool), ours, zero),
+        ours=_difference(first, last, set(watch.pools).difference(watch.metadata_pools)),
         foreign=_foreign_operations(watch, first, last),
     )
 
@@ -104,7 +102,7 @@ def pool_io_within(watch: ClusterWatch, span: Interval) -> PoolIo | None:
     None if that is no longer than twice the lag: it would be too vague to compare with the clients' own numbers.
     """
     inner = [sample for sample in watch.samples if span.start + LAG <= sample.at <= span.end]
-    io = pool_io(watch, inner) if watch.pools else None
+    io = pool_io(watch, inner)
     return io if io is not None and io.between.length > 2 * LAG else None
 
 
@@ -122,7 +120,7 @@ def cluster_summary(watch: ClusterWatch | None, span: Interval | None) -> Cluste
     seen = statuses_of(samples)
     # The time around a short window includes time without load; the inner part of a long window does not.
     inner = pool_io_within(watch, span) if span is not None else None
-    rates = inner or (pool_io(watch, samples) if watch.pools else None)
+    rates = inner or pool_io(watch, samples)
     # The problems of the poll with the most, and the reason of the first poll without an answer.
     by_poll = [gate_problems(it, accepted=watch.accepted_checks, file_system=watch.file_system) for it in seen]
     unanswered = [f"Ceph did not answer: {sample.problem}" for sample in samples if sample.status is None]
@@ -152,21 +150,20 @@ def _with_counters(watch: ClusterWatch, samples: Iterable[ClusterSample]) -> lis
 
 def _foreign_operations(watch: ClusterWatch, first: ClusterSample, last: ClusterSample) -> int:
     names = [name for name in last.pools if name not in watch.pools and name != _MANAGER_POOL and name in first.pools]
-    differences = (_difference(first.pools[name], last.pools[name]) for name in names)
-    return sum(difference.reads + difference.writes for difference in differences)
+    foreign = _difference(first, last, names)
+    return foreign.reads + foreign.writes
 
 
-def _difference(first: PoolCounters, last: PoolCounters) -> PoolCounters:
-    """Return the I/O between two readings.
+def _difference(first: ClusterSample, last: ClusterSample, pools: Collection[str]) -> PoolCounters:
+    """Return the I/O of pools between two polls.
 
     Counters decrease when a pool is recreated under its name, and when its placement groups are merged.
     """
-    return _combine(lambda before, after: max(0, after - before), first, last)
-
-
-def _combine(function: Callable[[int, int], int], one: PoolCounters, other: PoolCounters) -> PoolCounters:
+    pairs = [(first.pools[name], last.pools[name]) for name in pools]
     names = [field.name for field in fields(PoolCounters)]
-    return PoolCounters(**{name: function(getattr(one, name), getattr(other, name)) for name in names})
+    return PoolCounters(
+        **{name: sum(max(0, getattr(after, name) - getattr(before, name)) for before, after in pairs) for name in names}
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -178,12 +178,9 @@ def _measured(answers: Iterable[ClientAnswer]) -> Iterator[ClientMeasurement]:
             continue
         start = measurement.started_at
         interval = Interval(start=start, end=start + measurement.runtime)
-        times = [
-            interval if sample.runtime is None else Interval(start=start, end=start + sample.runtime)
-            for sample in measurement.operations
-        ]
         shares = tuple(
-            Share(sample=sample, interval=time) for sample, time in zip(measurement.operations, times, strict=True)
+            Share(sample=it, interval=interval if it.runtime is None else Interval(start=start, end=start + it.runtime))
+            for it in measurement.operations
         )
         yield ClientMeasurement(answer=answer, measurement=measurement, interval=interval, shares=shares)
 

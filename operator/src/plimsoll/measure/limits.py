@@ -14,7 +14,6 @@ BlueStore has no such journal.
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf
 from statistics import fmean
 
 from plimsoll.api.names import Layer, Operation, Verdict
@@ -33,14 +32,6 @@ _FAST = 0.9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RateLimits:
-    """Bytes per second, over all clients."""
-
-    read: float
-    write: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
     """What limits a layer."""
 
@@ -50,18 +41,9 @@ class Bound:
     client_rate: float | None = None  # bytes per second that the network carries for one client; None if unknown
 
     def at(self, clients: int) -> float | None:
-        """Return the most that so many clients can do; None without a limit. The layer below is the formula's disk."""
-        if self.below is None and self.client_rate is None:
-            return None
-        rate = inf if self.below is None else self.below
-        return limits(
-            clients=clients,
-            osds=1,
-            disk_rate=rate,
-            write_rate=rate,
-            write_amplification=1,
-            network_rate=self.client_rate,
-        ).read
+        """Return the most that so many clients can do; None without a limit."""
+        network = None if self.client_rate is None else clients * self.client_rate
+        return min((rate for rate in (self.below, network) if rate is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,30 +96,6 @@ def amplification(*, replicas: int = 0, data_chunks: int = 0, coding_chunks: int
             f"either replicas ({replicas}) or data chunks ({data_chunks}+{coding_chunks}) must be positive"
         )
     return float(replicas) if replicas else (data_chunks + coding_chunks) / data_chunks
-
-
-def limits(  # the formula's own quantities
-    *,
-    clients: int,
-    osds: int,
-    disk_rate: float,
-    write_rate: float,
-    write_amplification: float,
-    network_rate: float | None = None,
-) -> RateLimits:
-    """Return the most bytes per second that all clients together can read and write, by the formulae above.
-
-    Without a network rate the network is unlimited.
-
-    Raises:
-        ValueError: there are no clients or OSDs, a rate is negative, or the amplification is below 1.
-
-    """
-    rates = (disk_rate, write_rate, 0.0 if network_rate is None else network_rate)
-    if clients < 1 or osds < 1 or min(rates) < 0 or write_amplification < 1:
-        raise ValueError("at least one client and one OSD, rates from 0 and an amplification from 1 are required")
-    network = inf if network_rate is None else clients * network_rate
-    return RateLimits(read=min(network, osds * disk_rate), write=min(network, osds * write_rate / write_amplification))
 
 
 def layers(
@@ -203,7 +161,6 @@ def layers(
 
 
 def _judged(row: LayerRow, results: Iterable[BenchmarkResult]) -> LayerRow:
-    """Return a row with the verdicts of the points behind it."""
     verdicts = {result.spec.point: result.status.verdict for result in results}
     volume, ios = (best and replace(best, verdict=verdicts[best.point]) for best in (row.bytes_per_second, row.iops))
     return replace(row, bytes_per_second=volume, iops=ios)

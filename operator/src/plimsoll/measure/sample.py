@@ -17,22 +17,16 @@ MAX_TEXT = 10_000
 """Characters of one message or argument."""
 
 MAX_NAME = 256
-_MAX_MESSAGES = 100
-_MAX_ARGUMENTS = 1000
 _MAX_OPERATIONS = 16
-_MAX_OSDS = 100_000
-_MAX_PEERS = 4096
 _MAX_CELLS = 2**18
 """Seconds of the longest runtime, with a margin."""
-
-_MAX_HISTOGRAM = 2**20
 MAX_GAPS = 4096
 """The longest gaps of a client; of 50 ms each they are more than 5 % of an hour."""
 
 Text = Annotated[str, Field(max_length=MAX_TEXT)]
 Name = Annotated[str, Field(max_length=MAX_NAME)]
-Messages = Annotated[tuple[Text, ...], Field(max_length=_MAX_MESSAGES)]
-EncodedHistogram = Annotated[str, Field(max_length=_MAX_HISTOGRAM)]
+Messages = Annotated[tuple[Text, ...], Field(max_length=100)]
+EncodedHistogram = Annotated[str, Field(max_length=2**20)]
 CellValues = Annotated[tuple[float, ...], Field(max_length=_MAX_CELLS)]
 
 
@@ -198,8 +192,8 @@ class Measurement(Model):
     untimed: Annotated[tuple[Operation, ...], Field(max_length=_MAX_OPERATIONS)] = ()
     pace: float | None = None
     inexact: float | None = None
-    osds: Annotated[tuple[OsdRate, ...], Field(max_length=_MAX_OSDS)] = ()
-    peers: Annotated[tuple[PeerRate, ...], Field(max_length=_MAX_PEERS)] = ()
+    osds: Annotated[tuple[OsdRate, ...], Field(max_length=100_000)] = ()
+    peers: Annotated[tuple[PeerRate, ...], Field(max_length=4096)] = ()
     errors: Messages = ()
     warnings: Messages = ()
 
@@ -349,7 +343,7 @@ class ClientDocument(Model):
     exit_code: int
     launched_at: int
     finished_at: int
-    argv: Annotated[tuple[Text, ...], Field(max_length=_MAX_ARGUMENTS)]
+    argv: Annotated[tuple[Text, ...], Field(max_length=1000)]
     measurement: Measurement | None = None
     parse_error: Text | None = None
     stderr_tail: str = Field(default="", max_length=2000)

@@ -204,7 +204,7 @@ def foreign_load(evidence: Evidence) -> CheckedValues:
     watch, samples = evidence.facts.cluster, evidence.polls
     # All counters lag alike, so both numbers cover the same time. Where that reaches beyond the load, the part is a
     # little too large, never too small.
-    io = pool_io(watch, samples) if watch is not None and watch.pools else None
+    io = pool_io(watch, samples) if watch is not None else None
     if watch is None or io is None or io.per_second(io.foreign) < _LEAST_FOREIGN:
         return
     # Measuring OSDs bypasses all pools.
