@@ -7,7 +7,6 @@ percentiles. Histograms are merged over trials for display only, since pooling h
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
 
 from plimsoll.api.names import AbortReason, Operation, Outcome, Verdict
 from plimsoll.api.operation import OperationResult, OperationSummary, Statistic
@@ -52,7 +51,6 @@ VERSIONS_CHANGED = Check(
     remedy="run again with one version; a mean over two versions describes neither",
 )
 
-_NAMED_CAUSES = 8
 _MESSAGE_CHARACTERS = 500
 _INTERRUPTIONS = (AbortReason.INTERRUPTED, AbortReason.CONDUCTOR_RESTARTED)
 
@@ -66,34 +64,18 @@ class PointNumbers:
     findings: tuple[Finding, ...]
 
 
-class RecordedAttempt(Protocol):
-    """The properties that decide whether an attempt counts, such as those of `plimsoll.api.result.Trial`."""
-
-    @property
-    def pass_number(self) -> int: ...  # noqa: D102 - a trial's
-    @property
-    def attempt(self) -> int: ...  # noqa: D102
-    @property
-    def outcome(self) -> Outcome: ...  # noqa: D102
-    @property
-    def verdict(self) -> Verdict: ...  # noqa: D102
-
-
-A = TypeVar("A", bound=RecordedAttempt)
-
-
 def iops_of(operation: OperationSummary) -> Statistic | None:
     """Return the operations per second; None if the tool does not count operations."""
     counts = counts_operations(operation.iops.mean, operation.bytes_per_second.mean)
     return operation.iops if counts else None
 
 
-def counted(trials: Iterable[A]) -> list[A]:
+def counted(trials: Iterable[Trial]) -> list[Trial]:
     """Return the trials that count, by pass: the last attempt of each, if it was measured and is not Invalid."""
     return [trial for trial in last_attempts(trials).values() if _counts(trial)]
 
 
-def last_attempts(trials: Iterable[A]) -> dict[int, A]:
+def last_attempts(trials: Iterable[Trial]) -> dict[int, Trial]:
     """Return the last attempt of every recorded pass, by ascending pass."""
     ordered = sorted(trials, key=lambda trial: (trial.pass_number, trial.attempt))
     return {trial.pass_number: trial for trial in ordered}
@@ -129,7 +111,7 @@ def summarise(trials: Sequence[Trial], repetitions: int, matrix: Matrix | None =
     )
 
 
-def _counts(trial: RecordedAttempt) -> bool:
+def _counts(trial: Trial) -> bool:
     return trial.outcome is Outcome.MEASURED and trial.verdict is not Verdict.INVALID
 
 
@@ -180,7 +162,7 @@ def _listed(causes: Iterable[tuple[int, str]], named: Callable[[Collection[int]]
     for number, cause in causes:
         by_cause[cause].add(number)
     listed = [f"{named(passes)} {cause}" for cause, passes in by_cause.items()]
-    return "; ".join(listed[:_NAMED_CAUSES])
+    return "; ".join(listed[:8])
 
 
 def rolled_up(trials: Sequence[Trial], named: Callable[[Collection[int]], str] = passes_text) -> Iterator[Finding]:

@@ -249,7 +249,10 @@ def pool_counters_disagree(evidence: Evidence) -> CheckedValues:
         if not any(share.sample.bytes for share in shares):
             continue
         least = _within(shares, Interval(start=start, end=end - LAG)).bytes
-        most = _rounded_up(shares, _within(shares, Interval(start=start - LAG, end=end)))
+        at_most = _within(shares, Interval(start=start - LAG, end=end))
+        # Ceph rounds each operation up to whole KiB.
+        is_exact = all(share.sample.bytes % (_KIBIBYTE * max(1, share.sample.ios)) == 0 for share in shares)
+        most = at_most.bytes if is_exact else at_most.bytes + _KIBIBYTE * at_most.ios
         # A synced file system writes its journal too.
         may_exceed = is_synced and operation is Operation.WRITE
         below = (least - volume) / least if least else 0.0
@@ -265,12 +268,6 @@ def pool_counters_disagree(evidence: Evidence) -> CheckedValues:
 
 def _within(shares: Iterable[Share], interval: Interval) -> Amount:
     return add([share.within(interval) for share in shares])
-
-
-def _rounded_up(shares: Iterable[Share], amount: Amount) -> float:
-    """Return the most bytes that Ceph can count: it rounds each operation up to whole KiB."""
-    is_exact = all(share.sample.bytes % (_KIBIBYTE * max(1, share.sample.ios)) == 0 for share in shares)
-    return amount.bytes if is_exact else amount.bytes + _KIBIBYTE * amount.ios
 
 
 # The user may ignore the state of the cluster, but not that it was not measured as specified.

@@ -80,8 +80,14 @@ def clients_uneven(evidence: Evidence) -> CheckedValues:
     span = _compared_time(evidence, measured)
     if span is None or not span.length or evidence.facts.quantities.cells:
         return
-    parts = _parts(evidence, measured, span)
-    words = _Words.of(evidence, span)
+    quantities, nodes = evidence.facts.quantities, Counter(item.node for item in measured)
+    parts = []
+    for item in measured:
+        done = [share.within(span) for share in item.shares if share.sample.operation is not Operation.SYNC]
+        amount = sum(quantities.amount(part.ios, part.bytes) for part in done)
+        parts.append(_Part(client=item.client, amount=amount, sharing=nodes[item.node]))
+    when = "in the window" if evidence.facts.windowed else "until the first client was done"
+    words = _Words(unit=quantities.unit, when=when, seconds=span.length / NANOSECONDS)
     total, fails = sum(part.amount for part in parts), clients_uneven.fails
     slow = [(part, value) for part in parts if (value := _slow(part, total, len(parts), words)) and fails(value.value)]
     fast = [value for value in _fast(parts, words) if fails(value.value)]
@@ -121,16 +127,6 @@ class _Part:
     sharing: int  # clients on its node, itself included
 
 
-def _parts(evidence: Evidence, measured: Sequence[ClientMeasurement], span: Interval) -> list[_Part]:
-    nodes = Counter(item.node for item in measured)
-    parts = []
-    for item in measured:
-        done = [share.within(span) for share in item.shares if share.sample.operation is not Operation.SYNC]
-        amount = sum(evidence.facts.quantities.amount(part.ios, part.bytes) for part in done)
-        parts.append(_Part(client=item.client, amount=amount, sharing=nodes[item.node]))
-    return parts
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Words:
     """The compared amounts and their time, in words."""
@@ -138,11 +134,6 @@ class _Words:
     unit: str
     when: str
     seconds: float
-
-    @classmethod
-    def of(cls, evidence: Evidence, span: Interval) -> "_Words":
-        when = "in the window" if evidence.facts.windowed else "until the first client was done"
-        return cls(unit=evidence.facts.quantities.unit, when=when, seconds=span.length / NANOSECONDS)
 
 
 def _slow(part: _Part, total: float, clients: int, words: _Words) -> CheckedValue | None:
@@ -229,7 +220,7 @@ def judge_links(rounds: Sequence[Sequence[MatrixCell]]) -> tuple[tuple[MatrixCel
     """Return the cells of all rounds of a trial, with the outliers marked, and the finding that names them."""
     cells = [cell for round_cells in rounds for cell in round_cells]
     by_bytes = any(cell.bytes_per_second for cell in cells)
-    links = [link for kind in _kinds(rounds) for link in _links(kind, by_bytes=by_bytes)]
+    links = [*_links(rounds, by_bytes=by_bytes)]
     outliers = [link for link in links if link.is_outlier]
     pairs = {(link.cell.client, link.cell.peer) for link in outliers}
     marked = tuple(replace(cell, is_outlier=(cell.client, cell.peer) in pairs) for cell in cells)
@@ -249,8 +240,8 @@ def judge_links(rounds: Sequence[Sequence[MatrixCell]]) -> tuple[tuple[MatrixCel
     return marked, evaluate(LINK_OUTLIER, values)
 
 
-def _kinds(rounds: Sequence[Sequence[MatrixCell]]) -> list[list[MatrixCell]]:
-    """Group the cells between nodes by the number of cells that share their nodes' links."""
+def _links(rounds: Sequence[Sequence[MatrixCell]], *, by_bytes: bool) -> Iterator[_Link]:
+    """Yield the cells between nodes that are compared: with those whose nodes' links as many cells share."""
     kinds: dict[tuple[int, int], list[MatrixCell]] = {}
     for round_cells in rounds:
         cells = [cell for cell in round_cells if not cell.is_local]
@@ -259,20 +250,16 @@ def _kinds(rounds: Sequence[Sequence[MatrixCell]]) -> list[list[MatrixCell]]:
         for cell in cells:
             kind = (leaving[_end(cell.client, cell.client_node)], arriving[_end(cell.peer, cell.peer_node)])
             kinds.setdefault(kind, []).append(cell)
-    return [*kinds.values()]
+    for cells in kinds.values():
+        if len(cells) >= _LEAST_CELLS:
+            cell_rates = [_rate(cell, by_bytes=by_bytes) for cell in cells]
+            for cell, rate, usual in zip(cells, cell_rates, _medians_of_others(cell_rates), strict=True):
+                yield _Link(cell=cell, rate=rate, usual=usual)
 
 
 def _end(number: int, node: str) -> str:
     """Return a name for one end of a link; a client on an unknown node counts as alone on it."""
     return node or f"client {number}"
-
-
-def _links(cells: Sequence[MatrixCell], *, by_bytes: bool) -> Iterator[_Link]:
-    if len(cells) < _LEAST_CELLS:
-        return
-    rates = [_rate(cell, by_bytes=by_bytes) for cell in cells]
-    for cell, rate, usual in zip(cells, rates, _medians_of_others(rates), strict=True):
-        yield _Link(cell=cell, rate=rate, usual=usual)
 
 
 def _rate(cell: MatrixCell, *, by_bytes: bool) -> float:

@@ -25,7 +25,6 @@ from plimsoll.measure.compare.sides import (
     PointComparison,
     cases_of,
     compare_mean,
-    deviation_of,
     fields_of,
     means_of,
     noise_of_means,
@@ -95,7 +94,14 @@ MAX_REPLACED = 0.2
 
 def marks_of(pair: Pair) -> tuple[str, ...]:
     """Return the doubts about either result; none if both are Valid."""
-    return tuple(filter(None, (_mark("baseline", pair.baseline), _mark("candidate", pair.candidate))))
+    marks = []
+    for name, status in (("baseline", pair.baseline.status), ("candidate", pair.candidate.status)):
+        if not status.final:
+            marks.append(f"the {name} is not finished")
+        elif status.verdict is not Verdict.VALID:
+            reasons = ", ".join(dict.fromkeys(finding.reason for finding in status.findings))
+            marks.append(f"the {name} is {status.verdict}: {reasons or 'no reason is recorded'}")
+    return tuple(marks)
 
 
 def repeated_too_often(name: str, results: Sequence[BenchmarkResult]) -> Iterator[str]:
@@ -134,17 +140,6 @@ def gaps(matching: Matching, ungated: Sequence[str]) -> Iterator[str]:
         yield f"trials are missing because a run is not finished: {first_few(unfinished)}"
     if ungated:
         yield f"no metric gates because no trial counts or the tool measures none: {first_few(ungated)}"
-
-
-def _mark(name: str, result: BenchmarkResult) -> str:
-    """Return the doubt about a result; empty if it is Valid."""
-    status = result.status
-    if not status.final:
-        return f"the {name} is not finished"
-    if status.verdict is Verdict.VALID:
-        return ""
-    reasons = ", ".join(dict.fromkeys(finding.reason for finding in status.findings))
-    return f"the {name} is {status.verdict}: {reasons or 'no reason is recorded'}"
 
 
 NO_FLOOR = Floor()
@@ -209,28 +204,20 @@ def compare(matching: Matching, rule: RegressionRule, floor: Floor = NO_FLOOR) -
 def _metric(
     pair: Pair, case: Case, assessed: Iterator[Assessment], means: Collection[Group], rule: RegressionRule
 ) -> MetricComparison:
-    in_mean = (pair.baseline.spec.workload, case.operation, case.metric) in means
-    unassessed = MetricComparison(
-        operation=case.operation,
-        metric=case.metric,
-        gates=case.gates,
-        baseline=case.sides[0],
-        candidate=case.sides[1],
-        between=deviation_of(case.between),
-        conclusion=Conclusion.INCONCLUSIVE,
-        in_mean=in_mean,
-        notes=(*filter(None, (case.problem, case.noise)), *case.notes),
-    )
+    metric = case.unassessed.metric
+    in_mean = (pair.baseline.spec.workload, case.unassessed.operation, metric) in means
     if case.sample is None:
-        return unassessed
-    assessment = next(assessed) if case.gates else assess_alone(case.metric, change_of(case.sample.trials))
-    judgement = conclude(case.metric, assessment, rule)
-    # Of several points the scatter of their mean decides, and has a note of its own.
-    notes = (*filter(None, (judgement.note, "" if in_mean else case.noise)), *case.notes)
-    suspected = in_mean and judgement.suspected
-    return unassessed.model_copy(
-        update={**fields_of(case.metric, assessment, judgement), "suspected": suspected, "notes": notes}
-    )
+        return case.unassessed.model_copy(update={"in_mean": in_mean})
+    assessment = next(assessed) if case.unassessed.gates else assess_alone(metric, change_of(case.sample.trials))
+    judgement = conclude(metric, assessment, rule)
+    update = {
+        **fields_of(metric, assessment, judgement),
+        "in_mean": in_mean,
+        "suspected": in_mean and judgement.suspected,
+        # Of several points the scatter of their mean decides, and has a note of its own.
+        "notes": (*filter(None, (judgement.note, "" if in_mean else case.noise)), *case.remarks),
+    }
+    return case.unassessed.model_copy(update=update)
 
 
 _UNKNOWN = "-"

@@ -32,7 +32,6 @@ from plimsoll.measure.line.summary import rounded_load, unproven_side
 from plimsoll.measure.metric import operations_of
 from plimsoll.measure.statistics import CONFIDENCE, t_quantile
 
-_QUANTILE = (1 + CONFIDENCE) / 2
 _UNRELIABLE = {
     Ending.PROBES_DO_NOT_COUNT: "search of the {name} gave up, because its probes did not count",
     Ending.NOT_MONOTONE: (
@@ -76,7 +75,7 @@ def position_of(line: Line, search: LineSearch) -> Position | None:
     if line.estimate and line.low and line.high:
         value = math.log(line.estimate)
         half = max(value - math.log(line.low), math.log(line.high) - value)
-        error = half / t_quantile(_QUANTILE, max(1, line.counted - 1))
+        error = half / t_quantile((1 + CONFIDENCE) / 2, max(1, line.counted - 1))
         return Position(value=value, error=error, probes=line.counted)
     if line.low and not (line.estimate or line.high):
         value = math.log(lower_bound(line.low, search.limit))
@@ -146,13 +145,11 @@ _UNKNOWN_NOISE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinesOfPair:
-    """The lines of a pair, and their change, or why they cannot be compared."""
+    """The lines of a pair, and their change."""
 
-    pair: Pair
+    unassessed: MetricComparison  # what is known of it without a test
     positions: tuple[Position | None, Position | None]
-    change: LogChange | None = None
-    between: BetweenVariance | None = None
-    problem: str = ""
+    change: LogChange | None  # None if the lines cannot be compared
 
 
 def is_search(pair: Pair) -> bool:
@@ -175,7 +172,17 @@ def lines_of(pair: Pair, floor: Floor) -> LinesOfPair:
     if floor.runs and between is None:
         problem = problem or _UNKNOWN_NOISE
     change = line_change(baseline, candidate, between) if baseline and candidate and not problem else None
-    return LinesOfPair(pair=pair, positions=(baseline, candidate), change=change, between=between, problem=problem)
+    unassessed = MetricComparison(
+        operation=operation_of([pair.baseline, pair.candidate]),
+        metric=Metric.LINE,
+        gates=True,
+        baseline=side_of_line(pair.baseline),
+        candidate=side_of_line(pair.candidate),
+        between=deviation_of(between),
+        conclusion=Conclusion.INCONCLUSIVE,
+        notes=(problem,) if problem else (),
+    )
+    return LinesOfPair(unassessed=unassessed, positions=(baseline, candidate), change=change)
 
 
 def position_of_result(result: BenchmarkResult) -> Position | None:
@@ -195,23 +202,13 @@ def lines_between(results: Sequence[BenchmarkResult]) -> BetweenVariance | None:
 
 def compare_lines(case: LinesOfPair, assessment: Assessment | None, rule: RegressionRule) -> MetricComparison:
     """Return the comparison of the lines of a pair; the assessment is that of their change, if they have one."""
-    unassessed = MetricComparison(
-        operation=operation_of([case.pair.baseline, case.pair.candidate]),
-        metric=Metric.LINE,
-        gates=True,
-        baseline=side_of_line(case.pair.baseline),
-        candidate=side_of_line(case.pair.candidate),
-        between=deviation_of(case.between),
-        conclusion=Conclusion.INCONCLUSIVE,
-        notes=tuple(filter(None, [case.problem])),
-    )
     if assessment is None:
-        return unassessed
+        return case.unassessed
     judgement = conclude(Metric.LINE, assessment, rule)
     notes = tuple(_notes(case, assessment.change, rule, judgement.conclusion))
     # More probes are no remedy: a search ends when its interval is narrow enough.
     update = {**fields_of(Metric.LINE, assessment, judgement), "trials_needed": None, "notes": notes}
-    return unassessed.model_copy(update=update)
+    return case.unassessed.model_copy(update=update)
 
 
 def operation_of(results: Sequence[BenchmarkResult]) -> Operation:

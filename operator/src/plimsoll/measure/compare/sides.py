@@ -84,15 +84,10 @@ class Side(Model):
 class Case:
     """One metric of one operation on both sides."""
 
-    operation: Operation
-    metric: Metric
-    sides: tuple[Side, Side]
-    between: BetweenVariance | None  # the noise between repeated runs; None if no such runs were given
+    unassessed: "MetricComparison"  # what is known of it without a test
     sample: Sample | None  # the values of every trial that counts; None if they cannot be compared
-    problem: str  # why they cannot be compared; empty if they can
     noise: str  # that the metric scatters too much to gate at this point alone; empty if it does not
-    notes: tuple[str, ...]  # other remarks on the values
-    gates: bool  # whether the metric decides
+    remarks: tuple[str, ...]  # other notes on the values
 
 
 def cases_of(pair: Pair, rule: RegressionRule, floor: Floor) -> Iterator[Case]:
@@ -187,21 +182,23 @@ def _case(
             trials=Trials(baseline=baseline, candidate=candidate, between=between),
         )
     sides = (side_of(values["baseline"]), side_of(values["candidate"]))
-    return Case(
+    noise = noise_note(sides[0], metric, rule)
+    remarks = tuple(
+        f"the trials of the {name} form two groups, and their mean describes neither; look for two system states"
+        for name, of_side in values.items()
+        if is_bimodal([value for value in of_side if value is not None])
+    )
+    unassessed = MetricComparison(
         operation=operation,
         metric=metric,
-        sides=sides,
-        between=between,
-        sample=sample,
-        problem=problem,
-        noise=noise_note(sides[0], metric, rule),
-        notes=tuple(
-            f"the trials of the {name} form two groups, and their mean describes neither; look for two system states"
-            for name, of_side in values.items()
-            if is_bimodal([value for value in of_side if value is not None])
-        ),
         gates=gates,
+        baseline=sides[0],
+        candidate=sides[1],
+        between=deviation_of(between),
+        conclusion=Conclusion.INCONCLUSIVE,
+        notes=(*filter(None, (problem, noise)), *remarks),
     )
+    return Case(unassessed=unassessed, sample=sample, noise=noise, remarks=remarks)
 
 
 class MetricModel(Model):

@@ -120,13 +120,11 @@ def welch_satterthwaite(parts: Sequence[float], trials: Sequence[int]) -> float:
     return 1 / math.fsum((part / whole) ** 2 / (count - 1) for part, count in zip(parts, trials, strict=True))
 
 
-def log_change(
-    baseline: Sequence[float], candidate: Sequence[float], between: BetweenVariance | None = None
-) -> LogChange:
+def log_change(baseline: Sequence[float], candidate: Sequence[float]) -> LogChange:
     """Compare two samples of at least two positive values, each from one run."""
     ours, theirs = map(log_mean_and_variance, (baseline, candidate))
     trials = (len(baseline), len(candidate))
-    return LogChange(estimate=theirs[0] - ours[0], variances=(ours[1], theirs[1]), trials=trials, between=between)
+    return LogChange(estimate=theirs[0] - ours[0], variances=(ours[1], theirs[1]), trials=trials)
 
 
 def log_standard_deviation(values: Sequence[float]) -> float:

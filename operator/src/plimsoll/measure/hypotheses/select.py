@@ -283,27 +283,11 @@ def _run_text(run: VariantRun[P]) -> str:
 class MeasuredPoint:
     """A point with its result."""
 
+    name: str  # within its run
+    workload: str
+    parameters: Mapping[str, JsonValue]  # of the tool, defaults included
+    clients: int  # those that took part
     result: BenchmarkResult
-
-    @property
-    def name(self) -> str:
-        """The point's name within its run."""
-        return self.result.spec.point
-
-    @property
-    def workload(self) -> str:
-        """The workload's name."""
-        return self.result.spec.workload
-
-    @property
-    def parameters(self) -> Mapping[str, JsonValue]:
-        """The tool's parameters, defaults included."""
-        return self.result.spec.parameters
-
-    @property
-    def clients(self) -> int:
-        """The number of clients that took part."""
-        return self.result.spec.clients
 
 
 MeasuredRun = VariantRun[MeasuredPoint]
@@ -311,7 +295,17 @@ MeasuredRun = VariantRun[MeasuredPoint]
 
 def measured_run(variant: str, name: str, results: Sequence[BenchmarkResult]) -> MeasuredRun:
     """Return a run of a variant with its results; without any the run failed."""
-    return VariantRun(variant=variant, name=name, points=[MeasuredPoint(result=result) for result in results])
+    points = [
+        MeasuredPoint(
+            name=result.spec.point,
+            workload=result.spec.workload,
+            parameters=result.spec.parameters,
+            clients=result.spec.clients,
+            result=result,
+        )
+        for result in results
+    ]
+    return VariantRun(variant=variant, name=name, points=points)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
