@@ -46,12 +46,7 @@ REGULAR = watched(*(look(second) for second in range(90, 175, 5)))
 def test_looks_that_count_are_those_within_and_one_on_either_side() -> None:
     assert [
         sample.at // SECOND for sample in polls_around(watched(*map(look, (80, 95, 101, 159, 161, 170))), SPAN)
-    ] == [
-        95,
-        101,
-        159,
-        161,
-    ]
+    ] == [95, 101, 159, 161]
     at_ends = polls_around(watched(*map(look, (99, 100, 130, 160, 161))), SPAN)
     assert [sample.at // SECOND for sample in at_ends] == [100, 130, 160]
     assert len(polls_around(REGULAR, None)) == len(REGULAR.samples)

@@ -24,8 +24,7 @@ from plimsoll.measure.histogram import (
 HOUR = 3600 * 10**9
 
 histograms = st.builds(
-    Histogram,
-    counts=st.dictionaries(st.integers(0, BIN_COUNT - 1), st.integers(0, 10**9), max_size=60),
+    Histogram, counts=st.dictionaries(st.integers(0, BIN_COUNT - 1), st.integers(0, 10**9), max_size=60)
 )
 latencies = st.lists(st.integers(0, HOUR), min_size=1, max_size=200)
 

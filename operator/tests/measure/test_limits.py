@@ -230,10 +230,7 @@ def of_ceph(found: BenchmarkResult, *, osds: int) -> BenchmarkResult:
 
 
 NETWORK = {**LAYERS, "pairs": Layer.NETWORK}
-LINKS = [
-    layer_result("n-0", "pairs", {WRITE: (60, 0)}),
-    layer_result("n-1", "pairs", {WRITE: (200, 0)}),
-]
+LINKS = [layer_result("n-0", "pairs", {WRITE: (60, 0)}), layer_result("n-1", "pairs", {WRITE: (200, 0)})]
 
 
 def at_once(found: BenchmarkResult) -> int:

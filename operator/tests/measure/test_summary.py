@@ -157,12 +157,7 @@ def test_suspect_trials_make_the_point_suspect_and_are_rolled_up_once() -> None:
 
 
 def test_passes_that_do_not_count_are_named_with_their_reasons() -> None:
-    trials = [
-        trial(0),
-        trial(1, reasons=(FAILED, LATE)),
-        trial(2, abort=AbortReason.CLIENT_LOST),
-        trial(4),
-    ]
+    trials = [trial(0), trial(1, reasons=(FAILED, LATE)), trial(2, abort=AbortReason.CLIENT_LOST), trial(4)]
     numbers = summarise(trials, 6)
     (finding,) = numbers.findings
     assert (finding.reason, numbers.verdict) == ("PassesMissing", Verdict.SUSPECT)

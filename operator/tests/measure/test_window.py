@@ -5,9 +5,7 @@ from hypothesis import strategies as st
 from plimsoll.measure.timeline import NANOSECONDS, Interval, common_interval, union_interval, window_of
 
 intervals = st.builds(
-    lambda start, length: Interval(start=start, end=start + length),
-    st.integers(0, 2**62),
-    st.integers(0, 10**14),
+    lambda start, length: Interval(start=start, end=start + length), st.integers(0, 2**62), st.integers(0, 10**14)
 )
 
 

@@ -15,14 +15,7 @@ from plimsoll.api.names import Operation
 from plimsoll.api.result import ToolUse
 from plimsoll.ceph.watch import ClusterWatch
 from plimsoll.measure.rates import ALL_QUANTITIES, Quantities
-from plimsoll.measure.sample import (
-    ClientDocument,
-    Clock,
-    HostUse,
-    Measurement,
-    implausible_host,
-    implausible_number,
-)
+from plimsoll.measure.sample import ClientDocument, Clock, HostUse, Measurement, implausible_host, implausible_number
 from plimsoll.measure.text import quote
 from plimsoll.measure.timeline import NANOSECONDS, Interval, Share
 

@@ -105,12 +105,7 @@ def standstill_of(measured: Collection[ClientMeasurement], window: Interval) -> 
     stalls, freezes = _stalls_and_freezes(of_all, window, resolution)
     # The same stall may begin and end a little differently on each client.
     widths = (share.curve.width for item in measured for share in _timed(item) if share.curve is not None)
-    near = joined(
-        [
-            *joined(stalls, wider_by=max(widths, default=LONG)),
-            *joined(freezes, wider_by=resolution.blur),
-        ]
-    )
+    near = joined([*joined(stalls, wider_by=max(widths, default=LONG)), *joined(freezes, wider_by=resolution.blur)])
     clients, alone = {}, {}
     for client, client_progress in progress.items():
         client_stalls, client_freezes = _stalls_and_freezes(client_progress, window, resolution)

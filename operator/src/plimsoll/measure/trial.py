@@ -152,11 +152,7 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _operation(
-    operation: Operation,
-    shares: list[Share],
-    rates: OperationRates,
-    common: Interval | None,
-    quantities: Quantities,
+    operation: Operation, shares: list[Share], rates: OperationRates, common: Interval | None, quantities: Quantities
 ) -> OperationResult:
     return OperationResult(
         operation=operation,

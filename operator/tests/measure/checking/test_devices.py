@@ -205,11 +205,7 @@ def test_more_foreign_operations_of_either_kind_are_never_judged_milder(
     )
 
 
-@given(
-    st.integers(1, 500),
-    st.sampled_from([512, 4096, 2**16, 2**20, 3 * 2**20, 2**24]),
-    st.integers(2**12, 2**23),
-)
+@given(st.integers(1, 500), st.sampled_from([512, 4096, 2**16, 2**20, 3 * 2**20, 2**24]), st.integers(2**12, 2**23))
 def test_no_way_of_cutting_blocks_is_blamed_on_others(rate: int, block: int, uncut: int) -> None:
     """The kernel hands down parts of a mebibyte, and cuts each of them by what the queue takes."""
     edges = [*range(0, block, MEBIBYTE), block]

@@ -23,11 +23,7 @@ def names(matching: Matching) -> tuple[list[tuple[str, str]], list[str], list[st
 def test_points_are_matched_by_what_they_ask_for_and_not_by_number() -> None:
     baseline = [point("w-000", 1), point("w-001", 16)]
     candidate = [point("w-000", 1), point("w-001", 4), point("w-002", 16)]
-    assert names(match_points(baseline, candidate)) == (
-        [("w-000", "w-000"), ("w-001", "w-002")],
-        [],
-        ["w-001"],
-    )
+    assert names(match_points(baseline, candidate)) == ([("w-000", "w-000"), ("w-001", "w-002")], [], ["w-001"])
 
 
 @pytest.mark.parametrize("change", [{"clients": 3}, {"tool": "other"}, {"workload": "v"}, {"parameters": {}}])

@@ -12,10 +12,7 @@ from plimsoll.measure.hypotheses.decide import Decision
 from plimsoll.measure.hypotheses.select import MeasuredRun, measured_run
 from support.results import RATIO, SCALING, decided, hypothesis, pair, sweep, trials_at
 
-IOPS = {
-    "left": {"workload": "rbd", "quantity": "iops"},
-    "of": {"workload": "rados", "quantity": "iops"},
-}
+IOPS = {"left": {"workload": "rbd", "quantity": "iops"}, "of": {"workload": "rados", "quantity": "iops"}}
 PAIR = pair([100] * 3, [100] * 3)
 SWEEP = sweep({clients: [100] * 3 for clients in (1, 2, 4)})
 

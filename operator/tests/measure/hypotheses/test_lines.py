@@ -28,11 +28,7 @@ def _decided(rbd: Line | None, rados: Line | None, percent: int = 90) -> Decisio
 
 @pytest.mark.parametrize(
     ("load", "verdict"),
-    [
-        (11_800, HypothesisVerdict.HELD),
-        (11_000, HypothesisVerdict.UNDECIDED),
-        (9_600, HypothesisVerdict.REFUTED),
-    ],
+    [(11_800, HypothesisVerdict.HELD), (11_000, HypothesisVerdict.UNDECIDED), (9_600, HypothesisVerdict.REFUTED)],
 )
 def test_one_run_is_decided_on_the_intervals(load: float, verdict: HypothesisVerdict) -> None:
     found = _decided(line(load), line(12_000))

@@ -69,10 +69,7 @@ def test_all_conditions_must_hold() -> None:
 @pytest.mark.parametrize(
     ("where", "reason"),
     [
-        (
-            {"blockSize": "64Ki"},
-            "left: rbd-001 and rbd-004 match; add clients (1 or 8) to left.where",
-        ),
+        ({"blockSize": "64Ki"}, "left: rbd-001 and rbd-004 match; add clients (1 or 8) to left.where"),
         (
             {},
             (
@@ -88,10 +85,7 @@ def test_all_conditions_must_hold() -> None:
             {"blockSize": "4Mi", "clients": 4},
             "left.where.clients: workload rbd of run r1 has no point with 4; it has 1 and 8",
         ),
-        (
-            {"directIo": False},
-            "left.where.directIo: workload rbd of run r1 has no point with false; it has true",
-        ),
+        ({"directIo": False}, "left.where.directIo: workload rbd of run r1 has no point with false; it has true"),
         (
             {"blokSize": "4Mi"},
             "left.where.blokSize: workload rbd of run r1 has no parameter blokSize; did you mean blockSize?",

@@ -37,11 +37,7 @@ def line(
         (line(), search(), "carries 12,400 ± 600 IOPS at p99 <= 5 ms"),
         (line(), search(p50=800, p99=1250), "carries 12,400 ± 600 IOPS at p50 <= 800 µs and p99 <= 1.25 ms"),
         (line(estimate=64, low=61, high=67), search(Vary.DEPTH), "carries 64 ± 3 in flight at p99 <= 5 ms"),
-        (
-            line(Ending.NEVER_BROKE, None, 231_512.7, None),
-            search(),
-            "carries more than 200,000 IOPS at p99 <= 5 ms",
-        ),
+        (line(Ending.NEVER_BROKE, None, 231_512.7, None), search(), "carries more than 200,000 IOPS at p99 <= 5 ms"),
         (line(Ending.BROKEN_AT_FIRST, None, None, 2.71828), search(), "carries less than 2.72 IOPS at p99 <= 5 ms"),
         (line(estimate=12_412, low=None), search(), "carries about 12,412 IOPS at p99 <= 5 ms"),
         (line(None, None, 8000, 16_000), search(), "carries between 8,000 and 16,000 IOPS at p99 <= 5 ms"),

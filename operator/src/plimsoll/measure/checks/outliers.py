@@ -60,9 +60,8 @@ _PAIR = 2
 @TrialCheck(
     reason="ClientsUneven",
     what=(
-        "operations of one client, as a part of the mean of the others; or the median of the others, as a "
-        "part of a faster client's operations, also if clients on one node share its rate; without what "
-        "chance explains"
+        "operations of one client, as a part of the mean of the others; or the median of the others, as a part of a "
+        "faster client's operations, also if clients on one node share its rate; without what chance explains"
     ),
     unit="%",
     suspect=50,

@@ -269,8 +269,7 @@ def _mean(operation: Operation, trials: Sequence[Trial]) -> OperationResult:
 
 def _mean_rates(rates: Sequence[Rates]) -> Rates:
     return Rates(
-        iops=fmean(rate.iops for rate in rates),
-        bytes_per_second=round(fmean(rate.bytes_per_second for rate in rates)),
+        iops=fmean(rate.iops for rate in rates), bytes_per_second=round(fmean(rate.bytes_per_second for rate in rates))
     )
 
 

@@ -34,13 +34,7 @@ from plimsoll.measure.compare.tests import (
     variance_components,
     weights,
 )
-from plimsoll.measure.compare.values import (
-    COMPARED,
-    Pair,
-    RegressionRule,
-    gates_of,
-    operation_text,
-)
+from plimsoll.measure.compare.values import COMPARED, Pair, RegressionRule, gates_of, operation_text
 from plimsoll.measure.metric import (
     MINIMUM_TRIALS,
     complete,

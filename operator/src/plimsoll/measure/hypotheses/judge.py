@@ -159,12 +159,7 @@ def judge(hypothesis: Hypothesis, samples: Sequence[Sample]) -> Judgement:
             for logarithm in (interval.estimate, interval.low, interval.high)
         )
         interval = Interval(estimate=estimate, low=low, high=high)
-    return Judgement(
-        verdict=verdict,
-        interval=interval,
-        unit=unit,
-        replicates=tuple(_replicates(unit, places)),
-    )
+    return Judgement(verdict=verdict, interval=interval, unit=unit, replicates=tuple(_replicates(unit, places)))
 
 
 def _lines(samples: Sequence[Sample]) -> list[Position]:
