@@ -6,7 +6,6 @@ With C[x, y] the I/O from x to y, counters read at a and b therefore differ by n
 than C[a - 10 s, b].
 """
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, fields
 from itertools import pairwise
@@ -15,7 +14,8 @@ from statistics import fmean, median
 from plimsoll.api.surroundings import ClusterSummary, OsdResult, Osds, Spread
 from plimsoll.ceph.gate import gate_problems
 from plimsoll.ceph.watch import ClusterSample, ClusterStatus, ClusterWatch, PoolCounters
-from plimsoll.measure.sample import Measurement, OsdRate
+from plimsoll.measure.rates import grouped
+from plimsoll.measure.sample import Measurement
 from plimsoll.measure.text import quote
 from plimsoll.measure.timeline import NANOSECONDS, Interval, rounded_iops
 
@@ -177,10 +177,7 @@ class OsdSpeed:
 
 def speeds_of(measurements: Iterable[Measurement]) -> list[OsdSpeed]:
     """Return the speed of each OSD, by its number."""
-    rates = defaultdict[int, list[OsdRate]](list)
-    for measurement in measurements:
-        for rate in measurement.osds:
-            rates[rate.osd].append(rate)
+    rates = grouped((rate for measurement in measurements for rate in measurement.osds), lambda rate: rate.osd)
     speeds = []
     for osd, measured in sorted(rates.items()):
         seconds = sum(rate.seconds for rate in measured)

@@ -291,7 +291,7 @@ class _Moments:
     greatest: int
 
     @classmethod
-    def of(cls, part: Latency) -> "_Moments":
+    def of(cls, part: Latency | LatencySample) -> "_Moments":
         deviation = part.standard_deviation_nanoseconds or 0.0
         return cls(
             count=part.count,
@@ -331,21 +331,8 @@ def sample_of(nanoseconds: Sequence[int]) -> LatencySample:
     )
 
 
-def merge_samples(samples: Iterable[LatencySample]) -> Latency:
-    """Merge the latencies of the clients of a trial."""
-    return merge_latencies([_published(sample) for sample in samples])
-
-
-def _published(sample: LatencySample) -> Latency:
-    if sample.kind is LatencyKind.NONE or not sample.count:
-        return Latency(kind=sample.kind, count=sample.count)
-    if sample.kind is LatencyKind.MAX_ONLY:
-        return Latency(kind=sample.kind, count=sample.count, max_nanoseconds=sample.max_nanoseconds)
-    return Latency(**dict(sample))
-
-
-def merge_latencies(latencies: Iterable[Latency]) -> Latency:
-    """Merge latencies into that of all their operations.
+def merge_latencies(latencies: Iterable[Latency | LatencySample]) -> Latency:
+    """Merge latencies of clients or trials into that of all their operations.
 
     The result is as detailed as the least detailed part. A part whose histogram is damaged or does not match its
     operations counts as one with a mean only: a percentile without it would look better than it is.
@@ -378,7 +365,7 @@ def merge_latencies(latencies: Iterable[Latency]) -> Latency:
     )
 
 
-def _histogram(part: Latency) -> Histogram | None:
+def _histogram(part: Latency | LatencySample) -> Histogram | None:
     """Return the histogram of a part with full latency; None if it is damaged or does not match."""
     try:
         histogram = _decoded(part.histogram)

@@ -60,11 +60,6 @@ class TrialFacts:
     offer: Offer | None = None  # the load that the trial offers in a search for the line; None in other trials
 
     @property
-    def writes_blocks_once(self) -> bool:
-        """Whether no write meets a block that this or an earlier trial has written."""
-        return self.new_data_set and self.ends_when_done
-
-    @property
     def planned_start(self) -> int:
         """Planned start of the measured part, Unix nanoseconds; a tool without a window has no ramp."""
         return self.t0_nanoseconds + (self.ramp_seconds * NANOSECONDS if self.windowed else 0)

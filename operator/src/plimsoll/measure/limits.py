@@ -12,12 +12,12 @@ BlueStore has no such journal.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from statistics import fmean
+from typing import NamedTuple
 
 from plimsoll.api.names import Layer, Operation, Verdict
-from plimsoll.api.operation import OperationSummary
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.measure.checks.devices import cache_sized
 from plimsoll.measure.checks.load import phases_apart
@@ -52,9 +52,9 @@ class Best:
 
     value: float  # bytes or operations per second
     point: str  # the point with this mean
-    clients: int = 1  # the clients behind it: those of the point, or those that a tool of the network let send at once
-    bound: Bound = Bound()  # what limits it
-    verdict: Verdict | None = None  # of the point; None while it is not finished
+    clients: int  # the clients behind it: those of the point, or those that a tool of the network let send at once
+    bound: Bound  # what limits it
+    verdict: Verdict | None  # of the point; None while it is not finished
 
     @property
     def limit(self) -> float | None:
@@ -140,30 +140,18 @@ def layers(
         permitted[Operation.WRITE] = replace(below, bytes_per_second=volume, iops=ios)
     links = [(result, at_once(result)) for result in usable[Layer.NETWORK]]
     for operation in _DATA:
-        rates = [
-            (name, clients, numbers.bytes_per_second.mean, 0.0)
-            for numbers, name, clients in _summaries(operation, links)
-        ]
+        rates = [rate._replace(iops=0.0) for rate in _rates(operation, links)]
         rows += _row(Layer.NETWORK, operation, rates, client_rate=network_rate)
     carried = _carried_by_client(links, network_rate)
     for layer in (Layer.RADOS, Layer.RBD, Layer.FILE_SYSTEM):
         clients_of = [(result, result.spec.clients) for result in usable[layer]]
         added = list[LayerRow]()
         for operation in _DATA:
-            rates = [
-                (name, clients, numbers.bytes_per_second.mean, numbers.iops.mean)
-                for numbers, name, clients in _summaries(operation, clients_of)
-            ]
+            rates = [*_rates(operation, clients_of)]
             added += _row(layer, operation, rates, permitted.get(operation, _NOTHING_KNOWN), carried[operation])
         rows += added
         permitted |= _permitted_by(added)
-    return tuple(_judged(row, devices if row.layer is Layer.DEVICE else results) for row in rows)
-
-
-def _judged(row: LayerRow, results: Iterable[BenchmarkResult]) -> LayerRow:
-    verdicts = {result.spec.point: result.status.verdict for result in results}
-    volume, ios = (best and replace(best, verdict=verdicts[best.point]) for best in (row.bytes_per_second, row.iops))
-    return replace(row, bytes_per_second=volume, iops=ios)
+    return tuple(rows)
 
 
 def too_high(results: Iterable[BenchmarkResult]) -> tuple[str, ...]:
@@ -200,8 +188,15 @@ class _Permits:
     iops: float | None = None
 
 
-_Clients = Sequence[tuple[BenchmarkResult, int]]
-"""Results, each with the number of clients that loaded at the same time."""
+class _Rate(NamedTuple):
+    """The rates of a point, and the number of clients that loaded at the same time."""
+
+    point: str
+    clients: int
+    bytes_per_second: float
+    iops: float
+    verdict: Verdict | None
+
 
 _NOTHING_KNOWN = _Permits()
 _Permitted = dict[Operation, _Permits]
@@ -220,9 +215,10 @@ def _device_rows(results: Iterable[BenchmarkResult], count: int | None) -> Itera
     clients_of = [(result, result.spec.clients) for result in results]
     for operation in _DATA:
         rates = []
-        for numbers, name, clients in _summaries(operation, clients_of):
-            scale = (count or clients) / clients
-            rates.append((name, 1, numbers.bytes_per_second.mean * scale, numbers.iops.mean * scale))
+        for rate in _rates(operation, clients_of):
+            scale = (count or rate.clients) / rate.clients
+            volume, ios = rate.bytes_per_second * scale, rate.iops * scale
+            rates.append(rate._replace(clients=1, bytes_per_second=volume, iops=ios))
         yield from _row(Layer.DEVICE, operation, rates)
 
 
@@ -233,21 +229,23 @@ def _osd_rows(results: Iterable[BenchmarkResult], permitted: _Permitted) -> Iter
         if osds := [trial.osds for trial in counted(result.status.trials) if trial.osds is not None]:
             volume = fmean(of_trial.count * of_trial.mean_bytes_per_second for of_trial in osds)
             ios = fmean(of_trial.count * of_trial.mean_iops for of_trial in osds)
-            rates.append((result.spec.point, 1, volume, ios))
+            rates.append(_Rate(result.spec.point, 1, volume, ios, result.status.verdict))
     return _row(Layer.OSD, Operation.WRITE, rates, permitted.get(Operation.WRITE, _NOTHING_KNOWN))
 
 
-def _carried_by_client(links: _Clients, network_rate: float | None) -> Mapping[Operation, float | None]:
+def _carried_by_client(
+    links: Collection[tuple[BenchmarkResult, int]], network_rate: float | None
+) -> Mapping[Operation, float | None]:
     """Return what the network carries for one client.
 
     The directions of a network can differ, which only a tool shows that measured both. Otherwise the best rate counts
     for both: a lower one of another tool shows that tool. So does a tool far below another one in both directions.
     """
     shown = [
-        (operation, result.spec.tool, numbers.bytes_per_second.mean / clients)
+        (operation, result.spec.tool, rate.bytes_per_second / clients)
         for operation in _DATA
         for result, clients in links
-        for numbers, _, _ in _summaries(operation, [(result, clients)])
+        for rate in _rates(operation, [(result, clients)])
     ]
     fastest = max((rate for _, _, rate in shown), default=network_rate)
     fast = {tool for _, tool, rate in shown if fastest is not None and rate >= _FAST * fastest}
@@ -267,37 +265,37 @@ def _permitted_by(rows: Iterable[LayerRow]) -> _Permitted:
     }
 
 
-def _summaries(operation: Operation, results: _Clients) -> Iterator[tuple[OperationSummary, str, int]]:
-    """Yield the numbers, the name and the clients of every point with the operation."""
+def _rates(operation: Operation, results: Iterable[tuple[BenchmarkResult, int]]) -> Iterator[_Rate]:
+    """Yield the rates of every point with the operation; each result has its number of clients."""
     for result, clients in results:
-        summary = result.status.summary
-        if summary is not None:
-            for numbers in summary.operations:
-                if numbers.operation is operation:
-                    yield numbers, result.spec.point, clients
+        for numbers in result.status.summary.operations if result.status.summary else ():
+            if numbers.operation is operation:
+                volume, ios = numbers.bytes_per_second.mean, numbers.iops.mean
+                yield _Rate(result.spec.point, clients, volume, ios, result.status.verdict)
 
 
 def _row(
     layer: Layer,
     operation: Operation,
-    rates: Collection[tuple[str, int, float, float]],
+    rates: Collection[_Rate],
     below: _Permits = _NOTHING_KNOWN,
     client_rate: float | None = None,
 ) -> Iterator[LayerRow]:
-    """Yield the best of (point, clients, bytes per second, operations per second); nothing without any."""
+    """Yield the best of the rates; nothing without any."""
     if rates:
         volume_bound = Bound(below=below.bytes_per_second, layer=below.layer, client_rate=client_rate)
+        ios_bound = Bound(below=below.iops, layer=below.layer)
         yield LayerRow(
             layer=layer,
             operation=operation,
-            bytes_per_second=_best([(volume, clients, name) for name, clients, volume, _ in rates], volume_bound),
-            iops=_best(
-                [(ios, clients, name) for name, clients, _, ios in rates], Bound(below=below.iops, layer=below.layer)
-            ),
+            bytes_per_second=_best([(rate.bytes_per_second, rate) for rate in rates], volume_bound),
+            iops=_best([(rate.iops, rate) for rate in rates], ios_bound),
         )
 
 
-def _best(rates: Iterable[tuple[float, int, str]], bound: Bound) -> Best | None:
-    """Return the best of (rate, clients, point); None if all rates are 0."""
-    value, clients, point = max(rates)
-    return Best(value=value, point=point, clients=clients, bound=bound) if value else None
+def _best(rates: Iterable[tuple[float, _Rate]], bound: Bound) -> Best | None:
+    """Return the greatest value, with its point; None if all are 0."""
+    value, rate = max(rates, key=lambda case: (case[0], case[1].clients, case[1].point))
+    if not value:
+        return None
+    return Best(value=value, point=rate.point, clients=rate.clients, bound=bound, verdict=rate.verdict)

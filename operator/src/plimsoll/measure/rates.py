@@ -2,7 +2,7 @@
 
 import math
 from bisect import bisect
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeVar
@@ -23,6 +23,7 @@ from plimsoll.measure.timeline import (
 )
 
 T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
 
 ROUNDS = 5
 MAX_RANGE = 0.20
@@ -72,12 +73,18 @@ def counts_operations(iops: float, bytes_per_second: float) -> bool:
     return bool(iops) or not bytes_per_second
 
 
+def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """Return the items by key, both in the order given."""
+    groups: dict[K, list[T]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
+
+
 def by_operation(items: Iterable[T], operation_of: Callable[[T], Operation]) -> dict[Operation, list[T]]:
     """Group items by operation, in the order of `Operation`."""
-    groups: dict[Operation, list[T]] = {operation: [] for operation in Operation}
-    for item in items:
-        groups[operation_of(item)].append(item)
-    return {operation: group for operation, group in groups.items() if group}
+    groups = grouped(items, operation_of)
+    return {operation: groups[operation] for operation in Operation if operation in groups}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

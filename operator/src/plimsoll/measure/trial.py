@@ -15,7 +15,7 @@ from plimsoll.measure.checks.evidence import Evidence
 from plimsoll.measure.checks.judge import judge
 from plimsoll.measure.checks.outliers import judge_links
 from plimsoll.measure.cluster import cluster_summary, osds_summary
-from plimsoll.measure.histogram import merge_latencies, merge_samples
+from plimsoll.measure.histogram import merge_latencies
 from plimsoll.measure.intake import MAX_VERSIONS, ClientMeasurement, Intake, TrialFacts, receive, tool_use
 from plimsoll.measure.line.observe import client_load, observed, probe_of
 from plimsoll.measure.matrix import MatrixCell, cells_of
@@ -162,7 +162,7 @@ def _operation(
         whole_run=rates.whole_run,
         sum_of_rates=rates.sum_of_rates,
         bias=rates.bias,
-        latency=merge_samples(share.sample.latency for share in shares),
+        latency=merge_latencies(share.sample.latency for share in shares),
         processor_percent=max(
             (percent for share in shares if (percent := share.sample.processor_percent) is not None), default=None
         ),

@@ -8,8 +8,8 @@ from statistics import fmean
 
 from plimsoll.api.suite_status import WORST_FIRST, Conclusion, EndedRound
 from plimsoll.measure.compare.comparison import overall
-from plimsoll.measure.compare.tests import grouped
 from plimsoll.measure.compare.values import RegressionRule
+from plimsoll.measure.rates import grouped
 from plimsoll.measure.statistics import CONFIDENCE, t_quantile
 from plimsoll.measure.text import first_few
 from plimsoll.plan.fingerprint import Difference

@@ -1,12 +1,12 @@
 """What a check is, and how values beyond its limits become a finding."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Self
 
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding
+from plimsoll.measure.rates import grouped
 from plimsoll.measure.text import clients_text, number_text
 
 MAX_NAMED_CLIENTS = 32
@@ -70,10 +70,6 @@ class Check:
         """Return a number that is greater for a worse value."""
         return value if self.direction is Direction.ABOVE else -value
 
-    def never_invalid(self) -> Self:
-        """Return the check with values beyond its limits Suspect at most."""
-        return replace(self, suspect=self.invalid if self.suspect is None else self.suspect, invalid=None)
-
     def _is_beyond(self, value: float, limit: float | None) -> bool:
         return limit is not None and self.badness(value) > self.badness(limit)
 
@@ -108,10 +104,7 @@ def invalid_reasons(findings: Iterable[Finding]) -> list[str]:
 
 def by_reason(findings: Iterable[tuple[int, Finding]]) -> list[list[tuple[int, Finding]]]:
     """Group numbered findings by reason, in the order of their first ones."""
-    groups: dict[str, list[tuple[int, Finding]]] = {}
-    for number, finding in findings:
-        groups.setdefault(finding.reason, []).append((number, finding))
-    return [*groups.values()]
+    return [*grouped(findings, lambda case: case[1].reason).values()]
 
 
 def worst_of(findings: Iterable[tuple[int, Finding]]) -> tuple[int, Finding]:

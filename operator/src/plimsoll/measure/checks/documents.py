@@ -251,9 +251,10 @@ def _shares(evidence: Evidence) -> Iterator[tuple[ClientMeasurement, Share, Oper
     ),
 )
 def not_prefilled(evidence: Evidence) -> CheckedValues:
+    # Then all writes are first writes, as planned: the same kind of work in every trial.
+    writes_blocks_once = evidence.facts.new_data_set and evidence.facts.ends_when_done
     for item, _, operation in _shares(evidence):
-        # All of them are first writes, as planned: the same kind of work in every trial.
-        is_intended = operation is Operation.WRITE and evidence.facts.writes_blocks_once
+        is_intended = operation is Operation.WRITE and writes_blocks_once
         if operation in _USES_EXTENTS and not item.answer.document.prefilled and not is_intended:
             detail = f"{_USES_EXTENTS[operation]} a data set that was never written, or was trimmed since"
             yield client_value(item.client, 1, detail)

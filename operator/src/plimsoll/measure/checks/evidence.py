@@ -1,7 +1,6 @@
 """What a trial is judged by, its checks, and the effect of a disturbance."""
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,7 +17,7 @@ from plimsoll.measure.histogram import Histogram, HistogramError, bin_midpoint
 from plimsoll.measure.intake import ClientMeasurement, Intake, TrialFacts
 from plimsoll.measure.line.model import BROKEN
 from plimsoll.measure.line.observe import Observation, outcome_of
-from plimsoll.measure.rates import OperationRates
+from plimsoll.measure.rates import OperationRates, grouped
 from plimsoll.measure.sample import HostUse
 from plimsoll.measure.stalls import Standstill
 from plimsoll.measure.text import number_text, percent_text
@@ -72,10 +71,7 @@ class Evidence:
         span = self.span
         if span is None or not span.length:
             return []
-        nodes = defaultdict[str, list[ClientMeasurement]](list)
-        for item in self.measured:
-            if not item.measurement.osds:
-                nodes[item.node].append(item)
+        nodes = grouped((item for item in self.measured if not item.measurement.osds), lambda item: item.node)
         rates = []
         for operation in (Operation.READ, Operation.WRITE):
             for node, clients in nodes.items():
@@ -120,10 +116,7 @@ class Evidence:
 
 def by_node(clients: Iterable[ObservedClient]) -> dict[str, list[ObservedClient]]:
     """Group clients by their node."""
-    nodes = defaultdict[str, list[ObservedClient]](list)
-    for item, host in clients:
-        nodes[item.node].append((item, host))
-    return nodes
+    return grouped(clients, lambda client: client[0].node)
 
 
 def value_of_clients(clients: Iterable[ObservedClient], value: float, detail: str) -> CheckedValue:
@@ -146,9 +139,10 @@ class TrialCheck(Check):
 
     def judge(self, evidence: Evidence) -> tuple[Finding, ...]:
         """Return the finding on a trial; none if it passes."""
-        cluster = evidence.facts.cluster
-        is_tolerated = self.concerns_health and cluster is not None and not cluster.required
-        return evaluate(self.never_invalid() if is_tolerated else self, self.values_of(evidence))
+        check, cluster = self, evidence.facts.cluster
+        if self.concerns_health and cluster is not None and not cluster.required:
+            check = replace(self, suspect=self.invalid if self.suspect is None else self.suspect, invalid=None)
+        return evaluate(check, self.values_of(evidence))
 
 
 MOST_SLOWER = 0.05

@@ -18,9 +18,10 @@ from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.result import Finding
 from plimsoll.measure.checks.check import Check, CheckedValue, CheckedValues, Direction, client_value, evaluate
 from plimsoll.measure.checks.evidence import Evidence, TrialCheck
-from plimsoll.measure.cluster import OsdSpeed, speeds_of
+from plimsoll.measure.cluster import speeds_of
 from plimsoll.measure.intake import ClientMeasurement
 from plimsoll.measure.matrix import MatrixCell
+from plimsoll.measure.rates import grouped
 from plimsoll.measure.text import bits_text, first_few, number_text, percent_text, quote
 from plimsoll.measure.timeline import NANOSECONDS, Interval
 
@@ -35,9 +36,8 @@ from plimsoll.measure.timeline import NANOSECONDS, Interval
 )
 def osd_outlier(evidence: Evidence) -> CheckedValues:
     # Unknown device classes count as one.
-    by_class = defaultdict[str, list[OsdSpeed]](list)
-    for speed in speeds_of(item.measurement for item in evidence.measured):
-        by_class[evidence.facts.osd_classes.get(speed.osd, "")].append(speed)
+    speeds_of_all = speeds_of(item.measurement for item in evidence.measured)
+    by_class = grouped(speeds_of_all, lambda speed: evidence.facts.osd_classes.get(speed.osd, ""))
     slow = []
     for name, speeds in by_class.items():
         usual = median(speed.bytes_per_second for speed in speeds)

@@ -27,7 +27,6 @@ from plimsoll.measure.compare.tests import (
     between_variance_of_means,
     bound_of,
     conclude,
-    grouped,
     log_standard_deviation,
     mean_change,
     series_of,
@@ -44,6 +43,7 @@ from plimsoll.measure.metric import (
     results_of,
     values_of,
 )
+from plimsoll.measure.rates import grouped
 from plimsoll.measure.summary import counted
 
 UNGATEABLE_MARGIN = 1.5

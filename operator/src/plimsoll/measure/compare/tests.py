@@ -3,11 +3,10 @@
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
-from typing import TypeVar
 
 from plimsoll.api.names import Metric, Operation
 from plimsoll.api.result import BenchmarkResult, Trial
@@ -115,9 +114,8 @@ def welch_satterthwaite(parts: Sequence[float], trials: Sequence[int]) -> float:
 
 def log_change(baseline: Sequence[float], candidate: Sequence[float]) -> LogChange:
     """Compare two samples of at least two positive values, each from one run."""
-    ours, theirs = map(log_mean_and_variance, (baseline, candidate))
-    trials = (len(baseline), len(candidate))
-    return LogChange(estimate=theirs[0] - ours[0], variances=(ours[1], theirs[1]), trials=trials)
+    sides = [dict(enumerate(map(logarithm, values))) for values in (baseline, candidate)]
+    return change_of(Trials(baseline=sides[0], candidate=sides[1]))
 
 
 def log_standard_deviation(values: Sequence[float]) -> float:
@@ -268,9 +266,6 @@ _NOTICED = 1 - CONFIDENCE
 Group = tuple[str, Operation, Metric]
 """Workload, operation and metric: what has a mean change."""
 
-_T = TypeVar("_T")
-_K = TypeVar("_K", bound=Hashable)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
@@ -309,14 +304,6 @@ class Assessment:
     worse: bool  # whether it is significantly worse
     better: bool  # whether it is significantly better
     suspicious: bool = False  # whether it is worse at a level of 5 %
-
-
-def grouped(items: Sequence[_T], key: Callable[[_T], _K]) -> dict[_K, list[_T]]:
-    """Return the items by key, both in the order given."""
-    groups: dict[_K, list[_T]] = {}
-    for item in items:
-        groups.setdefault(key(item), []).append(item)
-    return groups
 
 
 def weights(points: int) -> tuple[float, float]:

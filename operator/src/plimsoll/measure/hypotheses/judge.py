@@ -15,9 +15,10 @@ from statistics import fmean
 from plimsoll.api.hypothesis import Hypothesis
 from plimsoll.api.suite_status import HypothesisVerdict
 from plimsoll.measure.compare.lines import Position, line_change
-from plimsoll.measure.compare.tests import LogChange, grouped, log_change, mean_and_variance
+from plimsoll.measure.compare.tests import LogChange, log_change, mean_and_variance
 from plimsoll.measure.hypotheses.select import Sample
 from plimsoll.measure.metric import MINIMUM_TRIALS
+from plimsoll.measure.rates import grouped
 from plimsoll.measure.statistics import half_width
 
 
@@ -125,17 +126,13 @@ _Places = Mapping[tuple[str, int | None], Sequence[Sample]]
 def judge(hypothesis: Hypothesis, samples: Sequence[Sample]) -> Judgement:
     """Judge by the samples of all selected points; `Undecided` if one of them has a problem."""
     problems = tuple(dict.fromkeys(problem for sample in samples for problem in sample.problems))
-    if problems:
-        return Judgement(verdict=HypothesisVerdict.UNDECIDED, reasons=problems)
     places = grouped(samples, lambda sample: (sample.field, sample.selected.axis_value))
     if min(map(len, places.values())) >= MINIMUM_TRIALS:
         unit = Unit.RUN
     else:
         unit = Unit.PROBE if all(map(_lines, places.values())) else Unit.TRIAL
     bounds = tuple(dict.fromkeys(sample.bound for sample in samples if sample.bound))
-    if bounds and unit is not Unit.PROBE:
-        return Judgement(verdict=HypothesisVerdict.UNDECIDED, reasons=bounds)
-    obstacles = tuple(_too_few(hypothesis, unit, places))
+    obstacles = problems or (() if unit is Unit.PROBE else bounds) or tuple(_too_few(hypothesis, unit, places))
     loads = {sample.result.spec.line.vary for sample in samples if sample.result.spec.line is not None}
     if not obstacles and len(loads) > 1:
         obstacles = (

@@ -26,6 +26,7 @@ from operator import mul, sub
 from statistics import NormalDist
 
 from plimsoll.measure.checks.check import Check
+from plimsoll.measure.rates import grouped
 
 SPREADS = (0.01, 0.018, 0.033, 0.06, 0.11, 0.2, 0.36)
 _USUAL_SPREAD = 0.06
@@ -247,9 +248,7 @@ def exception_bayes_factor(trials: Sequence[Trial]) -> float:
 
     It is a Bayes factor: a storage with a single curve exceeds 1/a in less than that part of searches.
     """
-    ranges: dict[int, list[Trial]] = {}
-    for trial in trials:
-        ranges.setdefault(math.floor(trial.position / _RANGE), []).append(trial)
+    ranges = grouped(trials, lambda trial: math.floor(trial.position / _RANGE))
     alone = [inside for inside in ranges.values() if len(inside) >= _FEWEST and _is_contrary(inside, trials)]
     if not alone:
         return 0.0

@@ -13,7 +13,7 @@ from errno import errorcode
 from plimsoll.api.json_reader import JsonNode, OutputError
 from plimsoll.api.names import Operation
 from plimsoll.api.status import LiveRate
-from plimsoll.measure.histogram import merge_samples
+from plimsoll.measure.histogram import merge_latencies
 from plimsoll.measure.sample import MAX_NAME, LatencySample, Measurement, OperationSample
 from plimsoll.tools.base import Output, Timing
 from plimsoll.tools.fio.command import DOCUMENT, JOB, bypasses_cache, work_bytes
@@ -266,7 +266,7 @@ def _sample(jobs: Sequence[JsonNode], operation: Operation, parameters: FioParam
     directions = [job[operation] for job in jobs]
     for job in jobs:
         _check_bytes(job, operation, parameters.block_size)
-    merged = merge_samples([read_latency(direction["lat_ns"]) for direction in directions])
+    merged = merge_latencies([read_latency(direction["lat_ns"]) for direction in directions])
     latency = LatencySample(
         kind=merged.kind,
         count=merged.count,
