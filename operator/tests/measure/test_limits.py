@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from plimsoll.api.environment import Environment
 from plimsoll.api.names import Layer, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.measure.limits import LayerRow, amplification, layers, osd_count, too_high
+from plimsoll.measure.limits import LayerRow, layers, osd_count, too_high
 from plimsoll.tools.registry import LAYERS
 from support.results import ALL_LAYERS, READ, WRITE, layer_result, osds
 
@@ -30,22 +30,12 @@ def test_limits_of_the_study_that_the_formula_is_from(
             rados.model_copy(update={"spec": rados.spec.model_copy(update={"clients": clients})}),
         ],
         LAYERS,
-        write_amplification=amplification(replicas=replicas),
+        write_amplification=replicas,
         network_rate=111 * MEGABYTE,
         devices=[layer_result("d-0", "fio", {READ: (72 * MEGABYTE, 1)})],
     )
     limits = [limited(found, Layer.RADOS, operation)[0] for operation in (READ, WRITE)]
     assert limits == [read * MEGABYTE, write * MEGABYTE]
-
-
-def test_replicas_and_chunks_take_their_part_of_the_writes() -> None:
-    assert [amplification(replicas=3), amplification(data_chunks=4, coding_chunks=2)] == [3, 1.5]
-
-
-@pytest.mark.parametrize("given_", [{}, {"replicas": 3, "data_chunks": 2}, {"replicas": -1}, {"coding_chunks": 2}])
-def test_amplification_of_no_layout_or_of_two_is_refused(given_: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match=r"either replicas \(-?\d+\) or data chunks \("):
-        amplification(**given_)
 
 
 def row(found: tuple[LayerRow, ...], layer: Layer, operation: Operation) -> LayerRow:

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, Protocol, TypeVar
 
 from plimsoll.agent.host.readings import interfaces, process_io
 from plimsoll.api.status import TrialKey
-from plimsoll.measure.sample import ClientDocument, listing
+from plimsoll.measure.sample import ClientDocument
 from plimsoll.tools.base import DIE_WITH_PARENT, AnyTool, Command, Output
 
 STDOUT_FILE = "stdout"
@@ -486,7 +486,8 @@ def raw_digest(directory: Path) -> str:
     for path in _files(directory):
         with path.open("rb") as file:
             digests[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
-    return hashlib.sha256(listing(digests).encode()).hexdigest()
+    lines = (f"{digests[name]}  {name}\n" for name in sorted(digests))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from plimsoll.cli.options import CSV, JSON, TABLE, YAML, output_option, write_cs
 from plimsoll.cli.source import load_results
 from plimsoll.cli.tables import fitted, stdout_console
 from plimsoll.conductor.reporting import MAX_FACTS
-from plimsoll.measure.limits import TOO_HIGH, Best, LayerRow, amplification, layers, osd_count, too_high
+from plimsoll.measure.limits import TOO_HIGH, Best, LayerRow, layers, osd_count, too_high
 from plimsoll.measure.text import first_few
 from plimsoll.report.layers_links import LAYER_COLUMNS, is_marked
 from plimsoll.report.view import csv_names, csv_rows, layer_sentences
@@ -113,9 +113,9 @@ def write_amplification(results: Iterable[BenchmarkResult]) -> float | None:
     for result in results:
         pool = result.status.environment.pool
         if pool is not None and pool.size is not None:
-            return amplification(replicas=pool.size)
-        if pool is not None and pool.data_chunks is not None and pool.coding_chunks is not None:
-            return amplification(data_chunks=pool.data_chunks, coding_chunks=pool.coding_chunks)
+            return float(pool.size)
+        if pool is not None and pool.data_chunks and pool.coding_chunks is not None:
+            return (pool.data_chunks + pool.coding_chunks) / pool.data_chunks
     return None
 
 

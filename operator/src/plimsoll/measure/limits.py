@@ -84,20 +84,6 @@ class LayerRow:
     iops: Best | None  # likewise
 
 
-def amplification(*, replicas: int = 0, data_chunks: int = 0, coding_chunks: int = 0) -> float:
-    """Return how many bytes the OSDs write for each byte of a client: replicas, or (k + m) / k.
-
-    Raises:
-        ValueError: both or neither of replicas and data chunks are given, or one is negative.
-
-    """
-    if min(replicas, data_chunks, coding_chunks) < 0 or bool(replicas) == bool(data_chunks):
-        raise ValueError(
-            f"either replicas ({replicas}) or data chunks ({data_chunks}+{coding_chunks}) must be positive"
-        )
-    return float(replicas) if replicas else (data_chunks + coding_chunks) / data_chunks
-
-
 def layers(
     results: Collection[BenchmarkResult],
     layer_of: Mapping[str, Layer],

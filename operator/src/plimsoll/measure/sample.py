@@ -5,7 +5,7 @@ and `implausible_host` check the numbers, so that an impossible one costs no mor
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Annotated
 
 from pydantic import Field
@@ -427,8 +427,3 @@ def _wrong_gaps(gaps: Gaps | None) -> Iterator[str]:
         if not end <= start <= start + length < _LIMIT:
             yield f"a gap of {str(length)[:40]} ms begins {str(start)[:40]} ms after the start"
         end = start + length
-
-
-def listing(digests: Mapping[str, str]) -> str:
-    """Return the output of `sha256sum` for files with those digests, by name."""
-    return "".join(f"{digests[name]}  {name}\n" for name in sorted(digests))

@@ -241,7 +241,7 @@ def _decision(hypothesis: Hypothesis, variant: str | None, runs: Sequence[Measur
         check_distinct([[point.result for point in run.points] for run in runs])
     except RepeatsError as error:
         problems = (str(error),)
-    samples = [sample_of(field, selector, point) for field, selector, point in selected]
+    samples = [sample_of(point) for point in selected]
     if problems:
         judgement = Judgement(verdict=HypothesisVerdict.UNDECIDED, reasons=problems)
     else:
@@ -270,7 +270,7 @@ def _decision(hypothesis: Hypothesis, variant: str | None, runs: Sequence[Measur
 def _basis(sample: Sample) -> Basis:
     status, selected = sample.result.status, sample.selected
     return Basis(
-        field=sample.field,
+        field=selected.field,
         variant=selected.variant,
         run=selected.run,
         point=selected.point.name,

@@ -125,8 +125,8 @@ _Places = Mapping[tuple[str, int | None], Sequence[Sample]]
 
 def judge(hypothesis: Hypothesis, samples: Sequence[Sample]) -> Judgement:
     """Judge by the samples of all selected points; `Undecided` if one of them has a problem."""
-    problems = tuple(dict.fromkeys(problem for sample in samples for problem in sample.problems))
-    places = grouped(samples, lambda sample: (sample.field, sample.selected.axis_value))
+    problems = tuple(dict.fromkeys(sample.problem for sample in samples if sample.problem))
+    places = grouped(samples, lambda sample: (sample.selected.field, sample.selected.axis_value))
     if min(map(len, places.values())) >= MINIMUM_TRIALS:
         unit = Unit.RUN
     else:

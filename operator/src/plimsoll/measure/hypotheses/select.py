@@ -3,7 +3,6 @@
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Generic, Literal, Protocol, TypeVar
 
 from pydantic import JsonValue
@@ -69,6 +68,8 @@ class VariantRun(Generic[P]):
 class SelectedPoint(Generic[P]):
     """A point that a selector matches; `axis_value` is None for a ratio."""
 
+    field: str  # the selector's name in the hypothesis
+    selector: Selector
     variant: str
     run: str
     point: P
@@ -103,14 +104,12 @@ def impossible(hypothesis: Hypothesis, runs: Sequence[VariantRun[P]]) -> tuple[s
     return tuple(dict.fromkeys(problem for of_scope in problems for problem in of_scope)) if all(problems) else ()
 
 
-def select_all(
-    hypothesis: Hypothesis, runs: Sequence[VariantRun[P]]
-) -> tuple[list[tuple[str, Selector, SelectedPoint[P]]], tuple[str, ...]]:
-    """Return the points of all selectors, with these and their names, and why a selector has none."""
-    selected, problems = [], []
+def select_all(hypothesis: Hypothesis, runs: Sequence[VariantRun[P]]) -> tuple[list[SelectedPoint[P]], tuple[str, ...]]:
+    """Return the points of all selectors, and why a selector has none."""
+    selected, problems = list[SelectedPoint[P]](), []
     for field, selector in hypothesis.selectors:
         try:
-            selected += [(field, selector, point) for point in select(hypothesis, field, selector, runs)]
+            selected += select(hypothesis, field, selector, runs)
         except SelectionError as error:
             problems.append(str(error))
     return selected, tuple(problems)
@@ -162,7 +161,9 @@ def _select_in_run(
             remedy = listed([f"{key} ({listed(_values(points, key), 'or')})" for key in keys]) or "another condition"
             names = listed([point.name for point in points])
             raise SelectionError(f"{field}: {names} match; add {remedy} to {field}.where")
-        yield SelectedPoint(variant=run.variant, run=run.name, point=points[0], axis_value=value)
+        yield SelectedPoint(
+            field=field, selector=selector, variant=run.variant, run=run.name, point=points[0], axis_value=value
+        )
 
 
 def _of_workload(field: str, selector: Selector, run: VariantRun[P]) -> list[P]:
@@ -312,10 +313,9 @@ def measured_run(variant: str, name: str, results: Sequence[BenchmarkResult]) ->
 class Sample:
     """The values of one selected point."""
 
-    field: str  # the selector's name in the hypothesis
     selected: SelectedPoint[MeasuredPoint]
-    values: tuple[float, ...] = ()  # of each trial that counts; all positive if there are no problems
-    problems: tuple[str, ...] = ()  # why the point decides nothing
+    values: tuple[float, ...] = ()  # of each trial that counts; all positive if there is no problem
+    problem: str = ""  # why the point decides nothing
     line: Position | None = None  # where the line is, with its errors; None if the quantity is another one
     # Why only a bound of the line is known; it has no value then. Empty for an estimate with an interval.
     bound: str = ""
@@ -326,19 +326,53 @@ class Sample:
         return self.selected.point.result
 
 
-def sample_of(field: str, selector: Selector, selected: SelectedPoint[MeasuredPoint]) -> Sample:
-    """Return the values of a point, or its problems."""
-    result, quantity = selected.point.result, selector.quantity
+def sample_of(selected: SelectedPoint[MeasuredPoint]) -> Sample:
+    """Return the values of a point, or its problem."""
+    result = selected.point.result
     where = f"{selected.point.name} of run {selected.run}"
-    sample = partial(Sample, field=field, selected=selected)
-    if problem := _unusable(result, where):
-        return sample(problems=(problem,))
-    if result.spec.line is not None or quantity is Metric.LINE:
-        return _line_sample(field, selector, selected, where)
-    trials = counted(result.status.trials)
-    operation, problem = _operation(field, selector, trials, where)
-    if operation is None:
-        return sample(problems=(problem,))
+    try:
+        _check_usable(result, where)
+        if result.spec.line is not None or selected.selector.quantity is Metric.LINE:
+            return _line_sample(selected, where)
+        return Sample(selected=selected, values=_trial_values(selected, where))
+    except SelectionError as error:
+        return Sample(selected=selected, problem=str(error))
+
+
+def _check_usable(result: BenchmarkResult, where: str) -> None:
+    status = result.status
+    if not status.final:
+        raise SelectionError(f"{where} is not finished")
+    if status.verdict in (Verdict.INVALID, None) or not counted(status.trials):
+        reasons = invalid_reasons(status.findings)
+        because = f" ({', '.join(reasons)})" if reasons else ""
+        remedy = "so it decides nothing; fix the cause and measure again"
+        raise SelectionError(f"{where} is {Verdict.INVALID}{because}, {remedy}")
+
+
+def _line_sample(selected: SelectedPoint[MeasuredPoint], where: str) -> Sample:
+    result, field = selected.point.result, f"{selected.field}.quantity"
+    if selected.selector.quantity is not Metric.LINE:
+        problem = "searches for the line, so its trials have different loads"
+        raise SelectionError(f"{field}: {where} {problem}; choose {Metric.LINE}")
+    if result.spec.line is None:
+        remedy = "choose another quantity, or set line in its workload"
+        raise SelectionError(f"{field}: {where} does not search for the line; {remedy}")
+    position, problem = position_of_result(result), line_problem(f"point {where}", result)
+    if problem or position is None:
+        raise SelectionError(problem)
+    if position.is_estimate:
+        return Sample(selected=selected, values=(math.exp(position.value),), line=position)
+    bound = (
+        f"the line of {where} is not between the lowest and the highest load that were offered; raise limit, or lower "
+        "start"
+    )
+    return Sample(selected=selected, line=position, bound=bound)
+
+
+def _trial_values(selected: SelectedPoint[MeasuredPoint], where: str) -> tuple[float, ...]:
+    quantity, trials = selected.selector.quantity, counted(selected.point.result.status.trials)
+    operation = _operation(selected, trials, where)
     results = [result for result in results_of(trials, operation) if result is not None]
     if not is_reported(results, quantity):
         if quantity.percentile and is_reported(results, Metric.MEAN):
@@ -347,61 +381,22 @@ def sample_of(field: str, selector: Selector, selected: SelectedPoint[MeasuredPo
             instead = f"choose {Metric.IOPS}, or a latency"
         else:
             instead = f"choose {Metric.BYTES}" if quantity is Metric.IOPS else "choose a rate"
-        return sample(problems=(f"{field}.quantity: the tool of {where} does not report {quantity}; {instead}",))
+        raise SelectionError(f"{selected.field}.quantity: the tool of {where} does not report {quantity}; {instead}")
     values = values_of(trials, operation, quantity)
     if problem := problem_of(values, quantity, f"of {where}"):
-        return sample(problems=(problem,))
-    return sample(values=tuple(complete(values) or ()))
+        raise SelectionError(problem)
+    return tuple(complete(values) or ())
 
 
-def _line_sample(field: str, selector: Selector, selected: SelectedPoint[MeasuredPoint], where: str) -> Sample:
-    result = selected.point.result
-    position = position_of_result(result)
-    sample = partial(Sample, field=field, selected=selected)
-    problem = _line_problem(field, selector, result, where)
-    if problem or position is None:
-        return sample(problems=(problem,))
-    if position.is_estimate:
-        return sample(values=(math.exp(position.value),), line=position)
-    bound = (
-        f"the line of {where} is not between the lowest and the highest load that were offered; raise limit, or lower "
-        "start"
-    )
-    return sample(line=position, bound=bound)
-
-
-def _line_problem(field: str, selector: Selector, result: BenchmarkResult, where: str) -> str:
-    if selector.quantity is not Metric.LINE:
-        return (
-            f"{field}.quantity: {where} searches for the line, so its trials have different loads; choose {Metric.LINE}"
-        )
-    if result.spec.line is None:
-        return (
-            f"{field}.quantity: {where} does not search for the line; choose another quantity, or set line in its "
-            "workload"
-        )
-    return line_problem(f"point {where}", result)
-
-
-def _unusable(result: BenchmarkResult, where: str) -> str:
-    status = result.status
-    if not status.final:
-        return f"{where} is not finished"
-    if status.verdict in (Verdict.INVALID, None) or not counted(status.trials):
-        reasons = invalid_reasons(status.findings)
-        because = f" ({', '.join(reasons)})" if reasons else ""
-        return f"{where} is {Verdict.INVALID}{because}, so it decides nothing; fix the cause and measure again"
-    return ""
-
-
-def _operation(field: str, selector: Selector, trials: Sequence[Trial], where: str) -> tuple[Operation | None, str]:
-    """Return the selected operation, or why there is none."""
-    operations = operations_of(trials)
-    if selector.operation in operations:
-        return selector.operation, ""
-    if selector.operation is None and len(operations) == 1:
-        return operations[0], ""
-    if selector.operation is None and operations:
-        return None, f"{field}: {where} has the operations {listed(operations)}; add {field}.operation"
-    which = selector.operation or "operation"
-    return None, f"{field}.operation: {where} has no {which}; it has {listed(operations) or 'none'}"
+def _operation(selected: SelectedPoint[MeasuredPoint], trials: Sequence[Trial], where: str) -> Operation:
+    """Return the selected operation, or the only one."""
+    operation, operations = selected.selector.operation, operations_of(trials)
+    if operation in operations:
+        return operation
+    if operation is None and len(operations) == 1:
+        return operations[0]
+    if operation is None and operations:
+        remedy = f"add {selected.field}.operation"
+        raise SelectionError(f"{selected.field}: {where} has the operations {listed(operations)}; {remedy}")
+    which = operation or "operation"
+    raise SelectionError(f"{selected.field}.operation: {where} has no {which}; it has {listed(operations) or 'none'}")

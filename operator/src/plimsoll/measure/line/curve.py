@@ -121,20 +121,12 @@ class Posterior:
 
 
 def posterior(trials: Sequence[Trial]) -> Posterior:
-    """Return what trials show about the line; nothing outside a factor of 4 of their loads.
-
-    Raises:
-        ValueError: there are no trials.
-
-    """
-    if not trials:
-        raise ValueError("no posterior without trials")
+    """Return what at least one trial shows about the line; nothing outside a factor of 4 of their loads."""
     return _posterior(tuple(trials))
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=32)  # the same is needed after each attempt that does not count, and three times at the end
 def _posterior(trials: tuple[Trial, ...]) -> Posterior:
-    """Return it; the same is needed after each attempt that does not count, and three times at the end of a search."""
     low = min(trial.position for trial in trials) - _MARGIN
     high = max(trial.position for trial in trials) + _MARGIN
     result = _on_grid(trials, low, high)
