@@ -237,7 +237,7 @@ def test_what_is_in_flight_at_the_end_was_offered() -> None:
     found = Replay([0.2 * number for number in range(60)], 0.0)
     observation = seen(found, offer(45))
     assert observation.whole.achieved < 45 / 2
-    assert not observation.is_hardly_offered
+    assert outcome(found, offer(45)) is not ProbeOutcome.NOT_OFFERED
 
 
 @settings(max_examples=25, deadline=None)

@@ -26,16 +26,6 @@ from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, add, both, j
 ObservedClient = tuple[ClientMeasurement, HostUse]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeRate:
-    """What the clients of one node read or wrote together."""
-
-    operation: Operation
-    node: str
-    clients: tuple[int, ...]
-    bytes_per_second: float
-
-
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
     """A trial as planned, as received and as calculated."""
@@ -63,26 +53,6 @@ class Evidence:
         return [(item, host) for item in self.measured if (host := item.answer.host) is not None]
 
     @cached_property
-    def node_rates(self) -> list[NodeRate]:
-        """The rates of reads, then of writes, of each node: in the window, or in the operation's own phase.
-
-        Without benchmarks that OSDs run themselves: they use no client's network.
-        """
-        span = self.span
-        if span is None or not span.length:
-            return []
-        nodes = grouped((item for item in self.measured if not item.measurement.osds), lambda item: item.node)
-        rates = []
-        for operation in (Operation.READ, Operation.WRITE):
-            for node, clients in nodes.items():
-                shares = [share for item in clients for share in item.shares if share.sample.operation is operation]
-                times = [(share, share.interval if share.is_phase else span) for share in shares]
-                rate = add([share.within(time).per_second(time.length) for share, time in times]).bytes
-                numbers = tuple(item.client for item in clients)
-                rates.append(NodeRate(operation=operation, node=node, clients=numbers, bytes_per_second=rate))
-        return rates
-
-    @cached_property
     def polls(self) -> tuple[ClusterSample, ...]:
         """The polls of the cluster during the trial, the last one before and the first one after it."""
         return polls_around(self.facts.cluster, self.span) if self.facts.cluster else ()
@@ -91,11 +61,6 @@ class Evidence:
     def statuses(self) -> list[ClusterStatus]:
         """The status of each of these polls that Ceph answered."""
         return statuses_of(self.polls)
-
-    @property
-    def is_search(self) -> bool:
-        """Whether the trial belongs to a search for the line."""
-        return self.facts.offer is not None
 
     @property
     def is_open_loop(self) -> bool:

@@ -4,7 +4,9 @@ from plimsoll.api.names import Operation, Verdict
 from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction, client_value
 from plimsoll.measure.checks.devices import direct_bytes, has_statistics
 from plimsoll.measure.checks.evidence import Evidence, TrialCheck, by_node, value_of_clients
+from plimsoll.measure.rates import grouped
 from plimsoll.measure.text import number_text, percent_text, quote, size_text
+from plimsoll.measure.timeline import add
 
 _PERIODS_PER_SECOND = 10
 """Of a CPU quota, unless the kubelet's `cpuCFSQuotaPeriod` was changed."""
@@ -138,15 +140,23 @@ def writes_faster_than_network(evidence: Evidence) -> CheckedValues:
 
 
 def _parts_of_capacity(evidence: Evidence, *operations: Operation) -> CheckedValues:
-    """Yield each node's rate as a part of what the user says that its network can carry."""
-    network = evidence.facts.network_bytes_per_second
-    if evidence.facts.measures_network or network is None:
+    """Yield each node's rate as a part of what the user says that its network can carry.
+
+    The rate is that in the window, or in the operation's own phase. Benchmarks that OSDs run themselves use no client's
+    network.
+    """
+    network, span = evidence.facts.network_bytes_per_second, evidence.span
+    if evidence.facts.measures_network or network is None or span is None or not span.length:
         return
-    for rate in evidence.node_rates:
-        if rate.operation in operations:
-            part = 100 * rate.bytes_per_second / network
+    nodes = grouped((item for item in evidence.measured if not item.measurement.osds), lambda item: item.node)
+    for operation in operations:
+        for node, clients in nodes.items():
+            shares = [share for item in clients for share in item.shares if share.sample.operation is operation]
+            times = [(share, share.interval if share.is_phase else span) for share in shares]
+            rate = add([share.within(time).per_second(time.length) for share, time in times]).bytes
+            part = 100 * rate / network
             detail = (
-                f"{rate.operation} {size_text(rate.bytes_per_second)}/s on {quote(rate.node, 80)}, whose network can "
-                f"carry {size_text(network)}/s: {percent_text(part)}"
+                f"{operation} {size_text(rate)}/s on {quote(node, 80)}, whose network can carry "
+                f"{size_text(network)}/s: {percent_text(part)}"
             )
-            yield CheckedValue(clients=rate.clients, value=part, detail=detail)
+            yield CheckedValue(clients=tuple(item.client for item in clients), value=part, detail=detail)

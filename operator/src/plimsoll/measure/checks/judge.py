@@ -95,8 +95,6 @@ CHECKS: tuple[Check, ...] = (
 )
 """The table of checks: those of one trial, of all rounds of a trial, of the trials of a point, and of a search."""
 
-_NAMED = 3
-
 
 def judge(evidence: Evidence) -> tuple[Finding, ...]:
     """Return the findings on a trial, in the order of the checks."""
@@ -124,18 +122,11 @@ def reasons_of(status: ResultStatus) -> tuple[str, ...]:
     the reasons of all attempts, the most frequent first.
     """
     if not status.final:
-        last = status.trials[-1] if status.trials else None
-        if last is not None and last.abort:
-            return (last.abort.reason.value,)
-        return _worst_first(last.findings) if last is not None else ()
+        return _most_frequent_first(status.trials[-1:])
     causes = [finding for finding in status.findings if finding.reason != summary.NO_TRIAL_COUNTS.reason]
     if causes or not status.findings:
-        return _worst_first(causes)
+        return (*_reasons_with(Verdict.INVALID, causes), *_reasons_with(Verdict.SUSPECT, causes))
     return _most_frequent_first(status.trials) or (summary.NO_TRIAL_COUNTS.reason,)
-
-
-def _worst_first(findings: Sequence[Finding]) -> tuple[str, ...]:
-    return (*_reasons_with(Verdict.INVALID, findings), *_reasons_with(Verdict.SUSPECT, findings))
 
 
 def _reasons_with(verdict: Verdict, findings: Sequence[Finding]) -> list[str]:
@@ -158,4 +149,4 @@ def main_reasons(reasons: Iterable[str]) -> str:
     """Return the reasons of points, the most frequent first: `NoIo, ShortIo (2 points)`."""
     counts = Counter(reason for reason in reasons if reason)
     texts = [f"{reason} ({count} points)" if count > 1 else reason for reason, count in counts.most_common()]
-    return first_few(texts, _NAMED)
+    return first_few(texts, 3)

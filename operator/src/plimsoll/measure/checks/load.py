@@ -181,7 +181,7 @@ def _steadiness(quantity: str, limit: str, measured: Steadiness, times: int = 1)
 )
 def too_few_samples(evidence: Evidence) -> CheckedValues:
     # Whether there are enough operations for the percentiles of its objectives, a search decides itself.
-    for result in () if evidence.is_search else evidence.operations:
+    for result in () if evidence.facts.offer else evidence.operations:
         # If there are none, another check reports it.
         if result.latency.kind is LatencyKind.FULL and result.latency.count:
             detail = f"{result.latency.count} timed {result.operation} operations"

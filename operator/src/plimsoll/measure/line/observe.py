@@ -227,23 +227,6 @@ class Observation:
         """Whether the load was achieved, and each part of it, except for what chance and the tool itself explain."""
         return self.whole.is_achieved() and all(part.is_achieved(among=len(self.parts)) for part in self.parts)
 
-    @property
-    def is_hardly_offered(self) -> bool:
-        """Whether clients of an open loop offered less than half of the load, as far as that is known."""
-        if self.vary is Vary.DEPTH or self.depth_full_share is None:
-            return False
-        return not replace(self.whole, achieved=self.whole.achieved + self.unfinished).is_mostly_achieved()
-
-    @property
-    def is_depth_full(self) -> bool:
-        """Whether an open loop often had no room for a client's arrivals; not if that is unknown."""
-        return self.vary is Vary.RATE and (self.depth_full_share or 0.0) >= MOST_DEPTH_FULL
-
-    @property
-    def is_blocked(self) -> bool:
-        """Whether the storage kept a client of an open loop from submitting what was due."""
-        return self.vary is Vary.RATE and self.blocks and not self.is_achieved
-
 
 def observed(
     offer: Offer, operations: Sequence[OperationResult], window: Window | None, clients: Sequence[ClientLoad] = ()
@@ -310,11 +293,17 @@ def outcome_of(observation: Observation, objectives: Sequence[Objective]) -> Pro
 
 def _outcome_without_latencies(observation: Observation) -> ProbeOutcome | None:
     """Return the outcome of an open loop whose latencies do not matter: too little arrived; None if they do."""
-    if observation.is_depth_full:
+    share, whole = observation.depth_full_share, observation.whole
+    if observation.vary is Vary.DEPTH:
+        return None
+    # There was often no room for a client's arrivals, or the storage kept one from submitting what was due.
+    if share is not None and share >= MOST_DEPTH_FULL:
         return ProbeOutcome.DEPTH_FULL
-    if observation.is_blocked:
+    if observation.blocks and not observation.is_achieved:
         return ProbeOutcome.NOT_ACHIEVED
-    if observation.is_hardly_offered:
+    # Clients offered less than half of the load, as far as that is known.
+    arrived = replace(whole, achieved=whole.achieved + observation.unfinished)
+    if share is not None and not arrived.is_mostly_achieved():
         return ProbeOutcome.NOT_OFFERED
     return ProbeOutcome.DEPTH_FULL if observation.omits_arrivals else None
 
