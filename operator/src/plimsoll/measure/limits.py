@@ -115,15 +115,18 @@ def layers(
             usable[Layer.FILE_SYSTEM if has_files else layer].append(result)
     count = osd_count(results)
     rows = [*_device_rows([device for device in devices if _is_usable(device)], count)]
-    permitted = _permitted_by(rows) if count else {}
-    osds = [*_osd_rows(usable[Layer.OSD], permitted)]
+    below = {row.operation: row for row in rows} if count else {}
+    osds = [*_osd_rows(usable[Layer.OSD], below.get(Operation.WRITE))]
     rows += osds
-    permitted |= _permitted_by(osds)
-    below = permitted.pop(Operation.WRITE, None)
+    below |= {row.operation: row for row in osds}
+    writes = below.pop(Operation.WRITE, None)
     # What clients may write where OSDs may write that; unknown without the amplification.
-    if below is not None and write_amplification:
-        volume, ios = (rate and rate / write_amplification for rate in (below.bytes_per_second, below.iops))
-        permitted[Operation.WRITE] = replace(below, bytes_per_second=volume, iops=ios)
+    if writes is not None and write_amplification:
+        volume, ios = (
+            best and replace(best, value=best.value / write_amplification)
+            for best in (writes.bytes_per_second, writes.iops)
+        )
+        below[Operation.WRITE] = replace(writes, bytes_per_second=volume, iops=ios)
     links = [(result, at_once(result)) for result in usable[Layer.NETWORK]]
     for operation in _DATA:
         rates = [rate._replace(iops=0.0) for rate in _rates(operation, links)]
@@ -134,9 +137,9 @@ def layers(
         added = list[LayerRow]()
         for operation in _DATA:
             rates = [*_rates(operation, clients_of)]
-            added += _row(layer, operation, rates, permitted.get(operation, _NOTHING_KNOWN), carried[operation])
+            added += _row(layer, operation, rates, below.get(operation), carried[operation])
         rows += added
-        permitted |= _permitted_by(added)
+        below |= {row.operation: row for row in added}
     return tuple(rows)
 
 
@@ -165,15 +168,6 @@ def osd_count(results: Iterable[BenchmarkResult]) -> int | None:
     return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Permits:
-    """The bytes and operations per second that a layer permits; None if they were not measured."""
-
-    layer: Layer | None = None
-    bytes_per_second: float | None = None
-    iops: float | None = None
-
-
 class _Rate(NamedTuple):
     """The rates of a point, and the number of clients that loaded at the same time."""
 
@@ -182,10 +176,6 @@ class _Rate(NamedTuple):
     bytes_per_second: float
     iops: float
     verdict: Verdict | None
-
-
-_NOTHING_KNOWN = _Permits()
-_Permitted = dict[Operation, _Permits]
 
 
 def _is_usable(result: BenchmarkResult) -> bool:
@@ -208,7 +198,7 @@ def _device_rows(results: Iterable[BenchmarkResult], count: int | None) -> Itera
         yield from _row(Layer.DEVICE, operation, rates)
 
 
-def _osd_rows(results: Iterable[BenchmarkResult], permitted: _Permitted) -> Iterator[LayerRow]:
+def _osd_rows(results: Iterable[BenchmarkResult], below: LayerRow | None) -> Iterator[LayerRow]:
     """Yield the sum of the write rates of all OSDs, each measured alone: the mean over the trials of a point."""
     rates = []
     for result in results:
@@ -216,7 +206,7 @@ def _osd_rows(results: Iterable[BenchmarkResult], permitted: _Permitted) -> Iter
             volume = fmean(of_trial.count * of_trial.mean_bytes_per_second for of_trial in osds)
             ios = fmean(of_trial.count * of_trial.mean_iops for of_trial in osds)
             rates.append(_Rate(result.spec.point, 1, volume, ios, result.status.verdict))
-    return _row(Layer.OSD, Operation.WRITE, rates, permitted.get(Operation.WRITE, _NOTHING_KNOWN))
+    return _row(Layer.OSD, Operation.WRITE, rates, below)
 
 
 def _carried_by_client(
@@ -240,17 +230,6 @@ def _carried_by_client(
     return {operation: max(rate for direction, _, rate in shown if direction is operation) for operation in _DATA}
 
 
-def _permitted_by(rows: Iterable[LayerRow]) -> _Permitted:
-    return {
-        row.operation: _Permits(
-            layer=row.layer,
-            bytes_per_second=row.bytes_per_second.value if row.bytes_per_second else None,
-            iops=row.iops.value if row.iops else None,
-        )
-        for row in rows
-    }
-
-
 def _rates(operation: Operation, results: Iterable[tuple[BenchmarkResult, int]]) -> Iterator[_Rate]:
     """Yield the rates of every point with the operation; each result has its number of clients."""
     for result, clients in results:
@@ -264,13 +243,14 @@ def _row(
     layer: Layer,
     operation: Operation,
     rates: Collection[_Rate],
-    below: _Permits = _NOTHING_KNOWN,
+    below: LayerRow | None = None,
     client_rate: float | None = None,
 ) -> Iterator[LayerRow]:
-    """Yield the best of the rates; nothing without any."""
+    """Yield the best of the rates; nothing without any. None exceeds what the layer below does at its best."""
     if rates:
-        volume_bound = Bound(below=below.bytes_per_second, layer=below.layer, client_rate=client_rate)
-        ios_bound = Bound(below=below.iops, layer=below.layer)
+        lower, volume, ios = (below.layer, below.bytes_per_second, below.iops) if below else (None, None, None)
+        volume_bound = Bound(below=volume and volume.value, layer=lower, client_rate=client_rate)
+        ios_bound = Bound(below=ios and ios.value, layer=lower)
         yield LayerRow(
             layer=layer,
             operation=operation,
