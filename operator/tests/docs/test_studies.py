@@ -17,7 +17,7 @@ from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.suite import BenchmarkSuite
 from plimsoll.measure.hypotheses.decide import Decision, decide
-from plimsoll.measure.metric import MINIMUM_TRIALS
+from plimsoll.measure.summary import MINIMUM_TRIALS
 from plimsoll.plan.document import Plan, Point
 from plimsoll.plan.expand import estimate
 from plimsoll.studies.library import load_studies, load_study

@@ -7,7 +7,7 @@ import pytest
 from plimsoll.api.names import LatencyKind, Metric, Operation
 from plimsoll.api.operation import OperationResult, Rates
 from plimsoll.measure.compare.values import RegressionRule, gates_of
-from plimsoll.measure.metric import complete, is_reported, operations_of, problem_of, results_of, values_of
+from plimsoll.measure.summary import complete, is_reported, operations_of, problem_of, results_of, values_of
 from support.results import BLOCK, MILLISECOND, measured, operation_at, trial
 
 READ, WRITE = Operation.READ, Operation.WRITE

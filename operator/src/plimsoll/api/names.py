@@ -105,7 +105,7 @@ class LatencyKind(StrEnum):
 class Metric(StrEnum):
     """A quantity of a point: a rate per second or a latency in nanoseconds of each trial, or the line of a search.
 
-    `plimsoll.measure.metric` takes the values from trials.
+    `plimsoll.measure.summary` takes the values from trials.
     """
 
     BYTES = "bytesPerSecond"

@@ -15,7 +15,7 @@ from plimsoll.cli.tables import fitted, stdout_console
 from plimsoll.measure.compare.comparison import quantity_text
 from plimsoll.measure.compare.noise import MetricNoise, noise_of
 from plimsoll.measure.compare.values import RepeatsError, check_distinct, match_points, operation_text
-from plimsoll.measure.metric import MINIMUM_TRIALS
+from plimsoll.measure.summary import MINIMUM_TRIALS
 from plimsoll.plan.fingerprint import likeness_of
 from plimsoll.report.view import Column, count_text, csv_names, csv_rows, metric_text, ratio_text
 

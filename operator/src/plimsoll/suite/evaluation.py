@@ -29,7 +29,7 @@ from plimsoll.measure.compare.sides import Change, Comparison
 from plimsoll.measure.compare.values import Pair, RegressionRule, RepeatsError, check_distinct, match_points
 from plimsoll.measure.hypotheses.decide import Decision, decide_all
 from plimsoll.measure.hypotheses.select import MeasuredRun, measured_run
-from plimsoll.measure.metric import MINIMUM_TRIALS
+from plimsoll.measure.summary import MINIMUM_TRIALS
 from plimsoll.measure.text import first_few, quote
 from plimsoll.plan.fingerprint import Difference, Likeness, leaves, likeness_of
 from plimsoll.suite.changes import Against

@@ -14,9 +14,8 @@ from plimsoll.measure.compare.lines import line_estimate, operation_of, valueles
 from plimsoll.measure.compare.noise import as_one_run
 from plimsoll.measure.compare.tests import Series, logarithm
 from plimsoll.measure.compare.values import DEFAULT_GATES, RegressionRule, RepeatsError, gates_of
-from plimsoll.measure.metric import operations_of, values_of
 from plimsoll.measure.rates import grouped
-from plimsoll.measure.summary import counted
+from plimsoll.measure.summary import counted, operations_of, values_of
 from plimsoll.measure.text import first_few
 from plimsoll.plan.fingerprint import DROPPED_IN_PART, Difference, differences
 

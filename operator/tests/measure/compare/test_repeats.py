@@ -16,8 +16,7 @@ from plimsoll.measure.compare import values
 from plimsoll.measure.compare.comparison import compare
 from plimsoll.measure.compare.noise import as_one_run
 from plimsoll.measure.compare.values import RegressionRule, RepeatsError, match_points
-from plimsoll.measure.metric import values_of
-from plimsoll.measure.summary import counted
+from plimsoll.measure.summary import counted, values_of
 from support.results import MILLISECOND, aborted, measured, result, steady, trial, trials_of
 
 

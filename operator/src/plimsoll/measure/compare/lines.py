@@ -29,8 +29,8 @@ from plimsoll.measure.compare.tests import (
 from plimsoll.measure.compare.values import Pair, RegressionRule
 from plimsoll.measure.line.model import lower_bound
 from plimsoll.measure.line.summary import rounded_load, unproven_side
-from plimsoll.measure.metric import operations_of
 from plimsoll.measure.statistics import CONFIDENCE, t_quantile
+from plimsoll.measure.summary import operations_of
 
 _UNRELIABLE = {
     Ending.PROBES_DO_NOT_COUNT: "search of the {name} gave up, because its probes did not count",

@@ -26,9 +26,16 @@ from plimsoll.measure.compare.values import (
     check_distinct,
     gates_of,
 )
-from plimsoll.measure.metric import PartialOperation, complete, operations_of, results_of, values_of
 from plimsoll.measure.statistics import half_width
-from plimsoll.measure.summary import counted, summarise
+from plimsoll.measure.summary import (
+    PartialOperation,
+    complete,
+    counted,
+    operations_of,
+    results_of,
+    summarise,
+    values_of,
+)
 
 _WHOLE = 0.9995
 """Rounded to a tenth of a percent, this is 100 %."""

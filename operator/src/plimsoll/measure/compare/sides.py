@@ -34,17 +34,17 @@ from plimsoll.measure.compare.tests import (
     weights,
 )
 from plimsoll.measure.compare.values import COMPARED, Pair, RegressionRule, gates_of, operation_text
-from plimsoll.measure.metric import (
+from plimsoll.measure.rates import grouped
+from plimsoll.measure.summary import (
     MINIMUM_TRIALS,
     complete,
+    counted,
     is_reported,
     operations_of,
     problem_of,
     results_of,
     values_of,
 )
-from plimsoll.measure.rates import grouped
-from plimsoll.measure.summary import counted
 
 UNGATEABLE_MARGIN = 1.5
 """A metric whose scatter exceeds its threshold divided by this gives random conclusions."""

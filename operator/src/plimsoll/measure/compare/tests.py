@@ -12,8 +12,8 @@ from plimsoll.api.names import Metric, Operation
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.values import Identity, Pair, RegressionRule, by_identity, check_distinct, worsening
-from plimsoll.measure.metric import MINIMUM_TRIALS, complete, values_of
 from plimsoll.measure.statistics import CONFIDENCE, half_width, t_quantile, t_two_sided_p_value
+from plimsoll.measure.summary import MINIMUM_TRIALS, complete, values_of
 
 RECOMMENDED_TRIALS = 5
 MOST_TRIALS = 100

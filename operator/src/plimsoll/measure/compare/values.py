@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from plimsoll.api.names import Metric, Operation
 from plimsoll.api.result import BenchmarkResult, Trial
-from plimsoll.measure.metric import is_reported, results_of
+from plimsoll.measure.summary import is_reported, results_of
 
 COMPARED = (Metric.IOPS, Metric.BYTES, Metric.MEAN, Metric.P50, Metric.P99, Metric.P999)
 """The metrics of trials that comparisons show, in their order; any of them may gate."""

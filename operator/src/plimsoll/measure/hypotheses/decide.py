@@ -20,7 +20,7 @@ from plimsoll.measure.hypotheses.select import (
     scopes,
     select_all,
 )
-from plimsoll.measure.metric import MINIMUM_TRIALS
+from plimsoll.measure.summary import MINIMUM_TRIALS
 from plimsoll.measure.text import first_few
 
 _PERCENT = 100

@@ -17,9 +17,9 @@ from plimsoll.api.suite_status import HypothesisVerdict
 from plimsoll.measure.compare.lines import Position, line_change
 from plimsoll.measure.compare.tests import LogChange, log_change, mean_and_variance
 from plimsoll.measure.hypotheses.select import Sample
-from plimsoll.measure.metric import MINIMUM_TRIALS
 from plimsoll.measure.rates import grouped
 from plimsoll.measure.statistics import half_width
+from plimsoll.measure.summary import MINIMUM_TRIALS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
