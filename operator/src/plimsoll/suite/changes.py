@@ -17,11 +17,11 @@ from plimsoll.measure.compare.tests import (
     Series,
     assess,
     conclude,
-    grouped,
     mean_and_variance,
     weights,
 )
 from plimsoll.measure.compare.values import RegressionRule, worsening
+from plimsoll.measure.rates import grouped
 from plimsoll.measure.statistics import f_p_value
 from plimsoll.suite.measured import Group, MeasuredRound, Quantity
 
