@@ -10,7 +10,7 @@ from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction
 from plimsoll.measure.checks.evidence import Evidence, ObservedClient, TrialCheck, by_node, value_of_clients
 from plimsoll.measure.cluster import pool_io_within
 from plimsoll.measure.intake import ClientMeasurement
-from plimsoll.measure.sample import DeviceUse, HostUse
+from plimsoll.measure.sample import DeviceUse, HostUse, ToolIo
 from plimsoll.measure.text import number_text, percent_text, quote, size_text
 from plimsoll.measure.timeline import NANOSECONDS
 
@@ -122,8 +122,8 @@ def device_bypassed(evidence: Evidence) -> CheckedValues:
         asked = sum(direct_bytes(item, (operation,)) for item, _ in clients)
         if not asked:
             continue
-        seen = max(_moved(host, host.device, operation) for _, host in clients)
-        counted = [_counted(host, operation) for _, host in clients]
+        seen = max(_moved(host, host.device, operation) or 0.0 for _, host in clients)
+        counted = [_moved(host, host.tool, operation) for _, host in clients]
         # Other users' I/O hides what did not reach the device; the kernel's count of the tools' own does not.
         if None not in counted:
             seen = min(seen, sum(volume for volume in counted if volume is not None))
@@ -132,18 +132,11 @@ def device_bypassed(evidence: Evidence) -> CheckedValues:
         yield value_of_clients(clients, part, detail)
 
 
-def _moved(host: HostUse, device: DeviceUse | None, operation: Operation) -> float:
-    """Return the bytes that a device moved in the observed time."""
-    if device is None:
-        return 0.0
-    return host.seconds * (device.read if operation is Operation.READ else device.written)
-
-
-def _counted(host: HostUse, operation: Operation) -> float | None:
-    """Return the bytes that the kernel counted as the tool's own in the observed time; None if it counts none."""
-    if host.tool is None:
+def _moved(host: HostUse, counted: DeviceUse | ToolIo | None, operation: Operation) -> float | None:
+    """Return the bytes that the kernel counted in the observed time, of a device or the tool; None if it does not."""
+    if counted is None:
         return None
-    return host.seconds * (host.tool.read if operation is Operation.READ else host.tool.written)
+    return host.seconds * (counted.read if operation is Operation.READ else counted.written)
 
 
 @TrialCheck(
@@ -166,7 +159,7 @@ def cache_not_excluded(evidence: Evidence) -> CheckedValues:
     for item, host in evidence.observed:
         for operation in _DATA if host.unseen else ():
             if asked := direct_bytes(item, (operation,)):
-                counted = _counted(host, operation)
+                counted = _moved(host, host.tool, operation)
                 part = 100 * (counted or 0.0) / asked
                 words = f"counted {percent_text(part)} as I/O on storage"
                 detail = (
@@ -258,7 +251,7 @@ def foreign_device_load(evidence: Evidence) -> CheckedValues:
 def _foreign_part(clients: Collection[ObservedClient], ways: Collection[Operation]) -> CheckedValue:
     host = max((host for _, host in clients), key=lambda host: host.seconds)
     disk = host.disk or host.device
-    volume = _Traffic.total((_moved(host, disk, way), *_bytes_explained(clients, way)) for way in ways)
+    volume = _Traffic.total((_moved(host, disk, way) or 0.0, *_bytes_explained(clients, way)) for way in ways)
     rates: dict[_Ways, float] = {}
     if disk is not None and len(ways) == len(_DATA):
         rates = {_DATA: disk.operations or 0.0}
@@ -287,7 +280,7 @@ def _bytes_explained(clients: Iterable[ObservedClient], way: Operation) -> tuple
     for item, host in clients:
         asked, longer = _bytes(item, (way,)), _longer(item, host)
         least += asked
-        most += max(asked * longer, _counted(host, way) or 0.0)
+        most += max(asked * longer, _moved(host, host.tool, way) or 0.0)
         if way is Operation.WRITE:
             syncs = sum(sample.ios for sample in item.measurement.operations if sample.operation is Operation.SYNC)
             most += syncs * longer * _SYNC_BYTES
@@ -308,7 +301,7 @@ def _operations_explained(clients: Iterable[ObservedClient], ways: _Ways) -> tup
             is_sync = operation is Operation.SYNC
             on_device = sample.ios * _SYNC_OPERATIONS if is_sync else sample.ios + sample.bytes / piece
             # The tool may have done more in the observed time than while it measured.
-            counted = _counted(host, operation) if operation in _DATA else None
+            counted = _moved(host, host.tool, operation) if operation in _DATA else None
             most += on_device * max(_longer(item, host), counted / sample.bytes if counted and sample.bytes else 0.0)
             least += max(sample.ios, sample.bytes / _PART) if operation in _DATA else 0.0
     return most, least

@@ -11,9 +11,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from plimsoll.api.line import Ending, Line, LineSearch
+from plimsoll.api.line import Ending, Line
 from plimsoll.api.names import Metric, Operation, Verdict
-from plimsoll.api.result import BenchmarkResult, Trial
+from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.sides import MetricComparison, Side, deviation_of, fields_of
 from plimsoll.measure.compare.tests import (
@@ -70,8 +70,11 @@ def line_change(baseline: Position, candidate: Position, between: BetweenVarianc
     )
 
 
-def position_of(line: Line, search: LineSearch) -> Position | None:
-    """Return where a line is; None if too little is known of it."""
+def position_of_result(result: BenchmarkResult) -> Position | None:
+    """Return where the line of a result is; None if too little is known of it."""
+    line, search = result.status.line, result.spec.line
+    if line is None or search is None:
+        return None
     if line.estimate and line.low and line.high:
         value = math.log(line.estimate)
         half = max(value - math.log(line.low), math.log(line.high) - value)
@@ -87,26 +90,26 @@ def position_of(line: Line, search: LineSearch) -> Position | None:
 
 def line_problem(name: str, result: BenchmarkResult) -> str:
     """Return why the line of a result cannot be used; empty if it can."""
-    line, search = result.status.line, result.spec.line
-    if search is None:
+    line = result.status.line
+    if result.spec.line is None:
         return f"the {name} does not search for the line; compare runs that do"
     if result.status.verdict is Verdict.INVALID or (line is not None and not line.counted):
         return f"no probe of the {name} counts, so its line is unknown; find the cause, then measure again"
     if line is None or line.ending is None:
         return f"the search of the {name} is not finished"
-    return _doubt(name, line, search, result.status.trials)
+    return _doubt(name, line, result)
 
 
-def _doubt(name: str, line: Line, search: LineSearch, trials: Sequence[Trial]) -> str:
+def _doubt(name: str, line: Line, result: BenchmarkResult) -> str:
     """Return why the line of a search that ended cannot be used; empty if it can."""
     if line.ending in _UNRELIABLE:
         return f"the {_UNRELIABLE[line.ending].format(name=name)} ({line.ending}); measure again"
-    if position_of(line, search) is None:
+    if position_of_result(result) is None:
         return f"the line of the {name} is unknown; measure again"
     loads = [load for load in (line.low, line.estimate, line.high) if load is not None]
     if loads != sorted(loads):
         return f"the line of the {name} is outside of its own interval, so its result was changed; measure again"
-    if missing := unproven_side(line, trials):
+    if missing := unproven_side(line, result.status.trials):
         return f"the line of the {name} is only assumed: {missing}; find out why probes do not count"
     return ""
 
@@ -183,12 +186,6 @@ def lines_of(pair: Pair, floor: Floor) -> LinesOfPair:
         notes=(problem,) if problem else (),
     )
     return LinesOfPair(unassessed=unassessed, positions=(baseline, candidate), change=change)
-
-
-def position_of_result(result: BenchmarkResult) -> Position | None:
-    """Return where the line of a result is; None if too little is known of it."""
-    line, search = result.status.line, result.spec.line
-    return position_of(line, search) if line is not None and search is not None else None
 
 
 def lines_between(results: Sequence[BenchmarkResult]) -> BetweenVariance | None:
