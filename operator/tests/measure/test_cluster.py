@@ -3,26 +3,13 @@ from typing import Any
 
 import pytest
 
-from plimsoll.ceph.watch import ClusterSample, ClusterStatus, ClusterWatch, PoolCounters
+from plimsoll.ceph.watch import ClusterSample, ClusterWatch, PoolCounters
 from plimsoll.measure.cluster import LAG, cluster_summary, polls_around, pool_io, pool_io_within, unwatched_nanoseconds
 from plimsoll.measure.timeline import Interval
+from support.client_documents import QUIET_CLUSTER
 
 SECOND = 10**9
 SPAN = Interval(start=100 * SECOND, end=160 * SECOND)
-HEALTHY = ClusterStatus(
-    health="HEALTH_OK",
-    checks={},
-    pg_states={"active+clean": 1},
-    osds=3,
-    osds_up=3,
-    osds_in=3,
-    osds_up_since="1",
-    osds_in_since="1",
-    remapped_pgs=0,
-    recovering_bytes_per_second=0,
-    used_bytes=1,
-    total_bytes=4,
-)
 
 
 def counters(ios: int) -> PoolCounters:
@@ -32,7 +19,7 @@ def counters(ios: int) -> PoolCounters:
 def look(second: int, *, silent: str = "", **changes: Any) -> ClusterSample:
     """Look at a cluster with 100 reads and writes per second on the run's pool, and 10 on another."""
     pools = {"ours": counters(100 * second), "other": counters(10 * second), ".mgr": counters(1000 * second)}
-    status = None if silent else dataclasses.replace(HEALTHY, **changes)
+    status = None if silent else dataclasses.replace(QUIET_CLUSTER, **changes)
     return ClusterSample(at=second * SECOND, status=status, problem=silent, pools={} if silent else pools)
 
 

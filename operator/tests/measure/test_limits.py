@@ -43,6 +43,12 @@ def row(found: tuple[LayerRow, ...], layer: Layer, operation: Operation) -> Laye
     return only
 
 
+def limited(found: tuple[LayerRow, ...], layer: Layer, operation: Operation) -> tuple[float | None, Layer | None]:
+    best = row(found, layer, operation).bytes_per_second
+    assert best is not None
+    return best.limit, best.limited_by
+
+
 def test_each_layer_is_compared_with_the_one_below() -> None:
     found = layers(ALL_LAYERS, LAYERS, write_amplification=3)
     assert [(one.layer, one.operation) for one in found] == [
@@ -67,9 +73,7 @@ def test_what_was_not_measured_is_no_limit() -> None:
     rados = row(layers(ALL_LAYERS, LAYERS, write_amplification=3), Layer.RADOS, READ).bytes_per_second
     assert rados is not None
     assert (rados.limit, rados.efficiency) == (None, None)
-    alone = row(layers(ALL_LAYERS[5:], LAYERS, write_amplification=3), Layer.RBD, WRITE).bytes_per_second
-    assert alone is not None
-    assert alone.limit is None
+    assert limited(layers(ALL_LAYERS[5:], LAYERS, write_amplification=3), Layer.RBD, WRITE) == (None, None)
 
 
 def test_nothing_exceeds_the_network_of_the_clients() -> None:
@@ -86,9 +90,7 @@ def test_nothing_exceeds_the_network_of_the_clients() -> None:
 
 
 def test_without_an_amplification_osds_limit_nothing() -> None:
-    rados = row(layers(ALL_LAYERS, LAYERS, write_amplification=None), Layer.RADOS, WRITE).bytes_per_second
-    assert rados is not None
-    assert rados.limit is None
+    assert limited(layers(ALL_LAYERS, LAYERS, write_amplification=None), Layer.RADOS, WRITE) == (None, None)
 
 
 def test_dd_and_ioping_count_as_the_layer_of_their_volume() -> None:
@@ -127,12 +129,6 @@ DEVICES = [
     layer_result("d-0", "fio", {READ: (120, 40), WRITE: (110, 20)}),
     layer_result("d-1", "fio", {READ: (60, 900)}),
 ]
-
-
-def limited(found: tuple[LayerRow, ...], layer: Layer, operation: Operation) -> tuple[float | None, Layer | None]:
-    best = row(found, layer, operation).bytes_per_second
-    assert best is not None
-    return best.limit, best.limited_by
 
 
 def test_devices_limit_the_osds_and_what_clients_read() -> None:

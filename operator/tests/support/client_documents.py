@@ -7,6 +7,7 @@ from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.api.result import Finding
 from plimsoll.api.run import Gates, Timeouts
 from plimsoll.api.storage import Prepare, Volume
+from plimsoll.ceph.watch import ClusterStatus
 from plimsoll.measure.histogram import Histogram, bin_index
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.measure.sample import (
@@ -39,6 +40,22 @@ def quiet_host(seconds: float = 22.0, *, device: DeviceUse | None = None) -> Hos
         device=device,
     )
 
+
+QUIET_CLUSTER = ClusterStatus(
+    health="HEALTH_OK",
+    checks={},
+    pg_states={"active+clean": 8},
+    osds=3,
+    osds_up=3,
+    osds_in=3,
+    osds_up_since="1",
+    osds_in_since="1",
+    remapped_pgs=0,
+    recovering_bytes_per_second=0,
+    used_bytes=1,
+    total_bytes=4,
+)
+"""One in which no check finds anything."""
 
 SECOND = 10**9
 T0 = 1_800_000_000 * SECOND

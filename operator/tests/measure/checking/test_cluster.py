@@ -6,30 +6,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.names import LatencyKind, Operation, Verdict
-from plimsoll.ceph.watch import ClusterSample, ClusterStatus, ClusterWatch, PoolCounters
+from plimsoll.ceph.watch import ClusterSample, ClusterWatch, PoolCounters
 from plimsoll.measure.sample import Cells, LatencySample
 from plimsoll.measure.trial import TrialNumbers
-from support.client_documents import BLOCK, RAMP, SECOND, T0, document, measure, measurement, only, operation
+from support.client_documents import (
+    BLOCK,
+    QUIET_CLUSTER,
+    RAMP,
+    SECOND,
+    T0,
+    document,
+    measure,
+    measurement,
+    only,
+    operation,
+)
 
 LENGTH = 60
 START = T0 + RAMP * SECOND
 RATE = 200
 """Operations per second of two clients together."""
-
-HEALTHY = ClusterStatus(
-    health="HEALTH_OK",
-    checks={},
-    pg_states={"active+clean": 8},
-    osds=3,
-    osds_up=3,
-    osds_in=3,
-    osds_up_since="1",
-    osds_in_since="1",
-    remapped_pgs=0,
-    recovering_bytes_per_second=0,
-    used_bytes=0,
-    total_bytes=0,
-)
 
 
 def look(
@@ -39,7 +35,7 @@ def look(
     done = min(max(0.0, second - lag + RAMP), RAMP + LENGTH) * RATE
     written = PoolCounters(reads=0, writes=int(done), read_bytes=0, written_bytes=int(done * BLOCK * factor))
     others = PoolCounters(reads=int(foreign * (second + 100)), writes=0, read_bytes=0, written_bytes=0)
-    status = dataclasses.replace(HEALTHY, **changes)
+    status = dataclasses.replace(QUIET_CLUSTER, **changes)
     return ClusterSample(at=START + int(second * SECOND), status=status, pools={"ours": written, "other": others})
 
 

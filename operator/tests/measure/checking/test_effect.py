@@ -10,31 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plimsoll.api.names import LatencyKind, Verdict
-from plimsoll.ceph.watch import ClusterSample, ClusterStatus, ClusterWatch, PoolCounters
+from plimsoll.ceph.watch import ClusterSample, ClusterWatch, PoolCounters
 from plimsoll.measure.histogram import Histogram, bin_index
 from plimsoll.measure.sample import Cells, LatencySample, LatencySlices, Measurement
 from plimsoll.measure.trial import TrialNumbers
-from support.client_documents import BLOCK, RAMP, SECOND, T0, document, measure, measurement, operation
+from support.client_documents import BLOCK, QUIET_CLUSTER, RAMP, SECOND, T0, document, measure, measurement, operation
 
 LENGTH = 60
 START = T0 + RAMP * SECOND
 RATE = 1000
 FAST, SLOW = 1_000_000, 8_000_000
 """Nanoseconds."""
-QUIET = ClusterStatus(
-    health="HEALTH_OK",
-    checks={},
-    pg_states={"active+clean": 8},
-    osds=3,
-    osds_up=3,
-    osds_in=3,
-    osds_up_since="1",
-    osds_in_since="1",
-    remapped_pgs=0,
-    recovering_bytes_per_second=0,
-    used_bytes=0,
-    total_bytes=0,
-)
 SCRUBBED = {"active+clean": 7, "active+clean+scrubbing": 1}
 
 
@@ -66,7 +52,11 @@ def looks(scrubbed: range, *, foreign: float = 0.0) -> ClusterWatch:
     """Look every five seconds; scrubs, and foreign operations per second, are those of some seconds alone."""
     samples = []
     for second in range(-10, LENGTH + 10, 5):
-        status = dataclasses.replace(QUIET, pg_states=SCRUBBED) if second in scrubbed and not foreign else QUIET
+        status = (
+            dataclasses.replace(QUIET_CLUSTER, pg_states=SCRUBBED)
+            if second in scrubbed and not foreign
+            else QUIET_CLUSTER
+        )
         done = min(max(0, second + RAMP), RAMP + LENGTH) * RATE
         others = round(foreign * min(max(0, second - scrubbed.start), len(scrubbed)))
         pools = {

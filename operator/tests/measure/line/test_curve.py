@@ -88,8 +88,3 @@ def test_the_expected_variance_is_that_of_the_two_outcomes() -> None:
     # Without news, what is expected after a trial is what there is now.
     variances = [one.evidence / whole * one.expected_variance(LINE + 9) for one in outcomes]
     assert posterior(sample).expected_variance(position) == pytest.approx(sum(variances), rel=0.05)
-
-
-def test_there_is_no_posterior_without_trials() -> None:
-    with pytest.raises(ValueError, match="without trials"):
-        posterior([])
