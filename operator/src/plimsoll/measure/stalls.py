@@ -99,7 +99,10 @@ def standstill_of(measured: Collection[ClientMeasurement], window: Interval) -> 
     recorded = (item.measurement.gaps or not any(share.lacks_series for share in _timed(item)) for item in measured)
     if not measured or not window.length or not all(recorded):
         return None
-    resolution = _Resolution.of(measured)
+    # That of the tool that reports its completions in the widest intervals.
+    width = max((gaps.width_nanoseconds for item in measured if (gaps := item.measurement.gaps)), default=0)
+    blur = width + _CLOCK_DIFFERENCE
+    resolution = _Resolution(blur=blur, least=max(_FREEZE - blur, width))
     progress = {item.client: _progress(item, window) for item in measured}
     of_all = _common_progress(progress.values())
     stalls, freezes = _stalls_and_freezes(of_all, window, resolution)
@@ -141,14 +144,6 @@ class _Resolution:
 
     blur: int  # how much longer than it appears a freeze may have been
     least: int  # the shortest stretch to consider
-
-    @classmethod
-    def of(cls, measured: Iterable[ClientMeasurement]) -> "_Resolution":
-        """Return the resolution of the tool that reports its completions in the widest intervals."""
-        widths = (gaps.width_nanoseconds for item in measured if (gaps := item.measurement.gaps))
-        width = max(widths, default=0)
-        blur = width + _CLOCK_DIFFERENCE
-        return cls(blur=blur, least=max(_FREEZE - blur, width))
 
 
 def _idle_time(stalls: Iterable[Interval], freezes: Collection[Interval], resolution: _Resolution) -> IdleTime:
