@@ -30,8 +30,6 @@ _MANAGER_POOL = ".mgr"
 """The manager writes to its own pool all the time."""
 
 MAX_SLOWEST_OSDS = 32
-_MAX_PROBLEMS = 8
-_PROBLEM_CHARACTERS = 300
 _HEALTH = ("HEALTH_OK", "HEALTH_WARN", "HEALTH_ERR")
 
 
@@ -133,7 +131,7 @@ def cluster_summary(watch: ClusterWatch | None, span: Interval | None) -> Cluste
             key=lambda health: _HEALTH.index(health) if health in _HEALTH else len(_HEALTH),
             default=None,
         ),
-        problems=tuple(quote(problem, _PROBLEM_CHARACTERS) for problem in problems[:_MAX_PROBLEMS]),
+        problems=tuple(quote(problem) for problem in problems[:8]),
         used_ratio=max(
             (round(it.used_bytes / it.total_bytes, 4) if it.total_bytes else 0.0 for it in seen), default=None
         ),

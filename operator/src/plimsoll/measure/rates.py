@@ -41,7 +41,6 @@ LEAST_OPERATIONS = 10_000
 criterion permits in two of three trials whose latencies are log-normal (sigma 0.8) and steady; with 100 in none of
 sixty."""
 
-_PERCENTILE = 99
 _DECIMALS = 6
 
 
@@ -218,5 +217,5 @@ def _percentiles(shares: Collection[Share], edges: Sequence[int]) -> list[int]:
     merged = [Histogram.merge_texts(texts) for texts in rounds]
     if any(histogram.total < LEAST_OPERATIONS for histogram in merged):
         return []
-    percentiles = [value for histogram in merged if (value := histogram.percentile(_PERCENTILE)) is not None]
+    percentiles = [value for histogram in merged if (value := histogram.percentile(99)) is not None]
     return percentiles if len(percentiles) == len(merged) else []

@@ -58,7 +58,6 @@ VERSIONS_CHANGED = Check(
     remedy="run again with one version; a mean over two versions describes neither",
 )
 
-_MESSAGE_CHARACTERS = 500
 _INTERRUPTIONS = (AbortReason.INTERRUPTED, AbortReason.CONDUCTOR_RESTARTED)
 
 
@@ -177,7 +176,7 @@ def rolled_up(trials: Sequence[Trial], named: Callable[[Collection[int]], str] =
     for cases in by_reason((trial.pass_number, finding) for trial in trials for finding in trial.findings):
         _, worst = worst_of(cases)
         passes = named({number for number, _ in cases})
-        yield worst.model_copy(update={"message": quote(f"{passes}: {worst.message}", _MESSAGE_CHARACTERS)})
+        yield worst.model_copy(update={"message": quote(f"{passes}: {worst.message}", 500)})
 
 
 def _operation(operation: Operation, results: Sequence[OperationResult]) -> OperationSummary:

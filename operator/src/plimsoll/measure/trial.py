@@ -39,7 +39,6 @@ _MOST_BYTES = 2**63
 MAX_SLOWEST = 8
 MAX_WARNINGS = 20
 _WARNING_CHARACTERS = 200
-_MESSAGE_CHARACTERS = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,9 +234,7 @@ def combined(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
         return replace(rounds[0], verdict=verdict_of(findings), findings=findings, matrix=matrix, warnings=warnings)
     numbered = ((number, finding) for number, part in enumerate(rounds, start=1) for finding in part.findings)
     worst = [
-        finding.model_copy(
-            update={"message": quote(f"round {number} of {len(rounds)}: {finding.message}", _MESSAGE_CHARACTERS)}
-        )
+        finding.model_copy(update={"message": quote(f"round {number} of {len(rounds)}: {finding.message}", 500)})
         for number, finding in map(worst_of, by_reason(numbered))
     ]
     findings = (*worst, *links)

@@ -73,10 +73,24 @@ def test_watch_that_was_asked_for_and_saw_nothing_is_suspect() -> None:
     assert only(trial(watch()), "ClusterNotWatched").verdict is Verdict.SUSPECT
 
 
-def test_run_that_demands_no_healthy_cluster_keeps_its_numbers() -> None:
-    samples = looks(recovering_bytes_per_second=7)
-    assert only(trial(watch(*samples)), "RecoveryTraffic").verdict is Verdict.INVALID
-    assert only(trial(watch(*samples, required=False)), "RecoveryTraffic").verdict is Verdict.SUSPECT
+@pytest.mark.parametrize(
+    ("changes", "reason", "verdict"),
+    [
+        ({"recovering_bytes_per_second": 7}, "RecoveryTraffic", Verdict.INVALID),
+        ({"foreign": 12}, "ForeignLoad", Verdict.SUSPECT),
+        ({"foreign": 80}, "ForeignLoad", Verdict.INVALID),
+    ],
+)
+def test_run_that_demands_no_healthy_cluster_keeps_its_numbers(
+    changes: dict[str, Any], reason: str, verdict: Verdict
+) -> None:
+    assert only(trial(watch(*looks(**changes))), reason).verdict is verdict
+    assert only(trial(watch(*looks(**changes), required=False)), reason).verdict is Verdict.SUSPECT
+
+
+def test_run_that_demands_no_healthy_cluster_still_needs_a_tool_that_succeeds() -> None:
+    numbers = measure(document(0, exit_code=1), cluster=watch(*looks(), required=False))
+    assert [item.verdict for item in numbers.findings if item.reason == "ToolFailed"] == [Verdict.INVALID]
 
 
 @pytest.mark.parametrize("changes", [{"osds_up": 2}, {"osds_in": 2}])
@@ -101,8 +115,6 @@ def test_an_accepted_check_is_no_finding() -> None:
 
 def test_a_few_foreign_operations_are_what_clusters_do_by_themselves() -> None:
     assert reasons(trial(watch(*looks(foreign=0.9)))) == []
-    assert only(trial(watch(*looks(foreign=12))), "ForeignLoad").verdict is Verdict.SUSPECT
-    assert only(trial(watch(*looks(foreign=80))), "ForeignLoad").verdict is Verdict.INVALID
 
 
 @given(lag=st.floats(0, 10))

@@ -10,7 +10,6 @@ from plimsoll.measure.rates import grouped
 from plimsoll.measure.text import clients_text, number_text
 
 MAX_NAMED_CLIENTS = 32
-_MOST_DIGITS = 6
 _SEVERITY = (Verdict.VALID, Verdict.SUSPECT, Verdict.INVALID)
 
 
@@ -61,7 +60,7 @@ class Check:
 
     def with_unit(self, value: float) -> str:
         """Return a value for people, with as many digits as it takes to differ from a limit."""
-        texts = [number_text(value, digits) for digits in range(3, _MOST_DIGITS + 1)]
+        texts = [number_text(value, digits) for digits in range(3, 7)]
         bounds = (self.suspect, self.invalid)
         limits = [number_text(limit) for limit in bounds if limit is not None and limit != value]
         return f"{next((text for text in texts if text not in limits), texts[-1])} {self.unit}".strip()

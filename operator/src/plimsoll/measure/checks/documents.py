@@ -12,7 +12,6 @@ from plimsoll.measure.text import MAX_QUOTE_CHARACTERS, number_text, percent_tex
 from plimsoll.measure.timeline import NANOSECONDS, Share
 
 _MILLISECONDS = 1000
-_QUOTED_ERRORS = 3
 _MISSING_SECONDS = 0.25
 """Starting processes takes this long on a loaded node, however short the runtime is."""
 _USES_EXTENTS = {Operation.READ: "read", Operation.WRITE: "wrote to"}
@@ -28,7 +27,7 @@ def tool_failed(evidence: Evidence) -> CheckedValues:
     for answer in evidence.intake.answers:
         if answer.failed:
             errors = answer.measurement.errors if answer.measurement else ()
-            message = "; ".join(errors[:_QUOTED_ERRORS]) or answer.document.stderr_tail[-MAX_QUOTE_CHARACTERS:]
+            message = "; ".join(errors[:3]) or answer.document.stderr_tail[-MAX_QUOTE_CHARACTERS:]
             detail = f"{_exit_text(answer.document.exit_code)}: {quote(message) or 'no error message'}"
             yield client_value(answer.client, max(1, len(errors)), detail)
 

@@ -118,9 +118,7 @@ MOST_LONGER = 0.1
 
 _LEAST_CALM = 10 * NANOSECONDS
 _LEAST_OPERATIONS = 1000
-_PERCENTILE = 99
 _MEDIAN = 50
-_LATE = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,11 +178,11 @@ def _effect_on(shares: Collection[Share], troubles: Sequence[Interval], calm: Se
         meanwhile, otherwise = Histogram.merge_texts(during), Histogram.merge_texts(calmly)
     except HistogramError:
         return None
-    limit, median = otherwise.percentile(_PERCENTILE), otherwise.percentile(_MEDIAN)
+    limit, median = otherwise.percentile(99), otherwise.percentile(_MEDIAN)
     usual, rate = _rate(shares, calm), _rate(shares, troubles)
     if limit is None or not median or otherwise.total < _LEAST_OPERATIONS or not usual:
         return None
-    expected = max(_beyond(otherwise, limit) / otherwise.total, _LATE) * meanwhile.total
+    expected = max(_beyond(otherwise, limit) / otherwise.total, 0.01) * meanwhile.total
     late = _beyond(meanwhile, limit) / expected if expected else 0.0
     by_chance = MOST_LATE + 3 / math.sqrt(expected) if expected else math.inf
     longer = (meanwhile.percentile(_MEDIAN) or limit) / median - 1 if meanwhile.total else 0.0

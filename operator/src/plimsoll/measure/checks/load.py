@@ -18,7 +18,6 @@ _TYPICAL = 10
 """Mean operations that a pause takes at the least: a slow operation is no pause."""
 _WITHOUT_RAMP = 10
 """Without a ramp the first second is measured, which fills queues and caches: it may be a thirtieth of the whole."""
-_NAMED_VERSIONS = 4
 
 # Stalls do not fail a broken open loop: storage that stands still, and is late or falls short because of that, does
 # what a search looks for. As Invalid trials do not count, the search could otherwise never learn that such a load is
@@ -307,7 +306,7 @@ def mixed_versions(evidence: Evidence) -> CheckedValues:
     versions = clients_by_version(evidence.measured)
     if len(versions) > 1:
         ordered = sorted(versions.items(), key=lambda item: (-len(item[1]), item[0]))
-        named = "; ".join(f"{version}: {clients_text(clients)}" for version, clients in ordered[:_NAMED_VERSIONS])
+        named = "; ".join(f"{version}: {clients_text(clients)}" for version, clients in ordered[:4])
         # The clients of all versions but the most frequent.
         others = tuple(client for _, clients in ordered[1:] for client in clients)
         detail = f"{len(versions)} versions of the tool ({named})"

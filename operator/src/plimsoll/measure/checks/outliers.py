@@ -192,8 +192,6 @@ LINK_OUTLIER = Check(
 
 _LEAST_CELLS = 3
 _LEAST_LINKS = 2
-_NAMED_NODES = 3
-_BITS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,7 +268,7 @@ def _named(client: int, node: str) -> str:
 
 
 def _text(rate: float, *, by_bytes: bool) -> str:
-    return bits_text(_BITS * rate) if by_bytes else f"{number_text(rate)} operations/s"
+    return bits_text(8 * rate) if by_bytes else f"{number_text(rate)} operations/s"
 
 
 def _nodes_text(links: Sequence[_Link]) -> str:
@@ -285,4 +283,4 @@ def _nodes_text(links: Sequence[_Link]) -> str:
         way = next((way for way, bad in ways.items() if len(bad) >= _LEAST_LINKS and all(bad)), None)
         if way:
             texts.append(f"all {len(ways[way])} links {way} node {node} are outliers")
-    return f"; {first_few(texts, _NAMED_NODES)}" if texts else ""
+    return f"; {first_few(texts, 3)}" if texts else ""

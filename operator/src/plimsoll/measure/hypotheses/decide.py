@@ -26,8 +26,6 @@ from plimsoll.measure.text import first_few
 _PERCENT = 100
 _MOST_DECIMALS = 6
 _DIGITS_FROM = 1e6
-_EXPONENT_DECIMALS = 2
-_SAME = 1e-6
 _NARROWER = {
     Unit.TRIAL: "more repetitions narrow it",
     Unit.RUN: "more runs (repeat) narrow it",
@@ -83,10 +81,10 @@ def interval_texts(interval: Interval, bounds: Bounds, *, is_ratio: bool) -> tup
     numbers = [factor * number for number in (interval.estimate, interval.low, interval.high)]
     limits = [factor * bound for bound in bounds if bound is not None]
     # Decimals that show the width of the interval, and two digits of a small ratio.
-    least = _place(numbers[0]) + 1 if is_ratio else _EXPONENT_DECIMALS
+    least = _place(numbers[0]) + 1 if is_ratio else 2
     decimals = min(_MOST_DECIMALS, max(0, _place((numbers[2] - numbers[1]) / 2), least))
     # Each end is shown on the side of each limit that it is on.
-    apart = [(end, limit) for end in numbers[1:] for limit in limits if not math.isclose(end, limit, rel_tol=_SAME)]
+    apart = [(end, limit) for end in numbers[1:] for limit in limits if not math.isclose(end, limit, rel_tol=1e-6)]
     while decimals < _MOST_DECIMALS and not all(
         (round(end, decimals) > limit, round(end, decimals) < limit) == (end > limit, end < limit)
         for end, limit in apart

@@ -10,8 +10,6 @@ from plimsoll.api.result import Trial
 from plimsoll.measure.line.observe import in_flight_of
 from plimsoll.measure.summary import last_attempts
 
-_FLOOR = 1024
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -30,7 +28,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         if not self.floor:
-            object.__setattr__(self, "floor", self.start / _FLOOR)
+            object.__setattr__(self, "floor", self.start / 1024)
         if self.lowest > self.highest:
             raise ValueError(f"no multiple of {self.step:g} lies between {self.floor:g} and {self.limit:g}")
 
