@@ -56,12 +56,7 @@ class UnknownBinError(HistogramError):
 
 
 def bin_index(value_ns: int) -> int:
-    """Return the bin of a latency in nanoseconds (fio's `plat_val_to_idx`).
-
-    Raises:
-        ValueError: the latency is negative.
-
-    """
+    """Return the bin of a latency in nanoseconds (fio's `plat_val_to_idx`); ValueError if it is negative."""
     if value_ns < 0:
         raise ValueError(f"a latency cannot be negative: {value_ns} ns")
     shift = max(0, value_ns.bit_length() - _GROUP_BITS - 1)
@@ -73,11 +68,8 @@ def bin_index(value_ns: int) -> int:
 def bin_bounds(index: int) -> tuple[int, int]:
     """Return the lower bound, included, and the upper bound, excluded, of a bin in nanoseconds.
 
-    The last bin has the bounds of its layout, although it also counts everything above.
-
-    Raises:
-        UnknownBinError: there is no such bin.
-
+    The last bin has the bounds of its layout, although it also counts everything above. UnknownBinError if there is no
+    such bin.
     """
     if not 0 <= index < BIN_COUNT:
         raise UnknownBinError(f"{LAYOUT} has no bin {index}: bins are 0 to {BIN_COUNT - 1}")
@@ -88,12 +80,7 @@ def bin_bounds(index: int) -> tuple[int, int]:
 
 @cache
 def bin_midpoint(index: int) -> int:
-    """Return the value that represents a bin, in nanoseconds (fio's `plat_idx_to_val`).
-
-    Raises:
-        UnknownBinError: there is no such bin.
-
-    """
+    """Return the value that represents a bin, in nanoseconds (fio's `plat_idx_to_val`); UnknownBinError without one."""
     lower, upper = bin_bounds(index)
     return lower + (upper - lower) // 2
 
@@ -102,12 +89,7 @@ _INDEX_OF_MIDPOINT = {bin_midpoint(index): index for index in range(BIN_COUNT)}
 
 
 def index_of_midpoint(key: int) -> int:
-    """Return the bin that fio prints as `key` nanoseconds.
-
-    Raises:
-        UnknownBinError: no bin of this layout has that midpoint.
-
-    """
+    """Return the bin that fio prints as `key` nanoseconds; UnknownBinError if that is no midpoint of this layout."""
     try:
         return _INDEX_OF_MIDPOINT[key]
     except KeyError:
@@ -123,10 +105,7 @@ class Histogram:
     def __post_init__(self) -> None:
         """Normalise the counts, so that equal histograms compare equal.
 
-        Raises:
-            UnknownBinError: an index is outside the layout.
-            HistogramError: a count is negative.
-
+        UnknownBinError if an index is outside the layout, HistogramError if a count is negative.
         """
         indices = [*self.counts]
         # `decode` returns the counts in order, and a check is faster than sorting the items.
@@ -154,12 +133,7 @@ class Histogram:
 
     @classmethod
     def merge_texts(cls, texts: Iterable[str]) -> Self:
-        """Add histograms in their text form, without creating an object for each.
-
-        Raises:
-            HistogramError: see `decode`.
-
-        """
+        """Add histograms in their text form, without creating an object for each; HistogramError as of `decode`."""
         return cls._total(_entries(_content(text)) for text in texts)
 
     @classmethod
@@ -175,11 +149,7 @@ class Histogram:
 
         fio's rule: the midpoint of the first bin at which the cumulative count reaches p/100 of the total, where p is
         the exact value of the double. fio computes the product in `long double`, which gives the same bin for every
-        published percentile.
-
-        Raises:
-            ValueError: p is out of range.
-
+        published percentile. ValueError if p is out of range.
         """
         if not 0 < p <= 100:  # noqa: PLR2004  # the range of a percentage
             raise ValueError(f"a percentile lies above 0 and at most at 100: {p}")
@@ -207,10 +177,8 @@ class Histogram:
     def decode(cls, text: str) -> Self:
         """Read the text form.
 
-        Raises:
-            UnknownBinError: another layout, or a bin outside this one.
-            HistogramError: a text that `encode` does not write, or that would expand beyond 64 KiB.
-
+        UnknownBinError if it has another layout, or a bin outside this one; HistogramError if `encode` does not write
+        such a text, or it would expand beyond 64 KiB.
         """
         return cls(counts=dict(_entries(_content(text))))
 

@@ -198,11 +198,7 @@ def steadiness(rounds: Sequence[float]) -> Steadiness:
 def _percentiles(shares: Collection[Share], edges: Sequence[int]) -> list[int]:
     """Return the 99th percentile of each round over all clients; empty if one is unknown.
 
-    A slice belongs to the round in which its midpoint lies.
-
-    Raises:
-        HistogramError: slices are missing or damaged.
-
+    A slice belongs to the round in which its midpoint lies. HistogramError if slices are missing or damaged.
     """
     rounds: list[list[str]] = [[] for _ in edges[1:]]
     for share in shares:

@@ -18,12 +18,7 @@ _PRECISION = 1e-15
 
 
 def describe(values: Sequence[float]) -> Statistic:
-    """Describe one quantity over the trials of a point; all trials have the same weight.
-
-    Raises:
-        ValueError: there is no value.
-
-    """
+    """Describe one quantity over the trials of a point, all with the same weight; ValueError if there is no value."""
     n = len(values)
     if not n:
         raise ValueError("nothing to describe: at least one value is needed")
@@ -51,9 +46,7 @@ def half_width(error: float, degrees_of_freedom: float, confidence: float = CONF
 def t_quantile(probability: float, degrees_of_freedom: float) -> float:
     """Return the quantile of Student's distribution at a probability.
 
-    Raises:
-        ValueError: the probability is not between 0 and 1, or the degrees of freedom are not positive.
-
+    ValueError if the probability is not between 0 and 1, or the degrees of freedom are not positive.
     """
     if not 0 < probability < 1 or degrees_of_freedom <= 0:
         raise ValueError(f"no quantile {probability} of t with {degrees_of_freedom} degrees of freedom")

@@ -210,9 +210,7 @@ class Share:
     def slices(self) -> Iterator[tuple[Interval, str]]:
         """Yield each slice of the latencies over time, encoded; none without operations.
 
-        Raises:
-            HistogramError: the tool kept no slices.
-
+        HistogramError if the tool kept no slices.
         """
         sample, slices = self.sample, self.sample.slices
         if not sample.ios:

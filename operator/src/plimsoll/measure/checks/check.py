@@ -43,12 +43,7 @@ class Check:
         return self.verdict(value) is not Verdict.VALID
 
     def limit(self, verdict: Verdict) -> float:
-        """Return the limit that a value with this verdict exceeds.
-
-        Raises:
-            ValueError: this check never returns that verdict.
-
-        """
+        """Return the limit that a value with this verdict exceeds; ValueError if no value has this verdict."""
         limit = {Verdict.SUSPECT: self.suspect, Verdict.INVALID: self.invalid}.get(verdict)
         if limit is None:
             raise ValueError(f"{self.reason} is never {verdict}")

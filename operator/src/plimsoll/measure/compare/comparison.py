@@ -48,11 +48,8 @@ from plimsoll.measure.text import first_few
 def overall(deciding: Iterable[Conclusion], others: Iterable[Conclusion], *, doubted: bool) -> Conclusion:
     """Return the conclusion of a comparison: one regression decides, whatever else is unknown.
 
-    Args:
-        deciding: of what has to show that there is no regression.
-        others: of points whose mean change shows it for them.
-        doubted: whether there is any other reason against `NoRegression`.
-
+    All of `deciding` have to show that there is no regression; for `others`, single points, their mean change does.
+    `doubted` is whether there is any other reason against `NoRegression`.
     """
     needed = {*deciding}
     if Conclusion.REGRESSION in needed.union(others):

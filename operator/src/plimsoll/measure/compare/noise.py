@@ -69,12 +69,8 @@ class MetricNoise(MetricModel):
 def noise_of(results: Sequence[BenchmarkResult], rule: RegressionRule, trials: int) -> tuple[MetricNoise, ...]:
     """Return the noise of every metric of a point, from all its results, for comparisons with that many trials a side.
 
-    That of a search is the error of its line, whatever the number of trials is.
-
-    Raises:
-        ValueError: for fewer than two trials a side.
-        RepeatsError: a run is given twice.
-
+    That of a search is the error of its line, whatever the number of trials is. ValueError for fewer than two trials a
+    side, RepeatsError if a run is given twice.
     """
     check_distinct([result] for result in results)
     if trials < 2:  # noqa: PLR2004 - one trial has no deviation

@@ -42,11 +42,8 @@ _IN_A_ROW = 2
 def next_rung(broken: Mapping[float, bool], settings: Settings) -> float | None:
     """Return the load to try next, or None if the line is bracketed as far as the limits permit.
 
-    Args:
-        broken: load -> whether its first trial broke; False if the load yields too few operations to know that, because
-            higher loads yield more.
-        settings: of the search.
-
+    `broken` maps a load to whether its first trial broke; to False if the load yields too few operations to know that,
+    because higher loads yield more.
     """
     start = settings.offered(settings.start)
     # The start, and halves of it down to the lowest load.
