@@ -249,8 +249,8 @@ def _row(
     """Yield the best of the rates; nothing without any. None exceeds what the layer below does at its best."""
     if rates:
         lower, volume, ios = (below.layer, below.bytes_per_second, below.iops) if below else (None, None, None)
-        volume_bound = Bound(below=volume and volume.value, layer=lower, client_rate=client_rate)
-        ios_bound = Bound(below=ios and ios.value, layer=lower)
+        volume_bound = Bound(below=volume.value if volume else None, layer=lower, client_rate=client_rate)
+        ios_bound = Bound(below=ios.value if ios else None, layer=lower)
         yield LayerRow(
             layer=layer,
             operation=operation,
