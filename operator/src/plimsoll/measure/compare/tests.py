@@ -104,7 +104,7 @@ class LogChange:
 def welch_satterthwaite(parts: Sequence[float], trials: Sequence[int]) -> float:
     """Return the degrees of freedom of a sum of squared errors, one from that many trials each.
 
-    Source: Satterthwaite, An Approximate Distribution of Estimates of Variance VarianceComponents, 1946; Welch 1947.
+    Source: Satterthwaite, An Approximate Distribution of Estimates of Variance Components, 1946; Welch 1947.
     """
     whole = math.fsum(parts)
     if not whole:
