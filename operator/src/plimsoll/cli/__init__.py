@@ -73,6 +73,7 @@ class _Program(LazyGroup):
 _MODULES = {
     **{name: f"plimsoll.cli.{name}" for name in _COMMANDS},
     "report": "plimsoll.cli.results:report_command",
+    "noise": "plimsoll.cli.compare:noise_command",
     **{name: f"plimsoll.programs.{name}" for name in _PROGRAMS},
     **{name: f"plimsoll.programs.helpers:{command}" for name, command in _HELPERS.items()},
     **{name: f"plimsoll.programs.hooks:{command}" for name, command in _HOOKS.items()},

@@ -17,7 +17,7 @@ from plimsoll.conductor.reporting import MAX_FACTS
 from plimsoll.measure.limits import TOO_HIGH, Best, LayerRow, layers, osd_count, too_high
 from plimsoll.measure.text import first_few
 from plimsoll.report.layers_links import LAYER_COLUMNS, is_marked
-from plimsoll.report.view import csv_names, csv_rows, layer_sentences
+from plimsoll.report.view import layer_sentences
 from plimsoll.tools.registry import LAYERS, loading_clients
 
 
@@ -45,7 +45,7 @@ def command(*, result: str, device_run: str | None, output: str) -> None:
             raise click.ClickException(f"--device-run {device_run}: point {device.spec.point} {problem}")
     rows = layers_of(results, devices)
     if output == CSV:
-        write_csv(csv_names(LAYER_COLUMNS), csv_rows(LAYER_COLUMNS, rows))
+        write_csv(LAYER_COLUMNS, rows)
         return
     if output != TABLE:
         documents = [

@@ -5,7 +5,7 @@ import json
 import re
 import secrets
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -20,6 +20,7 @@ from plimsoll.api.suite import BenchmarkSuite, load_suite
 from plimsoll.measure.compare.values import COMPARED, DEFAULT_GATES, RegressionRule
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import check_fits_deadline, make_plan
+from plimsoll.report.view import Column, csv_names, csv_rows
 from plimsoll.suite.children import variant_plans
 
 _PERCENT = 100
@@ -29,19 +30,30 @@ F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
 
-def percent_option(name: str, share: float, low: float, high: float, text: str) -> Callable[[F], F]:
-    """Add an option in percent; its default is a share of 1."""
-    limits = click.FloatRange(min=low, max=high)
-    return click.option(name, type=limits, default=share * _PERCENT, show_default=True, help=text)
+destroy_option = click.option(
+    "--destroy-data", is_flag=True, help="Confirm that the data on the devices may be destroyed."
+)
+results_option = click.option(
+    "--output", type=click.Path(file_okay=False, path_type=Path), help="Results [plimsoll-results/NAME]."
+)
+load_seed_option = click.option(
+    "--seed", type=click.IntRange(min=0), help="Seed of the order and the load; random by default."
+)
+fio_option = click.option("--fio", default="fio", envvar="PLIMSOLL_FIO", help="The fio to run.  [env: PLIMSOLL_FIO]")
 
 
 def rule_options(function: F) -> F:
     """Add the options of `rule_of`."""
     rule = RegressionRule()
+
+    def threshold(name: str, share: float, low: float, high: float, text: str) -> Callable[[F], F]:
+        limits = click.FloatRange(min=low, max=high)
+        return click.option(name, type=limits, default=share * _PERCENT, show_default=True, help=text)
+
     options = (
-        percent_option("--threshold-rate", rule.rate, 0.1, 90, "Tolerated decrease of a rate, in percent."),
+        threshold("--threshold-rate", rule.rate, 0.1, 90, "Tolerated decrease of a rate, in percent."),
         # A bin of the histogram is up to 1.6 % of a latency wide.
-        percent_option("--threshold-latency", rule.latency, 2, 1000, "Tolerated increase of a latency, in percent."),
+        threshold("--threshold-latency", rule.latency, 2, 1000, "Tolerated increase of a latency, in percent."),
         click.option(
             "--gate",
             "gates",
@@ -108,11 +120,11 @@ def write_document(document: object, form: str) -> None:
     click.echo(text)
 
 
-def write_csv(names: Sequence[str], rows: Iterable[Mapping[str, object]]) -> None:
+def write_csv(columns: Sequence[Column[T]], rows: Iterable[T]) -> None:
     """Print rows with a header: base units, plain numbers, empty cells for unknown values."""
-    writer = csv.DictWriter(sys.stdout, names, lineterminator="\n")
+    writer = csv.DictWriter(sys.stdout, csv_names(columns), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows(csv_rows(columns, rows))
 
 
 def read_run(path: Path) -> BenchmarkRun:

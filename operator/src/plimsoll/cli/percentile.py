@@ -3,6 +3,8 @@
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import partial
+from operator import attrgetter
 
 import click
 
@@ -14,6 +16,7 @@ from plimsoll.cli.options import CSV, JSON, TABLE, YAML, output_option, write_cs
 from plimsoll.cli.source import load_results, selected_points
 from plimsoll.measure.histogram import MINIMUM_BEYOND, OPEN_BIN, Histogram, HistogramError, bin_bounds
 from plimsoll.measure.text import first_few
+from plimsoll.report.view import Column
 
 _TRIAL = re.compile(r"(?P<pass>[0-9]{1,4})(?:\.(?P<attempt>[0-9]{1,4}))?")
 
@@ -25,7 +28,7 @@ class PercentileAnswer:
     point: str
     operation: str
     percentile: float
-    nanoseconds: int | None  # midpoint of the histogram's bin, off by at most 0.8 %; None if absent
+    nanoseconds: int | None = None  # midpoint of the histogram's bin, off by at most 0.8 %; None if absent
     operations: int
     beyond: int | None = None  # operations beyond it
     because: str = ""
@@ -75,7 +78,8 @@ def command(
                 value = f"{format_duration(answer.nanoseconds)} = {answer.nanoseconds} ns"
                 click.echo(f"{what} {value} ({answer.beyond} of {answer.operations} operations beyond)")
         case "csv":
-            write_csv([field.name for field in fields(PercentileAnswer)], map(asdict, answers))
+            names = [field.name for field in fields(PercentileAnswer)]
+            write_csv([Column(key=name, value=attrgetter(name)) for name in names], answers)
         case _:
             write_document([asdict(answer) for answer in answers], output)
 
@@ -112,33 +116,25 @@ def _operations(result: BenchmarkResult, named: str | None) -> Sequence[Operatio
 
 
 def _answer(point: str, operation: Operation, latency: Latency, percentile: float) -> PercentileAnswer:
-    def answer(value: int | None, beyond: int | None = None, because: str = "") -> PercentileAnswer:
-        return PercentileAnswer(
-            point=point,
-            operation=operation.value,
-            percentile=percentile,
-            nanoseconds=value,
-            operations=latency.count,
-            beyond=beyond,
-            because=because,
-        )
-
+    answer = partial(
+        PercentileAnswer, point=point, operation=operation.value, percentile=percentile, operations=latency.count
+    )
     highest = "" if latency.max_nanoseconds is None else f"; the maximum is {format_duration(latency.max_nanoseconds)}"
     if latency.histogram is None:
         is_full = latency.kind is LatencyKind.FULL
         reason = (
             "the histogram of a trial that does not count is not kept" if is_full else "the tool keeps no histogram"
         )
-        return answer(None, because=f"{reason}{highest}")
+        return answer(because=f"{reason}{highest}")
     try:
         histogram = Histogram.decode(latency.histogram)
     except HistogramError as error:
-        return answer(None, because=f"its histogram cannot be read: {error}")
+        return answer(because=f"its histogram cannot be read: {error}")
     beyond = histogram.samples_beyond(percentile)
     if beyond < MINIMUM_BEYOND:
-        return answer(None, beyond, f"fewer than {MINIMUM_BEYOND} operations beyond{highest}")
+        return answer(beyond=beyond, because=f"fewer than {MINIMUM_BEYOND} operations beyond{highest}")
     value = histogram.percentile(percentile)
     if value is None:
         end = bin_bounds(OPEN_BIN)[0] / 10**9
-        return answer(None, beyond, f"beyond {end:.2f} s, where the histogram ends{highest}")
-    return answer(value, beyond)
+        return answer(beyond=beyond, because=f"beyond {end:.2f} s, where the histogram ends{highest}")
+    return answer(nanoseconds=value, beyond=beyond)

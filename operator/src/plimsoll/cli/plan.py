@@ -44,7 +44,7 @@ def command(*, run: str, output: str, seed: int | None) -> None:
     For a FILE, before it is applied; or for a RUN in a cluster, NAME or NAMESPACE/NAME: the plan that was frozen when
     the run was admitted.
     """
-    place = find(run)
+    place = find(run, RunInCluster)
     if isinstance(place, RunInCluster):
         if seed is not None:
             raise click.UsageError(f"--seed applies to a FILE; run {place} has its own seed")

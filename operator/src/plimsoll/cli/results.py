@@ -1,9 +1,8 @@
 """`plimsoll results RESULT...`: the results of runs. `plimsoll report RUN...`: a report of them as one HTML file."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 from rich.console import Console
@@ -33,12 +32,10 @@ from plimsoll.report.points import (
     probe_rows,
     result_rows,
 )
-from plimsoll.report.view import ReportPage, count_text, csv_names, csv_rows
+from plimsoll.report.view import ReportPage, count_text, csv_rows
 
 MOST_RUNS = 8
 """Of a report; the number of distinguishable colours."""
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 @click.command()
@@ -62,7 +59,7 @@ def command(*, results: tuple[str, ...], points: tuple[str, ...], probes: bool, 
     if probes:
         _output_probes([result for result in selected if result.spec.line is not None], output)
     elif output == CSV:
-        write_csv(csv_names(RESULT_COLUMNS), csv_rows(RESULT_COLUMNS, result_rows(named(selected))))
+        write_csv(RESULT_COLUMNS, result_rows(named(selected)))
     elif output != TABLE:
         write_document([result.model_dump(mode="json") for result in selected], output)
     else:
@@ -77,12 +74,11 @@ def _output_probes(searches: Sequence[BenchmarkResult], output: str) -> None:
     if not searches:
         raise click.ClickException("no search for the line is among these results; omit --probes to see them")
     if output != TABLE:
-        columns = probe_columns()
-        rows = csv_rows(columns, objective_rows(probe_rows(named(searches))))
+        columns, rows = probe_columns(), objective_rows(probe_rows(named(searches)))
         if output == CSV:
-            write_csv(csv_names(columns), rows)
+            write_csv(columns, rows)
         else:
-            write_document([*rows], output)
+            write_document([*csv_rows(columns, rows)], output)
         return
     console = stdout_console()
     for number, result in enumerate(searches):
@@ -120,21 +116,19 @@ def explanations(results: Sequence[BenchmarkResult]) -> Iterator[str]:
         yield f"{reason} ({verdict}) at {first_few(points, 1)}: {worst.message}"
 
 
-def output_file_option(function: F) -> F:
-    """Add the option for the file to write."""
-    return click.option(
-        "-o",
-        "--output",
-        type=click.Path(dir_okay=False, path_type=Path),
-        default=Path("report.html"),
-        show_default=True,
-        help="File to write; an existing one is replaced.",
-    )(function)
+page_option = click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("report.html"),
+    show_default=True,
+    help="File to write; an existing one is replaced.",
+)
 
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@output_file_option
+@page_option
 @cluster_options
 def report_command(*, runs: tuple[str, ...], output: Path) -> None:
     """Write a report of one or several runs as a single HTML file that needs no network.

@@ -33,7 +33,7 @@ from plimsoll.cli.local_storage import (
     make_directory,
     make_raw_directory,
 )
-from plimsoll.cli.options import freeze, read_run
+from plimsoll.cli.options import destroy_option, fio_option, freeze, load_seed_option, read_run, results_option
 from plimsoll.cli.tables import results_tables, stdout_console
 from plimsoll.cli.watch import Lines, Screen, activity_text, probe_text, trial_text, view_on
 from plimsoll.cli.watched import WatchedDisplay, WatchedPoint, WatchedRun, WatchedStatus
@@ -80,21 +80,21 @@ class LocalProgress:
                 display=WatchedDisplay(status=state.phase, message=message),
             ),
             state=state,
-            points=[_point(plan, point, self._recorded.get(point.name)) for point in plan.points],
+            points=[self._point(point) for point in plan.points],
             passes=plan.repetitions,
             searches={point.workload for point in plan.points if point.line is not None},
             share=done_share(state, plan, now),
         )
         self._view.show(run)
 
-
-def _point(plan: Plan, point: Point, result: BenchmarkResult | None) -> WatchedPoint:
-    unmeasured = WatchedPoint(name=point.name, label=point.label, clients=str(point.clients))
-    if result is None:
-        return unmeasured
-    display = result_display(result.status, most_trials(plan, point), point.line)
-    texts = display.model_dump(exclude_none=True, exclude={"bytes_per_second"})
-    return replace(unmeasured, verdict=result.status.verdict or "", **texts)
+    def _point(self, point: Point) -> WatchedPoint:
+        unmeasured = WatchedPoint(name=point.name, label=point.label, clients=str(point.clients))
+        result = self._recorded.get(point.name)
+        if result is None:
+            return unmeasured
+        display = result_display(result.status, most_trials(self._plan, point), point.line)
+        texts = display.model_dump(exclude_none=True, exclude={"bytes_per_second"})
+        return replace(unmeasured, verdict=result.status.verdict or "", **texts)
 
 
 def describe(state: RunState, plan: Plan) -> str:
@@ -255,16 +255,16 @@ def resumed_plan(file: Path, run: BenchmarkRun, results: Path) -> Plan:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Measure this block device; may be repeated. DESTROYS ITS DATA.",
 )
-@click.option("--destroy-data", is_flag=True, help="Confirm that the data on the devices may be destroyed.")
-@click.option("--output", type=click.Path(file_okay=False, path_type=Path), help="Results [plimsoll-results/NAME].")
+@destroy_option
+@results_option
 @click.option(
     "--raw-output",
     type=click.Path(file_okay=False, path_type=Path),
     help="Keep the raw output of the tools in this directory, to check numbers with other programs.",
 )
 @click.option("--resume", is_flag=True, help="Continue with the first trial that is missing in the results directory.")
-@click.option("--seed", type=click.IntRange(min=0), help="Seed of the order and the load; random by default.")
-@click.option("--fio", default="fio", envvar="PLIMSOLL_FIO", help="The fio to run.  [env: PLIMSOLL_FIO]")
+@load_seed_option
+@fio_option
 def command(
     *,
     file: Path,

@@ -76,16 +76,6 @@ class SuiteInCluster(InCluster):
 ObjectInCluster = TypeVar("ObjectInCluster", bound=InCluster)
 
 
-def find(source: str) -> Path | RunInCluster:
-    """Return an existing path, or a run, which may not exist in the cluster; exits if it can be neither."""
-    return _path_or_object(source, RunInCluster)
-
-
-def find_suite(source: str) -> Path | SuiteInCluster:
-    """Return an existing path, or a suite; see `find`."""
-    return _path_or_object(source, SuiteInCluster)
-
-
 def find_in_cluster(source: str, kind: type[ObjectInCluster]) -> ObjectInCluster:
     """Return an object in a cluster, which may not exist; exits if the name is invalid."""
     named = _IN_CLUSTER.fullmatch(source)
@@ -95,7 +85,8 @@ def find_in_cluster(source: str, kind: type[ObjectInCluster]) -> ObjectInCluster
     return kind(access=where, namespace=named["namespace"] or where.namespace, name=named["name"])
 
 
-def _path_or_object(source: str, kind: type[ObjectInCluster]) -> Path | ObjectInCluster:
+def find(source: str, kind: type[ObjectInCluster]) -> Path | ObjectInCluster:
+    """Return an existing path, or an object, which may not exist in the cluster; exits if it can be neither."""
     named = _IN_CLUSTER.fullmatch(source)
     is_object = named is not None and named["namespace"] is None and is_about_a_cluster()
     path = Path(source)
@@ -117,7 +108,7 @@ def _path_or_object(source: str, kind: type[ObjectInCluster]) -> Path | ObjectIn
 
 def load_results(source: str) -> list[BenchmarkResult]:
     """Read the results of a source, see `find`; exits if they cannot be read, or there are none."""
-    place = find(source)
+    place = find(source, RunInCluster)
     if isinstance(place, RunInCluster):
         return ask(place.access, lambda kube: _of_cluster(kube, place))
     remedy = "is it the results directory of a run that has recorded a trial?"

@@ -16,7 +16,7 @@ from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.compare import show_comparison
 from plimsoll.cli.layers import layers_of, write_amplification
 from plimsoll.cli.options import JSON, TABLE, YAML, output_option, write_document
-from plimsoll.cli.results import output_file_option, write_page
+from plimsoll.cli.results import page_option, write_page
 from plimsoll.cli.suite_rounds import SuiteRounds, accept_option, exit_code, load_rounds
 from plimsoll.cli.tables import STYLES, fitted, results_table, stdout_console
 from plimsoll.measure.compare.noise import as_one_run
@@ -28,9 +28,10 @@ from plimsoll.report.page import make_suite_page
 from plimsoll.report.view import count_text
 from plimsoll.studies.model import StudyComparison
 from plimsoll.studies.shares import Origin
-from plimsoll.suite.changes import Found
+from plimsoll.suite.changes import JudgedChange
 from plimsoll.suite.evaluation import VariantComparison
 from plimsoll.suite.judging import RoundJudgement, VariantJudgement
+from plimsoll.suite.rounds.baseline import ACCEPT_ROUND
 
 _SUSPECT = "* rests on Suspect points"
 
@@ -144,7 +145,7 @@ def _show_judgement(console: Console, name: str, judgement: RoundJudgement, roun
     baseline = count_text(judgement.accepted, "accepted round")
     console.print(Text(f"\n{name}: is round {rounds.last.name} worse than {baseline}?", style="bold"))
     if changes := texts.notable_changes(judgement):
-        console.print(fitted(texts.FOUND_COLUMNS, changes, remedy="-o json"))
+        console.print(fitted(texts.CHANGE_COLUMNS, changes, remedy="-o json"))
     for line in judgement.change_texts:
         console.print(Text(line), soft_wrap=True)
     for variant in judgement.variants:
@@ -155,7 +156,7 @@ def _show_judgement(console: Console, name: str, judgement: RoundJudgement, roun
         words = f"{variant.variant}: {variant.conclusion}{drift}{against}"
         console.print(Text(words, style=STYLES[variant.conclusion]), soft_wrap=True)
     if judgement.conclusion is Conclusion.REGRESSION:
-        how = "add --accept " if rounds.directories else "annotate the suite with plimsoll.dev/accept-round="
+        how = "add --accept " if rounds.directories else f"annotate the suite with {ACCEPT_ROUND}="
         remedy = f"If this is intended, {how}{rounds.last.name}: the baseline then starts with this round."
         console.print(Text(remedy, style="dim"), soft_wrap=True)
     if len(rounds.directories) == 1:
@@ -228,27 +229,25 @@ def _variant_document(variant: VariantJudgement) -> Mapping[str, object]:
         "drift": variant.drift,
         "isDrift": variant.is_drift,
         "reasons": [*variant.reasons],
-        "found": [_found_document(found) for found in variant.found],
+        "found": [_change_document(judged) for judged in variant.judged],
     }
 
 
-def _found_document(found: Found) -> Mapping[str, object]:
-    _, workload, operation, metric = found.group
-    change = found.ratios
+def _change_document(change: JudgedChange) -> Mapping[str, object]:
     return {
-        "against": found.against,
-        "workload": workload,
-        "point": found.point or None,
-        "points": found.points,
-        "operation": operation_text(operation, metric),
-        "metric": metric,
-        "ratio": change.ratio,
-        "low": change.low,
-        "high": change.high,
-        "rounds": found.rounds,
-        "conclusion": found.judgement.conclusion,
-        "improved": found.judgement.improved,
-        "suspected": found.judgement.suspected,
+        "against": change.against,
+        "workload": change.group.workload,
+        "point": change.point or None,
+        "points": change.points,
+        "operation": operation_text(change.group.operation, change.metric),
+        "metric": change.metric,
+        "ratio": change.ratios.ratio,
+        "low": change.ratios.low,
+        "high": change.ratios.high,
+        "rounds": change.rounds,
+        "conclusion": change.judgement.conclusion,
+        "improved": change.judgement.improved,
+        "suspected": change.judgement.suspected,
     }
 
 
@@ -284,7 +283,7 @@ def results_command(*, sources: tuple[str, ...], accepted: tuple[str, ...], outp
 @click.command()
 @click.argument("sources", metavar="DIR...|SUITE", nargs=-1, required=True)
 @accept_option
-@output_file_option
+@page_option
 @cluster_options
 def report_command(*, sources: tuple[str, ...], accepted: tuple[str, ...], output: Path) -> None:
     """Write a report of a suite as a single HTML file that needs no network.

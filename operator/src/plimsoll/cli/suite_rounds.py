@@ -2,12 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 from pydantic import ValidationError
@@ -30,7 +29,7 @@ from plimsoll.cli.cluster import ask, program
 from plimsoll.cli.layers import device_problem, layers_of
 from plimsoll.cli.local_storage import Target
 from plimsoll.cli.options import chosen_seed
-from plimsoll.cli.source import RUN, SuiteInCluster, find_suite, no_such_object, results_of_run
+from plimsoll.cli.source import RUN, SuiteInCluster, find, no_such_object, results_of_run
 from plimsoll.conductor.sink import read_results, read_state, replace_file
 from plimsoll.kube.port import Kube
 from plimsoll.studies.library import STUDY_NAMES, load_study
@@ -38,7 +37,7 @@ from plimsoll.studies.model import StudyComparison, compare_with_study
 from plimsoll.suite.children import Turn, suite_digest, turns_by_name
 from plimsoll.suite.evaluation import Evaluation, RoundResults, evaluate
 from plimsoll.suite.measured import MeasuredRound
-from plimsoll.suite.rounds.baseline import settled, with_baseline
+from plimsoll.suite.rounds.baseline import ACCEPT_ROUND, settled, with_baseline
 from plimsoll.suite.rounds.observed import JUDGED, State
 from plimsoll.suite.rounds.turns import LABEL_SUITE
 
@@ -47,8 +46,6 @@ _EXIT_OF = {RoundVerdict.NO_REGRESSION: 0, RoundVerdict.REGRESSED: 3, RoundVerdi
 
 _AT_ONCE = 8
 """Requests at the same time."""
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 SUITE_FILE = "suite.yaml"
 _ROUND_FILE = "round.json"
@@ -198,22 +195,20 @@ def exit_code(ended: EndedRound) -> int:
     return _EXIT_OF.get(ended.verdict, EXIT_NOT_EVALUATED)
 
 
-def accept_option(function: F) -> F:
-    """Add the option `--accept` for rounds in directories."""
-    return click.option(
-        "--accept",
-        "accepted",
-        multiple=True,
-        metavar="START|DIR",
-        help="Accept this round whatever it showed, such as a regression that is intended: the baseline starts with "
-        "it. START is the start of the round, such as 2026-03-01T03:00Z. May be repeated. Only for directories; in a "
-        "cluster, an annotation of the suite accepts a round.",
-    )(function)
+accept_option = click.option(
+    "--accept",
+    "accepted",
+    multiple=True,
+    metavar="START|DIR",
+    help="Accept this round whatever it showed, such as a regression that is intended: the baseline starts with "
+    "it. START is the start of the round, such as 2026-03-01T03:00Z. May be repeated. Only for directories; in a "
+    "cluster, an annotation of the suite accepts a round.",
+)
 
 
 def load_rounds(sources: Sequence[str], accepted: Sequence[str]) -> SuiteRounds:
     """Read directories of rounds, or one suite in a cluster; exits if they cannot be read, or do not fit together."""
-    places = [find_suite(source) for source in sources]
+    places = [find(source, SuiteInCluster) for source in sources]
     directories = [place for place in places if isinstance(place, Path)]
     suites = [place for place in places if isinstance(place, SuiteInCluster)]
     if not suites:
@@ -221,9 +216,7 @@ def load_rounds(sources: Sequence[str], accepted: Sequence[str]) -> SuiteRounds:
     if len(places) > 1:
         raise click.UsageError("name one suite in a cluster, or directories of rounds")
     if accepted:
-        raise click.UsageError(
-            "--accept is for directories; in a cluster, annotate the suite with plimsoll.dev/accept-round"
-        )
+        raise click.UsageError(f"--accept is for directories; in a cluster, annotate the suite with {ACCEPT_ROUND}")
     suite = suites[0]
     return ask(suite.access, lambda kube: read_rounds(kube, suite))
 

@@ -9,7 +9,15 @@ import click
 from plimsoll.api.names import Verdict
 from plimsoll.cli.launch import LaunchError
 from plimsoll.cli.local_storage import PlaceError, Target, fit_to_machine
-from plimsoll.cli.options import freeze, freeze_variants, read_suite
+from plimsoll.cli.options import (
+    destroy_option,
+    fio_option,
+    freeze,
+    freeze_variants,
+    load_seed_option,
+    read_suite,
+    results_option,
+)
 from plimsoll.cli.run import EXIT_INVALID, measure, new_plan, resumed_plan
 from plimsoll.cli.suite_results import show_rounds
 from plimsoll.cli.suite_rounds import LocalRound, begin, evaluate_rounds, resume
@@ -63,11 +71,11 @@ def _target(variant: str, paths: Sequence[Path]) -> Target:
     help="Measure files in this directory, or this block device, for a variant, or for all that have no target of "
     "their own; may be repeated, also for several devices of a variant. DESTROYS THE DATA OF DEVICES.",
 )
-@click.option("--destroy-data", is_flag=True, help="Confirm that the data on the devices may be destroyed.")
-@click.option("--output", type=click.Path(file_okay=False, path_type=Path), help="Results [plimsoll-results/NAME].")
+@destroy_option
+@results_option
 @click.option("--resume", "resuming", is_flag=True, help="Continue the round in the results directory.")
-@click.option("--seed", type=click.IntRange(min=0), help="Seed of the order and the load; random by default.")
-@click.option("--fio", default="fio", envvar="PLIMSOLL_FIO", help="The fio to run.  [env: PLIMSOLL_FIO]")
+@load_seed_option
+@fio_option
 def command(
     *,
     file: Path,

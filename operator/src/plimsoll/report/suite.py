@@ -29,7 +29,7 @@ from plimsoll.report.view import (
 )
 from plimsoll.studies.model import ComparedShare, OwnShare, StudyComparison
 from plimsoll.studies.shares import Origin
-from plimsoll.suite.changes import Found
+from plimsoll.suite.changes import JudgedChange
 from plimsoll.suite.judging import RoundJudgement
 from plimsoll.suite.measured import MeasuredRound
 
@@ -72,7 +72,7 @@ def judgements_section(suite: ReportedSuite) -> Section | None:
         blocks.append(Text(paragraphs=[question, *reasons]))
         if changes := notable_changes(judgement):
             caption = f"{name}: mean changes of workloads, and points that are or may be worse"
-            blocks.append(page_table(caption, FOUND_COLUMNS, changes))
+            blocks.append(page_table(caption, CHANGE_COLUMNS, changes))
     return Section(key="judgement", title="The last round", blocks=blocks) if blocks else None
 
 
@@ -81,12 +81,12 @@ def baseline_text(ended: EndedRound) -> str:
     return "accepted, pinned" if ended.pinned else "accepted" if ended.accepted else NONE
 
 
-def notable_changes(judgement: RoundJudgement) -> Sequence[Found]:
+def notable_changes(judgement: RoundJudgement) -> Sequence[JudgedChange]:
     """Return the changes that are shown: every mean, and whatever is or may be worse."""
     return [
         change
         for variant in judgement.variants
-        for change in variant.found
+        for change in variant.judged
         if not change.point or change.judgement.conclusion is Conclusion.REGRESSION or change.judgement.suspected
     ]
 
@@ -128,10 +128,10 @@ ROUND_COLUMNS: Sequence[Column[RoundRow]] = (
 )
 
 
-FOUND_COLUMNS: Sequence[Column[Found]] = (
-    Column(heading="Variant", value=lambda change: change.group[0]),
+CHANGE_COLUMNS: Sequence[Column[JudgedChange]] = (
+    Column(heading="Variant", value=lambda change: change.group.variant),
     Column(heading="Point", value=lambda change: change.place, folded=True),
-    Column(heading="Op", value=lambda change: operation_text(change.group[2], change.metric)),
+    Column(heading="Op", value=lambda change: operation_text(change.group.operation, change.metric)),
     Column(heading="Metric", value=lambda change: change.metric),
     Column(heading="Against", value=lambda change: change.against, priority=1),
     Column(heading="Change", value=lambda change: change.ratios.ratio, show=change_text, right=True),

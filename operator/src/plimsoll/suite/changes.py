@@ -126,7 +126,7 @@ class Against(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class JudgedChange:
     """A change of a workload's mean, or of one of its several points, and the judgement of it."""
 
     against: Against
@@ -140,12 +140,13 @@ class Found:
     @property
     def metric(self) -> Metric:
         """The metric that changed."""
-        return self.group[3]
+        return self.group.metric
 
     @property
     def place(self) -> str:
         """The point, or the workload and the number of points of its mean."""
-        return self.point or (f"{self.group[1]}, mean of {self.points} points" if self.points > 1 else self.group[1])
+        workload = self.group.workload
+        return self.point or (f"{workload}, mean of {self.points} points" if self.points > 1 else workload)
 
     @property
     def ratios(self) -> Ratios:
@@ -153,12 +154,12 @@ class Found:
         return ratios_of(self.metric, self.change)
 
 
-def judge_changes(baselines: Mapping[Against, Mapping[Quantity, Runs]], rule: RegressionRule) -> list[Found]:
+def judge_changes(baselines: Mapping[Against, Mapping[Quantity, Runs]], rule: RegressionRule) -> list[JudgedChange]:
     """Judge all changes of a round against these baselines, means first.
 
     Each workload has a test of its mean, which may be a single point, and one of each point if it has several.
     """
-    tests: list[tuple[partial[Found], Runs, Member]] = []
+    tests: list[tuple[partial[JudgedChange], Runs, Member]] = []
     for against, runs_of in baselines.items():
         for group, quantities in grouped([*runs_of], lambda quantity: quantity.group).items():
             of_mean, of_point = weights(len(quantities))
@@ -166,8 +167,8 @@ def judge_changes(baselines: Mapping[Against, Mapping[Quantity, Runs]], rule: Re
             if len(quantities) > 1:
                 tested += [(quantity.point, runs_of[quantity], of_point) for quantity in quantities]
             for point, runs, weight in tested:
-                change_of = partial(Found, against=against, group=group, point=point, points=len(quantities))
-                tests.append((change_of, runs, Member(metric=group[3], change=runs.change(), weight=weight)))
+                change_of = partial(JudgedChange, against=against, group=group, point=point, points=len(quantities))
+                tests.append((change_of, runs, Member(metric=group.metric, change=runs.change(), weight=weight)))
     assessments = assess([member for _, _, member in tests], LEVEL)
     judged = []
     for (change_of, runs, member), assessment in zip(tests, assessments, strict=True):

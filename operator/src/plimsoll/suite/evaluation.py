@@ -40,9 +40,6 @@ from plimsoll.suite.merging import FieldChange, changes_between
 from plimsoll.suite.rounds.actions import Judge
 from plimsoll.suite.rounds.observed import Judgement, worst_comparisons, worst_hypotheses
 
-RunResults = Mapping[str, Sequence[BenchmarkResult]]
-"""Name of a run -> its results; none if it has no numbers."""
-
 _VERDICTS = {
     Conclusion.REGRESSION: RoundVerdict.REGRESSED,
     Conclusion.INCONCLUSIVE: RoundVerdict.INCONCLUSIVE,
@@ -81,9 +78,8 @@ class RoundResults:
     minute: int
     digest: str
     repeat: int  # number of planned runs of each variant
-    runs: Mapping[
-        str, RunResults
-    ]  # variant -> its runs in the order of the repeats; those without numbers may be absent
+    # Variant -> name of a run, in the order of the repeats -> its results; without numbers they are empty or absent
+    runs: Mapping[str, Mapping[str, Sequence[BenchmarkResult]]]
 
     @property
     def complete(self) -> Mapping[str, list[list[BenchmarkResult]]]:
@@ -246,18 +242,18 @@ def outcomes_of_rounds(name: str, judgement: RoundJudgement) -> Iterator[Compari
     for variant in judgement.variants:
         against = Against.PINNED if variant.is_drift else Against.ACCEPTED
         changes = []
-        for found in variant.found:
-            if found.against is against:
-                _, _, operation, metric = found.group
+        for judged in variant.judged:
+            if judged.against is against:
+                operation, metric, ratios = judged.group.operation, judged.metric, judged.ratios
                 change = Change(
                     operation=operation,
                     metric=metric,
-                    ratio=found.ratios.ratio,
-                    low=found.ratios.low,
-                    high=found.ratios.high,
-                    conclusion=found.judgement.conclusion,
+                    ratio=ratios.ratio,
+                    low=ratios.low,
+                    high=ratios.high,
+                    conclusion=judged.judgement.conclusion,
                 )
-                changes.append((f"{found.place} {quantity_text(operation, metric)}", change))
+                changes.append((f"{judged.place} {quantity_text(operation, metric)}", change))
         drifted = ["it is slow drift: worse than the pinned rounds"] if variant.is_drift else []
         reasons = [*drifted, *variant.reasons, *judgement.change_texts]
         outcome = _outcome(name, variant.variant, variant.conclusion, changes, reasons)
@@ -338,7 +334,7 @@ def _unexplained(changes: Sequence[FieldChange], pairs: Sequence[Pair]) -> list[
 
 def _outcome_of_variants(compared: VariantComparison) -> ComparisonOutcome:
     """Return the outcome of a comparison between two variants: means decide it, and gating metrics of points."""
-    changes: list[tuple[_Place, Change]] = []
+    changes: list[tuple[str, Change]] = []
     reasons = compared.reasons
     if compared.comparison is not None:
         reasons += compared.comparison.reasons
@@ -351,14 +347,13 @@ def _outcome_of_variants(compared: VariantComparison) -> ComparisonOutcome:
     return _outcome(compared.name, compared.candidate, compared.conclusion, changes, reasons)
 
 
-_Place = str
-"""What changed, such as `reads, mean of 4 points read iops`."""
-
-
 def _outcome(
-    name: str, variant: str, conclusion: Conclusion, changes: Sequence[tuple[_Place, Change]], reasons: Sequence[str]
+    name: str, variant: str, conclusion: Conclusion, changes: Sequence[tuple[str, Change]], reasons: Sequence[str]
 ) -> ComparisonOutcome:
-    """Return an outcome with the change that decides it: of those with the worst conclusion, the worst."""
+    """Return an outcome with the change that decides it: of those with the worst conclusion, the worst.
+
+    Each change has the words for what changed, such as `reads, mean of 4 points read iops`.
+    """
     texts = [*reasons]
     estimate, low, high = None, None, None
     if changes:

@@ -16,7 +16,7 @@ from plimsoll.plan.fingerprint import Difference
 from plimsoll.suite.changes import (
     MINIMUM_ROUNDS,
     Against,
-    Found,
+    JudgedChange,
     baselines_of,
     judge_changes,
     noise_within,
@@ -43,7 +43,7 @@ class VariantJudgement:
     change: Conclusion  # the conclusion against the accepted rounds
     # The conclusion against the pinned rounds; None as long as these are the accepted rounds.
     drift: Conclusion | None = None
-    found: Sequence[Found] = ()  # what was compared, means first
+    judged: Sequence[JudgedChange] = ()  # what was compared, means first
     reasons: Sequence[str] = ()  # why it is not known that nothing is worse, apart from the numbers
 
     @property
@@ -110,14 +110,14 @@ def judge(
         changed = judge_changes(baselines_of(accepted, pinned, measured, trusted, rule), rule)
         judgements = []
         for variant in variants:
-            variant_changes = [change for change in changed if change.group[0] == variant]
+            variant_changes = [change for change in changed if change.group.variant == variant]
             doubts = [*_reasons(accepted, measured, variant)]
             recent, drift = ([change for change in variant_changes if change.against is against] for against in Against)
             judgement = VariantJudgement(
                 variant=variant,
                 change=_conclusion(recent, doubts),
                 drift=_conclusion(drift, doubts) if drift else None,
-                found=variant_changes,
+                judged=variant_changes,
                 reasons=doubts,
             )
             judgements.append(judgement)
@@ -130,7 +130,7 @@ def judge(
     )
 
 
-def _conclusion(changes: Sequence[Found], reasons: Sequence[str]) -> Conclusion:
+def _conclusion(changes: Sequence[JudgedChange], reasons: Sequence[str]) -> Conclusion:
     means = [change.judgement.conclusion for change in changes if not change.point]
     points = [change.judgement for change in changes if change.point]
     doubted = bool(reasons) or not means or any(judgement.suspected for judgement in points)
@@ -161,7 +161,7 @@ def _reasons(accepted: Sequence[MeasuredRound], measured: MeasuredRound, variant
     for group, quantities in grouped(of_variant, lambda quantity: quantity.group).items():
         common = comparable.intersection(quantities)
         if common and not rounds_with(common, accepted):
-            yield f"fewer than {MINIMUM_ROUNDS} accepted rounds have numbers of all points of {group[1]}"
+            yield f"fewer than {MINIMUM_ROUNDS} accepted rounds have numbers of all points of {group.workload}"
 
 
 def _points(names: Sequence[str]) -> str:

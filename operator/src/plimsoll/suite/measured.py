@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
@@ -45,8 +46,13 @@ def changed_during(results: Iterable[BenchmarkResult]) -> Iterator[str]:
         yield f"the kernel of a client changed during the round ({first_few(changed)}); measure again"
 
 
-Group = tuple[str, str, Operation, Metric]
-"""Variant, workload, operation and metric: what has a mean over points."""
+class Group(NamedTuple):
+    """What has a mean over points."""
+
+    variant: str
+    workload: str
+    operation: Operation
+    metric: Metric
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +68,7 @@ class Quantity:
     @property
     def group(self) -> Group:
         """The mean that it is a part of."""
-        return self.variant, self.workload, self.operation, self.metric
+        return Group(self.variant, self.workload, self.operation, self.metric)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,69 +103,66 @@ def measured_round(
     *, minute: int, digest: str, repeat: int, runs: Mapping[str, Sequence[Sequence[BenchmarkResult]]]
 ) -> MeasuredRound:
     """Return the round from the results of the complete runs of each variant, of which `repeat` were planned."""
-    parts = {variant: _part(variant, repeat, of_variant) for variant, of_variant in runs.items()}
     changed = [*changed_during(result for of_variant in runs.values() for run in of_variant for result in run)]
+    values: dict[Quantity, Series] = {}
+    conditions: list[Condition] = []
+    gaps: dict[str, list[str]] = {}
+    doubts = {variant: [*changed] for variant in runs}
+    for variant, of_variant in runs.items():
+        complete = [run for run in of_variant if run]
+        lacking = repeat - len(complete)
+        gaps[variant] = [f"{lacking} of {repeat} runs are not measured completely"] if lacking else []
+        if not complete:
+            continue
+        points = grouped([result for run in complete for result in run], lambda result: result.spec.point)
+        unusable = _unusable_points(points, len(complete))
+        gaps[variant] += [f"{why}: {first_few(names)}" for why, names in unusable.items() if names]
+        left_out = {*chain.from_iterable(unusable.values())}
+        used = [[result for result in run if result.spec.point not in left_out] for run in complete]
+        try:
+            combined = as_one_run(used)
+        except RepeatsError as error:
+            doubts[variant].append(str(error))
+            continue
+        measured = {
+            quantity: series
+            for result in combined
+            for quantity, series in _values(variant, result, points[result.spec.point])
+        }
+        incomplete = [quantity for quantity, series in measured.items() if len(series) < len(complete)]
+        gaps[variant] += _valueless(incomplete, points)
+        values |= {quantity: series for quantity, series in measured.items() if quantity not in incomplete}
+        conditions += [_condition(variant, result, points[result.spec.point]) for result in combined]
+        doubts[variant] += [doubt for run in used if run for doubt in repeated_too_often(run[0].spec.run, run)]
     return MeasuredRound(
         minute=minute,
         digest=digest,
-        values={quantity: series for part in parts.values() for quantity, series in part.values.items()},
-        conditions=tuple(condition for part in parts.values() for condition in part.conditions),
-        gaps={variant: part.gaps for variant, part in parts.items()},
-        doubts={variant: [*changed, *part.doubts] for variant, part in parts.items()},
+        values=values,
+        conditions=tuple(conditions),
+        gaps=gaps,
+        doubts=doubts,
         is_complete=all(sum(map(bool, of_variant)) == repeat for of_variant in runs.values()),
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
-    """What a round has of one variant."""
-
-    values: Mapping[Quantity, Series] = field(default_factory=dict)
-    conditions: Sequence[Condition] = ()
-    gaps: Sequence[str] = ()
-    doubts: Sequence[str] = ()
-
-
-def _part(variant: str, repeat: int, runs: Sequence[Sequence[BenchmarkResult]]) -> _Part:
-    complete = [run for run in runs if run]
-    lacking = repeat - len(complete)
-    gaps = [f"{lacking} of {repeat} runs are not measured completely"] if lacking else []
-    if not complete:
-        return _Part(gaps=gaps)
-    points = grouped([result for run in complete for result in run], lambda result: result.spec.point)
+def _unusable_points(points: Mapping[str, Sequence[BenchmarkResult]], runs: int) -> Mapping[str, Sequence[str]]:
+    """Return the points whose numbers do not count, by the reason; `points` are their results in so many runs."""
     invalid, uneven = [], []
     for point, results in points.items():
         statuses = [result.status for result in results]
         states = {str(status.fingerprint.identity.get("osdCaches")) for status in statuses if status.fingerprint}
         # Without a valid result of every run, the runs that have one would be a selection.
-        if len(results) < len(complete) or not all(
+        if len(results) < runs or not all(
             status.verdict is not Verdict.INVALID and status.final and counted(status.trials) for status in statuses
         ):
             invalid.append(point)
         # Trials of this point found the OSDs' caches in different states, which concerns no other point.
         elif len(states) > 1 or DROPPED_IN_PART in states:
             uneven.append(point)
-    used = [[result for result in run if result.spec.point not in (*invalid, *uneven)] for run in complete]
-    if invalid:
-        gaps.append(f"Invalid, not finished or missing in a run: {first_few(invalid)}")
-    if uneven:
-        gaps.append(f"the OSDs dropped their caches before some trials, but not before others: {first_few(uneven)}")
-    try:
-        combined = as_one_run(used)
-    except RepeatsError as error:
-        return _Part(gaps=gaps, doubts=[str(error)])
-    values = {
-        quantity: series
-        for result in combined
-        for quantity, series in _values(variant, result, points[result.spec.point])
+    return {
+        "Invalid, not finished or missing in a run": invalid,
+        "the OSDs dropped their caches before some trials, but not before others": uneven,
     }
-    incomplete = [quantity for quantity, series in values.items() if len(series) < len(complete)]
-    return _Part(
-        values={quantity: series for quantity, series in values.items() if quantity not in incomplete},
-        conditions=tuple(_condition(variant, result, points[result.spec.point]) for result in combined),
-        gaps=[*gaps, *_valueless(incomplete, points)],
-        doubts=[doubt for run in used if run for doubt in repeated_too_often(run[0].spec.run, run)],
-    )
 
 
 def _valueless(quantities: Sequence[Quantity], results: Mapping[str, Sequence[BenchmarkResult]]) -> Iterator[str]:
