@@ -6,6 +6,7 @@ from typing import Any
 import click
 import pytest
 
+from plimsoll.api.suite_status import EndedRound
 from plimsoll.cli import source
 from plimsoll.cli.cluster import ClusterAccess
 from plimsoll.cli.source import SuiteInCluster
@@ -66,9 +67,8 @@ async def test_a_suite_is_followed_with_its_current_run_to_the_end_of_the_round(
     await following.to_the_end()
     assert script.seen[0].run == "Measuring  3/12 trials  trial 4"
     assert script.seen[1].run == ""
-    assert following.ending is not None
-    assert following.ending.round is not None
-    assert (following.ending.round.minute, following.ending.round.verdict) == (MINUTE + 1, "Regressed")
+    assert isinstance(following.ending, EndedRound)
+    assert (following.ending.minute, following.ending.verdict) == (MINUTE + 1, "Regressed")
     assert kube.requests.count(f"get BenchmarkSuite {NAMESPACE}/{SUITE_NAME}") == 2
     assert kube.requests.count(f"get BenchmarkRun {NAMESPACE}/{RUN}") == 1
 

@@ -13,7 +13,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from plimsoll.api.names import GROUP, ConditionStatus, SuiteConditionType
+from plimsoll.api.names import ConditionStatus, SuiteConditionType
+from plimsoll.api.reasons.suites import SuiteReason
 from plimsoll.api.status import SuiteCondition
 from plimsoll.api.suite_status import (
     MAX_ANNOTATION_CHARACTERS,
@@ -39,6 +40,7 @@ from plimsoll.cli.watched import (
     read_leniently,
 )
 from plimsoll.report.view import count_text
+from plimsoll.suite.rounds.baseline import REQUEST_ROUND
 from plimsoll.suite.rounds.observed import JUDGED
 
 if TYPE_CHECKING:
@@ -47,10 +49,8 @@ if TYPE_CHECKING:
 
 EXIT_NOT_ENDED = 5
 
-REQUEST_ROUND = f"{GROUP}/request-round"
-
-_REGRESSED = "Regressed"
-"""The reason of a suite that is Stalled because of its gate: it measures nevertheless."""
+Ending = EndedRound | str
+"""How waiting for a round ended: the round, or why there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,8 @@ class WatchedSuite:
     def obstacle(self) -> str:
         """Return what keeps the suite from measuring until someone intervenes; empty if nothing does."""
         stalled = self.condition(SuiteConditionType.STALLED)
-        if stalled is None or stalled.reason == _REGRESSED or not self.is_current:
+        # A suite that is stalled because of its gate measures nevertheless.
+        if stalled is None or stalled.reason == SuiteReason.REGRESSED or not self.is_current:
             return ""
         return f"{stalled.reason}: {stalled.message}"
 
@@ -97,23 +98,10 @@ def watched_suite(suite: Mapping[str, Any], run: Mapping[str, Any] | None = None
     progress = f"{display.progress} trials" if display.progress else ""
     return WatchedSuite(
         status=status,
-        request=remembered((metadata.get("annotations") or {}).get(REQUEST_ROUND, "")),
+        request=(metadata.get("annotations") or {}).get(REQUEST_ROUND, "")[:MAX_ANNOTATION_CHARACTERS],
         is_current=status.observed_generation == metadata.get("generation", status.observed_generation),
         run="  ".join(filter(None, (display.status, progress, display.message))),
     )
-
-
-def remembered(text: str) -> str:
-    """Return the text of an annotation as far as the status of a suite remembers it."""
-    return text[:MAX_ANNOTATION_CHARACTERS]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
-    """How waiting for a round ended."""
-
-    round: EndedRound | None = None  # the round; None if there is none to wait for
-    problem: str = ""  # why there is none; empty otherwise
 
 
 class AwaitedRound:
@@ -124,7 +112,7 @@ class AwaitedRound:
 
     def __init__(self, request: str | None = None) -> None:
         """Wait for the round that answers this text of the annotation; by default for the active one."""
-        self._request = None if request is None else remembered(request)
+        self._request = None if request is None else request[:MAX_ANNOTATION_CHARACTERS]
         self._minute: int | None = None
 
     def ending(self, suite: WatchedSuite) -> Ending | None:
@@ -136,13 +124,13 @@ class AwaitedRound:
         if self._minute is not None and (end := self._ended(suite, self._minute)) is not None:
             return end
         if suite.obstacle:
-            return Ending(problem=suite.obstacle)
+            return suite.obstacle
         if self._minute is not None:
             return None
         if request is not None:
-            return _not_answered(suite, request)
+            return _unknown_answer(suite, request)
         if status.round is None and (suite.is_due or not status.rounds):
-            return None if suite.is_due else Ending(problem="no round is active or due, and none has ended")
+            return None if suite.is_due else "no round is active or due, and none has ended"
         self._minute = status.round.minute if status.round else status.rounds[0].minute
         return self._ended(suite, self._minute)
 
@@ -153,27 +141,25 @@ class AwaitedRound:
             return None
         rounds = {round_.minute: round_ for round_ in suite.status.rounds}
         if minute not in rounds:
-            return Ending(problem=f"round {round_name(minute)} is no longer in the suite's status")
+            return f"round {round_name(minute)} is no longer in the suite's status"
         if rounds[minute].verdict != RoundVerdict.SUPERSEDED:
-            return Ending(round=rounds[minute])
+            return rounds[minute]
         # Also if it is no longer kept.
         successor = min((later for later in (*rounds, *suite.status.dropped, *active) if later > minute), default=None)
         if successor is None:
-            return None if suite.is_due or suite.obstacle else Ending(round=rounds[minute])
+            return None if suite.is_due or suite.obstacle else rounds[minute]
         self._minute = successor
         return self._ended(suite, successor)
 
 
-def _not_answered(suite: WatchedSuite, request: str) -> Ending | None:
+def _unknown_answer(suite: WatchedSuite, request: str) -> str | None:
     """Return why the round of a request cannot be known; None while the operator has not answered the request."""
     if suite.status.requested_round == request:
-        return Ending(
-            problem=f"the status does not say which round answered {request!r}; request one with another text"
-        )
+        return f"the status does not say which round answered {request!r}; request one with another text"
     if suite.request == request:
         return None
     present = f"it is {suite.request!r}" if suite.request else "there is none"
-    return Ending(problem=f"no round {request!r} was requested by annotation {REQUEST_ROUND}: {present}")
+    return f"no round {request!r} was requested by annotation {REQUEST_ROUND}: {present}"
 
 
 class SuiteFollowing(Polling[WatchedSuite]):
@@ -281,12 +267,12 @@ def follow_round(
 
 def conclude(place: SuiteInCluster, ending: Ending) -> int:
     """Print how the round ended, and return the exit code."""
-    if ending.round is None:
-        click.echo(f"Suite {place}: {ending.problem}", err=True)
+    if isinstance(ending, str):
+        click.echo(f"Suite {place}: {ending}", err=True)
         return EXIT_NOT_EVALUATED
-    accepted = ", accepted" if ending.round.accepted else ""
-    click.echo(f"Round {ending.round.name} of suite {place} ended: {ending.round.verdict}{accepted}")
-    return exit_code(ending.round)
+    accepted = ", accepted" if ending.accepted else ""
+    click.echo(f"Round {ending.name} of suite {place} ended: {ending.verdict}{accepted}")
+    return exit_code(ending)
 
 
 _round_option = click.option(
@@ -320,7 +306,7 @@ def watch_command(*, suite: str, request: str | None, timeout: int | None) -> No
     if ending is None:
         click.echo(f"The round continues; `{program()} suite watch {place}` follows it again.", err=True)
         sys.exit(EXIT_NOT_ENDED)
-    if ending.round is not None and ending.round.verdict in JUDGED:
+    if isinstance(ending, EndedRound) and ending.verdict in JUDGED:
         show_rounds(console, load_rounds([str(place)], ()))
     sys.exit(conclude(place, ending))
 
