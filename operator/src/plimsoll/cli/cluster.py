@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from plimsoll.kube.client import AioKube
 
 
-VIEWER = "plimsoll-view"
-"""ClusterRole of the chart, aggregated to Kubernetes' `view`."""
-
 _REMEDY = "set KUBECONFIG, or give --kubeconfig FILE"
 _OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _ANONYMOUS = "system:anonymous"
@@ -156,8 +153,8 @@ def explain(error: ApiError, where: ClusterAccess) -> str:
             )
         case ForbiddenError():
             remedy = (
-                f"ask an administrator of {where.cluster} for a RoleBinding to the ClusterRole {VIEWER}, or to view, "
-                "which includes it"
+                f"ask an administrator of {where.cluster} for a RoleBinding to the ClusterRole plimsoll-view, or to "
+                "view, which includes it"
             )
         case UnknownKindError():
             remedy = f"is Plimsoll installed in {where.cluster}? --context chooses another cluster"

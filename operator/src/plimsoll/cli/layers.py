@@ -63,8 +63,7 @@ def command(*, result: str, device_run: str | None, output: str) -> None:
     console.print(fitted(LAYER_COLUMNS, rows, remedy="-o json"))
     if any(map(is_marked, rows)):
         console.print(Text(f"* its point is Suspect or not finished; {program()} results shows why", style="dim"))
-    explanations = _explanations(rows, write_amplification(results), osd_count(results))
-    for line in (*layer_sentences(rows), *explanations, *_left_out(results, devices)):
+    for line in (*layer_sentences(rows), *_explanations(rows, results, devices)):
         console.print(Text(line), soft_wrap=True)
 
 
@@ -129,34 +128,31 @@ def network_rate(results: Iterable[BenchmarkResult]) -> float | None:
     return None
 
 
-def _explanations(rows: Sequence[LayerRow], copies: float | None, osds: int | None) -> list[str]:
-    lines = ["OSD is the sum of all OSDs, each measured alone. Rates are the best ones that are not Invalid."]
-    if any(row.layer is Layer.NETWORK for row in rows):
-        lines.append(
+def _explanations(
+    rows: Sequence[LayerRow], results: Sequence[BenchmarkResult], devices: Sequence[BenchmarkResult]
+) -> Iterator[str]:
+    """Yield what the rates are, what limits them, and which points are left out."""
+    yield "OSD is the sum of all OSDs, each measured alone. Rates are the best ones that are not Invalid."
+    measured = {row.layer for row in rows}
+    if Layer.NETWORK in measured:
+        yield (
             "Network is what all clients that send at the same time reach; what each of them reaches limits it above. "
             "Unless one tool measured both directions, the best rate counts for both."
         )
-    if any(row.layer is Layer.DEVICE for row in rows):
-        lines.append(
-            "The number of OSDs is unknown: Device is the sum of the measured devices, which set no limit."
-            if osds is None
-            else f"Device is the mean rate of one device, times {osds} for the OSDs."
-        )
+    osds, copies = osd_count(results), write_amplification(results)
+    if Layer.DEVICE in measured and osds is None:
+        yield "The number of OSDs is unknown: Device is the sum of the measured devices, which set no limit."
+    elif Layer.DEVICE in measured:
+        yield f"Device is the mean rate of one device, times {osds} for the OSDs."
     if copies is None:
-        lines.append("The pool's layout is unknown, so neither OSDs nor devices limit what clients write.")
+        yield "The pool's layout is unknown, so neither OSDs nor devices limit what clients write."
     else:
-        lines.append(f"The pool writes {copies:g} bytes per byte of a client.")
+        yield f"The pool writes {copies:g} bytes per byte of a client."
     if any((best.efficiency or 0) > 1 for row in rows for best in (row.bytes_per_second, row.iops) if best):
-        lines.append("More than 100 %: the layer below was not fully loaded, or a cache answered.")
-    return lines
-
-
-def _left_out(*runs: Sequence[BenchmarkResult]) -> Iterator[str]:
-    points = [point for run in runs for point in too_high(run)]
-    if points:
+        yield "More than 100 %: the layer below was not fully loaded, or a cache answered."
+    if points := [*too_high(results), *too_high(devices)]:
         yield f"Left out, because their rates may be too high ({' or '.join(TOO_HIGH)}): {first_few(points, 8)}."
-    searches = [result.spec.point for run in runs for result in run if result.spec.line is not None]
-    if searches:
+    if searches := [result.spec.point for result in (*results, *devices) if result.spec.line is not None]:
         yield f"Left out, because a search for the line has no rate of its own: {first_few(searches, 8)}."
 
 

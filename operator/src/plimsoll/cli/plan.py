@@ -11,7 +11,7 @@ from rich.text import Text
 from plimsoll.api.errors import SpecError
 from plimsoll.api.line import LineSearch, Vary
 from plimsoll.api.quantity import format_quantity
-from plimsoll.api.run import Servers, decode_run
+from plimsoll.api.run import decode_run
 from plimsoll.api.storage import Pool
 from plimsoll.cli.cluster import ask, cluster_options
 from plimsoll.cli.options import JSON, TABLE, YAML, freeze, output_option, read_run, write_document
@@ -103,6 +103,13 @@ def _costs(plan: Plan) -> Table:
         else f"{decimal(cost.stored_bytes, separator=' ')} with replicas or coding chunks"
     )
     preparing = timedelta(seconds=cost.preparations * cost.preparation_seconds)
+    prefill, servers = "none", ""
+    if plan.prepare.prefill and plan.volume is not None:
+        rate = format_quantity(ASSUMED_PREFILL_BYTES_PER_SECOND)
+        prefill = f"{timedelta(seconds=cost.prefill_seconds)} if every client writes {rate}/s"
+    if plan.servers is not None:
+        nodes = "".join(f" {name}={value}" for name, value in plan.servers.node_selector.items())
+        servers = f"{plan.servers.count}, numbered after the clients, on {plan.servers.placement}{nodes}"
     renewal = f"a new data set before each trial, {cost.preparations} times, {preparing} altogether"
     table = Table.grid("", "", padding=(0, 2, 0, 0))
     for name, text in (
@@ -110,10 +117,10 @@ def _costs(plan: Plan) -> Table:
         ("Points", _points(plan, cost)),
         ("Trials", f"{most}{cost.trials}, plus repeated attempts"),
         ("Searches", "\n".join(_search(plan, point, point.line) for point in plan.points if point.line is not None)),
-        ("Servers", _servers(plan.servers) if plan.servers else ""),
+        ("Servers", servers),
         ("Rounds", f"per trial, one after the other: {first_few(several, 8)}" if several else ""),
         ("Measuring", f"{most}{timedelta(seconds=cost.measuring_seconds)} without repeated attempts"),
-        ("Prefill", _prefill(plan, cost)),
+        ("Prefill", prefill),
         ("Overwriting", f"{timedelta(seconds=cost.precondition_seconds)}" if cost.precondition_seconds else ""),
         ("Caches", "dropped on the clients' nodes before every trial" if plan.prepare.drop_caches else ""),
         ("Settling", f"{cost.settle_seconds} s"),
@@ -141,11 +148,6 @@ def _search(plan: Plan, point: Point, search: LineSearch) -> str:
     loads = f"{settings.offered(search.start):,.0f} to {settings.highest:,.0f} {unit} in steps of {settings.step:,.0f}"
     limit = f"{most_trials(plan, point)} probes in {timedelta(seconds=most_seconds(plan, point))}"
     return f"{point.name}: {loads}, at most {limit}"
-
-
-def _servers(servers: Servers) -> str:
-    nodes = "".join(f" {name}={value}" for name, value in servers.node_selector.items())
-    return f"{servers.count}, numbered after the clients, on {servers.placement}{nodes}"
 
 
 def _pool(target: CephTarget) -> str:
@@ -176,10 +178,3 @@ def _layout(pool: Pool) -> str:
         f"{pool.placement_groups} placement groups" if pool.placement_groups else "",
     )
     return ", ".join(filter(None, words))
-
-
-def _prefill(plan: Plan, cost: Estimate) -> str:
-    if not plan.prepare.prefill or plan.volume is None:
-        return "none"
-    rate = format_quantity(ASSUMED_PREFILL_BYTES_PER_SECOND)
-    return f"{timedelta(seconds=cost.prefill_seconds)} if every client writes {rate}/s"

@@ -138,10 +138,17 @@ def report_command(*, runs: tuple[str, ...], output: Path) -> None:
 
     Requires plotly and Jinja2: pip install 'plimsoll[report]'.
     """
-    reported = _load(runs)
+    reported = runs_of([result for source in runs for result in load_results(source)])
+    for run in reported:
+        points = [result.spec.point for result in run.results]
+        if len(points) != len(set(points)):
+            raise click.ClickException(f"run {run.place} is given more than once; name each run once")
+    if len(reported) > MOST_RUNS:
+        raise click.ClickException(f"{len(reported)} runs are too many for one report; name at most {MOST_RUNS}")
+    reported = [with_layers(run, run.results) for run in reported]
     write_page(make_page(reported, [_compared(reported[0], other) for other in reported[1:]]), output)
-    points = count_text(sum(len(run.results) for run in reported), "point")
-    click.echo(f"{output}: {points} of {', '.join(run.label for run in reported)}; open it in a browser")
+    count = count_text(sum(len(run.results) for run in reported), "point")
+    click.echo(f"{output}: {count} of {', '.join(run.label for run in reported)}; open it in a browser")
 
 
 def write_page(page: ReportPage, output: Path) -> None:
@@ -159,21 +166,11 @@ def write_page(page: ReportPage, output: Path) -> None:
         raise click.ClickException(f"{output} cannot be written: {error.strerror}") from error
 
 
-def _load(sources: Sequence[str]) -> list[ReportedRun]:
-    """Return the runs, with the layers of those on a Ceph cluster."""
-    runs = runs_of([result for source in sources for result in load_results(source)])
-    for run in runs:
-        points = [result.spec.point for result in run.results]
-        if len(points) != len(set(points)):
-            raise click.ClickException(f"run {run.place} is given more than once; name each run once")
-    if len(runs) > MOST_RUNS:
-        raise click.ClickException(f"{len(runs)} runs are too many for one report; name at most {MOST_RUNS}")
-    return [
-        replace(run, layers=layers_of(run.results), write_amplification=write_amplification(run.results))
-        if any(result.status.environment.ceph is not None for result in run.results)
-        else run
-        for run in runs
-    ]
+def with_layers(run: ReportedRun, results: Sequence[BenchmarkResult]) -> ReportedRun:
+    """Return a run with the layers of these results, if they were measured on a Ceph cluster."""
+    if all(result.status.environment.ceph is None for result in results):
+        return run
+    return replace(run, layers=layers_of(results), write_amplification=write_amplification(results))
 
 
 def _compared(baseline: ReportedRun, candidate: ReportedRun) -> Compared:

@@ -33,17 +33,18 @@ from plimsoll.suite.children import Turn, suite_digest, turns_of
 from plimsoll.suite.merging import FieldChange, is_named_list, variant_changes
 from plimsoll.suite.rounds.observed import size_problem
 
-_MODULES = {
-    "plan": "plimsoll.cli.suite:plan_command",
-    "run": "plimsoll.cli.suite_run",
-    "watch": "plimsoll.cli.suite_watch:watch_command",
-    "wait": "plimsoll.cli.suite_watch:wait_command",
-    "results": "plimsoll.cli.suite_results:results_command",
-    "report": "plimsoll.cli.suite_results:report_command",
-}
 
-
-@click.group(cls=LazyGroup, modules=_MODULES)
+@click.group(
+    cls=LazyGroup,
+    modules={
+        "plan": "plimsoll.cli.suite:plan_command",
+        "run": "plimsoll.cli.suite_run",
+        "watch": "plimsoll.cli.suite_watch:watch_command",
+        "wait": "plimsoll.cli.suite_watch:wait_command",
+        "results": "plimsoll.cli.suite_results:results_command",
+        "report": "plimsoll.cli.suite_results:report_command",
+    },
+)
 def command() -> None:
     """Measure variants of a run in turn, and compare them.
 
@@ -117,7 +118,18 @@ def _view(planned: _PlannedSuite) -> Iterator[RenderableType]:
         table.add_row(str(repeat), Text(order), _time(planned.seconds(turns)))
     yield table
     yield ""
-    yield _costs(planned)
+    name = planned.suite.metadata.name
+    each = f"{count_text(len(spec.variants), 'variant')}, each {count_text(spec.repeat, 'time')}"
+    costs = Table.grid("", "", padding=(0, 2, 0, 0))
+    for heading, text in (
+        ("Runs", f"{len(planned.turns)}, one at a time: {each}, in shuffled order (seed {planned.seed})"),
+        ("Names", f"{name}-VARIANT-MINUTE-REPEAT, with the minute of the start since 1970"),
+        ("Total", f"{_time(planned.seconds(planned.turns))} without repeated attempts"),
+    ):
+        costs.add_row(Text(heading, style="bold"), Text(text))
+    if problem := size_problem(spec.repeat, [variant.plan for variant in planned.variants.values()]):
+        costs.add_row(Text("Invalid", style="bold"), Text(f"in a cluster: {problem}"))
+    yield costs
     for heading, texts in (
         ("Comparisons", {comparison.name: _comparison(comparison) for comparison in spec.comparisons}),
         ("Hypotheses", {hypothesis.name: expectation(hypothesis) for hypothesis in spec.hypotheses}),
@@ -125,21 +137,6 @@ def _view(planned: _PlannedSuite) -> Iterator[RenderableType]:
         if texts:
             yield Text(f"\n{heading}", style="bold")
         yield from (Text(f"{name}: {text}") for name, text in texts.items())
-
-
-def _costs(planned: _PlannedSuite) -> Table:
-    spec, name = planned.suite.spec, planned.suite.metadata.name
-    each = f"{count_text(len(spec.variants), 'variant')}, each {count_text(spec.repeat, 'time')}"
-    table = Table.grid("", "", padding=(0, 2, 0, 0))
-    for heading, text in (
-        ("Runs", f"{len(planned.turns)}, one at a time: {each}, in shuffled order (seed {planned.seed})"),
-        ("Names", f"{name}-VARIANT-MINUTE-REPEAT, with the minute of the start since 1970"),
-        ("Total", f"{_time(planned.seconds(planned.turns))} without repeated attempts"),
-    ):
-        table.add_row(Text(heading, style="bold"), Text(text))
-    if problem := size_problem(spec.repeat, [variant.plan for variant in planned.variants.values()]):
-        table.add_row(Text("Invalid", style="bold"), Text(f"in a cluster: {problem}"))
-    return table
 
 
 def _comparison(comparison: SuiteComparison) -> str:

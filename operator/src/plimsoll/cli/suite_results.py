@@ -14,9 +14,8 @@ from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.compare import show_comparison
-from plimsoll.cli.layers import layers_of, write_amplification
 from plimsoll.cli.options import JSON, TABLE, YAML, output_option, write_document
-from plimsoll.cli.results import page_option, write_page
+from plimsoll.cli.results import page_option, with_layers, write_page
 from plimsoll.cli.suite_rounds import SuiteRounds, accept_option, exit_code, load_rounds
 from plimsoll.cli.tables import STYLES, fitted, results_table, stdout_console
 from plimsoll.measure.compare.noise import as_one_run
@@ -306,7 +305,11 @@ def reported(rounds: SuiteRounds) -> ReportedSuite:
     return ReportedSuite(
         label=rounds.label,
         rounds=rounds.rounds,
-        variants=[_variant(name, runs) for name, runs in rounds.results.complete.items() if runs],
+        variants=[
+            with_layers(ReportedRun(label=name, results=_combined(runs)), runs[0])
+            for name, runs in rounds.results.complete.items()
+            if runs
+        ],
         comparisons=[
             ComparedVariants(
                 name=compared.name,
@@ -327,16 +330,9 @@ def reported(rounds: SuiteRounds) -> ReportedSuite:
     )
 
 
-def _variant(name: str, runs: Sequence[list[BenchmarkResult]]) -> ReportedRun:
+def _combined(runs: Sequence[list[BenchmarkResult]]) -> list[BenchmarkResult]:
     """Return a variant's runs as one; its first run alone if they measured different things."""
     try:
-        combined = as_one_run(runs)
+        return as_one_run(runs)
     except RepeatsError:
-        combined = runs[0]
-    is_on_ceph = any(result.status.environment.ceph is not None for result in runs[0])
-    return ReportedRun(
-        label=name,
-        results=combined,
-        layers=layers_of(runs[0]) if is_on_ceph else (),
-        write_amplification=write_amplification(runs[0]) if is_on_ceph else None,
-    )
+        return runs[0]

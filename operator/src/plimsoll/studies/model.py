@@ -325,14 +325,11 @@ def _testbed(runs: Sequence[Sequence[BenchmarkResult]]) -> list[str]:
     versions = ceph.versions or ""
     if not isinstance(versions, str):
         versions = ", ".join(sorted({version for counts in versions.values() for version in counts}))
-    return [text for text in (versions, _osds(ceph.osds) if ceph.osds is not None else "") if text]
-
-
-def _osds(osds: OsdsDescription) -> str:
+    osds = ceph.osds or OsdsDescription()
     parts = (
         ("{} OSDs", osds.up or osds.count),
         ("on {} hosts", osds.hosts),
         ("of {}", ", ".join(sorted(osds.object_stores or ()))),
         ("with kernel {}", ", ".join(sorted(osds.kernels or ()))),
     )
-    return " ".join(text.format(value) for text, value in parts if value)
+    return [text for text in (versions, " ".join(text.format(value) for text, value in parts if value)) if text]

@@ -182,10 +182,13 @@ def published_range(share: PublishedShare, values: Sequence[Published]) -> Publi
     words = {Form.PART: "", Form.GAIN: "gain of ", Form.LOSS: "loss of "}[share.form]
     text, origins = f"{words}{_number_text(selected)}", {value.origin for value in selected}
     if share.of is not None:
-        limit = _limit(share.of, values)
-        parts = [_rate(value) / _rate(limit) for value in selected]
+        limits = share.of.among(values)
+        if len(limits) != 1:
+            what = f"{len(limits)} values of {share.of.experiment} are a {share.of.quantity}"
+            raise ValueError(f"{what} with these conditions, not one")
+        parts = [_rate(value) / _rate(limits[0]) for value in selected]
         # A share of rates is computed, wherever the rates come from.
-        text, origins = f"{text} of {_number_text([limit])}", {Origin.DERIVED}
+        text, origins = f"{text} of {_number_text(limits)}", {Origin.DERIVED}
     else:
         parts = [_part(share.form, value) for value in selected]
     origin = next(origin for origin in (Origin.DERIVED, Origin.CITED, Origin.PUBLISHED) if origin in origins)
@@ -207,14 +210,6 @@ def _part(form: Form, published: Published) -> float:
         raise ValueError(f"{published.value:g} {published.unit} is no share; name what it is a share of")
     part = published.value / 100
     return {Form.PART: part, Form.GAIN: 1 + part, Form.LOSS: 1 - part}[form]
-
-
-def _limit(of: ValuesOf, values: Sequence[Published]) -> Published:
-    selected = of.among(values)
-    if len(selected) != 1:
-        number = len(selected)
-        raise ValueError(f"{number} values of {of.experiment} are a {of.quantity} with these conditions, not one")
-    return selected[0]
 
 
 def _rate(published: Published) -> float:
