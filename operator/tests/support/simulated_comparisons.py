@@ -13,7 +13,7 @@ from plimsoll.measure.compare.tests import Sample, Series, Trials, assess, concl
 from plimsoll.measure.compare.values import RegressionRule
 from plimsoll.suite.judging import RoundJudgement, is_acceptable, judge
 from plimsoll.suite.measured import MeasuredRound, Quantity
-from plimsoll.suite.rounds.baseline import settled, with_baseline
+from plimsoll.suite.rounds.baseline import settle_baseline, start_baseline
 from plimsoll.suite.rounds.observed import State
 
 RULE = RegressionRule()
@@ -193,13 +193,13 @@ class Course:
                 complete=measured.is_complete,
                 accepted=is_acceptable(measured, [judgement]),
             ).model_copy(update={"digest": measured.digest})
-            self.state = settled(replace(self.state, ended=(ended, *self.state.ended)))
+            self.state = settle_baseline(replace(self.state, ended=(ended, *self.state.ended)))
             self._measured[measured.minute] = measured
         return judgement
 
     def accept(self, minute: int) -> None:
         chosen = next(ended for ended in self.state.ended if ended.minute == minute)
-        self.state = settled(with_baseline(self.state, chosen))
+        self.state = settle_baseline(start_baseline(self.state, chosen))
 
 
 def quantity_of(variant: str = "v0", point: int = 0, metric: Metric = Metric.IOPS) -> Quantity:

@@ -55,7 +55,6 @@ class Launcher:
     """Starts a conductor and its agents, and restarts those that fail."""
 
     def __init__(self, launch: Launch) -> None:
-        """Start nothing yet."""
         self._launch = launch
         self._logs = launch.results / "logs"
         self._conductor: _Child | None = None

@@ -37,7 +37,7 @@ from plimsoll.studies.model import StudyComparison, compare_with_study
 from plimsoll.suite.children import Turn, suite_digest, turns_by_name
 from plimsoll.suite.evaluation import Evaluation, RoundResults, evaluate
 from plimsoll.suite.measured import MeasuredRound
-from plimsoll.suite.rounds.baseline import ACCEPT_ROUND, settled, with_baseline
+from plimsoll.suite.rounds.baseline import ACCEPT_ROUND, settle_baseline, start_baseline
 from plimsoll.suite.rounds.observed import JUDGED, State
 from plimsoll.suite.rounds.turns import LABEL_SUITE
 
@@ -245,14 +245,14 @@ def evaluate_rounds(rounds: Sequence[LocalRound], accepted: Sequence[str] = ()) 
         )
         ended = _ended(round_, results, evaluation)
         measured[ended.minute] = evaluation.measured
-        state = settled(replace(state, ended=(ended, *state.ended)))
+        state = settle_baseline(replace(state, ended=(ended, *state.ended)))
         if ended.minute in chosen:
             if not ended.complete:
                 raise click.UsageError(
                     f"--accept {ended.name}: a run of the round in {round_.directory} has no results, although it is "
                     "complete; restore them, or accept another round"
                 )
-            state = settled(with_baseline(state, state.ended[0]))
+            state = settle_baseline(start_baseline(state, state.ended[0]))
     return SuiteRounds(
         label=suite.metadata.name,
         suite=suite,
@@ -288,9 +288,11 @@ def _accepted_minutes(rounds: Sequence[LocalRound], chosen: Sequence[str]) -> se
     minutes = set()
     for text in chosen:
         minute, directory = minute_of_round(text), Path(text).resolve()
-        named = [each for each in rounds if minute == each.start.minute or directory == each.directory.resolve()]
+        named = [
+            round_ for round_ in rounds if minute == round_.start.minute or directory == round_.directory.resolve()
+        ]
         if not named:
-            listed = ", ".join(f"{round_name(each.start.minute)} ({each.directory})" for each in rounds)
+            listed = ", ".join(f"{round_name(round_.start.minute)} ({round_.directory})" for round_ in rounds)
             raise click.UsageError(f"--accept {text}: is none of the rounds; they are {listed}")
         if named[0].unfinished:
             raise click.UsageError(

@@ -69,7 +69,7 @@ class FittedTable:
         def width(layout: Sequence[_Texts]) -> int:
             return sum(column.width for column in layout) + _GAP * (len(layout) - 1)
 
-        layout = next((each for each in self.layouts if width(each) <= options.max_width), self.layouts[-1])
+        layout = next((layout for layout in self.layouts if width(layout) <= options.max_width), self.layouts[-1])
         table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
         for column in layout:
             table.add_column(

@@ -49,12 +49,10 @@ class LivePicture(AbstractContextManager["LivePicture[S]"], Generic[S]):
         self._live = Live(console=console, transient=True, get_renderable=picture, refresh_per_second=2)
 
     def __enter__(self) -> Self:
-        """Start the picture."""
         self._live.start(refresh=True)
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Remove the picture."""
         self._live.stop()
 
     def show(self, seen: S) -> None:
@@ -79,11 +77,10 @@ class LineLog(AbstractContextManager["LineLog"]):
         self._last = ""
 
     def __enter__(self) -> Self:
-        """Return the log."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Keep the printed lines."""
+        pass
 
     def trouble(self, problem: str) -> None:
         """Print why the object cannot be read now."""

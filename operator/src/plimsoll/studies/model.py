@@ -231,7 +231,7 @@ class OwnShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedShare:
-    """A share of a study beside the user's own."""
+    """A share of a study, and the user's own."""
 
     name: str
     experiment: str
@@ -242,7 +242,7 @@ class ComparedShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyComparison:
-    """A suite beside the study that it repeats."""
+    """A suite compared with the study that it repeats."""
 
     study: Study
     shares: Sequence[ComparedShare]  # those whose variants and workloads the suite has
@@ -301,7 +301,7 @@ def _of_layer(share: LayerShare, results: ResultsOf, rows_of: RowsOf) -> OwnShar
 
 def _of_ratio(ratio: Ratio | None, runs: Sequence[MeasuredRun]) -> OwnShare:
     if ratio is None:
-        raise AssertionError("a share is that of a layer or a ratio")
+        raise AssertionError("a share has a layer or a ratio")
     (decision,) = decide(ratio.hypothesis(runs), runs)
     means = {side.field: side.mean for side in decision.basis if side.mean is not None}
     if decision.estimate is None:

@@ -33,7 +33,7 @@ _ESTABLISHED = 3
 """Accepted rounds with which a baseline is established. Fewer do not show how much rounds differ without a change."""
 
 
-def with_baseline(state: State, chosen: EndedRound) -> State:
+def start_baseline(state: State, chosen: EndedRound) -> State:
     """Return the state whose baseline starts with a round that the user accepts.
 
     A round of the former baseline brings back the later ones of that; any other one keeps the later accepted ones.
@@ -48,7 +48,7 @@ def with_baseline(state: State, chosen: EndedRound) -> State:
     return replace(_replaced(state, later | {chosen.minute}), first=chosen.minute)
 
 
-def settled(state: State) -> State:
+def settle_baseline(state: State) -> State:
     """Return the state with one baseline, its pinned rounds, and the former one as long as it is needed.
 
     A baseline has one digest: the first accepted round that measures something else replaces all earlier ones. The
@@ -136,7 +136,7 @@ def text_of(seen: Observed, annotation: str) -> str:
     return seen.suite.annotations.get(annotation, "")[:MAX_ANNOTATION_CHARACTERS]
 
 
-def accepted(seen: Observed, state: State) -> tuple[State, tuple[Emit, ...]]:
+def accept_round(seen: Observed, state: State) -> tuple[State, tuple[Emit, ...]]:
     """Return the state after handling the annotation, with an event if it cannot be followed.
 
     An annotation that names the active round waits until the round has ended.
@@ -158,4 +158,4 @@ def accepted(seen: Observed, state: State) -> tuple[State, tuple[Emit, ...]]:
         )
         return state, (Emit(severity=Severity.WARNING, reason="RoundUnknown", message=message),)
     message = f"round {chosen.name} is accepted: later rounds are compared with it and its successors"
-    return with_baseline(state, chosen), (Emit(severity=Severity.NORMAL, reason="RoundAccepted", message=message),)
+    return start_baseline(state, chosen), (Emit(severity=Severity.NORMAL, reason="RoundAccepted", message=message),)

@@ -19,7 +19,7 @@ from plimsoll.api.suite_status import (
 )
 from plimsoll.suite.children import child_name, turns_by_name
 from plimsoll.suite.rounds.actions import Emit, Judge, RoundRuns
-from plimsoll.suite.rounds.baseline import REQUEST_ROUND, accepted, cause_due, text_of, version_of
+from plimsoll.suite.rounds.baseline import REQUEST_ROUND, accept_round, cause_due, text_of, version_of
 from plimsoll.suite.rounds.observed import (
     LARGEST_CORRECTION,
     Judgement,
@@ -31,7 +31,7 @@ from plimsoll.suite.rounds.observed import (
     worst_comparisons,
     worst_hypotheses,
 )
-from plimsoll.suite.rounds.turns import Member, advanced, kept, lost_runs, members_of, without_abandoned
+from plimsoll.suite.rounds.turns import Member, advance, drop_rounds, forget_abandoned, lost_runs, members_of
 
 _BECAUSE = {
     Cause.CHANGE: "what the suite measures has changed",
@@ -88,7 +88,7 @@ def next_minute(seen: Observed, state: State) -> int:
     return max(int(seen.now.timestamp()) // 60, *(minute + 1 for minute in minutes), 0)
 
 
-def opened(
+def open_round(
     seen: Observed, suite: BenchmarkSuite, state: State, cause: Cause, due: datetime | None
 ) -> tuple[State, Emit]:
     """Return the state with a new round, which answers everything that is due, and the event about it."""
@@ -150,8 +150,10 @@ def _measured_runs(members: Sequence[Member]) -> Mapping[str, Mapping[str, str]]
     return runs_by_variant(members, [member.run for member in members if member.run is not None])
 
 
-def ended(seen: Observed, state: State, active: ActiveRound, members: Sequence[Member]) -> tuple[State, Emit] | None:
-    """Return the state after a measured round, and the event; None while the round has to be evaluated.
+def end_round(
+    seen: Observed, state: State, active: ActiveRound, members: Sequence[Member]
+) -> tuple[State, tuple[Emit, ...]]:
+    """Return the state after a measured round, and the event; without an event the round has to be evaluated first.
 
     Without any numbers there is nothing to evaluate. A judgement counts if it is of the data that the round has now.
     Runs without numbers cannot hide a regression, nor prove that there is none. A round that has all of its runs is
@@ -159,10 +161,10 @@ def ended(seen: Observed, state: State, active: ActiveRound, members: Sequence[M
     """
     runs, total = _measured_runs(members), active.children.total
     if not any(runs.values()):
-        return _closed(seen, state, active, RoundVerdict.FAILED, f"none of its {total} runs has numbers")
+        return _close_round(seen, state, active, RoundVerdict.FAILED, f"none of its {total} runs has numbers")
     judged = seen.memory.judgement
     if judged is None or judged.request != judgement_request(seen, state, active, members):
-        return None
+        return state, ()
     comparisons, hypotheses = worst_comparisons(judged.comparisons), worst_hypotheses(judged.hypotheses)
     state = replace(
         state,
@@ -173,27 +175,27 @@ def ended(seen: Observed, state: State, active: ActiveRound, members: Sequence[M
     )
     verdict, missing = judged.verdict, total - sum(map(len, runs.values()))
     if not missing:
-        return _closed(seen, state, active, verdict, judged.message, judged, is_complete=True)
+        return _close_round(seen, state, active, verdict, judged.message, judged, is_complete=True)
     if verdict is not RoundVerdict.REGRESSED:
         verdict = RoundVerdict.INCONCLUSIVE if all(runs.values()) else RoundVerdict.FAILED
     message = f"{missing} of its {total} runs have no numbers; {judged.message}"
-    return _closed(seen, state, active, verdict, message, judged)
+    return _close_round(seen, state, active, verdict, message, judged)
 
 
-def superseded(seen: Observed, state: State, active: ActiveRound) -> tuple[State, Emit]:
+def supersede_round(seen: Observed, state: State, active: ActiveRound) -> tuple[State, tuple[Emit, ...]]:
     """Return the state after a round that a change made pointless, and the event.
 
     Nothing counts as measured then: also a change back to what the round measured starts another one. Its current run
     may load the storage, unless it could not be created because another one has its name.
     """
     message = f"what the suite measures changed after {active.children.done} of {active.children.total} runs"
-    state, event = _closed(seen, state, active, RoundVerdict.SUPERSEDED, message)
+    state, events = _close_round(seen, state, active, RoundVerdict.SUPERSEDED, message)
     refusal = seen.memory.refusal
     is_taken = refusal is not None and refusal.name == active.current and refusal.is_taken and not active.current_uid
-    return replace(state, abandoned="" if is_taken else active.current or "", digest=""), event
+    return replace(state, abandoned="" if is_taken else active.current or "", digest=""), events
 
 
-def _closed(
+def _close_round(
     seen: Observed,
     state: State,
     active: ActiveRound,
@@ -202,7 +204,7 @@ def _closed(
     judged: Judgement | None = None,
     *,
     is_complete: bool = False,
-) -> tuple[State, Emit]:
+) -> tuple[State, tuple[Emit, ...]]:
     versions = sorted(judged.environment.items())[:MAX_ENVIRONMENT] if judged else ()
     record = EndedRound(
         minute=active.minute,
@@ -222,7 +224,7 @@ def _closed(
         reason=f"Round{verdict}",
         message=f"round {active.name}: {message}",
     )
-    return replace(state, active=None, ended=(record, *state.ended)), event
+    return replace(state, active=None, ended=(record, *state.ended)), (event,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,9 +245,9 @@ def progress_of(seen: Observed) -> Progress:
     suite, state = seen.suite.specification.suite, seen.suite.state
     if suite is None or lost_runs(seen, state):
         return Progress(state=state)
-    state, ending = _after_active_round(seen, suite, state)
-    state, acceptance = accepted(seen, without_abandoned(seen, state))
-    state = kept(seen, state, suite.spec.keep)
+    state, ending = _advance_round(seen, suite, state)
+    state, acceptance = accept_round(seen, forget_abandoned(seen, state))
+    state = drop_rounds(seen, state, suite.spec.keep)
     # With the trigger, the state has the version of the last round: another one is a cause for a round.
     if not (state.ceph_version and suite.spec.triggers.ceph_version):
         state = replace(state, ceph_version=version_of(seen) or state.ceph_version)
@@ -254,7 +256,7 @@ def progress_of(seen: Observed) -> Progress:
     cause = None if state.active else cause_due(seen, suite, state, timing.due)
     if cause is None or suite.spec.suspend or is_loaded(seen, state) or not is_checked(seen, state):
         return Progress(state=state, events=events, waiting=cause)
-    state, start = opened(seen, suite, state, cause, timing.due)
+    state, start = open_round(seen, suite, state, cause, timing.due)
     return Progress(state=state, events=(*events, start))
 
 
@@ -274,7 +276,7 @@ def measures_digest(seen: Observed, state: State) -> bool:
     return seen.suite.specification.digest == state.digest
 
 
-def _after_active_round(seen: Observed, suite: BenchmarkSuite, state: State) -> tuple[State, tuple[Emit, ...]]:
+def _advance_round(seen: Observed, suite: BenchmarkSuite, state: State) -> tuple[State, tuple[Emit, ...]]:
     """Return the state with the progress of the active round, or its end.
 
     A suspended suite whose digest has changed keeps its round: the active run continues until the suite is resumed.
@@ -283,10 +285,8 @@ def _after_active_round(seen: Observed, suite: BenchmarkSuite, state: State) -> 
     if active is None or (suite.spec.suspend and not measures_digest(seen, state)):
         return state, ()
     if not measures_digest(seen, state):
-        state, event = superseded(seen, state, active)
-        return state, (event,)
+        return supersede_round(seen, state, active)
     members = members_of(seen, suite, active)
-    active = advanced(seen, active, members)
+    active = advance(seen, active, members)
     state = replace(state, active=active)
-    end = ended(seen, state, active, members) if active.is_measured else None
-    return (state, ()) if end is None else (end[0], (end[1],))
+    return end_round(seen, state, active, members) if active.is_measured else (state, ())

@@ -17,7 +17,7 @@ from plimsoll.api.suite_status import (
 from plimsoll.suite.children import Turn, child_name, turns_by_name, turns_of
 from plimsoll.suite.merging import variant_spec
 from plimsoll.suite.rounds.actions import Object
-from plimsoll.suite.rounds.baseline import decisive_round, settled
+from plimsoll.suite.rounds.baseline import decisive_round, settle_baseline
 from plimsoll.suite.rounds.observed import JUDGED, Observed, OwnedRun, State, Suite
 
 LABEL_SUITE = f"{GROUP}/suite"
@@ -84,7 +84,7 @@ def variant_objects(owner: Suite, suite: BenchmarkSuite, minute: int) -> Mapping
     return {turn.variant: run_object(owner, suite, turn, minute) for turn in turns_of(suite.spec, 0) if not turn.repeat}
 
 
-def advanced(seen: Observed, active: ActiveRound, members: Sequence[Member]) -> ActiveRound:
+def advance(seen: Observed, active: ActiveRound, members: Sequence[Member]) -> ActiveRound:
     """Return the round after all turns that are over."""
     while not active.is_measured:
         done, total = active.children.done, active.children.total
@@ -124,12 +124,12 @@ def unconfirmed_name(seen: Observed, active: ActiveRound, members: Sequence[Memb
     return next((name for name in doubtful if name not in asked), "")
 
 
-def kept(seen: Observed, state: State, keep: int) -> State:
+def drop_rounds(seen: Observed, state: State, keep: int) -> State:
     """Return the state with the rounds that a user, or a later verdict, may need.
 
     All rounds are kept while a round is measured against them.
     """
-    state = settled(state)
+    state = settle_baseline(state)
     if state.active is not None:
         return state
     usable = [ended.minute for ended in state.ended if ended.verdict in JUDGED]
@@ -166,7 +166,7 @@ def _unknown(seen: Observed, state: State) -> list[OwnedRun]:
     return sorted((run for run in seen.runs if run.minute not in minutes), key=_age)
 
 
-def without_abandoned(seen: Observed, state: State) -> State:
+def forget_abandoned(seen: Observed, state: State) -> State:
     """Return the state after an abandoned round's run has finished, or the API server did not find it."""
     is_over = state.abandoned in seen.memory.absent or any(
         run.name == state.abandoned and run.is_finished for run in seen.runs
