@@ -16,16 +16,13 @@ def refusal(files: str, wanted: str | None = None) -> str:
     return caught.value.message
 
 
-def test_current_context_is_taken(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("wanted", "context", "namespace"), [(None, "b", "bench"), ("a", "a", "default")])
+def test_the_wanted_or_the_current_context_is_taken(
+    tmp_path: Path, wanted: str | None, context: str, namespace: str
+) -> None:
     config = context_file(tmp_path / "config", current="b", contexts={"a": None, "b": "bench"})
-    chosen = choose_context(config, None)
-    assert (chosen.context, chosen.namespace) == ("b", "bench")
-
-
-def test_wanted_context_is_taken(tmp_path: Path) -> None:
-    config = context_file(tmp_path / "config", current="b", contexts={"a": None, "b": "bench"})
-    chosen = choose_context(config, "a")
-    assert (chosen.context, chosen.namespace) == ("a", "default")
+    chosen = choose_context(config, wanted)
+    assert (chosen.context, chosen.namespace) == (context, namespace)
 
 
 def test_first_file_that_says_something_decides(tmp_path: Path) -> None:

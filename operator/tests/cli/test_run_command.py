@@ -72,28 +72,26 @@ def test_plan_is_the_same_whatever_the_storage_is_called() -> None:
     assert make_plan(ceph, seed=1) == make_plan(_on_this_machine(FILE, other, "Block"), seed=1)
 
 
+ON_CEPH = {"ceph": CEPH, "volume": IMAGE}
+ON_A_CLASS = {"storageClass": {"name": "fast"}, "volume": {"size": "64Mi"}}
+
+
 @pytest.mark.parametrize(
-    ("tool", "parameters"),
-    [("radosBench", {}), ("rbdBench", {}), ("osdBench", OSD_BENCH)],
-    ids=str,
+    ("tool", "parameters", "storage", "needs"),
+    [
+        ("radosBench", {}, ON_CEPH, "a Ceph cluster"),
+        ("rbdBench", {}, ON_CEPH, "a Ceph cluster"),
+        ("osdBench", OSD_BENCH, ON_CEPH, "a Ceph cluster"),
+        *((tool, {}, ON_A_CLASS, "a network between nodes") for tool in ("iperf3", "netcat", "ping")),
+    ],
 )
-def test_tools_of_ceph_are_refused(tmp_path: Path, tool: str, parameters: dict[str, Any]) -> None:
+def test_tools_of_ceph_and_between_clients_are_refused(
+    tmp_path: Path, tool: str, parameters: dict[str, Any], storage: dict[str, Any], needs: str
+) -> None:
     file = tmp_path / "run.yaml"
-    file.write_text(yaml.safe_dump(document({"ceph": CEPH, "volume": IMAGE}, **{tool: parameters})))
+    file.write_text(yaml.safe_dump(document(storage, **{tool: parameters})))
     assert refusal(file, tmp_path) == (
-        f"Error: {file} cannot be run on this machine: workload w runs {tool}, which requires a Ceph cluster; "
-        "remove the workload, or apply the run to a cluster\n"
-    )
-
-
-@pytest.mark.parametrize("tool", ["iperf3", "netcat", "ping"])
-def test_tools_between_clients_are_refused(tmp_path: Path, tool: str) -> None:
-    file = tmp_path / "run.yaml"
-    file.write_text(
-        yaml.safe_dump(document({"storageClass": {"name": "fast"}, "volume": {"size": "64Mi"}}, **{tool: {}}))
-    )
-    assert refusal(file, tmp_path) == (
-        f"Error: {file} cannot be run on this machine: workload w runs {tool}, which requires a network between nodes; "
+        f"Error: {file} cannot be run on this machine: workload w runs {tool}, which requires {needs}; "
         "remove the workload, or apply the run to a cluster\n"
     )
 

@@ -125,13 +125,9 @@ def test_pipe_is_read(tmp_path: Path) -> None:
 # Clusters
 
 
-def test_run_in_a_cluster(kube: ConnectedKube) -> None:
-    assert points(load_results("default/baseline")) == ["w-000", "w-001"]
-    assert kube.requests == ["list BenchmarkResult default"]
-
-
-def test_bare_name_is_a_run_of_the_contexts_namespace(kube: ConnectedKube) -> None:
-    assert points(load_results("baseline")) == ["w-000", "w-001"]
+@pytest.mark.parametrize("named", ["default/baseline", "baseline"])
+def test_run_in_a_cluster_has_the_contexts_namespace_by_default(kube: ConnectedKube, named: str) -> None:
+    assert points(load_results(named)) == ["w-000", "w-001"]
     assert kube.requests == ["list BenchmarkResult default"]
 
 
@@ -151,11 +147,10 @@ def test_without_a_similar_name_all_are_listed(kube: ConnectedKube) -> None:
     assert refusal("quite-other").endswith("; there are " + ", ".join(f"x{n:02d}" for n in range(10)) + " and 2 more")
 
 
-@pytest.mark.parametrize("named", ["elsewhere/baseline"])
-def test_empty_namespace_is_reported(kube: ConnectedKube, named: str) -> None:
-    assert refusal(named).endswith(
-        "no run baseline in namespace elsewhere of context here; -n chooses another namespace"
-    )
+@pytest.mark.usefixtures("kube")
+def test_empty_namespace_is_reported() -> None:
+    message = "no run baseline in namespace elsewhere of context here; -n chooses another namespace"
+    assert refusal("elsewhere/baseline").endswith(message)
 
 
 def test_without_the_right_to_list_runs_no_names_are_suggested(kube: ConnectedKube) -> None:

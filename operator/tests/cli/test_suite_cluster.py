@@ -85,11 +85,12 @@ async def test_failed_and_foreign_runs_are_no_part_of_a_round(kube: ConnectedKub
     assert len(complete) == 4
 
 
-async def test_a_suite_without_an_evaluated_round_is_refused(kube: ConnectedKube) -> None:
-    with pytest.raises(click.ClickException, match="no round of suite bench/weekly has been evaluated yet"):
-        await read(kube, [ended_round(0, "Failed")])
-
-
-async def test_a_status_of_a_later_version_is_refused(kube: ConnectedKube) -> None:
-    with pytest.raises(click.ClickException, match="later version"):
-        await read(kube, [ended_round(0, "Improved")])
+@pytest.mark.parametrize(
+    ("verdict", "message"),
+    [("Failed", "no round of suite bench/weekly has been evaluated yet"), ("Improved", "later version")],
+)
+async def test_a_suite_without_a_round_that_can_be_judged_is_refused(
+    kube: ConnectedKube, verdict: str, message: str
+) -> None:
+    with pytest.raises(click.ClickException, match=message):
+        await read(kube, [ended_round(0, verdict)])

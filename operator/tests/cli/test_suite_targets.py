@@ -20,26 +20,27 @@ def places(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_one_target_is_that_of_all_variants(places: Path) -> None:
-    target = Target(directory=places / "a")
-    assert targets_of(VARIANTS, [str(places / "a")]) == {"old": target, "new": target}
+@pytest.mark.parametrize(
+    ("values", "old", "new"),
+    [
+        (["{}/a"], ["a"], ["a"]),
+        (["new={}/b", "{}/a"], ["a"], ["b"]),
+        (["old={}/sdx", "old={}/sdy", "new={}/b"], ["sdx", "sdy"], ["b"]),
+        (["{}/c=d"], ["c=d"], ["c=d"]),
+        (["old={}/c=d", "new={}/c=d"], ["c=d"], ["c=d"]),
+    ],
+    ids=["one for all", "one of its own", "several devices", "a path with =", "paths with = of variants"],
+)
+def test_a_variant_has_its_own_target_or_that_of_all(
+    places: Path, values: list[str], old: list[str], new: list[str]
+) -> None:
+    def target(names: list[str]) -> Target:
+        paths = tuple(places / name for name in names)
+        return Target(directory=paths[0]) if paths[0].is_dir() else Target(devices=paths)
 
-
-def test_a_variant_may_have_its_own_target(places: Path) -> None:
-    found = targets_of(VARIANTS, [f"new={places}/b", str(places / "a")])
-    assert found == {"old": Target(directory=places / "a"), "new": Target(directory=places / "b")}
-
-
-def test_several_devices_are_one_target(places: Path) -> None:
-    found = targets_of(VARIANTS, [f"old={places}/sdx", f"old={places}/sdy", f"new={places}/b"])
-    assert found["old"] == Target(devices=(places / "sdx", places / "sdy"))
-    assert found["old"].mode == "Block"
-
-
-def test_a_path_may_contain_an_equals_sign(places: Path) -> None:
-    path = places / "c=d"
-    assert targets_of(VARIANTS, [str(path)])["old"] == Target(directory=path)
-    assert targets_of(VARIANTS, [f"old={path}", f"new={path}"])["new"] == Target(directory=path)
+    found = targets_of(VARIANTS, [value.format(places) for value in values])
+    assert found == {"old": target(old), "new": target(new)}
+    assert [found[name].mode for name in VARIANTS] == ["Block" if "sdx" in old else "Filesystem", "Filesystem"]
 
 
 @pytest.mark.parametrize(
