@@ -9,9 +9,10 @@ from plimsoll.measure.limits import layers
 from plimsoll.measure.rates import rate_text
 from plimsoll.plan.fingerprint import Difference, Likeness
 from plimsoll.report.comparing import comparison_section
-from plimsoll.report.inputs import Compared, ReportedRun
+from plimsoll.report.inputs import ReportedRun
 from plimsoll.report.layers_links import layers_section
 from plimsoll.report.view import MEBIBYTE
+from plimsoll.suite.evaluation import Compared
 from plimsoll.tools.registry import LAYERS
 from support.goldens import CEPH, blocks_of, charts_of, golden, tables_of, texts, words_of
 from support.results import line, result, searched, steady, trials_of

@@ -20,7 +20,7 @@ from plimsoll.measure.compare.values import RegressionRule, match_points
 from plimsoll.measure.line.summary import headline_text
 from plimsoll.measure.text import first_few
 from plimsoll.plan.fingerprint import likeness_of
-from plimsoll.report.inputs import Compared, ReportedRun, runs_of
+from plimsoll.report.inputs import ReportedRun, runs_of
 from plimsoll.report.page import make_page
 from plimsoll.report.points import (
     RESULT_COLUMNS,
@@ -33,6 +33,7 @@ from plimsoll.report.points import (
     result_rows,
 )
 from plimsoll.report.view import ReportPage, count_text, csv_rows
+from plimsoll.suite.evaluation import Compared
 
 MOST_RUNS = 8
 """Of a report; the number of distinguishable colours."""

@@ -1,7 +1,7 @@
 """`plimsoll suite results` and `suite report`: what the last round of a suite shows, compared with those before."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -22,13 +22,12 @@ from plimsoll.measure.compare.noise import as_one_run
 from plimsoll.measure.compare.values import RepeatsError, operation_text
 from plimsoll.measure.hypotheses.decide import Decision
 from plimsoll.report import suite as texts
-from plimsoll.report.inputs import Compared, ComparedVariants, ReportedRun, ReportedSuite
+from plimsoll.report.inputs import ReportedRun, ReportedSuite
 from plimsoll.report.page import make_suite_page
 from plimsoll.report.view import count_text
 from plimsoll.studies.model import StudyComparison
 from plimsoll.studies.shares import Origin
 from plimsoll.suite.changes import JudgedChange
-from plimsoll.suite.evaluation import VariantComparison
 from plimsoll.suite.judging import RoundJudgement, VariantJudgement
 from plimsoll.suite.rounds.baseline import ACCEPT_ROUND
 
@@ -112,7 +111,7 @@ def show_rounds(console: Console, rounds: SuiteRounds) -> None:
         console.print(Text(title, style="bold"))
         if compared.comparison is not None:
             show_comparison(console, compared.comparison, compared.likeness, of_runs=compared.of_runs)
-        for line in doubts_of(compared):
+        for line in compared.remarks:
             console.print(Text(line, style="yellow"), soft_wrap=True)
     if evaluation.judgements:
         console.print(Text("\nRounds", style="bold"))
@@ -161,13 +160,6 @@ def _show_judgement(console: Console, name: str, judgement: RoundJudgement, roun
     if len(rounds.directories) == 1:
         remedy = "plimsoll suite results DIR... compares several rounds with each other."
         console.print(Text(remedy, style="dim"), soft_wrap=True)
-
-
-def doubts_of(compared: VariantComparison) -> Iterator[str]:
-    """Yield why the comparison of the results does not decide alone."""
-    yield from compared.reasons
-    if compared.comparison is None or compared.conclusion is not compared.comparison.conclusion:
-        yield compared.conclusion
 
 
 def _document(rounds: SuiteRounds) -> dict[str, object]:
@@ -310,20 +302,7 @@ def reported(rounds: SuiteRounds) -> ReportedSuite:
             for name, runs in rounds.results.complete.items()
             if runs
         ],
-        comparisons=[
-            ComparedVariants(
-                name=compared.name,
-                compared=Compared(
-                    baseline=compared.baseline,
-                    candidate=compared.candidate,
-                    comparison=compared.comparison,
-                    likeness=compared.likeness,
-                ),
-                conclusion=compared.conclusion,
-                doubts=[*doubts_of(compared)],
-            )
-            for compared in evaluation.comparisons
-        ],
+        comparisons=evaluation.comparisons,
         judgements=evaluation.judgements,
         decisions=evaluation.decisions,
         study=rounds.study,

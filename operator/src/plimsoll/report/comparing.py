@@ -21,7 +21,6 @@ from plimsoll.measure.compare.sides import Comparison, MeanComparison, MetricCom
 from plimsoll.measure.compare.values import operation_text
 from plimsoll.measure.text import first_few
 from plimsoll.report.figure import category_axis, chunks, colour, part_text, vertical_line
-from plimsoll.report.inputs import Compared
 from plimsoll.report.overview import value_text
 from plimsoll.report.view import (
     Block,
@@ -37,6 +36,7 @@ from plimsoll.report.view import (
     metric_text,
     page_table,
 )
+from plimsoll.suite.evaluation import Compared
 
 _LINES = 20
 _MOST_CHARTS = 6

@@ -5,12 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.api.suite_status import Conclusion, EndedRound
-from plimsoll.measure.compare.sides import Comparison
+from plimsoll.api.suite_status import EndedRound
 from plimsoll.measure.hypotheses.decide import Decision
 from plimsoll.measure.limits import LayerRow
-from plimsoll.plan.fingerprint import Likeness
 from plimsoll.studies.model import StudyComparison
+from plimsoll.suite.evaluation import VariantComparison
 from plimsoll.suite.judging import RoundJudgement
 from plimsoll.suite.measured import MeasuredRound
 
@@ -38,16 +37,6 @@ class ReportedRun:
         return f"{first.metadata.namespace}/{first.spec.run}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
-    """The comparison of two runs."""
-
-    baseline: str
-    candidate: str
-    comparison: Comparison | None  # None if the runs have no point in common
-    likeness: Likeness
-
-
 def runs_of(results: Sequence[BenchmarkResult]) -> list[ReportedRun]:
     """Return the runs of these results in order, each with a unique label.
 
@@ -67,16 +56,6 @@ def _with_unique_labels(runs: Sequence[ReportedRun], longer: Sequence[str]) -> l
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedVariants:
-    """A comparison of two variants in the last round."""
-
-    name: str
-    compared: Compared
-    conclusion: Conclusion  # its conclusion, which takes the doubts into account
-    doubts: Sequence[str]  # reasons not to rely on the numbers
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedSuite:
     """A suite."""
 
@@ -85,7 +64,7 @@ class ReportedSuite:
     # The runs of each variant in the last round, as one run in which each run counts as a trial; without variants that
     # have no complete run.
     variants: Sequence[ReportedRun]
-    comparisons: Sequence[ComparedVariants]  # between variants, in the last round
+    comparisons: Sequence[VariantComparison]  # between variants, in the last round
     judgements: Mapping[str, RoundJudgement]  # of the last round, by the name of the comparison with accepted rounds
     decisions: Sequence[Decision]  # the hypotheses, decided in the last round
     # The last round compared with the study that the suite repeats; None if it repeats none.

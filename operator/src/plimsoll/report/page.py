@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from plimsoll.measure.text import first_few
 from plimsoll.report.comparing import comparison_section
 from plimsoll.report.figure import searches_of, sweeps_of
-from plimsoll.report.inputs import Compared, ReportedRun, ReportedSuite
+from plimsoll.report.inputs import ReportedRun, ReportedSuite
 from plimsoll.report.layers_links import layers_section, links_section
 from plimsoll.report.line import lines_section
 from plimsoll.report.overview import hosts_section, overview_section, provenance_section
@@ -15,6 +15,7 @@ from plimsoll.report.sweeps import curves_section, distribution_section
 from plimsoll.report.trends import trends_section, variants_section
 from plimsoll.report.trials import timeline_section, trials_section
 from plimsoll.report.view import ReportPage, count_text
+from plimsoll.suite.evaluation import Compared
 
 _NAMED_RUNS = 3
 
@@ -55,7 +56,7 @@ def make_suite_page(suite: ReportedSuite) -> ReportPage:
         published_section(suite.study),
         trends_section(suite.rounds),
         variants_section(suite.variants),
-        comparison_section([variants.compared for variants in suite.comparisons]),
+        comparison_section(suite.comparisons),
         layers_section(suite.variants),
         results_section(suite.variants) if suite.variants else None,
         overview_section(suite.variants) if suite.variants else None,

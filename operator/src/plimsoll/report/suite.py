@@ -61,10 +61,9 @@ def rounds_section(rounds: Sequence[tuple[EndedRound, MeasuredRound]]) -> Sectio
 def judgements_section(suite: ReportedSuite) -> Section | None:
     """Return what the comparisons of the last round show; None without comparisons."""
     blocks: list[Block] = []
-    for variants in suite.comparisons:
-        compared = variants.compared
-        question = f"{variants.name}: is {compared.candidate} worse than {compared.baseline}? {variants.conclusion}."
-        blocks.append(Text(paragraphs=[question, *variants.doubts]))
+    for compared in suite.comparisons:
+        question = f"{compared.name}: is {compared.candidate} worse than {compared.baseline}? {compared.conclusion}."
+        blocks.append(Text(paragraphs=[question, *compared.remarks]))
     for name, judgement in suite.judgements.items():
         baseline = count_text(judgement.accepted, "accepted round")
         question = f"{name}: is round {round_name(judgement.minute)} worse than {baseline}? {judgement.conclusion}."

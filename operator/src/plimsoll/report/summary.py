@@ -21,7 +21,7 @@ from plimsoll.report.figure import (
     line_of,
     verdict_text,
 )
-from plimsoll.report.inputs import Compared, ReportedRun
+from plimsoll.report.inputs import ReportedRun
 from plimsoll.report.line import headline_sentences
 from plimsoll.report.points import RESULT_COLUMNS, labelled, result_rows
 from plimsoll.report.view import (
@@ -36,6 +36,7 @@ from plimsoll.report.view import (
     duration_text,
     page_table,
 )
+from plimsoll.suite.evaluation import Compared
 from plimsoll.tools.registry import DEPTH_AXES
 
 _VERDICTS = (Verdict.VALID.value, Verdict.SUSPECT.value, Verdict.INVALID.value, UNFINISHED)

@@ -102,15 +102,21 @@ class RoundResults:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VariantComparison:
-    """A comparison of a suite."""
+class Compared:
+    """The comparison of two runs, or of two variants."""
 
-    name: str
     baseline: str
     candidate: str
-    # None if a variant has no complete run, or runs of a variant measured different things
+    # None if they have no point in common, or runs of a variant measured different things
     comparison: Comparison | None
     likeness: Likeness
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantComparison(Compared):
+    """A comparison of two variants of a suite."""
+
+    name: str
     unexplained: Sequence[Difference]  # differences in identity that the variants do not set
     doubts: Sequence[str]  # other reasons not to rely on any of these runs
     missing: int  # planned runs of both variants that are not complete
@@ -124,6 +130,12 @@ class VariantComparison:
             *self.doubts,
             *([f"{self.missing} runs of the two variants have no numbers"] if self.missing else []),
         ]
+
+    @property
+    def remarks(self) -> list[str]:
+        """The reasons, and the conclusion if it is not that of the results."""
+        is_of_results = self.comparison is not None and self.conclusion is self.comparison.conclusion
+        return [*self.reasons, *([] if is_of_results else [self.conclusion.value])]
 
     @property
     def conclusion(self) -> Conclusion:
@@ -226,7 +238,7 @@ def judgement_of(request: Judge, results: RoundResults, evaluation: Evaluation) 
 def comparisons_of(spec: SuiteSpec, runs: Mapping[str, Sequence[list[BenchmarkResult]]]) -> list[VariantComparison]:
     """Return the comparisons between variants of a suite; `runs` are the complete ones of each variant."""
     return [
-        _compared(spec, comparison, variants, (runs[variants[0]], runs[variants[1]]))
+        _compared(spec, comparison, variants, runs)
         for comparison in spec.comparisons
         if (variants := comparison.variants) is not None
     ]
@@ -287,10 +299,11 @@ def _part(document: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]
 def _compared(
     spec: SuiteSpec,
     asked: SuiteComparison,
-    names: tuple[str, str],
-    runs: tuple[Sequence[list[BenchmarkResult]], Sequence[list[BenchmarkResult]]],
+    variants: tuple[str, str],
+    runs: Mapping[str, Sequence[list[BenchmarkResult]]],
 ) -> VariantComparison:
-    (baseline, candidate), (ours, theirs) = names, runs
+    baseline, candidate = variants
+    ours, theirs = runs[baseline], runs[candidate]
     of_runs = min(len(ours), len(theirs)) >= MINIMUM_TRIALS
     doubts: list[str] = []
     try:
