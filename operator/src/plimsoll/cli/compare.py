@@ -17,7 +17,7 @@ from plimsoll.api.suite_status import Conclusion
 from plimsoll.cli.cluster import cluster_options, program
 from plimsoll.cli.options import CSV, JSON, TABLE, YAML, output_option, rule_of, rule_options, write_csv, write_document
 from plimsoll.cli.source import load_results, runs_of
-from plimsoll.cli.tables import STYLES, fitted, stdout_console
+from plimsoll.cli.tables import STYLES, fitted, print_line, stdout_console
 from plimsoll.measure.compare.comparison import NO_FLOOR, compare, notes_of, quantity_text
 from plimsoll.measure.compare.noise import MetricNoise, noise_of
 from plimsoll.measure.compare.sides import Comparison
@@ -47,7 +47,7 @@ def show_comparison(console: Console, comparison: Comparison, likeness: Likeness
             legend.append(
                 "The mean decides what a point alone leaves Inconclusive, unless that is suspected to be a regression."
             )
-        console.print(Text(" ".join(legend), style="dim"), soft_wrap=True)
+        print_line(console, " ".join(legend), "dim")
     notes = (Text(f"{first_few(places, 1)}: {note}") for note, places in notes_of(comparison).items())
     for text in (*notes, *likeness_lines(likeness), *_conclusion(comparison, of_runs=of_runs)):
         console.print(text, soft_wrap=True)
@@ -300,7 +300,7 @@ def noise_command(
     for row in rows:
         if row.noise.note and row.noise.gates:
             place = f"{row.result.spec.point} {quantity_text(row.noise.operation, row.noise.metric)}"
-            console.print(Text(f"{place}: {row.noise.note}"), soft_wrap=True)
+            print_line(console, f"{place}: {row.noise.note}")
 
 
 def _with_same(

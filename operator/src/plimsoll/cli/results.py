@@ -13,7 +13,7 @@ from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.layers import layers_of, write_amplification
 from plimsoll.cli.options import CSV, JSON, TABLE, YAML, output_option, write_csv, write_document
 from plimsoll.cli.source import load_results, selected_points
-from plimsoll.cli.tables import fitted, links_tables, results_tables, stdout_console
+from plimsoll.cli.tables import fitted, links_tables, print_line, results_tables, stdout_console
 from plimsoll.measure.checks.check import verdict_of
 from plimsoll.measure.compare.comparison import compare
 from plimsoll.measure.compare.values import RegressionRule, match_points
@@ -87,7 +87,7 @@ def _output_probes(searches: Sequence[BenchmarkResult], output: str) -> None:
         console.print(Text(f"{chr(10) if number else ''}{title}", style="bold"))
         console.print(fitted(probe_columns(result.spec.line), [*probe_rows(named([result]))], remedy="--probes -o csv"))
         for sentence in line_sentences([result]):
-            console.print(Text(sentence), soft_wrap=True)
+            print_line(console, sentence)
 
 
 def show_results(console: Console, results: Sequence[BenchmarkResult]) -> None:
@@ -95,7 +95,7 @@ def show_results(console: Console, results: Sequence[BenchmarkResult]) -> None:
     for table in (*results_tables(results), *links_tables(results)):
         console.print(table)
     for line in (*line_sentences(results), *explanations(results)):
-        console.print(Text(line), soft_wrap=True)
+        print_line(console, line)
 
 
 def line_sentences(results: Iterable[BenchmarkResult]) -> Iterator[str]:

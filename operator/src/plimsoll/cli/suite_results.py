@@ -17,7 +17,7 @@ from plimsoll.cli.compare import show_comparison
 from plimsoll.cli.options import JSON, TABLE, YAML, output_option, write_document
 from plimsoll.cli.results import page_option, with_layers, write_page
 from plimsoll.cli.suite_rounds import SuiteRounds, accept_option, exit_code, load_rounds
-from plimsoll.cli.tables import STYLES, fitted, results_table, stdout_console
+from plimsoll.cli.tables import STYLES, fitted, print_line, results_table, stdout_console
 from plimsoll.measure.compare.noise import as_one_run
 from plimsoll.measure.compare.values import RepeatsError, operation_text
 from plimsoll.measure.hypotheses.decide import Decision
@@ -46,14 +46,14 @@ def show_hypotheses(console: Console, decisions: Sequence[Decision]) -> None:
         console.print(sentence, soft_wrap=True)
         # The sentence has the first one.
         for reason in decision.reasons[1:]:
-            console.print(Text(f"  - {reason}"), soft_wrap=True)
+            print_line(console, f"  - {reason}")
     # Each note once, with the hypotheses that it applies to.
     notes: dict[str, dict[str, None]] = {}
     for decision in decisions:
         for note in decision.notes:
             notes.setdefault(note, {})[decision.name] = None
     for note, names in notes.items():
-        console.print(Text(f"{', '.join(names)}: {note}", style="dim"), soft_wrap=True)
+        print_line(console, f"{', '.join(names)}: {note}", "dim")
 
 
 def show_study(console: Console, compared: StudyComparison | None) -> None:
@@ -68,9 +68,9 @@ def show_study(console: Console, compared: StudyComparison | None) -> None:
         console.print(Text("derived: computed from the study's numbers, not published itself", style="dim"))
     for share in compared.shares:
         if remark := texts.remark_text(share):
-            console.print(Text(f"{share.name}: {remark}", style="dim"), soft_wrap=True)
+            print_line(console, f"{share.name}: {remark}", "dim")
     for line in texts.difference_texts(compared):
-        console.print(Text(line), soft_wrap=True)
+        print_line(console, line)
 
 
 def study_document(compared: StudyComparison | None) -> dict[str, JsonValue] | None:
@@ -112,7 +112,7 @@ def show_rounds(console: Console, rounds: SuiteRounds) -> None:
         if compared.comparison is not None:
             show_comparison(console, compared.comparison, compared.likeness, of_runs=compared.of_runs)
         for line in compared.remarks:
-            console.print(Text(line, style="yellow"), soft_wrap=True)
+            print_line(console, line, "yellow")
     if evaluation.judgements:
         console.print(Text("\nRounds", style="bold"))
         console.print(fitted(texts.ROUND_COLUMNS, [(ended, ()) for ended, _ in rounds.rounds]))
@@ -132,10 +132,9 @@ def _show_variants(console: Console, rounds: SuiteRounds) -> None:
             try:
                 console.print(results_table(as_one_run(runs)))
             except RepeatsError as error:
-                console.print(Text(str(error), style="yellow"), soft_wrap=True)
+                print_line(console, str(error), "yellow")
     if rounds.directories and not rounds.evaluation.measured.is_complete:
-        remedy = "Not all runs are measured completely; plimsoll suite run --resume continues."
-        console.print(Text(remedy, style="yellow"), soft_wrap=True)
+        print_line(console, "Not all runs are measured completely; plimsoll suite run --resume continues.", "yellow")
 
 
 def _show_judgement(console: Console, name: str, judgement: RoundJudgement, rounds: SuiteRounds) -> None:
@@ -145,21 +144,20 @@ def _show_judgement(console: Console, name: str, judgement: RoundJudgement, roun
     if changes := texts.notable_changes(judgement):
         console.print(fitted(texts.CHANGE_COLUMNS, changes, remedy="-o json"))
     for line in judgement.change_texts:
-        console.print(Text(line), soft_wrap=True)
+        print_line(console, line)
     for variant in judgement.variants:
         for reason in variant.reasons:
-            console.print(Text(f"{variant.variant}: {reason}", style="yellow"), soft_wrap=True)
+            print_line(console, f"{variant.variant}: {reason}", "yellow")
         drift = f"; drift from the pinned rounds: {variant.drift}" if variant.drift else ""
         against = f", but {variant.change} against the accepted rounds" if variant.is_drift else ""
         words = f"{variant.variant}: {variant.conclusion}{drift}{against}"
-        console.print(Text(words, style=STYLES[variant.conclusion]), soft_wrap=True)
+        print_line(console, words, STYLES[variant.conclusion])
     if judgement.conclusion is Conclusion.REGRESSION:
         how = "add --accept " if rounds.directories else f"annotate the suite with {ACCEPT_ROUND}="
         remedy = f"If this is intended, {how}{rounds.last.name}: the baseline then starts with this round."
-        console.print(Text(remedy, style="dim"), soft_wrap=True)
+        print_line(console, remedy, "dim")
     if len(rounds.directories) == 1:
-        remedy = "plimsoll suite results DIR... compares several rounds with each other."
-        console.print(Text(remedy, style="dim"), soft_wrap=True)
+        print_line(console, "plimsoll suite results DIR... compares several rounds with each other.", "dim")
 
 
 def _document(rounds: SuiteRounds) -> dict[str, object]:

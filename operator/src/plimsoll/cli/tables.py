@@ -39,6 +39,11 @@ def stdout_console() -> Console:
     return Console(width=NO_TERMINAL_COLUMNS)
 
 
+def print_line(console: Console, text: str, style: str = "") -> None:
+    """Print a text without markup as one line, however long it is."""
+    console.print(Text(text, style=style), soft_wrap=True)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Texts:
     """One column of a table for terminals. Only `folded` texts may span several lines."""

@@ -21,7 +21,7 @@ from plimsoll.cli.cluster import ask, cluster_options, program
 from plimsoll.cli.options import timeout_option
 from plimsoll.cli.results import show_results
 from plimsoll.cli.source import RunInCluster, find_in_cluster, results_of_run
-from plimsoll.cli.tables import MEASURING, fitted, stdout_console
+from plimsoll.cli.tables import MEASURING, fitted, print_line, stdout_console
 from plimsoll.cli.watched import Following, WatchedPoint, WatchedRun, follow
 from plimsoll.measure.line.summary import current_text
 from plimsoll.measure.rates import rate_text
@@ -65,7 +65,7 @@ class LivePicture(AbstractContextManager["LivePicture[S]"], Generic[S]):
 
     def note(self, text: str) -> None:
         """Print a line above the picture."""
-        self._live.console.print(Text(text), soft_wrap=True)
+        print_line(self._live.console, text)
 
 
 class LineLog(AbstractContextManager["LineLog"]):
@@ -90,7 +90,7 @@ class LineLog(AbstractContextManager["LineLog"]):
 
     def note(self, text: str) -> None:
         """Print a line."""
-        self._console.print(Text(f"{format_time(datetime.now(UTC))}  {text}"), soft_wrap=True)
+        print_line(self._console, f"{format_time(datetime.now(UTC))}  {text}")
 
 
 def clock(seconds: float) -> str:
