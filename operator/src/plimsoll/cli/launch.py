@@ -11,6 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
+
 from plimsoll.agent.agent import EXIT_UNUSABLE
 from plimsoll.cli.local_storage import Place
 from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED, EXIT_OF_FAILURE
@@ -23,7 +25,7 @@ MAX_RESTARTS = 3
 _DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "TERM", "--")
 
 
-class LaunchError(Exception):
+class LaunchError(click.ClickException):
     """The processes of a run do not stay alive; the message has the reason."""
 
 

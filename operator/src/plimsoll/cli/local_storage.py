@@ -30,7 +30,7 @@ _PROBE_SECONDS = 3.0
 """udev locks a device briefly after a program has closed it."""
 
 
-class PlaceError(Exception):
+class PlaceError(click.ClickException):
     """A directory or device cannot be used; the message has the reason and the remedy."""
 
 

@@ -21,12 +21,11 @@ from plimsoll.api.names import RunPhase, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.status import Points, RunState, TrialKey
-from plimsoll.cli.launch import Launch, Launcher, LaunchError, free_port
+from plimsoll.cli.launch import Launch, Launcher, free_port
 from plimsoll.cli.local_storage import (
     DevicePlace,
     DirectoryPlace,
     Place,
-    PlaceError,
     SharedPlace,
     Target,
     fit_to_machine,
@@ -289,10 +288,7 @@ def command(
         raise click.UsageError("nothing to measure; give either --directory DIR or --device DEV")
     target = Target(directory=directory, devices=devices)
     run = fit_to_machine(file, run, target)
-    try:
-        with target.claimed(run.metadata.name, destroy=destroy_data):
-            raw = None if raw_output is None else make_raw_directory(raw_output, resume=resume)
-            plan = resumed_plan(file, run, results) if resume else new_plan(file, run, results, seed)
-            sys.exit(measure(run, plan, target, results=results, fio=fio, raw_output=raw))
-    except (PlaceError, LaunchError) as error:
-        raise click.ClickException(str(error)) from error
+    with target.claimed(run.metadata.name, destroy=destroy_data):
+        raw = None if raw_output is None else make_raw_directory(raw_output, resume=resume)
+        plan = resumed_plan(file, run, results) if resume else new_plan(file, run, results, seed)
+        sys.exit(measure(run, plan, target, results=results, fio=fio, raw_output=raw))

@@ -56,7 +56,9 @@ _CHECKING = Fact(
 def facts_of(seen: Observed, progress: Progress, request: Request | None) -> Mapping[SuiteConditionType, Fact]:
     """Return the conditions by type. Reconciling and Stalled exist only if they are True."""
     suite, regressed = seen.suite.specification.suite, _regressed(progress.state)
-    change, waiting = _measured_change(seen, progress), _waiting_for_run(seen, progress)
+    is_active = suite is not None and not suite.spec.suspend
+    change = _measured_change(progress) if is_active else None
+    waiting = _waiting_for_run(seen, progress) if is_active else None
     stalled = _obstacle(seen, request) or (waiting if waiting is not None and _is_overdue(seen) else None)
     if stalled is None and change is None and suite is not None and suite.spec.gate and regressed.holds:
         stalled = regressed
@@ -130,11 +132,9 @@ def _refused_before(seen: Observed, request: Request | None) -> Fact | None:
     return Fact(holds=True, reason=SuiteReason(before.reason), message=before.message)
 
 
-def _measured_change(seen: Observed, progress: Progress) -> Fact | None:
+def _measured_change(progress: Progress) -> Fact | None:
     """Return the progress of measuring a change; None if no change is being measured."""
-    suite, active = seen.suite.specification.suite, progress.state.active
-    if suite is None or suite.spec.suspend:
-        return None
+    active = progress.state.active
     if active is not None and active.cause is Cause.CHANGE:
         return Fact(holds=True, reason=SuiteReason.MEASURING, message=progress_message(active))
     return _CHECKING if progress.waiting is Cause.CHANGE else None
@@ -142,13 +142,10 @@ def _measured_change(seen: Observed, progress: Progress) -> Fact | None:
 
 def _waiting_for_run(seen: Observed, progress: Progress) -> Fact | None:
     """Return which run has to end before the next one of a due or active round starts; None if there is none."""
-    suite, state = seen.suite.specification.suite, progress.state
-    if suite is None or suite.spec.suspend:
-        return None
-    active, name = state.active, ""
+    active, name = progress.state.active, ""
     if active is None:
         if progress.waiting is not None:
-            name = next((run.name for run in seen.unfinished), state.abandoned)
+            name = next((run.name for run in seen.unfinished), progress.state.abandoned)
     elif not active.is_measured and not active.current_uid:
         name = next((run.name for run in seen.unfinished if run.name != active.current), "")
     if not name:
