@@ -1,4 +1,4 @@
-"""`plimsoll compare BASELINE CANDIDATE`: whether the candidate is worse. `plimsoll noise`: what it could detect."""
+"""`plimsoll compare BASELINE CANDIDATE`: whether the candidate is worse. `plimsoll noise`: the detectable changes."""
 
 import json
 import sys

@@ -221,7 +221,7 @@ def _lock_in_time(descriptor: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What is measured: a directory, or block devices."""
+    """The directory or the block devices to measure."""
 
     directory: Path | None = None
     devices: tuple[Path, ...] = ()

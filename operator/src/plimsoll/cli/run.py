@@ -97,7 +97,7 @@ class LocalProgress:
 
 
 def describe(state: RunState, plan: Plan) -> str:
-    """Return what a run is doing, in one line."""
+    """Return the activity of a run, in one line."""
     if state.current is None:
         return activity_text(state)
     is_probe = plan.point(state.current.key.point).line is not None

@@ -1,4 +1,4 @@
-"""`plimsoll suite results` and `suite report`: what the last round of a suite shows, compared with those before."""
+"""`plimsoll suite results` and `suite report`: the last round of a suite, compared with earlier ones."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -290,7 +290,7 @@ def report_command(*, sources: tuple[str, ...], accepted: tuple[str, ...], outpu
 
 
 def reported(rounds: SuiteRounds) -> ReportedSuite:
-    """Return what the report of a suite shows."""
+    """Return the input of a suite's report."""
     evaluation = rounds.evaluation
     return ReportedSuite(
         label=rounds.label,

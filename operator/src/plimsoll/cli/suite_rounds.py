@@ -52,12 +52,12 @@ _ROUND_FILE = "round.json"
 
 
 class RoundStart(Model):
-    """What makes a round another one.
+    """What identifies a round.
 
     Attributes:
         minute: of its start, since the epoch.
         seed: of its order.
-        digest: of what the suite measured when it began.
+        digest: of the run, variants and repeat of the suite when it began.
         targets: variant -> absolute paths of its targets.
 
     """
@@ -89,7 +89,7 @@ class LocalRound:
         return {name: turn for name, turn in self.turns.items() if name not in complete}
 
     def results(self) -> RoundResults:
-        """Read what has been measured so far."""
+        """Read the results so far."""
         unfinished = self.unfinished
         complete = {name: read_results(self.directory / name) for name in self.turns if name not in unfinished}
         return round_results(self.suite, self.turns, complete, minute=self.start.minute, digest=self.start.digest)
@@ -174,7 +174,7 @@ def _paths(targets: Mapping[str, Target]) -> dict[str, tuple[str, ...]]:
 class SuiteRounds:
     """The rounds of a suite, and what the last one shows."""
 
-    label: str  # what a report calls the suite
+    label: str  # name of the suite in a report
     suite: BenchmarkSuite
     rounds: Sequence[tuple[EndedRound, MeasuredRound]]  # in the order of time
     directories: Mapping[int, Path]  # of the rounds by their minutes; empty if they were measured in a cluster
@@ -265,7 +265,7 @@ def evaluate_rounds(rounds: Sequence[LocalRound], accepted: Sequence[str] = ()) 
 
 
 def _ended(round_: LocalRound, results: RoundResults, evaluation: Evaluation) -> EndedRound:
-    """Return a round as the status of a suite has it; it was requested by whoever measured it."""
+    """Return a round as the status of a suite records it; the user requested it by measuring it."""
     start = format_time(datetime.fromtimestamp(round_.start.minute * 60, UTC))
     measured = (result for runs in results.runs.values() for run in runs.values() for result in run)
     return EndedRound(
@@ -403,6 +403,6 @@ def _study(suite: BenchmarkSuite, results: RoundResults) -> StudyComparison | No
         [variant.name for variant in suite.spec.variants],
         results.measured_runs(),
         {variant: runs[0] for variant, runs in results.complete.items() if runs},
-        # What was not measured on devices of its own sets no limit.
+        # Only results of devices outside Ceph set a limit.
         lambda own, devices: layers_of(own, [result for result in devices if device_problem(result) is None]),
     )

@@ -61,7 +61,7 @@ class WatchedSuite:
     # Text of the annotation that requests a round, as far as the status remembers it; empty if absent.
     request: str = ""
     is_current: bool = True  # whether the operator has seen the last change of the specification
-    run: str = ""  # what the run that is being measured does; empty if there is none or it cannot be read
+    run: str = ""  # progress of the current run; empty without one, or if it cannot be read
 
     @property
     def is_due(self) -> bool:
@@ -71,7 +71,7 @@ class WatchedSuite:
 
     @property
     def obstacle(self) -> str:
-        """Return what keeps the suite from measuring until someone intervenes; empty if nothing does."""
+        """Return why the suite cannot measure until someone intervenes; empty if it can."""
         stalled = self.condition(SuiteConditionType.STALLED)
         # A suite that is stalled because of its gate measures nevertheless.
         if stalled is None or stalled.reason == SuiteReason.REGRESSED or not self.is_current:
@@ -190,7 +190,7 @@ class SuiteLines(LineLog):
         super().__init__(console, "suite")
 
     def show(self, suite: WatchedSuite) -> None:
-        """Print what has changed."""
+        """Print the changes."""
         line = "  ".join(filter(None, (_status(suite), activity_text(suite), suite.run)))
         if line != self._last:
             self.note(line)
@@ -229,7 +229,7 @@ def suite_picture(title: str, suite: WatchedSuite, now: float, *, trouble: str =
 
 
 def activity_text(suite: WatchedSuite) -> str:
-    """Return what a suite does, in one line."""
+    """Return the activity of a suite, in one line."""
     if suite.status.round is None:
         return (suite.status.display or SuiteDisplay()).message or ""
     children = suite.status.round.children
@@ -243,13 +243,13 @@ def _status(suite: WatchedSuite) -> str:
 
 
 class Silence:
-    """Shows nothing, and remembers what the suite did last."""
+    """Shows nothing, and remembers the last activity of the suite."""
 
     def __init__(self) -> None:
         self.last = "the cluster has not answered"
 
     def show(self, suite: WatchedSuite) -> None:
-        """Remember what the suite does."""
+        """Remember the activity of the suite."""
         self.last = activity_text(suite) or "the operator has not seen the suite"
 
     def trouble(self, problem: str) -> None:

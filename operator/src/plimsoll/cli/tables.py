@@ -127,7 +127,7 @@ def fitted(
         column
         for column in columns
         if column.heading and column.priority is not None
-        # What no row has, such as variants of hypotheses about all of them, needs no column.
+        # A column without values, such as variants of hypotheses about all of them, is left out.
         if not (column.stacked and rows and all(column.cell(row).text == NONE for row in rows))
     ]
     stacks = [[column.cell(row).text for column in shown if column.stacked] for row in rows]

@@ -114,7 +114,7 @@ class Lines(LineLog):
         self._problems: Sequence[str] = ()
 
     def show(self, run: WatchedRun) -> None:
-        """Print what has changed."""
+        """Print the changes."""
         # The caller prints all results of a run that ended before.
         is_new = bool(self._last) or run.ending is None
         for point in run.points:
@@ -231,7 +231,7 @@ def probe_text(trial: CurrentTrial) -> str:
 
 
 def activity_text(state: RunState) -> str:
-    """Return what a conductor does between trials."""
+    """Return the activity of a conductor between trials."""
     if state.message:
         return state.message
     prefill = state.prefill

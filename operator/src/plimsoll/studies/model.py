@@ -246,7 +246,7 @@ class StudyComparison:
 
     study: Study
     shares: Sequence[ComparedShare]  # those whose variants and workloads the suite has
-    own_testbed: Sequence[str]  # what the user measured with, in words
+    own_testbed: Sequence[str]  # description of the user's cluster
 
 
 def compare_with_study(
@@ -317,7 +317,7 @@ def _of_ratio(ratio: Ratio | None, runs: Sequence[MeasuredRun]) -> OwnShare:
 
 
 def _testbed(runs: Sequence[Sequence[BenchmarkResult]]) -> list[str]:
-    """Return what was recorded of the cluster, from the first results that have it."""
+    """Return a description of the cluster, from the first results that have one."""
     environments = [result.status.environment for results in runs for result in results]
     ceph = next((environment.ceph for environment in environments if environment.ceph is not None), None)
     if ceph is None:

@@ -1,4 +1,4 @@
-"""Shares: ratios that a study published, or that follow from what it did, and the points that give a user's own."""
+"""Shares: ratios that a study published, or that follow from its numbers, and the points that give a user's own."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -74,7 +74,7 @@ _Text = Annotated[str, Field(min_length=1)]
 
 
 class Form(StrEnum):
-    """How a published number says what the share is: 95 % as a part of 95, a gain of -5, or a loss of 5 %."""
+    """How a published number expresses a share: 95 % as a part of 95, a gain of -5, or a loss of 5 %."""
 
     PART = "Part"
     GAIN = "Gain"
@@ -99,7 +99,7 @@ class ValuesOf(Model):
 
 
 class PublishedShare(Model):
-    """What a study says about a share."""
+    """A share as a study published it."""
 
     values: ValuesOf  # the numbers; several are a range
     form: Form = Form.PART  # how to read numbers in percent
@@ -142,7 +142,7 @@ class Share(Model):
 
     name: _Text  # what is a share of what
     experiment: _Text  # id of the experiment that measured it
-    published: PublishedShare  # what the study says
+    published: PublishedShare  # by the study
     layer: LayerShare | None = None  # the user's own as a share of a computed limit
     ratio: Ratio | None = None  # the user's own as a ratio of two points
     note: str = ""  # what else differs between the two; empty if nothing is known
@@ -175,7 +175,7 @@ class PublishedRange:
 
 
 def published_range(share: PublishedShare, values: Sequence[Published]) -> PublishedRange:
-    """Return what a study says about a share; ValueError if it selects no value, several limits, or no shares."""
+    """Return the range of a published share; ValueError if it selects no value, several limits, or no shares."""
     selected = share.values.among(values)
     if not selected:
         raise ValueError(f"no value of {share.values.experiment} is a {share.values.quantity} with these conditions")

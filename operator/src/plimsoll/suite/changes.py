@@ -41,7 +41,7 @@ def step_between(before: Sequence[Sequence[float]], after: Sequence[Sequence[flo
     """
     if max(len(before), len(after)) < 2 or not all(map(len, (before, after, *before, *after))):  # noqa: PLR2004
         raise ValueError("the noise between rounds shows in at least two rounds on one side, each with a run")
-    # Sum of the squared deviations of the rounds' means, and what is expected of it in variances of a run.
+    # Sum of the squared deviations of the rounds' means, and its expectation in variances of a run.
     squares = expected = 0.0
     means, runs, unevenness = [], [], []
     for rounds in (before, after):
@@ -193,7 +193,7 @@ _Rounds = Sequence[MeasuredRound]
 def baselines_of(
     accepted: _Rounds, pinned: _Rounds, measured: MeasuredRound, variants: Sequence[str], rule: RegressionRule
 ) -> Mapping[Against, Mapping[Quantity, Runs]]:
-    """Return the runs of what enough rounds have; of a workload, only rounds with all of its points.
+    """Return the runs of all quantities that enough rounds have; only rounds with all points of a workload count.
 
     A workload whose pinned rounds lack some of its points is compared with the first five accepted ones that do not.
     Pinned rounds are left out if they are the accepted ones that count.

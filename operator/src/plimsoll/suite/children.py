@@ -74,7 +74,7 @@ def child_name(suite: BenchmarkSuite, turn: Turn, minute: int, uid: str = "") ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedTurn:
-    """What the name of a run says about its turn."""
+    """The turn that the name of a run contains."""
 
     variant: str
     minute: int
@@ -134,7 +134,7 @@ def variant_plans(suite: BenchmarkSuite, *, seed: int) -> dict[str, Plan]:
 
 
 def _of_all_variants(suite: BenchmarkSuite, make: Callable[[Variant], T]) -> dict[str, T]:
-    """Return what is made of each variant, or raise SpecError with the problems of all of them.
+    """Apply a function to each variant; SpecError has the problems of all variants.
 
     Each problem appears once, with the names of its variants unless all of them have it.
     """
@@ -239,12 +239,12 @@ def _within_workload(path: str, workload: str) -> str:
 
 
 def suite_digest(spec: SuiteSpec) -> str:
-    """Return the SHA-256 of run, variants and repeat, in hexadecimal; what the results are to show does not count."""
+    """Return the SHA-256 of run, variants and repeat, in hexadecimal."""
     return digest(spec.model_dump(mode="json", include={"run", "variants", "repeat"}))
 
 
 def questions_digest(spec: SuiteSpec) -> str:
-    """Return the SHA-256 of what the results are to show, in hexadecimal."""
+    """Return the SHA-256 of comparisons and hypotheses, in hexadecimal."""
     return digest(spec.model_dump(mode="json", include={"comparisons", "hypotheses"}))
 
 

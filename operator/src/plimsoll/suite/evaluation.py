@@ -211,7 +211,7 @@ def evaluate(
 
 
 def judgement_of(request: Judge, results: RoundResults, evaluation: Evaluation) -> Judgement:
-    """Return what the status of a suite keeps of an evaluation."""
+    """Return the part of an evaluation that the status of a suite records."""
     return Judgement(
         request=request,
         verdict=evaluation.verdict,
@@ -245,7 +245,7 @@ def comparisons_of(spec: SuiteSpec, runs: Mapping[str, Sequence[list[BenchmarkRe
 
 
 def rule_of(allow: Allowance) -> RegressionRule:
-    """Return the rule of what a comparison tolerates."""
+    """Return the rule of the changes that a comparison tolerates."""
     return RegressionRule(rate=allow.rate_percent / 100, latency=allow.latency_percent / 100)
 
 
@@ -311,7 +311,7 @@ def _compared(
         sides = (as_one_run(ours), as_one_run(theirs)) if of_runs else (next(iter(ours), []), next(iter(theirs), []))
     except RepeatsError as error:
         sides, doubts = ([], []), [str(error)]
-    # What the variants change may be a parameter, which does not make it another point here.
+    # A variant may change a parameter of a point, which is the same point here.
     matching = match_points(*sides, also_by_name=True)
     comparison = compare(matching, rule_of(asked.allow)) if ours and theirs and not doubts else None
     likeness = likeness_of(matching.pairs)

@@ -92,7 +92,7 @@ def _replaced(state: State, baseline: AbstractSet[int]) -> State:
 def _marked(
     state: State, accepted: AbstractSet[int], former: AbstractSet[int], pinned: AbstractSet[int]
 ) -> tuple[EndedRound, ...]:
-    """Return the ended rounds with these marks, given by their minutes; most rounds have them at most looks."""
+    """Return the ended rounds with these marks, given by their minutes; most rounds already have them."""
     rounds = []
     for ended in state.ended:
         marks = {

@@ -258,7 +258,7 @@ REFUSAL_CODES = frozenset({400, 403, 404, 405, 413, 422})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """What the operator has learnt from outcomes. Nothing is lost that a restart cannot find out again."""
+    """What the operator has learnt from outcomes. A restarted operator can learn all of it again."""
 
     judgement: Judgement | None = None  # the last one, if any
     checked: Checked | None = None  # the last dry run, if any
@@ -307,7 +307,7 @@ class Observed:
 
     @cached_property
     def runs(self) -> tuple[OwnedRun, ...]:
-        """The runs that the suite owns. What the API server returned by name is newer than a list."""
+        """The runs that the suite owns. A run that was read by name is newer than the list."""
         runs = {run.name: run for run in self.listed} | dict(self.memory.found)
         return tuple(
             replace(run, is_deleting=True) if run.uid in self.memory.deleting else run

@@ -1,4 +1,4 @@
-"""What has happened to a suite since its status was written."""
+"""The progress of a suite since its status was written."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -82,7 +82,7 @@ def _next_time(schedule: Schedule, state: State, now: datetime) -> datetime:
 
 
 def next_minute(seen: Observed, state: State) -> int:
-    """Return the minute of a round that starts now: later than that of every known round, whatever the clock does."""
+    """Return the minute of a round that starts now: later than all known rounds, even if the clock was set back."""
     minutes = [ended.minute for ended in state.ended] + [run.minute for run in seen.runs if not run.is_ahead]
     minutes += [state.active.minute] if state.active else []
     return max(int(seen.now.timestamp()) // 60, *(minute + 1 for minute in minutes), 0)
@@ -185,7 +185,7 @@ def end_round(
 def supersede_round(seen: Observed, state: State, active: ActiveRound) -> tuple[State, tuple[Emit, ...]]:
     """Return the state after a round that a change made pointless, and the event.
 
-    Nothing counts as measured then: also a change back to what the round measured starts another one. Its current run
+    Nothing counts as measured then: reverting the change starts another round, too. Its current run
     may load the storage, unless it could not be created because another one has its name.
     """
     message = f"what the suite measures changed after {active.children.done} of {active.children.total} runs"

@@ -86,7 +86,7 @@ def refused_check(seen: Observed) -> Checked | None:
 
 
 def _obstacle(seen: Observed, request: Request | None) -> Fact | None:
-    """Return what keeps the suite from measuring until someone intervenes; None if nothing does.
+    """Return why the suite cannot measure until someone intervenes; None if it can.
 
     `request` is the next one, even while it waits to be repeated.
     """
