@@ -6,7 +6,7 @@ import pytest
 
 from plimsoll.ceph.environment import Outputs, ceph_environment, clients_on_storage_nodes, osd_classes
 from plimsoll.ceph.osds import Osd
-from support.goldens import CRUSH_RULES, ceph, rook
+from support.goldens import CRUSH_RULES, NEW_ROOK, ceph, rook
 
 OURS = Outputs(
     versions=ceph("versions"),
@@ -29,6 +29,22 @@ ROOK = Outputs(
     profiles={"bench-ec21_ecprofile": rook("erasure-code-profile")},
     configs={0: rook("config-show-osd.0")},
     config_dump=rook("config-dump"),
+)
+NEW = Outputs(
+    versions=rook("versions", NEW_ROOK),
+    status=rook("status-noout-muted", NEW_ROOK),
+    osd_metadata=rook("osd-metadata", NEW_ROOK),
+    osd_tree=rook("osd-tree", NEW_ROOK),
+    osd_df=rook("osd-df", NEW_ROOK),
+    osd_dump=rook("osd-dump", NEW_ROOK),
+    df_detail=rook("df-detail", NEW_ROOK),
+    pools=rook("osd-pool-ls-detail", NEW_ROOK),
+    profiles={
+        "fast-ec_ecprofile": rook("erasure-code-profile-fast-ec", NEW_ROOK),
+        "plain-ec_ecprofile": rook("erasure-code-profile", NEW_ROOK),
+    },
+    configs={0: rook("config-show-osd.0", NEW_ROOK)},
+    config_dump=rook("config-dump", NEW_ROOK),
 )
 
 
@@ -63,11 +79,45 @@ def test_layout_of_an_erasure_coded_pool_has_that_of_its_metadata() -> None:
         "type": "erasure",
         "dataChunks": 2,
         "codingChunks": 1,
+        "plugin": "jerasure",
+        "technique": "reed_sol_van",
+        "stripeUnit": 4096,
         "failureDomain": "host",
         "deviceClass": "ssd",
         "pgNum": 8,
         "metadata": {"type": "replicated", "size": 3, "failureDomain": "host", "pgNum": 8},
     }
+
+
+def test_layouts_of_erasure_coded_pools_differ_in_all_that_changes_the_work_of_a_write() -> None:
+    plain, fast = (environment(NEW, (name,))["pool"] for name in ("plain-ec", "fast-ec"))
+    assert plain == {
+        "type": "erasure",
+        "dataChunks": 2,
+        "codingChunks": 1,
+        "plugin": "isa",
+        "technique": "reed_sol_van",
+        "stripeUnit": 4096,
+        "pgNum": plain["pgNum"],
+    }
+    assert fast == {**plain, "stripeUnit": 16384, "ecOptimizations": True}
+
+
+def test_a_cluster_of_ceph_20_is_described() -> None:
+    found = environment(NEW, ("team-pool",))["ceph"]
+    assert (found["versions"], found["osds"]["count"], found["osds"]["up"]) == ("20.2.4 tentacle", 3, 3)
+    assert found["settings"]["mclockProfiles"] == {"balanced": 1}
+    assert "unread" not in found
+
+
+def test_failing_health_checks_are_recorded_even_if_they_are_muted() -> None:
+    assert environment(NEW, ("team-pool",))["ceph"]["healthChecks"] == {
+        "AUTH_INSECURE_CLIENT_KEY_TYPE": "HEALTH_WARN (muted)",
+        "AUTH_INSECURE_KEYS_ALLOWED": "HEALTH_WARN (muted)",
+        "AUTH_INSECURE_KEYS_CREATABLE": "HEALTH_WARN (muted)",
+        "OSDMAP_FLAGS": "HEALTH_WARN",
+    }
+    assert "healthChecks" not in environment(dataclasses.replace(OURS, status=ceph("status-pool-noscrub")))["ceph"]
 
 
 def test_crush_root_is_layout_unless_it_is_the_usual_one() -> None:

@@ -17,7 +17,7 @@ from plimsoll.ceph.pools import (
     wrong_pools,
 )
 from plimsoll.ceph.watch import FileSystemDetail, parse_status
-from support.goldens import ceph, rook
+from support.goldens import NEW_ROOK, ceph, rook
 
 FOUND = FileSystemDetail(number=1, name="bench-fs", servers=1, metadata_pool=20, data_pools=(21, 22))
 
@@ -30,6 +30,15 @@ def fs_get(**servers: Any) -> str:
 
 def test_a_file_system_is_read() -> None:
     assert parse_file_system(fs_get()) == FOUND
+
+
+def test_a_file_system_of_ceph_20_is_read() -> None:
+    text = rook("fs-get", NEW_ROOK)
+    found = parse_file_system(text)
+    assert (found.name, found.servers, len(found.data_pools)) == ("bench-fs", 1, 1)
+    assert has_servers(text)
+    (server,) = servers_of(parse_status(rook("status-with-mds", NEW_ROOK)), found)
+    assert server.state == "up:active"
 
 
 @pytest.mark.parametrize(("field", "value"), [("max_mds", "x"), ("data_pools", 3), ("fs_name", 1)])

@@ -12,33 +12,30 @@ from hypothesis import strategies as st
 from plimsoll.ceph.environment import Outputs, ceph_environment
 from plimsoll.ceph.gate import gate_problems
 from plimsoll.ceph.osds import parse_config_dump, parse_config_show, parse_osd_df, parse_osd_metadata, parse_osd_tree
-from plimsoll.ceph.pools import parse_counters, parse_crush_rules, parse_pools, parse_profile
+from plimsoll.ceph.pools import parse_counters, parse_crush_rules, parse_file_system, parse_pools, parse_profile
 from plimsoll.ceph.watch import parse_status
-from support.goldens import CRUSH_RULES, ceph, rook
+from support.goldens import CRUSH_RULES, NEW_ROOK, ceph, rook
 
-PARSERS: list[tuple[Callable[[str], object], str]] = [
-    (lambda text: gate_problems(parse_status(text), accepted=frozenset()), ceph("status-osd-down")),
-    (parse_counters, ceph("df-detail")),
-    (parse_pools, rook("osd-pool-ls-detail")),
-    (parse_profile, ceph("erasure-code-profile")),
-    (parse_crush_rules, CRUSH_RULES),
-    (parse_osd_df, ceph("osd-df")),
-    (parse_osd_tree, ceph("osd-tree")),
-    (parse_osd_metadata, ceph("osd-metadata")),
-    (parse_config_show, rook("config-show-osd.0")),
-    (parse_config_dump, rook("config-dump")),
-]
-NAMES = [
-    "status",
-    "counters",
-    "pools",
-    "profile",
-    "crush-rules",
-    "osd-df",
-    "osd-tree",
-    "osd-metadata",
-    "config-show",
-    "config-dump",
+PARSERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
+    "status": (
+        lambda text: gate_problems(parse_status(text), accepted=frozenset()),
+        [ceph("status-osd-down"), rook("status-osd-down", NEW_ROOK)],
+    ),
+    "counters": (parse_counters, [ceph("df-detail"), rook("df-detail", NEW_ROOK)]),
+    "pools": (parse_pools, [rook("osd-pool-ls-detail"), rook("osd-pool-ls-detail", NEW_ROOK)]),
+    "profile": (parse_profile, [ceph("erasure-code-profile"), rook("erasure-code-profile-fast-ec", NEW_ROOK)]),
+    "crush-rules": (parse_crush_rules, [CRUSH_RULES, rook("crush-rule-dump", NEW_ROOK)]),
+    "osd-df": (parse_osd_df, [ceph("osd-df"), rook("osd-df", NEW_ROOK)]),
+    "osd-tree": (parse_osd_tree, [ceph("osd-tree"), rook("osd-tree", NEW_ROOK)]),
+    "osd-metadata": (parse_osd_metadata, [ceph("osd-metadata"), rook("osd-metadata", NEW_ROOK)]),
+    "config-show": (parse_config_show, [rook("config-show-osd.0"), rook("config-show-osd.0", NEW_ROOK)]),
+    "config-dump": (parse_config_dump, [rook("config-dump"), rook("config-dump", NEW_ROOK)]),
+    "file-system": (parse_file_system, [rook("fs-get", NEW_ROOK)]),
+}
+CASES = [
+    pytest.param(parse, text, id=f"{name}-{number}")
+    for name, (parse, texts) in PARSERS.items()
+    for number, text in enumerate(texts)
 ]
 VALUES = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.just([]), st.just({}), st.just([{}])
@@ -53,7 +50,7 @@ def places(document: Any) -> Iterator[tuple[Any, Any]]:
             yield from places(value)
 
 
-@pytest.mark.parametrize(("parse", "text"), PARSERS, ids=NAMES)
+@pytest.mark.parametrize(("parse", "text"), CASES)
 @given(data=st.data())
 @settings(max_examples=60)
 def test_changed_document_is_read_or_refused(parse: Callable[[str], object], text: str, data: st.DataObject) -> None:
@@ -69,7 +66,7 @@ def test_changed_document_is_read_or_refused(parse: Callable[[str], object], tex
         assert 0 < len(str(error)) < 1000  # noqa: PT017  # it may also be read
 
 
-@pytest.mark.parametrize(("parse", "text"), PARSERS, ids=NAMES)
+@pytest.mark.parametrize(("parse", "text"), CASES)
 @given(part=st.floats(0, 0.999), noise=st.text(max_size=20))
 @settings(max_examples=30)
 def test_text_that_breaks_off_is_refused(parse: Callable[[str], object], text: str, part: float, noise: str) -> None:
@@ -82,6 +79,7 @@ def test_text_that_breaks_off_is_refused(parse: Callable[[str], object], text: s
 def test_environment_never_raises(text: str) -> None:
     outputs = Outputs(
         versions=text,
+        status=text,
         osd_metadata=text,
         osd_tree=text,
         osd_df=text,

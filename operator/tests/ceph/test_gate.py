@@ -1,4 +1,5 @@
 import dataclasses
+import json
 
 import pytest
 from hypothesis import given
@@ -6,15 +7,23 @@ from hypothesis import strategies as st
 
 from plimsoll.ceph.gate import gate_problems, unclean_states, upkeep_states
 from plimsoll.ceph.watch import ClusterStatus, parse_status
-from support.goldens import ceph, rook
+from support.goldens import NEW_ROOK, ceph, rook
 
 HEALTHY = parse_status(ceph("status-healthy"))
 NONE: frozenset[str] = frozenset()
 
 
-@pytest.mark.parametrize("name", ["status-healthy", "status-pool-noscrub"])
-def test_healthy_cluster_passes(name: str) -> None:
-    assert gate_problems(parse_status(ceph(name)), accepted=NONE) == ()
+@pytest.mark.parametrize(
+    "text",
+    [
+        ceph("status-healthy"),
+        ceph("status-pool-noscrub"),
+        rook("status-health-ok-muted", NEW_ROOK),
+        rook("status-with-mds", NEW_ROOK),
+    ],
+)
+def test_healthy_cluster_passes(text: str) -> None:
+    assert gate_problems(parse_status(text), accepted=NONE) == ()
 
 
 def test_flag_for_all_pools_is_a_problem_unless_accepted() -> None:
@@ -22,6 +31,31 @@ def test_flag_for_all_pools_is_a_problem_unless_accepted() -> None:
     (problem,) = gate_problems(status, accepted=NONE)
     assert "OSDMAP_FLAGS (HEALTH_WARN)" in problem
     assert "spec.gates.acceptedHealthChecks" in problem
+    assert gate_problems(status, accepted=frozenset({"OSDMAP_FLAGS"})) == ()
+
+
+def test_checks_about_keys_never_close_the_gate() -> None:
+    """`ceph status` after an upgrade, one of whose checks is an error."""
+    document = json.loads(rook("status-health-ok-muted", NEW_ROOK))
+    document["health"] = json.loads(rook("health-detail-health-err", NEW_ROOK))
+    status = parse_status(json.dumps(document))
+    assert (status.health, status.checks["AUTH_INSECURE_SERVICE_KEY_TYPE"]) == ("HEALTH_ERR", "HEALTH_ERR")
+    assert gate_problems(status, accepted=NONE) == ()
+    with_another = dataclasses.replace(status, checks={**status.checks, "OSD_FULL": "HEALTH_ERR"})
+    (problem,) = gate_problems(with_another, accepted=frozenset({"OSD_FULL"}))
+    assert "HEALTH_ERR: OSD_FULL (HEALTH_ERR);" in problem
+
+
+def test_unmuted_warnings_about_keys_leave_only_the_others() -> None:
+    groups, health = gate_problems(parse_status(rook("status-health-warn-insecure-keys", NEW_ROOK)), accepted=NONE)
+    assert groups.startswith("1 placement groups are not active+clean (1 active+undersized+degraded)")
+    assert "HEALTH_WARN: PG_DEGRADED (HEALTH_WARN);" in health
+
+
+def test_only_what_is_not_muted_closes_the_gate() -> None:
+    status = parse_status(rook("status-noout-muted", NEW_ROOK))
+    (problem,) = gate_problems(status, accepted=NONE)
+    assert "HEALTH_WARN: OSDMAP_FLAGS (HEALTH_WARN);" in problem
     assert gate_problems(status, accepted=frozenset({"OSDMAP_FLAGS"})) == ()
 
 

@@ -8,7 +8,7 @@ from plimsoll.ceph.osds import (
     parse_osd_tree,
     settings_of,
 )
-from support.goldens import ceph, rook
+from support.goldens import NEW_ROOK, ceph, rook
 
 
 def test_osd_of_three_commands() -> None:
@@ -27,6 +27,23 @@ def test_osd_of_three_commands() -> None:
     assert (osd.version, osd.object_store, osd.size_bytes) == ("18.2.7", "bluestore", 2**33)
     assert (osd.is_up, osd.is_in) == (True, True)
     assert (osds[1].host, osds[1].bucket) == ("", "node3")
+
+
+def test_osds_of_ceph_20() -> None:
+    metadata, usage, tree = (rook(name, NEW_ROOK) for name in ("osd-metadata", "osd-df", "osd-tree"))
+    osds = merge_osds(parse_osd_metadata(metadata), parse_osd_df(usage), parse_osd_tree(tree))
+    assert list(osds) == [0, 1, 2]
+    assert all(osd.is_up and osd.is_in and osd.rotational for osd in osds.values())
+    assert {(osd.version, osd.object_store, osd.device_class) for osd in osds.values()} == {
+        ("20.2.4", "bluestore", "hdd")
+    }
+    shown, kept = (
+        parse_config_show(rook("config-show-osd.0", NEW_ROOK)),
+        parse_config_dump(rook("config-dump", NEW_ROOK)),
+    )
+    settings = settings_of(osds[0], shown, kept)
+    assert (settings.profile, settings.queue, settings.capacity_iops) == ("balanced", "mclock_scheduler", 315)
+    assert settings_of(osds[0], {}, kept).memory_target_bytes == 2**30
 
 
 def test_known_values_are_not_replaced_by_unknown_ones() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from plimsoll.ceph.pools import CrushRule, parse_counters, parse_crush_rules, parse_pools, parse_profile
 from plimsoll.ceph.watch import PoolCounters
-from support.goldens import CRUSH_RULES, ceph, rook
+from support.goldens import CRUSH_RULES, NEW_ROOK, ceph, rook
 
 
 def test_counters_of_all_pools() -> None:
@@ -21,6 +21,24 @@ def test_replicated_and_erasure_coded_pools() -> None:
     assert golden.applications == ("rbd",)
     assert golden.flags == {"hashpspool", "selfmanaged_snaps"}
     assert (data.type, data.erasure_code_profile, data.number) == ("erasure", "golden-data", 9)
+
+
+def test_pools_of_ceph_20() -> None:
+    pools = parse_pools(rook("osd-pool-ls-detail", NEW_ROOK))
+    assert {name: pool.stripe_width for name, pool in pools.items()} == {
+        ".mgr": 0,
+        "team-pool": 0,
+        "fast-ec": 32768,
+        "plain-ec": 8192,
+    }
+    assert [name for name, pool in pools.items() if "ec_optimizations" in pool.flags] == ["fast-ec"]
+    assert all(pool.is_settled for pool in pools.values())
+
+
+def test_counters_of_ceph_20() -> None:
+    counters = parse_counters(rook("df-detail", NEW_ROOK))
+    assert ".mgr" in counters
+    assert counters[".mgr"].written_bytes > 0
 
 
 def test_flags_that_pause_scrubs_are_seen() -> None:
@@ -49,6 +67,13 @@ def test_profile() -> None:
     assert parse_profile(rook("erasure-code-profile")).data_chunks == 2
 
 
+@pytest.mark.parametrize("name", ["erasure-code-profile", "erasure-code-profile-fast-ec"])
+def test_profile_of_ceph_20(name: str) -> None:
+    profile = parse_profile(rook(name, NEW_ROOK))
+    assert (profile.data_chunks, profile.coding_chunks, profile.failure_domain) == (2, 1, "osd")
+    assert (profile.plugin, profile.technique) == ("isa", "reed_sol_van")
+
+
 def test_crush_rules() -> None:
     rules = parse_crush_rules(CRUSH_RULES)
     assert rules[0] == CrushRule(
@@ -58,6 +83,12 @@ def test_crush_rules() -> None:
         number=1, name="golden-data", failure_domain="host", device_class="ssd", root="default"
     )
     assert rules[2].failure_domain == ""
+
+
+def test_crush_rules_of_ceph_20() -> None:
+    rules = parse_crush_rules(rook("crush-rule-dump", NEW_ROOK))
+    assert [rule.failure_domain for rule in rules.values()] == ["host", "osd", "osd", "osd"]
+    assert {rule.root for rule in rules.values()} == {"default"}
 
 
 @pytest.mark.parametrize(

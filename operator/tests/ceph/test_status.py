@@ -4,7 +4,7 @@ import re
 import pytest
 
 from plimsoll.ceph.watch import parse_status
-from support.goldens import ceph, rook
+from support.goldens import NEW_ROOK, OLD_ROOK, ceph, rook
 
 
 def test_healthy_cluster() -> None:
@@ -16,26 +16,42 @@ def test_healthy_cluster() -> None:
     assert status.recovering_bytes_per_second == 0
 
 
-def test_metadata_servers_with_a_rank() -> None:
-    (server,) = parse_status(rook("status-with-mds")).metadata_servers
-    assert (server.file_system, server.rank, server.name) == (1, 0, "bench-fs-b")
-    assert (server.state, server.process) == ("up:active", 24506)
+@pytest.mark.parametrize(
+    ("version", "file_system", "name", "process"),
+    [(OLD_ROOK, 1, "bench-fs-b", 24506), (NEW_ROOK, 3, "bench-fs-a", 11152)],
+)
+def test_metadata_servers_with_a_rank(version: str, file_system: int, name: str, process: int) -> None:
+    (server,) = parse_status(rook("status-with-mds", version)).metadata_servers
+    assert (server.file_system, server.rank, server.name) == (file_system, 0, name)
+    assert (server.state, server.process) == ("up:active", process)
+
+
+def test_a_status_without_metadata_servers_has_none() -> None:
     assert parse_status(ceph("status-healthy")).metadata_servers == ()
     older = json.loads(ceph("status-healthy"))
     del older["fsmap"]
     assert parse_status(json.dumps(older)).metadata_servers == ()
 
 
-def test_cluster_with_an_osd_down() -> None:
-    status = parse_status(ceph("status-osd-down"))
+@pytest.mark.parametrize(
+    ("text", "remarks", "states"),
+    [
+        (ceph("status-osd-down"), {}, {"active+undersized+degraded": 16, "active+undersized": 1}),
+        (rook("status-osd-down", NEW_ROOK), {"POOL_SCRUB_FLAGS": "HEALTH_OK"}, {"active+undersized+degraded": 17}),
+    ],
+)
+def test_cluster_with_an_osd_down(text: str, remarks: dict[str, str], states: dict[str, int]) -> None:
+    status = parse_status(text)
     assert status.osds_up == 2
-    assert status.checks == dict.fromkeys(("OSD_DOWN", "OSD_HOST_DOWN", "PG_DEGRADED"), "HEALTH_WARN")
-    assert status.pg_states == {"active+undersized+degraded": 16, "active+undersized": 1}
+    assert status.checks == dict.fromkeys(("OSD_DOWN", "OSD_HOST_DOWN", "PG_DEGRADED"), "HEALTH_WARN") | remarks
+    assert status.pg_states == states
 
 
-def test_groups_that_were_never_created() -> None:
-    states = parse_status(rook("status-undersized-incomplete")).pg_states
-    assert (states["unknown"], states["creating+incomplete"]) == (1, 1)
+@pytest.mark.parametrize("version", [OLD_ROOK, NEW_ROOK])
+def test_groups_that_were_never_created(version: str) -> None:
+    states = parse_status(rook("status-undersized-incomplete", version)).pg_states
+    assert states["creating+incomplete"] == 1
+    assert states.get("unknown", 0) == (version == OLD_ROOK)
 
 
 def test_recovery_is_read_if_present() -> None:

@@ -40,6 +40,15 @@ def test_the_oldest_goes_first_and_the_others_know_whom_they_wait_for() -> None:
     assert ahead_of("u2", entries) == ("ns/r0", "ns/r1")
 
 
+def test_runs_that_were_created_in_the_same_second_go_in_the_order_of_their_names() -> None:
+    uids = {"a": "u2", "b": "u0", "c": "u1"}
+    entries = [entry(0, uid=uid, name=name) for name, uid in uids.items()]
+    assert ahead_of("u1", entries) == ahead_of("u1", entries[::-1]) == ("ns/a", "ns/b")
+    twins = [entry(0, namespace=namespace, uid=uid) for namespace, uid in (("x", "u2"), ("y", "u1"))]
+    assert ahead_of("u2", twins) == ("y/r0",)
+    assert ahead_of("u1", twins) == ()
+
+
 def test_an_admitted_run_is_never_put_back_behind_an_older_one() -> None:
     entries = [entry(0), entry(5, admitted=True)]
     assert ahead_of("u5", entries) == ()

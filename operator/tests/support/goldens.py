@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import yaml
 from prometheus_client import Metric as Family
 from prometheus_client.exposition import generate_latest
 from prometheus_client.openmetrics import exposition as openmetrics
@@ -37,8 +38,18 @@ def ceph(name: str) -> str:
     return (_GOLDEN / "ceph-18.2" / f"{name}.json").read_text()
 
 
-def rook(name: str) -> str:
-    return (_GOLDEN / "rook-1.18.11" / f"{name}.json").read_text()
+OLD_ROOK, NEW_ROOK = "rook-1.18.11", "rook-master-20260821"
+"""A Rook with Ceph 18.2.7, and one with Ceph 20.2.4."""
+
+
+def rook(name: str, version: str = OLD_ROOK) -> str:
+    return (_GOLDEN / version / f"{name}.json").read_text()
+
+
+def rook_object(name: str, version: str = NEW_ROOK) -> dict[str, Any]:
+    """Return an object as Rook wrote it, by the name of its file without the ending."""
+    document: dict[str, Any] = yaml.safe_load((_GOLDEN / version / f"{name}.yaml").read_text())
+    return document
 
 
 CRUSH_RULES = """

@@ -144,6 +144,11 @@ class PoolLayout(Description):
     size: Integer | None = None
     data_chunks: Integer | None = None
     coding_chunks: Integer | None = None
+    plugin: str | None = None  # of the erasure code, as its technique
+    technique: str | None = None
+    stripe_unit: Integer | None = None  # bytes of a stripe that one chunk holds
+    # Whether writes and reads touch only the chunks that they need (`allow_ec_optimizations`); absent if not
+    ec_optimizations: Flag | None = None
     failure_domain: str | None = None
     device_class: str | None = None
     crush_root: str | None = None  # absent if it is `default`
@@ -189,6 +194,8 @@ class CephDescription(Description):
     osds: OsdsDescription | None = None
     settings: OsdSettingsDescription | None = None
     cluster_flags: tuple[str, ...] | None = None
+    # Failing health checks, even if they are muted, and their severities
+    health_checks: dict[str, str] | None = None
     used_ratio: Number | None = None
     pools: tuple[PoolDescription, ...] | None = None
     client_path: str | None = None  # how clients access a pool: `librbd`, `PVC`, `CephFS` or `rados`

@@ -27,6 +27,7 @@ from plimsoll.api.environment import (
     by_osds,
 )
 from plimsoll.ceph.document import parse_answer
+from plimsoll.ceph.gate import HEALTH_OK
 from plimsoll.ceph.osds import (
     Osd,
     OsdSettings,
@@ -39,6 +40,7 @@ from plimsoll.ceph.osds import (
     settings_of,
 )
 from plimsoll.ceph.pools import (
+    EC_OPTIMIZATIONS,
     CrushRule,
     ErasureCodeProfile,
     PoolDetail,
@@ -47,6 +49,7 @@ from plimsoll.ceph.pools import (
     parse_pools,
     parse_profile,
 )
+from plimsoll.ceph.watch import is_muted
 
 _Read = TypeVar("_Read")
 
@@ -63,6 +66,7 @@ class Outputs:
 
     # Each is named after its command, unless a comment names it
     versions: str = ""
+    status: str = ""
     osd_metadata: str = ""
     osd_tree: str = ""
     osd_df: str = ""
@@ -120,6 +124,7 @@ def ceph_environment(
         osds=_osds(osds.values()),
         settings=_settings(reading, outputs, osds),
         cluster_flags=reading.of(_cluster_flags, outputs.osd_dump),
+        health_checks=reading.of(_health_checks, outputs.status) or None,
         used_ratio=reading.of(
             lambda text: round(parse_answer(text)["stats"]["total_used_raw_ratio"].number(), _DECIMALS),
             outputs.df_detail,
@@ -263,6 +268,16 @@ def _cluster_flags(text: str) -> tuple[str, ...]:
     return tuple(sorted(flag for flag in parse_answer(text)["flags"].text().split(",") if flag)[:_FLAGS])
 
 
+def _health_checks(text: str) -> dict[str, str]:
+    """Return the failing health checks of `ceph status`: name -> severity, with a remark if it is muted."""
+    checks = sorted(parse_answer(text)["health"]["checks"].items())
+    severities = {
+        name[:_CHARACTERS]: f"{check['severity'].text()[:_CHARACTERS]}{' (muted)' if is_muted(check) else ''}"
+        for name, check in checks[: 4 * _KINDS]
+    }
+    return {name: severity for name, severity in severities.items() if not severity.startswith(HEALTH_OK)}
+
+
 def _described(
     pool: PoolDetail, rules: Mapping[int, CrushRule], profiles: Mapping[str, ErasureCodeProfile]
 ) -> PoolDescription:
@@ -287,6 +302,10 @@ def _layout(pool: PoolDetail, rules: Mapping[int, CrushRule], profiles: Mapping[
         size=None if profile else pool.size,
         data_chunks=profile.data_chunks if profile else None,
         coding_chunks=profile.coding_chunks if profile else None,
+        plugin=profile.plugin[:_CHARACTERS] or None if profile else None,
+        technique=profile.technique[:_CHARACTERS] or None if profile else None,
+        stripe_unit=pool.stripe_width // profile.data_chunks or None if profile and profile.data_chunks else None,
+        ec_optimizations=EC_OPTIMIZATIONS in pool.flags or None,
         failure_domain=(rule.failure_domain if rule else "")[:_CHARACTERS] or None,
         device_class=(rule.device_class if rule else "")[:_CHARACTERS] or None,
         # `default` is the root of every new cluster.

@@ -4,7 +4,8 @@ The gate is stricter than Rook, which considers laggy placement groups healthy. 
 close it: a large cluster always has some, and a run would wait forever. They make a trial Suspect instead.
 """
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 
 from plimsoll.ceph.pools import server_problems
@@ -16,6 +17,14 @@ HEALTH_ERR = "HEALTH_ERR"
 
 OWN_CHECKS = frozenset({"MANY_OBJECTS_PER_PG", "POOL_NO_REDUNDANCY", "POOL_TOO_FEW_PGS", "POOL_TOO_MANY_PGS"})
 """Checks that the requested pool itself may cause; they do not mean that the cluster is degraded."""
+
+_KEY_CHECKS = "AUTH_INSECURE_"
+"""Prefix of the checks about types of keys: upgraded clusters keep them for long, and no number depends on them."""
+
+_STATE_CHECKS = re.compile(
+    r"OSD_([A-Z_]+_)?DOWN|OBJECT_(MISPLACED|UNFOUND)|PG_(AVAILABILITY|BACKFILL_FULL|DAMAGED|DEGRADED|RECOVERY_FULL)"
+)
+"""Checks whose causes close the gate even if they are muted: OSDs that are down, groups that are not active+clean."""
 
 _SEVERITIES = (HEALTH_OK, HEALTH_WARN, HEALTH_ERR)
 _NAMED = 6
@@ -31,8 +40,8 @@ def gate_problems(
 ) -> tuple[str, ...]:
     """Return why a cluster cannot be measured now, one sentence per problem; empty if it can.
 
-    `accepted` are the tolerated health checks. One of severity HEALTH_ERR is never tolerated. `file_system` is the one
-    that is measured, if any.
+    `accepted` are the tolerated health checks. One of severity HEALTH_ERR is tolerated only if it is about keys.
+    `file_system` is the one that is measured, if any.
     """
     problems = [*_osds(status), *server_problems(status, file_system), *_groups(status)]
     if rate := status.recovering_bytes_per_second:
@@ -71,26 +80,51 @@ def upkeep_states(status: ClusterStatus) -> dict[str, int]:
     }
 
 
-def unmuted_checks(health: str, checks: Mapping[str, str]) -> dict[str, str]:
-    """Return the checks, name -> severity, that can be those that an administrator has not muted.
+def is_about_keys(check: str) -> bool:
+    """Whether a health check is about the type of keys, so that it never closes the gate, whatever its severity."""
+    return check.startswith(_KEY_CHECKS)
 
-    Rook does not report which ones are muted, but Ceph's health is the worst of those that are not.
+
+def is_about_state(check: str) -> bool:
+    """Whether a health check is about OSDs or placement groups that close the gate even if the check is muted."""
+    return _STATE_CHECKS.fullmatch(check) is not None
+
+
+def reported_checks(health: str, checks: Mapping[str, str], muted: Collection[str]) -> dict[str, str]:
+    """Return the checks, name -> severity, that may be unmuted, of a report that does not say which ones are muted.
+
+    Ceph's health is the worst of the checks that are not muted. `muted` are those that should be; if the health shows
+    that they are not, they count.
     """
     worst = _SEVERITIES.index(health) if health in _SEVERITIES else len(_SEVERITIES)
-    return {name: severity for name, severity in checks.items() if severity not in _SEVERITIES[worst + 1 :]}
+    possible = {name: severity for name, severity in checks.items() if severity not in _SEVERITIES[worst + 1 :]}
+    unmuted = {name: severity for name, severity in possible.items() if name not in muted}
+    return unmuted if health == HEALTH_OK or health in unmuted.values() else possible
+
+
+def certain_checks(health: str, checks: Mapping[str, str], accepted: frozenset[str]) -> dict[str, str]:
+    """Return the `reported_checks` that certainly close the gate: name -> severity.
+
+    If a tolerated check explains the health, all others may be muted. Then only errors count, and checks about a state
+    that closes the gate anyway; the conductor knows what is muted, and judges the rest.
+    """
+    standing = standing_checks(health, checks, accepted)
+    if not any(severity == health and name not in standing for name, severity in checks.items()):
+        return standing
+    return {name: severity for name, severity in standing.items() if severity == HEALTH_ERR or is_about_state(name)}
 
 
 def standing_checks(health: str, checks: Mapping[str, str], accepted: frozenset[str]) -> dict[str, str]:
     """Return the health checks that close the gate: name -> severity.
 
     A check of severity HEALTH_OK is a remark, such as POOL_SCRUB_FLAGS while the run pauses scrubs. One of severity
-    HEALTH_ERR is never accepted. An unhealthy cluster without a named check yields `(unnamed)`.
+    HEALTH_ERR is accepted only if it is about keys. An unhealthy cluster without a named check yields `(unnamed)`.
     """
     harmless = accepted | OWN_CHECKS
     bad = {
         name: severity
         for name, severity in checks.items()
-        if severity != HEALTH_OK and (severity == HEALTH_ERR or name not in harmless)
+        if severity != HEALTH_OK and not is_about_keys(name) and (severity == HEALTH_ERR or name not in harmless)
     }
     is_named = any(severity != HEALTH_OK for severity in checks.values())
     return bad if is_named or health == HEALTH_OK else {"(unnamed)": health}

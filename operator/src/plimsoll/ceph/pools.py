@@ -14,6 +14,9 @@ EXIT_PURGING = 3
 SCRUB_FLAGS = ("noscrub", "nodeep-scrub")
 """The flags of a pool that pause its scrubs."""
 
+EC_OPTIMIZATIONS = "ec_optimizations"
+"""The flag of an erasure-coded pool with `allow_ec_optimizations`. Source: Ceph 20."""
+
 _TYPES = {1: "replicated", 3: "erasure"}
 _ACTIVE = "up:active"
 
@@ -37,6 +40,7 @@ class PoolDetail:
     crush_rule: int  # the rule's number
     applications: tuple[str, ...]
     erasure_code_profile: str  # the profile's name; empty for a replicated pool
+    stripe_width: int  # bytes of data in a stripe, over all data chunks; 0 for a replicated pool
 
     @property
     def is_settled(self) -> bool:
@@ -102,6 +106,7 @@ def parse_pools(osd_pool_ls_detail_text: str) -> dict[str, PoolDetail]:
             crush_rule=pool["crush_rule"].count(),
             applications=tuple(sorted(name for name, _ in pool["application_metadata"].items())),
             erasure_code_profile=pool["erasure_code_profile"].text(),
+            stripe_width=width.count() if (width := pool.get("stripe_width")) else 0,
         )
         for pool in parse_answer(osd_pool_ls_detail_text).elements()
     )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from plimsoll.api.json_reader import JsonNode
 from plimsoll.ceph.document import parse_answer
 
 
@@ -112,7 +113,6 @@ def parse_status(text: str) -> ClusterStatus:
     """Read `ceph status`, without health checks that an administrator has muted; ValueError with the field."""
     document = parse_answer(text)
     checks = dict(document["health"]["checks"].items())
-    muted = {name for name, check in checks.items() if (flag := check.get("muted")) and flag.flag()}
     osds, groups = document["osdmap"], document["pgmap"]
     states: dict[str, int] = {}
     for entry in groups["pgs_by_state"].elements():
@@ -121,7 +121,7 @@ def parse_status(text: str) -> ClusterStatus:
     recovering, file_systems = groups.get("recovering_bytes_per_sec"), document.get("fsmap")
     return ClusterStatus(
         health=document["health"]["status"].text(),
-        checks={name: check["severity"].text() for name, check in checks.items() if name not in muted},
+        checks={name: check["severity"].text() for name, check in checks.items() if not is_muted(check)},
         pg_states=states,
         osds=osds["num_osds"].count(),
         osds_up=osds["num_up_osds"].count(),
@@ -144,3 +144,9 @@ def parse_status(text: str) -> ClusterStatus:
             for server in (file_systems["by_rank"].elements() if file_systems else ())
         ),
     )
+
+
+def is_muted(check: JsonNode) -> bool:
+    """Whether a health check of `ceph status` is muted."""
+    flag = check.get("muted")
+    return flag is not None and flag.flag()

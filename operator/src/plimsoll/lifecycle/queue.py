@@ -156,5 +156,6 @@ def keeps_until(run: Run, seen: Observed, settings: Settings, now: datetime) -> 
     return (time_of(hold.since) or now) + timedelta(seconds=settings.hold_seconds - hold.seconds)
 
 
-def _turn(entry: Entry) -> tuple[bool, str, str]:
-    return (not entry.admitted, entry.queued, entry.uid)
+def _turn(entry: Entry) -> tuple[bool, str, str, str]:
+    """Return what orders the queue: times have whole seconds, so the name decides between runs created together."""
+    return (not entry.admitted, entry.queued, entry.name, entry.uid)

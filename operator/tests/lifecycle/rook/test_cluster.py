@@ -12,7 +12,7 @@ from plimsoll.api.run import Gates
 from plimsoll.ceph.gate import gate_problems
 from plimsoll.ceph.watch import parse_status
 from plimsoll.lifecycle.ceph.rook_facts import cluster_fact, why_unusable
-from support.goldens import ceph
+from support.goldens import ceph, rook_object
 
 OK, WARN, ERR = "HEALTH_OK", "HEALTH_WARN", "HEALTH_ERR"
 REEF = "ceph version 18.2.7 (6b0e988052ec84cf2d4a54ff9bbbc5e720b621ad) reef (stable)"
@@ -29,8 +29,9 @@ def why(
     gates: Gates | None = None,
     versions: tuple[str, ...] = (REEF,),
     ready: str = "True",
+    mutes: Mapping[str, str] | None = None,
 ) -> str:
-    """Return the operator's reason; `checks` are severities by name."""
+    """Return the operator's reason; `checks` are severities by name, `mutes` Rook's policies by name."""
     details = {name: {"message": DEGRADED, "severity": severity} for name, severity in (checks or {}).items()}
     status = {
         "phase": "Progressing",
@@ -39,7 +40,9 @@ def why(
         "ceph": {"health": health, "details": details, "versions": {"overall": dict.fromkeys(versions, 3)}},
         "version": {"version": "18.2.7-0"},
     }
-    fact = cluster_fact({"metadata": {"namespace": "rook-ceph", "name": "rook-ceph"}, "status": status})
+    spec = {"healthCheck": {"muteHealthWarning": {name: {"policy": policy} for name, policy in (mutes or {}).items()}}}
+    metadata = {"namespace": "rook-ceph", "name": "rook-ceph"}
+    fact = cluster_fact({"metadata": metadata, "spec": spec, "status": status})
     assert fact.version == "18.2.7-0"
     return why_unusable(fact, gates or Gates())
 
@@ -78,6 +81,15 @@ def conductors_problems(health: str, checks: Mapping[str, str], muted: frozenset
         (OK, {"MON_DISK_LOW": WARN, "OSD_FULL": ERR}, "MON_DISK_LOW OSD_FULL", (), True),
         (WARN, {"MON_DISK_LOW": WARN, "OSD_FULL": ERR}, "OSD_FULL", ("MON_DISK_LOW",), True),
         (WARN, {"MON_DISK_LOW": WARN, "OSD_FULL": ERR}, "OSD_FULL", (), False),
+        # An accepted check explains the health, so the other may be muted.
+        (WARN, {"MON_DISK_LOW": WARN, "OSDMAP_FLAGS": WARN}, "MON_DISK_LOW", ("OSDMAP_FLAGS",), True),
+        # Checks about keys never close the gate, and do not hide others.
+        (WARN, {"AUTH_INSECURE_CLIENT_KEY_TYPE": WARN}, "", (), True),
+        (ERR, {"AUTH_INSECURE_SERVICE_KEY_TYPE": ERR, "AUTH_INSECURE_KEYS_ALLOWED": WARN}, "", (), True),
+        (ERR, {"AUTH_INSECURE_SERVICE_KEY_TYPE": ERR, "OSD_FULL": ERR}, "", ("OSD_FULL",), False),
+        (ERR, {"AUTH_INSECURE_SERVICE_KEY_TYPE": ERR, "OSD_HOST_DOWN": WARN}, "", (), False),
+        (WARN, {"AUTH_INSECURE_CLIENT_KEY_TYPE": WARN, "PG_DEGRADED": WARN}, "", (), False),
+        (WARN, {"AUTH_INSECURE_CLIENT_KEY_TYPE": WARN, "MON_DISK_LOW": WARN}, "MON_DISK_LOW", (), True),
     ],
 )
 def test_operator_and_conductor_judge_health_alike(
@@ -91,10 +103,50 @@ def test_operator_and_conductor_judge_health_alike(
     assert (operator == "", conductor == ()) == (is_open, is_open), (operator, conductor)
 
 
+def test_what_may_be_muted_is_left_to_the_conductor() -> None:
+    """Rook does not say whether it is, and `ceph status` does."""
+    checks, gates = {"MON_DISK_LOW": WARN, "OSDMAP_FLAGS": WARN}, Gates(accepted_health_checks=("OSDMAP_FLAGS",))
+    assert why(WARN, checks, gates=gates) == ""
+    (problem,) = conductors_problems(WARN, checks, frozenset(), gates)
+    assert "MON_DISK_LOW (HEALTH_WARN);" in problem
+
+
+@pytest.mark.parametrize(
+    ("checks", "mutes", "closing"),
+    [
+        ({"MON_DISK_LOW": WARN, "OSDMAP_FLAGS": WARN}, {"MON_DISK_LOW": "mute"}, "OSDMAP_FLAGS"),
+        ({"MON_DISK_LOW": WARN, "OSDMAP_FLAGS": WARN}, {"MON_DISK_LOW": "unmute"}, "MON_DISK_LOW OSDMAP_FLAGS"),
+        # A mute that is not in force yet: otherwise Ceph would be healthy.
+        ({"MON_DISK_LOW": WARN}, {"MON_DISK_LOW": "mute"}, "MON_DISK_LOW"),
+        ({"MON_DISK_LOW": WARN, "OSD_FULL": ERR}, {"MON_DISK_LOW": "mute"}, "MON_DISK_LOW"),
+    ],
+)
+def test_what_rook_mutes_is_not_named(checks: dict[str, str], mutes: dict[str, str], closing: str) -> None:
+    found = why(WARN, checks, mutes=mutes)
+    assert {name for name in checks if name in found} == {*closing.split()}
+
+
+@pytest.mark.parametrize(
+    ("recorded", "accepted", "named"),
+    [
+        ("ready-health-ok", (), ""),
+        ("health-warn-noout-with-muted", (), "OSDMAP_FLAGS"),
+        ("health-warn-noout-with-muted", ("OSDMAP_FLAGS",), ""),
+        ("health-warn-insecure-keys", (), "PG_DEGRADED"),
+        ("health-err", (), ""),
+    ],
+)
+def test_clusters_of_ceph_20_are_judged_as_recorded(recorded: str, accepted: tuple[str, ...], named: str) -> None:
+    fact = cluster_fact(rook_object(f"cephcluster-{recorded}"))
+    assert fact.version == "20.2.4-0"
+    found = why_unusable(fact, Gates(accepted_health_checks=accepted))
+    assert re.findall(r"[A-Z]+_[A-Z_]*[A-Z] (?=\(HEALTH)", found) == ([f"{named} "] if named else [])
+
+
 def test_the_checks_that_the_docs_call_harmless_are_the_tested_ones() -> None:
     section = (DOCS / "trust.md").read_text().partition("**Before** a trial")[2].partition("**During** a trial")[0]
     named = {*re.findall(r"`([A-Z][A-Z0-9]*_[A-Z0-9_]+)`", section)}
-    assert named == {*HARMLESS, "POOL_SCRUB_FLAGS"}
+    assert named == {*HARMLESS, "POOL_SCRUB_FLAGS", "AUTH_INSECURE_SERVICE_KEY_TYPE"}
 
 
 def test_health_is_named_with_its_checks_and_what_they_report() -> None:

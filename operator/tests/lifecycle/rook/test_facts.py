@@ -1,11 +1,9 @@
-"""The status of Rook objects, as recorded from Rook 1.18."""
+"""The status of Rook objects, as recorded from Rook 1.18 and from one with Ceph 20."""
 
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from plimsoll.lifecycle.ceph.rook import removal_fact
 from plimsoll.lifecycle.ceph.rook_facts import RookFact, readiness_fact, rook_fact
@@ -13,9 +11,8 @@ from plimsoll.lifecycle.ceph.rook_survey import unusable_pools
 from plimsoll.lifecycle.children import warnings_on
 from plimsoll.lifecycle.decision import Ending, Fact
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
+from support.goldens import NEW_ROOK, OLD_ROOK, rook_object
 from support.specs import ceph_run, made_in_rook
-
-ROOK = Path(__file__).parents[2] / "golden" / "rook-1.18.11"
 
 TARGET = ceph_run("rook-images").target
 DELETED = datetime(2026, 11, 21, 9, 13, 56, tzinfo=UTC)
@@ -58,11 +55,17 @@ def test_ready_of_the_present_generation_is_ready() -> None:
 
 
 @pytest.mark.parametrize(
-    ("story", "ready", "phase"),
-    [("ready", True, "Ready"), ("progressing", False, "Progressing"), ("deleting-blocked", False, "Ready")],
+    ("version", "story", "ready", "phase"),
+    [
+        (OLD_ROOK, "ready", True, "Ready"),
+        (OLD_ROOK, "progressing", False, "Progressing"),
+        (OLD_ROOK, "deleting-blocked", False, "Ready"),
+        (NEW_ROOK, "ready", True, "Ready"),
+        (NEW_ROOK, "progressing", False, "Progressing"),
+    ],
 )
-def test_a_file_system_is_read_as_rook_wrote_it(story: str, phase: str, *, ready: bool) -> None:
-    found = fact(yaml.safe_load((ROOK / f"cephfilesystem-{story}.yaml").read_text()))
+def test_a_file_system_is_read_as_rook_wrote_it(version: str, story: str, phase: str, *, ready: bool) -> None:
+    found = fact(rook_object(f"cephfilesystem-{story}", version))
     assert (found.ready, found.phase, found.failed) == (ready, phase, False)
     assert ("subvolume groups that contain subvolumes" in found.blocked) == (story == "deleting-blocked")
 

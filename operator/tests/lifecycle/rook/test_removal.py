@@ -30,8 +30,13 @@ def held(
     answered: bool = False,
     ended: datetime | None = ENDED,
     after_seconds: float = 10.0,
+    health: str = "",
 ) -> Fact | None:
-    ceph = {"health": "HEALTH_WARN" if details else "HEALTH_OK", "details": details or {}, "lastChecked": checked}
+    ceph = {
+        "health": health or ("HEALTH_WARN" if details else "HEALTH_OK"),
+        "details": details or {},
+        "lastChecked": checked,
+    }
     cluster = cluster_fact({"metadata": {"namespace": "rook-ceph", "name": "c"}, "status": {"ceph": ceph}})
     now = ENDED + timedelta(seconds=after_seconds)
     return deletion_blocker(POOL, cluster, groups_answered=answered, ended=ended, now=now)
@@ -62,6 +67,28 @@ def test_other_checks_keep_a_pool_for_as_long_as_ceph_may_not_have_complained_of
 
 def test_a_pool_of_a_healthy_cluster_goes() -> None:
     assert held() is None
+
+
+KEYS = {"message": "7 auth client entities with insecure key types", "severity": "HEALTH_WARN"}
+LOW = {"message": "mon a is low on available space", "severity": "HEALTH_WARN"}
+DOWN = {"message": "1 osds down", "severity": "HEALTH_WARN"}
+
+
+@pytest.mark.parametrize(
+    ("details", "health", "waits"),
+    [
+        ({"AUTH_INSECURE_CLIENT_KEY_TYPE": KEYS, "MON_DISK_LOW": LOW}, "HEALTH_OK", False),
+        ({"AUTH_INSECURE_CLIENT_KEY_TYPE": KEYS}, "HEALTH_WARN", False),
+        ({"AUTH_INSECURE_CLIENT_KEY_TYPE": KEYS, "MON_DISK_LOW": LOW}, "HEALTH_WARN", True),
+        # Even if it is muted: its placement groups may be about to be reported.
+        ({"OSD_DOWN": DOWN}, "HEALTH_OK", True),
+        ({}, "HEALTH_WARN", True),
+    ],
+)
+def test_muted_checks_and_those_about_keys_do_not_keep_a_pool(
+    details: dict[str, Any], health: str, *, waits: bool
+) -> None:
+    assert (held(details, health=health) is not None) == waits
 
 
 def test_what_rook_heard_before_the_end_does_not_count() -> None:

@@ -30,6 +30,7 @@ Noted = Mapping[str, Sequence[str]]
 
 _QUESTIONS = {
     "versions": ("versions",),
+    "status": ("status",),
     "osd_metadata": ("osd", "metadata"),
     "osd_tree": ("osd", "tree"),
     "osd_dump": ("osd", "dump"),

@@ -17,7 +17,14 @@ from plimsoll.ceph.document import monitors_of
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.ceph import common, rook_facts, rook_render, rook_survey
 from plimsoll.lifecycle.ceph.common import ExternalObjects
-from plimsoll.lifecycle.ceph.rook_facts import ROOK_KINDS, ClusterFact, RookFact, cluster_name, inactive_groups
+from plimsoll.lifecycle.ceph.rook_facts import (
+    ROOK_KINDS,
+    ClusterFact,
+    RookFact,
+    cluster_name,
+    inactive_groups,
+    may_lose_groups,
+)
 from plimsoll.lifecycle.ceph.rook_render import API_VERSION, BLOCK_POOL, CEPH_CLIENT, CEPH_CLUSTER, FILE_SYSTEM
 from plimsoll.lifecycle.ceph.rook_survey import RookPlatform
 from plimsoll.lifecycle.children import Object, is_external_object_of
@@ -293,7 +300,8 @@ def deletion_blocker(
 
     `groups_answered`: the teardown Job has just listed the pool's objects, for which all groups must be active.
     Otherwise Rook must have queried Ceph since the run `ended`, because its status is up to a minute old; and, unless
-    Ceph was healthy then, again after Ceph would have reported groups that were inactive at that time.
+    Ceph was healthy then except for harmless checks, again after Ceph would have reported groups that were inactive at
+    that time.
     """
     if cluster is None:
         return None
@@ -307,7 +315,7 @@ def deletion_blocker(
         return Fact.false(Reason.PLACEMENT_GROUPS_INACTIVE, message)
     if groups_answered or cluster.checked is None:
         return None
-    patience = timedelta(seconds=_COMPLAINT_SECONDS if cluster.messages else 0.0)
+    patience = timedelta(seconds=_COMPLAINT_SECONDS if may_lose_groups(cluster) else 0.0)
     if ended is not None and cluster.checked > ended + patience:
         return None
     message = (

@@ -9,12 +9,16 @@ from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.run import Gates
 from plimsoll.api.storage import NamespacedName
 from plimsoll.ceph.gate import (
+    HEALTH_ERR,
     HEALTH_OK,
     HEALTH_WARN,
+    certain_checks,
     checks_text,
     health_problem,
+    is_about_keys,
+    is_about_state,
+    reported_checks,
     standing_checks,
-    unmuted_checks,
 )
 from plimsoll.lifecycle.ceph.rook_render import BLOCK_POOL, CEPH_CLIENT, FILE_SYSTEM
 from plimsoll.lifecycle.children import Child, Object, child_of, time_of
@@ -96,7 +100,7 @@ class ClusterFact:
     name: str
     ready: bool  # whether it was ever ready; later reconciles do not reset that
     health: str  # Ceph's health; empty before Rook has queried it
-    checks: Mapping[str, str]  # health check -> its severity
+    checks: Mapping[str, str]  # health check that may be unmuted -> its severity
     messages: Mapping[str, str]  # failing health check, even if it is muted -> its message
     versions: tuple[str, ...]  # Ceph versions of all daemons; more than one during an upgrade
     version: str  # of Ceph, short form; empty if unknown
@@ -162,6 +166,8 @@ def cluster_fact(obj: Object) -> ClusterFact:
     health = str(ceph.get("health", ""))
     details = ceph.get("details") or {}
     checks = {name: str(check.get("severity", "")) for name, check in details.items()}
+    mutes = ((obj.get("spec") or {}).get("healthCheck") or {}).get("muteHealthWarning") or {}
+    muted = {name for name, mute in mutes.items() if mute.get("policy") == "mute"}
     checked = None
     with suppress(ValueError):
         checked = datetime.fromisoformat(str(ceph.get("lastChecked")))
@@ -171,7 +177,7 @@ def cluster_fact(obj: Object) -> ClusterFact:
         name=obj["metadata"]["name"],
         ready=("Ready", "True") in conditions,
         health=health,
-        checks=unmuted_checks(health, checks),
+        checks=reported_checks(health, checks, muted),
         messages={name: str(details[name].get("message", "")) for name in checks if checks[name] != HEALTH_OK},
         versions=tuple(sorted((ceph.get("versions") or {}).get("overall") or ())),
         version=str((status.get("version") or {}).get("version", "")),
@@ -192,6 +198,12 @@ def inactive_groups(cluster: ClusterFact | None) -> str:
     return f"placement groups of {cluster_name(cluster)} are inactive ({_INACTIVE}: {cluster.messages[_INACTIVE]})"
 
 
+def may_lose_groups(cluster: ClusterFact) -> bool:
+    """Whether the health shows something after which Ceph may still report inactive placement groups."""
+    standing = standing_checks(cluster.health, cluster.checks, frozenset())
+    return bool(standing) or any(is_about_state(name) for name in cluster.messages)
+
+
 def why_unusable(cluster: ClusterFact, gates: Gates) -> str:
     """Return why a cluster cannot be measured now, and what to do about it; empty if it can."""
     what = cluster_name(cluster)
@@ -200,11 +212,14 @@ def why_unusable(cluster: ClusterFact, gates: Gates) -> str:
     if len(cluster.versions) > 1:
         versions = "; ".join(cluster.versions)
         return f"{what} runs different versions of Ceph ({versions}); wait for its upgrade to finish"
-    if cluster.health not in {HEALTH_OK, HEALTH_WARN}:
+    errors = [name for name, severity in cluster.checks.items() if severity == HEALTH_ERR]
+    # Rook ignores HEALTH_ERR if all errors are about keys, which it can replace (since 1.19.9 and 1.20.5).
+    is_served = cluster.health == HEALTH_ERR and errors and all(map(is_about_keys, errors))
+    if cluster.health not in {HEALTH_OK, HEALTH_WARN} and not is_served:
         state = cluster.health or "in an unknown state"
         checks = f" ({checks_text(cluster.checks, cluster.messages)})" if cluster.checks else ""
         return f"{what} is {state}{checks}; until this changes, Rook creates neither pools nor users in it"
-    standing = standing_checks(cluster.health, cluster.checks, frozenset(gates.accepted_health_checks))
+    standing = certain_checks(cluster.health, cluster.checks, frozenset(gates.accepted_health_checks))
     if gates.ceph_health == "Ignored" or not standing:
         return ""
     problem = health_problem(what, cluster.health, standing, cluster.messages)
