@@ -9,11 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.conductor.ceph.commands import CommandError, Commands, NotPermittedError, UnresponsiveError
+from plimsoll.api.names import FailureReason
+from plimsoll.ceph.document import keyring
+from plimsoll.conductor.ceph.commands import (
+    ClientTooOldError,
+    CommandError,
+    Commands,
+    NotPermittedError,
+    UnresponsiveError,
+)
 from plimsoll.conductor.ceph.prepare import ask
+from plimsoll.conductor.ceph.teardown import TeardownTarget, tear_down
 from support.apiserver import wait_until
 from support.client_documents import make_plan
-from support.pretended_ceph import PretendedCeph, pretend_ceph, run_ceph
+from support.goldens import NEW_ROOK, rook
+from support.pretended_ceph import PretendedCeph, attend_until, cluster_of, plan_of, pretend_ceph, run_ceph
 
 
 @pytest.fixture
@@ -88,6 +98,64 @@ async def test_a_command_that_ceph_does_not_know_is_explained(ceph: PretendedCep
     with pytest.raises(CommandError, match=r"`ceph no such` failed: .*invalid command: no valid command found"):
         await run_ceph("no", "such")
     assert not ceph.commands("ceph")
+
+
+KEYS: dict[str, str] = json.loads(rook("keys", NEW_ROOK))
+
+
+def give_key(ceph: PretendedCeph, monkeypatch: pytest.MonkeyPatch, user: str, kind: str, version: str) -> str:
+    """Give a user a key of a type to a client of a version; return the key."""
+    key = KEYS[f"bench-{kind}"]
+    directory = ceph.programs.parent
+    (directory / "keyring").write_text(keyring(user, key))
+    (directory / "ceph.conf").write_text(f"[global]\nkeyring = {directory / 'keyring'}\n")
+    monkeypatch.setenv("CEPH_CONF", str(directory / "ceph.conf"))
+    with ceph.changing() as state:
+        state.update({"unreadable key": key, "version": version})
+    return key
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "is_too_old"),
+    [("aes256k", "18.2.7", True), ("aes256k", "20.2.3", True), ("aes256k", "20.2.4", False), ("aes", "18.2.7", False)],
+)
+async def test_a_client_too_old_for_the_key_is_named_and_the_key_is_not_passed_on(
+    ceph: PretendedCeph,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    kind: str,
+    version: str,
+    *,
+    is_too_old: bool,
+) -> None:
+    key = give_key(ceph, monkeypatch, "u", kind, version)
+    async with Commands("u") as commands:
+        with pytest.raises(CommandError) as caught:
+            await commands.ceph("status")
+    assert isinstance(caught.value, ClientTooOldError) == is_too_old
+    assert ("of type aes256k, which this client cannot read" in str(caught.value)) == is_too_old
+    assert (f"(ceph version {version})" in str(caught.value)) == is_too_old
+    assert key not in str(caught.value)
+    assert key not in capfd.readouterr().err
+
+
+async def test_a_run_with_a_key_that_cannot_be_read_is_refused_at_once(
+    ceph: PretendedCeph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    give_key(ceph, monkeypatch, "conductor", "aes256k", "18.2.7")
+    seen = await attend_until(cluster_of(plan_of()), lambda view: bool(view.problems))
+    assert seen[-1].refusal is FailureReason.CEPH_CLIENT_TOO_OLD
+    assert "use a runner image with Ceph 20.2.4" in seen[-1].problems[0]
+
+
+async def test_a_teardown_with_a_key_that_cannot_be_read_ends_at_once(
+    ceph: PretendedCeph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    give_key(ceph, monkeypatch, "u", "aes256k", "18.2.7")
+    async with Commands("u") as commands:
+        left = await tear_down(commands, TeardownTarget(uid="u", clients=1, pool="golden"), limit_seconds=60)
+    (problem,) = left.problems
+    assert "have the key replaced by one of type aes" in problem
 
 
 @pytest.mark.parametrize(

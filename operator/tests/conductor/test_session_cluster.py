@@ -1,5 +1,7 @@
 """The conductor's decisions about a cluster that is not ready, and about clients that write before they read."""
 
+import pytest
+
 from plimsoll.api.environment import Environment
 from plimsoll.api.names import AbortReason, FailureReason, Outcome, RunPhase
 from plimsoll.conductor.attempt import Timings
@@ -66,13 +68,14 @@ def test_a_cluster_that_never_becomes_ready_ends_the_run_with_its_problems_and_a
     assert not simulation.trials
 
 
-def test_a_run_whose_options_ceph_refuses_ends_at_once() -> None:
+@pytest.mark.parametrize("refusal", [FailureReason.CEPH_OPTION_REFUSED, FailureReason.CEPH_CLIENT_TOO_OLD])
+def test_a_run_whose_options_or_key_are_refused_ends_at_once(refusal: FailureReason) -> None:
     problem = "option osd_op_queue takes effect only after a restart of the OSDs"
-    simulation = Simulation(make_plan(), cluster=ClusterView(prepared=False, problems=(problem,), refused=True))
+    simulation = Simulation(make_plan(), cluster=ClusterView(prepared=False, problems=(problem,), refusal=refusal))
     simulation.run_for(seconds=30)
     failure = simulation.state.failure
     assert failure is not None
-    assert (failure.reason, failure.message) == (FailureReason.CEPH_OPTION_REFUSED, problem)
+    assert (failure.reason, failure.message) == (refusal, problem)
     assert not simulation.trials
 
 

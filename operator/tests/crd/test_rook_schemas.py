@@ -1,6 +1,7 @@
 """What Plimsoll makes in Rook's namespace is what Rook's own schemas take, unknown fields refused.
 
-Rook's definitions are not part of this repository: PLIMSOLL_ROOK_CRDS names a directory with them.
+Rook's definitions are not part of this repository: PLIMSOLL_ROOK_CRDS names directories with them, one for each of its
+versions, separated by colons.
 """
 
 import os
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.lifecycle.ceph.rook_render import BLOCK_POOL, CEPH_CLIENT, FILE_SYSTEM
-from support.apiserver import ApiServer, Document, create, read_yaml
+from support.apiserver import ApiServer, Document, create, read_yaml, wait_until
 from support.specs import STORAGE, ceph_run, made_in_rook
 
 pytestmark = pytest.mark.crd
@@ -21,23 +22,28 @@ COLLECTIONS = {
 }
 
 
-@pytest.fixture(scope="module")
-def rook(api: ApiServer) -> Iterator[ApiServer]:
-    """An API server with Rook's CRDs during these tests."""
-    named = os.environ.get("PLIMSOLL_ROOK_CRDS", "")
-    if not named:
+DIRECTORIES = os.environ.get("PLIMSOLL_ROOK_CRDS", "").split(os.pathsep)
+
+
+@pytest.fixture(scope="module", params=DIRECTORIES, ids=lambda directory: Path(directory).parent.name or "none")
+def rook(api: ApiServer, request: pytest.FixtureRequest) -> Iterator[ApiServer]:
+    """An API server with the CRDs of one version of Rook during these tests."""
+    directory: str = request.param
+    if not directory:
         pytest.skip("PLIMSOLL_ROOK_CRDS names no directory with Rook's definitions: nothing is compared with them")
-    documents = [read_yaml(path.read_text()) for path in sorted(Path(named).glob("*.yaml"))]
+    documents = [read_yaml(path.read_text()) for path in sorted(Path(directory).glob("*.yaml"))]
     definitions = [one for one in documents if one["spec"]["names"]["kind"] in COLLECTIONS]
     assert {one["spec"]["names"]["kind"] for one in definitions} == COLLECTIONS.keys()
     for definition in definitions:
         api.define(definition)
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "rook-ceph"}}
-    api.request("POST", "/api/v1/namespaces", namespace).expect(201)
+    assert api.request("POST", "/api/v1/namespaces", namespace).code in {201, 409}
     yield api
     for definition in definitions:
         path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
         api.request("DELETE", f"{path}/{definition['metadata']['name']}").expect(200)
+        collection = COLLECTIONS[definition["spec"]["names"]["kind"]]
+        wait_until(lambda served=collection: not api.request("GET", served).accepted, f"{collection} is gone")
 
 
 @pytest.mark.parametrize("name", [name for name in STORAGE if name.startswith("rook-")])

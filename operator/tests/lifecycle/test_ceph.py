@@ -142,6 +142,37 @@ def test_a_record_or_key_that_is_deleted_is_made_anew(world: PretendWorld) -> No
     assert not any(world.rook.images.values())
 
 
+def rotate_key(world: PretendWorld, uid: str, key: str, generation: int) -> None:
+    """Have Rook rotate the key of a run's conductor."""
+    (user,) = [obj for obj in world.cluster.of_run("CephClient", uid) if obj["metadata"]["name"].endswith("-conductor")]
+    secret = world.cluster.find("Secret", user["spec"]["secretName"])
+    assert secret is not None
+    encoded = b64encode(key.encode()).decode()
+    world.cluster.kube.put({**secret, "data": {**secret["data"], user["metadata"]["name"]: encoded}})
+    world.rook.key_generations[user["metadata"]["uid"]] = generation
+
+
+def copied_key(world: PretendWorld, uid: str) -> str:
+    copy = world.cluster.find("Secret", naming.teardown(uid))
+    return b64decode(copy["data"]["keyring"]).decode().partition("key = ")[2].strip() if copy else ""
+
+
+@pytest.mark.parametrize("is_over", [True, False])
+def test_a_key_that_is_rotated_is_copied_again(world: PretendWorld, *, is_over: bool) -> None:
+    uid = create(world)
+    world.until(lambda: world.conductors.loads)
+    world.rook.knobs.unclean = "`ceph osd pool ls detail` failed: denied"
+    if is_over:
+        world.until(lambda: world.conditions(uid).get("CleanedUp", {}).get("reason") == "TeardownFailing")
+    rotate_key(world, uid, "AQBrotatedrotatedrotatedrotatedrotatedrot==", 2)
+    world.until(lambda: "rotated" in copied_key(world, uid))
+    world.until(lambda: world.cluster.find("Secret", naming.key_renewal(uid)) is None)
+    world.rook.knobs.unclean = ""
+    world.until_settled(uid)
+    assert outside(world, uid) == set()
+    assert not any(world.rook.images.values())
+
+
 def test_the_key_of_whoever_had_a_secret_before_is_not_taken(world: PretendWorld) -> None:
     key = b64encode(b"another's").decode()
     data = {"plimsoll-other-conductor": key, "userID": "", "userKey": key}

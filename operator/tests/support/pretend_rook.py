@@ -73,6 +73,7 @@ class PretendRook:
         images: pool that has the headers -> images.
         notes: pool -> runs whose conductor has noted flags or written objects there, by UID.
         purging: pools of deleted volumes that nobody has seen to be purged.
+        key_generations: UID of a CephClient -> the generation of its rotated key.
 
     """
 
@@ -81,6 +82,7 @@ class PretendRook:
     images: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     notes: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     purging: set[str] = field(default_factory=set)
+    key_generations: dict[str, int] = field(default_factory=dict)
     _since: dict[str, datetime] = field(default_factory=dict)
 
     def install(self) -> None:
@@ -189,6 +191,7 @@ class PretendRook:
             status = json.loads(json.dumps(states[-1]["status"]).replace("NAME", obj["metadata"]["name"]))
             if "info" in status and "secretName" in status["info"]:
                 status["info"]["secretName"] = obj["spec"]["secretName"]
+                status["cephx"]["keyGeneration"] = self.key_generations.get(obj["metadata"]["uid"], 1)
 
             def change(new: Document) -> None:
                 new["metadata"] |= {"generation": states[-1]["generation"], "finalizers": states[-1]["finalizers"]}

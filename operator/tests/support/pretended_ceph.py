@@ -43,6 +43,7 @@ class PretendedCeph:
         }
         pools = json.loads((GOLDEN / "osd-pool-ls-detail.json").read_text())
         state: State = {"status": "status-healthy", "pools": pools, "log": [], "hanging": [], "refused": []}
+        state |= {"version": "18.2.7"}
         empty = ("images", "trash", "objects", "locators", "config", "config-key", "overridden")
         state |= {name: {} for name in empty}
         self.file.write_text(json.dumps(state))

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, Protocol, TypeVar
 
 from plimsoll.agent.host.readings import interfaces, process_io
 from plimsoll.api.status import TrialKey
+from plimsoll.ceph.document import without_keys
 from plimsoll.measure.sample import ClientDocument
 from plimsoll.tools.base import DIE_WITH_PARENT, AnyTool, Command, Output
 
@@ -104,7 +105,7 @@ async def run(
         return Output(
             exit_code=exit_code,
             stdout=_OVERWRITTEN.sub("", _read(stdout_path)),
-            stderr=_read(stderr_path),
+            stderr=without_keys(_read(stderr_path)),
             files={path.name: _read(path) for path in paths if not _IS_OUTPUT.fullmatch(path.name)},
             launched_at=launched_at,
             finished_at=finished_at,
@@ -181,7 +182,7 @@ async def _wait(
     except _MeteredEndError:
         return 0 if await _end(process) else 128 + signal.SIGKILL
     except TimeoutError as error:
-        words = _read(stderr).strip()[-1000:]
+        words = without_keys(_read(stderr)).strip()[-1000:]
         message = f"did not end within {limit_seconds} s, and was killed{words and f'; its last output: {words}'}"
         raise OverdueError(message) from error
     finally:

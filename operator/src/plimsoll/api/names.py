@@ -176,6 +176,7 @@ class FailureReason(StrEnum):
     PREPARATION_FAILED = "PreparationFailed"
     CLUSTER_NOT_READY = "ClusterNotReady"
     CEPH_OPTION_REFUSED = "CephOptionRefused"
+    CEPH_CLIENT_TOO_OLD = "CephClientTooOld"
     DEADLINE_EXCEEDED = "DeadlineExceeded"
 
 

@@ -1,6 +1,8 @@
 """What Plimsoll and Ceph's commands exchange: their JSON output, `ceph.conf`, keyrings and monitors' addresses."""
 
+import binascii
 import re
+from base64 import b64decode
 from collections.abc import Iterable
 from ipaddress import ip_address
 
@@ -42,6 +44,45 @@ def ceph_conf(monitors: Iterable[str]) -> str:
 def keyring(user: str, key: str) -> str:
     """Return a keyring file. `user` is without `client.`."""
     return f"[client.{user}]\nkey = {key}\n"
+
+
+AES256K = "aes256k"
+"""Type of the keys that Ceph makes by default since 19.2.6 and 20.2.4, and that earlier clients cannot read."""
+
+_KEY_TYPES = {1: "aes", 2: AES256K}
+_KEY = re.compile(r"(?<![A-Za-z0-9+/])A[Qg][A-D][A-Za-z0-9+/]{17,57}={0,2}")
+"""The text of a key, which begins with its type, or a part of one."""
+
+_KEY_LINE = re.compile(r"^\s*key\s*=\s*(\S+)", re.MULTILINE)
+_VERSION = re.compile(r"ceph version (\d+)\.(\d+)\.(\d+)")
+_FIRST_READERS = ((19, 2, 6), (20, 2, 4))
+
+
+def key_type(keyring_text: str, user: str) -> str:
+    """Return the type of a user's key in a keyring file: `aes` or `aes256k`; empty if there is none of these."""
+    section = keyring_text.partition(f"[client.{user}]")[2].partition("\n[")[0]
+    key = _KEY_LINE.search(section)
+    try:
+        encoded = b64decode(key[1], validate=True) if key else b""
+    except binascii.Error:
+        return ""
+    return _KEY_TYPES.get(int.from_bytes(encoded[:2], "little"), "")
+
+
+def cannot_read(version: str, of_type: str) -> bool:
+    """Whether a client with this `--version` is too old for keys of a type; false if its version is unknown."""
+    match = _VERSION.search(version)
+    if match is None or of_type != AES256K:
+        return False
+    number = tuple(map(int, match.groups()))
+    # Each release reads them from one of its versions on; releases after the last one listed always do.
+    readers = [first for first in _FIRST_READERS if first[0] == number[0]]
+    return number < (readers[0] if readers else _FIRST_READERS[-1])
+
+
+def without_keys(text: str) -> str:
+    """Return a text without the lines that contain a key: librados logs keys that it cannot read."""
+    return "".join(line for line in text.splitlines(keepends=True) if not _KEY.search(line))
 
 
 def monitors_of(endpoints: str) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from plimsoll.api.names import FailureReason
 from plimsoll.api.run import Timeouts
 from plimsoll.api.status import RunState
 from plimsoll.conductor.phases import Gathering, Gating
@@ -59,7 +60,7 @@ class ClusterView:
     # Those of the problems that matter even if the cluster's health does not: options that do not have the run's
     # values, so that a trial would be Invalid.
     differing_options: tuple[str, ...] = ()
-    refused: bool = False  # whether it will never be prepared, because Ceph refuses what the run asks for
+    refusal: FailureReason | None = None  # why it will never be prepared, such as an option that Ceph refuses
 
 
 class Gate:

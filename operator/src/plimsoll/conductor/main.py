@@ -41,6 +41,7 @@ EXIT_OF_FAILURE = {
     FailureReason.DEADLINE_EXCEEDED: 12,
     FailureReason.CLUSTER_NOT_READY: 13,
     FailureReason.CEPH_OPTION_REFUSED: 14,
+    FailureReason.CEPH_CLIENT_TOO_OLD: 15,
 }
 """Failures that a restart of the conductor would not fix."""
 

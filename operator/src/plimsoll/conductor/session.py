@@ -312,10 +312,10 @@ class Session:
     def _leave_gating(self, phase: Gating, moment: Moment) -> bool:
         self.start.check_registrations(phase, self.roster, moment.seconds)
         problems = self.gate.problems(moment.seconds)
-        if problems and moment.seconds < phase.deadline and not self.gate.view.refused:
+        if problems and moment.seconds < phase.deadline and self.gate.view.refusal is None:
             return False
-        if problems and self.gate.view.refused:
-            return self._fail(FailureReason.CEPH_OPTION_REFUSED, reporting.shortened(problems), moment)
+        if problems and (refusal := self.gate.view.refusal):
+            return self._fail(refusal, reporting.shortened(problems), moment)
         if problems:
             limit = f"timeouts.readySeconds ({self.plan.timeouts.ready_seconds} s)"
             reasons = reporting.shortened(problems)

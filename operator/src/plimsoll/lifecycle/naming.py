@@ -32,6 +32,9 @@ TEARDOWN = "teardown"
 ALLOW_BENCHMARKS = f"{GROUP}/allow-benchmarks"
 """Annotation, `"true"`, with which the owner of a CephBlockPool, CephFilesystem or Secret lets runs use it."""
 
+ANNOTATION_KEY_GENERATION = f"{GROUP}/key-generation"
+"""Annotation of a copied key: the generation that Rook gave it, which rises when the key is rotated."""
+
 _MAX_NAME = 63
 _DIGEST = 8
 
@@ -114,3 +117,8 @@ def storage_class(run: str, uid: str) -> str:
 def teardown(uid: str) -> str:
     """Return the name of a run's record, keyring Secret and Job in the operator's namespace."""
     return f"{MANAGED_BY}-{TEARDOWN}-{uid}"
+
+
+def key_renewal(uid: str) -> str:
+    """Return the name of the empty Secret that exists while the keyring Secret `teardown` is replaced."""
+    return f"{teardown(uid)}-renewal"

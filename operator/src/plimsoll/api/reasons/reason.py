@@ -79,6 +79,7 @@ class Reason(StrEnum):
     CLUSTER_NOT_READY = "ClusterNotReady"
     CEPH_OPTION_NOT_ALLOWED = "CephOptionNotAllowed"
     CEPH_OPTION_REFUSED = "CephOptionRefused"
+    CEPH_CLIENT_TOO_OLD = "CephClientTooOld"
     CACHE_DROPPING_NOT_ALLOWED = "CacheDroppingNotAllowed"
     KUBE_BURNER_NOT_ALLOWED = "KubeBurnerNotAllowed"
     VOLUMES_RETAINED = "VolumesRetained"

@@ -363,6 +363,15 @@ ENDING_REASONS = (
         ),
     ),
     ReasonEntry(
+        Reason.CEPH_CLIENT_TOO_OLD,
+        ended=Explanation(
+            "the run's CephX key is of type `aes256k`, the default of Ceph 19.2.6, 20.2.4 and later, and the Ceph "
+            "client of the runner image is too old to read it",
+            "use a runner image with Ceph 20.2.4 or later in a new run. While the old one cannot connect either to "
+            "clean up, replace the key by one of type `aes` ([ceph.md](ceph.md#keys))",
+        ),
+    ),
+    ReasonEntry(
         Reason.CACHE_DROPPING_NOT_ALLOWED,
         ended=Explanation(
             "`prepare.dropCaches` is true, but the administrator has not enabled the helpers that drop caches, or not "

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from plimsoll.ceph.document import AES256K, cannot_read, key_type, without_keys
+
 _PROGRAM = Path(__file__).with_name("monitor_program.py")
 _INTERPRETER = Path(sys.base_prefix) / "bin" / "python3"
 """The distribution's interpreter, which sees Ceph's modules; a virtual environment on top of it does not."""
@@ -26,6 +28,8 @@ _PRESENT = re.compile(r"\(17\) File exists|EEXIST")
 _LOG_LINE = re.compile(r"^\d{4}-\d\d-\d\dT\S+ \S+ +-?\d+ ")
 """The libraries' log lines, which standard error contains besides the command's own messages."""
 
+_NOT_CONNECTED = "error connecting to the cluster"
+_KEYRING = re.compile(r"^\s*keyring\s*=\s*(\S+)", re.MULTILINE)
 _SHOWN_CHARACTERS = 300
 
 
@@ -174,6 +178,10 @@ class NotPermittedError(CommandError):
     """The user lacks a capability: a retry does not help."""
 
 
+class ClientTooOldError(NotPermittedError):
+    """The installed client cannot read the type of the user's key."""
+
+
 class UnresponsiveError(CommandError):
     """The command did not answer in time; usually the next command does not either."""
 
@@ -218,7 +226,10 @@ class Commands:
         except EOFError as error:
             raise CommandError(command, "failed: the process with the connection to the monitors ended") from error
         if answer.code:
-            raise _failure(command, answer.code, answer.message)
+            failure = _failure(command, answer.code, answer.message)
+            if _NOT_CONNECTED in failure.reason and (problem := await self._key_problem()):
+                raise ClientTooOldError(command, f"failed: {problem}")
+            raise failure
         return answer.output.decode(errors="replace")
 
     async def rbd(self, *arguments: str, limit_seconds: float | None = None) -> str:
@@ -231,6 +242,25 @@ class Commands:
         Names of objects may be arbitrary bytes, which survive the way from the output to an argument.
         """
         return await self._run("rados", arguments, standard_input=standard_input, undecodable="surrogateescape")
+
+    async def _key_problem(self) -> str:
+        """Return why the client cannot read the user's key, with the remedy; empty if it can, or if that is unknown."""
+        try:
+            configuration = await asyncio.to_thread(Path(os.environ["CEPH_CONF"]).read_text)
+            path = _KEYRING.search(configuration)
+            keyring = await asyncio.to_thread(Path(path[1]).read_text) if path else ""
+            if key_type(keyring, self._user) != AES256K:
+                return ""
+            version = await self._run("rados", ("--version",))
+        except (OSError, LookupError, ValueError, CommandError):
+            return ""
+        if not cannot_read(version, AES256K):
+            return ""
+        return (
+            f"the key of client.{self._user} is of type {AES256K}, which this client cannot read "
+            f"({' '.join(version.split()[:3])}); use a runner image with Ceph 20.2.4 or later (19.2.6 of Ceph 19), or "
+            "have the key replaced by one of type aes"
+        )
 
     async def _run(
         self,
@@ -269,7 +299,7 @@ def _unresponsive(command: str, limit: float) -> UnresponsiveError:
 
 
 def _failure(command: str, exit_code: int, stderr: str) -> CommandError:
-    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    lines = [line.strip() for line in without_keys(stderr).splitlines() if line.strip()]
     messages = [line for line in lines if not _LOG_LINE.match(line)]
     message = "; ".join(messages[:2] or lines[-1:]) or f"exit code {exit_code}"
     reason = f"failed: {message[:_SHOWN_CHARACTERS]}"

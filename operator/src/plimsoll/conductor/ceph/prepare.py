@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from plimsoll.api.environment import CephOption
+from plimsoll.api.names import FailureReason
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.storage import Pool, Volume
 from plimsoll.ceph.document import parse_answer
@@ -16,7 +17,7 @@ from plimsoll.ceph.gate import gate_problems, unclean_states
 from plimsoll.ceph.options import reading_problems
 from plimsoll.ceph.pools import SCRUB_FLAGS, PoolDetail, parse_file_system, parse_pools, wrong_pools
 from plimsoll.ceph.watch import FileSystemDetail, parse_status
-from plimsoll.conductor.ceph.commands import CommandError, Commands, UnresponsiveError, if_present
+from plimsoll.conductor.ceph.commands import ClientTooOldError, CommandError, Commands, UnresponsiveError, if_present
 from plimsoll.conductor.ceph.options import OptionsSet, options_of_others, read_options, set_options
 from plimsoll.plan.document import CephTarget, Plan, flags_object, image_name, options_key
 
@@ -184,7 +185,7 @@ class Prepared:
     osds: int = 0  # number of the cluster's OSDs
     file_system: FileSystemDetail | None = None  # the file system of the pools, if the run measures one
     options: tuple[CephOption, ...] = ()  # the options that are set for the run, with their values as Ceph stores them
-    refused: bool = False  # whether the problems would remain, however long one waits
+    refusal: FailureReason | None = None  # why the problems would remain, however long one waits; None if they may not
 
 
 async def prepare(commands: Commands, plan: Plan, target: CephTarget, *, report: Callable[[str], None]) -> Prepared:
@@ -193,6 +194,8 @@ async def prepare(commands: Commands, plan: Plan, target: CephTarget, *, report:
         if target.rook is not None and (problems := await options_of_others(commands, uid=plan.run.uid)):
             return Prepared(problems=problems)
         return await _prepare(commands, plan, target, report)
+    except ClientTooOldError as error:
+        return Prepared(problems=(str(error),), refusal=FailureReason.CEPH_CLIENT_TOO_OLD)
     except (CommandError, ValueError) as error:
         return Prepared(problems=(str(error),))
 
@@ -216,7 +219,8 @@ async def _prepare(commands: Commands, plan: Plan, target: CephTarget, report: C
         report("setting options of the OSDs")
         setting = await set_options(commands, target.options, key=options_key(plan.run.uid))
         if setting.problems:
-            return Prepared(problems=setting.problems, refused=setting.refused)
+            refusal = FailureReason.CEPH_OPTION_REFUSED if setting.refused else None
+            return Prepared(problems=setting.problems, refusal=refusal)
     status = parse_status(await commands.ceph("status"))
     if plan.gates.ceph_health == "Required":
         accepted = frozenset(plan.gates.accepted_health_checks)

@@ -159,7 +159,7 @@ class CephCluster:
             if prepared.problems != logged:
                 logged = prepared.problems
                 _log.warning("the cluster is not ready: %s", "; ".join(logged))
-            see(ClusterView(prepared=False, problems=prepared.problems, refused=prepared.refused))
+            see(ClusterView(prepared=False, problems=prepared.problems, refusal=prepared.refusal))
             await asyncio.sleep(self._pause)
         self._prepared = prepared
         report("querying Ceph's versions and settings")

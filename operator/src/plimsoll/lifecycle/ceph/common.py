@@ -62,6 +62,8 @@ class ExternalObjects:
     record: Child | None = None  # ConfigMap with what the run may leave in Ceph; None if it does not exist
     recorded: render_teardown.TeardownRecord | None = None  # its content; None if it cannot be read
     keyring: Child | None = None  # Secret of the teardown Job; None if it does not exist
+    key_generation: str = ""  # of the key in it; empty if unknown
+    renewal: Child | None = None  # Secret that marks that it is being replaced; None if it is not
     network_policy: Child | None = None  # of the teardown Job; None if it does not exist
     jobs: tuple[JobFact, ...] = ()  # teardown Jobs
     pods: tuple[PodFact, ...] = ()  # of these Jobs
@@ -76,7 +78,7 @@ class ExternalObjects:
     def kept(self) -> tuple[str, ...]:
         """Return the names of pools, users, StorageClass, and what their removal needs."""
         rook = [fact.child for fact in (*self.pools, *self.users)]
-        held = [child for child in (self.storage_class, self.keyring, self.record) if child is not None]
+        held = [child for child in (self.storage_class, self.keyring, self.renewal, self.record) if child]
         return tuple(f"{child.kind} {child.name}" for child in (*rook, *held))
 
 
@@ -106,6 +108,8 @@ def external_objects_of(
         if obj["spec"].get("persistentVolumeReclaimPolicy") != "Retain"
     ]
     records = [obj for obj in run_objects if obj["kind"] == "ConfigMap"]
+    secrets = {obj["metadata"]["name"]: obj["metadata"] for obj in run_objects if obj["kind"] == "Secret"}
+    annotations = secrets.get(naming.teardown(run.uid), {}).get("annotations") or {}
     pods = [obj for obj in everything if obj["kind"] == "Pod" and children.is_of_run(obj, run.uid)]
     readable: list[render_teardown.TeardownRecord] = []
     for config_map in records:
@@ -126,6 +130,8 @@ def external_objects_of(
         record=next(map(children.child_of, records), None),
         recorded=next((record for record in readable if record.run == run), None),
         keyring=child("Secret", naming.teardown(run.uid)),
+        key_generation=str(annotations.get(naming.ANNOTATION_KEY_GENERATION, "")),
+        renewal=child("Secret", naming.key_renewal(run.uid)),
         network_policy=child("NetworkPolicy", naming.teardown(run.uid)),
         jobs=tuple(children.job_fact(obj) for obj in run_objects if obj["kind"] == JOB),
         pods=tuple(map(children.pod_fact, pods)),
@@ -152,6 +158,12 @@ def look_at_teardown(namespace: str, uid: str) -> Look[Sequence[Object]]:
         Query(api_version="networking.k8s.io/v1", kind="NetworkPolicy", namespace=namespace, name=name),
     ]
     return [*jobs, *chain.from_iterable(rest)]
+
+
+def look_at_renewal(namespace: str, uid: str) -> Look[Sequence[Object]]:
+    """Find what marks that the copied key is being replaced."""
+    (secrets,) = yield [Query(api_version="v1", kind="Secret", namespace=namespace, name=naming.key_renewal(uid))]
+    return secrets
 
 
 def look_for_events(namespace: str, objects: Sequence[Object], kinds: Iterable[str]) -> Look[Sequence[Object]]:
@@ -296,11 +308,12 @@ class Access(CephResource):
 
     def remove(self) -> Teardown | None:
         """Return the deletion of the teardown Job's copy. The rest is garbage-collected with the run."""
-        if self.there.keyring is None:
+        copies = [child for child in (self.there.renewal, self.there.keyring) if child is not None]
+        if not copies:
             return None
         # Before its CephX user: otherwise a deleted Job would be recreated and could only fail. From here on, the
         # absence of the copy means that the run has nothing in Ceph.
-        return removal_step("deleting the copied key", *deletions([self.there.keyring]))
+        return removal_step("deleting the copied key", *deletions(copies))
 
     def pod_keyrings(self) -> Iterable[Action]:
         """Return the copies of keys for conductor and clients: none if they mount the Secret that the run names."""

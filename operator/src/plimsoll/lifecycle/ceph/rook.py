@@ -30,6 +30,7 @@ from plimsoll.lifecycle.ceph.rook_survey import RookPlatform
 from plimsoll.lifecycle.children import Object, is_external_object_of
 from plimsoll.lifecycle.decision import Action, CopyKeyring, Create, Ending, Fact, Teardown, deletions
 from plimsoll.lifecycle.render import ceph as render_ceph
+from plimsoll.lifecycle.render import teardown as render_teardown
 from plimsoll.lifecycle.render.common import OSD_LABELS, Json
 from plimsoll.lifecycle.run import MAX_DESCRIPTION_CHARACTERS, Platform, Run, are, counted, environment_of, listed
 from plimsoll.lifecycle.settings import Settings
@@ -81,7 +82,7 @@ class RookProvider(common.ClusterProvider):
             RookAccess(view=view, there=there),
             *([FileSystemLeftovers(view=view, there=there)] if makes_file_system else []),
             claims,
-            *([] if makes_file_system else [common.Leftovers(view=view, there=there)]),
+            *([] if makes_file_system else [RookLeftovers(view=view, there=there)]),
         ]
 
     def claims_class(self, run: Run) -> str:
@@ -239,6 +240,9 @@ class RookAccess(common.Access):
     def desired(self) -> Iterator[Action]:
         """Yield keys and `ceph.conf`, and the StorageClass."""
         yield from super().desired()
+        owner = next((fact for fact in self.there.users if fact.child.name == self.target.conductor_user), None)
+        if owner is not None:
+            yield from _renewal(self.view, self.there, owner)
         if rook_render.needs_storage_class(self.plan) and self.there.storage_class is None and self.there.rook_operator:
             yield Create(obj=rook_render.storage_class(self.view.run, self.plan, self.there.rook_operator))
 
@@ -266,12 +270,30 @@ class RookAccess(common.Access):
 
     def copy(self, obj: Json, user: str) -> CopyKeyring:
         """Return the copy of a user's key from Rook's namespace."""
-        fact = next(fact for fact in self.there.users if fact.child.name == user)
-        # Rook also stores the key in a field named after the user, which an earlier user of this Secret does not have.
-        return CopyKeyring(obj=obj, user=user, namespace=fact.child.namespace, secret=fact.secret, field=user)
+        return _copy(obj, next(fact for fact in self.there.users if fact.child.name == user))
 
 
-class FileSystemLeftovers(common.Leftovers):
+class RookLeftovers(common.Leftovers):
+    """Those of a run in a Rook cluster, whose administrator may rotate the key that removes them."""
+
+    def remove(self) -> Teardown | None:
+        """Return the progress of the removal, with a new copy of the key if it was rotated."""
+        there = self.there
+        owner = next((fact for fact in there.users if fact.child.name.endswith(f"-{naming.CONDUCTOR}")), None)
+        if owner is None or any(job.complete for job in there.jobs):
+            return super().remove()
+        steps = [*_renewal(self.view, there, owner)]
+        if there.keyring is None and there.renewal is not None:
+            steps = [_copy(render_teardown.keyring_secret(self.view.run, self.view.settings), owner)]
+        if not steps:
+            return super().remove()
+        # The Job would try the new key only after a pause of up to six minutes.
+        jobs = deletions((job.child for job in there.jobs), foreground=True)
+        message = f"copying the key of CephClient {owner.child.place} again, which was rotated"
+        return common.removal_step(message, *steps, *jobs)
+
+
+class FileSystemLeftovers(RookLeftovers):
     """Those of a run with its own file system: removed after its volumes, which Ceph purges when they are deleted."""
 
     delay: ClassVar[str] = "check whether Ceph is still purging deleted volumes, and that it responds"
@@ -375,6 +397,10 @@ def look_at_rook(view: View) -> Look[ExternalObjects]:
         if uses_claims and not classes:
             (osds,) = yield [_osds(namespace)]
             in_rook += osds
+        # Keys are rotated rarely.
+        own = (rook_facts.rook_fact(user, {}) for user in users if is_external_object_of(user, run.name, run.uid))
+        if any(user.key_generation not in {"", "1"} for user in own):
+            teardown = [*teardown, *(yield from common.look_at_renewal(view.settings.namespace, run.uid))]
     except UnansweredError as error:
         # Whatever permissions the operator lost there, it has to stop the run's load here.
         problem = _missing_permission(error, namespace) if error.is_forbidden else error.reason
@@ -455,6 +481,32 @@ def _volumes_fact(there: ExternalObjects) -> Fact | None:
         why = f" ({warning[: rook_facts.MAX_WARNING_CHARACTERS]})" if (warning := there.volume_warning) else ""
         return Fact.false(Reason.IN_PROGRESS, f"{message}{why}")
     return None
+
+
+def _copy(obj: Json, owner: RookFact) -> CopyKeyring:
+    """Return the copy of a user's key from Rook's namespace."""
+    annotations = {naming.ANNOTATION_KEY_GENERATION: owner.key_generation} if owner.key_generation else {}
+    metadata = {**obj["metadata"], "annotations": annotations}
+    # Rook also stores the key in a field named after the user, which an earlier user of this Secret does not have.
+    user, place = owner.child.name, owner.child.namespace
+    return CopyKeyring(obj={**obj, "metadata": metadata}, user=user, namespace=place, secret=owner.secret, field=user)
+
+
+def _renewal(view: View, there: ExternalObjects, owner: RookFact) -> Iterator[Action]:
+    """Yield the next action that replaces the copied key if it was rotated; nothing if it is current or missing.
+
+    The Secret is immutable, and without it the run has nothing in Ceph. So a second one exists until the new copy does,
+    and whoever finds that one alone makes the copy.
+    """
+    if there.keyring is None:
+        return
+    if owner.key_generation in {"", there.key_generation}:
+        if there.renewal is not None:
+            yield from deletions([there.renewal])
+    elif there.renewal is None:
+        yield Create(obj=render_teardown.renewal_secret(view.run, view.settings))
+    else:
+        yield from deletions([there.keyring])
 
 
 def _absent(wanted: Iterable[Json], existing: Iterable[RookFact]) -> Iterator[Create]:

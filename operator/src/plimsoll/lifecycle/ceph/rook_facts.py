@@ -85,6 +85,7 @@ class RookFact:
     blocked: str  # Rook's message why it does not delete it; empty if nothing blocks that
     secret: str  # the Secret with a user's key; empty until it is known, and for other kinds
     deleted: datetime | None  # when its deletion was requested; None if it was not
+    key_generation: str = ""  # of a user's key, which rises when the key is rotated; empty if Rook does not count
 
     @property
     def failed(self) -> bool:
@@ -127,6 +128,7 @@ def rook_fact(obj: Object, warnings: Mapping[str, str]) -> RookFact:
         blocked="; ".join(blocking),
         secret=str((status.get("info") or {}).get("secretName", "")),
         deleted=deleted,
+        key_generation=str((status.get("cephx") or {}).get("keyGeneration", "")),
     )
 
 

@@ -60,6 +60,11 @@ def keyring_secret(run: Run, settings: Settings) -> Json:
     return empty_secret(_metadata(run, settings))
 
 
+def renewal_secret(run: Run, settings: Settings) -> Json:
+    """Return the empty Secret that marks the replacement of that one: its absence would mean that Ceph is clean."""
+    return empty_secret({**_metadata(run, settings), "name": naming.key_renewal(run.uid)})
+
+
 def network_policy(run: Run, record: TeardownRecord, settings: Settings) -> Json:
     """Return the policy that limits the Job to DNS and Ceph's ports: the run's author may have named the monitors."""
     egress = [network.DNS, network.to_ceph(record.ceph.monitors)]
