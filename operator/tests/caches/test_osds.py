@@ -1,17 +1,18 @@
 """The OSDs that are up."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from plimsoll.helpers.caches import osds_up
+from support.goldens import NEW_ROOK, ceph, rook
 
-DUMP = json.loads((Path(__file__).parents[1] / "golden" / "ceph-18.2" / "osd-dump.json").read_text())
+DUMP = json.loads(ceph("osd-dump"))
 
 
-def test_the_osds_of_a_real_cluster() -> None:
-    assert osds_up(DUMP) == (0, 1, 2)
+@pytest.mark.parametrize("dump", [DUMP, json.loads(rook("osd-dump", NEW_ROOK))])
+def test_the_osds_of_a_real_cluster(dump: dict[str, object]) -> None:
+    assert osds_up(dump) == (0, 1, 2)
 
 
 def test_osds_that_are_down_are_not_asked() -> None:

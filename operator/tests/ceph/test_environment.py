@@ -45,6 +45,7 @@ NEW = Outputs(
     },
     configs={0: rook("config-show-osd.0", NEW_ROOK)},
     config_dump=rook("config-dump", NEW_ROOK),
+    image=rook("rbd-info-image", NEW_ROOK),
 )
 
 
@@ -60,6 +61,7 @@ def test_cluster_is_described() -> None:
     assert (found["osds"]["count"], found["osds"]["up"], found["osds"]["deviceClasses"]) == (3, 3, {"ssd": 3})
     assert found["osds"]["utilisation"] == {"min": 0.0037, "median": 0.0072, "max": 0.0076}
     assert found["settings"]["mclockProfiles"] == {"balanced": 1}
+    assert (found["image"]["objectSize"], "exclusive-lock" in found["image"]["features"]) == (2**22, True)
     capacity = {"min": 20000, "median": 20000, "max": 20000, "equal": True, "osds": 1}
     assert found["settings"]["capacityIops"] == {"ssd": capacity}
     assert found["image"] == {

@@ -16,6 +16,8 @@ from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.osd_bench import OSD_BENCH, OsdBenchParameters
 from plimsoll.tools.target import OsdsTarget
 
+from support.goldens import NEW_ROOK, rook
+
 from .conftest import FILE, text_golden
 
 CONTEXT = StepContext(
@@ -38,6 +40,12 @@ SMALL = parameters(blockSize="4Ki")
 def measured(edit: Callable[[str], str] = str) -> Measurement:
     output = text_golden("osds-bench")
     return OSD_BENCH.parse(LARGE, CONTEXT, replace(output, stdout=edit(output.stdout)))
+
+
+def test_an_osd_of_ceph_20_is_read() -> None:
+    output = replace(text_golden("osds-bench"), stdout=f"osd.0: {rook('osd-bench-4k', NEW_ROOK)}")
+    measurement = OSD_BENCH.parse(SMALL, CONTEXT, output)
+    assert (measurement.errors, [sample.bytes for sample in measurement.operations]) == ((), [12288000])
 
 
 def test_all_osds_are_benchmarked_with_the_administrators_key() -> None:

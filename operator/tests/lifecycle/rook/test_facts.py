@@ -55,6 +55,19 @@ def test_ready_of_the_present_generation_is_ready() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "secret"),
+    [
+        ("ready", "plimsoll-0"),
+        ("aes", "rook-ceph-client-bench-aes"),
+        ("aes256k", "rook-ceph-client-bench-aes256k"),
+    ],
+)
+def test_a_user_is_read_as_rook_wrote_it(name: str, secret: str) -> None:
+    found = fact(rook_object(f"cephclient-{name}"))
+    assert (found.ready, found.secret, found.key_generation) == (True, secret, "1")
+
+
+@pytest.mark.parametrize(
     ("version", "story", "ready", "phase"),
     [
         (OLD_ROOK, "ready", True, "Ready"),
