@@ -15,7 +15,6 @@ from plimsoll.tools.cast import ACTOR
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.osd_bench import OSD_BENCH, OsdBenchParameters
 from plimsoll.tools.target import OsdsTarget
-
 from support.goldens import NEW_ROOK, rook
 
 from .conftest import FILE, text_golden

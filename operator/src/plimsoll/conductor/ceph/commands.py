@@ -11,6 +11,7 @@ from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 from typing import Self
 
 from plimsoll.ceph.document import AES256K, cannot_read, key_type, without_keys
@@ -36,19 +37,22 @@ _SHOWN_CHARACTERS = 300
 async def start(argv: tuple[str, ...], *, has_input: bool, logs_errors: bool = False) -> asyncio.subprocess.Process:
     """Start a command in a session of its own, with pipes for output and errors, and for its input if it has one.
 
-    With `logs_errors` its errors go to this program's.
+    With `logs_errors` its errors go to this program's, except for lines with a key.
 
     OSError: it cannot be started.
     """
+    errors = _pipe_to_log() if logs_errors else asyncio.subprocess.PIPE
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
             *argv,
             stdin=asyncio.subprocess.PIPE if has_input else asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
-            stderr=None if logs_errors else asyncio.subprocess.PIPE,
+            stderr=errors,
             start_new_session=True,
         )
     )
+    if logs_errors:
+        starting.add_done_callback(lambda _: os.close(errors))
     try:
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
@@ -56,6 +60,20 @@ async def start(argv: tuple[str, ...], *, has_input: bool, logs_errors: bool = F
         with suppress(OSError):
             await end(await starting)
         raise
+
+
+def _pipe_to_log() -> int:
+    """Return the end of a pipe to write to; what is written there is logged, except for lines with a key."""
+    reader, writer = os.pipe()
+
+    def copy() -> None:
+        with os.fdopen(reader, "rb") as errors:
+            for line in errors:
+                os.write(2, without_keys(line.decode(errors="replace")).encode())
+
+    # In a thread of its own: the last words of a program that crashes would be lost in its own process.
+    Thread(target=copy, daemon=True).start()
+    return writer
 
 
 async def end(process: asyncio.subprocess.Process) -> None:

@@ -12,18 +12,13 @@ import importlib
 import io
 import json
 import os
-import re
 import sys
 from collections.abc import Mapping
 from contextlib import redirect_stderr
-from threading import Thread
 from typing import Any
 
 _SETTINGS = {"mon_client_ping_interval": "2", "mon_client_ping_timeout": "6"}
 """A monitor that vanishes with its node is noticed, and another one asked, before a sample's time is over."""
-_KEY = re.compile(rb"(?<![A-Za-z0-9+/])A[Qg][A-D][A-Za-z0-9+/]{17,57}={0,2}")
-"""The text of a key, as in `plimsoll.ceph.document`, which this interpreter may not find."""
-
 FORCE = "--force"
 """After a value for the configuration database: Ceph stores it even if it is not valid."""
 
@@ -75,24 +70,8 @@ class Connection:
         return self._requests[arguments]
 
 
-def _hide_keys() -> None:
-    """Leave out the lines of standard error that contain a key: librados logs keys that it cannot read."""
-    log = os.fdopen(os.dup(2), "wb", buffering=0)
-    reader, writer = os.pipe()
-    os.dup2(writer, 2)
-    os.close(writer)
-
-    def copy() -> None:
-        for line in os.fdopen(reader, "rb"):
-            if not _KEY.search(line):
-                log.write(line)
-
-    Thread(target=copy, daemon=True).start()
-
-
 def main(user: str) -> None:
     """Answer commands until the input ends."""
-    _hide_keys()
     # What libraries print goes to the log, not into an answer.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
