@@ -47,6 +47,12 @@ class AnythingOnRook(Anything):
     def lose_or_find_osds(self, *, inactive: bool) -> None:
         self.world.rook.knobs.inactive = inactive
 
+    @rule(number=st.integers(0, 5))
+    def rotate_a_key(self, number: int) -> None:
+        users = self.world.cluster.kube.objects("CephClient")
+        if number < len(users):
+            self.world.rook.rotate_key(dict(users[number]))
+
     @rule(number=st.integers(0, 5), kind=st.sampled_from(["CephBlockPool", "StorageClass", "ConfigMap"]))
     def delete_storage(self, number: int, kind: str) -> None:
         """Somebody deletes an object of a run that is elsewhere."""

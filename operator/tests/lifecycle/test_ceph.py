@@ -10,7 +10,7 @@ from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS, LABEL_RUN_UID
 from support.pretend_cluster import NAMESPACE
 from support.pretend_rook import KEY, OPERATOR_NAMESPACE, ROOK, ROOK_NAMESPACE
-from support.pretend_world import CLAIMS, ERASURE_CODED, LIBRBD, PretendWorld, create, outside
+from support.pretend_world import CLAIMS, ERASURE_CODED, LIBRBD, CrashError, PretendWorld, create, outside
 
 
 @pytest.mark.parametrize("volume", [LIBRBD, CLAIMS])
@@ -142,14 +142,9 @@ def test_a_record_or_key_that_is_deleted_is_made_anew(world: PretendWorld) -> No
     assert not any(world.rook.images.values())
 
 
-def rotate_key(world: PretendWorld, uid: str, key: str, generation: int) -> None:
-    """Have Rook rotate the key of a run's conductor."""
-    (user,) = [obj for obj in world.cluster.of_run("CephClient", uid) if obj["metadata"]["name"].endswith("-conductor")]
-    secret = world.cluster.find("Secret", user["spec"]["secretName"])
-    assert secret is not None
-    encoded = b64encode(key.encode()).decode()
-    world.cluster.kube.put({**secret, "data": {**secret["data"], user["metadata"]["name"]: encoded}})
-    world.rook.key_generations[user["metadata"]["uid"]] = generation
+def rotate_key(world: PretendWorld, uid: str) -> str:
+    users = {obj["metadata"]["name"]: obj for obj in world.cluster.of_run("CephClient", uid)}
+    return world.rook.rotate_key(next(obj for name, obj in users.items() if name.endswith("-conductor")))
 
 
 def copied_key(world: PretendWorld, uid: str) -> str:
@@ -164,9 +159,31 @@ def test_a_key_that_is_rotated_is_copied_again(world: PretendWorld, *, is_over: 
     world.rook.knobs.unclean = "`ceph osd pool ls detail` failed: denied"
     if is_over:
         world.until(lambda: world.conditions(uid).get("CleanedUp", {}).get("reason") == "TeardownFailing")
-    rotate_key(world, uid, "AQBrotatedrotatedrotatedrotatedrotatedrot==", 2)
-    world.until(lambda: "rotated" in copied_key(world, uid))
-    world.until(lambda: world.cluster.find("Secret", naming.key_renewal(uid)) is None)
+    for _ in range(2):
+        key = rotate_key(world, uid)
+        world.until(lambda key=key: copied_key(world, uid) == key)
+        world.until(lambda: world.cluster.find("Secret", naming.key_renewal(uid)) is None)
+    world.rook.knobs.unclean = ""
+    world.until_settled(uid)
+    assert outside(world, uid) == set()
+    assert not any(world.rook.images.values())
+
+
+def test_an_operator_that_dies_while_it_copies_a_rotated_key_still_removes_everything(world: PretendWorld) -> None:
+    """Without a copy of the key, the run would have nothing in Ceph."""
+    uid = create(world)
+    world.until(lambda: world.conductors.loads)
+    world.rook.knobs.unclean = "denied"
+    world.until(lambda: world.conditions(uid).get("CleanedUp", {}).get("reason") == "TeardownFailing")
+    key = rotate_key(world, uid)
+    for number in range(60):
+        world.operator.watch_all()
+        world.look_with(uid, 1 + number % 11, CrashError)
+        world.cluster.step()
+        world.rook.step()
+        world.cluster.pass_time(1.0)
+    world.until(lambda: copied_key(world, uid) == key)
+    assert any(world.rook.images.values())
     world.rook.knobs.unclean = ""
     world.until_settled(uid)
     assert outside(world, uid) == set()

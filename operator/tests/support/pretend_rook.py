@@ -101,6 +101,17 @@ class PretendRook:
         for number in range(3):
             put(_osd(number))
 
+    def rotate_key(self, user: Document) -> str:
+        """Give a user another key, and return that."""
+        uid, name = user["metadata"]["uid"], user["metadata"]["name"]
+        generation = self.key_generations[uid] = self.key_generations.get(uid, 1) + 1
+        key = f"AQB{generation}rotatedrotatedrotatedrotatedrotated=="
+        secret = self.cluster.find("Secret", user["spec"]["secretName"])
+        if secret is not None:
+            data = {**secret["data"], name: b64encode(key.encode()).decode()}
+            self.cluster.kube.put({**secret, "data": data})
+        return key
+
     def step(self) -> None:
         if self.knobs.inactive:
             self._since.setdefault(_INACTIVE, self.cluster.now)
