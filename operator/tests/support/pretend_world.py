@@ -358,7 +358,9 @@ class PretendWorld:
         images = [image for found in rook.images.values() for image in found if image.startswith(image_prefix(uid))]
         of_teardown = label(obj, naming.LABEL_COMPONENT) == naming.TEARDOWN
         in_ceph = {"StorageClass", "CephClient", "CephBlockPool", "CephFilesystem"}
-        if obj["kind"] in in_ceph or (of_teardown and obj["kind"] == "Secret"):
+        copies = [self.cluster.find("Secret", name) for name in (naming.teardown(uid), naming.key_renewal(uid))]
+        is_last_copy = of_teardown and obj["kind"] == "Secret" and None in copies
+        if obj["kind"] in in_ceph or is_last_copy:
             assert not self.client_pods(uid)
             assert not images
             assert not any(uid in found for found in rook.notes.values())

@@ -42,7 +42,7 @@ def measured(edit: Callable[[str], str] = str) -> Measurement:
 
 
 def test_an_osd_of_ceph_20_is_read() -> None:
-    output = replace(text_golden("osds-bench"), stdout=f"osd.0: {rook('osd-bench-4k', NEW_ROOK)}")
+    output = replace(text_golden("osds-bench"), stdout=f"osd.0: {rook('osd-bench-4k', NEW_ROOK).strip()}\n")
     measurement = OSD_BENCH.parse(SMALL, CONTEXT, output)
     assert (measurement.errors, [sample.bytes for sample in measurement.operations]) == ((), [12288000])
 
