@@ -215,7 +215,7 @@ async def test_an_option_that_cannot_be_set_is_refused_before_anything_is_set(
 ) -> None:
     plan = plan_of(TARGET.model_copy(update={"options": (option(), wanted)[wanted.key == option().key :]}))
     seen = await attend_until(cluster_of(plan), mentions(words))
-    assert seen[-1].refused
+    assert seen[-1].refusal
     assert (ceph.state["config"], ceph.state["config-key"]) == ({}, {})
 
 
@@ -224,7 +224,7 @@ async def test_a_value_that_only_ceph_can_judge_is_refused_and_nothing_stays_set
     plan = plan_of(TARGET.model_copy(update={"options": (option(), option(name="osd_free_text", value="invalid"))}))
     cluster = cluster_of(plan)
     seen = await attend_until(cluster, mentions("option osd_free_text cannot be invalid"))
-    assert seen[-1].refused
+    assert seen[-1].refusal
     await cluster.release()
     assert (ceph.state["config"], ceph.state["config-key"]) == ({}, {})
 
