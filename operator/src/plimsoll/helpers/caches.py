@@ -15,13 +15,7 @@ from plimsoll.api.surroundings import MAX_LISTED, NodeCaches, OsdCaches
 from plimsoll.conductor.ceph.commands import CommandError, Commands
 from plimsoll.helpers.authority import DROPPING, Turns
 from plimsoll.helpers.server import RefusedError, Username, answer, authorized_user, read_body
-from plimsoll.protocol.helpers import (
-    DROP_PATH,
-    MAX_DROP_REQUEST_BYTES,
-    CacheDrop,
-    DropRefusal,
-    DropRequest,
-)
+from plimsoll.protocol.helpers import DROP_PATH, MAX_DROP_REQUEST_BYTES, CacheDrop, DropRefusal, DropRequest
 
 _ANSWER_SECONDS = 30.0
 """An OSD writes dirty metadata before it drops its caches."""

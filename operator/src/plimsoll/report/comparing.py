@@ -20,7 +20,7 @@ from plimsoll.measure.compare.comparison import (
 from plimsoll.measure.compare.sides import Comparison, MeanComparison, MetricComparison, PointComparison
 from plimsoll.measure.compare.values import operation_text
 from plimsoll.measure.text import first_few
-from plimsoll.report.figure import category_axis, chunks, colour, part_text, vertical_line
+from plimsoll.report.figure import category_axis, colour, error_bars, in_parts, numbers_axis, scatter, vertical_line
 from plimsoll.report.overview import value_text
 from plimsoll.report.view import (
     Block,
@@ -69,33 +69,27 @@ def comparison_section(compared: Sequence[Compared]) -> Section | None:
 
 
 def _blocks(number: int, compared: Compared) -> Iterator[Block]:
-    names = f"{compared.candidate} against {compared.baseline}"
-    if compared.comparison is None:
+    names, comparison = f"{compared.candidate} against {compared.baseline}", compared.comparison
+    if comparison is None:
         yield Text(paragraphs=[f"{names}: no workload has the same parameters and clients in both runs."])
         return
-    yield Text(paragraphs=[*_words(names, compared, compared.comparison)])
-    lines = [(point, metric) for point in compared.comparison.points for metric in point.metrics]
-    drawn = [line for line in lines if line[1].gates and line[1].ratio]
+    yield Text(paragraphs=[*_words(names, compared, comparison)])
+    lines = [
+        (point, metric) for point in comparison.points for metric in point.metrics if metric.gates and metric.ratio
+    ]
+    rates = [line for line in lines if line[1].metric.is_rate]
+    latencies = [line for line in lines if not line[1].metric.is_rate]
     charts = [
-        *_charts(number, f"Rate: {names}", [line for line in drawn if line[1].metric.is_rate], compared.comparison),
-        *_charts(
-            number, f"Latency: {names}", [line for line in drawn if not line[1].metric.is_rate], compared.comparison
-        ),
+        *_charts(f"change-{number}", f"Rate: {names}", rates, 1 - comparison.rate_threshold),
+        *_charts(f"change-{number}", f"Latency: {names}", latencies, 1 + comparison.latency_threshold),
     ]
     yield from charts[:_MOST_CHARTS]
     if len(charts) > _MOST_CHARTS:
         yield Text(paragraphs=[f"{len(charts) - _MOST_CHARTS} more figures are omitted; the table has every metric."])
-    yield page_table(f"{names}, all metrics", COMPARED_COLUMNS, compared_rows(compared.comparison))
-    if notes := [f"{first_few(places)}: {note}." for note, places in notes_of(compared.comparison).items()]:
+    yield page_table(f"{names}, all metrics", COMPARED_COLUMNS, compared_rows(comparison))
+    if notes := [f"{first_few(places)}: {note}." for note, places in notes_of(comparison).items()]:
         yield Text(paragraphs=notes)
     yield from _differences(compared)
-
-
-def _charts(number: int, title: str, lines: Sequence[_Line], comparison: Comparison) -> Iterator[Chart]:
-    parts = [*chunks(lines, _LINES)]
-    for place, part in enumerate(parts):
-        key = f"change-{number}-{place}-{part[0][1].metric.is_rate:d}"
-        yield _chart(key, f"{title}{part_text(place, len(parts))}", comparison, part)
 
 
 def _words(names: str, compared: Compared, comparison: Comparison) -> Iterator[str]:
@@ -118,57 +112,40 @@ def _words(names: str, compared: Compared, comparison: Comparison) -> Iterator[s
             yield f"Only the {heading} has {first_few(points)}."
 
 
-def _chart(key: str, title: str, comparison: Comparison, lines: Sequence[_Line]) -> Chart:
-    is_rate = lines[0][1].metric.is_rate
-    limit = 1 - comparison.rate_threshold if is_rate else 1 + comparison.latency_threshold
-    values = [value for _, metric in lines for value in (metric.ratio, metric.low, metric.high) if value]
-    ticks = _FINE if _FINE[0] < min(values) and max(values) < _FINE[-1] else _COARSE
-    return Chart(
-        key=key,
-        title=title,
-        description=(
-            f"{title}: change in percent with its 95 % interval, for {count_text(len(lines), 'gating metric')}. "
-            "The table below has the numbers."
-        ),
-        data=[trace for conclusion in Conclusion for trace in _traces(conclusion, lines)],
-        layout={
-            "xaxis": {
-                "title": {"text": "candidate / baseline"},
-                "type": "log",
-                "tickvals": [*ticks],
-                "ticktext": ["0" if tick == 1 else f"{100 * (tick - 1):+.0f} %" for tick in ticks],
+def _charts(key: str, title: str, lines: Sequence[_Line], limit: float) -> Iterator[Chart]:
+    for number, words, part in in_parts(lines, _LINES):
+        values = [value for _, metric in part for value in (metric.ratio, metric.low, metric.high) if value]
+        ticks = _FINE if _FINE[0] < min(values) and max(values) < _FINE[-1] else _COARSE
+        labels = ["0" if tick == 1 else f"{100 * (tick - 1):+.0f} %" for tick in ticks]
+        yield Chart(
+            key=f"{key}-{number}-{part[0][1].metric.is_rate:d}",
+            title=f"{title}{words}",
+            description=(
+                f"{title}{words}: change in percent with its 95 % interval, for "
+                f"{count_text(len(part), 'gating metric')}. The table below has the numbers."
+            ),
+            data=[trace for conclusion in Conclusion for trace in _traces(conclusion, part)],
+            layout={
+                "xaxis": numbers_axis("candidate / baseline", ticks, labels),
+                "yaxis": category_axis([place_of(*line) for line in reversed(part)]),
+                "shapes": [vertical_line(1, "$muted", "solid"), vertical_line(limit, colour(1), "dot")],
+                "showlegend": True,
             },
-            "yaxis": category_axis([place_of(*line) for line in reversed(lines)]),
-            "shapes": [vertical_line(1, "$muted", "solid"), vertical_line(limit, colour(1), "dot")],
-            "showlegend": True,
-        },
-        height=_MARGIN_PIXELS + _LINE_PIXELS * len(lines),
-    )
+            height=_MARGIN_PIXELS + _LINE_PIXELS * len(part),
+        )
 
 
 def _traces(conclusion: Conclusion, lines: Sequence[_Line]) -> Iterator[Json]:
     drawn = [line for line in lines if line[1].conclusion is conclusion]
-    if not drawn:
-        return
-    ratios = [(metric.ratio or 1, metric.low, metric.high) for _, metric in drawn]
-    yield {
-        "type": "scatter",
-        "mode": "markers",
-        "name": conclusion.value,
-        "x": [ratio for ratio, _, _ in ratios],
-        "y": [place_of(*line) for line in drawn],
-        "error_x": {
-            "type": "data",
-            "symmetric": False,
-            "array": [None if high is None else high - ratio for ratio, _, high in ratios],
-            "arrayminus": [None if low is None else ratio - low for ratio, low, _ in ratios],
-            "thickness": 2,
-            "width": 5,
-        },
-        "marker": {"color": _COLOURS[conclusion], "symbol": _SYMBOLS[conclusion], "size": 10},
-        "text": [f"{place_of(*line)}\n{change_text(line[1].ratio)}: {interval_text(line[1])}" for line in drawn],
-        "hovertemplate": "%{text}<extra></extra>",
-    }
+    if drawn:
+        yield scatter(
+            conclusion.value,
+            [metric.ratio for _, metric in drawn],
+            [place_of(*line) for line in drawn],
+            error_x=error_bars([(metric.low, metric.ratio, metric.high) for _, metric in drawn], thickness=2, width=5),
+            marker={"color": _COLOURS[conclusion], "symbol": _SYMBOLS[conclusion], "size": 10},
+            texts=[f"{place_of(*line)}\n{change_text(line[1].ratio)}: {interval_text(line[1])}" for line in drawn],
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,20 +279,19 @@ def _differences(compared: Compared) -> Iterator[Block]:
     if not compared.likeness.differences:
         yield Text(paragraphs=["All other recorded settings of the runs are the same."])
         return
-    rows = [
-        [
-            Cell(text=difference.part, mark="Suspect" if difference.part == "identity" else ""),
-            Cell(text=difference.key),
-            Cell(text=value_text(difference.baseline)),
-            Cell(text=value_text(difference.candidate)),
-            Cell(text=str(len(points)), title=", ".join(points)),
-        ]
-        for difference, points in compared.likeness.differences[:_MOST_DIFFERENCES]
-    ]
     table = Table(
         caption="identity: the specification and the storage; context: other settings that may explain a change",
         headings=("Part", "What", compared.baseline, compared.candidate, "Points"),
         numbers=("Points",),
-        rows=rows,
+        rows=[
+            [
+                Cell(text=difference.part, mark="Suspect" if difference.part == "identity" else ""),
+                Cell(text=difference.key),
+                Cell(text=value_text(difference.baseline)),
+                Cell(text=value_text(difference.candidate)),
+                Cell(text=str(len(points)), title=", ".join(points)),
+            ]
+            for difference, points in compared.likeness.differences[:_MOST_DIFFERENCES]
+        ],
     )
     yield Details(title=f"Differences of the runs ({len(compared.likeness.differences)})", blocks=[table])

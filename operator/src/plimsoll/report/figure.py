@@ -1,4 +1,4 @@
-"""What figures show, sweeps and searches, and what they share: colours, markers of verdicts, axes."""
+"""What figures show, sweeps and searches, and what they share: traces, colours, markers of verdicts, axes."""
 
 import html
 import math
@@ -9,15 +9,15 @@ from typing import TypeVar
 from pydantic import JsonValue, ValidationError
 
 from plimsoll.api.hypothesis import CLIENTS
-from plimsoll.api.line import NOTHING_TRIED, Line, LineSearch, Objective, ProbeOutcome
+from plimsoll.api.line import NOTHING_TRIED, Line, LineSearch, Objective, Probe
 from plimsoll.api.names import Operation, Verdict, format_duration
-from plimsoll.api.operation import OperationSummary, Statistic
+from plimsoll.api.operation import OperationSummary
 from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.measure.line.model import arrived_load, counting_trials
 from plimsoll.measure.summary import counted
-from plimsoll.report.inputs import ReportedRun
-from plimsoll.report.view import Block, Chart, Json, Text, count_text
+from plimsoll.report.inputs import ReportedRun, results_of
+from plimsoll.report.view import Block, Chart, Json, Section, Text, count_text
 from plimsoll.tools.registry import DEPTH_AXES, SIZE_AXES, TOOLS
 
 MOST_SERIES = 8
@@ -60,18 +60,36 @@ def symbol(number: int, verdict: str = Verdict.VALID) -> str:
     return f"{form}-open" if verdict == Verdict.INVALID else f"{form}-open-dot"
 
 
-def error_bars(statistics: Sequence[Statistic | None], scale: float = 1) -> Json:
-    """Return the 95 % confidence intervals as plotly's error bars; a single trial has none."""
-    above = [
-        None if statistic is None or statistic.high is None else (statistic.high - statistic.mean) / scale
-        for statistic in statistics
-    ]
-    # A rate cannot be negative.
-    below = [
-        None if statistic is None or statistic.low is None else (statistic.mean - max(0.0, statistic.low)) / scale
-        for statistic in statistics
-    ]
-    return {"type": "data", "symmetric": False, "array": above, "arrayminus": below, "thickness": 1, "width": 4}
+def scatter(
+    name: str,
+    x: Iterable[object],
+    y: Iterable[object],
+    *,
+    mode: str = "markers",
+    texts: Iterable[str] | None = None,
+    **parts: object,
+) -> Json:
+    """Return a trace of markers, of lines, or of both; the texts are its tooltips."""
+    tooltips = {} if texts is None else {"text": [*texts], "hovertemplate": "%{text}<extra></extra>"}
+    return {"type": "scatter", "mode": mode, "name": name, "x": [*x], "y": [*y], **tooltips, **parts}
+
+
+def error_bars(
+    intervals: Iterable[tuple[float | None, float | None, float | None]],
+    scale: float = 1,
+    *,
+    thickness: int = 1,
+    width: int = 4,
+) -> Json:
+    """Return intervals as plotly's error bars: low end, value and high end of each, None if unknown."""
+    below: list[float | None] = []
+    above: list[float | None] = []
+    for low, value, high in intervals:
+        # No quantity in figures can be negative.
+        below.append(None if value is None or low is None else (value - max(0.0, low)) / scale)
+        above.append(None if value is None or high is None else (high - value) / scale)
+    bars: Json = {"type": "data", "symmetric": False, "array": above, "arrayminus": below}
+    return bars | {"thickness": thickness, "width": width}
 
 
 def numbers_axis(title: str, values: Sequence[float], texts: Sequence[str]) -> Json:
@@ -93,12 +111,8 @@ def latency_axis(title: str, *, only_decades: bool = False) -> Json:
     """Return a logarithmic axis of microseconds with short tick labels in suitable units."""
     ticks = _TICKS[:: len(_STEPS)] if only_decades else _TICKS
     labels = [format_duration(tick).split(" ") for tick in ticks]
-    return {
-        "title": {"text": title},
-        "type": "log",
-        "tickvals": [tick / MICROSECOND for tick in ticks],
-        "ticktext": [f"{float(number):g} {unit}" for number, unit in labels],
-    }
+    texts = [f"{float(number):g} {unit}" for number, unit in labels]
+    return numbers_axis(title, [tick / MICROSECOND for tick in ticks], texts)
 
 
 def vertical_line(x: float | str, name: str, dash: str) -> Json:
@@ -112,24 +126,37 @@ def microseconds(nanoseconds: float | None) -> float | None:
     return nanoseconds / MICROSECOND if nanoseconds else None
 
 
-def chunks(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Yield the values in parts of at most this size, all about equally large."""
+def in_parts(values: Sequence[T], size: int) -> Iterator[tuple[int, str, Sequence[T]]]:
+    """Yield parts of at most this size, all about equally large, after their number and its words in a title."""
     parts = -(-len(values) // size)
     for number in range(parts):
-        yield values[number * len(values) // parts : (number + 1) * len(values) // parts]
+        words = f" ({number + 1} of {parts})" if parts > 1 else ""
+        yield number, words, values[number * len(values) // parts : (number + 1) * len(values) // parts]
 
 
-def part_text(number: int, parts: int) -> str:
-    """Return the number of a figure among several of one kind; empty for a single one."""
-    return f" ({number + 1} of {parts})" if parts > 1 else ""
-
-
-def limited(introduction: str, charts: Sequence[Chart], limit: int, remedy: str) -> list[Block]:
+def limited(
+    introduction: str, charts: Sequence[Chart], remedy: str = IN_RESULTS, limit: int = MOST_FIGURES
+) -> list[Block]:
     """Return an introduction and the first charts; the introduction mentions omitted ones."""
     paragraphs = [introduction]
     if len(charts) > limit:
         paragraphs.append(f"{count_text(len(charts) - limit, 'more figure')} omitted; {remedy}.")
     return [Text(paragraphs=paragraphs), *charts[:limit]]
+
+
+def figures_section(
+    key: str,
+    title: str,
+    introduction: str,
+    charts: Sequence[Chart],
+    *,
+    remedy: str = IN_RESULTS,
+    limit: int = MOST_FIGURES,
+) -> Section | None:
+    """Return a section of the first charts; None without any."""
+    if not charts:
+        return None
+    return Section(key=key, title=title, blocks=limited(introduction, charts, remedy, limit))
 
 
 def plain(value: object, key: str = "") -> object:
@@ -182,7 +209,7 @@ class PlottedSweep:
     workload: str
     operation: Operation
     axes: Sequence[str]  # parameters with at least two values, clients first, then the tool's parameters in their order
-    runs: int  # number of runs; with several, the names of series include the run
+    has_several_runs: bool  # whether the names of series include the run
     measured: Sequence[PlottedPoint]
 
     @property
@@ -205,7 +232,7 @@ class PlottedSweep:
 
     def label(self, point: PlottedPoint, axes: Sequence[str] | None = None) -> str:
         """Return the values of a point on these axes, all by default, and its run if there are several."""
-        return _label(point.result, self.axes if axes is None else axes, point.run if self.runs > 1 else None)
+        return _label(point.result, self.axes if axes is None else axes, point.run if self.has_several_runs else None)
 
 
 def does_data_set_once(result: BenchmarkResult) -> bool:
@@ -276,13 +303,12 @@ def axis_text(axis: str, value: JsonValue) -> str:
 def sweeps_of(runs: Sequence[ReportedRun]) -> list[PlottedSweep]:
     """Return the workloads of all runs by operation, without points that are Invalid or have no numbers."""
     by_workload: dict[str, list[tuple[ReportedRun, BenchmarkResult]]] = {}
-    for run in runs:
-        for result in run.results:
-            by_workload.setdefault(result.spec.workload, []).append((run, result))
+    for run, result in results_of(runs):
+        by_workload.setdefault(result.spec.workload, []).append((run, result))
     sweeps: list[PlottedSweep] = []
     for workload, points in by_workload.items():
         axes = axes_of([result for _, result in points])
-        labels = {run.label for run, _ in points}
+        several = len({run.label for run, _ in points}) > 1
         for operation in Operation:
             measured = [
                 PlottedPoint(run=run, result=result, operation=summary)
@@ -292,7 +318,9 @@ def sweeps_of(runs: Sequence[ReportedRun]) -> list[PlottedSweep]:
             ]
             if measured:
                 sweeps.append(
-                    PlottedSweep(workload=workload, operation=operation, axes=axes, runs=len(labels), measured=measured)
+                    PlottedSweep(
+                        workload=workload, operation=operation, axes=axes, has_several_runs=several, measured=measured
+                    )
                 )
     return sweeps
 
@@ -314,11 +342,12 @@ class ProbedLoad:
     """One attempt at one load of a search."""
 
     trial: Trial
-    offered: float  # operations per second or operations in flight of all clients together
-    load: float  # the load that the storage met: in an open loop what arrived, unless the depth was full
-    achieved: float | None  # in the unit of `offered`; None without numbers
-    depth_full_percent: float | None  # percentage of submissions that filled the depth; None if unknown
-    outcome: ProbeOutcome
+    probe: Probe
+
+    @property
+    def load(self) -> float:
+        """The load that the storage met: in an open loop what arrived, unless the depth was full."""
+        return arrived_load(self.trial, self.probe)
 
     def latency(self, objective: Objective) -> int | None:
         """Return the percentile of an objective in nanoseconds, of the slowest operation; None if unknown."""
@@ -337,8 +366,12 @@ class PlottedSearch:
     run: ReportedRun
     result: BenchmarkResult
     name: str  # what differs between it and the other searches of its workload
-    line: Line  # what it found so far; no probes before the first one
     probes: Sequence[ProbedLoad]  # all attempts, in the order of recording
+
+    @property
+    def line(self) -> Line:
+        """What the search found so far."""
+        return line_of(self.result)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -363,40 +396,29 @@ def line_of(result: BenchmarkResult) -> Line:
 def searches_of(runs: Sequence[ReportedRun]) -> list[SearchedWorkload]:
     """Return the searches of all runs, grouped by workload and objectives."""
     grouped: dict[tuple[str, str], list[tuple[ReportedRun, BenchmarkResult, LineSearch]]] = {}
-    for run in runs:
-        for result in run.results:
-            search = result.spec.line
-            if search is not None:
-                same = search.model_dump_json(include={"vary", "objectives"})
-                grouped.setdefault((result.spec.workload, same), []).append((run, result, search))
-    return [_together(workload, cases) for (workload, _), cases in grouped.items()]
-
-
-def _together(workload: str, cases: Sequence[tuple[ReportedRun, BenchmarkResult, LineSearch]]) -> SearchedWorkload:
-    axes = axes_of([result for _, result, _ in cases])
-    several = len({run.label for run, _, _ in cases}) > 1
-    searches = [
-        PlottedSearch(
-            run=run,
-            result=result,
-            name=_label(result, axes, run if several else None),
-            line=line_of(result),
-            probes=[
-                ProbedLoad(
-                    trial=trial,
-                    offered=trial.probe.offered,
-                    load=arrived_load(trial, trial.probe),
-                    achieved=trial.probe.achieved,
-                    depth_full_percent=trial.probe.depth_full_percent,
-                    outcome=trial.probe.outcome,
-                )
-                for trial in result.status.trials
-                if trial.probe is not None
-            ],
-        )
-        for run, result, _ in cases
-    ]
-    return SearchedWorkload(workload=workload, search=cases[0][2], searches=searches)
+    for run, result in results_of(runs):
+        if (search := result.spec.line) is not None:
+            same = search.model_dump_json(include={"vary", "objectives"})
+            grouped.setdefault((result.spec.workload, same), []).append((run, result, search))
+    workloads: list[SearchedWorkload] = []
+    for (workload, _), cases in grouped.items():
+        axes = axes_of([result for _, result, _ in cases])
+        several = len({run.label for run, _, _ in cases}) > 1
+        searches = [
+            PlottedSearch(
+                run=run,
+                result=result,
+                name=_label(result, axes, run if several else None),
+                probes=[
+                    ProbedLoad(trial=trial, probe=trial.probe)
+                    for trial in result.status.trials
+                    if trial.probe is not None
+                ],
+            )
+            for run, result, _ in cases
+        ]
+        workloads.append(SearchedWorkload(workload=workload, search=cases[0][2], searches=searches))
+    return workloads
 
 
 def _label(result: BenchmarkResult, axes: Sequence[str], run: ReportedRun | None) -> str:

@@ -1,7 +1,7 @@
 """The input of a report: runs with their layers, and comparisons."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from plimsoll.api.result import BenchmarkResult
@@ -35,6 +35,11 @@ class ReportedRun:
         """Return namespace and name."""
         first = self.results[0]
         return f"{first.metadata.namespace}/{first.spec.run}"
+
+
+def results_of(runs: Iterable[ReportedRun]) -> Iterator[tuple[ReportedRun, BenchmarkResult]]:
+    """Yield the results of all runs, each after its run."""
+    return ((run, result) for run in runs for result in run.results)
 
 
 def runs_of(results: Sequence[BenchmarkResult]) -> list[ReportedRun]:

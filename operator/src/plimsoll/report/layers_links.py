@@ -11,8 +11,8 @@ from plimsoll.api.result import BenchmarkResult, Matrix, Pair
 from plimsoll.measure.limits import TOO_HIGH, Best, LayerRow
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.text import number_text, percent_text
-from plimsoll.report.figure import MOST_FIGURES, UNFINISHED, colour, limited, linear_axis
-from plimsoll.report.inputs import ReportedRun
+from plimsoll.report.figure import MOST_FIGURES, UNFINISHED, colour, limited, linear_axis, scatter
+from plimsoll.report.inputs import ReportedRun, results_of
 from plimsoll.report.view import (
     MEBIBYTE,
     NONE,
@@ -97,15 +97,13 @@ def _chart(key: str, title: str, axis: str, rows: Sequence[tuple[LayerRow, Best 
                 "hovertext": [f"{name}\n{_words(best.point, best, scale, axis)}" for name, best in rates],
                 "hovertemplate": "%{hovertext}<extra></extra>",
             },
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "name": "limit",
-                "x": [name for name, _ in limited],
-                "y": [limit for _, limit in limited],
-                "marker": {"color": colour(1), "symbol": "line-ew-open", "size": 42, "line": {"width": 3}},
-                "hovertemplate": "limit %{y:,.1f}<extra></extra>",
-            },
+            scatter(
+                "limit",
+                [name for name, _ in limited],
+                [limit for _, limit in limited],
+                marker={"color": colour(1), "symbol": "line-ew-open", "size": 42, "line": {"width": 3}},
+                hovertemplate="limit %{y:,.1f}<extra></extra>",
+            ),
         ],
         layout={"xaxis": {"type": "category"}, "yaxis": linear_axis(axis), "showlegend": True},
     )
@@ -278,39 +276,46 @@ def links_of(result: BenchmarkResult) -> Links | None:
 
 def links_section(runs: Sequence[ReportedRun]) -> Section | None:
     """Return the matrix of every point that has one; None without any. Invalid points are left out."""
-    shown = [
-        (
-            f"{run.label}: {result.spec.workload} {result.spec.label}, {count_text(result.spec.clients, 'client')}",
-            links,
-        )
-        for run in runs
-        for result in run.results
-        if result.status.verdict is not Verdict.INVALID and (links := links_of(result))
-    ]
-    if not shown:
+    charts: list[Chart] = []
+    tables: list[Table] = []
+    sentences: list[str] = []
+    for run, result in results_of(runs):
+        links = links_of(result)
+        if links is None or result.status.verdict is Verdict.INVALID:
+            continue
+        spec = result.spec
+        title = f"{run.label}: {spec.workload} {spec.label}, {count_text(spec.clients, 'client')}"
+        slowest = sorted(links.pairs, key=links.value)[:_MOST_ROWS]
+        omitted = len(links.pairs) - len(slowest)
+        caption = "Rates between clients, slowest first" + (f"; the {omitted} fastest are left out" if omitted else "")
+        table = page_table(f"{caption}: {title}", link_columns(links), slowest)
+        if links.fits_grid:
+            charts.append(_map(f"links-{len(sentences)}", title, links, table))
+        else:
+            tables.append(table)
+        sentences.append(_outliers_text(title, links))
+    if not sentences:
         return None
     words = "Rates from each client to those that served it, means over the trials. A * marks outliers (LinkOutlier)."
-    charts = [_map(title, links, number) for number, (title, links) in enumerate(shown) if links.fits_grid]
-    tables = [_links_table(title, links) for title, links in shown if not links.fits_grid]
-    sentences = [_outliers_text(title, links) for title, links in shown]
-    introduction, *figures = limited(words, charts, MOST_FIGURES, "`plimsoll results` shows all")
+    introduction, *figures = limited(words, charts, "`plimsoll results` shows all")
     blocks: list[Block] = [introduction, Text(paragraphs=sentences), *figures, *tables[:MOST_FIGURES]]
     return Section(key="links", title="Links", blocks=blocks)
 
 
 def _outliers_text(title: str, links: Links) -> str:
-    if not links.outliers:
+    outliers = links.outliers
+    if not outliers:
         return f"{title}: no outliers among {count_text(len(links.pairs), 'pair')}."
-    sentences = [links.sentence(pair) for pair in links.outliers[:_NAMED_OUTLIERS]]
-    more = len(links.outliers) - len(sentences)
-    sentences += [f"{more} more"] if more else []
-    return f"{title}, {count_text(len(links.outliers), 'outlier')}: {'; '.join(sentences)}."
+    sentences = [links.sentence(pair) for pair in outliers[:_NAMED_OUTLIERS]]
+    if len(outliers) > _NAMED_OUTLIERS:
+        sentences.append(f"{len(outliers) - _NAMED_OUTLIERS} more")
+    return f"{title}, {count_text(len(outliers), 'outlier')}: {'; '.join(sentences)}."
 
 
-def _map(title: str, links: Links, number: int) -> Chart:
+def _map(key: str, title: str, links: Links, table: Table) -> Chart:
     grid = links.grid
     return Chart(
-        key=f"links-{number}",
+        key=key,
         title=f"Rates between clients in {links.unit}: {title}",
         description=(
             f"Heat map of the rates of {count_text(len(links.clients), 'client')} to {len(links.peers)} that serve "
@@ -340,7 +345,7 @@ def _map(title: str, links: Links, number: int) -> Chart:
             "yaxis": {"title": {"text": "load from"}, "type": "category", "automargin": True, "autorange": "reversed"},
         },
         height=_MARGIN_PIXELS + _ROW_PIXELS * len(links.clients),
-        table=_links_table(title, links),
+        table=table,
     )
 
 
@@ -361,11 +366,3 @@ def link_columns(links: Links) -> Sequence[Column[Pair]]:
         column(heading="Retransmits", value=lambda pair: pair.retransmits, right=True, priority=1),
         column(heading="Outlier", value=lambda pair: "outlier" if pair.is_outlier else "", priority=None),
     )
-
-
-def _links_table(title: str, links: Links) -> Table:
-    """Return the cells, slowest first."""
-    ordered = sorted(links.pairs, key=links.value)[:_MOST_ROWS]
-    left_out = len(links.pairs) - len(ordered)
-    more = f"; the {left_out} fastest are left out" if left_out else ""
-    return page_table(f"Rates between clients, slowest first{more}: {title}", link_columns(links), ordered)

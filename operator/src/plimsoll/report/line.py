@@ -18,36 +18,25 @@ from plimsoll.measure.line.summary import (
 )
 from plimsoll.report.figure import (
     MICROSECOND,
-    MOST_FIGURES,
     PlottedSearch,
     ProbedLoad,
     SearchedWorkload,
     category_axis,
-    chunks,
     colour,
     dash,
+    error_bars,
+    in_parts,
     latency_axis,
     limited,
     linear_axis,
     numbers_axis,
-    part_text,
+    scatter,
     verdict_text,
     vertical_line,
 )
 from plimsoll.report.points import LINE_COLUMNS, PointRow, ending_sentence_of, probe_columns, probe_rows
 from plimsoll.report.trials import attempt_text
-from plimsoll.report.view import (
-    NONE,
-    Block,
-    Chart,
-    Details,
-    Json,
-    Section,
-    Text,
-    count_text,
-    duration_text,
-    page_table,
-)
+from plimsoll.report.view import NONE, Block, Chart, Details, Json, Section, Text, count_text, duration_text, page_table
 
 _TOGETHER = 5
 """Searches in one figure, whose intervals are still told apart."""
@@ -123,11 +112,18 @@ def lines_section(workloads: Sequence[SearchedWorkload]) -> Section | None:
     rows = [
         PointRow(run=search.run.label, result=search.result) for workload in workloads for search in workload.searches
     ]
-    leave_out = () if len({row.run for row in rows}) > 1 else {"Run"}
+    several = len({row.run for row in rows}) > 1
+    leave_out = () if several else {"Run"}
+    sentences: list[str] = []
+    for row in rows[:_MOST_SENTENCES]:
+        interval = interval_text(row.line, row.search)
+        words = headline_text(row.line, row.search) + ("" if interval == NONE else f" (95 % interval {interval})")
+        place = f"{row.result.spec.point}, {row.result.spec.label}" + (f", {row.run}" if several else "")
+        sentences.append(f"{place}: {words}. {ending_sentence_of(row)}")
     blocks: list[Block] = [
-        Text(paragraphs=[_sentence(row, with_run=not leave_out) for row in rows[:_MOST_SENTENCES]]),
+        Text(paragraphs=sentences),
         page_table("All lines", LINE_COLUMNS, rows, leave_out=leave_out),
-        *limited(_WORDS, charts, MOST_FIGURES, "the table of lines has every search"),
+        *limited(_WORDS, charts, "the table of lines has every search"),
     ]
     for workload in workloads:
         probes = [*probe_rows((search.run.label, search.result) for search in workload.searches)]
@@ -149,20 +145,35 @@ def headline_sentences(workloads: Sequence[SearchedWorkload]) -> Iterator[str]:
         yield f"Searches that are not named here: {len(searches) - _MOST_SENTENCES}; the table of lines has them."
 
 
-def _sentence(row: PointRow, *, with_run: bool) -> str:
-    run = f", {row.run}" if with_run else ""
-    interval = interval_text(row.line, row.search)
-    words = headline_text(row.line, row.search) + ("" if interval == NONE else f" (95 % interval {interval})")
-    return f"{row.result.spec.point}, {row.result.spec.label}{run}: {words}. {ending_sentence_of(row)}"
-
-
 def _latency_charts(number: int, workload: SearchedWorkload) -> Iterator[Chart]:
     """Yield latency against load for each objective, some searches in each figure; none without a probe."""
-    parts = [*chunks([search for search in workload.searches if search.probes], _TOGETHER)]
-    for place, part in enumerate(parts):
+    with_probes = [search for search in workload.searches if search.probes]
+    for place, part, searches in in_parts(with_probes, _TOGETHER):
         for objective in workload.search.objectives:
-            key = f"line-{number}-{place}-p{objective.percentile.replace('.', '-')}"
-            yield _latency_chart(key, workload, objective, part, part_text(place, len(parts)))
+            latencies = [_height(probe, objective) for search in searches for probe in search.probes]
+            lowest = min(filter(None, latencies), default=objective.latency_microseconds)
+            figure = _Figure(workload=workload, objective=objective, searches=searches, floor=_BELOW * lowest)
+            title = f"p{objective.percentile} latency against load: {workload.workload}"
+            if len(searches) == 1 and len(workload.searches) > 1:
+                title = f"{title}, {searches[0].name}"
+            lines = "; ".join(f"{search.name} {headline_text(search.line, workload.search)}" for search in searches)
+            loads = "per second" if workload.search.vary is Vary.RATE else "in flight"
+            yield Chart(
+                key=f"line-{number}-{place}-p{objective.percentile.replace('.', '-')}",
+                title=f"{title}{part}",
+                description=(
+                    f"{title}, of {count_text(sum(len(search.probes) for search in searches), 'probe')}; the objective "
+                    f"is {objective_text(objective)}. {lines}. The tables of lines and of probes have the numbers."
+                ),
+                data=[*_traces(figure)],
+                layout={
+                    "xaxis": numbers_axis(f"offered operations {loads}, all clients", _TICKS, _TICK_TEXTS),
+                    "yaxis": latency_axis(f"p{objective.percentile} latency"),
+                    "shapes": [*_shapes(figure)],
+                    "showlegend": True,
+                },
+                height=420,
+            )
 
 
 def _lines_charts(number: int, workload: SearchedWorkload) -> Iterator[Chart]:
@@ -174,33 +185,22 @@ def _lines_charts(number: int, workload: SearchedWorkload) -> Iterator[Chart]:
     title = f"The line: {workload.workload}"
     loads = [f"{search.name} {load_text(search.line, workload.search)}" for search in searches]
     lines = [search.line for search in searches]
-    trace: Json = {
-        "type": "scatter",
-        "mode": "markers",
-        "name": "line, 95 %",
-        "x": [_drawn_load(line) for line in lines],
-        "y": [search.name for search in searches],
-        "error_x": {
-            "type": "data",
-            "symmetric": False,
-            "array": [_distance(line.estimate, line.high) for line in lines],
-            "arrayminus": [_distance(line.estimate, line.low) for line in lines],
-            "thickness": 2,
-            "width": 6,
-        },
-        "marker": {"color": colour(0), "size": 10, "symbol": [*map(_line_symbol, searches)]},
-        "text": [f"{search.result.spec.point}: {headline_text(search.line, workload.search)}" for search in searches],
-        "hovertemplate": "%{text}<extra></extra>",
-    }
+    trace = scatter(
+        "line, 95 %",
+        map(_drawn_load, lines),
+        [search.name for search in searches],
+        error_x=error_bars([(line.low, line.estimate, line.high) for line in lines], thickness=2, width=6),
+        marker={"color": colour(0), "size": 10, "symbol": [*map(_line_symbol, searches)]},
+        texts=[f"{search.result.spec.point}: {headline_text(search.line, workload.search)}" for search in searches],
+    )
+    varied = "operations per second" if workload.search.vary is Vary.RATE else unit
     yield Chart(
         key=f"lines-{number}",
         title=title,
         description=f"{title}, {unit}, with its 95 % interval: {'; '.join(loads)}.",
         data=[trace],
         layout={
-            "xaxis": linear_axis(
-                f"{'operations per second' if workload.search.vary is Vary.RATE else unit}, all clients"
-            ),
+            "xaxis": linear_axis(f"{varied}, all clients"),
             "yaxis": category_axis([search.name for search in reversed(searches)]),
             "showlegend": False,
         },
@@ -211,10 +211,6 @@ def _lines_charts(number: int, workload: SearchedWorkload) -> Iterator[Chart]:
 def _drawn_load(line: Line) -> float | None:
     """Return the line, or the bound that is known of it."""
     return next((load for load in (line.estimate, line.low, line.high) if load is not None), None)
-
-
-def _distance(estimate: float | None, end: float | None) -> float | None:
-    return None if estimate is None or end is None else abs(estimate - end)
 
 
 def _line_symbol(search: PlottedSearch) -> str:
@@ -229,57 +225,12 @@ def _suffix(verdict: Verdict | None) -> str:
     return _SUFFIXES[verdict or Verdict.SUSPECT]
 
 
-def _latency_chart(
-    key: str, workload: SearchedWorkload, objective: Objective, searches: Sequence[PlottedSearch], part: str
-) -> Chart:
-    latencies = [_height(probe, objective) for search in searches for probe in search.probes]
-    lowest = min((latency for latency in latencies if latency is not None), default=objective.latency_microseconds)
-    figure = _Figure(workload=workload, objective=objective, searches=searches, floor=_BELOW * lowest)
-    title = f"p{objective.percentile} latency against load: {workload.workload}"
-    if len(searches) == 1 and len(workload.searches) > 1:
-        title = f"{title}, {searches[0].name}"
-    return Chart(
-        key=key,
-        title=f"{title}{part}",
-        description=(
-            f"{title}, of {count_text(sum(len(search.probes) for search in searches), 'probe')}; the objective is "
-            f"{objective_text(objective)}. "
-            f"{'; '.join(f'{search.name} {headline_text(search.line, workload.search)}' for search in searches)}. "
-            "The tables of lines and of probes have the numbers."
-        ),
-        data=[*_traces(figure)],
-        layout={
-            "xaxis": numbers_axis(
-                f"offered operations {'per second' if workload.search.vary is Vary.RATE else 'in flight'}, all clients",
-                _TICKS,
-                _TICK_TEXTS,
-            ),
-            "yaxis": latency_axis(f"p{objective.percentile} latency"),
-            "shapes": [_objective_line(objective), *_line_shapes(figure)],
-            "showlegend": True,
-        },
-        height=420,
-    )
-
-
-def _objective_line(objective: Objective) -> Json:
-    """Return a line over the whole width of a figure with its text above it."""
-    y = objective.latency_microseconds
-    return {
-        "type": "line",
-        "xref": "paper",
-        "yref": "y",
-        "x0": 0,
-        "x1": 1,
-        "y0": y,
-        "y1": y,
-        "line": {"color": "$text", "dash": "dash", "width": 1.5},
-        "label": {"text": objective_text(objective), "textposition": "start", "yanchor": "bottom"},
-    }
-
-
-def _line_shapes(figure: _Figure) -> Iterator[Json]:
-    """Yield the interval of each search as a band, and its estimate as a line."""
+def _shapes(figure: _Figure) -> Iterator[Json]:
+    """Yield the objective as a line with its text, the interval of each search as a band, its estimate as a line."""
+    y = figure.objective.latency_microseconds
+    label = {"text": objective_text(figure.objective), "textposition": "start", "yanchor": "bottom"}
+    across = {"type": "line", "xref": "paper", "yref": "y", "x0": 0, "x1": 1, "y0": y, "y1": y}
+    yield across | {"line": {"color": "$text", "dash": "dash", "width": 1.5}, "label": label}
     for number, search in enumerate(figure.searches):
         line, name = search.line, "$text" if figure.is_single else colour(number)
         if line.low is not None or line.high is not None:
@@ -288,19 +239,8 @@ def _line_shapes(figure: _Figure) -> Iterator[Json]:
             low, high = line.low or min(loads, default=math.inf), line.high or max(loads, default=0)
             # A bound beyond all loads that were tried has no band.
             if low < high:
-                yield {
-                    "type": "rect",
-                    "xref": "x",
-                    "yref": "paper",
-                    "x0": low,
-                    "x1": high,
-                    "y0": 0,
-                    "y1": 1,
-                    "fillcolor": name,
-                    "opacity": 0.15,
-                    "line": {"width": 0},
-                    "layer": "below",
-                }
+                band = {"type": "rect", "xref": "x", "yref": "paper", "x0": low, "x1": high, "y0": 0, "y1": 1}
+                yield band | {"fillcolor": name, "opacity": 0.15, "line": {"width": 0}, "layer": "below"}
         if line.estimate:
             yield vertical_line(line.estimate, name, dash(number))
 
@@ -314,60 +254,44 @@ def _traces(figure: _Figure) -> Iterator[Json]:
     if not figure.is_single:
         # Marks of the searches have no legend of their own, so that it names each search and each form once.
         for outcome in _outcomes(figure.searches):
-            yield {
-                "type": "scatter",
-                "mode": "markers",
-                "name": outcome_text(outcome),
-                "x": [None],
-                "y": [None],
-                "marker": {"color": "$muted", "size": 9, "symbol": _FORMS[outcome]},
-                "hoverinfo": "skip",
-            }
+            marker = {"color": "$muted", "size": 9, "symbol": _FORMS[outcome]}
+            yield scatter(outcome_text(outcome), [None], [None], marker=marker, hoverinfo="skip")
 
 
 def _outcomes(searches: Sequence[PlottedSearch]) -> list[ProbeOutcome]:
-    outcomes = {probe.outcome for search in searches for probe in search.probes}
+    outcomes = {probed.probe.outcome for search in searches for probed in search.probes}
     return [outcome for outcome in ProbeOutcome if outcome in outcomes]
 
 
 def _curve(figure: _Figure, number: int, search: PlottedSearch) -> Json:
     """Return the median latency of neighbouring loads that were achieved."""
     groups: dict[int, list[tuple[float, float]]] = {}
-    for probe in search.probes:
-        height = _height(probe, figure.objective)
-        if height is not None and probe.load and probe.outcome in {ProbeOutcome.MET, ProbeOutcome.LATE}:
-            groups.setdefault(round(math.log(probe.load) / _SAME_LOAD), []).append((probe.load, height))
+    for probed in search.probes:
+        height = _height(probed, figure.objective)
+        if height is not None and probed.load and probed.probe.outcome in {ProbeOutcome.MET, ProbeOutcome.LATE}:
+            groups.setdefault(round(math.log(probed.load) / _SAME_LOAD), []).append((probed.load, height))
     medians = [tuple(map(median, zip(*group, strict=True))) for _, group in sorted(groups.items())]
-    name = "median" if figure.is_single else f"{search.name}: {interval_text(search.line, figure.workload.search)}"
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": name,
-        "x": [x for x, _ in medians],
-        "y": [y for _, y in medians],
-        "line": {"color": "$muted" if figure.is_single else colour(number), "dash": dash(number), "width": 1.5},
-        "hoverinfo": "skip",
-    }
+    return scatter(
+        "median" if figure.is_single else f"{search.name}: {interval_text(search.line, figure.workload.search)}",
+        [x for x, _ in medians],
+        [y for _, y in medians],
+        mode="lines",
+        line={"color": "$muted" if figure.is_single else colour(number), "dash": dash(number), "width": 1.5},
+        hoverinfo="skip",
+    )
 
 
 def _marks(figure: _Figure, number: int, search: PlottedSearch, outcome: ProbeOutcome) -> Json:
-    probes = [probe for probe in search.probes if probe.outcome is outcome]
-    name = _COLOURS[outcome] if figure.is_single else colour(number)
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": outcome_text(outcome),
-        "x": [probe.load or None for probe in probes],
-        "y": [_height(probe, figure.objective) or figure.floor for probe in probes],
-        "marker": {
-            "color": name,
-            "size": 9,
-            "symbol": [_FORMS[outcome] + _suffix(probe.trial.verdict) for probe in probes],
-        },
-        "text": [_hover_text(figure, search, probe) for probe in probes],
-        "hovertemplate": "%{text}<extra></extra>",
-        "showlegend": figure.is_single,
-    }
+    probes = [probed for probed in search.probes if probed.probe.outcome is outcome]
+    symbols = [_FORMS[outcome] + _suffix(probed.trial.verdict) for probed in probes]
+    return scatter(
+        outcome_text(outcome),
+        [probed.load or None for probed in probes],
+        [_height(probed, figure.objective) or figure.floor for probed in probes],
+        marker={"color": _COLOURS[outcome] if figure.is_single else colour(number), "size": 9, "symbol": symbols},
+        texts=[_hover_text(figure, search, probed) for probed in probes],
+        showlegend=figure.is_single,
+    )
 
 
 def _height(probe: ProbedLoad, objective: Objective) -> float | None:
@@ -376,14 +300,15 @@ def _height(probe: ProbedLoad, objective: Objective) -> float | None:
     return latency / MICROSECOND if latency else None
 
 
-def _hover_text(figure: _Figure, search: PlottedSearch, probe: ProbedLoad) -> str:
+def _hover_text(figure: _Figure, search: PlottedSearch, probed: ProbedLoad) -> str:
+    probe = probed.probe
     achieved = "unknown" if probe.achieved is None else rounded_load(probe.achieved)
-    latency = duration_text(probe.latency(figure.objective))
+    latency = duration_text(probed.latency(figure.objective))
     return "\n".join(
         (
-            f"{search.result.spec.point}, {search.name}: {attempt_text(probe.trial)}",
+            f"{search.result.spec.point}, {search.name}: {attempt_text(probed.trial)}",
             f"offered {rounded_load(probe.offered)}, achieved {achieved} {unit_text(figure.workload.search)}",
             f"p{figure.objective.percentile} {latency}: {outcome_text(probe.outcome)}",
-            probe.trial.verdict,
+            probed.trial.verdict,
         )
     )

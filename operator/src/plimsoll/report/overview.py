@@ -12,8 +12,20 @@ from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.api.surroundings import Hosts, Spread
 from plimsoll.plan.fingerprint import leaves
 from plimsoll.report.figure import counting, is_search, line_of
-from plimsoll.report.inputs import ReportedRun
-from plimsoll.report.view import NONE, Block, Cell, Details, Section, Table, Text, count_text, ratio_text
+from plimsoll.report.inputs import ReportedRun, results_of
+from plimsoll.report.view import (
+    NONE,
+    Block,
+    Cell,
+    Column,
+    Details,
+    Section,
+    Table,
+    Text,
+    count_text,
+    page_table,
+    ratio_text,
+)
 
 _CHARACTERS = 600
 _DIGEST = 12
@@ -80,9 +92,14 @@ def _facts(run: ReportedRun) -> Iterator[tuple[str, str]]:
     yield "Clients", format_numbers({result.spec.clients for result in run.results})
     if dropped := _dropped_caches([trial for result in run.results for trial in counting(result)]):
         yield "Caches", dropped
+    environments: list[Environment] = []
+    for status in (result.status for result in run.results):
+        # Some settings are only in the fingerprint.
+        recorded = (status.fingerprint.identity, status.fingerprint.context) if status.fingerprint else ()
+        parts = (*recorded, status.environment.document())
+        environments.append(Environment.model_validate({key: value for part in parts for key, value in part.items()}))
     for name, read in _FACTS.items():
-        texts = dict.fromkeys(text for result in run.results if (text := read(_environment(result))))
-        if texts:
+        if texts := dict.fromkeys(filter(None, map(read, environments))):
             yield name, value_text(_SEPARATOR.join(texts))
 
 
@@ -105,14 +122,6 @@ def _time(text: str) -> str:
     """Return a time to the second: 2026-01-31T12:00:00.123Z -> 2026-01-31 12:00:00 UTC."""
     date, _, rest = text.partition("T")
     return f"{date} {rest[:8]} UTC" if rest.endswith("Z") else text
-
-
-def _environment(result: BenchmarkResult) -> Environment:
-    """Return the environment of a result, with the settings in its fingerprint."""
-    fingerprint = result.status.fingerprint
-    parts = (fingerprint.identity, fingerprint.context) if fingerprint else ()
-    environment = result.status.environment.document()
-    return Environment.model_validate({key: value for part in (*parts, environment) for key, value in part.items()})
 
 
 def _text(value: object) -> str:
@@ -238,59 +247,52 @@ def _leaves(caption: str, documents: Sequence[Mapping[str, JsonValue]]) -> Table
     return Table(caption=caption, headings=("What", "Value; | where points differ"), rows=rows)
 
 
-def _number(value: float) -> str:
-    return f"{value:.2f}"
+_HostsRow = tuple[str, BenchmarkResult, Sequence[Hosts]]
+"""The label of a run, a point of it, and the hosts of the point's trials."""
+
+
+def _hosts_column(
+    heading: str, read: Callable[[Hosts], Spread | None], show: Callable[[float], str] = "{:.2f}".format
+) -> Column[_HostsRow]:
+    def spreads(row: _HostsRow) -> list[Spread]:
+        return [spread for hosts in row[2] if (spread := read(hosts)) is not None]
+
+    def middle(row: _HostsRow) -> float | None:
+        return median(spread.median for spread in spreads(row)) if spreads(row) else None
+
+    def text(row: _HostsRow) -> str:
+        value = middle(row)
+        return NONE if value is None else f"{show(value)} ({show(max(spread.max for spread in spreads(row)))})"
+
+    return Column(heading=heading, value=middle, text=text, right=True)
 
 
 def _kibibytes(value: float) -> str:
     return f"{value / _KIBIBYTE:,.1f}"
 
 
-_Column = tuple[str, Callable[[Hosts], Spread | None], Callable[[float], str]]
-"""Heading, value and text."""
-
-_COLUMNS: tuple[_Column, ...] = (
-    ("CPUs", lambda hosts: hosts.cpu, _number),
-    ("Throttled, s", lambda hosts: hosts.throttled_seconds, _number),
-    ("Node busy", lambda hosts: hosts.node_cpu_busy, ratio_text),
-    ("Device busy", lambda hosts: hosts.device_busy, ratio_text),
-    ("Queue", lambda hosts: hosts.device_queue, _number),
-    ("Read request, KiB", lambda hosts: hosts.device_read_request_bytes, _kibibytes),
-    ("Write request, KiB", lambda hosts: hosts.device_write_request_bytes, _kibibytes),
+_HOSTS_COLUMNS: Sequence[Column[_HostsRow]] = (
+    Column(heading="Run", value=lambda row: row[0]),
+    Column(heading="Point", value=lambda row: row[1].spec.point, title=lambda row: row[1].spec.label),
+    _hosts_column("CPUs", lambda hosts: hosts.cpu),
+    _hosts_column("Throttled, s", lambda hosts: hosts.throttled_seconds),
+    _hosts_column("Node busy", lambda hosts: hosts.node_cpu_busy, ratio_text),
+    _hosts_column("Device busy", lambda hosts: hosts.device_busy, ratio_text),
+    _hosts_column("Queue", lambda hosts: hosts.device_queue),
+    _hosts_column("Read request, KiB", lambda hosts: hosts.device_read_request_bytes, _kibibytes),
+    _hosts_column("Write request, KiB", lambda hosts: hosts.device_write_request_bytes, _kibibytes),
 )
 
 
 def hosts_section(runs: Sequence[ReportedRun]) -> Section | None:
     """Return the hosts of all points; None if no host was observed."""
-    several = len(runs) > 1
     rows = [
-        [
-            *([Cell(text=run.label)] if several else []),
-            Cell(text=result.spec.point, title=result.spec.label),
-            *(_cell(column, observed) for column in _COLUMNS),
-        ]
-        for run in runs
-        for result in run.results
-        if (observed := [trial.hosts for trial in counting(result) if trial.hosts is not None])
+        (run.label, result, hosts)
+        for run, result in results_of(runs)
+        if (hosts := [trial.hosts for trial in counting(result) if trial.hosts is not None])
     ]
     if not rows:
         return None
-    headings = [heading for heading, _, _ in _COLUMNS]
-    table = Table(
-        caption="Load of the clients' hosts",
-        headings=(*(["Run"] if several else []), "Point", *headings),
-        numbers=headings,
-        rows=rows,
-        sortable=True,
-    )
+    leave_out = () if len(runs) > 1 else {"Run"}
+    table = page_table("Load of the clients' hosts", _HOSTS_COLUMNS, rows, leave_out=leave_out)
     return Section(key="hosts", title="Hosts and devices", blocks=[Text(paragraphs=[_WORDS]), table])
-
-
-def _cell(column: _Column, observed: Sequence[Hosts]) -> Cell:
-    _, part, show = column
-    spreads = [spread for hosts in observed if (spread := part(hosts)) is not None]
-    if not spreads:
-        return Cell(text=NONE)
-    middle = median(spread.median for spread in spreads)
-    highest = max(spread.max for spread in spreads)
-    return Cell(text=f"{show(middle)} ({show(highest)})", sort=middle)

@@ -8,13 +8,13 @@ from typing import TypeVar
 from plimsoll.api.line import Line, LineSearch, Objective, Probe
 from plimsoll.api.names import Operation, Outcome, Verdict
 from plimsoll.api.operation import OperationResult, OperationSummary, Statistic
-from plimsoll.api.result import BenchmarkResult, Trial
+from plimsoll.api.result import BenchmarkResult, Finding, Trial
 from plimsoll.measure.histogram import PERCENTILES
 from plimsoll.measure.line import summary as lines
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.summary import iops_of
 from plimsoll.report.figure import drawable, is_search, is_steady, line_of, longest_stall, verdict_text
-from plimsoll.report.inputs import ReportedRun
+from plimsoll.report.inputs import ReportedRun, results_of
 from plimsoll.report.view import NONE, Column, duration_text, mebibytes, ratio_text
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ class PointRow:
 
 def labelled(runs: Iterable[ReportedRun]) -> Iterator[tuple[str, BenchmarkResult]]:
     """Yield the results of the runs of a report with the labels of their runs."""
-    return ((run.label, result) for run in runs for result in run.results)
+    return ((run.label, result) for run, result in results_of(runs))
 
 
 def named(results: Iterable[BenchmarkResult]) -> Iterator[tuple[str, BenchmarkResult]]:
@@ -80,11 +80,6 @@ def _of_search(read: Callable[[PointRow], T | None]) -> Callable[[PointRow], T |
 
 def _mean(statistic: Statistic | None) -> float | None:
     return None if statistic is None else statistic.mean
-
-
-def _iops_text(row: PointRow) -> str:
-    iops = row.operation and iops_of(row.operation)
-    return rate_text(iops.mean, iops.half_width) if iops else NONE
 
 
 def _latency(
@@ -125,9 +120,13 @@ def _attempts_text(row: PointRow) -> str:
     return f"{attempts} recorded attempts" if attempts > spec.repetitions else ""
 
 
+def _reasons(findings: Iterable[Finding]) -> str:
+    return " ".join(dict.fromkeys(finding.reason for finding in findings))
+
+
 def reasons_text(row: PointRow) -> str:
     """Return the names of the reasons of a verdict."""
-    return " ".join(dict.fromkeys(finding.reason for finding in row.result.status.findings))
+    return _reasons(row.result.status.findings)
 
 
 def no_numbers(result: BenchmarkResult) -> str:
@@ -159,11 +158,7 @@ _POINT = _PointColumn(
     priority=None,
 )
 _WORKLOAD = _PointColumn(
-    heading="Workload",
-    key="workload",
-    value=lambda row: row.result.spec.workload,
-    stacked=True,
-    in_page=False,
+    heading="Workload", key="workload", value=lambda row: row.result.spec.workload, stacked=True, in_page=False
 )
 _PARAMETERS = _PointColumn(heading="Parameters", key="label", value=lambda row: row.result.spec.label, stacked=True)
 _CLIENTS = _PointColumn(
@@ -182,7 +177,9 @@ RESULT_COLUMNS: Sequence[_PointColumn] = (
         heading="IOPS ± 95 %",
         key="iops",
         value=_of(lambda operation: _mean(iops_of(operation))),
-        text=_iops_text,
+        text=lambda row: (
+            rate_text(iops.mean, iops.half_width) if row.operation and (iops := iops_of(row.operation)) else NONE
+        ),
         right=True,
     ),
     _PointColumn(
@@ -363,12 +360,6 @@ def _outcome_text(row: ProbeRow) -> str:
     return lines.outcome_text(row.trial.probe.outcome) if row.trial.probe else NONE
 
 
-def _why_text(row: ProbeRow) -> str:
-    if row.trial.abort:
-        return f"{row.trial.abort.reason}: {row.trial.abort.message}"
-    return " ".join(dict.fromkeys(finding.reason for finding in row.trial.findings))
-
-
 def probe_columns(search: LineSearch | None = None) -> Sequence[Column[ProbeRow]]:
     """Return the columns of probes; without a search, the columns of CSV, where each row has one objective."""
     column = Column[ProbeRow]
@@ -427,10 +418,7 @@ def probe_columns(search: LineSearch | None = None) -> Sequence[Column[ProbeRow]
         column(key="limit_nanoseconds", value=lambda row: row.objective and row.objective.latency_nanoseconds),
         column(key="trial_outcome", value=lambda row: row.trial.outcome.value),
         column(
-            heading="Outcome",
-            key="outcome",
-            value=_of_probe(lambda probe: probe.outcome.value),
-            text=_outcome_text,
+            heading="Outcome", key="outcome", value=_of_probe(lambda probe: probe.outcome.value), text=_outcome_text
         ),
         column(
             heading="Verdict",
@@ -438,7 +426,15 @@ def probe_columns(search: LineSearch | None = None) -> Sequence[Column[ProbeRow]
             value=lambda row: row.trial.verdict.value,
             mark=lambda row: row.trial.verdict.value,
         ),
-        column(heading="Why", value=_why_text, priority=None),
+        column(
+            heading="Why",
+            value=lambda row: (
+                f"{row.trial.abort.reason}: {row.trial.abort.message}"
+                if row.trial.abort
+                else _reasons(row.trial.findings)
+            ),
+            priority=None,
+        ),
     )
 
 

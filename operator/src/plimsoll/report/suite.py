@@ -10,7 +10,7 @@ from plimsoll.measure.compare.values import operation_text
 from plimsoll.measure.hypotheses.decide import Decision, Form, expectation_text, interval_texts, known_end_text
 from plimsoll.measure.hypotheses.judge import Interval
 from plimsoll.plan.fingerprint import Difference
-from plimsoll.report.figure import colour
+from plimsoll.report.figure import colour, error_bars, linear_axis, scatter
 from plimsoll.report.inputs import ReportedSuite
 from plimsoll.report.overview import value_text
 from plimsoll.report.trends import changes_before
@@ -19,7 +19,6 @@ from plimsoll.report.view import (
     Block,
     Chart,
     Column,
-    Json,
     Section,
     Text,
     bytes_rate_text,
@@ -294,61 +293,43 @@ SHARE_COLUMNS: Sequence[Column[ComparedShare]] = (
 def _chart(compared: StudyComparison) -> Chart:
     shares, name = compared.shares, study_text(compared)
     words = "; ".join(f"{share.name}: study {published_text(share)}, yours {own_text(share.own)}" for share in shares)
+    names = [share.name for share in shares]
+    # The study's marker is in the middle of a line over what it published.
+    middles = [(share.published.low + share.published.high) / 2 for share in shares]
+    published = [
+        (share.published.low, middle, share.published.high) for share, middle in zip(shares, middles, strict=True)
+    ]
+    own = [(share.own.low, share.own.value, share.own.high) for share in shares]
     return Chart(
         key="study-shares",
         title=f"Shares of {name} and yours",
         description=f"{words}.",
-        data=[_published_trace(shares, name), _own_trace(shares)],
+        data=[
+            scatter(
+                name,
+                [_PERCENT * middle for middle in middles],
+                names,
+                error_x=error_bars(published, 1 / _PERCENT, thickness=2, width=5),
+                marker={"color": colour(1), "symbol": "diamond-open", "size": 18, "line": {"width": 2}},
+                texts=[f"{share.name}\n{published_text(share)}: {share.published.text}" for share in shares],
+            ),
+            scatter(
+                "yours",
+                [None if value is None else _PERCENT * value for _, value, _ in own],
+                names,
+                error_x=error_bars(own, 1 / _PERCENT, thickness=2, width=5),
+                marker={
+                    "color": colour(0),
+                    "symbol": ["circle-open-dot" if share.own.is_suspect else "circle" for share in shares],
+                    "size": 11,
+                },
+                texts=[f"{share.name}\n{own_text(share.own)}: {own_rates_text(share.own)}" for share in shares],
+            ),
+        ],
         layout={
-            "xaxis": {"title": {"text": "percent"}, "rangemode": "tozero"},
+            "xaxis": linear_axis("percent"),
             "yaxis": {"type": "category", "autorange": "reversed", "automargin": True},
             "showlegend": True,
         },
         height=_MARGIN_PIXELS + _ROW_PIXELS * len(shares),
     )
-
-
-def _published_trace(shares: Sequence[ComparedShare], name: str) -> Json:
-    """Return a marker for each share, in the middle of a line over what the study published."""
-    middles = [_PERCENT * (share.published.low + share.published.high) / 2 for share in shares]
-    halves = [_PERCENT * (share.published.high - share.published.low) / 2 for share in shares]
-    texts = [f"{share.name}\n{published_text(share)}: {share.published.text}" for share in shares]
-    return _trace(shares, middles, (halves, halves), texts) | {
-        "name": name,
-        "marker": {"color": colour(1), "symbol": "diamond-open", "size": 18, "line": {"width": 2}},
-    }
-
-
-def _own_trace(shares: Sequence[ComparedShare]) -> Json:
-    values = [None if share.own.value is None else _PERCENT * share.own.value for share in shares]
-    above = [_length(share.own.value, share.own.high) for share in shares]
-    below = [_length(share.own.low, share.own.value) for share in shares]
-    texts = [f"{share.name}\n{own_text(share.own)}: {own_rates_text(share.own)}" for share in shares]
-    symbols = ["circle-open-dot" if share.own.is_suspect else "circle" for share in shares]
-    return _trace(shares, values, (above, below), texts) | {
-        "name": "yours",
-        "marker": {"color": colour(0), "symbol": symbols, "size": 11},
-    }
-
-
-def _length(low: float | None, high: float | None) -> float:
-    return 0.0 if low is None or high is None else _PERCENT * (high - low)
-
-
-def _trace(
-    shares: Sequence[ComparedShare],
-    values: Sequence[float | None],
-    lengths: tuple[Sequence[float], Sequence[float]],
-    texts: Sequence[str],
-) -> Json:
-    """Return markers with lines of these lengths above and below them, in percent."""
-    above, below = lengths
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "x": [*values],
-        "y": [share.name for share in shares],
-        "error_x": {"type": "data", "symmetric": False, "array": [*above], "arrayminus": [*below], "width": 5},
-        "text": [*texts],
-        "hovertemplate": "%{text}<extra></extra>",
-    }

@@ -21,7 +21,7 @@ from plimsoll.report.figure import (
     line_of,
     verdict_text,
 )
-from plimsoll.report.inputs import ReportedRun
+from plimsoll.report.inputs import ReportedRun, results_of
 from plimsoll.report.line import headline_sentences
 from plimsoll.report.points import RESULT_COLUMNS, labelled, result_rows
 from plimsoll.report.view import (
@@ -61,8 +61,7 @@ def verdicts_section(
     searched: Sequence[SearchedWorkload] = (),
 ) -> Section:
     """Return the verdicts with their reasons, and the summary."""
-    results = [result for run in runs for result in run.results]
-    points = Counter(map(verdict_text, results))
+    points = Counter(verdict_text(result) for _, result in results_of(runs))
     counts = [(verdict, points[verdict], "points") for verdict in _VERDICTS if points[verdict] or verdict != UNFINISHED]
     sentences = [
         *(_run_text(run) for run in runs),
@@ -80,11 +79,10 @@ def reasons_of(runs: Sequence[ReportedRun]) -> Iterator[VerdictReason]:
     """Yield every reason once with the message of a worst case; the worst reasons first, then the most frequent."""
     several = len(runs) > 1
     cases: dict[str, list[tuple[str, Finding]]] = {}
-    for run in runs:
-        for result in run.results:
-            name = f"{run.label} {result.spec.point}" if several else result.spec.point
-            for finding in result.status.findings:
-                cases.setdefault(finding.reason, []).append((name, finding))
+    for run, result in results_of(runs):
+        name = f"{run.label} {result.spec.point}" if several else result.spec.point
+        for finding in result.status.findings:
+            cases.setdefault(finding.reason, []).append((name, finding))
     reasons: list[VerdictReason] = []
     for reason, findings in cases.items():
         verdict = verdict_of(finding for _, finding in findings)
@@ -121,8 +119,7 @@ def _compared_text(compared: Compared) -> str:
 def _longest_stall(runs: Sequence[ReportedRun]) -> Iterator[str]:
     stalls = [
         (trial.stalls.seconds, f"{run.label} {result.spec.point}")
-        for run in runs
-        for result in run.results
+        for run, result in results_of(runs)
         for trial in counting(result)
         if trial.stalls and trial.stalls.seconds
     ]
@@ -134,22 +131,19 @@ def _longest_stall(runs: Sequence[ReportedRun]) -> Iterator[str]:
 def _peaks(sweeps: Sequence[PlottedSweep]) -> Iterator[str]:
     """Yield the peak of each workload, operation and run: most operations, and most bytes if at another point."""
     for sweep in sweeps[:_MOST_PEAKS]:
-        for label in dict.fromkeys(point.run.label for point in sweep.measured):
-            yield _peak(sweep, label, [point for point in sweep.measured if point.run.label == label])
-
-
-def _peak(sweep: PlottedSweep, run: str, measured: Sequence[PlottedPoint]) -> str:
-    most = max(measured, key=lambda point: point.operation.iops.mean)
-    widest = max(measured, key=lambda point: point.operation.bytes_per_second.mean)
-    name = f"{sweep.title} ({run})" if sweep.runs > 1 else sweep.title
-    if iops_of(most.operation) is None:
-        return f"{name}: at most {bytes_rate_text(widest.operation.bytes_per_second.mean)} at {_at(widest)}."
-    p99 = most.operation.percentiles.get("99")
-    latency = f" with a p99 of {duration_text(p99.mean)}" if p99 else ""
-    text = f"{name}: at most {rate_text(most.operation.iops.mean)} IOPS{latency} at {_at(most)}"
-    if widest is most:
-        return f"{text}, which are {bytes_rate_text(most.operation.bytes_per_second.mean)}."
-    return f"{text}; at most {bytes_rate_text(widest.operation.bytes_per_second.mean)} at {_at(widest)}."
+        for run in dict.fromkeys(point.run.label for point in sweep.measured):
+            measured = [point for point in sweep.measured if point.run.label == run]
+            most = max(measured, key=lambda point: point.operation.iops.mean)
+            widest = max(measured, key=lambda point: point.operation.bytes_per_second.mean)
+            name = f"{sweep.title} ({run})" if sweep.has_several_runs else sweep.title
+            volume = bytes_rate_text(widest.operation.bytes_per_second.mean)
+            if iops_of(most.operation) is None:
+                yield f"{name}: at most {volume} at {_at(widest)}."
+                continue
+            p99 = most.operation.percentiles.get("99")
+            latency = f" with a p99 of {duration_text(p99.mean)}" if p99 else ""
+            rate = f"{name}: at most {rate_text(most.operation.iops.mean)} IOPS{latency} at {_at(most)}"
+            yield f"{rate}, which are {volume}." if widest is most else f"{rate}; at most {volume} at {_at(widest)}."
 
 
 def _at(point: PlottedPoint) -> str:
@@ -173,7 +167,7 @@ def _saturated(sweep: PlottedSweep, axis: str) -> Iterator[str]:
         # A limited rate does not grow with depth.
         limited = point.result.spec.parameters.get("rateIops") is not None
         if not limited and axis_number(point.result, axis) and "99" in point.operation.percentiles:
-            series.setdefault(sweep.label(point, others) if others or sweep.runs > 1 else "", []).append(point)
+            series.setdefault(sweep.label(point, others) if others or sweep.has_several_runs else "", []).append(point)
     for label, points in series.items():
         points.sort(key=lambda point: axis_number(point.result, axis) or 0)
         for before, after in itertools.pairwise(points):

@@ -3,13 +3,13 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from plimsoll.api.hypothesis import CLIENTS
-from plimsoll.api.operation import Latency
+from plimsoll.api.operation import Latency, Statistic
 from plimsoll.measure.histogram import OPEN_BIN, Histogram, HistogramError, bin_bounds
 from plimsoll.measure.rates import rate_text
 from plimsoll.report.figure import (
-    IN_RESULTS,
     MICROSECOND,
     MOST_FIGURES,
     MOST_SERIES,
@@ -18,16 +18,16 @@ from plimsoll.report.figure import (
     axis_number,
     axis_text,
     axis_value,
-    chunks,
     colour,
     dash,
     error_bars,
+    figures_section,
+    in_parts,
     latency_axis,
-    limited,
     linear_axis,
     microseconds,
     numbers_axis,
-    part_text,
+    scatter,
     symbol,
 )
 from plimsoll.report.view import MEBIBYTE, NONE, Cell, Chart, Json, Section, Table, bytes_rate_text, duration_text
@@ -46,43 +46,48 @@ _DISTRIBUTION_WORDS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Quantity:
-    """A quantity on the vertical axis."""
-
-    key: str  # part of the anchor
-    title: str  # start of the figure's title
-    axis: Json  # the axis
-    value: Callable[[PlottedPoint], float | None]  # value of a point in the unit of the axis; None if unknown
-    errors: Callable[[Sequence[PlottedPoint]], Json]  # the error bars of a series
-
-
 _WORDS = (
     "Each marker is the mean over the trials that count, with its 95 % confidence interval. "
     "Hollow markers with a dot are Suspect or unfinished; Invalid points are not shown."
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Quantity:
+    """A quantity on the vertical axis."""
+
+    key: str  # part of the anchor
+    title: str  # start of the figure's title
+    axis: Json
+    statistic: Callable[[PlottedPoint], Statistic | None]  # None if it cannot be drawn
+    scale: float = 1  # the unit of the axis
+
+
+def _p99(point: PlottedPoint) -> Statistic | None:
+    """Return the percentile; None if it is unknown, or 0, which a logarithmic axis cannot show."""
+    statistic = point.operation.percentiles.get(_P99)
+    return statistic if statistic and statistic.mean else None
+
+
 _IOPS = _Quantity(
     key="iops",
     title="IOPS",
     axis=linear_axis("operations per second"),
-    value=lambda point: point.operation.iops.mean,
-    errors=lambda points: error_bars([point.operation.iops for point in points]),
+    statistic=lambda point: point.operation.iops,
 )
 _LATENCY = _Quantity(
     key="p99",
     title="p99 latency",
     axis=latency_axis("99th percentile of latency"),
-    value=lambda point: microseconds(p99.mean) if (p99 := point.operation.percentiles.get(_P99)) else None,
-    errors=lambda points: error_bars([point.operation.percentiles.get(_P99) for point in points], MICROSECOND),
+    statistic=_p99,
+    scale=MICROSECOND,
 )
 _BYTES = _Quantity(
     key="bytes",
     title="Throughput",
     axis=linear_axis("MiB per second, all clients"),
-    value=lambda point: point.operation.bytes_per_second.mean / MEBIBYTE,
-    errors=lambda points: error_bars([point.operation.bytes_per_second for point in points], MEBIBYTE),
+    statistic=lambda point: point.operation.bytes_per_second,
+    scale=MEBIBYTE,
 )
 _AGAINST = (
     (DEPTH_AXES, "depth", "depth: operations in flight", (_IOPS, _LATENCY)),
@@ -93,22 +98,36 @@ _AGAINST = (
 def curves_section(sweeps: Sequence[PlottedSweep]) -> Section | None:
     """Return the response curves; None without a sweep over depth or clients."""
     charts = [chart for sweep in sweeps for chart in _curves(sweep)]
-    if not charts:
-        return None
-    blocks = limited(_WORDS, charts, 2 * MOST_FIGURES, IN_RESULTS)
-    return Section(key="curves", title="Response curves", blocks=blocks)
+    return figures_section("curves", "Response curves", _WORDS, charts, limit=2 * MOST_FIGURES)
 
 
 def _curves(sweep: PlottedSweep) -> Iterator[Chart]:
-    for names, key, title, quantities in _AGAINST:
+    for names, key, words, quantities in _AGAINST:
         axis = sweep.axis_among(names)
         if axis is None:
             continue
-        series = [*_series(sweep, axis)]
-        parts = [*chunks(series, MOST_SERIES)]
-        for number, part in enumerate(parts):
-            for quantity in quantities:
-                yield from _chart(sweep, axis, quantity, part, f"{key}-{number}", part_text(number, len(parts)), title)
+        parts = in_parts([*_series(sweep, axis)], MOST_SERIES)
+        for (number, part, series), quantity in product(parts, quantities):
+            traces = [*_traces(series, axis, quantity)]
+            if not traces:
+                continue
+            drawn = [point.result for _, points in series for point in points if quantity.statistic(point)]
+            ticks = {axis_number(result, axis) or 0.0: str(axis_value(result, axis)) for result in drawn}
+            labels = [ticks[tick] for tick in sorted(ticks)]
+            yield Chart(
+                key=f"{quantity.key}-{key}-{number}-{sweep.key}",
+                title=f"{quantity.title} against {key}: {sweep.title}{part}",
+                description=(
+                    f"{quantity.title} of {sweep.title} for {', '.join(labels)} {words}, {len(traces)} series: "
+                    f"{'; '.join(trace['name'] for trace in traces)}. The table of results has the numbers."
+                ),
+                data=traces,
+                layout={
+                    "xaxis": numbers_axis(words, sorted(ticks), labels),
+                    "yaxis": quantity.axis,
+                    "showlegend": len(traces) > 1,
+                },
+            )
 
 
 def _series(sweep: PlottedSweep, axis: str) -> Iterator[tuple[str, Sequence[PlottedPoint]]]:
@@ -122,55 +141,26 @@ def _series(sweep: PlottedSweep, axis: str) -> Iterator[tuple[str, Sequence[Plot
         points.sort(key=lambda point: axis_number(point.result, axis) or 0)
         if len(points) > 1:
             # Without other axes the label is empty, so the series has the name of its workload.
-            yield (label if others or sweep.runs > 1 else sweep.workload), points
+            yield (label if others or sweep.has_several_runs else sweep.workload), points
 
 
-def _chart(
-    sweep: PlottedSweep,
-    axis: str,
-    quantity: _Quantity,
-    series: Sequence[tuple[str, Sequence[PlottedPoint]]],
-    place: str,
-    part: str,
-    words: str,
-) -> Iterator[Chart]:
-    drawn = [(label, [point for point in points if quantity.value(point) is not None]) for label, points in series]
-    traces = [_trace(number, label, points, axis, quantity) for number, (label, points) in enumerate(drawn) if points]
-    if not traces:
-        return
-    results = [point.result for _, points in drawn for point in points]
-    ticks = sorted({axis_number(result, axis) or 0.0: str(axis_value(result, axis)) for result in results}.items())
-    name = "clients" if axis == CLIENTS else "depth"
-    yield Chart(
-        key=f"{quantity.key}-{place}-{sweep.key}",
-        title=f"{quantity.title} against {name}: {sweep.title}{part}",
-        description=(
-            f"{quantity.title} of {sweep.title} for {', '.join(text for _, text in ticks)} {words}, "
-            f"{len(traces)} series: {'; '.join(str(trace['name']) for trace in traces)}. "
-            "The table of results has the numbers."
-        ),
-        data=traces,
-        layout={
-            "xaxis": numbers_axis(words, [value for value, _ in ticks], [text for _, text in ticks]),
-            "yaxis": quantity.axis,
-            "showlegend": len(traces) > 1,
-        },
-    )
-
-
-def _trace(number: int, label: str, points: Sequence[PlottedPoint], axis: str, quantity: _Quantity) -> Json:
-    return {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "name": label,
-        "x": [axis_number(point.result, axis) for point in points],
-        "y": [quantity.value(point) for point in points],
-        "error_y": quantity.errors(points),
-        "line": {"color": colour(number), "dash": dash(number), "width": 2},
-        "marker": {"color": colour(number), "size": 9, "symbol": [symbol(number, point.verdict) for point in points]},
-        "text": [_hover_text(point, axis) for point in points],
-        "hovertemplate": "%{text}<extra></extra>",
-    }
+def _traces(series: Sequence[tuple[str, Sequence[PlottedPoint]]], axis: str, quantity: _Quantity) -> Iterator[Json]:
+    for number, (label, points) in enumerate(series):
+        drawn = [(point, statistic) for point in points if (statistic := quantity.statistic(point))]
+        if not drawn:
+            continue
+        intervals = [(statistic.low, statistic.mean, statistic.high) for _, statistic in drawn]
+        symbols = [symbol(number, point.verdict) for point, _ in drawn]
+        yield scatter(
+            label,
+            [axis_number(point.result, axis) for point, _ in drawn],
+            [statistic.mean / quantity.scale for _, statistic in drawn],
+            mode="lines+markers",
+            error_y=error_bars(intervals, quantity.scale),
+            line={"color": colour(number), "dash": dash(number), "width": 2},
+            marker={"color": colour(number), "size": 9, "symbol": symbols},
+            texts=[_hover_text(point, axis) for point, _ in drawn],
+        )
 
 
 def _hover_text(point: PlottedPoint, axis: str) -> str:
@@ -189,11 +179,9 @@ def _hover_text(point: PlottedPoint, axis: str) -> str:
 
 def distribution_section(sweeps: Sequence[PlottedSweep]) -> Section | None:
     """Return the latency distributions; None if no tool records any."""
-    charts = [chart for sweep in sweeps for chart in _charts(sweep)]
-    if not charts:
-        return None
+    charts = [chart for sweep in sweeps for chart in _distributions(sweep)]
     remedy = "`plimsoll percentile` prints any percentile of any point"
-    return Section(key="latency", title="Latency", blocks=limited(_DISTRIBUTION_WORDS, charts, MOST_FIGURES, remedy))
+    return figures_section("latency", "Latency", _DISTRIBUTION_WORDS, charts, remedy=remedy)
 
 
 def ccdf(histogram: Histogram) -> list[tuple[float, float]]:
@@ -216,14 +204,13 @@ def ccdf(histogram: Histogram) -> list[tuple[float, float]]:
     return points
 
 
-def _charts(sweep: PlottedSweep) -> Iterator[Chart]:
-    distributions = [
-        (point, histogram) for point in sweep.measured if (histogram := _histogram(point.operation.latency))
-    ]
-    parts = [*chunks(distributions, MOST_SERIES)]
-    for number, part in enumerate(parts):
+def _distributions(sweep: PlottedSweep) -> Iterator[Chart]:
+    recorded = [(point, histogram) for point in sweep.measured if (histogram := _histogram(point.operation.latency))]
+    for number, words, part in in_parts(recorded, MOST_SERIES):
         traces = [
-            trace for place, (point, histogram) in enumerate(part) for trace in _traces(place, sweep, point, histogram)
+            trace
+            for place, (point, histogram) in enumerate(part)
+            for trace in _distribution(place, sweep, point, histogram)
         ]
         latencies: list[float] = [value for trace in traces for value in trace["x"]]
         # Too wide a range for ticks between decades.
@@ -231,7 +218,7 @@ def _charts(sweep: PlottedSweep) -> Iterator[Chart]:
         numbers = (*(f"p{p}" for p in _NAMES), "max", "operations")
         yield Chart(
             key=f"latency-{number}-{sweep.key}",
-            title=f"Latency distribution: {sweep.title}{part_text(number, len(parts))}",
+            title=f"Latency distribution: {sweep.title}{words}",
             description=(
                 f"Share of operations of {sweep.title} that took longer than a latency, both logarithmic, "
                 f"for {len(part)} points. The table below it has the percentiles."
@@ -267,32 +254,28 @@ def _histogram(latency: Latency) -> Histogram | None:
     return histogram if histogram.total else None
 
 
-def _traces(number: int, sweep: PlottedSweep, point: PlottedPoint, histogram: Histogram) -> Iterator[Json]:
-    name = _name(sweep, point)
+def _distribution(number: int, sweep: PlottedSweep, point: PlottedPoint, histogram: Histogram) -> Iterator[Json]:
+    name, group = _name(sweep, point), point.run.label + point.result.spec.point
     points = ccdf(histogram)
-    yield {
-        "type": "scatter",
-        "mode": "lines",
-        "name": name,
-        "legendgroup": point.run.label + point.result.spec.point,
-        "x": [microseconds(nanoseconds) for nanoseconds, _ in points],
-        "y": [share for _, share in points],
-        "line": {"color": colour(number), "dash": dash(number), "width": 2, "shape": "hv"},
-        "hoverinfo": "skip",
-    }
+    yield scatter(
+        name,
+        [microseconds(nanoseconds) for nanoseconds, _ in points],
+        [share for _, share in points],
+        mode="lines",
+        legendgroup=group,
+        line={"color": colour(number), "dash": dash(number), "width": 2, "shape": "hv"},
+        hoverinfo="skip",
+    )
     percentiles = [(p, value) for p in _NAMES if (value := point.operation.latency.percentiles.get(p)) is not None]
-    yield {
-        "type": "scatter",
-        "mode": "markers",
-        "name": name,
-        "legendgroup": point.run.label + point.result.spec.point,
-        "showlegend": False,
-        "x": [microseconds(value) for _, value in percentiles],
-        "y": [1 - float(p) / 100 for p, _ in percentiles],
-        "marker": {"color": colour(number), "size": 8, "symbol": symbol(number, point.verdict)},
-        "text": [f"{name}\np{p} {duration_text(value)}" for p, value in percentiles],
-        "hovertemplate": "%{text}<extra></extra>",
-    }
+    yield scatter(
+        name,
+        [microseconds(value) for _, value in percentiles],
+        [1 - float(p) / 100 for p, _ in percentiles],
+        legendgroup=group,
+        showlegend=False,
+        marker={"color": colour(number), "size": 8, "symbol": symbol(number, point.verdict)},
+        texts=[f"{name}\np{p} {duration_text(value)}" for p, value in percentiles],
+    )
 
 
 def _name(sweep: PlottedSweep, point: PlottedPoint) -> str:

@@ -14,26 +14,34 @@ from plimsoll.measure.summary import iops_of
 from plimsoll.measure.text import first_few
 from plimsoll.plan.fingerprint import Difference
 from plimsoll.report.figure import (
-    IN_RESULTS,
     MICROSECOND,
-    MOST_FIGURES,
     MOST_SERIES,
     category_axis,
-    chunks,
     colour,
     dash,
     drawable,
     error_bars,
+    figures_section,
+    in_parts,
     latency_axis,
-    limited,
     linear_axis,
-    part_text,
+    scatter,
     symbol,
     verdict_text,
     vertical_line,
 )
 from plimsoll.report.inputs import ReportedRun
-from plimsoll.report.view import MEBIBYTE, Cell, Chart, Json, Section, Table, count_text, duration_text, metric_text
+from plimsoll.report.view import (
+    MEBIBYTE,
+    Chart,
+    Column,
+    Json,
+    Section,
+    count_text,
+    duration_text,
+    metric_text,
+    page_table,
+)
 from plimsoll.suite.judging import Trend, TrendRow, trends_of
 from plimsoll.suite.measured import MeasuredRound
 
@@ -53,6 +61,10 @@ _VARIANTS_WORDS = (
     "intervals."
 )
 
+_UPPER_END = {"xref": "x", "xanchor": "right", "y": 1, "yref": "paper", "yanchor": "top"}
+_ALONG_LINE: Json = {**_UPPER_END, "showarrow": False, "textangle": -90}
+"""A text along a vertical line, at its upper end: a figure may be narrow, and rounds close together."""
+
 _Place = tuple[str, str, Operation, Metric]
 """Workload, point, operation and metric of a figure."""
 
@@ -68,18 +80,16 @@ def trends_section(rounds: Sequence[tuple[EndedRound, MeasuredRound]]) -> Sectio
             quantity = trend.quantity
             place = (quantity.workload, quantity.point, quantity.operation, quantity.metric)
             places.setdefault(place, []).append(trend)
-    if not places:
-        return None
     # Sorting is stable.
     ordered = sorted(
         places.items(), key=lambda case: not any(_regressed(row) for trend in case[1] for row in trend.rows)
     )
-    charts: list[Chart] = []
-    for number, (place, trends) in enumerate(ordered):
-        parts = [*chunks(trends, MOST_SERIES)]
-        for part, drawn in enumerate(parts):
-            charts.append(_chart(f"trend-{number}-{part}", place, drawn, part_text(part, len(parts))))
-    return Section(key="trend", title="Over the rounds", blocks=limited(_WORDS, charts, MOST_FIGURES, _IN_ROUNDS))
+    charts = [
+        _chart(f"trend-{number}-{part}", place, drawn, words)
+        for number, (place, trends) in enumerate(ordered)
+        for part, words, drawn in in_parts(trends, MOST_SERIES)
+    ]
+    return figures_section("trend", "Over the rounds", _WORDS, charts, remedy=_IN_ROUNDS)
 
 
 def changes_before(rounds: Sequence[tuple[EndedRound, MeasuredRound]]) -> list[list[Difference]]:
@@ -114,55 +124,30 @@ def _chart(key: str, place: _Place, trends: Sequence[Trend], part: str) -> Chart
             "xaxis": {"title": {"text": "start of the round (UTC)"}, "type": "date"},
             "yaxis": linear_axis(_axis_title(metric)) if metric.is_rate else latency_axis(_axis_title(metric)),
             "shapes": [vertical_line(_time(minute), "$muted", "dot") for minute, _ in marks],
-            # Along the line, at its upper end: a figure may be narrow, and rounds close together.
-            "annotations": [
-                {
-                    "x": _time(minute),
-                    "xref": "x",
-                    "y": 1,
-                    "yref": "paper",
-                    "xanchor": "right",
-                    "yanchor": "top",
-                    "text": text,
-                    "showarrow": False,
-                    "textangle": -90,
-                }
-                for minute, text in marks
-            ],
+            "annotations": [_ALONG_LINE | {"x": _time(minute), "text": text} for minute, text in marks],
             "showlegend": True,
         },
-        table=Table(
-            caption=f"{title}, all rounds",
-            headings=("Variant", "Round", "Mean", "95 % interval", "Baseline", "Changed"),
-            numbers=("Mean", "95 % interval"),
-            rows=[_row(trend, row) for trend in trends for row in trend.rows],
-            sortable=True,
+        table=page_table(
+            f"{title}, all rounds", _TREND_COLUMNS, [(trend, row) for trend in trends for row in trend.rows]
         ),
     )
 
 
 def _trace(index: int, trend: Trend) -> Json:
     metric, rows = trend.quantity.metric, trend.rows
-    ends = [row.interval or (row.estimate, row.estimate) for row in rows]
-    return {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "name": trend.quantity.variant,
-        "x": [_time(row.round.minute) for row in rows],
-        "y": [_scaled(metric, row.estimate) for row in rows],
-        "error_y": {
-            "type": "data",
-            "symmetric": False,
-            "array": [_scaled(metric, high - row.estimate) for row, (_, high) in zip(rows, ends, strict=True)],
-            "arrayminus": [_scaled(metric, row.estimate - low) for row, (low, _) in zip(rows, ends, strict=True)],
-            "thickness": 1,
-            "width": 4,
-        },
-        "line": {"color": colour(index), "dash": dash(index), "width": 1.5},
-        "marker": {"color": colour(index), "symbol": [_symbol(index, row) for row in rows], "size": 9},
-        "text": [_hover(trend, row) for row in rows],
-        "hovertemplate": "%{text}<extra></extra>",
-    }
+    scale = MEBIBYTE if metric is Metric.BYTES else 1 if metric.is_rate else MICROSECOND
+    ends = [row.interval or (None, None) for row in rows]
+    intervals = [(low, row.estimate, high) for row, (low, high) in zip(rows, ends, strict=True)]
+    return scatter(
+        trend.quantity.variant,
+        [_time(row.round.minute) for row in rows],
+        [row.estimate / scale for row in rows],
+        mode="lines+markers",
+        error_y=error_bars(intervals, scale),
+        line={"color": colour(index), "dash": dash(index), "width": 1.5},
+        marker={"color": colour(index), "symbol": [_symbol(index, row) for row in rows], "size": 9},
+        texts=[_hover_text(trend, row) for row in rows],
+    )
 
 
 def _symbol(index: int, row: TrendRow) -> str:
@@ -171,18 +156,21 @@ def _symbol(index: int, row: TrendRow) -> str:
     return "x" if _regressed(row) else f"{symbol(index)}-open"
 
 
-def _hover(trend: Trend, row: TrendRow) -> str:
-    metric = trend.quantity.metric
-    interval = f" ({_interval(metric, row)})" if row.interval else ""
-    value = f"{metric_text(metric, row.estimate)}{interval}"
-    return f"{trend.quantity.variant}, round {row.round.name}\n{value}\n{_state(row)}"
+def _hover_text(trend: Trend, row: TrendRow) -> str:
+    interval = f" ({_interval_text(trend, row)})" if row.interval else ""
+    value = f"{metric_text(trend.quantity.metric, row.estimate)}{interval}"
+    return f"{trend.quantity.variant}, round {row.round.name}\n{value}\n{_state_text(row)}"
+
+
+def _interval_text(trend: Trend, row: TrendRow) -> str:
+    return " to ".join(metric_text(trend.quantity.metric, end) for end in row.interval or ())
 
 
 def _regressed(row: TrendRow) -> bool:
     return row.round.verdict is RoundVerdict.REGRESSED
 
 
-def _state(row: TrendRow) -> str:
+def _state_text(row: TrendRow) -> str:
     return f"{'accepted' if row.round.accepted else 'not accepted'}{', regressed' if _regressed(row) else ''}"
 
 
@@ -203,22 +191,29 @@ def _change_name(change: Difference) -> str:
     return _NAMES.get(change.key, change.key)
 
 
-def _row(trend: Trend, row: TrendRow) -> list[Cell]:
-    metric = trend.quantity.metric
-    return [
-        Cell(text=trend.quantity.variant),
-        Cell(text=row.round.name, sort=row.round.minute),
-        Cell(text=metric_text(metric, row.estimate), sort=row.estimate),
-        Cell(text=_interval(metric, row), sort=row.interval[0] if row.interval else None),
-        Cell(text=_state(row), mark="Regression" if _regressed(row) and not row.round.accepted else ""),
-        Cell(text=", ".join(dict.fromkeys(map(_change_name, row.changes)))),
-    ]
-
-
-def _interval(metric: Metric, row: TrendRow) -> str:
-    if row.interval is None:
-        return ""
-    return f"{metric_text(metric, row.interval[0])} to {metric_text(metric, row.interval[1])}"
+_TrendColumn = Column[tuple[Trend, TrendRow]]
+_TREND_COLUMNS: Sequence[_TrendColumn] = (
+    _TrendColumn(heading="Variant", value=lambda case: case[0].quantity.variant),
+    _TrendColumn(heading="Round", value=lambda case: case[1].round.name, sort=lambda case: case[1].round.minute),
+    _TrendColumn(
+        heading="Mean",
+        value=lambda case: case[1].estimate,
+        text=lambda case: metric_text(case[0].quantity.metric, case[1].estimate),
+        right=True,
+    ),
+    _TrendColumn(
+        heading="95 % interval",
+        value=lambda case: case[1].interval and case[1].interval[0],
+        text=lambda case: _interval_text(*case),
+        right=True,
+    ),
+    _TrendColumn(
+        heading="Baseline",
+        value=lambda case: _state_text(case[1]),
+        mark=lambda case: "Regression" if _regressed(case[1]) and not case[1].round.accepted else "",
+    ),
+    _TrendColumn(heading="Changed", value=lambda case: ", ".join(dict.fromkeys(map(_change_name, case[1].changes)))),
+)
 
 
 def _axis_title(metric: Metric) -> str:
@@ -227,13 +222,6 @@ def _axis_title(metric: Metric) -> str:
     if metric is Metric.LINE:
         return "load at the line"
     return "operations per second" if metric is Metric.IOPS else metric.words
-
-
-def _scaled(metric: Metric, value: float) -> float:
-    """Return a value in the unit of its axis."""
-    if metric is Metric.BYTES:
-        return value / MEBIBYTE
-    return value if metric.is_rate else value / MICROSECOND
 
 
 def _time(minute: int) -> str:
@@ -296,15 +284,6 @@ _QUANTITIES = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Mark:
-    """The value of one variant at one point."""
-
-    place: str
-    verdict: str
-    statistic: Statistic
-
-
 def variants_section(runs: Sequence[ReportedRun]) -> Section | None:
     """Return a figure for each workload, operation and quantity; None with fewer than two variants."""
     if len(runs) < 2:  # noqa: PLR2004 - one variant differs from none
@@ -317,30 +296,31 @@ def variants_section(runs: Sequence[ReportedRun]) -> Section | None:
         for quantity in _QUANTITIES
         for chart in _variants_charts(f"variants-{number}-{operation.value}", runs, workload, operation, quantity)
     ]
-    if not charts:
-        return None
-    return Section(key="variants", title="Variants", blocks=limited(_VARIANTS_WORDS, charts, MOST_FIGURES, IN_RESULTS))
+    return figures_section("variants", "Variants", _VARIANTS_WORDS, charts)
 
 
 def _variants_charts(
     key: str, runs: Sequence[ReportedRun], workload: str, operation: Operation, quantity: _Quantity
 ) -> Iterator[Chart]:
-    variants = [(run.label, marks) for run in runs if (marks := [*_variants_marks(run, workload, operation, quantity)])]
+    variants: list[tuple[str, list[tuple[BenchmarkResult, Statistic]]]] = []
+    for run in runs:
+        results = [result for result in run.results if result.spec.workload == workload]
+        statistics = [(result, quantity.statistic(result, operation)) for result in results]
+        if points := [(result, statistic) for result, statistic in statistics if statistic and statistic.mean > 0]:
+            variants.append((run.label, points))
     what = f"{operation}, {quantity.title}" if quantity.is_of_operation else quantity.title
     operations = f" of {operation}s" if quantity.is_of_operation else ""
-    parts = [*chunks(variants, MOST_SERIES)]
-    for part, drawn in enumerate(parts):
+    for part, words, drawn in in_parts(variants, MOST_SERIES):
         # Points of variants may differ in what the variants set.
-        places = dict.fromkeys(mark.place for _, marks in drawn for mark in marks)
-        title = f"{workload}: {what}{part_text(part, len(parts))}"
+        places = dict.fromkeys(result.spec.point for _, points in drawn for result, _ in points)
         yield Chart(
             key=f"{key}-{quantity.key}-{part}",
-            title=title,
+            title=f"{workload}: {what}{words}",
             description=(
                 f"{quantity.title}{operations} of {workload} at {count_text(len(places), 'point')}, a series for "
                 f"each of {count_text(len(drawn), 'variant')}."
             ),
-            data=[_variants_trace(index, name, marks, quantity) for index, (name, marks) in enumerate(drawn)],
+            data=[_variant_trace(index, name, points, quantity) for index, (name, points) in enumerate(drawn)],
             layout={
                 "xaxis": category_axis([*places]),
                 "yaxis": quantity.axis,
@@ -350,32 +330,21 @@ def _variants_charts(
         )
 
 
-def _variants_marks(run: ReportedRun, workload: str, operation: Operation, quantity: _Quantity) -> Iterator[_Mark]:
-    for result in run.results:
-        if result.spec.workload != workload:
-            continue
-        statistic = quantity.statistic(result, operation)
-        if statistic is not None and statistic.mean > 0:
-            yield _Mark(place=result.spec.point, verdict=verdict_text(result), statistic=statistic)
-
-
-def _variants_trace(index: int, name: str, marks: Sequence[_Mark], quantity: _Quantity) -> Json:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": name,
-        "x": [mark.place for mark in marks],
-        "y": [mark.statistic.mean / quantity.scale for mark in marks],
-        "error_y": error_bars([mark.statistic for mark in marks], quantity.scale),
-        "marker": {"color": colour(index), "symbol": [symbol(index, mark.verdict) for mark in marks], "size": 10},
-        "text": [_variants_hover(name, mark, quantity) for mark in marks],
-        "hovertemplate": "%{text}<extra></extra>",
-    }
-
-
-def _variants_hover(name: str, mark: _Mark, quantity: _Quantity) -> str:
-    statistic = mark.statistic
-    interval = ""
-    if statistic.low is not None and statistic.high is not None:
-        interval = f" ({quantity.text(max(0.0, statistic.low))} to {quantity.text(statistic.high)})"
-    return f"{name}, {mark.place}: {mark.verdict}\n{quantity.text(statistic.mean)}{interval}"
+def _variant_trace(
+    index: int, name: str, points: Sequence[tuple[BenchmarkResult, Statistic]], quantity: _Quantity
+) -> Json:
+    texts: list[str] = []
+    for result, statistic in points:
+        ends = (statistic.low, statistic.high)
+        interval = " to ".join(quantity.text(max(0.0, end)) for end in ends if end is not None)
+        value = quantity.text(statistic.mean) + (f" ({interval})" if None not in ends else "")
+        texts.append(f"{name}, {result.spec.point}: {verdict_text(result)}\n{value}")
+    symbols = [symbol(index, verdict_text(result)) for result, _ in points]
+    return scatter(
+        name,
+        [result.spec.point for result, _ in points],
+        [statistic.mean / quantity.scale for _, statistic in points],
+        error_y=error_bars([(each.low, each.mean, each.high) for _, each in points], quantity.scale),
+        marker={"color": colour(index), "symbol": symbols, "size": 10},
+        texts=texts,
+    )

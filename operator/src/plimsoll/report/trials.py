@@ -9,27 +9,25 @@ from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.measure.line.summary import why_not_counted
 from plimsoll.measure.rates import rate_text
 from plimsoll.report.figure import (
-    IN_RESULTS,
-    MOST_FIGURES,
     category_axis,
-    chunks,
     colour,
     counting,
     dash,
     does_data_set_once,
     drawable,
     error_bars,
+    in_parts,
     is_search,
     limited,
     linear_axis,
     longest_stall,
-    part_text,
+    scatter,
     symbol,
     verdict_text,
     vertical_line,
 )
-from plimsoll.report.inputs import ReportedRun
-from plimsoll.report.view import MEBIBYTE, NONE, Cell, Chart, Json, Section, Table, Text, count_text
+from plimsoll.report.inputs import ReportedRun, results_of
+from plimsoll.report.view import MEBIBYTE, Block, Chart, Column, Json, Section, Text, count_text, page_table
 
 MOST_PANELS = 12
 _POINTS = 16
@@ -53,12 +51,39 @@ _TRIALS_WORDS = (
 )
 
 
+def attempt_text(trial: Trial) -> str:
+    """Return the name of an attempt; passes and attempts count from 0, and the first attempt is not named."""
+    again = f", attempt {trial.attempt}" if trial.attempt else ""
+    return f"pass {trial.pass_number}{again}"
+
+
+_WINDOW_COLUMNS: Sequence[Column[Trial]] = (
+    Column(heading="Trial", value=attempt_text),
+    Column(heading="Window", value=lambda trial: trial.window and f"{trial.window.seconds:.3f} s", right=True),
+    Column(heading="Overlap", value=lambda trial: trial.window and f"{trial.window.overlap:.3f}", right=True),
+    Column(
+        heading="Start spread", value=lambda trial: trial.window and f"{trial.window.spread_seconds:.3f} s", right=True
+    ),
+    Column(heading="All stalled", value=lambda trial: trial.stalls and f"{trial.stalls.seconds:g} s", right=True),
+    Column(
+        heading="Worst client stalled",
+        value=lambda trial: (
+            trial.stalls
+            and f"{trial.stalls.worst_client_seconds:g} s"
+            + ("" if trial.stalls.worst_client is None else f" (client {trial.stalls.worst_client})")
+        ),
+        right=True,
+    ),
+    Column(heading="Verdict", value=lambda trial: trial.verdict, mark=lambda trial: trial.verdict),
+)
+
+
 def timeline_section(runs: Sequence[ReportedRun]) -> Section | None:
     """Return the throughput over time; None if no tool recorded it.
 
     With many points, those with the longest stalls are shown first, then those that are not Valid, then the others.
     """
-    points = [(run, result) for run in runs for result in run.results if _series_of(result)]
+    points = [(run, result) for run, result in results_of(runs) if _series_of(result)]
     if not points:
         return None
     # Sorting is stable.
@@ -94,7 +119,6 @@ def _timeline(number: int, run: ReportedRun, result: BenchmarkResult, *, several
     missing = ", ".join(attempt_text(trial) for trial in trials if trial.pass_number not in with_series)
     absent = f" ({missing} has no series)" if missing else ""
     name = f"{result.spec.point}, {run.label}" if several else result.spec.point
-    numbers = ("Window", "Overlap", "Start spread", "All stalled", "Worst client stalled")
     end = max((trial.window.seconds for trial in trials if trial.window), default=0.0)
     in_bytes = does_data_set_once(result)
     unit = "MiB per second" if in_bytes else "operations per second"
@@ -113,12 +137,7 @@ def _timeline(number: int, run: ReportedRun, result: BenchmarkResult, *, several
             "showlegend": True,
         },
         height=300,
-        table=Table(
-            caption=f"Windows of {name}",
-            headings=("Trial", *numbers, "Verdict"),
-            numbers=numbers,
-            rows=[_window_row(trial) for trial in trials],
-        ),
+        table=page_table(f"Windows of {name}", _WINDOW_COLUMNS, trials, sortable=False),
     )
 
 
@@ -131,21 +150,20 @@ def _trace(trial: Trial, operation: OperationResult, series: Series, *, in_bytes
     starts = [0.0, *accumulate([float(series.interval_seconds)] * (len(series.iops) - 1))]
     end = trial.window.seconds if trial.window else starts[-1] + series.interval_seconds
     hover = ("customdata:,.0f", "y:,.1f") if in_bytes else ("y:,.0f", "customdata:,.1f")
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": name,
-        "line": {
+    return scatter(
+        name,
+        [*starts, max(end, starts[-1])],  # the start of each interval, and the end of the last one
+        volumes if in_bytes else ios,
+        mode="lines",
+        line={
             "color": colour([*Operation].index(operation.operation)),
             "dash": dash(trial.pass_number),
             "width": 1.8,
             "shape": "hv",
         },
-        "x": [*starts, max(end, starts[-1])],  # the start of each interval, and the end of the last one
-        "y": volumes if in_bytes else ios,
-        "customdata": ios if in_bytes else volumes,
-        "hovertemplate": "%{{{}}} IOPS, %{{{}}} MiB/s<extra>".format(*hover) + f"{name}</extra>",
-    }
+        customdata=ios if in_bytes else volumes,
+        hovertemplate="%{{{}}} IOPS, %{{{}}} MiB/s<extra>".format(*hover) + f"{name}</extra>",
+    )
 
 
 def _stalls(trials: Sequence[Trial]) -> Iterator[Json]:
@@ -158,35 +176,13 @@ def _stalls(trials: Sequence[Trial]) -> Iterator[Json]:
             if not any(rates):
                 times.append((place + 0.5) * series[0].interval_seconds)
     if times:
-        yield {
-            "type": "scatter",
-            "mode": "markers",
-            "name": "nothing completed",
-            "x": times,
-            "y": [0.0] * len(times),
-            "marker": {"color": "$bad", "symbol": "x", "size": 9},
-            "hovertemplate": "%{x:.1f} s: nothing completed<extra></extra>",
-        }
-
-
-def _window_row(trial: Trial) -> list[Cell]:
-    window, stalls = trial.window, trial.stalls
-    client = "" if stalls is None or stalls.worst_client is None else f" (client {stalls.worst_client})"
-    return [
-        Cell(text=attempt_text(trial)),
-        Cell(text=f"{window.seconds:.3f} s" if window else NONE),
-        Cell(text=f"{window.overlap:.3f}" if window else NONE),
-        Cell(text=f"{window.spread_seconds:.3f} s" if window else NONE),
-        Cell(text=f"{stalls.seconds:g} s" if stalls else NONE),
-        Cell(text=f"{stalls.worst_client_seconds:g} s{client}" if stalls else NONE),
-        Cell(text=trial.verdict, mark=trial.verdict),
-    ]
-
-
-def attempt_text(trial: Trial) -> str:
-    """Return the name of an attempt; passes and attempts count from 0, and the first attempt is not named."""
-    again = f", attempt {trial.attempt}" if trial.attempt else ""
-    return f"pass {trial.pass_number}{again}"
+        yield scatter(
+            "nothing completed",
+            times,
+            [0.0] * len(times),
+            marker={"color": "$bad", "symbol": "x", "size": 9},
+            hovertemplate="%{x:.1f} s: nothing completed<extra></extra>",
+        )
 
 
 def outcome_text(trial: Trial) -> str:
@@ -194,12 +190,47 @@ def outcome_text(trial: Trial) -> str:
     return Outcome.ABORTED.value if trial.outcome is Outcome.ABORTED else trial.verdict.value
 
 
+def why(trial: Trial) -> str:
+    """Return the reason why an attempt does not count."""
+    if trial.abort is not None:
+        return f"{trial.abort.reason}: {trial.abort.message}"
+    invalid = [finding for finding in trial.findings if finding.verdict is Verdict.INVALID]
+    if not invalid and (reason := "; ".join(why_not_counted(trial))):
+        return reason
+    if findings := invalid or trial.findings:
+        return "; ".join(f"{finding.reason}: {finding.message}" for finding in findings)
+    return "no reason was recorded" if trial.outcome is Outcome.ABORTED else "replaced by a later attempt"
+
+
+_AttemptColumn = Column[tuple[ReportedRun, BenchmarkResult, Trial]]
+_ATTEMPT_COLUMNS: Sequence[_AttemptColumn] = (
+    _AttemptColumn(heading="Run", value=lambda row: row[0].label),
+    _AttemptColumn(heading="Point", value=lambda row: row[1].spec.point, title=lambda row: row[1].spec.label),
+    _AttemptColumn(heading="Attempt", value=lambda row: attempt_text(row[2])),
+    _AttemptColumn(heading="Began", value=lambda row: row[2].started_at),
+    _AttemptColumn(heading="Outcome", value=lambda row: outcome_text(row[2]), mark=lambda row: outcome_text(row[2])),
+    _AttemptColumn(heading="Why", value=lambda row: why(row[2])),
+)
+
+
 def trials_section(runs: Sequence[ReportedRun]) -> Section:
-    """Return the trials of all points."""
+    """Return the trials of all points, and a table of the attempts that do not count."""
     several = len(runs) > 1
     charts = [chart for number, run in enumerate(runs) for chart in _charts(number, run, several=several)]
-    figures = limited(_TRIALS_WORDS, charts, MOST_FIGURES, IN_RESULTS)
-    return Section(key="trials", title="Trials", blocks=[*figures, *_uncounted_attempts(runs, several=several)])
+    blocks: list[Block] = [*limited(_TRIALS_WORDS, charts)]
+    uncounted: list[tuple[ReportedRun, BenchmarkResult, Trial]] = []
+    for run, result in results_of(runs):
+        good = {(trial.pass_number, trial.attempt) for trial in counting(result)}
+        attempts = (trial for trial in result.status.trials if (trial.pass_number, trial.attempt) not in good)
+        uncounted += [(run, result, trial) for trial in attempts]
+    if uncounted:
+        caption = f"Attempts that do not count: {len(uncounted)}"
+        leave_out = () if several else {"Run"}
+        table = page_table(caption, _ATTEMPT_COLUMNS, uncounted, leave_out=leave_out, sortable=False)
+        blocks += table.limited(_MOST_ROWS)
+    else:
+        blocks.append(Text(paragraphs=["Every attempt counts."]))
+    return Section(key="trials", title="Trials", blocks=blocks)
 
 
 def _charts(number: int, run: ReportedRun, *, several: bool) -> Iterator[Chart]:
@@ -214,110 +245,56 @@ def _charts(number: int, run: ReportedRun, *, several: bool) -> Iterator[Chart]:
         for operation in sorted(operations, key=[*Operation].index):
             cases.setdefault((result.spec.workload, operation), []).append((result, summaries.get(operation)))
     for (workload, operation), points in cases.items():
-        parts = [*chunks(points, _POINTS)]
-        for place, part in enumerate(parts):
-            title = f"{workload}, {operation}" + (f", {run.label}" if several else "")
-            key = f"trials-{number}-{place}-{workload}-{operation}"
-            yield _trials_chart(key, f"{title}{part_text(place, len(parts))}", operation, part)
-
-
-def _trials_chart(key: str, title: str, operation: Operation, points: Sequence[_Case]) -> Chart:
-    traces = [_means(points), *(_attempts(verdict, operation, points) for verdict in Verdict)]
-    return Chart(
-        key=key,
-        title=f"Trials: {title}",
-        description=(
-            f"Operations per second of every attempt at {len(points)} points of {title}, with the mean of those that "
-            "count and its confidence interval. The table of results has the means and the intervals."
-        ),
-        data=[trace for trace in traces if trace["x"]],
-        layout={
-            "xaxis": linear_axis("operations per second"),
-            "yaxis": category_axis([result.spec.point for result, _ in reversed(points)]),
-            "showlegend": True,
-        },
-        height=_MARGIN_PIXELS + _POINT_PIXELS * len(points),
-    )
+        for place, words, part in in_parts(points, _POINTS):
+            title = f"{workload}, {operation}" + (f", {run.label}" if several else "") + words
+            traces = [_means(part), *(_attempts(verdict, operation, part) for verdict in Verdict)]
+            yield Chart(
+                key=f"trials-{number}-{place}-{workload}-{operation}",
+                title=f"Trials: {title}",
+                description=(
+                    f"Operations per second of every attempt at {len(part)} points of {title}, with the mean of those "
+                    "that count and its confidence interval. The table of results has the means and the intervals."
+                ),
+                data=[trace for trace in traces if trace["x"]],
+                layout={
+                    "xaxis": linear_axis("operations per second"),
+                    "yaxis": category_axis([result.spec.point for result, _ in reversed(part)]),
+                    "showlegend": True,
+                },
+                height=_MARGIN_PIXELS + _POINT_PIXELS * len(part),
+            )
 
 
 def _means(points: Sequence[_Case]) -> Json:
     means = [(result, summary.iops) for result, summary in points if summary]
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": "mean, 95 %",
-        "x": [iops.mean for _, iops in means],
-        "y": [result.spec.point for result, _ in means],
-        "error_x": {**error_bars([iops for _, iops in means]), "thickness": 2, "width": 7},
-        "marker": {"color": "$text", "symbol": "line-ns-open", "size": 16, "line": {"width": 2}},
-        "text": [f"{result.spec.label}\nmean {rate_text(iops.mean)} of {iops.trials} trials" for result, iops in means],
-        "hovertemplate": "%{text}<extra></extra>",
-    }
+    intervals = [(iops.low, iops.mean, iops.high) for _, iops in means]
+    return scatter(
+        "mean, 95 %",
+        [iops.mean for _, iops in means],
+        [result.spec.point for result, _ in means],
+        error_x=error_bars(intervals, thickness=2, width=7),
+        marker={"color": "$text", "symbol": "line-ns-open", "size": 16, "line": {"width": 2}},
+        texts=[f"{result.spec.label}\nmean {rate_text(iops.mean)} of {iops.trials} trials" for result, iops in means],
+    )
 
 
 def _attempts(verdict: Verdict, operation: Operation, points: Sequence[_Case]) -> Json:
     attempts = [
-        (result, trial, measured.rates.iops)
+        (result.spec.point, trial, measured.rates.iops)
         for result, _ in points
         for trial in result.status.trials
         for measured in trial.operations
         if measured.operation is operation and trial.verdict is verdict
     ]
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": verdict.value,
-        "x": [iops for _, _, iops in attempts],
-        "y": [result.spec.point for result, _, _ in attempts],
-        "marker": {"color": _COLOURS[verdict], "symbol": symbol(0, verdict), "size": 9, "line": {"width": 1.5}},
-        "text": [
-            f"{result.spec.point}, {_attempt_words(trial)}\n{rate_text(iops)} IOPS" for result, trial, iops in attempts
-        ],
-        "hovertemplate": "%{text}<extra></extra>",
-    }
-
-
-def _attempt_words(trial: Trial) -> str:
-    reasons = ", ".join(dict.fromkeys(finding.reason for finding in trial.findings))
-    return f"{attempt_text(trial)}: {outcome_text(trial)}" + (f" ({reasons})" if reasons else "")
-
-
-def _uncounted_attempts(runs: Sequence[ReportedRun], *, several: bool) -> Iterator[Table | Text]:
-    """Yield a table of the attempts that do not count, or the statement that all count."""
-    rows: list[list[Cell]] = []
-    for run in runs:
-        for result in run.results:
-            good = {(trial.pass_number, trial.attempt) for trial in counting(result)}
-            rows += [
-                [
-                    *([Cell(text=run.label)] if several else []),
-                    Cell(text=result.spec.point, title=result.spec.label),
-                    Cell(text=attempt_text(trial)),
-                    Cell(text=trial.started_at),
-                    Cell(text=outcome_text(trial), mark=outcome_text(trial)),
-                    Cell(text=why(trial)),
-                ]
-                for trial in result.status.trials
-                if (trial.pass_number, trial.attempt) not in good
-            ]
-    if not rows:
-        yield Text(paragraphs=["Every attempt counts."])
-        return
-    table = Table(
-        caption=f"Attempts that do not count: {len(rows)}",
-        headings=(*(["Run"] if several else []), "Point", "Attempt", "Began", "Outcome", "Why"),
-        rows=rows,
+    texts: list[str] = []
+    for point, trial, iops in attempts:
+        reasons = ", ".join(dict.fromkeys(finding.reason for finding in trial.findings))
+        outcome = f"{attempt_text(trial)}: {outcome_text(trial)}" + (f" ({reasons})" if reasons else "")
+        texts.append(f"{point}, {outcome}\n{rate_text(iops)} IOPS")
+    return scatter(
+        verdict.value,
+        [iops for _, _, iops in attempts],
+        [point for point, _, _ in attempts],
+        marker={"color": _COLOURS[verdict], "symbol": symbol(0, verdict), "size": 9, "line": {"width": 1.5}},
+        texts=texts,
     )
-    yield from table.limited(_MOST_ROWS)
-
-
-def why(trial: Trial) -> str:
-    """Return the reason why an attempt does not count."""
-    if trial.abort is not None:
-        return f"{trial.abort.reason}: {trial.abort.message}"
-    invalid = [finding for finding in trial.findings if finding.verdict is Verdict.INVALID]
-    if not invalid and (reason := "; ".join(why_not_counted(trial))):
-        return reason
-    if findings := invalid or trial.findings:
-        return "; ".join(f"{finding.reason}: {finding.message}" for finding in findings)
-    return "no reason was recorded" if trial.outcome is Outcome.ABORTED else "replaced by a later attempt"
