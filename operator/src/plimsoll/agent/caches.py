@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from plimsoll.agent.page_cache import SWITCH, drop_caches
 from plimsoll.agent.process import PreparationError
 from plimsoll.protocol.assignment import CacheDropping
-from plimsoll.protocol.helpers import DROP_PATH, MAX_ANSWER_BYTES, CacheDrop, DropRefusal, DropRequest
+from plimsoll.protocol.helpers import DROP_PATH, MAX_ANSWER_BYTES, CacheDrop, DropRequest, HelperRefusal
 from plimsoll.protocol.messages import DropCachesOrder
 
 _OK = 200
@@ -85,6 +85,6 @@ def _dropped(status: int, text: str) -> CacheDrop:
 def _message(text: str) -> str:
     """Return the message of a refusal, or the beginning of another text."""
     try:
-        return DropRefusal.model_validate_json(text).message
+        return HelperRefusal.model_validate_json(text).message
     except ValidationError:
         return text[:200] or "no message"

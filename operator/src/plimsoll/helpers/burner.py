@@ -19,7 +19,7 @@ from aiohttp import web
 
 from plimsoll.agent import process
 from plimsoll.helpers.authority import BURNING, Limits, class_refusal, excess, namespace_of
-from plimsoll.helpers.server import RefusedError, Username, answer, authorized_user, read_body
+from plimsoll.helpers.server import RefusedError, Username, authorized_user, read_body, refuse
 from plimsoll.kube.errors import ApiError
 from plimsoll.kube.port import Kind, Kube, Object
 from plimsoll.net.listener import Listener
@@ -34,7 +34,6 @@ from plimsoll.protocol.helpers import (
     SILENCE_SECONDS,
     BurnOrder,
     BurnOutcome,
-    BurnRefusal,
     namespace_base,
 )
 from plimsoll.tools.base import Command, Output
@@ -218,8 +217,7 @@ class Helper:
         try:
             namespace, order = await self._accepted(request)
         except RefusedError as refused:
-            _log.info("refused with status %d: %s", refused.status, refused)
-            return answer(refused.status, BurnRefusal(message=str(refused)))
+            return refuse(refused)
         response = web.StreamResponse()
         async with self._turn:
             await response.prepare(request)

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import logging
-import math
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -14,8 +13,8 @@ from aiohttp import web
 from plimsoll.api.surroundings import MAX_LISTED, NodeCaches, OsdCaches
 from plimsoll.conductor.ceph.commands import CommandError, Commands
 from plimsoll.helpers.authority import DROPPING, Turns
-from plimsoll.helpers.server import RefusedError, Username, answer, authorized_user, read_body
-from plimsoll.protocol.helpers import DROP_PATH, MAX_DROP_REQUEST_BYTES, CacheDrop, DropRefusal, DropRequest
+from plimsoll.helpers.server import RefusedError, Username, answer, authorized_user, read_body, refuse
+from plimsoll.protocol.helpers import DROP_PATH, MAX_DROP_REQUEST_BYTES, CacheDrop, DropRequest
 
 _ANSWER_SECONDS = 30.0
 """An OSD writes dirty metadata before it drops its caches."""
@@ -97,11 +96,7 @@ class Helper:
         try:
             return answer(200, await self._drop(request))
         except RefusedError as refused:
-            _log.info("refused with status %d: %s", refused.status, refused)
-            response = answer(refused.status, DropRefusal(message=str(refused)))
-            if refused.retry_after:
-                response.headers["Retry-After"] = str(math.ceil(refused.retry_after))
-            return response
+            return refuse(refused)
 
     async def _drop(self, request: web.Request) -> CacheDrop:
         user = await authorized_user(request, self._abilities.username, DROPPING, self._abilities.allowed)

@@ -1,6 +1,8 @@
 """What both helpers do with a request: admit its sender by a token, read its body, and refuse it."""
 
 import asyncio
+import logging
+import math
 from collections.abc import Awaitable, Callable, Collection
 from typing import Any, TypeVar
 
@@ -12,11 +14,13 @@ from plimsoll.api.model import Model
 from plimsoll.helpers.authority import Service, refusal_of
 from plimsoll.kube.client import AioKube
 from plimsoll.kube.errors import ApiError
-from plimsoll.protocol.helpers import CACHES_AUDIENCE, MAX_TOKEN_CHARACTERS
+from plimsoll.protocol.helpers import CACHES_AUDIENCE, MAX_TOKEN_CHARACTERS, HelperRefusal
 
 _BODY_SECONDS = 5.0
 _REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
 _REVIEWS_AT_ONCE = 4
+
+_log = logging.getLogger(__name__)
 
 M = TypeVar("M", bound=Model)
 
@@ -72,6 +76,15 @@ async def read_body(request: web.Request, model: type[M]) -> M:
 def answer(status: int, model: Model) -> web.Response:
     """Return an answer in JSON."""
     return web.Response(status=status, text=model.model_dump_json(exclude_none=True), content_type="application/json")
+
+
+def refuse(refused: RefusedError) -> web.Response:
+    """Log a refusal, and return it as an answer."""
+    _log.info("refused with status %d: %s", refused.status, refused)
+    response = answer(refused.status, HelperRefusal(message=str(refused)))
+    if refused.retry_after:
+        response.headers["Retry-After"] = str(math.ceil(refused.retry_after))
+    return response
 
 
 class TokenReviews(AioKube):

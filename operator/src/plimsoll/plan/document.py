@@ -11,16 +11,7 @@ from plimsoll.api.errors import Problem, SpecError, problems_of
 from plimsoll.api.line import LineSearch
 from plimsoll.api.model import Model
 from plimsoll.api.run import BenchmarkRun, Gates, Servers, Timeouts
-from plimsoll.api.storage import (
-    CephStorage,
-    FileSystem,
-    KeyringReference,
-    NamespacedName,
-    Pool,
-    Prepare,
-    RookStorage,
-    Volume,
-)
+from plimsoll.api.storage import FileSystem, KeyringReference, NamespacedName, Pool, Prepare, RookStorage, Volume
 
 MAX_POINTS = 512
 PLAN_FILE = "plan.json"
@@ -232,7 +223,15 @@ def ceph_target(run: BenchmarkRun) -> CephTarget | None:
     if storage is not None and storage.rook is not None:
         return _of_rook(run, storage.rook)
     if storage is not None and storage.ceph is not None:
-        return _of_ceph(storage.ceph)
+        ceph = storage.ceph
+        return CephTarget(
+            monitors=tuple(sorted(ceph.monitors)),
+            pool=ceph.pool.name,
+            data_pool=ceph.pool.data_pool,
+            conductor_user=ceph.user,
+            agent_user=ceph.user,
+            keyring=ceph.keyring_secret,
+        )
     return None
 
 
@@ -319,15 +318,4 @@ def _of_rook(run: BenchmarkRun, rook: RookStorage) -> CephTarget:
         conductor_user=f"{base}-conductor",
         agent_user=f"{base}-agent",
         options=rook.config,
-    )
-
-
-def _of_ceph(ceph: CephStorage) -> CephTarget:
-    return CephTarget(
-        monitors=tuple(sorted(ceph.monitors)),
-        pool=ceph.pool.name,
-        data_pool=ceph.pool.data_pool,
-        conductor_user=ceph.user,
-        agent_user=ceph.user,
-        keyring=ceph.keyring_secret,
     )

@@ -70,10 +70,16 @@ def _osd_caches(drops: Sequence[OsdCaches]) -> str | None:
 
 def differences(baseline: Fingerprint, candidate: Fingerprint) -> list[Difference]:
     """Return the differences between two fingerprints, the identity first, by key. Lists are compared as a whole."""
-    return [
-        *_differences("identity", baseline.identity, candidate.identity),
-        *_differences("context", baseline.context, candidate.context),
-    ]
+    parts: tuple[Literal["identity", "context"], ...] = ("identity", "context")
+    different: list[Difference] = []
+    for part in parts:
+        ours, theirs = dict(leaves(getattr(baseline, part))), dict(leaves(getattr(candidate, part)))
+        different += [
+            Difference(part=part, key=key, baseline=ours.get(key), candidate=theirs.get(key))
+            for key in sorted({*ours, *theirs})
+            if ours.get(key) != theirs.get(key)
+        ]
+    return different
 
 
 def digest(part: Mapping[str, JsonValue]) -> str:
@@ -93,17 +99,19 @@ def leaves(document: Mapping[str, JsonValue], path: str = "") -> Iterator[tuple[
 
 
 def _identity(plan: Plan, point: Point, environment: Environment) -> Json:
+    tool, ceph = TOOLS[point.tool], environment.ceph
     # Credentials do not change what is measured.
-    credentials = TOOLS[point.tool].parameters.credentials
+    credentials = tool.parameters.credentials
     # The layout read back from Ceph is the one that was measured. Without it, the requested layouts must differ.
     requested = plan.ceph.made if plan.ceph is not None else None
     pool = environment.pool.document() if environment.pool else _dumped(requested) if requested is not None else None
-    return {
+    # The options with their values as Ceph stores them, if these are known.
+    options = (ceph.options if ceph else None) or by_osds(plan.ceph.options if plan.ceph else ())
+    identity: Json = {
         "tool": point.tool,
         "parameters": {name: value for name, value in point.parameters.items() if name not in credentials},
         "toolVersions": _versions(environment).get(point.tool),
         "clients": point.clients,
-        "servers": _servers(plan, point),
         "runtimeSeconds": point.runtime_seconds,
         "rampSeconds": point.ramp_seconds,
         "volume": _dumped(plan.volume) if plan.volume else None,
@@ -111,45 +119,22 @@ def _identity(plan: Plan, point: Point, environment: Environment) -> Json:
         "dataSetBytes": environment.data_set_bytes.document() if environment.data_set_bytes else None,
         "storageClass": _nameless(plan, _storage_class(environment, identity=True)),
         "pool": pool,
-        "fileSystem": _file_system(environment),
-        "cephOptions": _ceph_options(plan, environment),
-        "line": _sought(point),
+        "cephOptions": {who: {**named} for who, named in options.items()} or None,
     }
-
-
-def _sought(point: Point) -> JsonValue:
-    """Return which line a search looks for; None without a search. How it looks is context."""
-    if point.line is None:
-        return None
-    objectives: Json = {objective.percentile: objective.latency_microseconds for objective in point.line.objectives}
-    return {"vary": point.line.vary.value, "latencyMicroseconds": objectives}
-
-
-def _ceph_options(plan: Plan, environment: Environment) -> JsonValue:
-    """Return the options that were set for the run, with their values as Ceph stores them; None without any."""
-    stored = environment.ceph.options if environment.ceph else None
-    options = stored or by_osds(plan.ceph.options if plan.ceph else ())
-    return {who: {**named} for who, named in options.items()} or None
-
-
-def _file_system(environment: Environment) -> JsonValue:
-    """Return what of a file system is not in its pools; None without one."""
-    described = environment.ceph.file_system if environment.ceph else None
-    if described is None:
-        return None
-    return {"metadataServers": described.metadata_servers, "dataPools": described.data_pools}
-
-
-def _servers(plan: Plan, point: Point) -> JsonValue:
-    """Return the servers of a tool that uses them; None without any."""
-    if plan.servers is None or TOOLS[point.tool].target is not TargetKind.PEER:
-        return None
-    return {name: value for name, value in plan.servers.model_dump(mode="json").items() if value}
+    if plan.servers is not None and tool.target is TargetKind.PEER:
+        identity["servers"] = {name: value for name, value in plan.servers.model_dump(mode="json").items() if value}
+    if ceph is not None and ceph.file_system is not None:
+        described = ceph.file_system
+        identity["fileSystem"] = {"metadataServers": described.metadata_servers, "dataPools": described.data_pools}
+    if point.line is not None:
+        # What a search looks for; how it looks is context.
+        objectives: Json = {each.percentile: each.latency_microseconds for each in point.line.objectives}
+        identity["line"] = {"vary": point.line.vary.value, "latencyMicroseconds": objectives}
+    return identity
 
 
 def _context(plan: Plan, point: Point, environment: Environment) -> Json:
     others: Json = {name: versions for name, versions in _versions(environment).items() if name != point.tool}
-    # How a search looks for the line.
     search = _dumped(point.line, include={"start", "limit", "precision_percent"}) if point.line else None
     return {
         "plimsoll": __version__,
@@ -202,15 +187,6 @@ def _without_nulls(document: Mapping[str, JsonValue]) -> Json:
         for key, value in document.items()
         if value is not None
     }
-
-
-def _differences(
-    part: Literal["identity", "context"], baseline: Mapping[str, JsonValue], candidate: Mapping[str, JsonValue]
-) -> Iterator[Difference]:
-    ours, theirs = dict(leaves(baseline)), dict(leaves(candidate))
-    for key in sorted({*ours, *theirs}):
-        if ours.get(key) != theirs.get(key):
-            yield Difference(part=part, key=key, baseline=ours.get(key), candidate=theirs.get(key))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

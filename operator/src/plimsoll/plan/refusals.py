@@ -11,7 +11,7 @@ from plimsoll.api.errors import Problem, field_path
 from plimsoll.api.line import LineSearch, Percentile, Vary
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import MAX_RUNTIME_SECONDS, RunSpec
-from plimsoll.api.storage import Storage, Volume
+from plimsoll.api.storage import Volume
 from plimsoll.measure.histogram import MINIMUM_BEYOND
 from plimsoll.measure.intake import Offer
 from plimsoll.measure.line.model import Settings
@@ -169,13 +169,6 @@ def _problem(sweep: Sweep, field: str, value: object, remedy: str) -> Problem:
     return Problem(field=place, value="" if value is None else str(value), remedy=remedy)
 
 
-def _has_storage_class(storage: Storage | None) -> bool:
-    """Whether a run names a StorageClass, or gets one of its own."""
-    if storage is None or storage.ceph is not None:
-        return False
-    return storage.rook is None or (storage.volume is not None and storage.volume.access == "PVC")
-
-
 def contradictions(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
     """Yield the fields of a run that contradict each other."""
     points = [
@@ -186,9 +179,15 @@ def contradictions(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
     run, document = ExpandedRun(spec=spec, points=points), spec.model_dump(mode="json")
     broken = [rule for rule in run_rules(TOOLS) if rule.holds and not rule.holds(run)]
     yield from (rule.problem(run, document, "spec") for rule in broken)
+    storage = spec.storage
+    # A run on Ceph without Rook has none, and with Rook only one for PVCs.
+    has_storage_class = storage is not None and (
+        storage.storage_class is not None
+        or (storage.rook is not None and storage.volume is not None and storage.volume.access == "PVC")
+    )
     for sweep, combined in expanded:
         yield from dict.fromkeys(_broken_rules(sweep, combined))
-        if sweep.tool.creates_claims and not _has_storage_class(spec.storage):
+        if sweep.tool.creates_claims and not has_storage_class:
             remedy = (
                 f"must have a StorageClass, because workload {sweep.workload.name} runs {sweep.tool.key}, which "
                 "creates PVCs; set storageClass, or rook with a volume that has access PVC"

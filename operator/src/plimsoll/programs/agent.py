@@ -19,7 +19,7 @@ from plimsoll.agent.volume import OWN_TABLE, DeviceVolume, FileVolume, ImageVolu
 from plimsoll.agent.worker import Worker
 from plimsoll.api.errors import problems_of
 from plimsoll.cli import EXIT_STOPPED
-from plimsoll.programs.termination import LastError, run_until_stopped, write_termination_message
+from plimsoll.programs.termination import LastError, log_to_stderr, run_until_stopped, write_termination_message
 from plimsoll.protocol.assignment import (
     AssignedVolume,
     Assignment,
@@ -44,7 +44,7 @@ def command(*, assignment: TextIO, node: str) -> None:
 
     Both options can be set in the environment, as PLIMSOLL_ASSIGNMENT and PLIMSOLL_NODE.
     """
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    log_to_stderr()
     last_error = LastError()
     logging.getLogger().addHandler(last_error)
     assigned = _read(assignment.read())

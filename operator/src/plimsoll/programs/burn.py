@@ -15,7 +15,7 @@ from plimsoll.protocol.helpers import (
     SILENCE_SECONDS,
     BurnOrder,
     BurnOutcome,
-    BurnRefusal,
+    HelperRefusal,
 )
 from plimsoll.tools.kube_burner.job import KubeBurnerParameters
 
@@ -81,7 +81,7 @@ async def _ordered(url: str, token: Path, order: BurnOrder) -> BurnOutcome:
                             return await _outcome(response)
                         text = await response.text()
                         try:
-                            problem = BurnRefusal.model_validate_json(text).message
+                            problem = HelperRefusal.model_validate_json(text).message
                         except ValidationError:
                             problem = text[:200] or "no message"
                         if response.status not in _TRANSIENT:

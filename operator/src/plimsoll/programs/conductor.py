@@ -18,7 +18,7 @@ from plimsoll.conductor.secret import server_context
 from plimsoll.conductor.sink import FilesSink, Sink
 from plimsoll.kube.errors import ApiError
 from plimsoll.plan.document import Plan, load_plan
-from plimsoll.programs.termination import write_termination_message
+from plimsoll.programs.termination import log_to_stderr, write_termination_message
 from plimsoll.protocol.assignment import TOKEN_KEY_FILE
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def command(
 
     Every option can be set in the environment, as PLIMSOLL_NAMESPACE, PLIMSOLL_LOST_AFTER and so on.
     """
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    log_to_stderr()
     try:
         token_key = (secret / TOKEN_KEY_FILE).read_bytes()
         listen = Listen(

@@ -4,7 +4,6 @@ The chart's DaemonSet starts the first, and its Deployment the second.
 """
 
 import asyncio
-import logging
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ import click
 
 from plimsoll.agent.page_cache import SWITCH, drop_caches, may_drop_caches
 from plimsoll.api.quantity import parse_quantity
-from plimsoll.programs.termination import run_until_stopped
+from plimsoll.programs.termination import log_to_stderr, run_until_stopped
 from plimsoll.protocol.helpers import BURNER_AUDIENCE, PORT
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ _LIMITED_CONNECTIONS = 64
 @click.option("--port", type=int, default=PORT, show_default=True)
 def caches_command(*, node: str, allow: tuple[str, ...], ceph_user: str | None, host: str, port: int) -> None:
     """Drop the caches of this node on request: the page cache, dentries and inodes. Requires a privileged container."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    log_to_stderr()
     if not may_drop_caches():
         raise click.ClickException(f"/proc/{SWITCH} is not writable; run as root in a privileged container")
     run_until_stopped(_serve_caches(node, allow, ceph_user, host, port))
@@ -88,7 +87,7 @@ def burner_command(
     port: int,
 ) -> None:
     """Run kube-burner on request, and remove everything that it creates."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    log_to_stderr()
 
     async def serve() -> None:
         # Imported here because they take longer than everything else.

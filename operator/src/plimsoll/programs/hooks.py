@@ -16,6 +16,7 @@ from plimsoll.cli.options import timeout_option
 from plimsoll.cli.source import RUN, SUITE
 from plimsoll.kube.errors import ApiError, UnknownKindError, persist
 from plimsoll.kube.port import Kind, Kube, Object
+from plimsoll.programs.termination import log_to_stderr
 
 _REQUEST_SECONDS = 30.0
 _SHOWN = 5
@@ -32,7 +33,7 @@ class NotInstalledError(Exception):
 @timeout_option("Time for each step", default="60s")
 def check_command(*, namespace: str, timeout: int) -> None:
     """Create and delete a suspended run, and check that the operator handles both. Generates no load."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    log_to_stderr()
     # Imported here because it takes longer than everything else.
     from plimsoll.kube.client import AioKube  # noqa: PLC0415
 
@@ -110,7 +111,7 @@ def _suspended_run(name: str, namespace: str) -> Object:
 )
 def remove_command(*, timeout: int, namespaces: tuple[str, ...]) -> None:
     """Delete BenchmarkSuites and BenchmarkRuns, and wait until the operator has cleaned them up."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    log_to_stderr()
     # Imported here because it takes longer than everything else.
     from plimsoll.kube.client import AioKube  # noqa: PLC0415
 

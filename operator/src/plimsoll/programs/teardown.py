@@ -10,7 +10,7 @@ from plimsoll.ceph.pools import EXIT_PURGING
 from plimsoll.cli import EXIT_STOPPED
 from plimsoll.conductor.ceph.commands import Commands
 from plimsoll.conductor.ceph.teardown import Remains, TeardownTarget, tear_down
-from plimsoll.programs.termination import run_until_stopped, write_termination_message
+from plimsoll.programs.termination import log_to_stderr, run_until_stopped, write_termination_message
 
 _log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ def command(
     termination_log: Path | None,
 ) -> None:
     """Remove a run's images and objects, and restore the options and flags that it set. Idempotent."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    log_to_stderr()
     others = other_pools if data_pool is None else (data_pool, *other_pools)
     target = TeardownTarget(
         uid=uid,

@@ -1,4 +1,4 @@
-"""How a program in a pod ends: when it is asked to, and with a message for `kubectl describe` and the operator."""
+"""How a program in a pod logs, and how it ends: on request, and with a message for `kubectl describe`."""
 
 import asyncio
 import logging
@@ -13,6 +13,11 @@ MAX_BYTES = 4096
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
+
+
+def log_to_stderr() -> None:
+    """Log with times and levels."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
 
 
 def run_until_stopped(work: Coroutine[Any, Any, T]) -> T | None:

@@ -72,10 +72,15 @@ class BurnOutcome(Model):
     files: dict[str, str]
 
 
-class BurnRefusal(Model):
-    """Why the helper did not run kube-burner."""
+class HelperRefusal(Model):
+    """Why a helper did not do what was requested."""
 
     message: str
+
+
+def helper_url(service: str, namespace: str) -> str:
+    """Return the URL of a helper's Service. A request to drop caches reaches the helper on the sender's node."""
+    return f"http://{service}.{namespace}.svc:{PORT}"
 
 
 def namespace_base(namespace: str, run_uid: str) -> str:
@@ -90,21 +95,13 @@ def namespace_base(namespace: str, run_uid: str) -> str:
 def excess_of(limited: Mapping[str, int], *, max_objects: int, max_qps: int, max_volume_size: int) -> str:
     """Return which of a tool's numbers exceed the administrator's limits; empty if none does."""
     limits = {"objects": ("maxObjects", max_objects), "volumeSize": ("maxVolumeSize", max_volume_size)}
-    compared = ((name, value, *limits.get(name, ("maxQps", max_qps))) for name, value in limited.items())
-    return "; ".join(
-        f"{name} {_text(name, value)} exceeds the administrator's kubeBurner.{limit} of {_text(name, most)}"
-        for name, value, limit, most in compared
-        if value > most
-    )
-
-
-def _text(name: str, value: int) -> str:
-    return format_quantity(value) if name == "volumeSize" else str(value)
-
-
-def burner_url(service: str, namespace: str) -> str:
-    """Return the URL of the helper's Service."""
-    return f"http://{service}.{namespace}.svc:{PORT}"
+    excesses: list[str] = []
+    for name, value in limited.items():
+        limit, most = limits.get(name, ("maxQps", max_qps))
+        if value > most:
+            text = format_quantity if name == "volumeSize" else str
+            excesses.append(f"{name} {text(value)} exceeds the administrator's kubeBurner.{limit} of {text(most)}")
+    return "; ".join(excesses)
 
 
 class DropRequest(Model):
@@ -128,14 +125,3 @@ class CacheDrop(Model):
 
     node: NodeCaches
     osds: OsdCaches | None = None
-
-
-class DropRefusal(Model):
-    """Why a helper did not drop the caches."""
-
-    message: str
-
-
-def caches_url(service: str, namespace: str) -> str:
-    """Return the URL of the helper's Service, which passes a request to the helper on the sender's node."""
-    return f"http://{service}.{namespace}.svc:{PORT}"

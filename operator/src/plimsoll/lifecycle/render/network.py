@@ -15,7 +15,7 @@ from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.document import Plan
 from plimsoll.protocol.assignment import CacheDropping
-from plimsoll.protocol.helpers import BURNER_AUDIENCE, CACHES_AUDIENCE, PORT, burner_url, caches_url
+from plimsoll.protocol.helpers import BURNER_AUDIENCE, CACHES_AUDIENCE, PORT, helper_url
 from plimsoll.tools.cast import ACTOR_CLIENT
 from plimsoll.tools.registry import TOOLS
 from plimsoll.tools.target import TargetKind
@@ -116,7 +116,7 @@ def burner_access(run: Run, plan: Plan, client: int) -> HelperAccess:
         return HelperAccess()
     helper = plan.control_plane.helper
     environment = {
-        "PLIMSOLL_BURN_HELPER": burner_url(helper.name, helper.namespace),
+        "PLIMSOLL_BURN_HELPER": helper_url(helper.name, helper.namespace),
         "PLIMSOLL_BURN_TOKEN": f"{_BURNER_MOUNT}/{_FILE}",
         "PLIMSOLL_BURN_STORAGE_CLASS": plan.control_plane.storage_class,
         "PLIMSOLL_BURN_RUN_UID": run.uid,
@@ -141,7 +141,7 @@ def helper_egress(plan: Plan) -> list[Json]:
 def cache_dropping(plan: Plan) -> CacheDropping | None:
     """Return how agents drop the caches of their nodes; None if the plan has no helper."""
     service = plan.cache_helper
-    return None if service is None else CacheDropping(helper=caches_url(service.name, service.namespace))
+    return None if service is None else CacheDropping(helper=helper_url(service.name, service.namespace))
 
 
 def _access(name: str, audience: str, mount: str, environment: Mapping[str, str]) -> HelperAccess:
