@@ -41,7 +41,7 @@ class Difference:
     part: Literal["identity", "context"]
     key: str  # path of the value, such as `volume.size`
     baseline: JsonValue  # the baseline's value, None if absent
-    candidate: JsonValue  # the candidate's value, likewise
+    candidate: JsonValue  # the candidate's value, None if absent
 
 
 def fingerprint(
@@ -64,8 +64,8 @@ def _osd_caches(drops: Sequence[OsdCaches]) -> str | None:
     """Return whether the OSDs dropped their caches before the trials: an administrator may allow it in between."""
     if not drops:
         return None
-    kept = sum(drop.reason is not None for drop in drops)
-    return "Dropped" if kept == 0 else "Kept" if kept == len(drops) else DROPPED_IN_PART
+    dropped = {drop.reason is None for drop in drops}
+    return DROPPED_IN_PART if len(dropped) > 1 else "Dropped" if dropped == {True} else "Kept"
 
 
 def differences(baseline: Fingerprint, candidate: Fingerprint) -> list[Difference]:
@@ -204,7 +204,7 @@ class Likeness:
 
 def likeness_of(pairs: Iterable[Pair]) -> Likeness:
     """Compare the fingerprints of every pair."""
-    found: list[tuple[Difference, list[str]]] = []
+    different: list[tuple[Difference, list[str]]] = []
     unknown = []
     for pair in pairs:
         ours, theirs = pair.baseline.status.fingerprint, pair.candidate.status.fingerprint
@@ -213,10 +213,10 @@ def likeness_of(pairs: Iterable[Pair]) -> Likeness:
             continue
         for difference in differences(ours, theirs):
             # JSON values cannot be keys of a dictionary.
-            points = next((points for earlier, points in found if earlier == difference), None)
+            points = next((points for earlier, points in different if earlier == difference), None)
             if points is None:
-                points = []
-                found.append((difference, points))
-            points.append(pair.baseline.spec.point)
-    found.sort(key=lambda case: case[0].part != "identity")
-    return Likeness(differences=found, unknown=unknown)
+                different.append((difference, [pair.baseline.spec.point]))
+            else:
+                points.append(pair.baseline.spec.point)
+    different.sort(key=lambda case: case[0].part != "identity")
+    return Likeness(differences=different, unknown=unknown)

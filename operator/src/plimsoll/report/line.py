@@ -283,13 +283,25 @@ def _curve(figure: _Figure, number: int, search: PlottedSearch) -> Json:
 
 def _marks(figure: _Figure, number: int, search: PlottedSearch, outcome: ProbeOutcome) -> Json:
     probes = [probed for probed in search.probes if probed.probe.outcome is outcome]
+    texts: list[str] = []
+    for probed in probes:
+        offered, achieved = rounded_load(probed.probe.offered), probed.probe.achieved
+        load = f"offered {offered}, achieved {'unknown' if achieved is None else rounded_load(achieved)}"
+        latency = f"p{figure.objective.percentile} {duration_text(probed.latency(figure.objective))}"
+        lines = (
+            f"{search.result.spec.point}, {search.name}: {attempt_text(probed.trial)}",
+            f"{load} {unit_text(figure.workload.search)}",
+            f"{latency}: {outcome_text(outcome)}",
+            probed.trial.verdict,
+        )
+        texts.append("\n".join(lines))
     symbols = [_FORMS[outcome] + _suffix(probed.trial.verdict) for probed in probes]
     return scatter(
         outcome_text(outcome),
         [probed.load or None for probed in probes],
         [_height(probed, figure.objective) or figure.floor for probed in probes],
         marker={"color": _COLOURS[outcome] if figure.is_single else colour(number), "size": 9, "symbol": symbols},
-        texts=[_hover_text(figure, search, probed) for probed in probes],
+        texts=texts,
         showlegend=figure.is_single,
     )
 
@@ -298,17 +310,3 @@ def _height(probe: ProbedLoad, objective: Objective) -> float | None:
     """Return a latency in microseconds; None if it is unknown, or 0, which a logarithmic axis cannot show."""
     latency = probe.latency(objective)
     return latency / MICROSECOND if latency else None
-
-
-def _hover_text(figure: _Figure, search: PlottedSearch, probed: ProbedLoad) -> str:
-    probe = probed.probe
-    achieved = "unknown" if probe.achieved is None else rounded_load(probe.achieved)
-    latency = duration_text(probed.latency(figure.objective))
-    return "\n".join(
-        (
-            f"{search.result.spec.point}, {search.name}: {attempt_text(probed.trial)}",
-            f"offered {rounded_load(probe.offered)}, achieved {achieved} {unit_text(figure.workload.search)}",
-            f"p{figure.objective.percentile} {latency}: {outcome_text(probe.outcome)}",
-            probed.trial.verdict,
-        )
-    )

@@ -63,12 +63,15 @@ def verdicts_section(
     """Return the verdicts with their reasons, and the summary."""
     points = Counter(verdict_text(result) for _, result in results_of(runs))
     counts = [(verdict, points[verdict], "points") for verdict in _VERDICTS if points[verdict] or verdict != UNFINISHED]
+    saturations = [sentence for sweep in sweeps for sentence in _saturations(sweep)]
+    if (more := len(saturations) - _MOST_SENTENCES) > 0:
+        saturations[_MOST_SENTENCES:] = [f"The same holds for {more} more series: see the response curves."]
     sentences = [
         *(_run_text(run) for run in runs),
         *(_compared_text(pair) for pair in compared),
         *headline_sentences(searched),
         *_longest_stall(runs),
-        *_saturations(sweeps),
+        *saturations,
         *_peaks(sweeps),
     ]
     blocks: list[Block] = [Counts(counts=counts), Text(paragraphs=sentences), Reasons(reasons=[*reasons_of(runs)])]
@@ -152,15 +155,11 @@ def _at(point: PlottedPoint) -> str:
     return f"{point.result.spec.label}, {count_text(point.result.spec.clients, 'client')}{mark}"
 
 
-def _saturations(sweeps: Sequence[PlottedSweep]) -> Iterator[str]:
+def _saturations(sweep: PlottedSweep) -> Iterator[str]:
     """Yield where a series saturates: more depth increases latency but hardly the rate."""
-    sentences = [text for sweep in sweeps if (axis := sweep.axis_among(DEPTH_AXES)) for text in _saturated(sweep, axis)]
-    yield from sentences[:_MOST_SENTENCES]
-    if len(sentences) > _MOST_SENTENCES:
-        yield f"The same holds for {len(sentences) - _MOST_SENTENCES} more series: see the response curves."
-
-
-def _saturated(sweep: PlottedSweep, axis: str) -> Iterator[str]:
+    axis = sweep.axis_among(DEPTH_AXES)
+    if axis is None:
+        return
     others = sweep.without(axis)
     series: dict[str, list[PlottedPoint]] = {}
     for point in sweep.measured:

@@ -136,6 +136,13 @@ def _chart(key: str, place: _Place, trends: Sequence[Trend], part: str) -> Chart
 def _trace(index: int, trend: Trend) -> Json:
     metric, rows = trend.quantity.metric, trend.rows
     scale = MEBIBYTE if metric is Metric.BYTES else 1 if metric.is_rate else MICROSECOND
+    symbols: list[str] = []
+    texts: list[str] = []
+    for row in rows:
+        hollow = "x" if _regressed(row) else f"{symbol(index)}-open"
+        symbols.append(symbol(index) if row.round.accepted else hollow)
+        value = metric_text(metric, row.estimate) + (f" ({_interval_text(trend, row)})" if row.interval else "")
+        texts.append(f"{trend.quantity.variant}, round {row.round.name}\n{value}\n{_state_text(row)}")
     ends = [row.interval or (None, None) for row in rows]
     intervals = [(low, row.estimate, high) for row, (low, high) in zip(rows, ends, strict=True)]
     return scatter(
@@ -145,21 +152,9 @@ def _trace(index: int, trend: Trend) -> Json:
         mode="lines+markers",
         error_y=error_bars(intervals, scale),
         line={"color": colour(index), "dash": dash(index), "width": 1.5},
-        marker={"color": colour(index), "symbol": [_symbol(index, row) for row in rows], "size": 9},
-        texts=[_hover_text(trend, row) for row in rows],
+        marker={"color": colour(index), "symbol": symbols, "size": 9},
+        texts=texts,
     )
-
-
-def _symbol(index: int, row: TrendRow) -> str:
-    if row.round.accepted:
-        return symbol(index)
-    return "x" if _regressed(row) else f"{symbol(index)}-open"
-
-
-def _hover_text(trend: Trend, row: TrendRow) -> str:
-    interval = f" ({_interval_text(trend, row)})" if row.interval else ""
-    value = f"{metric_text(trend.quantity.metric, row.estimate)}{interval}"
-    return f"{trend.quantity.variant}, round {row.round.name}\n{value}\n{_state_text(row)}"
 
 
 def _interval_text(trend: Trend, row: TrendRow) -> str:
