@@ -5,6 +5,7 @@ import pytest
 
 from plimsoll.api.errors import SpecError
 from plimsoll.api.run import BenchmarkRun
+from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import (
     ASSUMED_PREFILL_BYTES_PER_SECOND,
     TRIAL_OVERHEAD_SECONDS,
@@ -132,40 +133,31 @@ def test_the_prepare_steps_of_trials_take_time(make_run: MakeRun) -> None:
         assert cost.measuring_seconds == 2 * (staging + 35 + TRIAL_OVERHEAD_SECONDS)
 
 
-def test_a_run_longer_than_its_deadline_is_refused(make_run: MakeRun) -> None:
-    workload = {"fio": {}, "runtimeSeconds": 100, "rampSeconds": 0}
-    needed = 2 * (100 + TRIAL_OVERHEAD_SECONDS) + 10
-    check_fits_deadline(make_plan(make_run(workload, timeouts={"totalSeconds": needed}), seed=1))
+@pytest.mark.parametrize(
+    ("prepare", "seconds", "words"),
+    [
+        ({}, 10, "2 trials"),
+        ({"precondition": {"seconds": 600}, "settleSeconds": 0}, 600, "2 trials and 600 s of preconditioning"),
+        (
+            {"precondition": {"seconds": 600}, "settleSeconds": 20, "perTrial": "NewDataSet"},
+            2 * (600 + 20),
+            "2 trials, each on a new data set, and 1200 s of preconditioning",
+        ),
+    ],
+    ids=["trials", "precondition", "new data sets"],
+)
+def test_a_run_longer_than_its_deadline_is_refused(
+    make_run: MakeRun, prepare: dict[str, Any], seconds: int, words: str
+) -> None:
+    def with_deadline(total: int) -> Plan:
+        workload = {"fio": {}, "runtimeSeconds": 100, "rampSeconds": 0}
+        return make_plan(make_run(workload, prepare=prepare, timeouts={"totalSeconds": total}), seed=1)
+
+    needed = 2 * (100 + TRIAL_OVERHEAD_SECONDS) + seconds
+    check_fits_deadline(with_deadline(needed))
     with pytest.raises(SpecError) as caught:
-        check_fits_deadline(make_plan(make_run(workload, timeouts={"totalSeconds": needed - 1}), seed=1))
+        check_fits_deadline(with_deadline(needed - 1))
     assert str(caught.value) == (
-        f"spec.timeouts.totalSeconds: {needed - 1} is less than the {needed} s that 2 trials take without prefill; "
+        f"spec.timeouts.totalSeconds: {needed - 1} is less than the {needed} s that {words} take without prefill; "
         "raise it, shorten runtimeSeconds or an axis, or lower repetitions"
-    )
-
-
-def test_a_precondition_counts_towards_the_deadline(make_run: MakeRun) -> None:
-    workload = {"fio": {}, "runtimeSeconds": 100, "rampSeconds": 0}
-    prepare = {"precondition": {"seconds": 600}, "settleSeconds": 0}
-    needed = 2 * (100 + TRIAL_OVERHEAD_SECONDS) + 600
-    check_fits_deadline(make_plan(make_run(workload, prepare=prepare, timeouts={"totalSeconds": needed}), seed=1))
-    with pytest.raises(SpecError, match=rf"{needed} s that 2 trials and 600 s of preconditioning take without prefill"):
-        check_fits_deadline(
-            make_plan(make_run(workload, prepare=prepare, timeouts={"totalSeconds": needed - 1}), seed=1)
-        )
-
-
-def test_each_new_data_set_counts_towards_the_deadline(make_run: MakeRun) -> None:
-    workload = {"fio": {}, "runtimeSeconds": 100, "rampSeconds": 0}
-    prepare = {"precondition": {"seconds": 600}, "settleSeconds": 20, "perTrial": "NewDataSet"}
-    needed = 2 * (100 + TRIAL_OVERHEAD_SECONDS + 600 + 20)
-    check_fits_deadline(make_plan(make_run(workload, prepare=prepare, timeouts={"totalSeconds": needed}), seed=1))
-    with pytest.raises(SpecError) as caught:
-        check_fits_deadline(
-            make_plan(make_run(workload, prepare=prepare, timeouts={"totalSeconds": needed - 1}), seed=1)
-        )
-    assert str(caught.value) == (
-        f"spec.timeouts.totalSeconds: {needed - 1} is less than the {needed} s that 2 trials, each on a new data set, "
-        "and 1200 s of preconditioning take without prefill; raise it, shorten runtimeSeconds or an axis, or lower "
-        "repetitions"
     )

@@ -82,11 +82,7 @@ def test_mean_changes_of_a_sweep_have_a_table_and_mark_what_they_decide() -> Non
 
 def test_runs_with_different_specifications_are_compared_with_a_warning() -> None:
     difference = Difference(part="identity", key="pool.size", baseline=3, candidate=2)
-    one = compared(
-        [result(trials_of(steady(10)))],
-        [result(trials_of(steady(10)), run="candidate")],
-        difference,
-    )
+    one = compared([result(trials_of(steady(10)))], [result(trials_of(steady(10)), run="candidate")], difference)
     section = comparison_section([one])
     assert "differ or are unknown" in words_of(section)
     assert ["identity", "pool.size", "3", "2", "1"] in texts(tables_of(section)[-1])
@@ -144,10 +140,6 @@ def test_a_single_layer_is_no_layering() -> None:
 
 def test_nothing_of_a_comparison_is_lost_in_folded_blocks() -> None:
     difference = Difference(part="context", key="seed", baseline=1, candidate=2)
-    one = compared(
-        [result(trials_of(steady(10)))],
-        [result(trials_of(steady(10)), run="candidate")],
-        difference,
-    )
+    one = compared([result(trials_of(steady(10)))], [result(trials_of(steady(10)), run="candidate")], difference)
     kinds = [block.kind for block in blocks_of(comparison_section([one]))]
     assert kinds[-2:] == ["details", "table"]

@@ -1,6 +1,8 @@
 """The caches that were dropped, in the table of the runs."""
 
-from plimsoll.api.result import Trial
+import pytest
+
+from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.api.surroundings import DroppedCaches, OsdCaches
 from plimsoll.report.overview import overview_section
 from support.goldens import run_of, tables_of, texts
@@ -12,29 +14,31 @@ def cold(number: int, osds: OsdCaches | None = None) -> Trial:
     return trial(number, measured(100)).model_copy(update={"caches": caches})
 
 
-def shown(*trials: Trial) -> str | None:
-    (table,) = tables_of(overview_section([run_of([result(list(trials))])]))
+def shown(*results: BenchmarkResult) -> str | None:
+    (table,) = tables_of(overview_section([run_of(list(results))]))
     return dict(texts(table)).get("Caches")
 
 
-def test_a_run_that_dropped_no_caches_has_no_such_row() -> None:
-    assert shown(trial(0, measured(100))) is None
+WARM = trial(1, measured(100))
+NO_KEY = OsdCaches(count=0, reason="the helper has no key")
 
 
-def test_dropped_caches_are_shown_with_their_nodes_and_osds() -> None:
-    assert shown(cold(0), cold(1)) == "dropped before every trial: nodes with clients: 2"
-    assert shown(cold(0, OsdCaches(count=3, osds=(0, 1, 2)))) == (
-        "dropped before every trial: nodes with clients: 2; OSDs: 3"
-    )
-    reason = OsdCaches(count=0, reason="the helper has no key")
-    assert (shown(cold(0, reason)) or "").endswith("; OSDs: none, because the helper has no key")
-
-
-def test_every_point_counts() -> None:
-    results = [result([cold(0)], point="a"), result([trial(0, measured(100))], point="b")]
-    (table,) = tables_of(overview_section([run_of(results)]))
-    assert dict(texts(table))["Caches"].startswith("dropped before 1 of 2 trials: ")
-
-
-def test_trials_with_warm_caches_are_not_hidden() -> None:
-    assert (shown(cold(0), trial(1, measured(100))) or "").startswith("dropped before 1 of 2 trials: ")
+@pytest.mark.parametrize(
+    ("results", "expected"),
+    [
+        ([result([WARM])], None),
+        ([result([cold(0), cold(1)])], "every trial: nodes with clients: 2"),
+        ([result([cold(0, OsdCaches(count=3, osds=(0, 1, 2)))])], "every trial: nodes with clients: 2; OSDs: 3"),
+        (
+            [result([cold(0, NO_KEY)])],
+            "every trial: nodes with clients: 2; OSDs: none, because the helper has no key",
+        ),
+        ([result([cold(0)], point="a"), result([WARM], point="b")], "1 of 2 trials: nodes with clients: 2"),
+        ([result([cold(0), WARM])], "1 of 2 trials: nodes with clients: 2"),
+    ],
+    ids=["warm", "cold", "with OSDs", "without a key", "one of two points", "one of two trials"],
+)
+def test_dropped_caches_are_shown_with_their_trials_nodes_and_osds(
+    results: list[BenchmarkResult], expected: str | None
+) -> None:
+    assert shown(*results) == (expected and f"dropped before {expected}")

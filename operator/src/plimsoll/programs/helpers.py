@@ -34,25 +34,25 @@ def caches_command(*, node: str, allow: tuple[str, ...], ceph_user: str | None, 
     log_to_stderr()
     if not may_drop_caches():
         raise click.ClickException(f"/proc/{SWITCH} is not writable; run as root in a privileged container")
-    run_until_stopped(_serve_caches(node, allow, ceph_user, host, port))
 
+    async def serve() -> None:
+        # Imported here because they take longer than everything else.
+        from plimsoll.conductor.ceph.commands import Commands  # noqa: PLC0415
+        from plimsoll.helpers.caches import Abilities, Helper  # noqa: PLC0415
+        from plimsoll.helpers.server import TokenReviews  # noqa: PLC0415
 
-async def _serve_caches(node: str, allow: tuple[str, ...], ceph_user: str | None, host: str, port: int) -> None:
-    # Imported here because they take longer than everything else.
-    from plimsoll.conductor.ceph.commands import Commands  # noqa: PLC0415
-    from plimsoll.helpers.caches import Abilities, Helper  # noqa: PLC0415
-    from plimsoll.helpers.server import TokenReviews  # noqa: PLC0415
+        async with TokenReviews() as reviews:
+            abilities = Abilities(
+                allowed=allow,
+                username=reviews.username,
+                drop=partial(drop_caches, node),
+                commands=Commands(ceph_user) if ceph_user else None,
+            )
+            listener = _listener()
+            helper = Helper(abilities, know=lambda connection: listener.know(connection, 0))
+            await _serve_forever(helper.application(), listener, host, port)
 
-    async with TokenReviews() as reviews:
-        abilities = Abilities(
-            allowed=allow,
-            username=reviews.username,
-            drop=partial(drop_caches, node),
-            commands=Commands(ceph_user) if ceph_user else None,
-        )
-        listener = _listener()
-        helper = Helper(abilities, know=lambda connection: listener.know(connection, 0))
-        await _serve_forever(helper.application(), listener, host, port)
+    run_until_stopped(serve())
 
 
 def _bytes(_context: click.Context, _parameter: click.Parameter, value: str) -> int:

@@ -99,8 +99,8 @@ def excess_of(limited: Mapping[str, int], *, max_objects: int, max_qps: int, max
     for name, value in limited.items():
         limit, most = limits.get(name, ("maxQps", max_qps))
         if value > most:
-            text = format_quantity if name == "volumeSize" else str
-            excesses.append(f"{name} {text(value)} exceeds the administrator's kubeBurner.{limit} of {text(most)}")
+            size, allowed = (format_quantity(each) if name == "volumeSize" else str(each) for each in (value, most))
+            excesses.append(f"{name} {size} exceeds the administrator's kubeBurner.{limit} of {allowed}")
     return "; ".join(excesses)
 
 

@@ -70,7 +70,7 @@ def scatter(
     **parts: object,
 ) -> Json:
     """Return a trace of markers, of lines, or of both; the texts are its tooltips."""
-    tooltips = {} if texts is None else {"text": [*texts], "hovertemplate": "%{text}<extra></extra>"}
+    tooltips: Json = {} if texts is None else {"text": [*texts], "hovertemplate": "%{text}<extra></extra>"}
     return {"type": "scatter", "mode": mode, "name": name, "x": [*x], "y": [*y], **tooltips, **parts}
 
 
