@@ -95,7 +95,7 @@ class Namespaces:
         return problems[:_MAX_PROBLEMS]
 
     async def started(self) -> Starts:
-        """Return when their pods started. After a failure nothing more is read: an API server that is down stays so."""
+        """Return when their pods started. Reading stops at the first failure, which later requests would share."""
         try:
             names = [obj["metadata"]["name"] for obj in await self._existing() if not is_going(obj)]
         except ApiError as error:

@@ -53,7 +53,7 @@ def _gauge(
 
 
 def _quantiles(source: Source, name: str, labels: tuple[str, ...], text: str) -> MetricFamily:
-    """Return a summary of which only quantiles are exposed."""
+    """Return a summary that exposes only quantiles."""
     return MetricFamily(f"plimsoll_{name}", MetricType.SUMMARY, source, (*labels, "quantile"), text)
 
 

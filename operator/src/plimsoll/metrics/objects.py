@@ -57,9 +57,9 @@ class UnreadableError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exposed:
-    """What is exposed of one object."""
+    """The exposed metrics of one object."""
 
-    labels: tuple[str, ...]  # those that all its samples have
+    labels: tuple[str, ...]  # common to all its samples
     age: float  # Unix seconds: of two objects with the same labels, only the later one is exposed
     rank: tuple[Any, ...]  # order in which objects are exposed if there are too many
     status: str = ""  # of a run or a suite, as `kubectl get` shows it; empty before the operator has seen it

@@ -67,8 +67,7 @@ def combinations(sweep: Sweep) -> list[ToolParameters]:
             combined.append(_validated(sweep, {**sweep.fixed, **named}))
         except ValidationError as error:
             numbers = {name: sweep.axes[name].index(value) for name, value in named.items()}
-            problems = problems_of(error, prefix=sweep.place, model=sweep.tool.parameters)
-            raise SpecError([_at_its_number(problem, numbers, sweep.place) for problem in problems]) from error
+            raise SpecError(list(_problems_at(sweep, numbers, error))) from error
     return combined
 
 
@@ -99,21 +98,19 @@ def _axis_problems(sweep: Sweep, axis: str) -> Iterator[Problem]:
         try:
             typed = _validated(sweep, parameters)
         except ValidationError as error:
-            numbers = dict.fromkeys(sweep.axes, 0) | {axis: number}
-            problems = problems_of(error, prefix=sweep.place, model=sweep.tool.parameters)
-            yield from (_at_its_number(problem, numbers, sweep.place) for problem in problems)
+            yield from _problems_at(sweep, dict.fromkeys(sweep.axes, 0) | {axis: number}, error)
             continue
         if seen.setdefault(typed, number) != number:
             remedy = f"repeats {axis}[{seen[typed]}]; remove it"
             yield Problem(field=field_path((*sweep.place, axis, number)), value=shown(value), remedy=remedy)
 
 
-def _at_its_number(problem: Problem, numbers: Mapping[str, int], place: Path) -> Problem:
-    """Point at `blockSize[1]` where the validation of one combination knows only `blockSize`."""
-    for name, number in numbers.items():
-        if problem.field == field_path((*place, name)):
-            return replace(problem, field=f"{problem.field}[{number}]")
-    return problem
+def _problems_at(sweep: Sweep, numbers: Mapping[str, int], error: ValidationError) -> Iterator[Problem]:
+    """Yield the problems of one combination, at `blockSize[1]` where its validation knows only `blockSize`."""
+    places = {field_path((*sweep.place, axis)): number for axis, number in numbers.items()}
+    for problem in problems_of(error, prefix=sweep.place, model=sweep.tool.parameters):
+        number = places.get(problem.field)
+        yield problem if number is None else replace(problem, field=f"{problem.field}[{number}]")
 
 
 def _validated(sweep: Sweep, parameters: Mapping[str, JsonValue]) -> ToolParameters:

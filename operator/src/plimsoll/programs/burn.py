@@ -1,4 +1,4 @@
-"""`plimsoll burn`: has the helper run kube-burner, and leaves what it left. Started by a run's first client."""
+"""`plimsoll burn`: has the helper run kube-burner, and writes its output and files. Started by a run's first client."""
 
 import asyncio
 import sys

@@ -370,7 +370,7 @@ class PlottedSearch:
 
     @property
     def line(self) -> Line:
-        """What the search found so far."""
+        """The line, as far as it is known; no probes before the first one."""
         return line_of(self.result)
 
 

@@ -37,14 +37,14 @@ class PointRow:
 
     @property
     def search(self) -> LineSearch:
-        """What is searched for; ValueError if the point is measured at one load."""
+        """The search; ValueError if the point is measured at one load."""
         if self.result.spec.line is None:
             raise ValueError(f"point {self.result.spec.point} is no search for the line")
         return self.result.spec.line
 
     @property
     def line(self) -> Line:
-        """What the search has found."""
+        """The line, as far as the search has found it."""
         return line_of(self.result)
 
 

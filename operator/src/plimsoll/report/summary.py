@@ -62,7 +62,7 @@ def verdicts_section(
 ) -> Section:
     """Return the verdicts with their reasons, and the summary."""
     points = Counter(verdict_text(result) for _, result in results_of(runs))
-    counts = [(verdict, points[verdict], "points") for verdict in _VERDICTS if points[verdict] or verdict != UNFINISHED]
+    counts = [(verdict, points[verdict]) for verdict in _VERDICTS if points[verdict] or verdict != UNFINISHED]
     saturations = [sentence for sweep in sweeps for sentence in _saturations(sweep)]
     if (more := len(saturations) - _MOST_SENTENCES) > 0:
         saturations[_MOST_SENTENCES:] = [f"The same holds for {more} more series: see the response curves."]

@@ -68,11 +68,11 @@ class Text:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """The number of points with each verdict: (verdict, number, unit)."""
+    """The number of points with each verdict."""
 
     kind: ClassVar[str] = "counts"
 
-    counts: Sequence[tuple[str, int, str]]
+    counts: Sequence[tuple[str, int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
