@@ -22,7 +22,17 @@ from plimsoll.api.status import LiveRate
 from plimsoll.api.storage import KeyringReference, Volume
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.cast import ACTOR_CLIENT, AGENTS, Cast, Executor, RosterMember, all_at_once, choose_clients
+from plimsoll.tools.cast import (
+    ACTOR_CLIENT,
+    AGENTS,
+    Cast,
+    Executor,
+    RosterMember,
+    all_at_once,
+    choose_clients,
+    paired,
+    round_count,
+)
 from plimsoll.tools.target import NO_VOLUME, Target, TargetKind, VolumeTarget
 
 DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
@@ -111,8 +121,8 @@ class ToolParameters(Model):
         size_axis: the axis with the size of an operation; empty if there is none.
         credentials: JSON names of the fields that grant access and do not change what is measured.
         workload_rules: rules for a workload with this tool; in Python, they are asked about a `WorkloadPoint`.
-        run_rules: rules for a run with such workloads; in Python, they are asked about an `ExpandedRun`, or `command`
-            refuses the target.
+        run_rules: rules for a run with such workloads, on which `command` relies; in Python, they are asked about an
+            `ExpandedRun`.
         load_fields: what a search for the line can vary -> JSON names of the fields that then hold the load.
         reads_when: `reads_data` as a CEL condition on workload `w`.
 
@@ -229,6 +239,11 @@ class ExpandedRun:
     def volume(self) -> Volume | None:
         """The volume of each client."""
         return self.spec.storage.volume if self.spec.storage else None
+
+    @property
+    def opens_images(self) -> bool:
+        """Whether clients open RBD images through librbd."""
+        return self.volume is not None and self.volume.access == "LibRBD"
 
     def points_of(self, *keys: str) -> list[WorkloadPoint]:
         """Return the points of the tools with these keys."""
@@ -362,6 +377,22 @@ class Tool(ABC, Generic[P]):
         """
 
 
+class PeerTool(Tool[P]):
+    """A tool between two clients; its parameters have a field `pairing`."""
+
+    layer: ClassVar[Layer] = Layer.NETWORK
+    target: ClassVar[TargetKind] = TargetKind.PEER
+    least_runtime_seconds: ClassVar[int] = 3
+
+    def cast(self, parameters: Any, roster: Sequence[RosterMember], clients: int) -> Cast:  # noqa: ANN401 - as above
+        """Return the rounds of the pairing."""
+        return paired(parameters.pairing, roster, clients)
+
+    def rounds(self, parameters: Any, clients: int, servers: int) -> int:  # noqa: ANN401 - as above
+        """Return the number of rounds of the pairing."""
+        return round_count(parameters.pairing, clients, servers)
+
+
 AnyTool: TypeAlias = Tool[Any]
 """A tool of the registry, whose parameters its own model has validated."""
 
@@ -376,18 +407,11 @@ MAX_DEPTH = 1024
 Depth: TypeAlias = Annotated[Integer, Field(ge=1, le=MAX_DEPTH, description="Operations in flight.")]
 
 
-def kernel_volume(key: str, context: StepContext) -> VolumeTarget:
-    """Return the target of the tool with that key; ValueError if it is an RBD image accessed through librbd."""
-    if not isinstance(context.target, VolumeTarget):
-        remedy = "use access PVC, which storage.ceph does not have, or use fio"
-        raise ValueError(f"{key} cannot access an image through librbd: {remedy}")  # noqa: TRY004 - a user's choice
-    return context.target
-
-
 def needs_kernel_volume(key: str) -> Rule:
     """Return the rule that a run with the tool does not access its volume through librbd."""
     return Rule(
         rule=f"{NO_VOLUME} || self.storage.volume.access != 'LibRBD' || !self.workloads.exists(w, has(w.{key}))",
+        holds=lambda run: not run.opens_images or not run.points_of(key),
         message=f"cannot be LibRBD, because {key} needs a file or a block device; use access PVC, which storage.ceph "
         "does not have, or use fio",
         field_path=".storage.volume.access",

@@ -17,16 +17,9 @@ from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import LatencySample, Measurement, OperationSample
 from plimsoll.tools.base import Command, Output, StepContext, StepKind, Tool, ToolParameters
 from plimsoll.tools.reading import SECOND, bounded, excerpt, failure, whole_lines
-from plimsoll.tools.target import IS_BLOCK, NO_VOLUME, TargetKind, VolumeKind, VolumeTarget
+from plimsoll.tools.target import IS_BLOCK, NO_VOLUME, TargetKind, VolumeTarget
 
 MEBIBYTE = 2**20
-_CHARACTERS_BYTES = 3 * MEBIBYTE
-"""The default of bonnie++ 2.00a, as observed; its manual says 20 MB."""
-
-_ON_FILES = (
-    "must be Filesystem, because bonnie works on files and directories; set it to Filesystem, with access PVC, which "
-    "storage.ceph does not have, or leave out the workloads with bonnie"
-)
 
 
 class ChunkSize(StrEnum):
@@ -103,7 +96,9 @@ class BonnieParameters(ToolParameters):
     run_rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             rule=f"{NO_VOLUME} || !{IS_BLOCK} || !self.workloads.exists(w, has(w.bonnie))",
-            message=_ON_FILES,
+            holds=lambda run: not run.volume or run.volume.mode == "Filesystem" or not run.points_of("bonnie"),
+            message="must be Filesystem, because bonnie works on files and directories; set it to Filesystem, with "
+            "access PVC, which storage.ceph does not have, or leave out the workloads with bonnie",
             field_path=".storage.volume.mode",
         ),
     )
@@ -142,7 +137,8 @@ class BonnieParameters(ToolParameters):
 
     def character_bytes(self, size: int) -> int:
         """Return how many bytes of a large file are also transferred one at a time."""
-        return min(size, _CHARACTERS_BYTES) if self.characters else 0
+        # The default of bonnie++ 2.00a, as observed; its manual says 20 MB.
+        return min(size, 3 * MEBIBYTE) if self.characters else 0
 
     @property
     def file_count(self) -> int:
@@ -175,7 +171,6 @@ PHASES: dict[Operation, tuple[str, int, int]] = {
 """Operation -> bonnie++'s name of the phase, the column of its rate, which that of its CPU time follows, and the column
 of its longest operation, counted from 1."""
 
-_PHASES_OF_FILES = tuple(PHASES)[6:]
 _COLUMNS = 50
 _SETTINGS = {
     3: "name", 4: "concurrency", 5: "seed", 8: "seeks", 9: "seek_processes",
@@ -190,16 +185,11 @@ _LATENCY = re.compile(r"(?P<number>\d{1,9})(?P<unit>us|ms|s)", re.ASCII)
 _NANOSECONDS = {"us": 10**3, "ms": 10**6, "s": 10**9}
 _SIZE = re.compile(r"(?P<number>\d{1,9})(?P<unit>[MG])", re.ASCII)
 _MEBIBYTES = {"M": 1, "G": 1024}
-_VERSION_LINE = re.compile(r"^Version: (\S+)$", re.MULTILINE)
 # The program's tables on standard error; the name in front of a row is cut where the numbers need its place.
 _TABLE = re.compile(
     r"Version .*|Latency .*|.*/sec %CP.*|.*-Per Chr-.*|.*-Create--.*|[client-]{0,7}[-0-9:/+kmgMG. ]*", re.ASCII
 )
-_MAX_SEED = 2**31
 _MAX_CHUNKS = 2**31 - 1
-# The phases may take this much longer than the whole run, because their rates are rounded.
-_SLACK = 1.02
-_SLACK_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,7 +235,7 @@ class Bonnie(Tool[BonnieParameters]):
 
     def version(self, output: Output) -> str | None:
         """Return the version from the usage that bonnie++ prints, with an error, instead of a version."""
-        match = _VERSION_LINE.search(output.stderr)
+        match = re.search(r"^Version: (\S+)$", output.stderr, re.MULTILINE)
         return f"bonnie++ {match[1]}" if match else None
 
     def steps(self, parameters: BonnieParameters) -> Sequence[StepKind]:  # noqa: ARG002 - always the same
@@ -379,7 +369,7 @@ def _planned_work(parameters: BonnieParameters, size: int) -> dict[Operation, _W
         **(dict.fromkeys((Operation.WRITE_CHARACTERS, Operation.READ_CHARACTERS), single) if characters else {}),
         **dict.fromkeys((Operation.WRITE, Operation.REWRITE, Operation.READ), large),
         Operation.SEEK: _Work(units=parameters.seeks, ios=parameters.seeks, bytes=parameters.seeks * chunk),
-        **(dict.fromkeys(_PHASES_OF_FILES, files) if parameters.files else {}),
+        **(dict.fromkeys(tuple(PHASES)[6:], files) if parameters.files else {}),
     }
 
 
@@ -390,7 +380,7 @@ def _large_file_bytes(parameters: BonnieParameters, target: VolumeTarget) -> int
 
 def _seed(context: StepContext) -> str:
     """Return a seed that bonnie++ accepts; it reads a larger one as another."""
-    return str(context.seed % _MAX_SEED)
+    return str(context.seed % 2**31)
 
 
 def _check_settings(report: BonnieReport, parameters: BonnieParameters, context: StepContext, size: int) -> None:
@@ -422,18 +412,16 @@ def _check_phases(phases: Mapping[Operation, Phase], work: Mapping[Operation, _W
             raise OutputError(f"{name} is missing")
         if operation in phases and operation not in work:
             raise OutputError(f"{name} was not requested")
-    # Rates are rounded down to a whole number.
+    # Rates are rounded down to a whole number, so the phases seem to take a little longer than the whole run.
     seconds = sum(work[operation].units / (phase.rate + 1) for operation, phase in phases.items() if phase.rate)
     ran = (output.finished_at - output.launched_at) / SECOND
-    if seconds > _SLACK * ran + _SLACK_SECONDS:
+    if seconds > 1.02 * ran + 1:
         raise OutputError(f"by their rates, the phases took {seconds:.1f} s, but bonnie++ ran for {ran:.1f} s")
 
 
 def _checked_size(parameters: BonnieParameters, context: StepContext) -> int:
-    """Return the size of the large file; ValueError if the target does not fit."""
-    target = context.target
-    if not isinstance(target, VolumeTarget) or target.kind is not VolumeKind.FILE:
-        raise ValueError(f"spec.storage.volume.mode {_ON_FILES}")
+    """Return the size of the large file; ValueError if the data set is smaller, or it has too many chunks."""
+    target = context.target_of(VolumeTarget)
     size = _large_file_bytes(parameters, target)
     if size > target.size:
         raise ValueError(

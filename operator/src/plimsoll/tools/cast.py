@@ -1,6 +1,6 @@
 """Who takes part in a trial: which clients load, which serve them, in which rounds and on which ports."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -117,7 +117,19 @@ def paired(pairing: Pairing, roster: Sequence[RosterMember], clients: int) -> Ca
     """Return the rounds of that number of clients with the run's servers, or with each other if it has none."""
     loading = choose_clients(roster, clients)
     servers = tuple(sorted(member.number for member in roster if member.serves))
-    return Cast(rounds=tuple(_rounds(pairing, loading, servers)))
+    served_by = {client: servers or [other for other in loading if other != client] for client in loading}
+    if not any(served_by.values()):
+        return Cast(rounds=())
+    casts: list[dict[int, tuple[int, ...]]]
+    match pairing:
+        case Pairing.EACH_PAIR:
+            casts = [{client: (server,)} for client, partners in served_by.items() for server in partners]
+        case Pairing.ONE_TO_ALL:
+            casts = [{client: tuple(partners)} for client, partners in served_by.items()]
+        case Pairing.ALL_AT_ONCE:
+            pairs = zip(loading, cycle(servers)) if servers else zip(loading[::2], loading[1::2], strict=False)
+            casts = [{client: (server,) for client, server in pairs}]
+    return Cast(rounds=tuple(Round(servers=servers) for servers in casts))
 
 
 def round_count(pairing: Pairing, clients: int, servers: int) -> int:
@@ -128,27 +140,14 @@ def round_count(pairing: Pairing, clients: int, servers: int) -> int:
     return {Pairing.EACH_PAIR: clients * partners, Pairing.ONE_TO_ALL: clients, Pairing.ALL_AT_ONCE: 1}[pairing]
 
 
-def _rounds(pairing: Pairing, loading: Sequence[int], servers: Sequence[int]) -> Iterator[Round]:
-    served_by = {client: servers or [other for other in loading if other != client] for client in loading}
-    if not any(served_by.values()):
-        return
-    match pairing:
-        case Pairing.EACH_PAIR:
-            yield from (Round(servers={client: (each,)}) for client, partners in served_by.items() for each in partners)
-        case Pairing.ONE_TO_ALL:
-            yield from (Round(servers={client: tuple(partners)}) for client, partners in served_by.items())
-        case Pairing.ALL_AT_ONCE:
-            pairs = zip(loading, cycle(servers)) if servers else zip(loading[::2], loading[1::2], strict=False)
-            yield Round(servers={client: (server,) for client, server in pairs})
-
-
 SERVING_PORTS = range(20_480, 24_576)
 """Below the ports that Linux assigns to connections, and beyond those of Ceph's daemons."""
 
-_CLIENTS = 64
-"""Up to this many clients, no two pairs have the same port, so that all can share one address."""
-
 
 def serving_port(server: int, client: int) -> int:
-    """Return the port on which `server` serves `client`; at one server, the ports of up to 4096 clients differ."""
-    return SERVING_PORTS[(server * _CLIENTS + client) % len(SERVING_PORTS)]
+    """Return the port on which `server` serves `client`.
+
+    Of up to 64 clients, no two pairs have the same port, so that all can share one address; at one server, the ports of
+    up to 4096 clients differ.
+    """
+    return SERVING_PORTS[(server * 64 + client) % len(SERVING_PORTS)]

@@ -24,7 +24,6 @@ from plimsoll.tools.base import (
     Tool,
     ToolParameters,
     ended_by_signal,
-    kernel_volume,
     needs_kernel_volume,
 )
 from plimsoll.tools.reading import COUNT, NUMBER, SECOND, bounded, failure, longest_gaps, whole_lines
@@ -108,10 +107,6 @@ _KINDS = (("i", _IN), ("o", _OUT), ("c", _COPIED))
 # A summary, perhaps after lines of progress; several if SIGUSR1 came.
 _ORDER = re.compile(r"(?:c*ioc)+")
 _PREFIXES = ("", "k", "M", "G", "T", "P", "E")
-_INTERRUPTED = 128 + signal.SIGINT
-_RATE_ROUNDING = 0.1
-_LEAST_ROUNDING = 100
-"""dd prints rates below 10 with two digits, in kB/s or larger units."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +140,7 @@ class Dd(Tool[DdParameters]):
             ValueError: the blocks do not fit into the data set.
 
         """
-        volume, timing = kernel_volume(self.key, context), context.timing
+        volume, timing = context.target_of(VolumeTarget), context.timing
         return Command(
             argv=ended_by_signal(
                 timing.ramp_seconds + timing.runtime_seconds,
@@ -171,9 +166,9 @@ class Dd(Tool[DdParameters]):
 
         dd does not print its start. Its time ends with it; the start is not exact, but its clients share no window.
         """
-        volume, timing = kernel_volume(self.key, context), context.timing
+        volume, timing = context.target_of(VolumeTarget), context.timing
         report = _read_report(parameters.block_size, output)
-        work = work_bytes(parameters, volume)
+        work = len(parameters.operation.operations) * _blocks(parameters, volume) * parameters.block_size
         runtime = round(report.seconds * SECOND)
         untimed = LatencySample(kind=LatencyKind.NONE)
         samples = [
@@ -190,7 +185,7 @@ class Dd(Tool[DdParameters]):
             # One at the end, which dd waits for within its time.
             samples.append(OperationSample(operation=Operation.SYNC, ios=1, bytes=0, latency=untimed))
         errors: list[str] = []
-        if output.exit_code == _INTERRUPTED:
+        if output.exit_code == 128 + signal.SIGINT:
             seconds = timing.ramp_seconds + timing.runtime_seconds
             errors = [*report.remarks, f"dd was not done after rampSeconds and runtimeSeconds, {seconds} s; raise them"]
         elif output.exit_code:
@@ -202,7 +197,7 @@ class Dd(Tool[DdParameters]):
             runtime=runtime,
             operations=tuple(samples),
             in_flight=1 if parameters.direct else None,
-            work_bytes=work,
+            work_bytes=work,  # read and written
             # With a count, it uses less than the data set, which fits into less memory.
             data_bytes=work,
             bypasses_cache=parameters.direct,
@@ -213,11 +208,6 @@ class Dd(Tool[DdParameters]):
 
 
 DD = Dd()
-
-
-def work_bytes(parameters: DdParameters, volume: VolumeTarget) -> int:
-    """Return the bytes after which dd ends, those read and those written."""
-    return len(parameters.operation.operations) * _blocks(parameters, volume) * parameters.block_size
 
 
 def _blocks(parameters: DdParameters, volume: VolumeTarget) -> int:
@@ -255,7 +245,7 @@ def _read_report(block_size: int, output: Output) -> _Report:
     kinds = "".join(kind for kind, _ in matches)
     if not _ORDER.fullmatch(kinds):
         raise OutputError(f"dd printed no complete summary, {problem}")
-    (_, written), (_, copied) = matches[-2:]
+    written, copied = (match for _, match in matches[-2:])
     whole, partial, size = int(written["whole"]), int(written["partial"]), int(copied["bytes"])
     if not size:
         raise OutputError(f"dd copied nothing, {problem}")
@@ -263,9 +253,8 @@ def _read_report(block_size: int, output: Output) -> _Report:
         raise OutputError(f"{size} bytes are not {whole} blocks of {block_size} bytes and {partial} smaller ones")
     seconds = float(copied["seconds"])
     rate = float(copied["rate"]) * 1000.0 ** _PREFIXES.index(copied["prefix"])
-    if not 0 < seconds < MAX_COUNT / SECOND or abs(rate - size / seconds) > max(
-        _LEAST_ROUNDING, _RATE_ROUNDING * size / seconds
-    ):
+    # dd prints rates below 10 with two digits, in kB/s or larger units.
+    if not 0 < seconds < MAX_COUNT / SECOND or abs(rate - size / seconds) > max(100, 0.1 * size / seconds):
         raise OutputError(f"the rate contradicts bytes and seconds: {printable(copied[0])}")
     return _Report(
         records=whole + partial,

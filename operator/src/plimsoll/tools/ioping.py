@@ -27,11 +27,10 @@ from plimsoll.tools.base import (
     Timing,
     Tool,
     ToolParameters,
-    kernel_volume,
     needs_kernel_volume,
 )
 from plimsoll.tools.reading import MILLISECOND, SECOND, bounded, cells_of_operations, excerpt, failure, longest_gaps
-from plimsoll.tools.target import TargetKind
+from plimsoll.tools.target import TargetKind, VolumeTarget
 
 
 class IopingOperation(StrEnum):
@@ -86,9 +85,6 @@ class IopingParameters(ToolParameters):
 
 MAX_REQUESTS = 900_000
 """Requests of a trial; each prints a line of at most 74 bytes, and the agent keeps 64 MiB."""
-_TAIL_SECONDS = 1
-"""Additional time, because the measured time may begin after the ramp; and ioping ends between two requests."""
-_MAX_SEED = 2**31 - 1
 
 _TIME = r"(\d{1,15})"
 _FIRST = re.compile(rf"1 {_TIME} \d+ \d+ \1 \1 \1 0 2 {_TIME}", re.ASCII)
@@ -99,11 +95,6 @@ _TOTAL = re.compile(
 
 _LEAST_GAP_MILLISECONDS = 40
 """Freezes count from 100 ms; their beginning and end are in shorter gaps."""
-_UNSURE = 250 * MILLISECOND
-"""Unknown time between launch and end in which the start need not be called an estimate."""
-_PER_CELL = 10
-"""Requests in a cell of a series at the least, where an interval is requested."""
-_SLICES = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,11 +139,12 @@ class Ioping(Tool[IopingParameters]):
             ValueError: the data set is smaller than one request, or there would be too many of them.
 
         """
-        volume, interval = kernel_volume(self.key, context), parameters.interval_milliseconds
+        volume, interval = context.target_of(VolumeTarget), parameters.interval_milliseconds
         if parameters.size > volume.size:
             size = format_quantity(volume.size)
             raise ValueError(f"the data set has {size}, less than one request: use a larger volume or a smaller size")
-        seconds = context.timing.ramp_seconds + context.timing.runtime_seconds + _TAIL_SECONDS
+        # One second more, because the measured time may begin after the ramp; and ioping ends between two requests.
+        seconds = context.timing.ramp_seconds + context.timing.runtime_seconds + 1
         if interval and seconds * 1000 > MAX_REQUESTS * interval:
             raise ValueError(
                 f"more than {MAX_REQUESTS} requests in {seconds} s: raise intervalMilliseconds, or shorten "
@@ -175,7 +167,7 @@ class Ioping(Tool[IopingParameters]):
                 # Three times, for files and devices that exist.
                 *(["-WWW"] if parameters.operation is IopingOperation.WRITE else []),
                 # 0 would be a random seed.
-                f"-e{1 + context.seed % _MAX_SEED}",
+                f"-e{1 + context.seed % (2**31 - 1)}",
                 volume.path,
             ),
             environment={"LC_ALL": "C"},
@@ -183,7 +175,6 @@ class Ioping(Tool[IopingParameters]):
 
     def parse(self, parameters: IopingParameters, context: StepContext, output: Output) -> Measurement:
         """Read the output of the measuring step."""
-        kernel_volume(self.key, context)
         report, timing = _read_report(output), context.timing
         part = _measured_part(report, timing)
         waits = (
@@ -198,14 +189,15 @@ class Ioping(Tool[IopingParameters]):
                 f"rampSeconds and runtimeSeconds, {timing.ramp_seconds + timing.runtime_seconds} s, or set "
                 "intervalMilliseconds"
             )
+        # When ioping began to count is unknown by the time that it needed to start and to end.
         between = output.finished_at - output.launched_at - report.total
         return Measurement(
             tool="ioping",
             tool_version="",
             started_at=output.launched_at + max(0, between) // 2 + part.start,
-            start_is_estimated=not 0 <= between <= _UNSURE,
+            start_is_estimated=not 0 <= between <= 250 * MILLISECOND,
             runtime=part.length,
-            operations=(_sample(parameters, part, max(1, timing.runtime_seconds // _SLICES) * SECOND),),
+            operations=(_sample(parameters, part, max(1, timing.runtime_seconds // 20) * SECOND),),
             in_flight=None if parameters.interval_milliseconds else 1,
             bypasses_cache=parameters.direct,
             gaps=longest_gaps(gaps, MILLISECOND),
@@ -254,8 +246,8 @@ def _measured_part(report: _Report, timing: Timing) -> _Part:
 
 
 def _sample(parameters: IopingParameters, part: _Part, slice_width: int) -> OperationSample:
-    # A cell has the requests of one second, or of more seconds where only few requests are made.
-    width = max(1, -(-_PER_CELL * parameters.interval_milliseconds // 1000)) * SECOND
+    # A cell has the requests of one second, or of as many seconds as ten requests take with an interval.
+    width = max(1, -(-10 * parameters.interval_milliseconds // 1000)) * SECOND
     counts = Counter((end - part.start - 1) // width for end in part.ends)
     ios = [counts[index] for index in range(-(-part.length // width))]
     starts = range(part.start, part.start + part.length // slice_width * slice_width + 1, slice_width)

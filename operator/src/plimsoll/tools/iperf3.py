@@ -1,7 +1,7 @@
 """iperf3 between two clients: what TCP or UDP carries, counted by the receiver."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -11,14 +11,14 @@ from pydantic import Field
 
 from plimsoll.api.json_reader import JsonNode, OutputError
 from plimsoll.api.model import BlockSize, Integer, Rule, ServerOnly, Size
-from plimsoll.api.names import LatencyKind, Layer, Operation
+from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement, PeerRate
-from plimsoll.tools.base import Command, Output, StepContext, StepKind, Tool, ToolParameters, together
-from plimsoll.tools.cast import SERVING_PORTS, Cast, Pairing, RosterMember, paired, round_count, serving_port
+from plimsoll.tools.base import Command, Output, PeerTool, StepContext, StepKind, Timing, ToolParameters, together
+from plimsoll.tools.cast import SERVING_PORTS, Pairing, serving_port
 from plimsoll.tools.reading import SECOND, Mark, bounded, byte_sample, excerpt, failure
-from plimsoll.tools.target import PeerTarget, TargetKind
+from plimsoll.tools.target import PeerTarget
 
 _MAX_OMIT_SECONDS = 60
 """The limit of `--omit` up to iperf3 3.12."""
@@ -115,11 +115,6 @@ class Iperf3Parameters(ToolParameters):
         return f"iperf3 {self.direction} {self.protocol} x{self.streams}{window}{rate}"
 
 
-_THREADED = (3, 16)
-"""From this version on, every stream has a thread of its own."""
-_CONNECT_MILLISECONDS = 5000
-"""Within this time a connection succeeds, or the measurement fails."""
-
 _VERSION = re.compile(r"iperf (\d{1,4})\.(\d{1,4})")
 _TOP = frozenset({"start", "intervals", "end", "error", "title", "extra_data"})
 _END = frozenset(
@@ -130,18 +125,8 @@ _END = frozenset(
 )  # fmt: skip
 
 _MAX_SECONDS = 10**6
-_MAX_UNIX_SECONDS = 10**10
 # Intervals are printed with six digits; timers of iperf3 are as exact as its event loop.
 _LARGEST_GAP = SECOND // 10
-_LEAST_DIFFERENCE = 2**20
-"""Bytes by which the intervals of one stream may differ from its total: those before the first and after the last."""
-
-_UNDER_WAY = 0.05
-_FEW_DATAGRAMS = 4
-"""What may be under way when UDP ends: a part of all bytes, or datagrams of each stream."""
-
-_UNCERTAIN = SECOND // 2
-_CLOCK_STEP = SECOND // 20
 _LEAST_OF_BITRATE = 0.9
 
 
@@ -171,51 +156,27 @@ class _Report:
     warnings: tuple[str, ...] = ()
 
 
-class Iperf3(Tool[Iperf3Parameters]):
+class Iperf3(PeerTool[Iperf3Parameters]):
     """iperf3 between clients, or between clients and the run's servers."""
 
     key: ClassVar[str] = "iperf3"
     program: ClassVar[str] = "iperf3"
     parameters = Iperf3Parameters
-    layer: ClassVar[Layer] = Layer.NETWORK
     quantities: ClassVar[Quantities] = Quantities(latency=LatencyKind.NONE, operations=False, cells=True)
-    target: ClassVar[TargetKind] = TargetKind.PEER
     peer_ports: ClassVar[range | None] = SERVING_PORTS
-    least_runtime_seconds: ClassVar[int] = 3
-
-    def cast(self, parameters: Iperf3Parameters, roster: Sequence[RosterMember], clients: int) -> Cast:
-        """Return the rounds of the pairing."""
-        return paired(parameters.pairing, roster, clients)
-
-    def rounds(self, parameters: Iperf3Parameters, clients: int, servers: int) -> int:
-        """Return the number of rounds of the pairing."""
-        return round_count(parameters.pairing, clients, servers)
 
     def command(self, parameters: Iperf3Parameters, context: StepContext) -> Command:
-        """Return the commands of a step, one for each peer.
-
-        Raises:
-            ValueError: the ramp is longer than iperf3 can omit.
-
-        """
-        peers = context.target_of(PeerTarget).addresses.items()
-        if context.step is StepKind.SERVE:
-            return together(
-                Command(
-                    argv=(
-                        "iperf3",
-                        "--server",
-                        f"--port={serving_port(context.client, number)}",
-                        "--forceflush",
-                    ),
-                    accepts_only=address,
-                )
-                for number, address in peers
-            )
-        return together(
-            Command(argv=tuple(_client(parameters, context, serving_port(number, context.client), address)))
-            for number, address in peers
-        )
+        """Return the commands of a step, one for each peer."""
+        options = tuple(_load(parameters, context.timing))
+        commands = []
+        for number, address in context.target_of(PeerTarget).addresses.items():
+            if context.step is StepKind.SERVE:
+                port = f"--port={serving_port(context.client, number)}"
+                commands.append(Command(argv=("iperf3", "--server", port, "--forceflush"), accepts_only=address))
+            else:
+                port = f"--port={serving_port(number, context.client)}"
+                commands.append(Command(argv=("iperf3", f"--client={address}", port, *options)))
+        return together(commands)
 
     def is_serving(self, parameters: Iperf3Parameters, printed: str) -> bool:  # noqa: ARG002 - the tool's signature
         """Whether a server listens, and only to its client."""
@@ -268,12 +229,10 @@ class Iperf3(Tool[Iperf3Parameters]):
 IPERF3 = Iperf3()
 
 
-def _client(parameters: Iperf3Parameters, context: StepContext, port: int, address: str) -> Iterator[str]:
-    timing = context.timing
-    yield from ("iperf3", f"--client={address}", f"--port={port}")
+def _load(parameters: Iperf3Parameters, timing: Timing) -> Iterator[str]:
     yield from ("--json", "--interval=1", f"--time={timing.runtime_seconds}", f"--omit={timing.ramp_seconds}")
-    yield f"--connect-timeout={_CONNECT_MILLISECONDS}"
-    yield f"--parallel={parameters.streams}"
+    # In milliseconds.
+    yield from ("--connect-timeout=5000", f"--parallel={parameters.streams}")
     if parameters.window is not None:
         yield f"--window={parameters.window}"
     if parameters.direction is Direction.RECEIVE:
@@ -303,17 +262,16 @@ def _read_report(parameters: Iperf3Parameters, output: Output) -> _Report:
     # The intervals have to add up to the client's own total.
     client_total = total["bytes"].count() if parameters.direction is Direction.SEND else received_bytes
     added = sum(interval.bytes for interval in intervals)
-    if abs(added - client_total) > max(client_total / 20, _LEAST_DIFFERENCE * parameters.streams):
+    # Apart from what each stream moved before the first interval and after the last.
+    if abs(added - client_total) > max(client_total / 20, 2**20 * parameters.streams):
         raise OutputError(f"the intervals have {added} bytes, but the total is {client_total}")
-    connected = start["timestamp"]["timesecs"].count(at_most=_MAX_UNIX_SECONDS)
-    omitted = test["omit"].count(at_most=_MAX_SECONDS) * SECOND
     seconds = received["seconds"].number(at_most=_MAX_SECONDS)
     if seconds <= 0:
         raise OutputError(f"{received.path}.seconds is 0")
     return _Report(
         version=version,
-        connected=connected,
-        omitted=omitted,
+        connected=start["timestamp"]["timesecs"].count(at_most=10**10),
+        omitted=test["omit"].count(at_most=_MAX_SECONDS) * SECOND,
         intervals=intervals,
         received=received_bytes,
         seconds=seconds,
@@ -379,9 +337,10 @@ def _received(parameters: Iperf3Parameters, end: JsonNode) -> tuple[int, float |
     received, sent = end["sum_received"]["bytes"].count(), end["sum_sent"]
     sent_bytes, sent_packets = sent["bytes"].count(), sent["packets"].count()
     if sent_bytes and sent_packets:
-        few = _FEW_DATAGRAMS * parameters.streams * sent_bytes / sent_packets
+        # A twentieth of all bytes, or four datagrams of each stream, may be under way at the end.
+        under_way = max(sent_bytes / 20, 4 * parameters.streams * sent_bytes / sent_packets)
         missing = sent_bytes - received
-        if missing > sent_bytes * lost_percent / 100 + max(sent_bytes * _UNDER_WAY, few):
+        if missing > sent_bytes * lost_percent / 100 + under_way:
             lost_percent = 100 * missing / sent_bytes
     return received, lost_percent
 
@@ -390,7 +349,8 @@ def _thread_percent(version: str, streams: int, cpu: JsonNode) -> float:
     match = _VERSION.match(version)
     if match is None:
         raise OutputError(f"start.version is unknown: {version}")
-    threads = streams if (int(match[1]), int(match[2])) >= _THREADED else 1
+    # Since 3.16, every stream has a thread of its own.
+    threads = streams if (int(match[1]), int(match[2])) >= (3, 16) else 1
     return max(cpu["host_total"].number(), cpu["remote_total"].number()) / threads
 
 
@@ -398,7 +358,7 @@ def _place(report: _Report, output: Output) -> tuple[list[Mark], bool]:
     """Return the bytes moved until moments in Unix nanoseconds, and whether these are uncertain."""
     earliest = max(output.launched_at, report.connected * SECOND)
     latest = output.finished_at - report.omitted - report.intervals[-1].end
-    if latest < earliest - _CLOCK_STEP:
+    if latest < earliest - SECOND // 20:
         missing = f"{(earliest - latest) / SECOND:.1f} s"
         raise OutputError(
             f"iperf3 reports {missing} more than passed between its start and its end: was the clock set?"
@@ -407,7 +367,7 @@ def _place(report: _Report, output: Output) -> tuple[list[Mark], bool]:
     marks = [Mark(moment=began, bytes=0)]
     for interval in report.intervals:
         marks.append(Mark(moment=began + interval.end, bytes=marks[-1].bytes + interval.bytes))
-    return marks, latest - earliest > _UNCERTAIN
+    return marks, latest - earliest > SECOND // 2
 
 
 def _slow(report: _Report, requested: float) -> list[str]:

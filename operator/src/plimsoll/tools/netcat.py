@@ -1,18 +1,17 @@
 """netcat between two clients: one plain TCP stream, counted by the receiver."""
 
 import re
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import ClassVar
 
 from plimsoll.api.json_reader import OutputError, printable
-from plimsoll.api.names import LatencyKind, Layer, Operation
+from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement, PeerRate
-from plimsoll.tools.base import Command, Output, StepContext, StepKind, Tool, ToolParameters, together
-from plimsoll.tools.cast import SERVING_PORTS, Cast, Pairing, RosterMember, paired, round_count, serving_port
+from plimsoll.tools.base import Command, Output, PeerTool, StepContext, StepKind, Timing, ToolParameters, together
+from plimsoll.tools.cast import SERVING_PORTS, Pairing, serving_port
 from plimsoll.tools.reading import SECOND, Mark, bounded, byte_sample, closest, excerpt, failure, whole_lines
-from plimsoll.tools.target import PeerTarget, TargetKind
+from plimsoll.tools.target import PeerTarget
 
 
 class NetcatParameters(ToolParameters):
@@ -27,8 +26,6 @@ class NetcatParameters(ToolParameters):
 
     """
 
-    axes: ClassVar[frozenset[str]] = frozenset()
-
     pairing: Pairing = Pairing.EACH_PAIR
 
     def label(self) -> str:
@@ -38,30 +35,18 @@ class NetcatParameters(ToolParameters):
 
 _LINE = re.compile(r"(?P<moment>\d{1,19}) (?P<bytes>\d{1,18})", re.ASCII)
 _LARGEST_GAP = 5 * SECOND
-_CONNECT_SECONDS = "5"
 
 
-class Netcat(Tool[NetcatParameters]):
+class Netcat(PeerTool[NetcatParameters]):
     """netcat between clients, or from the run's servers to clients."""
 
     key: ClassVar[str] = "netcat"
     program: ClassVar[str] = "nc.traditional"
     version_argument: ClassVar[str] = "-h"
     parameters = NetcatParameters
-    layer: ClassVar[Layer] = Layer.NETWORK
     quantities: ClassVar[Quantities] = Quantities(latency=LatencyKind.NONE, operations=False, cells=True)
-    target: ClassVar[TargetKind] = TargetKind.PEER
     server_ends_with_client: ClassVar[bool] = True
     peer_ports: ClassVar[range | None] = SERVING_PORTS
-    least_runtime_seconds: ClassVar[int] = 3
-
-    def cast(self, parameters: NetcatParameters, roster: Sequence[RosterMember], clients: int) -> Cast:
-        """Return the rounds of the pairing."""
-        return paired(parameters.pairing, roster, clients)
-
-    def rounds(self, parameters: NetcatParameters, clients: int, servers: int) -> int:
-        """Return the number of rounds of the pairing."""
-        return round_count(parameters.pairing, clients, servers)
 
     def command(self, parameters: NetcatParameters, context: StepContext) -> Command:  # noqa: ARG002 - has no options
         """Return the commands of a step, one for each peer.
@@ -82,7 +67,8 @@ class Netcat(Tool[NetcatParameters]):
                 commands.append(Command(argv=argv, stdin="/dev/zero", accepts_only=address))
             else:
                 port = str(serving_port(number, context.client))
-                argv = ("nc.traditional", "-n", "-w", _CONNECT_SECONDS, address, port)
+                # Within this time it has to connect.
+                argv = ("nc.traditional", "-n", "-w", "5", address, port)
                 commands.append(Command(argv=argv, metered_seconds=seconds))
         return together(commands)
 
@@ -97,7 +83,7 @@ class Netcat(Tool[NetcatParameters]):
             raise OutputError(f"netcat failed with {failure(output)}")
         if len(output.all) != len(peers):
             raise OutputError(f"{len(output.all)} netcats ended for {len(peers)} peers")
-        parts = [_measured_marks(_marks(each.stdout), context) for each in output.all]
+        parts = [_measured_marks(each.stdout, timing) for each in output.all]
         start, end = min(marks[0].moment for marks in parts), max(marks[-1].moment for marks in parts)
         received = [marks[-1].bytes - marks[0].bytes for marks in parts]
         seconds = [(marks[-1].moment - marks[0].moment) / SECOND for marks in parts]
@@ -127,7 +113,7 @@ class Netcat(Tool[NetcatParameters]):
 NETCAT = Netcat()
 
 
-def _marks(text: str) -> list[Mark]:
+def _measured_marks(text: str, timing: Timing) -> list[Mark]:
     marks = []
     for line in whole_lines(text):
         match = _LINE.fullmatch(line)
@@ -141,11 +127,6 @@ def _marks(text: str) -> list[Mark]:
             raise OutputError(f"the line {after.moment} {after.bytes} goes back in time or bytes: was the clock set?")
         if after.moment - before.moment > _LARGEST_GAP:
             raise OutputError(f"there is no line for {(after.moment - before.moment) / SECOND:.1f} s")
-    return marks
-
-
-def _measured_marks(marks: Sequence[Mark], context: StepContext) -> Sequence[Mark]:
-    timing = context.timing
     start = closest(marks, marks[0].moment + timing.ramp_seconds * SECOND)
     end = closest(marks, start.moment + timing.runtime_seconds * SECOND)
     if end.moment <= start.moment:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, ClassVar
@@ -11,17 +11,14 @@ from pydantic import Field
 
 from plimsoll.api.json_reader import OutputError, printable
 from plimsoll.api.model import Integer
-from plimsoll.api.names import LatencyKind, Layer, Operation
+from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.histogram import sample_of
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement, OperationSample, PeerRate
-from plimsoll.tools.base import Command, Output, StepContext, StepKind, Tool, ToolParameters, together
-from plimsoll.tools.cast import Cast, Pairing, RosterMember, paired, round_count
+from plimsoll.tools.base import Command, Output, PeerTool, StepContext, StepKind, ToolParameters, together
+from plimsoll.tools.cast import Pairing
 from plimsoll.tools.reading import MILLISECOND, SECOND, bounded, cells_of_operations, excerpt, failure, whole_lines
-from plimsoll.tools.target import PeerTarget, TargetKind
-
-_LEAST_TIMED_BYTES = 16
-"""ping stores the time of a request in its data, in this many bytes."""
+from plimsoll.tools.target import PeerTarget
 
 
 class PingParameters(ToolParameters):
@@ -41,7 +38,8 @@ class PingParameters(ToolParameters):
     axes: ClassVar[frozenset[str]] = frozenset({"size"})
     size_axis: ClassVar[str] = "size"
 
-    size: Annotated[Integer, Field(ge=_LEAST_TIMED_BYTES, le=65_507, description="Bytes of data in a request.")] = 56
+    # ping stores the time of a request in its data, in 16 bytes.
+    size: Annotated[Integer, Field(ge=16, le=65_507, description="Bytes of data in a request.")] = 56
     interval_milliseconds: Annotated[Integer, Field(ge=10, le=1000)] = 10
     pairing: Pairing = Pairing.EACH_PAIR
 
@@ -50,8 +48,6 @@ class PingParameters(ToolParameters):
         return f"ping {self.size} bytes every {self.interval_milliseconds} ms"
 
 
-_TAIL_SECONDS = 1
-"""Additional time, so that the last measured requests can be answered."""
 _MAX_REQUESTS = 800_000
 """Their replies fit into the output that the agent reads."""
 _SEQUENCE = 2**16
@@ -101,27 +97,16 @@ class _Part:
     lost: int
 
 
-class Ping(Tool[PingParameters]):
+class Ping(PeerTool[PingParameters]):
     """ping between clients, or between clients and the run's servers."""
 
     key: ClassVar[str] = "ping"
     program: ClassVar[str] = "ping"
     version_argument: ClassVar[str] = "-V"
     parameters = PingParameters
-    layer: ClassVar[Layer] = Layer.NETWORK
     quantities: ClassVar[Quantities] = Quantities(latency=LatencyKind.FULL, bytes=False, cells=True)
-    target: ClassVar[TargetKind] = TargetKind.PEER
     has_server: ClassVar[bool] = False
     sysctls: ClassVar[Mapping[str, str]] = {"net.ipv4.ping_group_range": "0 2147483647"}
-    least_runtime_seconds: ClassVar[int] = 3
-
-    def cast(self, parameters: PingParameters, roster: Sequence[RosterMember], clients: int) -> Cast:
-        """Return the rounds of the pairing."""
-        return paired(parameters.pairing, roster, clients)
-
-    def rounds(self, parameters: PingParameters, clients: int, servers: int) -> int:
-        """Return the number of rounds of the pairing."""
-        return round_count(parameters.pairing, clients, servers)
 
     def command(self, parameters: PingParameters, context: StepContext) -> Command:
         """Return the commands of the measurement, one for each peer.
@@ -132,7 +117,8 @@ class Ping(Tool[PingParameters]):
         """
         if context.step is StepKind.SERVE:
             raise ValueError("ping has no server")
-        seconds = context.timing.ramp_seconds + context.timing.runtime_seconds + _TAIL_SECONDS
+        # One second more, so that the last measured requests can be answered.
+        seconds = context.timing.ramp_seconds + context.timing.runtime_seconds + 1
         interval = parameters.interval_milliseconds
         if seconds * 1000 > _MAX_REQUESTS * interval:
             raise ValueError(f"takes more than {_MAX_REQUESTS} requests in {seconds} s; raise intervalMilliseconds")
@@ -244,15 +230,11 @@ def _measured_part(report: _Report, parameters: PingParameters, context: StepCon
     inside = tuple(reply for reply in report.replies if start <= reply.sent_at < end)
     if not inside:
         raise OutputError(f"no reply to a request after the ramp of {timing.ramp_seconds} s")
-    longest = max(reply.nanoseconds for reply in report.replies)
-    lost = sum(start <= moment < min(end, ended - longest) for moment in _lost_at(report, ended))
-    return _Part(start=start, end=end, replies=inside, lost=lost)
-
-
-def _lost_at(report: _Report, ended: int) -> Iterator[int]:
-    """Yield when the requests without a reply were sent: evenly between those with one, or until the end."""
+    # Requests without a reply were sent evenly between those with one, or until the end, when some were under way.
+    lost, due = 0, min(end, ended - max(reply.nanoseconds for reply in report.replies))
     last = _Reply(number=report.sent + 1, sent_at=ended, nanoseconds=0)
     for before, after in pairwise([*report.replies, last]):
         for number in range(before.number + 1, after.number):
             part = (number - before.number) / (after.number - before.number)
-            yield before.sent_at + round(part * (after.sent_at - before.sent_at))
+            lost += start <= before.sent_at + round(part * (after.sent_at - before.sent_at)) < due
+    return _Part(start=start, end=end, replies=inside, lost=lost)

@@ -11,37 +11,35 @@ from plimsoll.api.quantity import format_quantity
 from plimsoll.measure.histogram import PERCENTILES
 from plimsoll.tools.base import Command, StepContext, Timing
 from plimsoll.tools.fio.parameters import SPARE_SECONDS, Engine, FioParameters, Trace, traced_seconds
-from plimsoll.tools.fio.rules import MAX_ARRIVALS, NEEDS_SHARING, NO_ARRIVALS_OF_IMAGE
-from plimsoll.tools.target import DataSet, ImageTarget, VolumeKind, VolumeTarget
+from plimsoll.tools.fio.rules import MAX_ARRIVALS
+from plimsoll.tools.target import DataSet, ImageTarget, VolumeTarget
 
 JOB = "measure"
 """Name of every measuring job in the document."""
 DOCUMENT = "fio.json"
 LOG_MILLISECONDS = 1000
 """Interval of the rate logs."""
-_GAP_MILLISECONDS = (10, 20, 25, 50, 100, 200, 250, 500, LOG_MILLISECONDS)
-"""Possible intervals of the latency log, from which gaps between completions are read."""
 
 _LOG_PREFIX = "fio"
 _TRACE = "arrivals"
-_MAX_SEED = 2**63 - 1
-_MAX_GAP_LINES = 100_000
-_SLICES = 20
-_LARGE_BLOCK = 64 * 2**10
-"""The most that storage compresses at once: the maximum size of Ceph's blobs."""
 
 
 def measure_command(parameters: FioParameters, context: StepContext) -> Command:
     """Return the command of a measurement.
 
     Raises:
-        ValueError: the target is too small for the block size and the jobs, or does not support the parameters.
+        ValueError: the target is too small for the block size and the jobs, or more operations arrive than fio can hold.
 
     """
     target, timing = data_set(context), context.timing
-    _check_supported(parameters, target)
-    if parameters.is_open_loop:
-        _check_arrivals(parameters, timing)
+    size = _slice_bytes(parameters, target)
+    most, seconds = parameters.most_load(Vary.RATE, timing), traced_seconds(timing)
+    if parameters.is_open_loop and (parameters.rate_iops or 0) > most:
+        raise ValueError(
+            f"rateIops {parameters.rate_iops} with arrivals Poisson offers more than {MAX_ARRIVALS} operations in "
+            f"{seconds} s, which include {SPARE_SECONDS} s to spare; lower it to at most {most}, or shorten "
+            "runtimeSeconds, or use more clients"
+        )
     return Command(
         argv=(
             "fio",
@@ -52,7 +50,9 @@ def measure_command(parameters: FioParameters, context: StepContext) -> Command:
             "--eta-interval=2s",
             f"--name={JOB}",
             *target_arguments(target, parameters.engine, direct=parameters.direct_io),
-            *_slice(parameters, target),
+            f"--offset={offset_of(target)}",
+            f"--size={size}",
+            *([] if parameters.pattern.is_random else [f"--offset_increment={size}"]),
             *_load(parameters),
             *_replay(parameters, context),
             *(["--time_based=1"] if parameters.until is None else []),
@@ -126,7 +126,7 @@ def seed_arguments(seed: int) -> Iterator[str]:
     bits.
     """
     yield "--randrepeat=0"
-    yield f"--randseed={1 + seed % _MAX_SEED}"
+    yield f"--randseed={1 + seed % (2**63 - 1)}"
     yield "--random_generator=tausworthe64"
 
 
@@ -151,17 +151,18 @@ def slice_seconds(timing: Timing) -> int:
     For each slice, direction and job, fio writes 1856 numbers (6 to 20 KB) and keeps 15 KB in memory until it ends.
     With at most 39 slices, a job's log stays below 2 MiB.
     """
-    return max(1, timing.runtime_seconds // _SLICES)
+    return max(1, timing.runtime_seconds // 20)
 
 
 def gap_milliseconds(parameters: FioParameters, timing: Timing) -> int:
-    """Return the interval of the latency log.
+    """Return the interval of the latency log, from which gaps between completions are read.
 
     For each interval, direction and job, fio writes a line of about 25 bytes to each of three logs, and keeps 48 bytes
     in memory. Each kind of log stays below 3 MB, except with many jobs for hours, where the interval is one second.
     """
     logged = 1000 * timing.runtime_seconds * parameters.jobs * len(parameters.pattern.operations)
-    return next((width for width in _GAP_MILLISECONDS if logged <= _MAX_GAP_LINES * width), LOG_MILLISECONDS)
+    widths = (10, 20, 25, 50, 100, 200, 250, 500)
+    return next((width for width in widths if logged <= 100_000 * width), LOG_MILLISECONDS)
 
 
 def log_name(kind: str, job: int) -> str:
@@ -169,71 +170,17 @@ def log_name(kind: str, job: int) -> str:
     return f"{_LOG_PREFIX}_{kind}.{job}.log"
 
 
-def _check_supported(parameters: FioParameters, target: DataSet) -> None:
-    """Check that the target supports the parameters, whatever its size."""
-    if not (isinstance(target, VolumeTarget) and target.shared):
-        if parameters.shares_file:
-            raise ValueError(f"files {parameters.files} {NEEDS_SHARING}")
-        if parameters.reads_next_client:
-            raise ValueError(f"readBack {parameters.read_back} {NEEDS_SHARING}")
-    if isinstance(target, ImageTarget):
-        _check_supported_by_image(parameters)
-    elif parameters.engine is Engine.RBD:
-        raise ValueError("engine rbd needs an image: use volume.access LibRBD, or leave engine out")
-    elif Operation.TRIM in parameters.pattern.operations and target.kind is not VolumeKind.DEVICE:
-        raise ValueError(f"{parameters.pattern} needs a block device: use a volume of mode Block")
-
-
-def _check_supported_by_image(parameters: FioParameters) -> None:
-    if parameters.engine not in (None, Engine.RBD):
-        raise ValueError(f"engine {parameters.engine} needs a volume, but an image is reached by rbd: leave engine out")
-    if parameters.is_open_loop:
-        raise ValueError(NO_ARRIVALS_OF_IMAGE)
-    if not parameters.direct_io:
-        raise ValueError("directIo does not apply to an image: leave it out, or set volume.rbdCache: true")
-    if parameters.jobs > 1 and not set(parameters.pattern.operations) <= {Operation.READ}:
-        # Each job is a separate client, and only the holder of the image's exclusive lock can write. With two jobs, a
-        # write took 22 ms instead of 3.
-        raise ValueError(
-            f"{parameters.jobs} jobs that write one image take its exclusive lock from each other: "
-            "use 1 and raise ioDepth, or use more clients"
-        )
-
-
-def _check_arrivals(parameters: FioParameters, timing: Timing) -> None:
-    most, seconds = parameters.most_load(Vary.RATE, timing), traced_seconds(timing)
-    if (parameters.rate_iops or 0) > most:
-        raise ValueError(
-            f"rateIops {parameters.rate_iops} with arrivals Poisson offers more than {MAX_ARRIVALS} operations in "
-            f"{seconds} s, which include {SPARE_SECONDS} s to spare; lower it to at most {most}, or shorten "
-            "runtimeSeconds, or use more clients"
-        )
-
-
 def _escaped(path: str) -> str:
     """Return a path in which colons do not separate two names."""
     return path.replace(":", "\\:")
 
 
-def _slice(parameters: FioParameters, target: DataSet) -> Iterator[str]:
-    """Yield the part of the target that each job uses.
+def _slice_bytes(parameters: FioParameters, target: DataSet) -> int:
+    """Return the size of the part of the target that each job uses, in whole blocks.
 
     Sequential jobs over the same range would find each other's blocks in a cache, so each gets its own range.
     """
-    size = _slice_bytes(parameters, target)
-    yield f"--offset={offset_of(target)}"
-    yield f"--size={size}"
-    if _parts(parameters) > 1:
-        yield f"--offset_increment={size}"
-
-
-def _parts(parameters: FioParameters) -> int:
-    return 1 if parameters.pattern.is_random else parameters.jobs
-
-
-def _slice_bytes(parameters: FioParameters, target: DataSet) -> int:
-    """Return the whole blocks of each part; less than one block per part stays unused at the end of the target."""
-    parts = _parts(parameters)
+    parts = 1 if parameters.pattern.is_random else parameters.jobs
     size = target.size // parts // parameters.block_size * parameters.block_size
     if not size:
         least = format_quantity(parts * parameters.block_size)
@@ -256,8 +203,8 @@ def _load(parameters: FioParameters) -> Iterator[str]:
     if parameters.pattern.writes:
         # The submitting thread generates new random data for every write, which took 40 % of a 1 MiB write at depth 1.
         # Scrambling changes some bytes in every 512 instead: no two writes are equal, and none compresses by more than
-        # a tenth. But small writes that storage merges would compress together, to a twentieth.
-        yield "--scramble_buffers=1" if parameters.block_size >= _LARGE_BLOCK else "--refill_buffers=1"
+        # a tenth. But writes below 64 KiB, Ceph's largest blob, would compress together, to a twentieth.
+        yield "--scramble_buffers=1" if parameters.block_size >= 64 * 2**10 else "--refill_buffers=1"
     if parameters.fsync_every:
         yield f"--fsync={parameters.fsync_every}"
     if parameters.rate_per_job and not parameters.is_open_loop:
