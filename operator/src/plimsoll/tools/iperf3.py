@@ -364,9 +364,9 @@ def _place(report: _Report, output: Output) -> tuple[list[Mark], bool]:
             f"iperf3 reports {missing} more than passed between its start and its end: was the clock set?"
         )
     began = (earliest + latest) // 2 + report.omitted
-    marks = [Mark(moment=began, bytes=0)]
+    marks = [Mark(moment=began, done=0)]
     for interval in report.intervals:
-        marks.append(Mark(moment=began + interval.end, bytes=marks[-1].bytes + interval.bytes))
+        marks.append(Mark(moment=began + interval.end, done=marks[-1].done + interval.bytes))
     return marks, latest - earliest > SECOND // 2
 
 

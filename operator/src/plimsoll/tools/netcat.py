@@ -85,7 +85,7 @@ class Netcat(PeerTool[NetcatParameters]):
             raise OutputError(f"{len(output.all)} netcats ended for {len(peers)} peers")
         parts = [_measured_marks(each.stdout, timing) for each in output.all]
         start, end = min(marks[0].moment for marks in parts), max(marks[-1].moment for marks in parts)
-        received = [marks[-1].bytes - marks[0].bytes for marks in parts]
+        received = [marks[-1].done - marks[0].done for marks in parts]
         seconds = [(marks[-1].moment - marks[0].moment) / SECOND for marks in parts]
         return Measurement(
             tool="netcat",
@@ -119,12 +119,12 @@ def _measured_marks(text: str, timing: Timing) -> list[Mark]:
         match = _LINE.fullmatch(line)
         if match is None:
             raise OutputError(f"unknown line: {printable(line)}")
-        marks.append(Mark(moment=int(match["moment"]), bytes=int(match["bytes"])))
+        marks.append(Mark(moment=int(match["moment"]), done=int(match["bytes"])))
     if not marks:
         raise OutputError("the output has no line of a second")
     for before, after in pairwise(marks):
-        if after.moment <= before.moment or after.bytes < before.bytes:
-            raise OutputError(f"the line {after.moment} {after.bytes} goes back in time or bytes: was the clock set?")
+        if after.moment <= before.moment or after.done < before.done:
+            raise OutputError(f"the line {after.moment} {after.done} goes back in time or bytes: was the clock set?")
         if after.moment - before.moment > _LARGEST_GAP:
             raise OutputError(f"there is no line for {(after.moment - before.moment) / SECOND:.1f} s")
     start = closest(marks, marks[0].moment + timing.ramp_seconds * SECOND)

@@ -17,15 +17,6 @@ from plimsoll.tools.cast import ACTOR, Executor
 from plimsoll.tools.reading import SECOND, bounded, excerpt, failure, whole_lines
 from plimsoll.tools.target import OsdsTarget, TargetKind
 
-_SMALL_BLOCK_BYTES = 2**20
-_SMALL_BLOCKS = 100 * 30
-"""Ceph's own limit for smaller blocks: `osd_bench_small_size_max_iops` times `osd_bench_duration`."""
-
-_DEFAULT_TOTAL_BYTES = 2**30
-_BLOCK_PATTERN = r"^(([4-9]|[1-9][0-9]{1,3})Ki|([1-9]|[1-5][0-9]|6[0-4])Mi)$"
-_TOTAL_PATTERN = r"^(([4-9]|[1-9][0-9]{1,3})Ki|[1-9][0-9]{0,3}Mi|([1-9]|1[0-6])Gi)$"
-"""Quantities within the bounds, for the API server, which compares only numbers."""
-
 
 class OsdBenchParameters(ToolParameters):
     """ceph tell osd.N bench, one OSD after the other: the speed of a disk with its OSD alone.
@@ -68,9 +59,17 @@ class OsdBenchParameters(ToolParameters):
             multiple_of=512,
             description="A number of bytes such as 4096, or a quantity such as 4Ki or 4Mi.",
         ),
-        ServerOnly(pattern=_BLOCK_PATTERN),
+        # Quantities within the bounds, because the API server compares only numbers.
+        ServerOnly(pattern=r"^(([4-9]|[1-9][0-9]{1,3})Ki|([1-9]|[1-5][0-9]|6[0-4])Mi)$"),
     ] = 4 * 2**20
-    total_size: Annotated[Size, Field(ge=4096, le=16 * 2**30), ServerOnly(pattern=_TOTAL_PATTERN)] | None = None
+    total_size: (
+        Annotated[
+            Size,
+            Field(ge=4096, le=16 * 2**30),
+            ServerOnly(pattern=r"^(([4-9]|[1-9][0-9]{1,3})Ki|[1-9][0-9]{0,3}Mi|([1-9]|1[0-6])Gi)$"),
+        ]
+        | None
+    ) = None
     user: Annotated[str, Field(pattern=r"^[A-Za-z0-9][-._A-Za-z0-9]*$", max_length=253)] = "admin"
     keyring_secret: KeyringReference
 
@@ -85,8 +84,9 @@ class OsdBenchParameters(ToolParameters):
     @property
     def total_bytes(self) -> int:
         """Bytes that each OSD writes: a whole number of blocks."""
-        allowed = _SMALL_BLOCKS * self.block_size if self.is_small else _DEFAULT_TOTAL_BYTES
-        return (self.total_size or min(allowed, _DEFAULT_TOTAL_BYTES)) // self.block_size * self.block_size
+        # Ceph's limit for small blocks is `osd_bench_small_size_max_iops` times `osd_bench_duration`.
+        default = min(100 * 30 * self.block_size, 2**30) if self.is_small else 2**30
+        return (self.total_size or default) // self.block_size * self.block_size
 
     @property
     def administrator_keyring(self) -> KeyringReference:
@@ -96,7 +96,7 @@ class OsdBenchParameters(ToolParameters):
     @property
     def is_small(self) -> bool:
         """Whether Ceph limits the number of such blocks."""
-        return self.block_size < _SMALL_BLOCK_BYTES
+        return self.block_size < 2**20
 
     def label(self) -> str:
         """Return a short description: `osd write 4Mi, 1Gi each`."""
@@ -105,7 +105,6 @@ class OsdBenchParameters(ToolParameters):
 
 _LINE = re.compile(r"osd\.(?P<number>\d{1,9}): (?P<document>\{.*\})", re.ASCII)
 _FIELDS = frozenset({"bytes_written", "blocksize", "elapsed_sec", "bytes_per_sec", "iops"})
-_ROUNDING = 1e-6
 
 
 class OsdBench(Tool[OsdBenchParameters]):
@@ -202,6 +201,6 @@ def _rate(parameters: OsdBenchParameters, number: int, osd: JsonNode) -> OsdRate
         raise OutputError(f"osd.{number} wrote blocks of {block} bytes instead of {parameters.block_size}")
     if not seconds:
         raise OutputError(f"osd.{number}.elapsed_sec is 0")
-    if abs(osd["bytes_per_sec"].number() - size / seconds) > _ROUNDING * size / seconds:
+    if abs(osd["bytes_per_sec"].number() - size / seconds) > 1e-6 * size / seconds:
         raise OutputError(f"osd.{number}.bytes_per_sec contradicts bytes_written and elapsed_sec")
     return OsdRate(osd=number, ios=size // block, bytes=size, seconds=seconds)

@@ -1,7 +1,6 @@
 """`rados bench`: whole objects of a pool, without a block device or a file system."""
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -22,17 +21,17 @@ from plimsoll.tools.reading import (
     COUNT,
     NUMBER,
     SECOND,
+    Mark,
     bounded,
     cells_of_operations,
+    closest,
+    done_until,
     excerpt,
     failure,
     nanoseconds_of,
     whole_lines,
 )
 from plimsoll.tools.target import PoolTarget, TargetKind
-
-_MAX_OBJECT_BYTES = 64 * 2**20
-"""An OSD refuses single writes beyond 90 MiB (`osd_max_write_size`)."""
 
 
 class RadosOperation(StrEnum):
@@ -82,7 +81,8 @@ class RadosBenchParameters(ToolParameters):
         BlockSize,
         Field(
             ge=512,
-            le=_MAX_OBJECT_BYTES,
+            # An OSD refuses single writes beyond 90 MiB (`osd_max_write_size`).
+            le=64 * 2**20,
             description="A number of bytes such as 4096, or a quantity such as 64Ki or 4Mi.",
         ),
     ] = 4 * 2**20
@@ -130,24 +130,15 @@ _KNOWN = frozenset(
 _MEBIBYTE = 2**20
 # Maximum time from the last line to the end: a line is printed every second, however long the last operations take.
 _LATE = 3 * SECOND // 2
-# Six digits are printed.
-_ROUNDING = 1e-4
-# A live rate covers the last two seconds: a line is printed every second.
-_RATE_LINES = 3
 
 TAIL_SECONDS = 1
 """Additional time, so that waiting for the last operations is not measured."""
 
-_PREPARING_CONCURRENCY = 16
-"""Minimum concurrency of the `prepare` step: with less, writing objects is slower than reading them."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
-    """The progress at one moment, as nanoseconds since the start; `mean` is the mean latency in nanoseconds."""
+class Progress(Mark):
+    """The finished operations until a moment after the start, and their mean latency in nanoseconds."""
 
-    nanoseconds: int
-    finished: int
     mean: float
 
 
@@ -164,12 +155,11 @@ class _Report:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
-    moment: int
+class _Row(Progress):
+    """The line of a second; its moment is in Unix nanoseconds."""
+
     second: int
-    finished: int
     rate: float
-    mean: float
 
 
 class _Totals(dict[str, str]):
@@ -218,7 +208,8 @@ class RadosBench(Tool[RadosBenchParameters]):
         step: tuple[str, ...]
         match context.step:
             case StepKind.PREPARE:
-                concurrency = max(parameters.concurrency, _PREPARING_CONCURRENCY)
+                # With less concurrency, writing objects is slower than reading them.
+                concurrency = max(parameters.concurrency, 16)
                 seconds = parameters.preparation_seconds(timing)
                 step = (*_bench(RadosOperation.WRITE, seconds, parameters.object_size, concurrency),)
             case StepKind.MEASURE:
@@ -242,9 +233,9 @@ class RadosBench(Tool[RadosBenchParameters]):
         )
 
     def live(self, parameters: RadosBenchParameters, printed: str) -> tuple[LiveRate, ...]:
-        """Return the rate of the newest seconds. An operation is a whole object."""
+        """Return the rate of the last two seconds, each of which prints a line. An operation is a whole object."""
         *complete, _ = printed.split("\n")
-        rows = [match for line in complete if (match := _ROW.fullmatch(line.rstrip()))][-_RATE_LINES:]
+        rows = [match for line in complete if (match := _ROW.fullmatch(line.rstrip()))][-3:]
         if not rows:
             return ()
         first, last = rows[0], rows[-1]
@@ -262,18 +253,18 @@ class RadosBench(Tool[RadosBenchParameters]):
         if report.object_size != size:
             raise OutputError(f"Object size is {report.object_size} instead of {size}")
         timing, last = context.timing, report.progress[-1]
-        remedy = f": raise writeSeconds, so that there are more than {last.finished} objects to read"
-        start = _closest(report.progress, timing.ramp_seconds * SECOND)
-        end = _closest(report.progress, start.nanoseconds + timing.runtime_seconds * SECOND)
-        runtime, ios = end.nanoseconds - start.nanoseconds, end.finished - start.finished
+        remedy = f": raise writeSeconds, so that there are more than {last.done} objects to read"
+        start = closest(report.progress, timing.ramp_seconds * SECOND)
+        end = closest(report.progress, start.moment + timing.runtime_seconds * SECOND)
+        runtime, ios = end.moment - start.moment, end.done - start.done
         if runtime <= 0:
             raise OutputError(
-                f"rados bench ended after {last.nanoseconds / SECOND:.1f} s, before the end of its warm-up of "
+                f"rados bench ended after {last.moment / SECOND:.1f} s, before the end of its warm-up of "
                 f"{timing.ramp_seconds} s{remedy if parameters.reads_data else ''}"
             )
         # `seq` reads every object once.
         ran_out = parameters.reads_data and runtime < timing.runtime_seconds * SECOND - SECOND // 2
-        spent = max(0.0, end.finished * end.mean - start.finished * start.mean)
+        spent = max(0.0, end.done * end.mean - start.done * start.mean)
         sample = OperationSample(
             operation=parameters.operation.operation,
             ios=ios,
@@ -288,12 +279,12 @@ class RadosBench(Tool[RadosBenchParameters]):
             cells=cells_between(report.progress, start, end, size=size),
         )
         messages = excerpt(output.stderr)
-        seconds = last.nanoseconds / SECOND
-        errors = [f"all {last.finished} objects were read after {seconds:.1f} s{remedy}"] if ran_out else []
+        seconds = last.moment / SECOND
+        errors = [f"all {last.done} objects were read after {seconds:.1f} s{remedy}"] if ran_out else []
         return Measurement(
             tool="radosBench",
             tool_version="",
-            started_at=report.started_at + start.nanoseconds,
+            started_at=report.started_at + start.moment,
             runtime=runtime,
             operations=(sample,),
             in_flight=parameters.concurrency,
@@ -324,21 +315,21 @@ def _read_report(output: Output, *, reads: bool) -> _Report:
     operation = "read" if reads else "write"
     size = totals.count(f"{operation.capitalize()} size")
     end = Progress(
-        nanoseconds=round(totals.number(_TIME) * SECOND),
-        finished=totals.count(f"Total {operation}s made"),
+        moment=round(totals.number(_TIME) * SECOND),
+        done=totals.count(f"Total {operation}s made"),
         mean=totals.number(_MEAN) * SECOND,
     )
     _check(rows, end, totals.number(_BANDWIDTH), size)
     started_at = _start(rows, size)
     progress = [
-        Progress(nanoseconds=nanoseconds, finished=row.finished, mean=row.mean)
+        Progress(moment=moment, done=row.done, mean=row.mean)
         for row in rows
-        if 0 < (nanoseconds := row.moment - started_at) < end.nanoseconds
+        if 0 < (moment := row.moment - started_at) < end.moment
     ]
     return _Report(
         started_at=started_at,
         object_size=totals.count("Object size"),
-        progress=(Progress(nanoseconds=0, finished=0, mean=0.0), *progress, end),
+        progress=(Progress(moment=0, done=0, mean=0.0), *progress, end),
         min_nanoseconds=round(totals.number(_LEAST) * SECOND),
         max_nanoseconds=round(totals.number(_GREATEST) * SECOND),
         warnings=tuple(warnings),
@@ -354,7 +345,7 @@ def _parse_lines(text: str) -> tuple[list[_Row], _Totals, list[str]]:
                 _Row(
                     moment=nanoseconds_of(row["stamp"]),
                     second=int(row["second"]),
-                    finished=int(row["finished"]),
+                    done=int(row["finished"]),
                     rate=float(row["rate"]),
                     mean=float(row["mean"]) * SECOND,
                 )
@@ -378,17 +369,18 @@ def _check(rows: Sequence[_Row], end: Progress, bandwidth: float, size: int) -> 
     for before, after in pairwise(rows):
         if after.second != before.second + 1:
             raise OutputError(f"the line of second {before.second + 1} is missing")
-        if after.finished < before.finished or after.moment <= before.moment:
+        if after.done < before.done or after.moment <= before.moment:
             raise OutputError(f"the line of second {after.second} goes back in time or operations")
-    late = end.nanoseconds - (rows[-1].moment - rows[0].moment)
+    late = end.moment - (rows[-1].moment - rows[0].moment)
     if late > _LATE:
         raise OutputError(f"the line of second {rows[-1].second + 1} is missing")
     if late < -_LATE:
         raise OutputError(f"the line of second {rows[-1].second} comes after the end: was the clock set?")
-    if rows[-1].finished > end.finished:
+    if rows[-1].done > end.done:
         raise OutputError(f"the line of second {rows[-1].second} has more operations than the total")
-    moved = end.finished * size / _MEBIBYTE
-    if abs(bandwidth * end.nanoseconds / SECOND - moved) > max(_ROUNDING * moved, _ROUNDING):
+    moved = end.done * size / _MEBIBYTE
+    # Six digits are printed.
+    if abs(bandwidth * end.moment / SECOND - moved) > 1e-4 * max(moved, 1):
         raise OutputError(f"{_BANDWIDTH} contradicts {_TIME} and the operations")
 
 
@@ -397,17 +389,13 @@ def _start(rows: Sequence[_Row], size: int) -> int:
 
     The rate of a line is that since the start.
     """
-    first = next((row for row in rows if row.finished and row.rate), None)
+    first = next((row for row in rows if row.done and row.rate), None)
     if first is None:
         return rows[0].moment
-    started_at = first.moment - round(first.finished * size / (first.rate * _MEBIBYTE) * SECOND)
+    started_at = first.moment - round(first.done * size / (first.rate * _MEBIBYTE) * SECOND)
     if abs(started_at - rows[0].moment) > SECOND:
         raise OutputError(f"the line of second {first.second} contradicts the line of second 0: was the clock set?")
     return started_at
-
-
-def _closest(progress: Sequence[Progress], nanoseconds: int) -> Progress:
-    return min(progress, key=lambda row: abs(row.nanoseconds - nanoseconds))
 
 
 def cells_between(progress: Sequence[Progress], start: Progress, end: Progress, *, size: int) -> Cells:
@@ -415,15 +403,5 @@ def cells_between(progress: Sequence[Progress], start: Progress, end: Progress, 
 
     Lines are a second and some milliseconds apart, so operations between two lines are spread evenly.
     """
-    edges = [*range(start.nanoseconds, end.nanoseconds, SECOND), end.nanoseconds]
-    done = [_finished(progress, edge) for edge in edges]
+    done = [done_until(progress, edge) for edge in (*range(start.moment, end.moment, SECOND), end.moment)]
     return cells_of_operations((after - before for before, after in pairwise(done)), size)
-
-
-def _finished(progress: Sequence[Progress], nanoseconds: int) -> float:
-    index = bisect_right(progress, nanoseconds, key=lambda row: row.nanoseconds)
-    if index == len(progress):
-        return progress[-1].finished
-    before, after = progress[index - 1], progress[index]
-    part = (nanoseconds - before.nanoseconds) / (after.nanoseconds - before.nanoseconds)
-    return before.finished + part * (after.finished - before.finished)

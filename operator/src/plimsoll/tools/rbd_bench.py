@@ -102,12 +102,9 @@ _TOTAL = re.compile(
     rf"\s+bytes/sec: {_BYTES}",
     re.ASCII,
 )
-_PATTERNS: Mapping[RbdOrder, str] = {RbdOrder.RAND: "random", RbdOrder.SEQ: "sequential"}
 _SIGNAL = re.compile(
     r"(?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d{4}) .* received  signal: Terminated .*", re.ASCII
 )
-_TAIL_SECONDS = 2
-"""Additional time, because the time of the command starts before the image is open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +152,8 @@ class RbdBench(Tool[RbdBenchParameters]):
             raise ValueError(f"the image has {size}, less than one block: use a larger volume or smaller blocks")
         return Command(
             argv=ended_by_signal(
-                timing.ramp_seconds + timing.runtime_seconds + _TAIL_SECONDS,
+                # Two seconds more, because the time of the command starts before the image is open.
+                timing.ramp_seconds + timing.runtime_seconds + 2,
                 "TERM",
                 "rbd",
                 f"--id={image.user}",
@@ -242,7 +240,7 @@ def _check_header(parameters: RbdBenchParameters, header: re.Match[str]) -> None
         ("type", parameters.operation.value),
         ("size", str(parameters.block_size)),
         ("threads", str(parameters.concurrency)),
-        ("pattern", _PATTERNS[parameters.order]),
+        ("pattern", "random" if parameters.order is RbdOrder.RAND else "sequential"),
     ):
         if header[name] != value:
             raise OutputError(f"{name} is {printable(header[name])} instead of {value}")

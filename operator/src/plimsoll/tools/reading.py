@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice, pairwise
+from typing import TypeVar
 
 from plimsoll.api.json_reader import OutputError, printable
 from plimsoll.api.names import LatencyKind, Operation
@@ -23,16 +24,11 @@ MAX_MESSAGES = 50
 NOISE_CHARACTERS = 4000
 """Characters of a text that messages can quote."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
-_NOISE_LINES = 20
-_CLOSE = SECOND // 10
-
 
 def excerpt(text: str, *, without: re.Pattern[str] | None = None) -> list[str]:
-    """Return the first lines of a text that are not empty, and do not match `without`."""
+    """Return the first 20 lines of a text that are not empty and do not match `without`."""
     lines = (printable(line.strip()) for line in text.splitlines())
-    return [*islice((line for line in lines if line and not (without and without.fullmatch(line))), _NOISE_LINES)]
+    return [*islice((line for line in lines if line and not (without and without.fullmatch(line))), 20)]
 
 
 def last_line(text: str) -> list[str]:
@@ -49,7 +45,7 @@ def failure(output: Output, *remarks: str) -> str:
 def nanoseconds_of(stamp: str) -> int:
     """Return the Unix nanoseconds of a time as Ceph prints it, `2026-11-21T17:04:36.017824+0000`."""
     try:
-        return (datetime.fromisoformat(stamp) - _EPOCH) // _MICROSECOND * 1000
+        return (datetime.fromisoformat(stamp) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) * 1000
     except (ValueError, OverflowError, TypeError) as error:
         raise OutputError(f"{printable(stamp)} is not a time") from error
 
@@ -86,15 +82,35 @@ def longest_gaps(gaps: Iterable[tuple[int, int]], width_nanoseconds: int) -> Gap
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """The bytes moved until a moment, in nanoseconds."""
+    """What was done until a moment, in nanoseconds: bytes or operations."""
 
     moment: int
-    bytes: int
+    done: int
 
 
-def closest(marks: Sequence[Mark], moment: int) -> Mark:
+M = TypeVar("M", bound=Mark)
+
+
+def closest(marks: Sequence[M], moment: int) -> M:
     """Return the mark that is closest to a moment."""
     return min(marks, key=lambda mark: abs(mark.moment - moment))
+
+
+def done_until(marks: Sequence[Mark], moment: int, *, close: int = 0) -> float:
+    """Return what was done until a moment, if it was done evenly between marks.
+
+    A mark less than `close` nanoseconds away counts as one at that moment, except the last mark: it is the end of the
+    series, which need not be the end of a second.
+    """
+    index = bisect_right(marks, moment, key=lambda mark: mark.moment)
+    if index in {0, len(marks)}:
+        return marks[-1 if index else 0].done
+    before, after = marks[index - 1], marks[index]
+    near = closest((before, after) if index < len(marks) - 1 else (before,), moment)
+    if abs(near.moment - moment) < close:
+        return near.done
+    part = (moment - before.moment) / (after.moment - before.moment)
+    return before.done + part * (after.done - before.done)
 
 
 def byte_sample(
@@ -120,23 +136,8 @@ def _byte_cells(marks: Sequence[Mark], start: int, end: int, *, total: int) -> l
     their sum is exactly `total`: what arrived, where the marks are of what was sent.
     """
     edges = [*range(start, end, SECOND), end]
-    moved = [_until(marks, edge) for edge in edges]
+    moved = [done_until(marks, edge, close=SECOND // 10) for edge in edges]
     whole = moved[-1] - moved[0]
     scaled = [total * (done - moved[0]) / whole if whole else 0.0 for done in moved]
     # Without a mark that moved, the total arrived at an unknown time: the series does not match, which is a finding.
     return [after - before for before, after in pairwise(scaled)]
-
-
-def _until(marks: Sequence[Mark], moment: int) -> float:
-    index = bisect_right(marks, moment, key=lambda mark: mark.moment)
-    if index == len(marks):
-        return marks[-1].bytes
-    if not index:
-        return marks[0].bytes
-    before, after = marks[index - 1], marks[index]
-    # The last mark is the end of the series, which need not be that of a second.
-    near = closest((before, after) if index < len(marks) - 1 else (before,), moment)
-    if abs(near.moment - moment) < _CLOSE:
-        return near.bytes
-    part = (moment - before.moment) / (after.moment - before.moment)
-    return before.bytes + part * (after.bytes - before.bytes)

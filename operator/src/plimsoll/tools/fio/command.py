@@ -28,7 +28,7 @@ def measure_command(parameters: FioParameters, context: StepContext) -> Command:
     """Return the command of a measurement.
 
     Raises:
-        ValueError: the target is too small for the block size and the jobs, or more operations arrive than fio can hold.
+        ValueError: the target is too small for the block size and the jobs, or fio cannot hold that many arrivals.
 
     """
     target, timing = data_set(context), context.timing
@@ -52,7 +52,7 @@ def measure_command(parameters: FioParameters, context: StepContext) -> Command:
             *target_arguments(target, parameters.engine, direct=parameters.direct_io),
             f"--offset={offset_of(target)}",
             f"--size={size}",
-            *([] if parameters.pattern.is_random else [f"--offset_increment={size}"]),
+            *([f"--offset_increment={size}"] if parameters.jobs > 1 and not parameters.pattern.is_random else []),
             *_load(parameters),
             *_replay(parameters, context),
             *(["--time_based=1"] if parameters.until is None else []),

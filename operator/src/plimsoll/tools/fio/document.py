@@ -1,10 +1,12 @@
-"""Finding fio's JSON document between other text, and reading its latencies."""
+"""Finding fio's JSON document between other text, and reading its jobs and latencies."""
 
 import json
 import math
 import re
 from collections import Counter, deque
+from collections.abc import Sequence
 from dataclasses import dataclass
+from errno import errorcode
 from itertools import pairwise
 
 from plimsoll.api.json_reader import DECODER, JsonNode, OutputError, printable
@@ -19,13 +21,12 @@ from plimsoll.measure.histogram import (
     index_of_midpoint,
 )
 from plimsoll.measure.sample import LatencySample
-from plimsoll.tools.reading import NOISE_CHARACTERS, excerpt
+from plimsoll.tools.base import Output
+from plimsoll.tools.fio.command import DOCUMENT
+from plimsoll.tools.reading import NOISE_CHARACTERS, excerpt, failure
 
 MAX_MILLISECONDS = 10**13
 """The year 2286 as a time; 300 years as a duration."""
-
-# A measurement prints one document. Only the last ones are read.
-_MAX_DOCUMENTS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +57,8 @@ def read_document(text: str) -> Document:
         OutputError: there is no complete document; the message names the place where the last one breaks off.
 
     """
-    starts = deque((match.start() for match in re.finditer(r"^\{", text, re.MULTILINE)), maxlen=_MAX_DOCUMENTS)
+    # A measurement prints one document. Only the last ones are read.
+    starts = deque((match.start() for match in re.finditer(r"^\{", text, re.MULTILINE)), maxlen=100)
     if not starts:
         begin = "; ".join(excerpt(text)[:3])
         raise OutputError(f"no JSON document in the output: {begin or 'it is empty'}")
@@ -79,23 +81,44 @@ def _decode(text: str, start: int, end: int) -> _Part:
     part = text[start:end]
     try:
         fields, used = DECODER.raw_decode(part)
+        return _Part(root=JsonNode(fields), problem="", rest=part[used:])
     except json.JSONDecodeError as error:
-        return _broken(text, start + error.pos, error.msg)
+        position, reason = start + error.pos, error.msg
     except (ValueError, RecursionError) as error:
-        return _broken(text, start, type(error).__name__)
-    return _Part(root=JsonNode(fields), problem="", rest=part[used:])
-
-
-def _broken(text: str, position: int, reason: str) -> _Part:
+        position, reason = start, type(error).__name__
     line = text.count("\n", 0, position) + 1
     column = position - text.rfind("\n", 0, position)
     problem = f"a JSON document breaks off at line {line}, column {column}: {reason}"
     return _Part(root=None, problem=problem, rest="")
 
 
-# Nanoseconds; fio prints six decimals.
-_ROUNDING = 1.0
-_BIN = re.compile(r"\d{1,19}", re.ASCII)
+def read_output(output: Output) -> Document:
+    """Return the content of fio's output file; OutputError if there is no complete document in it, or no file."""
+    if DOCUMENT not in output.files:
+        raise OutputError(f"fio left no {DOCUMENT}, {failure(output)}")
+    return read_document(output.files[DOCUMENT])
+
+
+def jobs_named(root: JsonNode, name: str, *, count: int) -> list[JsonNode]:
+    """Return the jobs of that name; OutputError if their number is not `count`."""
+    jobs = [job for job in root["jobs"].elements() if job["jobname"].line() == name]
+    if len(jobs) != count:
+        raise OutputError(f"jobs has {len(jobs)} jobs named {name}, but {count} were started")
+    return jobs
+
+
+def complaints(jobs: Sequence[JsonNode], output: Output, noise: Sequence[str]) -> list[str]:
+    """Return each job's error, and fio's messages if it failed.
+
+    fio can fail without an error in any job, for example if the target is missing.
+    """
+    errors = []
+    for number, job in enumerate(jobs, start=1):
+        if error := job["error"].count():
+            errors.append(f"job {number} of {len(jobs)} failed: {errorcode.get(error, 'unknown')} (error {error})")
+        if "total_err" in job and (count := job["total_err"].count()):
+            errors.append(f"job {number} of {len(jobs)} counted {count} errors")
+    return [*errors, *dict.fromkeys([*noise, *excerpt(output.stderr)] if output.exit_code else [])]
 
 
 def read_latency(node: JsonNode) -> LatencySample:
@@ -136,7 +159,7 @@ def read_histogram(node: JsonNode) -> Histogram:
     for key, ios in bins.items():
         try:
             # -1 is not a bin either.
-            index = index_of_midpoint(int(key) if _BIN.fullmatch(key) else -1)
+            index = index_of_midpoint(int(key) if re.fullmatch(r"\d{1,19}", key, re.ASCII) else -1)
         except UnknownBinError:
             raise OutputError(f"{bins.path}.{printable(key)} is not a bin of the known histogram layout") from None
         counts[index] += ios.count()
@@ -170,5 +193,6 @@ def _check_moments(node: JsonNode, sample: LatencySample, histogram: Histogram) 
         ("mean", sample.mean_nanoseconds, mean),
         ("stddev", sample.standard_deviation_nanoseconds, deviation),
     ):
-        if abs(printed - about) > error + _ROUNDING:
+        # fio prints six decimals of a nanosecond.
+        if abs(printed - about) > error + 1:
             raise OutputError(f"{node.path}.{name} is {printed}, but the bins yield about {about:.0f}")

@@ -26,23 +26,9 @@ _MAX_RATE_DEVIATION = 0.005
 """Maximum relative error of the lines, which are then scaled to the total."""
 _MAX_JITTER = WIDTH // 4
 """Maximum milliseconds between a line and the end of its interval."""
-_MAX_CELLS = 200_000
-# The helper thread writes a line when it wakes up; an interval that ends this shortly before fio does may have none.
-_LATE = WIDTH // 10
-_MAX_TAIL_RATE = 1.5
 _RATE_LINE = re.compile(r"(\d{1,15}), (\d{1,15}), (\d)(?:,.*)?", re.ASCII)
 
-_LEAST_GAP_MILLISECONDS = 40
-"""Minimum length of a gap. Freezes count from 100 ms, and a gap is up to two intervals shorter than its freeze."""
-_LATE_MILLISECONDS = 1000
-"""Milliseconds by which fio may end after its last operation."""
 _GAP_LINE = re.compile(r"(\d{1,13}), \d{1,20}, ([012])(?:,.*)?", re.ASCII)
-
-_MAX_SLICE_DEVIATION = 0.01
-"""Maximum relative difference between lines and series, apart from a late beginning."""
-# Parts of a slice. No slice begins before the first completion.
-_MAX_LATE = 0.25
-_MAX_SHORT = 0.05
 _SLICE_LINE = re.compile(r"(\d{1,15}), (\d), \d{1,15}, ((?:\d{1,15}, )*\d{1,15})", re.ASCII)
 
 
@@ -145,7 +131,7 @@ class LogReader:
         if any(log_name("lat", job) not in self.files for job in range(1, self.parameters.jobs + 1)):
             return None, []
         completions = [
-            JobCompletions(text=text, offset=offset, ios={each: _completed(job, each) for each in DIRECTIONS})
+            JobCompletions(text=text, offset=offset, ios={each: completed(job, each) for each in DIRECTIONS})
             for job, text, offset in zip(self.jobs, self._logs("lat"), self.offsets, strict=True)
         ]
         try:
@@ -158,8 +144,10 @@ class LogReader:
             raise SeriesError(f"the jobs began to measure {spread} ms apart")
         kind, unit = finest_log(self.parameters.block_size)
         depth = self.parameters.io_depth
-        done = [_completed(job, sample.operation) for job in self.jobs]
-        totals = [Totals(ios=ios, milliseconds=self.milliseconds, in_flight=depth) for ios in done]
+        totals = [
+            Totals(ios=completed(job, sample.operation), milliseconds=self.milliseconds, in_flight=depth)
+            for job in self.jobs
+        ]
         size = sample.bytes / sample.ios if sample.ios else 0.0
         logs = zip(self._logs(kind), totals, strict=True)
         return cells_of(logs, sample.operation, unit=unit, size=size, idle=idle)
@@ -172,7 +160,8 @@ class LogReader:
         return [self.files[name] for name in names]
 
 
-def _completed(job: JsonNode, operation: Operation) -> int:
+def completed(job: JsonNode, operation: Operation) -> int:
+    """Return how many operations of one kind a job timed: those that completed during the measurement."""
     return job[operation]["lat_ns"]["N"].count()
 
 
@@ -231,14 +220,15 @@ def cells_of(
 
 def _cells(lines: Sequence[_Line], unit: float, totals: Totals, idle: Sequence[Interval]) -> list[float]:
     number = -(-totals.milliseconds // WIDTH)
-    if number > _MAX_CELLS:
+    if number > 200_000:  # noqa: PLR2004 - of a second each
         raise SeriesError(f"a runtime of {totals.milliseconds} ms is too long for a series")
     # Rounding costs up to one unit per line.
     allowed = len(lines) * unit
     try:
         cells, last = _counts(lines, unit, number)
-        # An interval that ended well before fio did has a line if it had any I/O, so no line means zero.
-        closed = max(last, (totals.milliseconds - _LATE) // WIDTH)
+        # An interval that ended well before fio did, and its helper thread, has a line if it had any I/O, so no line
+        # means zero.
+        closed = max(last, (totals.milliseconds - WIDTH // 10) // WIDTH)
         return _reconciled(cells, closed=closed, totals=totals, allowed=allowed)
     except SeriesError:
         if (spread := _spread(lines, unit, totals, idle)) is None:
@@ -321,10 +311,10 @@ def _reconciled(cells: Sequence[float], *, closed: int, totals: Totals, allowed:
     lengths = [min(WIDTH, totals.milliseconds - index * WIDTH) / WIDTH for index in range(closed, len(cells))]
     length = math.fsum(lengths)
     counted = math.fsum(cells)
-    # The maximum plausible number of unlogged operations in the last cells together.
+    # The maximum plausible number of unlogged operations in the last cells together, at 1.5 times the highest rate.
     most: float = totals.ios
     if closed and length:
-        most = max(0.0, _MAX_TAIL_RATE * max(cells) * length - math.fsum(cells[closed:])) + totals.in_flight
+        most = max(0.0, 1.5 * max(cells) * length - math.fsum(cells[closed:])) + totals.in_flight
     tail = min(max(totals.ios - counted, 0.0), most) if length else 0.0
     rest = totals.ios - tail
     if abs(rest - counted) > max(_MAX_RATE_DEVIATION * totals.ios, allowed) or (rest > 0 and not counted):
@@ -348,7 +338,8 @@ def gaps_of(jobs: Iterable[JobCompletions], milliseconds: int, width: int) -> Ga
     """
     whole = [Interval(start=0, end=milliseconds)]
     idle = reduce(both, (_idle(job, milliseconds, width) for job in jobs), whole)
-    least = max(_LEAST_GAP_MILLISECONDS, width)
+    # Freezes count from 100 ms, and a gap is up to two intervals shorter than its freeze.
+    least = max(40, width)
     gaps = [(stretch.start, stretch.length) for stretch in idle if stretch.length >= least]
     return longest_gaps(gaps, width * MILLISECOND)
 
@@ -399,7 +390,8 @@ def _between(times: Sequence[int], ios: int, end: int, width: int) -> list[Inter
         raise SeriesError(f"the log is empty, but {ios} operations completed")
     if any(after < before for before, after in pairwise(times)):
         raise SeriesError("the log goes back in time")
-    if times[-1] > end + _LATE_MILLISECONDS:
+    # fio may end a second after its last operation.
+    if times[-1] > end + 1000:
         raise SeriesError(f"the log has a line at {times[-1]} ms, after the end of the measurement")
     edges = ((time // width + 1) * width for time in (0, *times))
     stretches = zip(edges, (min(time, end) for time in (*times, end)), strict=True)
@@ -424,14 +416,15 @@ def slices_of(
 
     """
     width = seconds * 1000
-    number = int(milliseconds / width + _MAX_SHORT)
+    number = int(milliseconds / width + 0.05)
     jobs = [_slices(log, operation, width, number) for log in logs]
     merged = [Histogram.merge(parts) for parts in zip(*jobs, strict=True)]
-    shift = _MAX_LATE * seconds + _MAX_JITTER / WIDTH
+    # No slice begins before the first completion: it may be late by a quarter.
+    shift = seconds / 4 + _MAX_JITTER / WIDTH
     margin = shift * max(cells.ios, default=0.0) + in_flight
     for count, logged in enumerate(accumulate(histogram.total for histogram in merged), start=1):
         counted = math.fsum(cells.ios[: count * seconds])
-        if abs(logged - counted) > margin + _MAX_SLICE_DEVIATION * counted:
+        if abs(logged - counted) > margin + counted / 100:
             raise SeriesError(
                 f"the log has {logged} operations in the first {count * seconds} s, but the series has {counted:.0f}"
             )

@@ -12,7 +12,7 @@ from plimsoll.api.quantity import format_quantity
 from plimsoll.api.storage import Precondition
 from plimsoll.tools.base import Command, Output
 from plimsoll.tools.fio.command import cache_environment, offset_of, output_arguments, seed_arguments, target_arguments
-from plimsoll.tools.fio.output import complaints, jobs_named, read_output
+from plimsoll.tools.fio.document import complaints, jobs_named, read_output
 from plimsoll.tools.reading import failure
 from plimsoll.tools.target import DataSet, ImageTarget, VolumeKind, VolumeTarget
 

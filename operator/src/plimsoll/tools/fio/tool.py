@@ -1,17 +1,91 @@
-"""fio as a tool."""
+"""fio as a tool: its output -> a measurement, and its status lines -> live rates.
 
-from collections.abc import Sequence
+The document provides totals, moments and histograms. fio's own minimum, mean and deviation of rates ignore intervals
+without I/O, and its percentiles cannot be merged, so they are never read.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
-from plimsoll.api.names import LatencyKind, Layer
+from plimsoll.api.json_reader import JsonNode, OutputError
+from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.status import LiveRate
+from plimsoll.measure.histogram import merge_latencies
 from plimsoll.measure.rates import Quantities
-from plimsoll.measure.sample import Measurement
+from plimsoll.measure.sample import MAX_NAME, LatencySample, Measurement, OperationSample
 from plimsoll.tools.base import Command, Output, StepContext, StepKind, Tool
-from plimsoll.tools.fio.command import data_set, measure_command, trace_command
-from plimsoll.tools.fio.output import live_rates, parse_measurement
+from plimsoll.tools.fio.command import JOB, bypasses_cache, data_set, measure_command, trace_command, work_bytes
+from plimsoll.tools.fio.document import (
+    MAX_MILLISECONDS,
+    Document,
+    complaints,
+    jobs_named,
+    read_latency,
+    read_output,
+)
+from plimsoll.tools.fio.logs import DIRECTIONS, LogReader, completed
 from plimsoll.tools.fio.parameters import FioParameters
+from plimsoll.tools.fio.rules import SEARCHED_DEPTHS
+from plimsoll.tools.reading import MILLISECOND, bounded, excerpt
 from plimsoll.tools.target import TargetKind
+
+_ROOT = frozenset(
+    {"fio version", "timestamp", "timestamp_ms", "time", "global options", "jobs", "disk_util", "cpu_idleness"}
+)
+_JOB = frozenset(
+    {
+        "jobname", "groupid", "job_start", "error", "eta", "elapsed", "job options",
+        "read", "write", "trim", "sync", "mixed",
+        "job_runtime", "usr_cpu", "sys_cpu", "ctx", "majf", "minf",
+        "iodepth_level", "iodepth_submit", "iodepth_complete", "latency_ns", "latency_us", "latency_ms",
+        "total_err", "first_error",
+        "latency_depth", "latency_target", "latency_target_ns", "latency_percentile", "latency_window",
+        "latency_window_us", "desc", "block", "steadystate", "zone_resets",
+    }
+)  # fmt: skip
+_DIRECTION = frozenset(
+    {
+        "io_bytes", "io_kbytes", "bw_bytes", "bw", "iops", "runtime", "total_ios", "short_ios", "drop_ios",
+        "slat_ns", "clat_ns", "lat_ns", "prios", "cachehit",
+        "bw_min", "bw_max", "bw_agg", "bw_mean", "bw_dev", "bw_samples",
+        "iops_min", "iops_max", "iops_mean", "iops_stddev", "iops_samples",
+    }
+)  # fmt: skip
+_SYNC = frozenset({"total_ios", "lat_ns"})
+_LATENCY = frozenset({"min", "max", "mean", "stddev", "N", "percentile", "bins"})
+
+EXACT_DEPTHS = (1, *SEARCHED_DEPTHS)
+"""Depths of which fio reports how often they were full."""
+
+_STATUS = re.compile(
+    r"Jobs: \d+ \(f=\d+\)[^\[\]]*: \[(?P<jobs>[^\[\]]*)\]\[[^\[\]]*\]"
+    r"(?:\[(?P<bytes>[^\[\]]*)\]\[(?P<iops>[^\[\]]*) IOPS\])?\[eta [^\[\]]*\] *",
+    re.ASCII,
+)
+_VALUE = re.compile(
+    r"(?P<letter>[rwt])=(?P<number>\d{1,9}(?:\.\d{1,9})?)(?P<prefix>[kKMGTP]?)(?P<binary>i?)(?:B/s)?", re.ASCII
+)
+_RUNNING = frozenset("RrWwMmDd")
+_OVER = frozenset("FfE_X")
+"""States of jobs that measure or have measured. Any other state precedes the measurement: `/` is the ramp."""
+
+_PREFIXES = ("", "k", "M", "G", "T", "P")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Span:
+    """The time in which one job measured, in Unix milliseconds."""
+
+    start: int
+    end: int
+    is_estimated: bool
+
+    @property
+    def milliseconds(self) -> int:
+        return max(0, self.end - self.start)
 
 
 class Fio(Tool[FioParameters]):
@@ -40,12 +114,241 @@ class Fio(Tool[FioParameters]):
         return parameters.until is not None
 
     def live(self, parameters: FioParameters, printed: str) -> tuple[LiveRate, ...]:
-        """Return the rates of the newest status line; none during the ramp."""
-        return live_rates(parameters.pattern.operations, printed)
+        """Return the rates in the last status line; empty unless this and the previous line belong to the measurement.
+
+        After a line of the ramp, the rates would include I/O of the ramp.
+        """
+        *ended, _ = re.split(r"[\r\n]+", printed)
+        matches = [match for match in map(_STATUS.fullmatch, ended[-2:]) if match and _is_measuring(match["jobs"])]
+        if len(matches) < 2:  # noqa: PLR2004 - as documented above
+            return ()
+        # A line without rates means no I/O. Operations are named by their first letter.
+        bytes_per_second, iops = (_values(matches[-1][name] or "") for name in ("bytes", "iops"))
+        return tuple(
+            LiveRate(
+                operation=operation,
+                iops=iops.get(operation[0], 0.0),
+                bytes_per_second=round(bytes_per_second.get(operation[0], 0.0)),
+            )
+            for operation in parameters.pattern.operations
+        )
 
     def parse(self, parameters: FioParameters, context: StepContext, output: Output) -> Measurement:
         """Read the output of the measuring step."""
-        return parse_measurement(parameters, data_set(context), context.timing, output)
+        document, target = read_output(output), data_set(context)
+        jobs = jobs_named(document.root, JOB, count=parameters.jobs)
+        spans = [_span(job, document.root["timestamp_ms"].count(at_most=MAX_MILLISECONDS)) for job in jobs]
+        common = _Span(
+            start=max(span.start for span in spans),
+            end=min(span.end for span in spans),
+            is_estimated=any(span.is_estimated for span in spans),
+        )
+        # The requested operations, and any others that completed.
+        requested = {*parameters.pattern.operations, *((Operation.SYNC,) if parameters.fsync_every else ())}
+        operations = [each for each in (*DIRECTIONS, Operation.SYNC) if each in requested or _timed(jobs, each)]
+        samples = [_sample(jobs, operation, parameters) for operation in operations]
+        reader = LogReader(
+            parameters=parameters,
+            timing=context.timing,
+            files=output.files,
+            jobs=jobs,
+            milliseconds=common.milliseconds,
+            offsets=[span.start - common.start for span in spans],
+        )
+        logged, gaps, log_warnings = reader.read(samples)
+        has_series = any(sample.cells for sample in logged)
+        return Measurement(
+            tool="fio",
+            tool_version=document.root["fio version"].line().removeprefix("fio-")[:MAX_NAME],
+            started_at=common.start * MILLISECOND,
+            start_is_estimated=common.is_estimated,
+            runtime=common.milliseconds * MILLISECOND if has_series else _effective_runtime(jobs, common),
+            operations=tuple(logged),
+            submitters=parameters.jobs,
+            in_flight=parameters.in_flight,
+            depth_full_share=depth_full_share(jobs, parameters.io_depth),
+            work_bytes=work_bytes(parameters, target),
+            bypasses_cache=bypasses_cache(parameters, target),
+            gaps=gaps,
+            errors=bounded([*complaints(jobs, output, document.noise), *_untimed(jobs)]),
+            warnings=bounded([*_warnings(document, jobs, output), *log_warnings]),
+        )
 
 
 FIO = Fio()
+
+
+def depth_full_share(jobs: Sequence[JsonNode], depth: int) -> float | None:
+    """Return the share of submissions that filled the depth, 0 to 1, over all jobs.
+
+    None if fio does not report it for that depth, or if nothing was submitted.
+
+    Raises:
+        OutputError: a share is missing, or is not a number.
+
+    """
+    if depth not in EXACT_DEPTHS:
+        return None
+    bucket = str(depth) if depth < EXACT_DEPTHS[-1] else f">={depth}"
+    submitted = [sum(job[operation]["total_ios"].count() for operation in DIRECTIONS) for job in jobs]
+    if not any(submitted):
+        return None
+    filled = (ios * job["iodepth_level"][bucket].number() / 100 for job, ios in zip(jobs, submitted, strict=True))
+    # Buckets are percentages of a total that lacks submissions at the end of the ramp.
+    return min(1.0, math.fsum(filled) / sum(submitted))
+
+
+def _untimed(jobs: Sequence[JsonNode]) -> Iterator[str]:
+    """Yield operations that were only counted, not timed, in a ramp that never ended."""
+    for operation in DIRECTIONS:
+        issued, timed = _issued(jobs, operation), _timed(jobs, operation)
+        if issued and not timed:
+            yield f"none of {issued} {operation} operations was timed: fio ended before its ramp did"
+
+
+def _issued(jobs: Sequence[JsonNode], operation: Operation) -> int:
+    return sum(job[operation]["total_ios"].count() for job in jobs)
+
+
+def _timed(jobs: Sequence[JsonNode], operation: Operation) -> int:
+    return sum(completed(job, operation) for job in jobs)
+
+
+def _span(job: JsonNode, printed_at: int) -> _Span:
+    """Return the time in which a job measured.
+
+    `job_start` (since fio 3.36) is the end of the ramp, and 0 if the job never ran. Without it, the job is assumed to
+    have ended when the document was printed; fio 3.39 prints it a quarter of a second later.
+    """
+    runtime = _runtime(job)
+    start = job["job_start"].count(at_most=MAX_MILLISECONDS) if "job_start" in job else 0
+    estimate = max(0, printed_at - runtime)
+    return _Span(start=start or estimate, end=(start or estimate) + runtime, is_estimated=not start)
+
+
+def _runtime(job: JsonNode) -> int:
+    """Return the milliseconds that a job measured, 0 if it never ran.
+
+    Raises:
+        OutputError: the directions' time contradicts that of the job, which 3.33 and 3.39 print a millisecond shorter.
+
+    """
+    whole = job["job_runtime"].count(at_most=MAX_MILLISECONDS)
+    longest = max(job[operation]["runtime"].count(at_most=MAX_MILLISECONDS) for operation in DIRECTIONS)
+    if longest and abs(longest - whole) > 1000:  # noqa: PLR2004 - a second
+        raise OutputError(f"{job.path}.job_runtime is {whole} ms, but the longest runtime of a direction {longest} ms")
+    return longest or whole
+
+
+def _effective_runtime(jobs: Sequence[JsonNode], common: _Span) -> int:
+    """Return the nanoseconds by which the I/O of all jobs is divided if there is no series.
+
+    A job measures until its last operation completes, and the common time of all jobs ends with the first of them. It
+    is unknown which I/O completed after that, so dividing all of it by the common time would count slow operations
+    once too often per job. A series is reconciled with the common time.
+    """
+    done = [(sum(_timed([job], operation) for operation in DIRECTIONS), _runtime(job)) for job in jobs]
+    rate = math.fsum(ios / runtime for ios, runtime in done if runtime)
+    if not rate or not common.milliseconds:
+        return common.milliseconds * MILLISECOND
+    return round(sum(ios for ios, runtime in done if runtime) / rate * MILLISECOND)
+
+
+def _sample(jobs: Sequence[JsonNode], operation: Operation, parameters: FioParameters) -> OperationSample:
+    """Add up one operation over all jobs.
+
+    Only timed operations count: those that completed during the measurement. `total_ios` counts issued ones, without
+    those in flight at the end of the ramp. `io_bytes` may contain one block too many per job: that of the operation
+    whose completion ended the ramp.
+    """
+    directions = [job[operation] for job in jobs]
+    for job in jobs:
+        _check_bytes(job, operation, parameters.block_size)
+    merged = merge_latencies([read_latency(direction["lat_ns"]) for direction in directions])
+    latency = LatencySample(
+        kind=merged.kind,
+        count=merged.count,
+        mean_nanoseconds=merged.mean_nanoseconds or 0.0,
+        standard_deviation_nanoseconds=merged.standard_deviation_nanoseconds or 0.0,
+        min_nanoseconds=merged.min_nanoseconds or 0,
+        max_nanoseconds=merged.max_nanoseconds or 0,
+        histogram=merged.histogram,
+    )
+    if operation is Operation.SYNC:
+        return OperationSample(operation=operation, ios=latency.count, bytes=0, latency=latency)
+    # Up to the depth, issued operations may still be in flight at the end. Those in flight at the end of the ramp are
+    # timed but not issued, so they can hide as many more. `_untimed` reports a job that timed none.
+    done = ((_issued([job], operation), _timed([job], operation)) for job in jobs)
+    return OperationSample(
+        operation=operation,
+        ios=latency.count,
+        bytes=min(
+            sum(direction["io_bytes"].count() for direction in directions), latency.count * parameters.block_size
+        ),
+        short_ios=sum(direction["short_ios"].count() for direction in directions),
+        dropped_ios=sum(direction["drop_ios"].count() for direction in directions),
+        lost_ios=sum(max(0, issued - timed - parameters.io_depth) for issued, timed in done if timed),
+        latency=latency,
+        submission_nanoseconds=None if parameters.is_synchronous else _submission(directions),
+    )
+
+
+def _check_bytes(job: JsonNode, operation: Operation, block_size: int) -> None:
+    """Refuse fewer bytes than operations times block size, unless the job reports failed, short or dropped ones."""
+    direction = job[operation]
+    if (
+        operation is Operation.SYNC
+        or job["error"].count()
+        or direction["short_ios"].count() + direction["drop_ios"].count()
+    ):
+        return
+    done, ios = direction["io_bytes"].count(), completed(job, operation)
+    if done < ios * block_size:
+        raise OutputError(f"{direction.path}.io_bytes is {done}, but {ios} operations of {block_size} bytes completed")
+
+
+def _submission(directions: Sequence[JsonNode]) -> float | None:
+    """Return the mean submission time over all jobs, None if none was timed."""
+    timed = [read_latency(direction["slat_ns"]) for direction in directions]
+    count = sum(latency.count for latency in timed)
+    return math.fsum(latency.mean_nanoseconds * latency.count for latency in timed) / count if count else None
+
+
+def _warnings(document: Document, jobs: Sequence[JsonNode], output: Output) -> Iterator[str]:
+    yield from document.warnings
+    for job in document.root["jobs"].elements():
+        if (name := job["jobname"].line()) != JOB:
+            yield f"{job.path} is named {name} and was ignored"
+    unknown = [*document.root.unknown(_ROOT)]
+    for job in document.root["jobs"].elements():
+        unknown += job.unknown(_JOB)
+        for operation in DIRECTIONS:
+            direction = job[operation]
+            unknown += direction.unknown(_DIRECTION)
+            for kind in ("lat_ns", "clat_ns", "slat_ns"):
+                unknown += direction[kind].unknown(_LATENCY)
+        unknown += job[Operation.SYNC].unknown(_SYNC)
+    yield from (f"{path} is an unknown field and was ignored" for path in unknown)
+    for operation in DIRECTIONS:
+        # They failed, or were in flight at the end.
+        issued, timed = _issued(jobs, operation), _timed(jobs, operation)
+        if timed < issued:
+            yield f"{issued - timed} of {issued} {operation} operations did not complete"
+    if not output.exit_code:
+        yield from (*document.noise, *excerpt(output.stderr))
+
+
+def _is_measuring(jobs: str) -> bool:
+    """Whether jobs with states such as `m(2),f(1)` have all begun to measure, and one still does."""
+    states = set(re.sub(r"\(\d+\)|,", "", jobs))
+    return bool(states & _RUNNING) and states <= _RUNNING | _OVER
+
+
+def _values(text: str) -> dict[str, float]:
+    """Return letter -> value for a list such as `r=96.1MiB/s,w=39.1MiB/s` or `r=24.6k,w=9997`."""
+    values = {}
+    for value in text.split(","):
+        if match := _VALUE.fullmatch(value):
+            power = _PREFIXES.index(match["prefix"].replace("K", "k"))
+            values[match["letter"]] = float(match["number"]) * float((1024 if match["binary"] else 1000) ** power)
+    return values

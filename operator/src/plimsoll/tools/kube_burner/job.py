@@ -18,11 +18,6 @@ _DEFAULT_VOLUME = 64 * 2**20
 MAX_SECONDS = 4 * 3600
 """How long one measurement may take, during which no other run can use kube-burner."""
 
-_PAUSE_SECONDS = 10
-"""How long kube-burner waits for late events of pods; those that it misses are read from the cluster."""
-
-_MARGIN_SECONDS = 120
-
 
 class Churn(Model):
     """Deletes a part of the claims and pods, with their namespaces, and creates them again.
@@ -83,12 +78,12 @@ class KubeBurnerParameters(ToolParameters):
         """How long kube-burner may take: to create everything, and to wait after each creation."""
         cycles = self.churn.cycles if self.churn else 0
         requests = self.claims * (2 if self.pods else 1)
-        return requests // self.qps + (1 + cycles) * (self.ready_seconds + _MARGIN_SECONDS) + self.pause_seconds
+        return requests // self.qps + (1 + cycles) * (self.ready_seconds + 120) + self.pause_seconds
 
     @property
     def pause_seconds(self) -> int:
-        """How long kube-burner goes on watching after the last pod is ready, which is not measured."""
-        return _PAUSE_SECONDS if self.pods else 0
+        """How long kube-burner waits for late events of pods, unmeasured; those that it misses are in the cluster."""
+        return 10 if self.pods else 0
 
     @property
     def burst_requests(self) -> int:
@@ -121,9 +116,6 @@ COLLECTED = "collected"
 _CLAIM_FILE = "pvc.yml"
 _POD_FILE = "pod.yml"
 _NUMBER = "{{.Iteration}}-{{.Replica}}"
-_USER = 65532
-_RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
-"""Label of the namespaces; the chart's admission policy requires it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +132,15 @@ class Place:
 
 def files_of(parameters: KubeBurnerParameters, place: Place) -> Mapping[str, str]:
     """Return the files of a job by name."""
-    files = {CONFIG_FILE: _config(parameters, place), _CLAIM_FILE: _claim(parameters, place)}
+    claim = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": place.storage_class,
+        "resources": {"requests": {"storage": format_quantity(parameters.volume_size)}},
+    }
+    files = {
+        CONFIG_FILE: _config(parameters, place),
+        _CLAIM_FILE: _object("PersistentVolumeClaim", f"pvc-{_NUMBER}", place, claim),
+    }
     if parameters.pods:
         files[_POD_FILE] = _pod(place)
     return {name: f"{json.dumps(content, indent=1)}\n" for name, content in files.items()}
@@ -156,7 +156,8 @@ def _config(parameters: KubeBurnerParameters, place: Place) -> Mapping[str, obje
         "qps": parameters.qps,
         "burst": parameters.burst_requests,
         "namespace": place.namespace,
-        "namespaceLabels": {**place.labels, **_RESTRICTED},
+        # The chart's admission policy requires the last one.
+        "namespaceLabels": {**place.labels, "pod-security.kubernetes.io/enforce": "restricted"},
         # A churn deletes and creates whole namespaces, so that a pod and its PVC go together.
         "namespacedIterations": parameters.churn is not None,
         "podWait": False,
@@ -178,15 +179,6 @@ def _config(parameters: KubeBurnerParameters, place: Place) -> Mapping[str, obje
     }
 
 
-def _claim(parameters: KubeBurnerParameters, place: Place) -> Mapping[str, object]:
-    spec = {
-        "accessModes": ["ReadWriteOnce"],
-        "storageClassName": place.storage_class,
-        "resources": {"requests": {"storage": format_quantity(parameters.volume_size)}},
-    }
-    return _object("PersistentVolumeClaim", f"pvc-{_NUMBER}", place, spec)
-
-
 def _pod(place: Place) -> Mapping[str, object]:
     security = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
     container = {
@@ -198,13 +190,17 @@ def _pod(place: Place) -> Mapping[str, object]:
         "securityContext": security,
         "volumeMounts": [{"name": "data", "mountPath": "/data"}],
     }
-    profile = {"type": "RuntimeDefault"}
     spec = {
         "restartPolicy": "Never",
         "terminationGracePeriodSeconds": 1,
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        "securityContext": {"runAsNonRoot": True, "runAsUser": _USER, "runAsGroup": _USER, "seccompProfile": profile},
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": 65532,
+            "runAsGroup": 65532,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
         "containers": [container],
         "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": f"pvc-{_NUMBER}"}}],
     }

@@ -36,17 +36,9 @@ _NAME = re.compile(r"pod-(?P<iteration>\d{1,6})-\d{1,6}", re.ASCII)
 # The name of an event ends with its time in hexadecimal nanoseconds. Source: client-go 0.34, `makeEvent`.
 _EVENT = re.compile(r".+\.(?P<time>[0-9a-f]{15,16})", re.ASCII)
 
-_MAX_MILLISECONDS = 10**9
-"""Eleven days."""
 _COMMON = frozenset(
     {"timestamp", "uuid", "jobName", "namespace", "metricName", "jobIteration", "replica", "metadata", "churnMetric"}
 )
-_MAX_LISTED = 5
-_COARSE = 5 * SECOND
-"""Below this mean, the second by which a pod's time may be too long is more than a fifth of it."""
-
-_SLACK_SECONDS = 1.0
-"""Creating the first objects takes some time, whatever the rate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -315,7 +307,14 @@ def _start_times(events: Sequence[Mapping[str, Any]]) -> Mapping[tuple[str, str]
 def _all_timings(parameters: KubeBurnerParameters, summary: JsonNode, output: Output) -> list[_Timings]:
     """Return the timings of PVCs, and of pods if there are any."""
     kinds = (_CLAIM, _POD) if parameters.pods else (_CLAIM,)
-    documents = {kind: _documents(kind, output) for kind in kinds}
+    documents = dict[_Kind, list[JsonNode]]()
+    for kind in kinds:
+        names = [name for name in output.files if name.startswith(kind.prefix)]
+        if len(names) > 1:
+            several = ", ".join(sorted(map(printable, names)))
+            raise OutputError(f"there are several files {kind.prefix}*.json: {several}")
+        # Without any usable object, kube-burner writes no file.
+        documents[kind] = _documents_of(output, names[0]) if names else []
     timed = {kind: [_timed(kind, parameters, summary, each) for each in documents[kind]] for kind in kinds}
     pods = started_pods(output) if parameters.pods else []
     # kube-burner waits from the last creation, of which only the second may be known. But it waits for one kind of
@@ -324,14 +323,6 @@ def _all_timings(parameters: KubeBurnerParameters, summary: JsonNode, output: Ou
     created = [*(item.created for items in timed.values() for item in items), *(pod.created for pod in pods)]
     limit = max(created, default=0) + SECOND + parameters.ready_seconds * SECOND
     return [_timings(kind, parameters, documents[kind], timed[kind], limit, pods) for kind in kinds]
-
-
-def _documents(kind: _Kind, output: Output) -> list[JsonNode]:
-    names = [name for name in output.files if name.startswith(kind.prefix)]
-    if len(names) > 1:
-        raise OutputError(f"there are several files {kind.prefix}*.json: {', '.join(sorted(map(printable, names)))}")
-    # Without any usable object, kube-burner writes no file.
-    return _documents_of(output, names[0]) if names else []
 
 
 def _timed(kind: _Kind, parameters: KubeBurnerParameters, summary: JsonNode, document: JsonNode) -> _Timed:
@@ -352,7 +343,7 @@ def _timed(kind: _Kind, parameters: KubeBurnerParameters, summary: JsonNode, doc
         name=document[kind.name].line(),
         iteration=iteration,
         created=nanoseconds_of(document["timestamp"].line()),
-        latency=document[kind.latency].count(at_most=_MAX_MILLISECONDS) * MILLISECOND,
+        latency=document[kind.latency].count(at_most=10**9) * MILLISECOND,
     )
 
 
@@ -414,7 +405,7 @@ def _missing(kind: _Kind, parameters: KubeBurnerParameters, usable: Sequence[_Ti
     absent = [number for number in range(parameters.objects) if number not in seen]
     if len(usable) == wanted or (kind is _POD and parameters.churn and not absent):
         return
-    listed = ", ".join(map(str, absent[:_MAX_LISTED])) + (" ..." if len(absent) > _MAX_LISTED else "")
+    listed = ", ".join(map(str, absent[:5])) + (" ..." if absent[5:] else "")
     which = f"; not {kind.done}: number {listed}" if absent else ""
     yield f"{len(usable)} of {wanted} {kind.noun}s were {kind.done} within {parameters.ready_seconds} s{which}"
 
@@ -434,7 +425,8 @@ def _remarks(parameters: KubeBurnerParameters, usable: Sequence[_Timed], missed:
     if inexact := sum(not pod.exact for pod in missed):
         yield f"{inexact} of {wanted} pods have no event of their start; their times may be up to 2 s too long"
     latencies = [pod.latency for pod in usable]
-    if latencies and (mean := math.fsum(latencies) / len(latencies)) < _COARSE:
+    # Otherwise a second is less than a fifth of it.
+    if latencies and (mean := math.fsum(latencies) / len(latencies)) < 5 * SECOND:
         yield (
             f"pods started after {mean / SECOND:.1f} s on average; each of their times may be up to 1 s too long, "
             "because only the second of a pod's creation is known"
@@ -456,5 +448,6 @@ def _pace(parameters: KubeBurnerParameters, claims: Sequence[_Timed]) -> float |
         return None
     taken = (max(claim.created for claim in claims) - min(claim.created for claim in claims)) / SECOND
     requests = parameters.objects * (2 if parameters.pods else 1)
-    planned = max(0, requests - parameters.burst_requests) / parameters.qps
-    return min(1.0, (planned + _SLACK_SECONDS) / max(taken, _SLACK_SECONDS))
+    # Creating the first objects takes up to a second, whatever the rate.
+    planned = 1 + max(0, requests - parameters.burst_requests) / parameters.qps
+    return min(1.0, planned / max(taken, 1))
