@@ -36,6 +36,7 @@ def main() -> int:
 
 def definition(kind: CustomResource) -> Schema:
     """Return the CustomResourceDefinition of a kind."""
+    schema = _schema(kind)
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -57,19 +58,23 @@ def definition(kind: CustomResource) -> Schema:
                     "served": True,
                     "storage": True,
                     "subresources": {"status": {}},
-                    "additionalPrinterColumns": [_column(column) for column in kind.columns],
-                    "schema": {"openAPIV3Schema": _schema(kind)},
+                    "additionalPrinterColumns": [_column(column, schema) for column in kind.columns],
+                    "schema": {"openAPIV3Schema": schema},
                 }
             ],
         },
     }
 
 
-def _column(column: PrinterColumn) -> Schema:
+def _column(column: PrinterColumn, schema: Schema) -> Schema:
+    field = schema
+    for name in column.path.strip(".").split("."):
+        # The API server describes metadata.
+        field = field.get("properties", {}).get(name, {})
     return {
         "name": column.name,
         "type": column.type,
-        **({"description": column.description} if column.description else {}),
+        **({"description": field["description"]} if field else {}),
         **({"priority": 1} if column.wide else {}),
         "jsonPath": column.path,
     }

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import (
-    AfterValidator,
     Field,
     JsonValue,
     ModelWrapValidatorHandler,
@@ -19,7 +18,6 @@ from pydantic import (
     model_validator,
 )
 
-from plimsoll.api.errors import Problem, SpecError
 from plimsoll.api.model import Flag, Integer, Model
 
 Number = Integer | Annotated[float, Strict()]
@@ -252,16 +250,7 @@ class Environment(PlatformEnvironment):
         return {name: sorted(versions) for name, versions in by_tool.items()}
 
 
-MAX_OPTIONS = 16
-
-WHO_PATTERN = r"^osd(\.(0|[1-9][0-9]{0,5})|/class:[a-z0-9]([-_a-z0-9]*[a-z0-9])?)?$"
-"""All OSDs, one OSD, or those of a device class. Options of other daemons would affect more than the storage."""
-
 OPTION_NAME_PATTERN = r"^[a-z][a-z0-9_]*$"
-_VALUE_PATTERN = r"^(-[0-9]|[!-,.-~])([ -~]*[!-~])?$"
-"""Printable, without spaces around it; only a number may be negative."""
-
-SET_ONCE = "set each option of the same OSDs once"
 
 _CLASS_MARK = "/class:"
 
@@ -278,9 +267,13 @@ class CephOption(Model):
 
     """
 
-    who: Annotated[str, Field(pattern=WHO_PATTERN, max_length=63)]
+    # All OSDs, one OSD, or those of a device class. Options of other daemons would affect more than the storage.
+    who: Annotated[
+        str, Field(pattern=r"^osd(\.(0|[1-9][0-9]{0,5})|/class:[a-z0-9]([-_a-z0-9]*[a-z0-9])?)?$", max_length=63)
+    ]
     name: Annotated[str, Field(pattern=OPTION_NAME_PATTERN, max_length=100)]
-    value: Annotated[str, Field(pattern=_VALUE_PATTERN, max_length=256)]
+    # Printable, without spaces around it; only a number may be negative.
+    value: Annotated[str, Field(pattern=r"^(-[0-9]|[!-,.-~])([ -~]*[!-~])?$", max_length=256)]
 
     @property
     def key(self) -> tuple[str, str]:
@@ -304,23 +297,3 @@ def by_osds(options: Iterable[CephOption]) -> dict[str, dict[str, str]]:
     for option in options:
         by_owner.setdefault(option.who, {})[option.name] = option.value
     return by_owner
-
-
-def _distinct(options: tuple[CephOption, ...]) -> tuple[CephOption, ...]:
-    keys = [option.key for option in options]
-    problems = [
-        Problem(
-            field=f"[{number}]",
-            value=f"{who} {name}",
-            remedy=f"is already set by config[{keys.index((who, name))}]; {SET_ONCE}",
-        )
-        for number, (who, name) in enumerate(keys)
-        if keys.index((who, name)) != number
-    ]
-    if problems:
-        raise SpecError(problems)
-    return options
-
-
-CephOptions = Annotated[tuple[CephOption, ...], Field(max_length=MAX_OPTIONS), AfterValidator(_distinct)]
-"""Each option of the same OSDs is set once."""

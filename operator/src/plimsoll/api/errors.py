@@ -25,7 +25,6 @@ from plimsoll.api.names import (
 from plimsoll.api.quantity import format_quantity
 
 _SHOWN_VALUE_CHARACTERS = 80
-_LONG = 2**20
 
 _FORMS = {
     DNS_LABEL_PATTERN: "must consist of lower-case letters, digits and '-', and begin and end with a letter or digit",
@@ -83,6 +82,8 @@ def remedy_of(details: ErrorDetails) -> str:
     kind, value, context = details["type"], details["input"], details.get("ctx", {})
     if kind in _KINDS or (value is None and kind != "value_error"):
         return _wrong_kind(_KINDS.get(kind, ""), value)
+    if kind in {"literal_error", "enum"}:
+        return _wrong_kind(str(context["expected"]).replace("'", ""), value)
     if wording := _WORDINGS.get(kind):
         return wording(context, value)
     # The clause 'should be ...' of 'Input should be ...'.
@@ -109,15 +110,11 @@ def _bound(words: str, key: str) -> Callable[[Mapping[str, Any], object], str]:
     def wording(context: Mapping[str, Any], value: object) -> str:
         limit = context[key]
         # If the user wrote a quantity, or the number is too long to read, the limit is shown as a quantity as well.
-        is_size = isinstance(limit, int) and (isinstance(value, str) or limit >= _LONG)
+        is_size = isinstance(limit, int) and (isinstance(value, str) or limit >= 2**20)
         quantity = format_quantity(limit) if is_size else str(limit)
         return f"must be {words} {limit}" + (f" ({quantity})" if quantity != str(limit) else "")
 
     return wording
-
-
-def _choice(context: Mapping[str, Any], value: object) -> str:
-    return _wrong_kind(str(context["expected"]).replace("'", ""), value)
 
 
 def _count(words: str, key: str, singular: str, plural: str) -> Callable[[Mapping[str, Any], object], str]:
@@ -133,8 +130,6 @@ _WORDINGS: Mapping[str, Callable[[Mapping[str, Any], object], str]] = {
     "extra_forbidden": lambda _, __: unknown_field("", ()),
     "value_error": lambda context, _: str(context["error"]),
     "json_invalid": lambda context, _: f"is not JSON: {context['error']}",
-    "literal_error": _choice,
-    "enum": _choice,
     "string_pattern_mismatch": lambda context, _: _FORMS.get(
         context["pattern"], f"must match the pattern {context['pattern']}"
     ),

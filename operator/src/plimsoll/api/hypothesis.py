@@ -4,7 +4,7 @@ A hypothesis is either a ratio of two points, or the exponent with which one qua
 decide it; see `plimsoll.measure.hypotheses`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, model_validator
@@ -21,9 +21,6 @@ CLIENTS = "clients"
 MAX_HYPOTHESES = 64
 MAX_VARIANT_CHARACTERS = 20
 _MAX_CONDITIONS = 16
-_MAX_PERCENT = 1_000_000
-_RATIO = "of with atLeastPercent or atMostPercent"
-_SCALING = "over with exponentAtLeast or exponentAtMost"
 
 
 def _conditions(where: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
@@ -59,7 +56,7 @@ def _axis_value(value: object) -> int:
 _AxisValue = Annotated[
     int, BeforeValidator(_axis_value), ServerOnly(int_or_string=True, max_length=32, pattern=QUANTITY_PATTERN)
 ]
-_Percent = Annotated[Integer, Field(ge=1, le=_MAX_PERCENT)]
+_Percent = Annotated[Integer, Field(ge=1, le=1_000_000)]
 _Exponent = Annotated[str, Field(pattern=DECIMAL_PATTERN), ServerOnly(max_length=16)]
 _Condition = Annotated[JsonValue, Field(description="The value, as in a workload: 4Mi, 8, randwrite or true.")]
 
@@ -138,31 +135,46 @@ class Hypothesis(Model):
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             rule="has(self.of) != has(self.over)",
-            message=f"must be either a ratio or scaling; have {_RATIO}, or {_SCALING}",
+            holds=lambda hypothesis: (hypothesis.of is None) != (hypothesis.over is None),
+            message="must be either a ratio or scaling; have of with atLeastPercent or atMostPercent, or over with "
+            "exponentAtLeast or exponentAtMost",
         ),
         Rule(
             rule="!has(self.of) || has(self.atLeastPercent) || has(self.atMostPercent)",
+            holds=lambda hypothesis: hypothesis.of is None or hypothesis.has_percents,
             message="has no expectation; add atLeastPercent or atMostPercent",
         ),
         Rule(
             rule="!has(self.over) || has(self.exponentAtLeast) || has(self.exponentAtMost)",
+            holds=lambda hypothesis: hypothesis.over is None or hypothesis.has_exponents,
             message="has no expectation; add exponentAtLeast or exponentAtMost",
         ),
         Rule(
             rule="!has(self.of) || !has(self.exponentAtLeast) && !has(self.exponentAtMost) && !has(self.range)",
+            holds=lambda hypothesis: hypothesis.of is None or not (hypothesis.has_exponents or hypothesis.range),
             message="cannot have exponentAtLeast, exponentAtMost or range with of; remove them",
         ),
         Rule(
             rule="!has(self.over) || !has(self.atLeastPercent) && !has(self.atMostPercent)",
+            holds=lambda hypothesis: hypothesis.over is None or not hypothesis.has_percents,
             message="cannot have atLeastPercent or atMostPercent with over; remove them",
         ),
         Rule(
             rule="!has(self.of) || has(self.left.variant) == has(self.of.variant)",
+            holds=lambda hypothesis: (
+                hypothesis.of is None or (hypothesis.left.variant is None) == (hypothesis.of.variant is None)
+            ),
             message="must have a variant in both left and of, or in neither",
         ),
         Rule(
             rule="!has(self.atLeastPercent) || !has(self.atMostPercent) || self.atLeastPercent <= self.atMostPercent",
+            holds=lambda hypothesis: (
+                hypothesis.at_least_percent is None
+                or hypothesis.at_most_percent is None
+                or hypothesis.at_least_percent <= hypothesis.at_most_percent
+            ),
             message="must be at least atLeastPercent",
+            remedy=lambda hypothesis: f"must be at least atLeastPercent, which is {hypothesis.at_least_percent}",
             field_path=".atMostPercent",
         ),
     )
@@ -178,11 +190,36 @@ class Hypothesis(Model):
     exponent_at_most: _Exponent | None = None
 
     @model_validator(mode="after")
-    def _check_form(self) -> Self:
-        problems = [*_form_problems(self)] or [*_ratio_problems(self), *_scaling_problems(self)]
+    def _check_values(self) -> Self:
+        """Check what the API server cannot, or not well: whether the values of a ratio or of scaling make sense."""
+        problems = []
+        left, over = self.left, self.over
+        if self.of == left:
+            remedy = "is the same as left, so the ratio is always 100 %; select another point"
+            problems.append(Problem(field="of", remedy=remedy))
+        elif self.of and self.of.quantity.unit != left.quantity.unit:
+            remedy = f"has no ratio with left.quantity, which is {left.quantity}; choose quantities of the same unit"
+            problems.append(Problem(field="of.quantity", value=shown(self.of.quantity), remedy=remedy))
+        if over and over in left.where:
+            remedy = "fixes the axis that over names; remove it, or limit the axis with range"
+            problems.append(Problem(field=f"left.where.{over}", value=shown(left.where[over]), remedy=remedy))
+        low, high = self.bounds
+        if over and low is not None and high is not None and low > high:
+            remedy = f"must be at least exponentAtLeast, which is {self.exponent_at_least}"
+            problems.append(Problem(field="exponentAtMost", value=shown(self.exponent_at_most), remedy=remedy))
         if problems:
             raise SpecError(problems)
         return self
+
+    @property
+    def has_percents(self) -> bool:
+        """Whether it has a limit of a ratio."""
+        return self.at_least_percent is not None or self.at_most_percent is not None
+
+    @property
+    def has_exponents(self) -> bool:
+        """Whether it has a limit of an exponent."""
+        return self.exponent_at_least is not None or self.exponent_at_most is not None
 
     @property
     def selectors(self) -> tuple[tuple[str, Selector], ...]:
@@ -197,64 +234,3 @@ class Hypothesis(Model):
             return None if low is None else low / 100, None if high is None else high / 100
         at_least, at_most = self.exponent_at_least, self.exponent_at_most
         return None if at_least is None else float(at_least), None if at_most is None else float(at_most)
-
-
-def _form_problems(hypothesis: Hypothesis) -> Iterator[Problem]:
-    """Yield why the fields are neither those of a ratio nor those of scaling."""
-    ratio = {"atLeastPercent": hypothesis.at_least_percent, "atMostPercent": hypothesis.at_most_percent}
-    scaling = {"exponentAtLeast": hypothesis.exponent_at_least, "exponentAtMost": hypothesis.exponent_at_most}
-    if hypothesis.of and hypothesis.over:
-        remedy = f"excludes of; a ratio has {_RATIO}, scaling has {_SCALING}"
-        yield Problem(field="over", value=shown(hypothesis.over), remedy=remedy)
-    elif hypothesis.of:
-        yield from _foreign({**scaling, "range": hypothesis.range}, "of", "over")
-        yield from _no_bound(ratio, "of")
-    elif hypothesis.over:
-        yield from _foreign(ratio, "over", "of")
-        yield from _no_bound(scaling, "over")
-    else:
-        yield Problem(field="", remedy=f"must be a ratio or scaling; add {_RATIO}, or {_SCALING}")
-
-
-def _foreign(fields: Mapping[str, object], form: str, other: str) -> Iterator[Problem]:
-    for field, value in fields.items():
-        if value is not None:
-            given = "" if isinstance(value, Model) else shown(value)
-            yield Problem(field=field, value=given, remedy=f"belongs to {other}, not to {form}; remove it")
-
-
-def _no_bound(bounds: Mapping[str, object], form: str) -> Iterator[Problem]:
-    if all(bound is None for bound in bounds.values()):
-        yield Problem(field=form, remedy=f"has no expectation; add {' or '.join(bounds)}")
-
-
-def _ratio_problems(hypothesis: Hypothesis) -> Iterator[Problem]:
-    left, of = hypothesis.left, hypothesis.of
-    if of is None:
-        return
-    if (left.variant is None) != (of.variant is None):
-        field, other = ("left", "of") if left.variant is None else ("of", "left")
-        remedy = f"is required, because {other}.variant is set; add it, or remove both to decide in each variant"
-        yield Problem(field=f"{field}.variant", remedy=remedy)
-    if left == of:
-        yield Problem(field="of", remedy="is the same as left, so the ratio is always 100 %; select another point")
-    elif left.quantity.unit != of.quantity.unit:
-        remedy = f"has no ratio with left.quantity, which is {left.quantity}; choose quantities of the same unit"
-        yield Problem(field="of.quantity", value=shown(of.quantity), remedy=remedy)
-    low, high = hypothesis.at_least_percent, hypothesis.at_most_percent
-    if low is not None and high is not None and low > high:
-        remedy = f"must be at least atLeastPercent, which is {low}"
-        yield Problem(field="atMostPercent", value=str(high), remedy=remedy)
-
-
-def _scaling_problems(hypothesis: Hypothesis) -> Iterator[Problem]:
-    if hypothesis.over is None:
-        return
-    if hypothesis.over in hypothesis.left.where:
-        remedy = "fixes the axis that over names; remove it, or limit the axis with range"
-        value = shown(hypothesis.left.where[hypothesis.over])
-        yield Problem(field=f"left.where.{hypothesis.over}", value=value, remedy=remedy)
-    low, high = hypothesis.bounds
-    if low is not None and high is not None and low > high:
-        remedy = f"must be at least exponentAtLeast, which is {hypothesis.exponent_at_least}"
-        yield Problem(field="exponentAtMost", value=shown(hypothesis.exponent_at_most), remedy=remedy)

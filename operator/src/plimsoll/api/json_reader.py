@@ -12,7 +12,6 @@ from typing import Self
 MAX_COUNT = 2**63 - 1
 
 _QUOTED_CHARACTERS = 300
-_BEGIN_CHARACTERS = 40
 _CONTRADICTION = object()
 """The value of a field that an object holds several times, with different values."""
 
@@ -62,7 +61,7 @@ class JsonNode:
         try:
             return cls(DECODER.decode(text), path, document)
         except (ValueError, RecursionError) as error:
-            begin = printable(text[:_BEGIN_CHARACTERS])
+            begin = printable(text[:40])
             raise cls(None, path, document).error(f"is not JSON: {printable(str(error))}: {begin!r}") from error
 
     def __getitem__(self, name: str) -> "JsonNode":

@@ -20,8 +20,7 @@ class PrinterColumn:
     """A column of `kubectl get`."""
 
     name: str  # heading
-    path: str  # path of the value, such as `.spec.run`
-    description: str = ""  # meaning of the value
+    path: str  # path of the field, such as `.spec.run`, whose description is that of the column
     type: Literal["string", "integer", "boolean", "date"] = "string"  # type of the value
     wide: bool = field(default=False, kw_only=True)  # whether the column is only shown with `-o wide`
 
@@ -76,26 +75,19 @@ RUN = CustomResource(
     status=BenchmarkRunStatus,
     initial_status={"observedGeneration": -1},
     columns=(
-        PrinterColumn("Workloads", ".status.display.workloads", "Workloads of the run."),
-        PrinterColumn("Progress", ".status.display.progress", "Trials that need no further attempt, of all trials."),
-        PrinterColumn("Status", ".status.display.status", "Current activity of the run, or how it ended."),
-        PrinterColumn("IOPS", ".status.display.iops", "Best rate among the headline numbers."),
-        PrinterColumn("P99", ".status.display.p99", "99th percentile of latency at that rate."),
-        PrinterColumn("Line", ".status.display.line", "Line of the first search, and the number of others."),
-        PrinterColumn("Verdict", ".status.display.verdict", "Worst verdict among the points."),
+        PrinterColumn("Workloads", ".status.display.workloads"),
+        PrinterColumn("Progress", ".status.display.progress"),
+        PrinterColumn("Status", ".status.display.status"),
+        PrinterColumn("IOPS", ".status.display.iops"),
+        PrinterColumn("P99", ".status.display.p99"),
+        PrinterColumn("Line", ".status.display.line"),
+        PrinterColumn("Verdict", ".status.display.verdict"),
         _AGE,
-        PrinterColumn("Clients", ".spec.clients.count", "Number of load generators.", "integer", wide=True),
-        PrinterColumn("Repetitions", ".spec.repetitions", "Number of trials of each point.", "integer", wide=True),
-        PrinterColumn("Started", ".status.startTime", "Time since the run was admitted.", "date", wide=True),
-        PrinterColumn(
-            "Estimated-End",
-            ".status.estimatedCompletionTime",
-            "When the last trial ends if none has to be repeated.",
-            wide=True,
-        ),
-        PrinterColumn(
-            "Message", ".status.display.message", "What the run waits for, or why it ended, with the remedy.", wide=True
-        ),
+        PrinterColumn("Clients", ".spec.clients.count", type="integer", wide=True),
+        PrinterColumn("Repetitions", ".spec.repetitions", type="integer", wide=True),
+        PrinterColumn("Started", ".status.startTime", type="date", wide=True),
+        PrinterColumn("Estimated-End", ".status.estimatedCompletionTime", wide=True),
+        PrinterColumn("Message", ".status.display.message", wide=True),
     ),
     rules=(
         Rule(
@@ -117,36 +109,21 @@ RESULT = CustomResource(
     spec=ResultSpec,
     status=StoredResultStatus,
     columns=(
-        PrinterColumn("Run", ".spec.run", "Run of the point."),
-        PrinterColumn("Point", ".spec.label", "Parameters of the point in words."),
-        PrinterColumn("Clients", ".spec.clients", "Number of clients.", "integer"),
-        PrinterColumn("Op", ".status.display.operation", "Operation of the numbers."),
-        PrinterColumn(
-            "IOPS", ".status.display.iops", "Mean rate over the trials that count, with its 95 % confidence interval."
-        ),
-        PrinterColumn("P99", ".status.display.p99", "99th percentile of latency."),
-        PrinterColumn("Line", ".status.display.line", "Line as far as it is known, of a search for it."),
-        PrinterColumn(
-            "Trials",
-            ".status.display.trials",
-            "Trials that count, of all planned ones; of a search, its probes so far, or those that count.",
-        ),
-        PrinterColumn("Verdict", ".status.verdict", "Whether the numbers are trustworthy."),
-        PrinterColumn(
-            "Reason",
-            ".status.display.reason",
-            "The check that decides the verdict, and the number of other failed checks.",
-        ),
+        PrinterColumn("Run", ".spec.run"),
+        PrinterColumn("Point", ".spec.label"),
+        PrinterColumn("Clients", ".spec.clients", type="integer"),
+        PrinterColumn("Op", ".status.display.operation"),
+        PrinterColumn("IOPS", ".status.display.iops"),
+        PrinterColumn("P99", ".status.display.p99"),
+        PrinterColumn("Line", ".status.display.line"),
+        PrinterColumn("Trials", ".status.display.trials"),
+        PrinterColumn("Verdict", ".status.verdict"),
+        PrinterColumn("Reason", ".status.display.reason"),
         _AGE,
-        PrinterColumn("Workload", ".spec.workload", "Workload of the point.", wide=True),
-        PrinterColumn("Tool", ".spec.tool", "Tool of the workload.", wide=True),
-        PrinterColumn(
-            "Bytes/s",
-            ".status.display.bytesPerSecond",
-            "Mean rate in bytes per second over the trials that count.",
-            wide=True,
-        ),
-        PrinterColumn("Final", ".status.final", "Whether every planned trial is recorded.", "boolean", wide=True),
+        PrinterColumn("Workload", ".spec.workload", wide=True),
+        PrinterColumn("Tool", ".spec.tool", wide=True),
+        PrinterColumn("Bytes/s", ".status.display.bytesPerSecond", wide=True),
+        PrinterColumn("Final", ".status.final", type="boolean", wide=True),
     ),
     rules=(
         Rule(
@@ -167,20 +144,15 @@ SUITE = CustomResource(
     status=BenchmarkSuiteStatus,
     initial_status={"observedGeneration": -1},
     columns=(
-        PrinterColumn("Status", ".status.display.status", "Current activity, or what keeps the suite from measuring."),
-        PrinterColumn("Progress", ".status.display.progress", "Finished runs of the active round, of all its runs."),
-        PrinterColumn("Verdict", ".status.display.verdict", "Verdict of the last complete round."),
-        PrinterColumn("Next", ".status.nextScheduleTime", "When the next scheduled round starts."),
+        PrinterColumn("Status", ".status.display.status"),
+        PrinterColumn("Progress", ".status.display.progress"),
+        PrinterColumn("Verdict", ".status.display.verdict"),
+        PrinterColumn("Next", ".status.nextScheduleTime"),
         _AGE,
-        PrinterColumn("Schedule", ".spec.schedule.cron", "Cron expression of the schedule.", wide=True),
-        PrinterColumn("Suspended", ".spec.suspend", "Whether no run is started.", "boolean", wide=True),
-        PrinterColumn("Ceph", ".status.cephVersion", "Version of Ceph seen last.", wide=True),
-        PrinterColumn(
-            "Message",
-            ".status.display.message",
-            "What the suite waits for, or what keeps it from measuring, with the remedy.",
-            wide=True,
-        ),
+        PrinterColumn("Schedule", ".spec.schedule.cron", wide=True),
+        PrinterColumn("Suspended", ".spec.suspend", type="boolean", wide=True),
+        PrinterColumn("Ceph", ".status.cephVersion", wide=True),
+        PrinterColumn("Message", ".status.display.message", wide=True),
     ),
     rules=(
         Rule(

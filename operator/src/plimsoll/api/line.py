@@ -12,7 +12,6 @@ from plimsoll.api.operation import Rate
 MOST_PROBES = 40
 
 _MAX_LOAD = 2**31 - 1
-_MAX_OBJECTIVES = 4
 
 Percentile = Literal["50", "90", "95", "99", "99.9", "99.99"]
 """The percentiles of latency that every result contains."""
@@ -129,7 +128,7 @@ class LineSearch(Model):
     start: Annotated[Integer, Field(ge=1, le=_MAX_LOAD)]
     limit: Annotated[Integer, Field(ge=1, le=_MAX_LOAD)]
     precision_percent: Annotated[Integer, Field(ge=1, le=50)] = 10
-    objectives: Annotated[tuple[Objective, ...], Field(min_length=1, max_length=_MAX_OBJECTIVES)]
+    objectives: Annotated[tuple[Objective, ...], Field(min_length=1, max_length=4)]
 
 
 class Probe(Model):

@@ -63,8 +63,6 @@ ResourceQuantity = Annotated[
 ]
 _Resources = Annotated[Mapping[str, ResourceQuantity], ServerOnly(max_length=16)]
 
-_MAX_TOLERATION_SECONDS = 10 * 365 * 24 * 3600
-
 
 class ResourceRequirements(Model):
     """Requests and limits of a container.
@@ -95,7 +93,7 @@ class Toleration(Model):
     operator: Literal["Exists", "Equal"] | None = None
     value: Annotated[str, Field(max_length=63)] | None = None
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
-    toleration_seconds: Annotated[int, Field(ge=0, le=_MAX_TOLERATION_SECONDS)] | None = None
+    toleration_seconds: Annotated[int, Field(ge=0, le=10 * 365 * 24 * 3600)] | None = None
 
 
 MAX_CLIENTS = 1000
@@ -106,7 +104,6 @@ MAX_RUNTIME_SECONDS = 24 * 3600
 GENERIC_WORKLOAD_FIELDS = ("name", "clients", "runtimeSeconds", "rampSeconds", "line")
 """The fields of a workload besides its tool."""
 MAX_TIMEOUT_SECONDS = 30 * 24 * 3600
-_MAX_TTL_SECONDS = 10 * 365 * 24 * 3600
 
 WorkloadName = Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=32)]
 HealthCheck = Annotated[str, Field(pattern=HEALTH_CHECK_PATTERN, max_length=64, description="Name of a health check.")]
@@ -354,7 +351,7 @@ class RunSpec(Model):
     timeouts: Timeouts = Timeouts()
     cleanup: Literal["Always", "OnSuccess", "Never"] = "Always"
     results: Literal["Delete", "Retain"] = "Delete"
-    ttl_seconds_after_finished: Annotated[Integer, Field(ge=0, le=_MAX_TTL_SECONDS)] | None = None
+    ttl_seconds_after_finished: Annotated[Integer, Field(ge=0, le=10 * 365 * 24 * 3600)] | None = None
     suspend: Flag = False
 
     @model_validator(mode="after")

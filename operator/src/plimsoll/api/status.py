@@ -24,10 +24,8 @@ from plimsoll.api.names import (
 from plimsoll.api.operation import Rate
 
 MAX_HEADLINES = 32
-MAX_MESSAGE_CHARACTERS = 32768
 STATE_FILE = "state.json"
 """The name of a `RunState` in a ConfigMap, and in a results directory."""
-"""Maximum length of a condition's message. Source: Kubernetes, `metav1.Condition`."""
 
 _DisplayText = Annotated[str, Field(max_length=256)]
 _ShortText = Annotated[str, Field(max_length=64)]
@@ -50,13 +48,13 @@ class AnyCondition(Model):
 
     """
 
-    # As in metav1.Condition.
+    # As in metav1.Condition, the maximum length of the message too.
     type: str
     status: ConditionStatus
     observed_generation: _Count = 0
     last_transition_time: Annotated[_Time, ServerOnly(required=True)] = ""  # set_condition sets it
     reason: Annotated[str, Field(min_length=1, max_length=1024, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")]
-    message: Annotated[str, Field(max_length=MAX_MESSAGE_CHARACTERS)] = ""
+    message: Annotated[str, Field(max_length=32768)] = ""
 
     order: ClassVar[tuple[str, ...]] = ()
     """The types in the order of a status."""

@@ -1,11 +1,10 @@
 """The measured storage: a pool or file system of a Rook cluster, a pool of any Ceph cluster, or a StorageClass."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from plimsoll.api.environment import SET_ONCE, CephOptions
+from plimsoll.api.environment import CephOption
 from plimsoll.api.model import BlockSize, Choice, Flag, Integer, Model, Rule, Size
 from plimsoll.api.names import CEPH_NAME_PATTERN, DATA_KEY_PATTERN, DNS_LABEL_PATTERN, MONITOR_PATTERN
 
@@ -129,13 +128,6 @@ class ExistingFileSystem(Model):
     data_pool: CephName | None = None
 
 
-Mode = Literal["Block", "Filesystem"]
-
-
-def _default_mode(validated: Mapping[str, Any]) -> Mode:
-    return "Filesystem" if validated.get("sharing") == "Shared" else "Block"
-
-
 class Volume(Model):
     """The volume of each client. Required for workloads that use a volume, such as fio and rbdBench.
 
@@ -188,7 +180,9 @@ class Volume(Model):
     size: Annotated[Size, Field(ge=2**20, le=2**50)]
     # Before `mode`, whose default depends on it.
     sharing: Literal["PerClient", "Shared"] = "PerClient"
-    mode: Mode = Field(default_factory=_default_mode)
+    mode: Literal["Block", "Filesystem"] = Field(
+        default_factory=lambda validated: "Filesystem" if validated.get("sharing") == "Shared" else "Block"
+    )
     access: Literal["PVC", "LibRBD"] = "PVC"
     rbd_cache: Flag = False
 
@@ -275,7 +269,8 @@ class RookStorage(Choice):
                 "!has(self.config) || self.config.all(one, self.config.exists_one(other, other.who == one.who && "
                 "other.name == one.name))"
             ),
-            message=f"must not have an option twice; {SET_ONCE}",
+            holds=lambda rook: len({option.key for option in rook.config}) == len(rook.config),
+            message="must not have an option twice; set each option of the same OSDs once",
             field_path=".config",
         ),
     )
@@ -286,7 +281,7 @@ class RookStorage(Choice):
     existing_pool: ExistingPool | None = None
     file_system: FileSystem | None = None
     existing_file_system: ExistingFileSystem | None = None
-    config: CephOptions = ()
+    config: Annotated[tuple[CephOption, ...], Field(max_length=16)] = ()
 
     @property
     def has_file_system(self) -> bool:
@@ -403,9 +398,6 @@ class Storage(Choice):
         return volume.model_copy(update={"mode": "Filesystem"})
 
 
-Percent = Annotated[Integer, Field(ge=1, le=100)]
-
-
 class Precondition(Model):
     """Random overwrites of the prefilled data set, so that the storage is measured in a used state.
 
@@ -460,5 +452,5 @@ class Prepare(Model):
     discard: Flag = True
     drop_caches: Flag = False
     settle_seconds: Annotated[Integer, Field(ge=0, le=24 * 3600)] = 10
-    fill_percent: Percent = 80
+    fill_percent: Annotated[Integer, Field(ge=1, le=100)] = 80
     per_trial: Literal["NewDataSet"] | None = None

@@ -17,11 +17,7 @@ from plimsoll.api.run import ObjectMeta, RunSpec, WithoutStatus, repeated_names
 from plimsoll.api.storage import DnsLabel
 from plimsoll.api.suite_status import MAX_KEEP
 
-MIN_DEADLINE_SECONDS = 10
-"""Source: Kubernetes, CronJob; its controller misses times with less."""
-
 _CRON_PATTERN = r"^\S+(\s+\S+){4}$"
-_TIME_ZONE_PATTERN = r"^[A-Za-z0-9+_-]+(/[A-Za-z0-9+_-]+)*$"
 _FORM = 'write five fields such as "0 3 * * 0": minute, hour, day of month, month, day of week'
 
 
@@ -62,17 +58,16 @@ class Schedule(Model):
 
     cron: Annotated[str, Field(max_length=256), AfterValidator(_check_cron), ServerOnly(pattern=_CRON_PATTERN)]
     time_zone: Annotated[
-        str, Field(max_length=64), AfterValidator(_check_time_zone), ServerOnly(pattern=_TIME_ZONE_PATTERN)
+        str,
+        Field(max_length=64),
+        AfterValidator(_check_time_zone),
+        ServerOnly(pattern=r"^[A-Za-z0-9+_-]+(/[A-Za-z0-9+_-]+)*$"),
     ] = "Etc/UTC"
-    starting_deadline_seconds: Annotated[Integer, Field(ge=MIN_DEADLINE_SECONDS, le=365 * 24 * 3600)] | None = None
+    # As of a CronJob of Kubernetes, whose controller misses times with less.
+    starting_deadline_seconds: Annotated[Integer, Field(ge=10, le=365 * 24 * 3600)] | None = None
 
 
 VariantName = Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=MAX_VARIANT_CHARACTERS)]
-
-_NO_CANDIDATE = "must have the variant to judge, because the baseline is a variant; add it, or compare with rounds"
-_NEEDLESS_CANDIDATE = (
-    "cannot be set with baseline.rounds, which compares every variant; remove it, or compare with a variant"
-)
 
 
 class VariantReference(Model):
@@ -132,19 +127,25 @@ class SuiteComparison(Model):
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             rule="!has(self.baseline.variant) || has(self.candidate)",
-            message=_NO_CANDIDATE,
+            holds=lambda comparison: comparison.baseline.variant is None or comparison.candidate is not None,
+            message="must have the variant to judge, because the baseline is a variant; add it, or compare with rounds",
             field_path=".candidate",
             reason="FieldValueRequired",
         ),
         Rule(
             rule="!has(self.baseline.rounds) || !has(self.candidate)",
-            message=_NEEDLESS_CANDIDATE,
+            holds=lambda comparison: comparison.baseline.rounds is None or comparison.candidate is None,
+            message="cannot be set with baseline.rounds, which compares every variant; remove it, or compare with a "
+            "variant",
             field_path=".candidate",
             reason="FieldValueForbidden",
         ),
         Rule(
             rule=(
                 "!has(self.baseline.variant) || !has(self.candidate) || self.baseline.variant != self.candidate.variant"
+            ),
+            holds=lambda comparison: (
+                comparison.candidate is None or comparison.candidate.variant != comparison.baseline.variant
             ),
             message="must be another variant than the baseline",
             field_path=".candidate.variant",
@@ -156,16 +157,6 @@ class SuiteComparison(Model):
     candidate: VariantReference | None = None
     allow: Allowance = Allowance()
 
-    @model_validator(mode="after")
-    def _check_candidate(self) -> Self:
-        baseline, candidate = self.baseline.variant, self.candidate
-        if (baseline is None) != (candidate is None):
-            raise SpecError([Problem(field="candidate", remedy=_NEEDLESS_CANDIDATE if candidate else _NO_CANDIDATE)])
-        if candidate is not None and candidate.variant == baseline:
-            remedy = "is the baseline as well; compare two different variants"
-            raise SpecError([Problem(field="candidate.variant", value=shown(candidate.variant), remedy=remedy)])
-        return self
-
     @property
     def variants(self) -> tuple[str, str] | None:
         """The names of baseline and candidate; None if earlier rounds are the baseline."""
@@ -174,11 +165,7 @@ class SuiteComparison(Model):
         return self.baseline.variant, self.candidate.variant
 
 
-MAX_VARIANTS = 16
-MAX_COMPARISONS = 32
-MAX_REPEAT = 10
 MAX_SUITE_NAME = 30
-MAX_UNSET = 32
 BY_NAME = "workloads"
 """The list of a run's specification whose entries are merged by name; all others are replaced."""
 
@@ -261,7 +248,7 @@ class Variant(Model):
     ] = Field(default_factory=dict)
     unset: Annotated[
         tuple[Annotated[str, Field(min_length=1, max_length=256, description="Dotted path of a field.")], ...],
-        Field(max_length=MAX_UNSET),
+        Field(max_length=32),
         ServerOnly(list_type="set"),
     ] = ()
 
@@ -316,15 +303,11 @@ class SuiteSpec(Model):
 
     schedule: Schedule | None = None
     triggers: Triggers = Triggers()
-    repeat: Annotated[Integer, Field(ge=1, le=MAX_REPEAT)] = 3
+    repeat: Annotated[Integer, Field(ge=1, le=10)] = 3
     keep: Annotated[Integer, Field(ge=1, le=MAX_KEEP)] = 10
     run: Annotated[Fragment, ServerOnly(shape=RunSpec, part=True, part_without=_RESERVED)]
-    variants: Annotated[
-        tuple[Variant, ...], Field(min_length=1, max_length=MAX_VARIANTS), ServerOnly(list_keys=("name",))
-    ]
-    comparisons: Annotated[
-        tuple[SuiteComparison, ...], Field(max_length=MAX_COMPARISONS), ServerOnly(list_keys=("name",))
-    ] = ()
+    variants: Annotated[tuple[Variant, ...], Field(min_length=1, max_length=16), ServerOnly(list_keys=("name",))]
+    comparisons: Annotated[tuple[SuiteComparison, ...], Field(max_length=32), ServerOnly(list_keys=("name",))] = ()
     hypotheses: Annotated[
         tuple[Hypothesis, ...], Field(max_length=MAX_HYPOTHESES), ServerOnly(list_keys=("name",))
     ] = ()
@@ -346,23 +329,19 @@ class SuiteSpec(Model):
                 suggestion = did_you_mean(name, variants, 1) or f"the variants are {', '.join(variants)}"
                 remedy = f"is not a variant of the suite; {suggestion}"
                 problems.append(Problem(field=field_path(location), value=shown(name), remedy=remedy))
-        problems += _not_set(self.variants, self.run)
+        for index, variant in enumerate(self.variants):
+            rest = self.run
+            for place, path in enumerate(variant.unset):
+                without = without_field(rest, path)
+                if without is None:
+                    field = field_path(("variants", index, "unset", place))
+                    remedy = "is not set in spec.run; correct or remove it"
+                    problems.append(Problem(field=field, value=shown(path), remedy=remedy))
+                else:
+                    rest = without
         if problems:
             raise SpecError(problems)
         return self
-
-
-def _not_set(variants: Sequence[Variant], run: Fragment) -> Iterator[Problem]:
-    """Yield the fields that a variant is to remove, and that the run does not have."""
-    for index, variant in enumerate(variants):
-        rest = run
-        for place, path in enumerate(variant.unset):
-            without = without_field(rest, path)
-            if without is None:
-                field = field_path(("variants", index, "unset", place))
-                yield Problem(field=field, value=shown(path), remedy="is not set in spec.run; correct or remove it")
-            else:
-                rest = without
 
 
 def _references(

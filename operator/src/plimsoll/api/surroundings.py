@@ -160,8 +160,6 @@ class Hosts(Model):
 MAX_LISTED = 64
 """Nodes and OSDs that a result lists; of more it has the number."""
 
-MAX_REASON = 512
-
 _Number = Annotated[int, Field(ge=0, lt=2**63)]
 _Osd = Annotated[int, Field(ge=0, lt=2**31, description="Number of an OSD.")]
 
@@ -195,7 +193,7 @@ class OsdCaches(Model):
 
     count: _Number
     osds: Annotated[tuple[_Osd, ...], Field(max_length=MAX_LISTED)] = ()
-    reason: Annotated[str, Field(max_length=MAX_REASON)] | None = None
+    reason: Annotated[str, Field(max_length=512)] | None = None
 
 
 class DroppedCaches(Model):
