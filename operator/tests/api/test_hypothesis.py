@@ -59,23 +59,21 @@ def test_values_of_a_range_are_numbers_or_sizes() -> None:
             RATIO,
             {"of": None, "atLeastPercent": None},
             (
-                "document: must be a ratio or scaling; add of with atLeastPercent or atMostPercent, or over with "
-                "exponentAtLeast or exponentAtMost"
-            ),
-        ),
-        (
-            RATIO,
-            {"over": "clients"},
-            (
-                'over: "clients" excludes of; a ratio has of with atLeastPercent or atMostPercent, scaling has over '
+                "document: must be either a ratio or scaling; have of with atLeastPercent or atMostPercent, or over "
                 "with exponentAtLeast or exponentAtMost"
             ),
         ),
-        (RATIO, {"atLeastPercent": None}, "of: has no expectation; add atLeastPercent or atMostPercent"),
-        (SCALING, {"exponentAtLeast": None}, "over: has no expectation; add exponentAtLeast or exponentAtMost"),
-        (RATIO, {"exponentAtMost": "1"}, 'exponentAtMost: "1" belongs to over, not to of; remove it'),
-        (RATIO, {"range": {"first": 1}}, "range: belongs to over, not to of; remove it"),
-        (SCALING, {"atMostPercent": 90}, "atMostPercent: 90 belongs to of, not to over; remove it"),
+        (RATIO, {"atLeastPercent": None}, "document: has no expectation; add atLeastPercent or atMostPercent"),
+        (SCALING, {"exponentAtLeast": None}, "document: has no expectation; add exponentAtLeast or exponentAtMost"),
+        *(
+            (RATIO, foreign, "document: cannot have exponentAtLeast, exponentAtMost or range with of; remove them")
+            for foreign in ({"exponentAtMost": "1"}, {"range": {"first": 1}})
+        ),
+        (
+            SCALING,
+            {"atMostPercent": 90},
+            "document: cannot have atLeastPercent or atMostPercent with over; remove them",
+        ),
         (RATIO, {"atMostPercent": 80}, "atMostPercent: 80 must be at least atLeastPercent, which is 90"),
         (SCALING, {"exponentAtMost": "0.7"}, 'exponentAtMost: "0.7" must be at least exponentAtLeast, which is 0.8'),
         (
@@ -91,15 +89,13 @@ def test_values_of_a_range_are_numbers_or_sizes() -> None:
                 "the same unit"
             ),
         ),
-        (
-            RATIO,
-            {"of": {"variant": "a", "workload": "rados", "quantity": "bytesPerSecond"}},
-            "left.variant: is required, because of.variant is set; add it, or remove both to decide in each variant",
-        ),
-        (
-            RATIO,
-            {"left": {"variant": "a", "workload": "rados", "quantity": "bytesPerSecond"}},
-            "of.variant: is required, because left.variant is set; add it, or remove both to decide in each variant",
+        *(
+            (
+                RATIO,
+                {side: {"variant": "a", "workload": "rados", "quantity": "bytesPerSecond"}},
+                "document: must have a variant in both left and of, or in neither",
+            )
+            for side in ("left", "of")
         ),
         (
             SCALING,

@@ -144,7 +144,7 @@ def test_a_suite_is_written_as_it_is_read() -> None:
         ),
         (
             {"comparisons": [COMPARISON | {"candidate": {"variant": "small"}}]},
-            'spec.comparisons[0].candidate.variant: "small" is the baseline as well; compare two different variants',
+            "spec.comparisons[0].candidate.variant: small must be another variant than the baseline",
         ),
         (
             {"comparisons": [COMPARISON | {"baseline": {"rounds": "Accepted", "variant": "small"}}]},

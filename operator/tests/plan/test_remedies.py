@@ -295,7 +295,7 @@ CASES = [
     ),
     *(
         run(
-            "set spec.storage.volume.sharing to Shared on a file system of Rook or a StorageClass",
+            "set it to Shared on a file system of Rook or a StorageClass",
             [{"fio": {"files": "SharedFile"}}],
             [
                 {"storage": SHARED},
@@ -318,6 +318,20 @@ CASES = [
             storage=storage,
         )
         for storage in (CLASS, IMAGE, OF_CEPH)
+    ),
+    *(
+        run("leave engine out", [{"fio": {"engine": engine}}], [{"workloads.0.fio.engine": REMOVED}], storage=storage)
+        for engine, storage in (("rbd", CLASS), ("libaio", IMAGE), ("libaio", OF_CEPH))
+    ),
+    run("librbd's own cache is", [{"fio": {"directIo": False}}], [{"workloads.0.fio.directIo": True}], storage=IMAGE),
+    *(
+        run(
+            "raise ioDepth, or the number of clients",
+            [{"fio": {"pattern": pattern, "jobs": 2}}],
+            [{"workloads.0.fio.jobs": 1, "workloads.0.fio.ioDepth": [2]}, {"workloads.0.fio.pattern": "read"}],
+            storage=IMAGE,
+        )
+        for pattern in ("randwrite", "randrw", "trim")
     ),
     run(
         "must be false with directIo",
@@ -389,7 +403,7 @@ def test_what_a_refusal_proposes_is_accepted(document: Fields, words: str, remed
 
 
 def test_every_rule_of_tools_has_a_case() -> None:
-    """Rules without `holds` are those of targets, which `command` checks, or of the API server alone."""
+    """Rules without `holds` are those of the API server alone."""
     refused = "\n".join(problem for case in CASES for problem in violations(case.values[0]))
     rules: list[Rule] = [*run_rules(TOOLS)]
     for tool in TOOLS.values():

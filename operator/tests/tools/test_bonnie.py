@@ -18,7 +18,7 @@ from plimsoll.tools.base import Output, StepContext, StepKind, Timing
 from plimsoll.tools.bonnie import BONNIE, FORMAT, PHASES, BonnieParameters, read_report
 from plimsoll.tools.target import VolumeKind, VolumeTarget
 
-from .conftest import IMAGE, replaced
+from .conftest import replaced
 
 MEBIBYTE = 2**20
 FILE = VolumeTarget(kind=VolumeKind.FILE, path="/data/plimsoll.data", size=64 * MEBIBYTE)
@@ -130,12 +130,6 @@ def test_steps_make_the_directory_and_remove_it() -> None:
     assert command(clean_up) == ("rm", "-rf", "--", directory)
     with pytest.raises(ValueError, match="no server"):
         command(replace(CONTEXT, step=StepKind.SERVE))
-
-
-@pytest.mark.parametrize("target", [IMAGE, replace(FILE, kind=VolumeKind.DEVICE)])
-def test_only_file_systems_are_accepted(target: VolumeTarget) -> None:
-    with pytest.raises(ValueError, match=r"^spec\.storage\.volume\.mode must be Filesystem, .* set it to Filesystem"):
-        command(replace(CONTEXT, target=target))
 
 
 def test_large_file_must_fit() -> None:

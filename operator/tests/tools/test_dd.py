@@ -14,7 +14,7 @@ from plimsoll.tools.base import Command, Output, StepContext, StepKind, Timing
 from plimsoll.tools.dd import DD, DdParameters
 from plimsoll.tools.target import Target, VolumeKind, VolumeTarget
 
-from .conftest import IMAGE, replaced, volume_golden
+from .conftest import replaced, volume_golden
 
 MEBIBYTE = 2**20
 SECOND = 10**9
@@ -123,11 +123,6 @@ def test_nothing_outside_the_data_set_is_read_or_written(size: int, offset: int,
 def test_blocks_that_do_not_fit_are_refused(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         argv_of(**fields)
-
-
-def test_images_are_refused() -> None:
-    with pytest.raises(ValueError, match="dd cannot access an image through librbd"):
-        argv_of(IMAGE)
 
 
 # -- parameters

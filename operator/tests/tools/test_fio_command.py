@@ -67,12 +67,9 @@ targets = st.builds(
 
 
 @pytest.mark.parametrize("fields", [{"files": "SharedFile"}, {"pattern": "read", "readBack": "NextClient"}])
-def test_only_shared_volumes_have_files_of_several_clients(fields: dict[str, str]) -> None:
-    parameters = FioParameters.model_validate(fields)
-    with pytest.raises(ValueError, match=r"needs a volume that all clients share; set spec.storage.volume.sharing"):
-        measured(parameters, device())
+def test_a_client_uses_its_region_of_a_shared_file(fields: dict[str, str]) -> None:
     file = VolumeTarget(kind=VolumeKind.FILE, path="/data/f", size=MEBIBYTE, offset=2 * MEBIBYTE, shared=True)
-    assert measured(parameters, file)["offset"] == str(2 * MEBIBYTE)
+    assert measured(FioParameters.model_validate(fields), file)["offset"] == str(2 * MEBIBYTE)
 
 
 @given(any_parameters(), targets, st.integers(-(2**70), 2**70))
@@ -201,9 +198,3 @@ def test_target_must_hold_a_block_for_each_slice(pattern: Pattern, jobs: int) ->
     parameters = FioParameters(pattern=pattern, jobs=jobs, block_size=2 * MEBIBYTE)
     with pytest.raises(ValueError, match=f"needs {2 * jobs}Mi"):
         measure_command(parameters, context_of(device(size=2 * jobs * MEBIBYTE - MEBIBYTE)))
-
-
-def test_only_devices_can_be_trimmed() -> None:
-    target = VolumeTarget(kind=VolumeKind.FILE, path="/data/file", size=MEBIBYTE)
-    with pytest.raises(ValueError, match="mode Block"):
-        measure_command(FioParameters(pattern=Pattern.RANDTRIM), context_of(target))

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.json_reader import JsonNode
-from plimsoll.tools.fio.output import EXACT_DEPTHS, depth_full_share
+from plimsoll.tools.fio.tool import EXACT_DEPTHS, depth_full_share
 
 from .conftest import Golden, load
 

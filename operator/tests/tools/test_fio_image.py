@@ -18,7 +18,7 @@ from plimsoll.tools.fio.preparation import (
     prefill_command,
 )
 from plimsoll.tools.fio.tool import FIO
-from plimsoll.tools.target import ImageTarget, PoolTarget
+from plimsoll.tools.target import ImageTarget
 
 from .conftest import FILE, IMAGE, Golden, load, parse
 
@@ -67,43 +67,14 @@ def test_an_image_supports_every_pattern(pattern: Pattern) -> None:
     assert f"--rw={pattern}" in command(pattern=pattern).argv
 
 
-@pytest.mark.parametrize(
-    ("parameters", "remedy"),
-    [
-        ({"engine": "libaio"}, "leave engine out"),
-        ({"directIo": False}, "leave it out, or set volume.rbdCache"),
-        ({"pattern": "randwrite", "jobs": 2}, "use 1 and raise ioDepth"),
-        ({"pattern": "randrw", "jobs": 2}, "use more clients"),
-        ({"pattern": "trim", "jobs": 2}, "exclusive lock"),
-        ({"blockSize": "64Mi", "jobs": 2, "pattern": "read"}, "needs 128Mi"),
-    ],
-)
-def test_parameters_that_an_image_does_not_support_are_refused_with_a_remedy(
-    parameters: dict[str, object], remedy: str
-) -> None:
-    with pytest.raises(ValueError, match=remedy):
-        command(**parameters)
+def test_an_image_must_hold_a_block_of_each_job() -> None:
+    with pytest.raises(ValueError, match="needs 128Mi"):
+        command(blockSize="64Mi", jobs=2, pattern="read")
 
 
 def test_several_jobs_may_read_one_image() -> None:
     assert "--numjobs=2" in command(pattern="randread", jobs=2).argv
     assert measured("rbd-numjobs2").in_flight == 8
-
-
-def test_engine_rbd_needs_an_image() -> None:
-    parameters = FioParameters.model_validate({"engine": "rbd"})
-    context = StepContext(
-        step=StepKind.MEASURE,
-        target=FILE,
-        timing=Timing(ramp_seconds=0, runtime_seconds=1),
-        seed=1,
-        work_directory="/work",
-    )
-    with pytest.raises(ValueError, match=r"use volume\.access LibRBD"):
-        FIO.command(parameters, context)
-    pool = PoolTarget(pool="bench", namespace="n", run_name="r", user="agent")
-    with pytest.raises(TypeError, match="PoolTarget"):
-        FIO.command(parameters, replace(context, target=pool))
 
 
 def test_label_names_a_specified_engine() -> None:

@@ -16,7 +16,7 @@ from plimsoll.tools.base import Output, StepContext, StepKind, Timing
 from plimsoll.tools.ioping import IOPING, MAX_REQUESTS, IopingParameters
 from plimsoll.tools.target import Target, VolumeKind, VolumeTarget
 
-from .conftest import IMAGE, replaced, volume_golden
+from .conftest import replaced, volume_golden
 
 MEBIBYTE = 2**20
 SECOND = 10**9
@@ -106,11 +106,6 @@ def test_nothing_outside_the_data_set_is_read_or_written(size: int, offset: int,
 def test_what_cannot_be_measured_is_refused(fields: dict[str, Any], timing: tuple[int, int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         IOPING.command(parameters_of(**fields), context(ramp=timing[0], runtime=timing[1]))
-
-
-def test_images_are_refused() -> None:
-    with pytest.raises(ValueError, match="ioping cannot access an image through librbd"):
-        IOPING.command(parameters_of(), context(IMAGE))
 
 
 # -- parameters

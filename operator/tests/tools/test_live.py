@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from plimsoll.api.names import Operation
 from plimsoll.api.status import LiveRate
 from plimsoll.tools.base import AnyTool, P, Tool, ToolParameters
-from plimsoll.tools.fio.output import live_rates
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.tool import FIO
 from plimsoll.tools.rados_bench import RADOS_BENCH
@@ -105,7 +104,7 @@ RUNNING = "Jobs: 1 (f=1): [r(1)][50.0%][r=4000KiB/s][r=1000 IOPS][eta 00m:05s]\r
     ],
 )
 def test_a_rate_needs_two_whole_lines_of_the_measurement(text: str, iops: float | None) -> None:
-    found = live_rates((READ,), text)
+    found = FIO.live(FioParameters(), text)
     assert [rate.iops for rate in found] == ([] if iops is None else [iops])
 
 

@@ -224,10 +224,10 @@ def test_output_without_seconds_is_refused() -> None:
 
 @given(st.lists(st.tuples(st.integers(1, 3 * SECOND), st.integers(0, 10**6)), min_size=1, max_size=30), st.data())
 def test_cells_hold_what_finished_between_two_points(steps: list[tuple[int, int]], data: st.DataObject) -> None:
-    points = [Progress(nanoseconds=0, finished=0, mean=0.0)]
+    points = [Progress(moment=0, done=0, mean=0.0)]
     for nanoseconds, finished in steps:
         last = points[-1]
-        points.append(Progress(nanoseconds=last.nanoseconds + nanoseconds, finished=last.finished + finished, mean=0.0))
+        points.append(Progress(moment=last.moment + nanoseconds, done=last.done + finished, mean=0.0))
     start = data.draw(st.integers(0, len(points) - 2))
     end = data.draw(st.integers(start + 1, len(points) - 1))
     cells = cells_between(points, points[start], points[end], size=4096)

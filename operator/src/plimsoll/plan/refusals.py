@@ -199,7 +199,9 @@ def contradictions(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
         remedy = "has no effect, because no workload uses a volume; remove it"
         yield Problem(field="spec.prepare.perTrial", value=spec.prepare.per_trial, remedy=remedy)
     yield from _large_overwrites(spec)
-    yield from _unfit_parameters(spec, expanded)
+    # Commands rely on the rules.
+    if not broken:
+        yield from _unfit_parameters(spec, expanded)
     for sweep, combined in expanded:
         yield from impossible_searches(sweep, combined)
 
@@ -266,7 +268,7 @@ def _large_overwrites(spec: RunSpec) -> Iterator[Problem]:
 
 
 def _unfit_parameters(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
-    """Yield parameters that the planned target does not support, such as a trim in a file system."""
+    """Yield parameters that do not fit the planned target, such as a block larger than the data set."""
     for sweep, points in expanded:
         target = _planned_target(spec, sweep.tool.target)
         if target is None:
