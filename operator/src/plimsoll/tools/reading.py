@@ -116,8 +116,19 @@ def done_until(marks: Sequence[Mark], moment: int, *, close: int = 0) -> float:
 def byte_sample(
     operation: Operation, connections: Sequence[tuple[Sequence[Mark], int]], start: int, end: int
 ) -> OperationSample:
-    """Add up connections, each with its marks and the bytes that arrived, which have no operations."""
-    series = [_byte_cells(marks, start, end, total=total) for marks, total in connections]
+    """Add up connections, each with its marks and the bytes that arrived, which have no operations.
+
+    `start` and `end` are two of the marks' moments. Marks are about a second apart. A mark close to the end of a second
+    counts as its end, so that an interval without bytes remains a second without any; bytes between two other marks are
+    spread evenly. The cells are scaled so that their sum is exactly what arrived, where the marks are of what was sent.
+    """
+    series = []
+    for marks, total in connections:
+        moved = [done_until(marks, edge, close=SECOND // 10) for edge in (*range(start, end, SECOND), end)]
+        whole = moved[-1] - moved[0]
+        scaled = [total * (done - moved[0]) / whole if whole else 0.0 for done in moved]
+        # If no mark moved, the total arrived at an unknown time: the series does not match, which is a finding.
+        series.append([after - before for before, after in pairwise(scaled)])
     cells = tuple(sum(values) for values in zip(*series, strict=True))
     return OperationSample(
         operation=operation,
@@ -126,18 +137,3 @@ def byte_sample(
         latency=LatencySample(kind=LatencyKind.NONE),
         cells=Cells(width_nanoseconds=SECOND, ios=(0.0,) * len(cells), bytes=cells),
     )
-
-
-def _byte_cells(marks: Sequence[Mark], start: int, end: int, *, total: int) -> list[float]:
-    """Return the bytes of each second from `start` to `end`, two of the marks' moments.
-
-    Marks are about a second apart. A mark close to the end of a second counts as its end, so that an interval without
-    bytes remains a second without any; bytes between two other marks are spread evenly. The cells are scaled so that
-    their sum is exactly `total`: what arrived, where the marks are of what was sent.
-    """
-    edges = [*range(start, end, SECOND), end]
-    moved = [done_until(marks, edge, close=SECOND // 10) for edge in edges]
-    whole = moved[-1] - moved[0]
-    scaled = [total * (done - moved[0]) / whole if whole else 0.0 for done in moved]
-    # Without a mark that moved, the total arrived at an unknown time: the series does not match, which is a finding.
-    return [after - before for before, after in pairwise(scaled)]

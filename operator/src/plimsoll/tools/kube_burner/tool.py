@@ -31,7 +31,11 @@ STARTED = "Started"
 """Reason of the event of a container's start."""
 
 _LINE = re.compile(r'level=(?P<level>\w+) msg="(?P<message>(?:[^"\\]|\\.)*)"', re.ASCII)
-_THROTTLED = re.compile(r"Waited for (?P<time>[\d.]+m?s) due to (?P<side>client|server)-side throttling", re.ASCII)
+_THROTTLED = re.compile(
+    r"Waited for (?P<time>(?P<number>\d{1,9}(?:\.\d{1,9})?)(?P<milli>m?)s) due to (?P<side>client|server)-side "
+    "throttling",
+    re.ASCII,
+)
 _NAME = re.compile(r"pod-(?P<iteration>\d{1,6})-\d{1,6}", re.ASCII)
 # The name of an event ends with its time in hexadecimal nanoseconds. Source: client-go 0.34, `makeEvent`.
 _EVENT = re.compile(r".+\.(?P<time>[0-9a-f]{15,16})", re.ASCII)
@@ -46,7 +50,8 @@ class Log:
     """What kube-burner printed."""
 
     errors: Sequence[str]  # its messages of the level `error` and above
-    throttled: Sequence[tuple[str, str]]  # for each request that had to wait: for which side, and how long
+    # For each request that had to wait: for which side, how many seconds, and these as kube-burner prints them.
+    throttled: Sequence[tuple[str, float, str]]
     refused: int  # requests that the API server refused as too many
 
     @classmethod
@@ -56,15 +61,18 @@ class Log:
         lines = [(match["level"], printable(match["message"])) for match in _LINE.finditer(text)]
         return cls(
             errors=[*dict.fromkeys(message for level, message in lines if level in {"error", "fatal", "panic"})],
-            throttled=[(match["side"], match["time"]) for match in _THROTTLED.finditer(text)],
+            throttled=[
+                (match["side"], float(match["number"]) / (1000 if match["milli"] else 1), match["time"])
+                for match in _THROTTLED.finditer(text)
+            ],
             refused=text.lower().count("too many requests"),
         )
 
     def throttling(self) -> Iterator[str]:
         """Yield how often requests were slowed down, and by whom."""
-        for side, count in sorted(Counter(side for side, _ in self.throttled).items()):
-            longest = max((time for throttling_side, time in self.throttled if throttling_side == side), key=_seconds)
-            yield f"{count} API requests waited for {side}-side throttling, one of them {longest}"
+        for side in sorted({side for side, _, _ in self.throttled}):
+            waits = [(seconds, time) for throttling_side, seconds, time in self.throttled if throttling_side == side]
+            yield f"{len(waits)} API requests waited for {side}-side throttling, one of them {max(waits)[1]}"
         if self.refused:
             yield f"the API server refused {self.refused} requests as too many"
 
@@ -212,7 +220,13 @@ def pods_text(pods: Sequence[Mapping[str, Any]], events: Sequence[Mapping[str, A
     Others may create pods in every namespace of a cluster: only those with names of kube-burner's template count. A pod
     that is being deleted does not: a churn may have created it again.
     """
-    times = _start_times(events)
+    # When containers last started, by the UID of the pod and the path in it.
+    times: dict[tuple[str, str], int] = {}
+    for event in events:
+        if event.get("reason") == STARTED and (match := _EVENT.fullmatch(event["metadata"]["name"])):
+            about = event.get("involvedObject", {})
+            container = about.get("uid", ""), about.get("fieldPath", "")
+            times[container] = max(times.get(container, 0), int(match["time"], 16))
     entries = [
         entry
         for pod in pods
@@ -253,15 +267,6 @@ def started_pods(output: Output) -> list[StartedPod]:
     return pods
 
 
-def _seconds(time: str) -> float:
-    """Return the seconds of `1.5s` or `800ms`; 0 of another text."""
-    number, factor = (time[:-2], 1e-3) if time.endswith("ms") else (time[:-1], 1.0)
-    try:
-        return float(number) * factor
-    except ValueError:
-        return 0.0
-
-
 def _documents_of(output: Output, name: str) -> list[JsonNode]:
     """Return the list of objects in a file; OutputError if it is missing or malformed."""
     if name not in output.files:
@@ -288,20 +293,6 @@ def _entry(pod: Mapping[str, Any], times: Mapping[tuple[str, str], int]) -> Mapp
         return None
     created = nanoseconds_of(metadata["creationTimestamp"])
     return {"name": metadata["name"], "created": created, "started": started, "exact": exact is not None}
-
-
-def _start_times(events: Sequence[Mapping[str, Any]]) -> Mapping[tuple[str, str], int]:
-    """Return when containers last started in Unix nanoseconds, by the UID of the pod and the path in it.
-
-    The path is `spec.containers{NAME}`.
-    """
-    times: dict[tuple[str, str], int] = {}
-    for event in events:
-        if event.get("reason") == STARTED and (match := _EVENT.fullmatch(event["metadata"]["name"])):
-            about = event.get("involvedObject", {})
-            container = about.get("uid", ""), about.get("fieldPath", "")
-            times[container] = max(times.get(container, 0), int(match["time"], 16))
-    return times
 
 
 def _all_timings(parameters: KubeBurnerParameters, summary: JsonNode, output: Output) -> list[_Timings]:
