@@ -259,15 +259,15 @@ class CephOption(Model):
     """An option of the OSDs in the cluster's configuration database.
 
     Attributes:
-        who: The OSDs, as in "ceph config set": osd for all, osd.3 for one, osd/class:hdd for those of a device class.
-            An option of one OSD takes precedence over that of its class, and this over that of all.
+        who: The OSDs, as in "ceph config set": osd for all, osd.3 for one, osd/class:hdd for a device class. An option
+            of one OSD takes precedence over an option of its class, and this over an option of all OSDs.
         name: Name of the option, such as osd_mclock_profile. The administrator decides which ones runs may set. One
             that takes effect only after a restart of the OSDs is refused.
         value: Value, as in "ceph config set".
 
     """
 
-    # All OSDs, one OSD, or those of a device class. Options of other daemons would affect more than the storage.
+    # All OSDs, one OSD, or a device class. Options of other daemons would affect more than the storage.
     who: Annotated[
         str, Field(pattern=r"^osd(\.(0|[1-9][0-9]{0,5})|/class:[a-z0-9]([-_a-z0-9]*[a-z0-9])?)?$", max_length=63)
     ]

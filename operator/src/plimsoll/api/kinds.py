@@ -20,7 +20,7 @@ class PrinterColumn:
     """A column of `kubectl get`."""
 
     name: str  # heading
-    path: str  # path of the field, such as `.spec.run`, whose description is that of the column
+    path: str  # path of the field, such as `.spec.run`; the column has its description
     type: Literal["string", "integer", "boolean", "date"] = "string"  # type of the value
     wide: bool = field(default=False, kw_only=True)  # whether the column is only shown with `-o wide`
 

@@ -118,7 +118,7 @@ class LineSearch(Model):
         ),
         Rule(
             rule="self.objectives.all(o, self.objectives.exists_one(p, p.percentile == o.percentile))",
-            holds=lambda search: len({each.percentile for each in search.objectives}) == len(search.objectives),
+            holds=lambda search: len({goal.percentile for goal in search.objectives}) == len(search.objectives),
             message="must name each percentile once; remove one of them",
             field_path=".objectives",
         ),

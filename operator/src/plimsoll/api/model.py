@@ -165,7 +165,7 @@ Json = dict[str, JsonValue]
 
 
 def without_field(document: Mapping[str, JsonValue], path: str) -> Json | None:
-    """Return a document without the field at that path, or None if it has no such field. The input stays as it is."""
+    """Return a copy of a document without the field at that path, or None if it has no such field."""
     if path in document:
         return {key: value for key, value in document.items() if key != path}
     for key, value in document.items():

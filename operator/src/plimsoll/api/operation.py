@@ -149,7 +149,7 @@ class OperationResult(Model):
         processor_percent: CPU time that the tool counted for this operation, in percent of one CPU, of the client with
             the most; absent if the tool does not count it.
         sum_of_rates: Sum of each client's I/O divided by its own runtime, as other tools print it.
-        bias: IOPS of sumOfRates divided by those of rates, minus 1; absent without I/O while all clients were
+        bias: IOPS of sumOfRates divided by IOPS of rates, minus 1; absent without I/O while all clients were
             measuring.
         steady_state: Whether the operation was in steady state, by the criterion of the SNIA Solid State Storage
             Performance Test Specification: over five rounds, a range of at most 20 % and a slope of at most 10 % of the

@@ -1,7 +1,7 @@
 """`BenchmarkResult`: the numbers of one point. The spec identifies the point, the status has the numbers.
 
-Bytes per second are whole numbers, latencies whole nanoseconds. All fields are bounded, so that an object stays far
-below the size limit of the API server.
+Bytes per second are whole numbers, latencies whole nanoseconds. All fields are bounded, so that an object is far
+smaller than the API server's limit.
 """
 
 from collections.abc import Iterator, Sequence
@@ -79,7 +79,7 @@ class Pair:
     bytes_per_second: int
     least_bytes_per_second: int | None  # of the worst trial; None if it had no room in the result
     iops: float | None  # None if the tool does not count operations
-    least_iops: float | None  # likewise
+    least_iops: float | None  # of the worst trial; None if it had no room, or the tool does not count operations
     retransmits: int | None  # mean over the trials; None if the tool does not report them
     is_outlier: bool
 
@@ -98,11 +98,12 @@ class Matrix(Model):
         least_bytes_per_second: The lowest of each cell over the trials, in bytes per second; absent if the result would
             be too large.
         iops: Mean of each cell over the trials, in operations per second; absent if the tool does not count operations.
-        least_iops: The lowest of each cell over the trials, in operations per second; likewise.
+        least_iops: The lowest of each cell over the trials, in operations per second; absent if the tool does not count
+            operations, or the result would be too large.
         retransmits: TCP segments that were sent again, mean of each cell over the trials; absent if the tool does not
             report them.
-        outliers: Positions, from 0, of the cells whose rate was far below those of comparable cells in at least one of
-            the trials; see the finding LinkOutlier.
+        outliers: Positions, from 0, of the cells whose rate was far below the rates of comparable cells in at least one
+            of the trials; see the finding LinkOutlier.
 
     """
 

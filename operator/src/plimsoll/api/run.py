@@ -113,7 +113,7 @@ ClientCount = Annotated[
 
 
 def repeated_names(names: Sequence[object], place: str) -> Iterator[Problem]:
-    """Yield the entries of the list at that place whose name is that of an earlier entry."""
+    """Yield the entries of the list at that place that have the name of an earlier entry."""
     for index, name in enumerate(names):
         if isinstance(name, str) and names.index(name) != index:
             remedy = f"is already the name of {place}[{names.index(name)}]; choose unique names"

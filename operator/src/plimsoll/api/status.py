@@ -239,7 +239,7 @@ class BenchmarkRunStatus(Model):
             before the first suspension, and after a trial measured since the last one.
         headline: The first 32 numbers, in the order of the specification, as means over the trials that count, without
             Invalid points. The BenchmarkResults have all numbers.
-        environment: Versions and settings that affect the numbers, such as those of Ceph, the kernel and the tools.
+        environment: Versions and settings that affect the numbers, such as Ceph's, the kernel's and the tools'.
 
     """
 

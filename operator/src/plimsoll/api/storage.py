@@ -192,7 +192,7 @@ class Volume(Model):
         return self.sharing == "Shared"
 
     def claimed_bytes(self, clients: int) -> int:
-        """Return the size of one PVC: that of a client's own volume, or of the one volume for all clients."""
+        """Return the size of one PVC: for one client, or for all clients if they share the volume."""
         return self.size * clients if self.is_shared else self.size
 
 
@@ -252,7 +252,7 @@ class RookStorage(Choice):
         existing_file_system: An existing CephFS file system, which is never removed. Its CephFilesystem needs the
             annotation plimsoll.dev/allow-benchmarks.
         config: Options of the OSDs that are set in the cluster's configuration database while the run measures, and
-            restored afterwards. They affect everybody who uses the cluster.
+            restored afterwards. They affect all users of the cluster.
 
     """
 

@@ -170,7 +170,7 @@ BY_NAME = "workloads"
 """The list of a run's specification whose entries are merged by name; all others are replaced."""
 
 ANNOTATION_STUDY = "plimsoll.dev/study"
-"""Its value is the key of a published study in lower case, which reports show beside the suite."""
+"""Its value is the key of a published study in lower case, which reports show next to the suite."""
 
 _RESERVED = ("results", "cleanup", "suspend", "ttlSecondsAfterFinished")
 

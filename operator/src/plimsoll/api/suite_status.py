@@ -1,6 +1,6 @@
 """The status of a `BenchmarkSuite`, written by the operator, with the texts that `kubectl get` shows.
 
-Lists are bounded, so that a suite stays far below the size limit of the API server. The results of a round's runs have
+Lists are bounded, so that a suite is far smaller than the API server's limit. The results of a round's runs have
 the numbers.
 """
 
@@ -23,7 +23,7 @@ UNUSABLE_ROUNDS = 5
 """Failed and superseded rounds that are kept; they do not count for `keep`."""
 
 MAX_ROUNDS = MAX_KEEP + 2 * PINNED_ROUNDS + UNUSABLE_ROUNDS + 1
-"""Rounds in the status: also those of the former baseline, and the one that decides whether there is a regression."""
+"""Rounds in the status, including the former baseline and the round that decides whether there is a regression."""
 
 MAX_DROPPED = 128
 """Dropped rounds that the status names."""
@@ -170,7 +170,7 @@ class EndedRound(Model):
         former: Whether the round was a part of the baseline until another one replaced it. Such rounds can be accepted
             again; they are kept until three rounds of the present baseline were accepted.
         digest: SHA-256 of the run, the variants and repeat that it measured.
-        environment: Versions that it was measured with, such as those of the kernel, Ceph and Kubernetes.
+        environment: Versions that it was measured with, such as the versions of the kernel, Ceph and Kubernetes.
         comparisons: Number of comparisons with accepted rounds, by verdict. Only these decide the verdict.
 
     """
@@ -221,7 +221,7 @@ class ComparisonOutcome(Model):
 
 
 class HypothesisResult(Model):
-    """What the results say about a hypothesis.
+    """The result of a hypothesis.
 
     Attributes:
         name: Name of the hypothesis.

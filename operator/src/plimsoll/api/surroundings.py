@@ -74,9 +74,9 @@ class ClusterSummary(Model):
         used_ratio: Used part of the raw capacity, 0 to 1; the maximum of all polls.
         read_bytes_per_second: Bytes per second read from the run's pools by Ceph's counters, in the window, or from
             before until after a window that is too short.
-        written_bytes_per_second: Bytes per second written to the run's pools, likewise.
-        operations_per_second: Operations per second on the run's pools, likewise.
-        foreign_operations_per_second: Operations per second on all other pools, likewise.
+        written_bytes_per_second: Bytes per second written to the run's pools, over the same time.
+        operations_per_second: Operations per second on the run's pools, over the same time.
+        foreign_operations_per_second: Operations per second on all other pools, over the same time.
 
     """
 

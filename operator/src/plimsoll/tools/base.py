@@ -67,12 +67,12 @@ class Command:
 
     @property
     def all(self) -> "tuple[Command, ...]":
-        """The command and those beside it."""
+        """The command and the others that start with it."""
         return (self, *self.beside)
 
 
 def together(commands: Iterable[Command]) -> Command:
-    """Return the first command, with the others beside it."""
+    """Return the first command, which starts the others with it."""
     first, *others = commands
     return replace(first, beside=tuple(others))
 
@@ -86,14 +86,14 @@ class Output:
     stderr: str
     files: Mapping[str, str]  # name -> text of every other file in the work directory
     launched_at: int = 0  # start of the command, in Unix nanoseconds; 0 if unknown
-    finished_at: int = 0  # its end, likewise
-    # The outputs of the commands beside it, in their order; without them if a command failed: then this is the output
-    # of the one that failed.
+    finished_at: int = 0  # its end, in Unix nanoseconds; 0 if unknown
+    # The outputs of the commands that started with it, in their order; empty if a command failed: then this is the
+    # output of the one that failed.
     beside: "tuple[Output, ...]" = ()
 
     @property
     def all(self) -> "tuple[Output, ...]":
-        """The output and those of the commands beside it."""
+        """The output and the outputs of the commands that started with it."""
         return (self, *self.beside)
 
 
@@ -260,7 +260,7 @@ class StepContext:
     seed: int  # for the random generator; differs between clients, passes and points
     work_directory: str  # empty directory for the tool's output files
     client: int = 0  # number of the client that runs the command
-    as_root: bool = False  # whether root runs the command; some programs refuse that unless told otherwise
+    as_root: bool = False  # whether root runs the command, for which some programs need an option
 
     @property
     def prepared_directory(self) -> str:
@@ -269,7 +269,7 @@ class StepContext:
 
     @property
     def own_directory(self) -> str:
-        """The directory for the files of a tool with `own_files`, beside the data set; no other client uses it."""
+        """The directory for the files of a tool with `own_files`, next to the data set; no other client uses it."""
         return f"{self.target_of(VolumeTarget).path}.{self.client}.files"
 
     def target_of(self, kind: type[T]) -> T:
@@ -288,9 +288,9 @@ class Tool(ABC, Generic[P]):
     Attributes:
         key: its name in a workload.
         program: its executable, which prints its version with `version_argument`; see `version`.
-        layer: what it loads; its results are compared with those of the layer below.
+        layer: what it loads; its results are compared with the results of the layer below.
         quantities: what its measurements can contain.
-        target: what it does its I/O against.
+        target: where it does its I/O.
         executor: who runs it.
         own_files: whether it writes files of its own in `StepContext.own_directory`, in the space of the data set. Then
             nothing is prefilled, and no workload of the run may use the data set.

@@ -168,8 +168,8 @@ PHASES: dict[Operation, tuple[str, int, int]] = {
     Operation.STAT_RANDOM: ("ran_stat", 35, 49),
     Operation.DELETE_RANDOM: ("ran_del", 37, 50),
 }
-"""Operation -> bonnie++'s name of the phase, the column of its rate, which that of its CPU time follows, and the column
-of its longest operation, counted from 1."""
+"""Operation -> bonnie++'s name of the phase, and the columns of its rate and of its longest operation, counted from 1.
+The column of its CPU time follows the rate."""
 
 _COLUMNS = 50
 _SETTINGS = {
@@ -216,7 +216,7 @@ class BonnieReport:
 class _Work:
     """What a phase does."""
 
-    units: float  # what its rate counts: KiB, seeks or files
+    units: float  # KiB, seeks or files, which its rate counts
     ios: int  # operations
     bytes: int  # 0 for files, which have random sizes
 
@@ -374,7 +374,7 @@ def _planned_work(parameters: BonnieParameters, size: int) -> dict[Operation, _W
 
 
 def _large_file_bytes(parameters: BonnieParameters, target: VolumeTarget) -> int:
-    """Return the size of the large file: by default that of the data set, in whose space it is."""
+    """Return the size of the large file: by default all of the data set, in whose space it is."""
     return target.size if parameters.size is None else parameters.size
 
 
@@ -439,7 +439,7 @@ def _checked_size(parameters: BonnieParameters, context: StepContext) -> int:
 def _options(parameters: BonnieParameters, context: StepContext, size: int) -> Iterator[str]:
     chunk = parameters.chunk_size.bytes
     yield from ("-q", "-d", context.own_directory, "-m", f"client-{context.client}", "-z", _seed(context))
-    # Without a memory size of 0, bonnie++ compares with that of the node; Plimsoll knows the client's.
+    # Without a memory size of 0, bonnie++ compares with the node's memory; Plimsoll knows the client's.
     yield from ("-r", "0", "-s", f"{size // MEBIBYTE}:{chunk}:{parameters.seeks}:{parameters.seek_processes}")
     least, most = parameters.min_file_size or 0, parameters.max_file_size or 0
     yield from ("-n", f"{parameters.files}:{most}:{least}:{parameters.directories}" if parameters.files else "0")

@@ -141,7 +141,7 @@ def round_count(pairing: Pairing, clients: int, servers: int) -> int:
 
 
 SERVING_PORTS = range(20_480, 24_576)
-"""Below the ports that Linux assigns to connections, and beyond those of Ceph's daemons."""
+"""Below the ports that Linux assigns to connections, and above the ports of Ceph's daemons."""
 
 
 def serving_port(server: int, client: int) -> int:

@@ -144,7 +144,7 @@ class Dd(Tool[DdParameters]):
         return Command(
             argv=ended_by_signal(
                 timing.ramp_seconds + timing.runtime_seconds,
-                # It makes dd print what it has done.
+                # It makes dd print its summary.
                 "INT",
                 # The agent's death ends timeout, and must end dd as well.
                 *DIE_WITH_PARENT,

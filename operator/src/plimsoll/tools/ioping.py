@@ -55,8 +55,8 @@ class IopingParameters(ToolParameters):
         operation: Axis: Read or Write. A written block is not synced, as with fio.
         size: Axis: bytes of every request, from 512 to 64Mi, a multiple of 512. Write a number of bytes, or whole Ki
             (at most 9999Ki) or Mi.
-        interval_milliseconds: Time from the start of one request to that of the next, 0 for the next at once. With an
-            interval the storage may be idle in between, so the rate says nothing about it.
+        interval_milliseconds: Time between the starts of two requests; 0 starts the next one at once. With an interval
+            the storage may be idle in between, so the rate says nothing about it.
         direct: Bypass the page cache. false measures the client's memory as much as its storage.
 
     """
@@ -269,8 +269,8 @@ def _sample(parameters: IopingParameters, part: _Part, slice_width: int) -> Oper
 def _waits(report: _Report, part: _Part, interval: int) -> Iterator[tuple[int, int]]:
     """Yield when each request was due, and when it ended, in nanoseconds after the start of the measured part.
 
-    A request is due when the one before has ended, and not before the interval since that one's start is over. After
-    the last request, another one was due until ioping ended.
+    A request is due when the previous one has ended, and at least an interval after its start. After the last request,
+    another one was due until ioping ended.
     """
     due = report.ends[0] - report.times[0]
     for time, end in zip((*report.times, 0), (*report.ends, report.total), strict=True):

@@ -185,7 +185,7 @@ class Iperf3(PeerTool[Iperf3Parameters]):
     def parse(self, parameters: Iperf3Parameters, context: StepContext, output: Output) -> Measurement:
         """Read the outputs of all connections."""
         peers = context.target_of(PeerTarget).addresses
-        reports = [_read_report(parameters, each) for each in output.all]
+        reports = [_read_report(parameters, client) for client in output.all]
         if errors := [report.error for report in reports if report.error]:
             return Measurement(
                 tool="iperf3",
@@ -197,7 +197,7 @@ class Iperf3(PeerTool[Iperf3Parameters]):
             )
         if len(reports) != len(peers):
             raise OutputError(f"{len(reports)} clients of iperf3 ended for {len(peers)} peers")
-        placed = [_place(report, each) for report, each in zip(reports, output.all, strict=True)]
+        placed = [_place(report, client) for report, client in zip(reports, output.all, strict=True)]
         start = min(marks[0].moment for marks, _ in placed)
         end = max(marks[-1].moment for marks, _ in placed)
         connections = [(marks, report.received) for report, (marks, _) in zip(reports, placed, strict=True)]
@@ -221,7 +221,7 @@ class Iperf3(PeerTool[Iperf3Parameters]):
                 )
                 for peer, report in zip(peers, reports, strict=True)
             ),
-            errors=bounded([f"exit code {each.exit_code}" for each in output.all if each.exit_code]),
+            errors=bounded([f"exit code {client.exit_code}" for client in output.all if client.exit_code]),
             warnings=bounded([line for report in reports for line in (*report.warnings, *_slow(report, requested))]),
         )
 

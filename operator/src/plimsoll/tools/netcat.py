@@ -83,7 +83,7 @@ class Netcat(PeerTool[NetcatParameters]):
             raise OutputError(f"netcat failed with {failure(output)}")
         if len(output.all) != len(peers):
             raise OutputError(f"{len(output.all)} netcats ended for {len(peers)} peers")
-        parts = [_measured_marks(each.stdout, timing) for each in output.all]
+        parts = [_measured_marks(connection.stdout, timing) for connection in output.all]
         start, end = min(marks[0].moment for marks in parts), max(marks[-1].moment for marks in parts)
         received = [marks[-1].done - marks[0].done for marks in parts]
         seconds = [(marks[-1].moment - marks[0].moment) / SECOND for marks in parts]
@@ -106,7 +106,7 @@ class Netcat(PeerTool[NetcatParameters]):
                     if length < timing.runtime_seconds - 0.5
                 ]
             ),
-            warnings=bounded([line for each in output.all for line in excerpt(each.stderr)]),
+            warnings=bounded([line for connection in output.all for line in excerpt(connection.stderr)]),
         )
 
 

@@ -129,7 +129,7 @@ class Ping(PeerTool[PingParameters]):
     def parse(self, parameters: PingParameters, context: StepContext, output: Output) -> Measurement:
         """Read the outputs of all pings."""
         peers = context.target_of(PeerTarget).addresses
-        reports = [_read_report(each) for each in output.all]
+        reports = [_read_report(pinged) for pinged in output.all]
         if len(reports) != len(peers):
             raise OutputError(f"{len(reports)} pings ended for {len(peers)} peers")
         parts = [_measured_part(report, parameters, context) for report in reports]
@@ -161,8 +161,8 @@ class Ping(PeerTool[PingParameters]):
             warnings=bounded(
                 [
                     line
-                    for each, report in zip(output.all, reports, strict=True)
-                    for line in (*excerpt(each.stderr), *report.warnings)
+                    for pinged, report in zip(output.all, reports, strict=True)
+                    for line in (*excerpt(pinged.stderr), *report.warnings)
                 ]
             ),
         )
@@ -207,7 +207,7 @@ def _replies(matches: Sequence[re.Match[str]]) -> tuple[_Reply, ...]:
     replies: dict[int, _Reply] = {}
     newest = 0
     for match in matches:
-        # The closest number to the newest answered one whose 16 bits are those of the reply.
+        # The number closest to the newest answered one that has these 16 bits.
         low_bits = int(match["number"])
         number = max(0, low_bits + _SEQUENCE * round((newest - low_bits) / _SEQUENCE))
         newest = max(newest, number)

@@ -298,7 +298,7 @@ RADOS_BENCH = RadosBench()
 
 def _bench(operation: RadosOperation, seconds: int, object_size: int, concurrency: int) -> Iterator[str]:
     yield from ("bench", str(seconds), operation.value)
-    # Reads refuse a block size: that of the objects applies.
+    # Reads use the size of the objects, and refuse the option.
     if operation is RadosOperation.WRITE:
         yield f"--block-size={object_size}"
     yield f"--concurrent-ios={concurrency}"

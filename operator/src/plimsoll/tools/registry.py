@@ -63,7 +63,7 @@ def loading_clients(key: str, parameters: Mapping[str, JsonValue], clients: int)
     """Return how many clients generate load at the same time, at most, in a trial with that number of clients.
 
     Raises:
-        ValidationError: the parameters are not those of this version of the tool.
+        ValidationError: this version of the tool has other parameters.
 
     """
     tool = TOOLS[key]

@@ -66,7 +66,7 @@ def measure_command(parameters: FioParameters, context: StepContext) -> Command:
 
 
 def trace_command(parameters: FioParameters, context: StepContext) -> Command:
-    """Return the command of the step that writes the arrivals; ValueError as that of `measure_command`."""
+    """Return the command of the step that writes the arrivals; raises as `measure_command` does."""
     target = data_set(context)
     trace = Trace(
         seed=context.seed,
@@ -149,7 +149,7 @@ def slice_seconds(timing: Timing) -> int:
     """Return the width of a slice of latency over time: a twentieth of the runtime, in whole seconds.
 
     For each slice, direction and job, fio writes 1856 numbers (6 to 20 KB) and keeps 15 KB in memory until it ends.
-    With at most 39 slices, a job's log stays below 2 MiB.
+    With at most 39 slices, a job's log is smaller than 2 MiB.
     """
     return max(1, timing.runtime_seconds // 20)
 
@@ -158,7 +158,7 @@ def gap_milliseconds(parameters: FioParameters, timing: Timing) -> int:
     """Return the interval of the latency log, from which gaps between completions are read.
 
     For each interval, direction and job, fio writes a line of about 25 bytes to each of three logs, and keeps 48 bytes
-    in memory. Each kind of log stays below 3 MB, except with many jobs for hours, where the interval is one second.
+    in memory. Each kind of log is smaller than 3 MB, except with many jobs for hours, where the interval is one second.
     """
     logged = 1000 * timing.runtime_seconds * parameters.jobs * len(parameters.pattern.operations)
     widths = (10, 20, 25, 50, 100, 200, 250, 500)

@@ -131,7 +131,7 @@ class LogReader:
         if any(log_name("lat", job) not in self.files for job in range(1, self.parameters.jobs + 1)):
             return None, []
         completions = [
-            JobCompletions(text=text, offset=offset, ios={each: completed(job, each) for each in DIRECTIONS})
+            JobCompletions(text=text, offset=offset, ios={name: completed(job, name) for name in DIRECTIONS})
             for job, text, offset in zip(self.jobs, self._logs("lat"), self.offsets, strict=True)
         ]
         try:
@@ -412,7 +412,7 @@ def slices_of(
         in_flight: operations that can complete at the same time.
 
     Raises:
-        SeriesError: a log is damaged, or its operations completed at notably other times than those of the series.
+        SeriesError: a log is damaged, or its operations completed at notably other times than the series shows.
 
     """
     width = seconds * 1000

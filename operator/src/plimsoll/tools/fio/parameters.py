@@ -170,10 +170,10 @@ class FioParameters(ToolParameters):
         rate_iops: Maximum operations per second of each client, over all its jobs and directions together; no limit if
             absent. It is divided evenly over jobs, and by readPercent over directions, and rounded down. Waiting for
             the next permitted operation is not latency.
-        arrivals: When operations at rateIops are due: Even after equal times, Poisson at random times, as those of many
-            independent users, whatever is in flight, up to ioDepth. Even if absent. Requires rateIops. With Poisson, a
-            client has at most 10000 operations per second and one job, and takes a whole CPU, because it waits by
-            polling. Reads of a mixed pattern come at random, with the probability readPercent. Poisson does not apply
+        arrivals: When operations at rateIops are due: Even after equal times, Poisson at random times, like requests of
+            many independent users, whatever is in flight, up to ioDepth. Even if absent. Requires rateIops. With
+            Poisson, a client has at most 10000 operations per second and one job, and takes a whole CPU, because it
+            waits by polling. Reads of a mixed pattern come at random, with the probability readPercent. Poisson does not apply
             to trims, syncs, synchronous engines, buffered I/O and access LibRBD.
         direct_io: Bypass the page cache. false measures the client's memory as much as its storage, and is refused with
             access LibRBD.
@@ -316,7 +316,7 @@ class FioParameters(ToolParameters):
         return -(-self.rate_iops * traced_seconds(timing) // _TRACED_PER_SECOND)
 
     def search_label(self, vary: Vary) -> str:
-        """Return the label without the varied depth: `randread 4Ki`; that of a rate has none."""
+        """Return the label without a varied depth, or with the depth as a limit: `randread 4Ki up to qd64`."""
         return self._label(f"up to qd{self.io_depth}" if vary is Vary.RATE else "")
 
     def label(self) -> str:

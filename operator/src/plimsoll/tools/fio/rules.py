@@ -11,7 +11,7 @@ _ONE_FILE = "w.fio.?files.orValue('FilePerClient') == 'SharedFile'"
 _MIXED = "self.pattern in ['readwrite', 'randrw']"
 
 SEARCHED_DEPTHS = (2, 4, 8, 16, 32, 64)
-"""Depths of which fio tells how often they were full. A depth of 1 always is."""
+"""Depths for which fio reports how often they were full. A depth of 1 always is."""
 
 MAX_OFFERED = 10_000
 """Random arrivals per second of a client. Each submission shifts all later arrivals by its own time, about 10 us: by a
@@ -182,8 +182,8 @@ WORKLOAD_RULES = (
         field_path=".fio.ioDepth",
         rule=f"{_OPEN} || self.fio.ioDepth.all(depth, depth in {list(SEARCHED_DEPTHS)})",
         holds=lambda point: point.vary is not Vary.RATE or point.parameters.io_depth in SEARCHED_DEPTHS,
-        message="must be 2, 4, 8, 16, 32 or 64 with line and vary Rate, because only of these fio tells how often they "
-        "were full; use 64, and more clients if more operations should be in flight",
+        message="must be 2, 4, 8, 16, 32 or 64 with line and vary Rate, because fio reports only for these how often "
+        "they were full; use 64, and more clients if more operations should be in flight",
     ),
     Rule(
         field_path=".fio.jobs",

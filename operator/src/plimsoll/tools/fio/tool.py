@@ -145,8 +145,11 @@ class Fio(Tool[FioParameters]):
         )
         # The requested operations, and any others that completed.
         requested = {*parameters.pattern.operations, *((Operation.SYNC,) if parameters.fsync_every else ())}
-        operations = [each for each in (*DIRECTIONS, Operation.SYNC) if each in requested or _timed(jobs, each)]
-        samples = [_sample(jobs, operation, parameters) for operation in operations]
+        samples = [
+            _sample(jobs, operation, parameters)
+            for operation in (*DIRECTIONS, Operation.SYNC)
+            if operation in requested or _timed(jobs, operation)
+        ]
         reader = LogReader(
             parameters=parameters,
             timing=context.timing,
@@ -230,7 +233,8 @@ def _runtime(job: JsonNode) -> int:
     """Return the milliseconds that a job measured, 0 if it never ran.
 
     Raises:
-        OutputError: the directions' time contradicts that of the job, which 3.33 and 3.39 print a millisecond shorter.
+        OutputError: the runtimes of the directions and of the job differ by more than a second. fio 3.33 and 3.39 print
+            a millisecond less for the job.
 
     """
     whole = job["job_runtime"].count(at_most=MAX_MILLISECONDS)
@@ -257,9 +261,9 @@ def _effective_runtime(jobs: Sequence[JsonNode], common: _Span) -> int:
 def _sample(jobs: Sequence[JsonNode], operation: Operation, parameters: FioParameters) -> OperationSample:
     """Add up one operation over all jobs.
 
-    Only timed operations count: those that completed during the measurement. `total_ios` counts issued ones, without
-    those in flight at the end of the ramp. `io_bytes` may contain one block too many per job: that of the operation
-    whose completion ended the ramp.
+    Only timed operations count, which completed during the measurement. `total_ios` counts issued operations, without
+    the ones in flight at the end of the ramp. `io_bytes` may contain one block too many per job, of the operation whose
+    completion ended the ramp.
     """
     directions = [job[operation] for job in jobs]
     for job in jobs:

@@ -92,7 +92,7 @@ class KubeBurnerParameters(ToolParameters):
 
     @property
     def claims(self) -> int:
-        """Claims that are created and timed, those of the churn included."""
+        """Claims that are created and timed, also by the churn."""
         return self.objects + (self.churn.claims(self.objects) if self.churn else 0)
 
     @property

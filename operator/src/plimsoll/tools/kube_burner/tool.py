@@ -1,4 +1,4 @@
-"""kube-burner as a tool: what it and the helper leave -> a measurement."""
+"""kube-burner as a tool: files of it and of the helper -> a measurement."""
 
 import json
 import math
@@ -21,7 +21,7 @@ from plimsoll.tools.reading import MILLISECOND, SECOND, bounded, excerpt, failur
 from plimsoll.tools.target import ApiTarget, TargetKind
 
 PODS_FILE = "pods.json"
-"""Written by the helper beside kube-burner's files: a list with `name`, `created` and, of a pod that has started,
+"""Written by the helper next to kube-burner's files: a list with `name`, `created` and, of a pod that has started,
 `started` in Unix nanoseconds and `exact`, which is false if only its second is known."""
 PROBLEMS_FILE = "problems.txt"
 """Written by the helper as well: why PVCs and pods are not ready, one per line."""
@@ -81,7 +81,7 @@ class Log:
 class StartedPod:
     """A ready pod; times in Unix nanoseconds, its creation in whole seconds.
 
-    With a kubelet whose clock is behind that of the API server, `started` may be before `created`.
+    If the kubelet's clock is behind the API server's, `started` may be before `created`.
     """
 
     name: str
@@ -306,11 +306,11 @@ def _all_timings(parameters: KubeBurnerParameters, summary: JsonNode, output: Ou
             raise OutputError(f"there are several files {kind.prefix}*.json: {several}")
         # Without any usable object, kube-burner writes no file.
         documents[kind] = _documents_of(output, names[0]) if names else []
-    timed = {kind: [_timed(kind, parameters, summary, each) for each in documents[kind]] for kind in kinds}
+    timed = {kind: [_timed(kind, parameters, summary, node) for node in documents[kind]] for kind in kinds}
     pods = started_pods(output) if parameters.pods else []
     # kube-burner waits from the last creation, of which only the second may be known. But it waits for one kind of
     # object after the other, and goes on watching afterwards; and the helper looks later than that. So an object has
-    # to be usable in the same time, whoever has timed it.
+    # to be usable in the same time, no matter who timed it.
     created = [*(item.created for items in timed.values() for item in items), *(pod.created for pod in pods)]
     limit = max(created, default=0) + SECOND + parameters.ready_seconds * SECOND
     return [_timings(kind, parameters, documents[kind], timed[kind], limit, pods) for kind in kinds]
