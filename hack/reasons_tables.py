@@ -5,10 +5,10 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from plimsoll.api.reasons import ENTRIES
 from plimsoll.api.reasons.reason import Explanation, ReasonEntry
 from plimsoll.api.reasons.runs import ATTEMPT_REASONS
 from plimsoll.api.reasons.suites import SUITE_REASONS
-from plimsoll.api.reasons.table import ENTRIES
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "operations.md"
 Row = tuple[str, Explanation]

@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.api.names import AbortReason, ConditionType, FailureReason
-from plimsoll.api.reasons.reason import Reason, Severity, read_reason
-from plimsoll.api.reasons.runs import ATTEMPT_REASONS
-from plimsoll.api.reasons.table import (
+from plimsoll.api.reasons import (
     ENTRIES,
     LOAD_IS_GONE,
     PASSED_BY,
@@ -19,6 +17,8 @@ from plimsoll.api.reasons.table import (
     remedy_of,
     severity_of,
 )
+from plimsoll.api.reasons.reason import Reason, Severity, read_reason
+from plimsoll.api.reasons.runs import ATTEMPT_REASONS
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
 
 SOURCE = Path(__file__).parents[2] / "src" / "plimsoll"

@@ -177,7 +177,7 @@ class Display(Model):
 
     Attributes:
         workloads: Names of the workloads.
-        progress: Completed trials of all trials, such as 7/24.
+        progress: Completed trials, of all trials, such as 7/24.
         status: Current activity of the run, or how it ended.
         message: What the run waits for, or why it ended, with the remedy.
         iops: Best rate among the headline numbers.
@@ -239,7 +239,7 @@ class BenchmarkRunStatus(Model):
             before the first suspension, and after a trial measured since the last one.
         headline: The first 32 numbers, in the order of the specification, as means over the trials that count, without
             Invalid points. The BenchmarkResults have all numbers.
-        environment: Versions and settings that affect the numbers, such as Ceph's, the kernel's and the tools'.
+        environment: Versions and settings that affect the numbers, such as the version of Ceph.
 
     """
 

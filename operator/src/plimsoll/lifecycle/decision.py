@@ -6,8 +6,8 @@ from enum import StrEnum
 from typing import Any, Self
 
 from plimsoll.api.names import ConditionStatus, ConditionType
+from plimsoll.api.reasons import REFUSALS, event_name, remedy_of, severity_of
 from plimsoll.api.reasons.reason import Reason, Severity, UnknownReason
-from plimsoll.api.reasons.table import REFUSALS, event_name, remedy_of, severity_of
 from plimsoll.api.status import Condition
 from plimsoll.lifecycle.children import Child, Object
 from plimsoll.lifecycle.run import Run
@@ -241,7 +241,7 @@ class Refusal:
     """A refused request."""
 
     asked: str  # the request, beginning with the verb: `create Job bench/run-client-0-0`
-    reason: Reason  # one of `plimsoll.api.reasons.table.REFUSALS`
+    reason: Reason  # one of `plimsoll.api.reasons.REFUSALS`
     words: str  # the API server's answer
 
     @property

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from plimsoll.api.names import ConditionStatus, ConditionType, Verdict
+from plimsoll.api.reasons import REFUSALS, remedy_of
 from plimsoll.api.reasons.reason import Reason, read_reason
-from plimsoll.api.reasons.table import REFUSALS, remedy_of
 from plimsoll.lifecycle.children import PodFact
 from plimsoll.lifecycle.decision import Ending, Fact, Refusal, reason_of_words
 from plimsoll.lifecycle.observed import Observed, age_seconds

@@ -10,8 +10,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from plimsoll.api.names import ConditionType, Outcome
+from plimsoll.api.reasons import LOAD_IS_GONE, PASSED_BY
 from plimsoll.api.reasons.reason import Reason
-from plimsoll.api.reasons.table import LOAD_IS_GONE, PASSED_BY
 from plimsoll.api.status import Hold, format_time
 from plimsoll.lifecycle.children import time_of
 from plimsoll.lifecycle.decision import Fact

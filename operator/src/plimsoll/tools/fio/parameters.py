@@ -173,8 +173,8 @@ class FioParameters(ToolParameters):
         arrivals: When operations at rateIops are due: Even after equal times, Poisson at random times, like requests of
             many independent users, whatever is in flight, up to ioDepth. Even if absent. Requires rateIops. With
             Poisson, a client has at most 10000 operations per second and one job, and takes a whole CPU, because it
-            waits by polling. Reads of a mixed pattern come at random, with the probability readPercent. Poisson does not apply
-            to trims, syncs, synchronous engines, buffered I/O and access LibRBD.
+            waits by polling. Reads of a mixed pattern come at random, with the probability readPercent. Poisson does
+            not apply to trims, syncs, synchronous engines, buffered I/O and access LibRBD.
         direct_io: Bypass the page cache. false measures the client's memory as much as its storage, and is refused with
             access LibRBD.
         until: DataSetDone ends the measurement when each client has read, written or trimmed its data set once, every
