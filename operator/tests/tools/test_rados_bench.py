@@ -232,5 +232,5 @@ def test_cells_hold_what_finished_between_two_points(steps: list[tuple[int, int]
     end = data.draw(st.integers(start + 1, len(points) - 1))
     cells = cells_between(points, points[start], points[end], size=4096)
     assert all(count >= 0 for count in cells.ios)
-    assert sum(cells.ios) == pytest.approx(points[end].finished - points[start].finished)
-    assert len(cells.ios) == -(-(points[end].nanoseconds - points[start].nanoseconds) // SECOND)
+    assert sum(cells.ios) == pytest.approx(points[end].done - points[start].done)
+    assert len(cells.ios) == -(-(points[end].moment - points[start].moment) // SECOND)

@@ -2,9 +2,9 @@
 
 import difflib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar, get_args
+from typing import TypeVar, get_args
 
 from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic_core import ErrorDetails
@@ -55,6 +55,32 @@ _KINDS = {
 }
 """Kind of error -> the expected type."""
 
+_BOUNDS = {
+    "greater_than_equal": ("at least", "ge"),
+    "less_than_equal": ("at most", "le"),
+    "greater_than": ("more than", "gt"),
+    "less_than": ("less than", "lt"),
+    "multiple_of": ("a multiple of", "multiple_of"),
+}
+"""Kind of error -> the bound in words, and the key of its limit."""
+
+_LENGTHS = {
+    "too_short": ("at least", "min_length", "entry", "entries"),
+    "too_long": ("at most", "max_length", "entry", "entries"),
+    "string_too_short": ("at least", "min_length", "character", "characters"),
+    "string_too_long": ("at most", "max_length", "character", "characters"),
+}
+"""Kind of error -> the bound in words, the key of its limit, and what it counts."""
+
+_UNKNOWN = "is not a known field; remove it or correct its spelling"
+_TEXTS = {
+    "missing": "is required; add it",
+    "extra_forbidden": _UNKNOWN,
+    "value_error": "{error}",
+    "json_invalid": "is not JSON: {error}",
+}
+"""Kind of error -> the error and its remedy."""
+
 
 def shown(value: object) -> str:
     """Return a value as the user wrote it, shortened; empty for an absent value, a list or a mapping."""
@@ -66,11 +92,6 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN_VALUE_CHARACTERS else text[: _SHOWN_VALUE_CHARACTERS - 1] + "…"
 
 
-def unknown_field(name: str, known: Iterable[str]) -> str:
-    """Return the remedy for an unknown field: the closest known one if there is one."""
-    return f"is not a known field; {did_you_mean(name, known, 1) or 'remove it or correct its spelling'}"
-
-
 def did_you_mean(name: str, known: Iterable[str], most: int = 3) -> str:
     """Return a question with the known names closest to a misspelled one; empty if none is close."""
     near = difflib.get_close_matches(name, known, n=most)
@@ -80,12 +101,20 @@ def did_you_mean(name: str, known: Iterable[str], most: int = 3) -> str:
 def remedy_of(details: ErrorDetails) -> str:
     """Return the error and its remedy as a clause that follows the field and its value."""
     kind, value, context = details["type"], details["input"], details.get("ctx", {})
-    if kind in _KINDS or (value is None and kind != "value_error"):
-        return _wrong_kind(_KINDS.get(kind, ""), value)
-    if kind in {"literal_error", "enum"}:
-        return _wrong_kind(str(context["expected"]).replace("'", ""), value)
-    if wording := _WORDINGS.get(kind):
-        return wording(context, value)
+    is_choice = kind in {"literal_error", "enum"}
+    expected = str(context["expected"]).replace("'", "") if is_choice else _KINDS.get(kind, "")
+    if expected or (value is None and kind != "value_error"):
+        return _wrong_kind(expected, value)
+    if kind in _BOUNDS:
+        words, key = _BOUNDS[kind]
+        return f"must be {words} {_limit(context[key], value)}"
+    if kind in _LENGTHS:
+        words, key, singular, plural = _LENGTHS[kind]
+        return f"must have {words} {context[key]} {singular if context[key] == 1 else plural}"
+    if kind in _TEXTS:
+        return _TEXTS[kind].format_map(context)
+    if kind == "string_pattern_mismatch":
+        return _FORMS.get(context["pattern"], f"must match the pattern {context['pattern']}")
     # The clause 'should be ...' of 'Input should be ...'.
     text = details["msg"].removeprefix("Input ").removeprefix("Value ")
     return text[:1].lower() + text[1:]
@@ -106,43 +135,11 @@ def _wrong_kind(expected: str, value: object) -> str:
     return f"must be {expected}"
 
 
-def _bound(words: str, key: str) -> Callable[[Mapping[str, Any], object], str]:
-    def wording(context: Mapping[str, Any], value: object) -> str:
-        limit = context[key]
-        # If the user wrote a quantity, or the number is too long to read, the limit is shown as a quantity as well.
-        is_size = isinstance(limit, int) and (isinstance(value, str) or limit >= 2**20)
-        quantity = format_quantity(limit) if is_size else str(limit)
-        return f"must be {words} {limit}" + (f" ({quantity})" if quantity != str(limit) else "")
-
-    return wording
-
-
-def _count(words: str, key: str, singular: str, plural: str) -> Callable[[Mapping[str, Any], object], str]:
-    def wording(context: Mapping[str, Any], _: object) -> str:
-        count = context[key]
-        return f"must have at {words} {count} {singular if count == 1 else plural}"
-
-    return wording
-
-
-_WORDINGS: Mapping[str, Callable[[Mapping[str, Any], object], str]] = {
-    "missing": lambda _, __: "is required; add it",
-    "extra_forbidden": lambda _, __: unknown_field("", ()),
-    "value_error": lambda context, _: str(context["error"]),
-    "json_invalid": lambda context, _: f"is not JSON: {context['error']}",
-    "string_pattern_mismatch": lambda context, _: _FORMS.get(
-        context["pattern"], f"must match the pattern {context['pattern']}"
-    ),
-    "greater_than_equal": _bound("at least", "ge"),
-    "less_than_equal": _bound("at most", "le"),
-    "greater_than": _bound("more than", "gt"),
-    "less_than": _bound("less than", "lt"),
-    "multiple_of": _bound("a multiple of", "multiple_of"),
-    "too_short": _count("least", "min_length", "entry", "entries"),
-    "too_long": _count("most", "max_length", "entry", "entries"),
-    "string_too_short": _count("least", "min_length", "character", "characters"),
-    "string_too_long": _count("most", "max_length", "character", "characters"),
-}
+def _limit(limit: float, value: object) -> str:
+    """Return a limit, also as a quantity if the user wrote one, or if the number is too long to read."""
+    is_long = isinstance(value, str) or limit >= 2**20
+    quantity = format_quantity(limit) if isinstance(limit, int) and is_long else str(limit)
+    return quantity if quantity == str(limit) else f"{limit} ({quantity})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,7 +214,8 @@ def _problems_from(
     if isinstance(cause, SpecError):
         return tuple(replace(problem, field=_joined(path, problem.field)) for problem in cause.problems)
     if details["type"] == "extra_forbidden" and model is not None:
-        return (Problem(field=path, remedy=unknown_field(str(details["loc"][-1]), _sibling_fields(model, details))),)
+        closest = did_you_mean(str(details["loc"][-1]), _sibling_fields(model, details), 1)
+        return (Problem(field=path, remedy=f"is not a known field; {closest}" if closest else _UNKNOWN),)
     # The value does not explain these, and the path names an unknown field.
     is_needless = details["type"] in {"missing", "extra_forbidden", "json_invalid"}
     value = "" if is_needless else shown(details["input"])
