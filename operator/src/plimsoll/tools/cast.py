@@ -120,16 +120,16 @@ def paired(pairing: Pairing, roster: Sequence[RosterMember], clients: int) -> Ca
     served_by = {client: servers or [other for other in loading if other != client] for client in loading}
     if not any(served_by.values()):
         return Cast(rounds=())
-    casts: list[dict[int, tuple[int, ...]]]
+    rounds: list[dict[int, tuple[int, ...]]]
     match pairing:
         case Pairing.EACH_PAIR:
-            casts = [{client: (server,)} for client, partners in served_by.items() for server in partners]
+            rounds = [{client: (server,)} for client, partners in served_by.items() for server in partners]
         case Pairing.ONE_TO_ALL:
-            casts = [{client: tuple(partners)} for client, partners in served_by.items()]
+            rounds = [{client: tuple(partners)} for client, partners in served_by.items()]
         case Pairing.ALL_AT_ONCE:
             pairs = zip(loading, cycle(servers)) if servers else zip(loading[::2], loading[1::2], strict=False)
-            casts = [{client: (server,) for client, server in pairs}]
-    return Cast(rounds=tuple(Round(servers=servers) for servers in casts))
+            rounds = [{client: (server,) for client, server in pairs}]
+    return Cast(rounds=tuple(Round(servers=served) for served in rounds))
 
 
 def round_count(pairing: Pairing, clients: int, servers: int) -> int:

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import pairwise
 from typing import Annotated, ClassVar
 
 from pydantic import Field
@@ -131,15 +130,6 @@ _LEAST_OF_BITRATE = 0.9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Interval:
-    """One line of the client's report; nanoseconds since the start of the part that it belongs to."""
-
-    start: int
-    end: int
-    bytes: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Report:
     """The output of one client."""
 
@@ -147,7 +137,7 @@ class _Report:
     error: str = ""  # iperf3's message of an error; nothing else is then known. Empty if there was none.
     connected: int = 0  # when the client had connected, in whole Unix seconds
     omitted: int = 0  # nanoseconds of the ramp
-    intervals: tuple[_Interval, ...] = ()  # of the measured part, in chronological order, without gaps
+    marks: tuple[Mark, ...] = ()  # the client's own intervals, in nanoseconds after the ramp
     received: int = 0  # bytes that the receiver got in the measured part, and `seconds` how long it measured
     seconds: float = 0.0
     retransmits: int | None = None  # None for UDP, and if the kernel does not report them
@@ -255,16 +245,15 @@ def _read_report(parameters: Iperf3Parameters, output: Output) -> _Report:
     if actual != (parameters.protocol, parameters.streams, int(parameters.direction is Direction.RECEIVE)):
         raise OutputError(f"test_start has protocol, streams and reverse {actual}, which were not requested")
     end = root["end"]
-    intervals = _read_intervals(root)
+    marks = _read_marks(root)
     total = end["sum" if parameters.protocol is Protocol.UDP else "sum_sent"]
     received = end["sum_received"] if parameters.protocol is Protocol.TCP or "sum_received" in end else total
     received_bytes, lost_percent = _received(parameters, end)
     # The intervals have to add up to the client's own total.
     client_total = total["bytes"].count() if parameters.direction is Direction.SEND else received_bytes
-    added = sum(interval.bytes for interval in intervals)
     # Apart from what each stream moved before the first interval and after the last.
-    if abs(added - client_total) > max(client_total / 20, 2**20 * parameters.streams):
-        raise OutputError(f"the intervals have {added} bytes, but the total is {client_total}")
+    if abs(marks[-1].done - client_total) > max(client_total / 20, 2**20 * parameters.streams):
+        raise OutputError(f"the intervals have {marks[-1].done} bytes, but the total is {client_total}")
     seconds = received["seconds"].number(at_most=_MAX_SECONDS)
     if seconds <= 0:
         raise OutputError(f"{received.path}.seconds is 0")
@@ -272,7 +261,7 @@ def _read_report(parameters: Iperf3Parameters, output: Output) -> _Report:
         version=version,
         connected=start["timestamp"]["timesecs"].count(at_most=10**10),
         omitted=test["omit"].count(at_most=_MAX_SECONDS) * SECOND,
-        intervals=intervals,
+        marks=marks,
         received=received_bytes,
         seconds=seconds,
         retransmits=total["retransmits"].count() if "retransmits" in total else None,
@@ -294,8 +283,8 @@ def _read_document(output: Output) -> JsonNode:
         raise OutputError(f"{error}, {failure(output)}") from error
 
 
-def _read_intervals(root: JsonNode) -> tuple[_Interval, ...]:
-    """Return the intervals after the ramp."""
+def _read_marks(root: JsonNode) -> tuple[Mark, ...]:
+    """Return the bytes moved until the end of each interval after the ramp."""
     sums = [interval["sum"] for interval in root["intervals"].elements()]
     flags = [fields["omitted"].flag() for fields in sums]
     if False not in flags:
@@ -303,19 +292,19 @@ def _read_intervals(root: JsonNode) -> tuple[_Interval, ...]:
     first = flags.index(False)
     if any(flags[first:]):
         raise OutputError("intervals has omitted ones after the ramp")
-    intervals: list[_Interval] = []
+    marks = [Mark(moment=0, done=0)]
     for fields in sums[first:]:
         start, end = (round(fields[name].number(at_most=_MAX_SECONDS) * SECOND) for name in ("start", "end"))
         # The first one may have a start from before the clock was reset at the end of the ramp.
-        if not intervals and start > end - _LARGEST_GAP:
+        if len(marks) == 1 and start > end - _LARGEST_GAP:
             start = 0
         if end <= start:
             raise OutputError(f"{fields.path} ends at {end / SECOND} s, before its start")
-        intervals.append(_Interval(start=start, end=end, bytes=fields["bytes"].count()))
-    for before, after in pairwise([_Interval(start=0, end=0, bytes=0), *intervals]):
-        if abs(after.start - before.end) > _LARGEST_GAP:
-            raise OutputError(f"intervals has nothing from {before.end / SECOND:.1f} to {after.start / SECOND:.1f} s")
-    return tuple(intervals)
+        before = marks[-1]
+        if abs(start - before.moment) > _LARGEST_GAP:
+            raise OutputError(f"intervals has nothing from {before.moment / SECOND:.1f} to {start / SECOND:.1f} s")
+        marks.append(Mark(moment=end, done=before.done + fields["bytes"].count()))
+    return tuple(marks)
 
 
 def _received(parameters: Iperf3Parameters, end: JsonNode) -> tuple[int, float | None]:
@@ -357,16 +346,14 @@ def _thread_percent(version: str, streams: int, cpu: JsonNode) -> float:
 def _place(report: _Report, output: Output) -> tuple[list[Mark], bool]:
     """Return the bytes moved until moments in Unix nanoseconds, and whether these are uncertain."""
     earliest = max(output.launched_at, report.connected * SECOND)
-    latest = output.finished_at - report.omitted - report.intervals[-1].end
+    latest = output.finished_at - report.omitted - report.marks[-1].moment
     if latest < earliest - SECOND // 20:
         missing = f"{(earliest - latest) / SECOND:.1f} s"
         raise OutputError(
             f"iperf3 reports {missing} more than passed between its start and its end: was the clock set?"
         )
     began = (earliest + latest) // 2 + report.omitted
-    marks = [Mark(moment=began, done=0)]
-    for interval in report.intervals:
-        marks.append(Mark(moment=began + interval.end, done=marks[-1].done + interval.bytes))
+    marks = [Mark(moment=began + mark.moment, done=mark.done) for mark in report.marks]
     return marks, latest - earliest > SECOND // 2
 
 
