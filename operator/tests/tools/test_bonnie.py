@@ -106,12 +106,9 @@ def test_options_follow_the_parameters() -> None:
     assert command(size="2Mi")[-1] == "-f2"
 
 
-def test_root_says_that_it_means_it() -> None:
+def test_options_follow_the_context() -> None:
     assert "-u" not in command()
     assert command(replace(CONTEXT, as_root=True))[-2:] == ("-u", "0:0")
-
-
-def test_seed_is_one_that_bonnie_reads() -> None:
     assert command(replace(CONTEXT, seed=2**62 + 5))[7] == "5"
 
 

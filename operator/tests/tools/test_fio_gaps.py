@@ -47,17 +47,18 @@ def measured(case: str) -> Measurement:
     return FIO.parse(FioParameters(io_depth=8), context, golden.output)
 
 
-def test_nothing_completed_between_the_interval_of_a_line_and_the_next_line() -> None:
-    assert found(job(*steady(11, 305), *steady(523, 1000))) == {310: 213}
-
-
-def test_time_before_the_first_line_and_after_the_last_one_counts() -> None:
-    assert found(job(*steady(301, 500))) == {10: 291, 500: 500}
-
-
-def test_the_line_that_fio_writes_at_its_end_is_no_completion() -> None:
-    assert found(job(*steady(11, 505), 990)) == {510: 480}
-    assert found(job(*steady(11, 505), 1003)) == {510: 490}
+@pytest.mark.parametrize(
+    ("times", "gaps"),
+    [
+        pytest.param((*steady(11, 305), *steady(523, 1000)), {310: 213}, id="between a line's interval and the next"),
+        pytest.param(steady(301, 500), {10: 291, 500: 500}, id="before the first line and after the last"),
+        # The line that fio writes at its end is no completion.
+        pytest.param((*steady(11, 505), 990), {510: 480}, id="until the line before the end"),
+        pytest.param((*steady(11, 505), 1003), {510: 490}, id="until the line after the end"),
+    ],
+)
+def test_gaps_of_one_job(times: tuple[int, ...], gaps: dict[int, int]) -> None:
+    assert found(job(*times)) == gaps
 
 
 def test_a_client_is_idle_while_all_its_jobs_and_directions_are() -> None:

@@ -28,22 +28,23 @@ def rounded(log: str, expected: Totals) -> list[float]:
     return [round(count) for count in cells(log, expected).ios]
 
 
-def test_line_is_for_its_nominal_interval_and_gaps_are_zero() -> None:
-    assert rounded(log_of((999, 600), (2999, 600), (5999, 600)), totals(1800, 6001)) == [600, 0, 600, 0, 0, 600, 0]
-
-
-def test_unlogged_interval_gets_the_rest() -> None:
-    assert rounded(log_of((1000, 100), (2000, 100)), totals(290, 3000)) == [100, 100, 90]
-    assert rounded(log_of((1000, 100), (2000, 100)), totals(250, 2500)) == [100, 100, 50]
-
-
-def test_more_than_one_interval_may_be_unlogged() -> None:
-    assert rounded(log_of((1000, 100), (2000, 100)), totals(305, 3050)) == [100, 100, 100, 5]
-
-
-def test_stall_at_the_end_is_not_filled_up() -> None:
-    """A freeze from 2 s to 5.2 s ends in the one operation that was in flight."""
-    assert rounded(log_of((1000, 500), (2000, 500)), totals(1001, 5200)) == [500, 500, 0, 0, 0, 1]
+@pytest.mark.parametrize(
+    ("rows", "ios", "milliseconds", "expected"),
+    [
+        pytest.param([(999, 600), (2999, 600), (5999, 600)], 1800, 6001, [600, 0, 600, 0, 0, 600, 0], id="no line"),
+        pytest.param([(1000, 100), (2000, 100)], 290, 3000, [100, 100, 90], id="unlogged interval"),
+        pytest.param([(1000, 100), (2000, 100)], 250, 2500, [100, 100, 50], id="unlogged part of an interval"),
+        pytest.param([(1000, 100), (2000, 100)], 305, 3050, [100, 100, 100, 5], id="two unlogged intervals"),
+        # A freeze from 2 s to 5.2 s ends in the one operation that was in flight.
+        pytest.param([(1000, 500), (2000, 500)], 1001, 5200, [500, 500, 0, 0, 0, 1], id="stall at the end"),
+        pytest.param([], 0, 2001, [0, 0, 0], id="no operations"),
+        pytest.param([], 70, 700, [70], id="less than an interval"),
+    ],
+)
+def test_each_line_is_for_its_interval_and_only_the_last_ones_get_what_is_unlogged(
+    rows: list[tuple[int, int]], ios: int, milliseconds: int, expected: list[int]
+) -> None:
+    assert rounded(log_of(*rows), totals(ios, milliseconds)) == expected
 
 
 def test_distance_between_neighbouring_lines_counts() -> None:
@@ -129,15 +130,6 @@ def test_a_line_after_a_stop_of_fio_covers_both_sides() -> None:
     log = log_of((1000, 1000), (2000, 1000), (5400, 265), (6400, 1000))
     found = cells_of([(log, totals(3900, 6401))], READ, unit=1.0, size=512, idle=[Interval(start=2500, end=5000)])
     assert [round(count) for count in found.ios[:5]] == pytest.approx([1000, 1000, 500, 0, 0], abs=6)
-
-
-def test_no_operations_are_zeros() -> None:
-    nothing = cells("", totals(0, 2001))
-    assert (nothing.ios, nothing.bytes) == ((0, 0, 0), (0, 0, 0))
-
-
-def test_run_within_one_interval_has_one_cell() -> None:
-    assert rounded("", totals(70, 700)) == [70]
 
 
 @pytest.mark.parametrize(

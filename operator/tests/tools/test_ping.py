@@ -140,20 +140,22 @@ def test_numbers_beyond_16_bits_go_on() -> None:
     assert (sample.ios, sample.lost_ios) == (70_000, 0)
 
 
-def test_nobody_there_is_an_error() -> None:
-    with pytest.raises(OutputError, match="7 requests got 0 replies, exit code 1"):
-        golden("nobody").parse()
+@pytest.mark.parametrize(
+    ("case", "message"),
+    [
+        ("nobody", "7 requests got 0 replies, exit code 1"),
+        ("killed", "no number of packets, exit code -9"),
+    ],
+)
+def test_a_ping_that_fails_is_an_error(case: str, message: str) -> None:
+    with pytest.raises(OutputError, match=message):
+        golden(case).parse()
 
 
 def test_replies_that_all_arrived_before_are_no_replies() -> None:
     doubled = re.sub(r"(icmp_seq=\d+ [^\n]+ ms)\n", r"\1 (DUP!)\n", golden("good").output.stdout)
     with pytest.raises(OutputError, match="requests got 0 replies"):
         golden("good").parse(doubled)
-
-
-def test_a_killed_ping_is_an_error() -> None:
-    with pytest.raises(OutputError, match="no number of packets, exit code -9"):
-        golden("killed").parse()
 
 
 def test_remarks_are_warnings() -> None:
