@@ -82,8 +82,7 @@ def test_files_of_several_clients_need_a_shared_volume(make_run: MakeRun) -> Non
     storage = {"storageClass": {"name": "nfs"}, "volume": {"size": "4Mi", "mode": "Filesystem"}}
     for fields in (READ_BACK["fio"], {"files": "SharedFile"}):
         (found,) = problems(make_run({"fio": fields}, storage=storage))
-        assert found.startswith("spec.workloads[0].fio: ")
-        assert "set spec.storage.volume.sharing to Shared on a file system" in found
+        assert found.startswith("spec.storage.volume.sharing: PerClient must be Shared, because a workload has files")
         assert expand(make_run({"fio": fields}, storage=SHARED))
 
 
@@ -138,9 +137,10 @@ def test_engine_must_match_the_access(
     if accepted:
         assert expand(run)
         return
-    (found,) = problems(run)
-    assert found.startswith("spec.workloads[0].fio")
-    assert "engine" in found
+    assert problems(run) == [
+        "spec.workloads: must have engine rbd with access LibRBD and cannot have it without; leave engine out, or "
+        "change spec.storage.volume.access"
+    ]
 
 
 def test_reads_of_images_need_a_prefill_and_those_of_objects_do_not(make_run: MakeRun) -> None:
@@ -185,7 +185,7 @@ BONNIE: dict[str, Any] = {"bonnie": {"files": 1}}
 @pytest.mark.parametrize("storage", [CLAIMS, IMAGES])
 def test_bonnie_needs_a_file_system(make_run: MakeRun, storage: dict[str, Any]) -> None:
     (found,) = problems(make_run(BONNIE, storage=storage))
-    assert found.startswith("spec.workloads[0].bonnie: bonnie++ by 8Ki, 1024 files: spec.storage.volume.mode must be")
+    assert found.startswith("spec.storage.volume.mode: Block must be Filesystem, because bonnie works on files")
     assert "set it to Filesystem, with access PVC" in found
     assert expand(make_run(BONNIE, storage=FILES))
     assert expand(make_run(BONNIE, storage=SHARED | {"volume": {"size": "64Mi", "sharing": "Shared"}}))

@@ -1,6 +1,6 @@
 """Combinations of valid fields that cannot be measured, with their remedies."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from fractions import Fraction
 from math import ceil
 from typing import get_args
@@ -9,6 +9,7 @@ from pydantic import JsonValue
 
 from plimsoll.api.errors import Problem, field_path
 from plimsoll.api.line import LineSearch, Percentile, Vary
+from plimsoll.api.model import Rule
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import MAX_RUNTIME_SECONDS, RunSpec
 from plimsoll.api.storage import Volume
@@ -199,9 +200,7 @@ def contradictions(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
         remedy = "has no effect, because no workload uses a volume; remove it"
         yield Problem(field="spec.prepare.perTrial", value=spec.prepare.per_trial, remedy=remedy)
     yield from _large_overwrites(spec)
-    # Commands rely on the rules.
-    if not broken:
-        yield from _unfit_parameters(spec, expanded)
+    yield from _unfit_parameters(spec, expanded, broken)
     for sweep, combined in expanded:
         yield from impossible_searches(sweep, combined)
 
@@ -267,11 +266,12 @@ def _large_overwrites(spec: RunSpec) -> Iterator[Problem]:
         yield Problem(field="spec.prepare.precondition.blockSize", value=value, remedy=remedy)
 
 
-def _unfit_parameters(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
+def _unfit_parameters(spec: RunSpec, expanded: Expanded, broken: Collection[Rule]) -> Iterator[Problem]:
     """Yield parameters that do not fit the planned target, such as a block larger than the data set."""
     for sweep, points in expanded:
         target = _planned_target(spec, sweep.tool.target)
-        if target is None:
+        # A command relies on the rules of its tool.
+        if target is None or any(rule in broken for rule in sweep.tool.parameters.run_rules):
             continue
         workload = sweep.workload
         context = StepContext(
