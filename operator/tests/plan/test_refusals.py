@@ -137,10 +137,8 @@ def test_engine_must_match_the_access(
     if accepted:
         assert expand(run)
         return
-    assert problems(run) == [
-        "spec.workloads: must have engine rbd with access LibRBD and cannot have it without; leave engine out, or "
-        "change spec.storage.volume.access"
-    ]
+    (found,) = problems(run)
+    assert found.startswith("spec.workloads: must have engine rbd with access LibRBD and cannot have it without;")
 
 
 def test_reads_of_images_need_a_prefill_and_those_of_objects_do_not(make_run: MakeRun) -> None:
