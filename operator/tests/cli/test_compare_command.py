@@ -109,15 +109,6 @@ def test_bad_options_are_refused(options: tuple[str, str]) -> None:
     )
 
 
-def test_words_of_a_user_are_no_markup() -> None:
-    marked = [
-        one.model_copy(update={"spec": one.spec.model_copy(update={"label": "[red]x[/]"})})
-        for one in [saved_run("a", 1000)]
-    ]
-    save("marked", marked)
-    assert "[red]x[/]" in compare("marked", "same")
-
-
 @pytest.mark.parametrize("width", [60, 80, 100, 160])
 def test_no_column_vanishes_silently(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     monkeypatch.setenv("COLUMNS", str(width))

@@ -222,14 +222,6 @@ def test_csv_has_plain_numbers_in_base_units(directory: Path) -> None:
     assert found["random-write-001", "read"]["verdict"] == "Unfinished"
 
 
-def test_directory_without_results_is_refused(tmp_path: Path) -> None:
-    assert "contains no results; is it the results directory of a run" in run(str(tmp_path), code=1)
-
-
-def test_missing_directory_is_refused(tmp_path: Path) -> None:
-    assert "is neither an existing directory or file" in run(str(tmp_path / "nothing"), code=1)
-
-
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"kind": "BenchmarkResult"}', "\udcff"])
 def test_damaged_result_is_refused(directory: Path, damage: str) -> None:
     path = directory / RESULTS_DIRECTORY / "quickstart-random-read-000.json"

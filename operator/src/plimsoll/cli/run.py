@@ -34,7 +34,7 @@ from plimsoll.cli.local_storage import (
 )
 from plimsoll.cli.options import destroy_option, fio_option, freeze, load_seed_option, read_run, results_option
 from plimsoll.cli.tables import results_tables, stdout_console
-from plimsoll.cli.watch import Lines, Screen, activity_text, probe_text, trial_text, view_on
+from plimsoll.cli.watch import Lines, Screen, activity_text, trial_text, view_on
 from plimsoll.cli.watched import WatchedDisplay, WatchedPoint, WatchedRun, WatchedStatus
 from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED
 from plimsoll.conductor.reporting import result_display
@@ -101,7 +101,7 @@ def describe(state: RunState, plan: Plan) -> str:
     if state.current is None:
         return activity_text(state)
     is_probe = plan.point(state.current.key.point).line is not None
-    return probe_text(state.current) if is_probe else trial_text(state.current, plan.repetitions)
+    return trial_text(state.current, plan.repetitions, is_probe=is_probe)
 
 
 def done_share(state: RunState, plan: Plan, now: float) -> float:

@@ -191,7 +191,7 @@ class Picture:
             return message or (activity_text(self._run.state) if self._run.state else "")
         length = trial.ends_at - trial.starts_at
         elapsed = f"{min(max(0.0, self._now - trial.starts_at), length):.0f} of {length:.0f} s"
-        words = probe_text(trial) if self._run.is_searching else trial_text(trial, self._run.passes)
+        words = trial_text(trial, self._run.passes, is_probe=self._run.is_searching)
         return f"{words}, {count_text(len(trial.clients), 'client')}, {elapsed}"
 
     def _times(self) -> str:
@@ -217,17 +217,12 @@ class Picture:
             yield Text(f"and {len(points) - len(shown)} more points: {self._results}", style="dim")
 
 
-def trial_text(trial: CurrentTrial, passes: int) -> str:
-    """Return a trial in one line: its pass and attempt, counted from 1, and its point."""
-    attempt = f", attempt {trial.key.attempt + 1}" if trial.key.attempt else ""
+def trial_text(trial: CurrentTrial, passes: int, *, is_probe: bool) -> str:
+    """Return a trial in one line: its pass or probe and its attempt, counted from 1, and its point."""
     of_all = f"/{passes}" if passes else ""
-    return f"pass {trial.key.pass_number + 1}{of_all}{attempt}: {trial.key.point} ({trial.label})"
-
-
-def probe_text(trial: CurrentTrial) -> str:
-    """Return a trial of a search for the line in one line: its probe and attempt, counted from 1, and its point."""
+    number = current_text(trial.key.pass_number) if is_probe else f"pass {trial.key.pass_number + 1}{of_all}"
     attempt = f", attempt {trial.key.attempt + 1}" if trial.key.attempt else ""
-    return f"{current_text(trial.key.pass_number)}{attempt}: {trial.key.point} ({trial.label})"
+    return f"{number}{attempt}: {trial.key.point} ({trial.label})"
 
 
 def activity_text(state: RunState) -> str:
