@@ -16,7 +16,7 @@ from plimsoll.api.storage import Pool
 from plimsoll.cli.cluster import ask, cluster_options
 from plimsoll.cli.options import JSON, TABLE, YAML, freeze, output_option, read_run, write_document
 from plimsoll.cli.source import CONFIG_MAP, RUN, RunInCluster, find, no_such_object
-from plimsoll.cli.tables import stdout_console
+from plimsoll.cli.tables import facts_table, stdout_console
 from plimsoll.kube.errors import ForbiddenError
 from plimsoll.kube.port import Kube
 from plimsoll.lifecycle import naming
@@ -111,8 +111,7 @@ def _costs(plan: Plan) -> Table:
         nodes = "".join(f" {name}={value}" for name, value in plan.servers.node_selector.items())
         servers = f"{plan.servers.count}, numbered after the clients, on {plan.servers.placement}{nodes}"
     renewal = f"a new data set before each trial, {cost.preparations} times, {preparing} altogether"
-    table = Table.grid("", "", padding=(0, 2, 0, 0))
-    for name, text in (
+    facts = (
         ("Pool", _pool(plan.ceph) if plan.ceph else ""),
         ("Points", _points(plan, cost)),
         ("Trials", f"{most}{cost.trials}, plus repeated attempts"),
@@ -127,10 +126,8 @@ def _costs(plan: Plan) -> Table:
         ("Preparing", renewal if plan.renews_data_sets else ""),
         ("Total", f"{most}{timedelta(seconds=cost.total_seconds)} of at most {limit} (timeouts.totalSeconds)"),
         ("Capacity", f"{decimal(cost.data_bytes, separator=' ')} of data, {copies}"),
-    ):
-        if text:
-            table.add_row(Text(name, style="bold"), Text(text))
-    return table
+    )
+    return facts_table(facts)
 
 
 def _points(plan: Plan, cost: Estimate) -> str:

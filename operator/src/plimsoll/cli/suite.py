@@ -24,7 +24,7 @@ from plimsoll.cli.options import (
     read_suite,
     write_document,
 )
-from plimsoll.cli.tables import fitted, stdout_console
+from plimsoll.cli.tables import facts_table, fitted, stdout_console
 from plimsoll.measure.hypotheses.decide import expectation
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import Estimate, estimate
@@ -120,16 +120,14 @@ def _view(planned: _PlannedSuite) -> Iterator[RenderableType]:
     yield ""
     name = planned.suite.metadata.name
     each = f"{count_text(len(spec.variants), 'variant')}, each {count_text(spec.repeat, 'time')}"
-    costs = Table.grid("", "", padding=(0, 2, 0, 0))
-    for heading, text in (
+    problem = size_problem(spec.repeat, [variant.plan for variant in planned.variants.values()])
+    facts = (
         ("Runs", f"{len(planned.turns)}, one at a time: {each}, in shuffled order (seed {planned.seed})"),
         ("Names", f"{name}-VARIANT-MINUTE-REPEAT, with the minute of the start since 1970"),
         ("Total", f"{_time(planned.seconds(planned.turns))} without repeated attempts"),
-    ):
-        costs.add_row(Text(heading, style="bold"), Text(text))
-    if problem := size_problem(spec.repeat, [variant.plan for variant in planned.variants.values()]):
-        costs.add_row(Text("Invalid", style="bold"), Text(f"in a cluster: {problem}"))
-    yield costs
+        ("Invalid", f"in a cluster: {problem}" if problem else ""),
+    )
+    yield facts_table(facts)
     for heading, texts in (
         ("Comparisons", {comparison.name: _comparison(comparison) for comparison in spec.comparisons}),
         ("Hypotheses", {hypothesis.name: expectation(hypothesis) for hypothesis in spec.hypotheses}),

@@ -44,6 +44,15 @@ def print_line(console: Console, text: str, style: str = "") -> None:
     console.print(Text(text, style=style), soft_wrap=True)
 
 
+def facts_table(facts: Iterable[tuple[str, str]]) -> Table:
+    """Return a table of headings with their texts; empty texts are left out."""
+    table = Table.grid("", "", padding=(0, _GAP, 0, 0))
+    for heading, text in facts:
+        if text:
+            table.add_row(Text(heading, style="bold"), Text(text))
+    return table
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Texts:
     """One column of a table for terminals. Only `folded` texts may span several lines."""
