@@ -256,7 +256,10 @@ class Helper:
         self._served = namespace
 
     async def _serve(self, response: web.StreamResponse, namespace: str, order: BurnOrder) -> bytes:
-        """Run an order while its client listens, and remove everything; return the last line, empty without it."""
+        """Run an order while its client listens, and remove everything; return the last line, empty without a client.
+
+        In its log, namespaces that could not be removed before or afterwards are errors.
+        """
         labels = {**self._own, LABEL_RUN_UID: order.run_uid, LABEL_RUN_NAMESPACE: namespace}
         _log.info("a run in namespace %s orders %s", namespace, order.parameters.label())
         is_clean = False
@@ -265,7 +268,9 @@ class Helper:
             outcome = await self._beating(response, self._burn(order, labels))
             left = await self._beating(response, self._remove_all())
             is_clean = True
-            return _line(outcome, earlier, left)
+            texts = [("still being removed when kube-burner started", earlier), ("not removed", left)]
+            stderr = _with_errors(outcome.stderr, [f"{what}: {'; '.join(names)}" for what, names in texts if names])
+            return outcome.model_copy(update={"stderr": stderr}).model_dump_json().encode() + b"\n"
         except ConnectionError:
             _log.warning("the client in namespace %s is gone", namespace)
             return b""
@@ -358,13 +363,6 @@ def knower(listener: Listener) -> Callable[[web.RequestHandler, str], None]:
         listener.know(connection, numbers.setdefault(namespace, len(numbers)))
 
     return know
-
-
-def _line(outcome: BurnOutcome, earlier: list[str], left: list[str]) -> bytes:
-    """Return the last line of an answer; what could not be removed before or afterwards is an error in the log."""
-    texts = [("still being removed when kube-burner started", earlier), ("not removed", left)]
-    stderr = _with_errors(outcome.stderr, [f"{what}: {'; '.join(names)}" for what, names in texts if names])
-    return outcome.model_copy(update={"stderr": stderr}).model_dump_json().encode() + b"\n"
 
 
 def _with_errors(stderr: str, messages: Iterable[str]) -> str:

@@ -1,6 +1,5 @@
 """Sweep expansion: a workload becomes one point per combination of axis values."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -13,7 +12,7 @@ from plimsoll.api.run import MAX_TIMEOUT_SECONDS, BenchmarkRun
 from plimsoll.plan.document import MAX_POINTS, Plan, Point, RunIdentity, ceph_target
 from plimsoll.plan.refusals import contradictions
 from plimsoll.plan.sweep import Sweep, combinations, parse_sweep, shuffled
-from plimsoll.tools.base import StepKind, Timing, ToolParameters
+from plimsoll.tools.base import StepKind, Timing
 from plimsoll.tools.registry import TOOLS
 
 
@@ -53,7 +52,28 @@ def expand(run: BenchmarkRun) -> tuple[Point, ...]:
     expanded = [(sweep, combinations(sweep)) for sweep in _sweeps(run)]
     if problems := list(contradictions(run.spec, expanded)):
         raise SpecError(problems)
-    return tuple(point for sweep, parameters in expanded for point in _points(sweep, parameters))
+    points: list[Point] = []
+    for sweep, combined in expanded:
+        workload, search = sweep.workload, sweep.workload.line
+        for number, (clients, parameters) in enumerate(product(sweep.clients, combined)):
+            document = parameters.model_dump(mode="json")
+            varied = parameters.load_fields[search.vary] if search else ()
+            points.append(
+                Point(
+                    name=f"{workload.name}-{number:03d}",
+                    workload=workload.name,
+                    tool=sweep.tool.key,
+                    parameters={name: value for name, value in document.items() if name not in varied},
+                    label=parameters.search_label(search.vary) if search else parameters.label(),
+                    clients=clients,
+                    runtime_seconds=workload.runtime_seconds,
+                    ramp_seconds=workload.ramp_seconds,
+                    shares_file=parameters.shares_file,
+                    reads_next_client=parameters.reads_next_client,
+                    line=search,
+                )
+            )
+    return tuple(points)
 
 
 def _sweeps(run: BenchmarkRun) -> list[Sweep]:
@@ -75,26 +95,6 @@ def _sweeps(run: BenchmarkRun) -> list[Sweep]:
     if problems:
         raise SpecError(problems)
     return sweeps
-
-
-def _points(sweep: Sweep, combined: Sequence[ToolParameters]) -> Iterator[Point]:
-    workload, search = sweep.workload, sweep.workload.line
-    for number, (clients, parameters) in enumerate(product(sweep.clients, combined)):
-        document = parameters.model_dump(mode="json")
-        varied = parameters.load_fields[search.vary] if search else ()
-        yield Point(
-            name=f"{workload.name}-{number:03d}",
-            workload=workload.name,
-            tool=sweep.tool.key,
-            parameters={name: value for name, value in document.items() if name not in varied},
-            label=parameters.search_label(search.vary) if search else parameters.label(),
-            clients=clients,
-            runtime_seconds=workload.runtime_seconds,
-            ramp_seconds=workload.ramp_seconds,
-            shares_file=parameters.shares_file,
-            reads_next_client=parameters.reads_next_client,
-            line=search,
-        )
 
 
 TRIAL_OVERHEAD_SECONDS = 3

@@ -19,7 +19,7 @@ from plimsoll.measure.line.model import Settings
 from plimsoll.plan.document import Point
 from plimsoll.plan.rules import cannot_vary, rules_of_workload, run_rules
 from plimsoll.plan.sweep import Sweep
-from plimsoll.tools.base import AnyTool, ExpandedRun, StepContext, StepKind, Timing, ToolParameters, WorkloadPoint
+from plimsoll.tools.base import AnyTool, ExpandedRun, StepContext, StepKind, ToolParameters, WorkloadPoint
 from plimsoll.tools.cast import MAX_CELLS, MAX_ROUNDS
 from plimsoll.tools.registry import TOOLS, cell_count
 from plimsoll.tools.target import DataSet, ImageTarget, PeerTarget, TargetKind, VolumeKind, VolumeTarget
@@ -80,7 +80,7 @@ def impossible_searches(sweep: Sweep, points: Sequence[ToolParameters]) -> Itera
         return
     if search.vary not in sweep.tool.parameters.load_fields:
         yield _problem(sweep, "line.vary", search.vary, cannot_vary(TOOLS, search.vary))
-    elif not any(True for _ in _broken_rules(sweep, points)):
+    elif not any(_broken_rules(sweep, points)):
         yield from dict.fromkeys(
             problem
             for clients in sweep.clients
@@ -110,9 +110,7 @@ def _loads(sweep: Sweep, search: LineSearch, parameters: ToolParameters, clients
         )
         yield _problem(sweep, "line.limit", search.limit, remedy)
         return
-    workload = sweep.workload
-    timing = Timing(ramp_seconds=workload.ramp_seconds, runtime_seconds=workload.runtime_seconds)
-    most = clients * parameters.most_load(search.vary, timing)
+    most = clients * parameters.most_load(search.vary, sweep.timing)
     if settings.highest > most:
         lower = "start and limit" if search.start > most else "it"
         # An open loop has one job.
@@ -167,7 +165,7 @@ def _hidden_backlogs(sweep: Sweep, search: LineSearch) -> Iterator[Problem]:
 
 def _problem(sweep: Sweep, field: str, value: object, remedy: str) -> Problem:
     place = field_path((*sweep.place[:-1], *field.split(".")))
-    return Problem(field=place, value="" if value is None else str(value), remedy=remedy)
+    return Problem(field=place, value=str(value), remedy=remedy)
 
 
 def contradictions(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
@@ -273,13 +271,8 @@ def _unfit_parameters(spec: RunSpec, expanded: Expanded, broken: Collection[Rule
         # A command relies on the rules of its tool.
         if target is None or any(rule in broken for rule in sweep.tool.parameters.run_rules):
             continue
-        workload = sweep.workload
         context = StepContext(
-            step=StepKind.MEASURE,
-            target=target,
-            timing=Timing(ramp_seconds=workload.ramp_seconds, runtime_seconds=workload.runtime_seconds),
-            seed=1,
-            work_directory="planned",
+            step=StepKind.MEASURE, target=target, timing=sweep.timing, seed=1, work_directory="planned"
         )
         for parameters in points:
             try:

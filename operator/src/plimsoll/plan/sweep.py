@@ -10,7 +10,7 @@ from pydantic import JsonValue, ValidationError
 
 from plimsoll.api.errors import Problem, SpecError, did_you_mean, field_path, problems_of, shown
 from plimsoll.api.run import MAX_AXIS_VALUES, RunSpec, Workload
-from plimsoll.tools.base import AnyTool, ToolParameters
+from plimsoll.tools.base import AnyTool, Timing, ToolParameters
 from plimsoll.tools.registry import TOOLS
 
 Path = tuple[int | str, ...]
@@ -26,6 +26,11 @@ class Sweep:
     clients: tuple[int, ...]
     fixed: Mapping[str, JsonValue]
     axes: Mapping[str, Sequence[JsonValue]]
+
+    @property
+    def timing(self) -> Timing:
+        """The ramp and the runtime of each trial."""
+        return Timing(ramp_seconds=self.workload.ramp_seconds, runtime_seconds=self.workload.runtime_seconds)
 
     @property
     def points(self) -> int:

@@ -185,12 +185,17 @@ def _lines_charts(number: int, workload: SearchedWorkload) -> Iterator[Chart]:
     title = f"The line: {workload.workload}"
     loads = [f"{search.name} {load_text(search.line, workload.search)}" for search in searches]
     lines = [search.line for search in searches]
+    symbols: list[str] = []
+    for search in searches:
+        # Away from a bound.
+        bound = "triangle-left" if search.line.low is None else "triangle-right"
+        symbols.append((bound if search.line.estimate is None else "circle") + _suffix(search.result.status.verdict))
     trace = scatter(
         "line, 95 %",
         map(_drawn_load, lines),
         [search.name for search in searches],
         error_x=error_bars([(line.low, line.estimate, line.high) for line in lines], thickness=2, width=6),
-        marker={"color": colour(0), "size": 10, "symbol": [*map(_line_symbol, searches)]},
+        marker={"color": colour(0), "size": 10, "symbol": symbols},
         texts=[f"{search.result.spec.point}: {headline_text(search.line, workload.search)}" for search in searches],
     )
     varied = "operations per second" if workload.search.vary is Vary.RATE else unit
@@ -211,14 +216,6 @@ def _lines_charts(number: int, workload: SearchedWorkload) -> Iterator[Chart]:
 def _drawn_load(line: Line) -> float | None:
     """Return the line, or the bound that is known of it."""
     return next((load for load in (line.estimate, line.low, line.high) if load is not None), None)
-
-
-def _line_symbol(search: PlottedSearch) -> str:
-    """Return a mark that points away from a bound, filled if the search is Valid."""
-    form = "circle"
-    if search.line.estimate is None:
-        form = "triangle-left" if search.line.low is None else "triangle-right"
-    return form + _suffix(search.result.status.verdict)
 
 
 def _suffix(verdict: Verdict | None) -> str:

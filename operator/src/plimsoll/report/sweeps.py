@@ -149,6 +149,17 @@ def _traces(series: Sequence[tuple[str, Sequence[PlottedPoint]]], axis: str, qua
         drawn = [(point, statistic) for point in points if (statistic := quantity.statistic(point))]
         if not drawn:
             continue
+        texts: list[str] = []
+        for point, _ in drawn:
+            iops, p99 = point.operation.iops, point.operation.percentiles.get(_P99)
+            volume = bytes_rate_text(point.operation.bytes_per_second.mean)
+            lines = (
+                f"{point.result.spec.point}: {axis_text(axis, axis_value(point.result, axis))}",
+                f"{rate_text(iops.mean, iops.half_width)} IOPS, {volume}",
+                f"p99 {duration_text(p99.mean if p99 else None)}",
+                point.verdict,
+            )
+            texts.append("\n".join(lines))
         intervals = [(statistic.low, statistic.mean, statistic.high) for _, statistic in drawn]
         symbols = [symbol(number, point.verdict) for point, _ in drawn]
         yield scatter(
@@ -159,22 +170,8 @@ def _traces(series: Sequence[tuple[str, Sequence[PlottedPoint]]], axis: str, qua
             error_y=error_bars(intervals, quantity.scale),
             line={"color": colour(number), "dash": dash(number), "width": 2},
             marker={"color": colour(number), "size": 9, "symbol": symbols},
-            texts=[_hover_text(point, axis) for point, _ in drawn],
+            texts=texts,
         )
-
-
-def _hover_text(point: PlottedPoint, axis: str) -> str:
-    operation = point.operation
-    p99 = operation.percentiles.get(_P99)
-    iops = rate_text(operation.iops.mean, operation.iops.half_width)
-    return "\n".join(
-        (
-            f"{point.result.spec.point}: {axis_text(axis, axis_value(point.result, axis))}",
-            f"{iops} IOPS, {bytes_rate_text(operation.bytes_per_second.mean)}",
-            f"p99 {duration_text(p99.mean if p99 else None)}",
-            point.verdict,
-        )
-    )
 
 
 def distribution_section(sweeps: Sequence[PlottedSweep]) -> Section | None:
