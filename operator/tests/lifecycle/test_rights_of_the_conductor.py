@@ -3,7 +3,7 @@
 import pytest
 
 from plimsoll.kube.errors import ForbiddenError
-from support.pretend_cluster import NODES
+from support.pretend_cluster import KUBELET, NODES
 from support.pretend_world import PretendWorld, run_of, until_trial
 
 
@@ -33,6 +33,23 @@ def test_a_conductor_may_record_its_end_until_its_deadline_and_has_no_rights_aft
     world.round(3600.0)
     world.round()
     assert world.cluster.find("RoleBinding", "a-conductor") is None
+
+
+def test_a_suspended_runs_conductor_has_no_rights_once_its_pod_was_deleted_by_force(world: PretendWorld) -> None:
+    uid = world.create("a")
+    until_trial(world)
+    for node in NODES:
+        world.cluster.lose_node(node)
+    world.change(uid, suspend=True)
+    world.round(0.0)
+    assert world.cluster.find("RoleBinding", "a-conductor") is not None
+    for pod in world.cluster.of_run("Pod", uid):
+        world.cluster.let_go(pod, KUBELET)
+    world.until(lambda: world.cluster.find("RoleBinding", "a-conductor") is None)
+    assert run_of(world, uid)["spec"]["suspend"]
+    world.cluster.faults.dead_nodes.clear()
+    world.change(uid, suspend=False)
+    world.until(lambda: world.conditions(uid)["Succeeded"]["status"] == "True")
 
 
 def test_load_stops_although_the_rights_cannot_be_removed(world: PretendWorld) -> None:

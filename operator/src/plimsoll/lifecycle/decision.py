@@ -113,15 +113,13 @@ def deletions(children: Iterable[Child], *, foreground: bool = False) -> tuple[D
 
 
 class Stage(StrEnum):
-    """Where a run is, derived from every observation; shown, never read back."""
+    """Where a run is, derived from every observation. The status shows it until the run ends; nothing reads it back."""
 
-    REFUSED = "Refused"
     SUSPENDED = "Suspended"
     WAITING = "Waiting"
     PROVISIONING = "Provisioning"
     MEASURING = "Measuring"
     CLEANING_UP = "CleaningUp"
-    FINISHED = "Finished"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What is observed of a run: facts read from the objects that carry its UID, and what stands in its way."""
+"""What is observed of a run: facts read from the objects that carry its UID, or occupy its names."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -13,12 +13,11 @@ from pydantic import ValidationError
 
 from plimsoll.api.errors import SpecError
 from plimsoll.api.names import RESULT_KIND, RunPhase
-from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.status import STATE_FILE, RunState
 from plimsoll.lifecycle import children, naming
 from plimsoll.lifecycle.children import Child, ClaimFact, JobFact, Members, Object, PodFact, ResultFact, is_of_run
-from plimsoll.lifecycle.decision import Ending, Refusal
-from plimsoll.lifecycle.run import Platform, Run, listed
+from plimsoll.lifecycle.decision import Refusal
+from plimsoll.lifecycle.run import Platform, Run
 from plimsoll.plan.document import PLAN_FILE, Plan, RunIdentity, load_plan
 
 Process = TypeVar("Process", JobFact, PodFact)
@@ -203,45 +202,6 @@ def noticeable(obj: Object, run_uid: str) -> object:
     with suppress(ValidationError):
         state = RunState.model_validate_json(str(state)).model_dump(exclude=_UNSHOWN)
     return metadata["uid"], "deletionTimestamp" in metadata, is_of_run(obj, run_uid), obj.get("immutable"), files, state
-
-
-def obstacle(run: Run, seen: Observed) -> Ending | None:
-    """Return which existing or missing object makes a run impossible; None if none does."""
-    damage = ""
-    if seen.plan_problem:
-        damage = f"{seen.plan_problem}; delete the run and create it again"
-    elif seen.plan is not None and not is_own_plan(run, seen):
-        damage = "its digest is not status.planSha256; delete the plan and the run, and create the run again"
-    if damage:
-        return Ending.failure(Reason.PLAN_DAMAGED, f"the frozen plan is unusable: {damage}")
-    if seen.refusal is not None and seen.refusal.reason is Reason.NAME_TAKEN:
-        return Ending.failure(Reason.NAME_TAKEN, seen.refusal.message)
-    if seen.foreign_results:
-        message = (
-            f"results of an earlier run with this name exist ({listed(seen.foreign_results)}); delete them and the "
-            "run, or rename the run"
-        )
-        return Ending.failure(Reason.RESULTS_EXIST, message)
-    if seen.plan is None and seen.name_taken:
-        message = (
-            f"{seen.name_taken} does not belong to this run but occupies the plan's name; delete it and the run, or "
-            "rename the run"
-        )
-        return Ending.failure(Reason.NAME_TAKEN, message)
-    if seen.plan is None and run.start_time is not None:
-        message = "the ConfigMap with the frozen plan was deleted; delete the run and create it again"
-        return Ending.failure(Reason.PLAN_MISSING, message)
-    return None
-
-
-def name_still_taken(seen: Observed, limit: int) -> Ending:
-    """Return the end of a run whose name the objects of an earlier one keep occupying."""
-    first = seen.departing[0]
-    message = (
-        f"{first} of an earlier run with this name still exists after timeouts.provisionSeconds ({limit} s); check "
-        "its finalizers and create the run again once it is gone, or rename the run"
-    )
-    return Ending.failure(Reason.RESULTS_EXIST if first.startswith(RESULT_KIND) else Reason.NAME_TAKEN, message)
 
 
 def age_seconds(since: datetime | None, now: datetime) -> float:

@@ -80,8 +80,8 @@ def is_lost(job: JobFact, seen: Observed) -> bool:
     return any(pod.child.deleting for pod in seen.client_pods(job.client) if pod.attempt == job.attempt)
 
 
-def refusal(run: Run, settings: Settings) -> Ending | None:
-    """Return why a run is refused whatever the state of the cluster; None if it is not."""
+def rejection(run: Run, settings: Settings) -> Ending | None:
+    """Return why a run is rejected whatever the state of the cluster; None if it is not."""
     if run.document is None:
         return Ending.failure(Reason.INVALID_SPEC, run.spec_problem)
     spec = run.document.spec
@@ -100,7 +100,7 @@ def refusal(run: Run, settings: Settings) -> Ending | None:
     if burning is not None and (problem := settings.burning_problem(run.namespace)):
         message = f"{burning}: {problem}, or remove these workloads"
         return Ending.failure(Reason.KUBE_BURNER_NOT_ALLOWED, message)
-    return provider_of(run).refusal(run, settings)
+    return provider_of(run).rejection(run, settings)
 
 
 def freeze(run: Run, document: BenchmarkRun, platform: Platform, settings: Settings) -> Plan | Ending | Fact:

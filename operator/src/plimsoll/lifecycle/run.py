@@ -79,6 +79,10 @@ class Run:
         """Whether a condition is True."""
         return kind in self.conditions and self.conditions[kind].status is ConditionStatus.TRUE
 
+    def last_transition(self, kind: ConditionType) -> datetime:
+        """Return when the status of a condition last changed. The condition must exist."""
+        return datetime.fromisoformat(self.conditions[kind].last_transition_time)
+
     def has_reason(self, kind: ConditionType, reason: Reason) -> bool:
         """Whether a condition exists and has this reason."""
         return kind in self.conditions and self.conditions[kind].reason == reason

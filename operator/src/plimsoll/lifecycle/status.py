@@ -26,6 +26,7 @@ from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.outlook import estimated_end, is_late
 from plimsoll.lifecycle.queue import hold_of
 from plimsoll.lifecycle.run import Run
+from plimsoll.lifecycle.teardown import is_settled
 from plimsoll.measure.line.summary import headline_text, short_text
 from plimsoll.tools.registry import TOOLS
 
@@ -142,7 +143,7 @@ def _summary(situation: Situation) -> dict[str, Fact]:
     facts = {"Succeeded": Fact(holds=ending.succeeded, reason=ending.reason, message=ending.message)}
     if not ending.succeeded:
         facts["Stalled"] = Fact.true(ending.reason, ending.message)
-    elif situation.stage is not Stage.FINISHED:
+    elif not is_settled(situation.facts["CleanedUp"]):
         facts["Reconciling"] = Fact.true(Reason.CLEANING_UP, situation.facts["CleanedUp"].message)
     return facts
 

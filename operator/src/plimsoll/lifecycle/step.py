@@ -23,22 +23,20 @@ from plimsoll.lifecycle.decision import (
     Stage,
     events_of,
 )
-from plimsoll.lifecycle.observed import Observed, age_seconds, name_still_taken, obstacle
-from plimsoll.lifecycle.progress import (
-    clients_fact,
+from plimsoll.lifecycle.endings import (
     ending_of,
+    name_still_taken,
     not_ready_too_long,
+    obstacle,
     recorded_ending,
     refused_too_long,
-    version_blocker,
-    waited_seconds,
-    waiting_fact,
 )
+from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.render.common import plan_config_map
 from plimsoll.lifecycle.run import Run, counted, listed
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.storage.registry import provider_of, storage_of
-from plimsoll.lifecycle.storage.seam import Storage
+from plimsoll.lifecycle.waiting import clients_fact, version_blocker, waited_seconds, waiting_fact
 from plimsoll.plan.document import PLAN_FILE, Plan
 
 _LOOK_AGAIN_SECONDS = 15.0
@@ -92,32 +90,61 @@ def needs_platform(run: Run, seen: Observed, settings: Settings) -> bool:
     """Whether a plan is about to be frozen, for which the cluster has to be inspected."""
     if seen.plan is not None or run.is_suspended or recorded_ending(run) is not None:
         return False
-    return provisioning.refusal(run, settings) is None
+    return provisioning.rejection(run, settings) is None
 
 
 def _assess(run: Run, seen: Observed, settings: Settings, now: datetime) -> Situation:
-    recorded = recorded_ending(run)
-    if recorded is not None:
-        return _finish(run, seen, settings, recorded, now, plan=seen.plan)
-    # Until a run is admitted it has created nothing, but may wait long: the settings can still refuse it. A run with a
-    # plan does not fail because another version of the operator understands less of its specification.
-    may_be_refused = seen.plan is None or (run.start_time is None and run.document is not None)
-    refusal = (provisioning.refusal(run, settings) if may_be_refused else None) or obstacle(run, seen)
-    if refusal is not None:
-        return _finish(run, seen, settings, refusal, now, stage=Stage.REFUSED)
-    if seen.plan is None:
-        if run.document is not None and not run.is_suspended:
-            return _before_plan(run, run.document, seen, settings, now)
-        return Situation(
-            stage=Stage.SUSPENDED,
-            reason=Reason.SUSPENDED,
-            message="created suspended; nothing is created until spec.suspend is false",
-            facts={"Suspended": Fact.true(Reason.SUSPENDED)},
-        )
-    ending = ending_of(run, seen.plan, seen, settings, now)
+    ending = recorded_ending(run)
+    if ending is None:
+        # Until a run is admitted it has created nothing, but may wait long: the settings can still reject it. A run
+        # with a plan does not fail because another version of the operator understands less of its specification.
+        may_be_rejected = seen.plan is None or (run.start_time is None and run.document is not None)
+        ending = (provisioning.rejection(run, settings) if may_be_rejected else None) or obstacle(run, seen)
+    if ending is None and seen.plan is not None:
+        ending = ending_of(run, seen.plan, seen, settings, now)
     if ending is not None:
-        return _finish(run, seen, settings, ending, now, plan=seen.plan)
-    return _continue(run, seen, seen.plan, settings, now)
+        return _finish(run, seen, settings, ending, now)
+    if seen.plan is not None:
+        return _continue(run, seen, seen.plan, settings, now)
+    if run.document is not None and not run.is_suspended:
+        planned = _before_plan(run, run.document, seen, settings, now)
+        return _finish(run, seen, settings, planned, now) if isinstance(planned, Ending) else planned
+    return Situation(
+        stage=Stage.SUSPENDED,
+        reason=Reason.SUSPENDED,
+        message="created suspended; nothing is created until spec.suspend is false",
+        facts={"Suspended": Fact.true(Reason.SUSPENDED)},
+    )
+
+
+def _before_plan(
+    run: Run, document: BenchmarkRun, seen: Observed, settings: Settings, now: datetime
+) -> Situation | Ending:
+    """Freeze the plan, or return what that waits for, or why there will be none."""
+    limit = document.spec.timeouts.provision_seconds
+    late = waited_seconds(run, now) > limit
+    if seen.departing:
+        if late:
+            return name_still_taken(seen, limit)
+        message = f"an earlier run with this name is being deleted; remaining: {listed(seen.departing, most=1)}"
+        return _situation(Stage.WAITING, Reason.WAITING_FOR_EARLIER_RUN, message)
+    if late and seen.refusal is not None:
+        return refused_too_long(seen.refusal, limit)
+    message, digest = "inspecting the cluster", ""
+    actions: tuple[Create, ...] = ()
+    if seen.platform is not None:
+        plan = provisioning.freeze(run, document, seen.platform, settings)
+        if isinstance(plan, Fact):
+            if not late:
+                return _situation(Stage.WAITING, plan.reason, plan.message, seconds=_CLUSTER_SECONDS, StorageReady=plan)
+            plan = not_ready_too_long(plan, limit)
+        if isinstance(plan, Ending):
+            return plan
+        passes = f"{plan.repetitions} pass{'' if plan.repetitions == 1 else 'es'}"
+        message, config_map = f"{counted(len(plan.points), 'point')}, {passes}", plan_config_map(run, plan)
+        actions, digest = (Create(obj=config_map),), sha256(config_map["data"][PLAN_FILE].encode()).hexdigest()
+    situation = _situation(Stage.PROVISIONING, Reason.PLANNING, message, seconds=_SOON_SECONDS)
+    return replace(_with_refusal(situation, seen), actions=actions, plan_sha256=digest)
 
 
 def _continue(run: Run, seen: Observed, plan: Plan, settings: Settings, now: datetime) -> Situation:
@@ -131,36 +158,22 @@ def _continue(run: Run, seen: Observed, plan: Plan, settings: Settings, now: dat
         message = f"position {len(seen.ahead)} in the queue, behind {seen.ahead[-1]}; runs on one target take turns"
         turn = Fact.false(Reason.WAITING_FOR_TURN, message)
         return _situation(Stage.WAITING, turn.reason, message, Admitted=turn)
-    return _proceed(run, seen, plan, settings, storage)
-
-
-def _before_plan(run: Run, document: BenchmarkRun, seen: Observed, settings: Settings, now: datetime) -> Situation:
-    limit, ending = document.spec.timeouts.provision_seconds, None
-    late = waited_seconds(run, now) > limit
-    if late and seen.departing:
-        ending = name_still_taken(seen, limit)
-    elif late and seen.refusal is not None:
-        ending = refused_too_long(seen.refusal, limit)
-    if ending is not None:
-        return _finish(run, seen, settings, ending, now, stage=Stage.REFUSED)
-    if seen.departing:
-        message = f"an earlier run with this name is being deleted; remaining: {listed(seen.departing, most=1)}"
-        return _situation(Stage.WAITING, Reason.WAITING_FOR_EARLIER_RUN, message)
-    if seen.platform is None:
-        message = "inspecting the cluster"
-        return _refused(_situation(Stage.PROVISIONING, Reason.PLANNING, message, seconds=_SOON_SECONDS), seen)
-    plan = provisioning.freeze(run, document, seen.platform, settings)
-    if isinstance(plan, Fact):
-        if not late:
-            return _situation(Stage.WAITING, plan.reason, plan.message, seconds=_CLUSTER_SECONDS, StorageReady=plan)
-        plan = not_ready_too_long(plan, limit)
-    if isinstance(plan, Ending):
-        return _finish(run, seen, settings, plan, now, stage=Stage.REFUSED)
-    message = f"{counted(len(plan.points), 'point')}, {plan.repetitions} pass{'' if plan.repetitions == 1 else 'es'}"
-    config_map = plan_config_map(run, plan)
-    digest = sha256(config_map["data"][PLAN_FILE].encode()).hexdigest()
-    situation = _situation(Stage.PROVISIONING, Reason.PLANNING, message, seconds=_SOON_SECONDS)
-    return replace(_refused(situation, seen), actions=(Create(obj=config_map),), plan_sha256=digest)
+    provider, storage_fact, clients = provider_of(run), storage.fact(), clients_fact(run, plan, seen)
+    cause = waiting_fact(storage_fact, clients, seen)
+    situation = _situation(
+        Stage.PROVISIONING,
+        cause.reason,
+        cause.message,
+        seconds=_SOON_SECONDS if provider.is_polled and not storage_fact.holds else _LOOK_AGAIN_SECONDS,
+        Admitted=Fact.true(Reason.ADMITTED, f"it is this run's turn{provider.limitation(plan)}"),
+        StorageReady=storage_fact,
+        ClientsReady=clients,
+    )
+    situation = replace(situation, actions=tuple(provisioning.missing_objects(run, plan, seen, settings, storage)))
+    if not seen.all_registered:
+        return _with_refusal(situation, seen)
+    message = status.progress_message(seen) or (seen.state.message if seen.state else "")
+    return replace(situation, stage=Stage.MEASURING, reason=Reason.MEASURING, message=message)
 
 
 def _situation(
@@ -197,65 +210,35 @@ def _suspend(run: Run, seen: Observed, settings: Settings, now: datetime) -> Sit
         stage=Stage.SUSPENDED,
         reason=Reason.SUSPENDED,
         message=message,
-        actions=(*teardown.stop_load(seen), *teardown.revoke_overdue_rights(seen, now)),
+        actions=(*teardown.stop_load(seen), *teardown.revoke_rights(seen, now)),
         facts=facts,
         requeue_seconds=_SOON_SECONDS if stopping or not run.is_suspended else _until(keeps_until, now),
     )
 
 
-def _proceed(run: Run, seen: Observed, plan: Plan, settings: Settings, storage: Storage) -> Situation:
-    provider, storage_fact, clients = provider_of(run), storage.fact(), clients_fact(run, plan, seen)
-    fact = waiting_fact(storage_fact, clients, seen)
-    stage, reason, message = Stage.PROVISIONING, fact.reason, fact.message
-    if seen.all_registered:
-        stage, reason = Stage.MEASURING, Reason.MEASURING
-        message = status.progress_message(seen) or (seen.state.message if seen.state else "")
-    situation = _situation(
-        stage,
-        reason,
-        message,
-        seconds=_SOON_SECONDS if provider.is_polled and not storage_fact.holds else _LOOK_AGAIN_SECONDS,
-        Admitted=Fact.true(Reason.ADMITTED, f"it is this run's turn{provider.limitation(plan)}"),
-        StorageReady=storage_fact,
-        ClientsReady=clients,
-    )
-    situation = replace(situation, actions=tuple(provisioning.missing_objects(run, plan, seen, settings, storage)))
-    return situation if seen.all_registered else _refused(situation, seen)
-
-
-def _refused(situation: Situation, seen: Observed) -> Situation:
-    """Return the situation, with the last refusal of a creation if there was one."""
+def _with_refusal(situation: Situation, seen: Observed) -> Situation:
+    """Return the situation, with the API server's refusal of a creation as its cause if there was one."""
     if seen.refusal is None or seen.refusal.blocks_removal:
         return situation
     return replace(situation, reason=seen.refusal.reason, message=seen.refusal.message)
 
 
-def _finish(
-    run: Run,
-    seen: Observed,
-    settings: Settings,
-    ending: Ending,
-    now: datetime,
-    *,
-    plan: Plan | None = None,
-    stage: Stage = Stage.CLEANING_UP,
-) -> Situation:
+def _finish(run: Run, seen: Observed, settings: Settings, ending: Ending, now: datetime) -> Situation:
     """Report the end, clean up, and delete the run itself once it expires."""
     keeps = teardown.keeps_volumes(run, ending)
     progress = teardown.teardown(run, seen, settings, keep_volumes=keeps, now=now)
-    settled = progress.fact.holds or progress.fact.reason is Reason.STORAGE_KEPT
     # Conditions that held while the run was active and no longer do; kept volumes stay ready.
     past = [ConditionType.SUSPENDED, ConditionType.CLIENTS_READY, *([] if keeps else [ConditionType.STORAGE_READY])]
     facts: dict[str, Fact] = {kind: Fact.false(Reason.ENDED, "the run has ended") for kind in past if run.holds(kind)}
     facts["CleanedUp"] = progress.fact
-    if plan is not None:
-        final, points = sum(result.final for result in seen.results.values()), len(plan.points)
+    if seen.plan is not None:
+        final, points = sum(result.final for result in seen.results.values()), len(seen.plan.points)
         reason = Reason.ALL_FINAL if final == points else Reason.INCOMPLETE
         message = f"{final} of {counted(points, 'point')} complete"
         facts["Measured"] = Fact(holds=final == points, reason=reason, message=message)
     actions, ended = progress.actions, run.completion_time
     requeue_seconds: float | None = _LOOK_AGAIN_SECONDS
-    if settled:
+    if teardown.is_settled(progress.fact):
         ttl = run.document.spec.ttl_seconds_after_finished if run.document else None
         expiry = None if ttl is None else (ended or now) + timedelta(seconds=ttl)
         requeue_seconds = _until(expiry, now)
@@ -268,7 +251,7 @@ def _finish(
         # With growing pauses, because a Rook that is gone may take days.
         requeue_seconds = min(_LOOK_AGAIN_SECONDS, max(_SOON_SECONDS, age_seconds(ended, now) / _PATIENCE))
     return Situation(
-        stage=Stage.FINISHED if settled else stage,
+        stage=Stage.CLEANING_UP,
         reason=ending.reason,
         message=ending.message,
         ending=ending,

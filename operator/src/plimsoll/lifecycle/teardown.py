@@ -18,7 +18,7 @@ LOAD_GONE_SECONDS = 300
 """Seconds after a pod's deletion deadline from which on it cannot load the storage, wherever it is.
 
 A kubelet that responds has killed the pod. Otherwise, a conductor gives up when its write is refused
-(`revoke_overdue_rights`), or when it could not write its state for a minute, and agents kill their tool and exit after
+(`revoke_rights`), or when it could not write its state for a minute, and agents kill their tool and exit after
 a minute without a conductor.
 """
 
@@ -31,14 +31,21 @@ def teardown(run: Run, seen: Observed, settings: Settings, *, keep_volumes: bool
     return replace(step, fact=Fact.false(seen.refusal.reason, seen.refusal.message))
 
 
-def revoke_overdue_rights(seen: Observed, now: datetime) -> tuple[Action, ...]:
-    """Return the deletion of the conductor's RoleBinding if a conductor's pod exists after its deletion deadline.
+def is_settled(cleaned_up: Fact) -> bool:
+    """Whether nothing more will be removed from an ended run: nothing is left, or only storage that it keeps."""
+    return bool(cleaned_up.holds) or cleaned_up.reason is Reason.STORAGE_KEPT
 
-    Before the deadline, it may record its end. After it, the kubelet is dead: a conductor that still has a connection
-    would otherwise measure on and change the results.
+
+def revoke_rights(seen: Observed, now: datetime) -> tuple[Action, ...]:
+    """Return the deletion of the RoleBinding of a conductor that has been stopped, once it has no end left to record.
+
+    Its pod may record its end until the deletion deadline. A kubelet that has not removed it by then is dead, and one
+    whose pod was deleted by force may be: a conductor that still has a connection would otherwise measure on and change
+    the results.
     """
+    is_gone = seen.conductor_job is None and not seen.conductor_pods
     is_overdue = any(pod.gone_by is not None and pod.gone_by < now for pod in seen.conductor_pods)
-    return deletions(child for child in seen.others if child.kind == "RoleBinding") if is_overdue else ()
+    return deletions(child for child in seen.others if child.kind == "RoleBinding") if is_gone or is_overdue else ()
 
 
 def stop_load(seen: Observed) -> tuple[Action, ...]:
@@ -68,7 +75,7 @@ def keeps_volumes(run: Run, ending: Ending) -> bool:
 
 
 def _next_step(run: Run, seen: Observed, settings: Settings, *, keep_volumes: bool, now: datetime) -> Teardown:
-    load, rights = stop_load(seen), revoke_overdue_rights(seen, now)
+    load, rights = stop_load(seen), revoke_rights(seen, now)
     if load or seen.jobs or seen.pods:
         fact = Fact.false(Reason.IN_PROGRESS, stopping_message(seen))
         if seen.pods and load_is_gone(seen, now):

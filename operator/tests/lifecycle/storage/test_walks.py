@@ -40,7 +40,7 @@ class Part(Resource):
 class ClientsPart(Part):
     """One that becomes ready only when clients use it."""
 
-    waits_for_clients: ClassVar[bool] = True
+    bound_by_clients: ClassVar[bool] = True
 
 
 def storage(*resources: Resource, in_use: bool = False) -> Storage:

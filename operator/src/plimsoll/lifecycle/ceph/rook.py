@@ -94,7 +94,7 @@ class RookProvider(common.ClusterProvider):
         cluster = NamespacedName.model_validate(storage["rook"]["cluster"])
         return version_of_rook(cluster.namespace, cluster.name) if settings.allows(cluster, namespace) else None
 
-    def refusal(self, run: Run, settings: Settings) -> Ending | None:
+    def rejection(self, run: Run, settings: Settings) -> Ending | None:
         """Return that runs in that namespace may not use the cluster or set an option; None if they may."""
         storage = run.document.spec.storage if run.document else None
         rook = storage.rook if storage else None

@@ -31,7 +31,7 @@ class Claims(Resource):
     storage_class: str = ""
 
     # With WaitForFirstConsumer, a PVC is bound only when a pod that uses it has a node.
-    waits_for_clients: ClassVar[bool] = True
+    bound_by_clients: ClassVar[bool] = True
 
     def desired(self) -> Iterator[Create]:
         """Yield the missing PVCs."""

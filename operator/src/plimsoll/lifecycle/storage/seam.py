@@ -84,8 +84,8 @@ class Resource(ABC):
     Its methods keep no state and may be called any number of times: the operator may die between two requests.
     """
 
-    waits_for_clients: ClassVar[bool] = False
-    """Whether it becomes ready only when clients use it, so that they are created before it is ready."""
+    bound_by_clients: ClassVar[bool] = False
+    """Whether it becomes ready only once clients use it, so that they are created before it is ready."""
 
     def desired(self) -> Iterable[Action]:
         """Return the creation of what is missing.
@@ -97,7 +97,11 @@ class Resource(ABC):
 
     @abstractmethod
     def ready(self) -> Fact:
-        """Return whether the resources after it can be created. A status does not show a Fact without a message."""
+        """Return whether the resources after it can be created."""
+
+    def is_usable(self) -> bool:
+        """Whether clients can be created: it is ready or, if clients have to bind it, it exists."""
+        return not [*self.desired()] if self.bound_by_clients else bool(self.ready().holds)
 
     def remove(self) -> Teardown | None:
         """Return the next step of its removal; None if nothing is left.
@@ -119,20 +123,23 @@ class Storage:
     def missing(self) -> Iterator[Action]:
         """Walk forwards: yield the creations due now.
 
-        A resource that is not ready blocks those after it, except PVCs that running clients lost.
+        A resource that is not usable blocks those after it, except PVCs that running clients lost.
         """
         is_blocked = False
         for resource in self.resources:
-            if not is_blocked or (self.in_use and resource.waits_for_clients):
+            if not is_blocked or (self.in_use and resource.bound_by_clients):
                 yield from resource.desired()
-            is_blocked = is_blocked or not _is_usable(resource)
+            is_blocked = is_blocked or not resource.is_usable()
 
     def is_provided(self) -> bool:
-        """Whether clients can be created. While clients run, only resources that wait for clients count."""
-        return all(_is_usable(resource) for resource in self.resources if resource.waits_for_clients or not self.in_use)
+        """Whether clients can be created. While some are running, only the resources that clients bind count."""
+        return all(resource.is_usable() for resource in self.resources if resource.bound_by_clients or not self.in_use)
 
     def fact(self) -> Fact:
-        """Return whether the storage is ready: the fact of the first resource that is not."""
+        """Return the condition StorageReady: the fact of the first resource that is not ready.
+
+        A fact without a message is not shown.
+        """
         facts = [fact for resource in self.resources if (fact := resource.ready()).message]
         if not facts:
             return Fact.true(Reason.NOT_NEEDED, "no workload uses a volume")
@@ -183,7 +190,7 @@ class Provider(ABC):
 
     # Before there is a plan
 
-    def refusal(self, run: Run, settings: Settings) -> Ending | None:
+    def rejection(self, run: Run, settings: Settings) -> Ending | None:
         """Return why a run may not use this storage, whatever the state of the cluster; None if it may."""
         return None
 
@@ -192,7 +199,10 @@ class Provider(ABC):
         return None
 
     def blocker(self, document: BenchmarkRun, platform: Platform) -> Ending | Fact | None:
-        """Return why the storage is unusable; a Fact if that may change by itself."""
+        """Return why no plan can be frozen yet: an Ending if the run fails, a Fact if it waits.
+
+        A StorageClass that does not exist fails the run. A run waits only with Rook, for its cluster to become healthy.
+        """
         return None
 
     def environment(self, document: BenchmarkRun, platform: Platform) -> PlatformEnvironment:
@@ -221,7 +231,3 @@ class Provider(ABC):
     def limitation(self, plan: Plan) -> str:
         """Return which fields of the specification have no effect, as a clause after a semicolon; empty if none."""
         return ""
-
-
-def _is_usable(resource: Resource) -> bool:
-    return not [*resource.desired()] if resource.waits_for_clients else bool(resource.ready().holds)
