@@ -37,7 +37,7 @@ async def _look_again_and_again(port: int, body: dict[str, Any], looks: int) -> 
 
         async def look() -> Decision:
             run = run_of(body)
-            seen = await gather(kube, namespace=run.namespace, name=run.name, uid=run.uid, digests=digests)
+            seen = await gather(kube, run.identity, digests=digests)
             return step(run, seen, Settings(runner_image="runner:1"), datetime.now(UTC))
 
         taken = [await _measured(look) for _ in range(looks)]

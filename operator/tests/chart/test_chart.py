@@ -14,7 +14,7 @@ from chart.rendering import CHART, EVERYTHING, NAMESPACE, Document, Rendering, h
 from plimsoll import __version__
 from plimsoll.api.kinds import KINDS
 from plimsoll.api.storage import NamespacedName
-from plimsoll.lifecycle.settings import Burning
+from plimsoll.lifecycle.settings import Burning, Helper
 from plimsoll.operator.main import settings_of
 from support.apiserver import read_yaml
 from support.tooling import restricted
@@ -202,10 +202,10 @@ def test_the_operator_understands_its_environment(everything: Rendering) -> None
     }  # fmt: skip
     assert settings.rook_options == {"rook-ceph/a": ("osd_mclock_profile", "osd_memory_target")}
     assert settings.osd_bench
-    assert settings.cache_helper == NamespacedName(namespace="plimsoll-caches", name="plimsoll-caches")
-    assert settings.cache_namespaces == ("bench",)
+    helper = NamespacedName(namespace="plimsoll-caches", name="plimsoll-caches")
+    assert settings.caches == Helper(service=helper, namespaces=("bench",))
     assert settings.burning == Burning(
-        helper=NamespacedName(namespace="plimsoll-kube-burner", name="plimsoll-kube-burner"),
+        service=NamespacedName(namespace="plimsoll-kube-burner", name="plimsoll-kube-burner"),
         namespaces=("bench",),
         max_objects=50,
         max_qps=20,

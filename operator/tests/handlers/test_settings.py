@@ -90,14 +90,15 @@ def test_the_hold_is_a_number_of_seconds() -> None:
 
 def test_no_run_drops_caches_by_default() -> None:
     settings = settings_of(IMAGE)
-    assert settings.cache_helper is None
+    assert settings.caches is None
     assert "caches.enabled" in settings.caches_problem("bench")
 
 
 def test_namespaces_that_are_listed_may_drop_caches() -> None:
     text = '{"service": "plimsoll-caches/helpers", "namespaces": ["bench"]}'
     settings = settings_of(IMAGE | {"PLIMSOLL_CACHES": text})
-    assert settings.cache_helper == NamespacedName(namespace="plimsoll-caches", name="helpers")
+    assert settings.caches is not None
+    assert settings.caches.service == NamespacedName(namespace="plimsoll-caches", name="helpers")
     assert not settings.caches_problem("bench")
     assert "namespace lab may not drop caches" in settings.caches_problem("lab")
     assert not settings_of(IMAGE | {"PLIMSOLL_CACHES": text.replace("bench", "*")}).caches_problem("lab")
@@ -126,7 +127,7 @@ BURNER = (
 def test_namespaces_that_are_listed_may_use_kube_burner() -> None:
     settings = settings_of(IMAGE | {"PLIMSOLL_KUBE_BURNER": BURNER})
     assert settings.burning is not None
-    assert settings.burning.helper == NamespacedName(namespace="plimsoll-kube-burner", name="helper")
+    assert settings.burning.service == NamespacedName(namespace="plimsoll-kube-burner", name="helper")
     assert (settings.burning.max_objects, settings.burning.max_qps) == (50, 5)
     assert settings.burning.max_volume_size == 2**30
     assert not settings.burning_problem("bench")

@@ -12,7 +12,7 @@ from plimsoll.api.storage import NamespacedName
 from plimsoll.kube.port import Kind
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.decision import Ending
-from plimsoll.lifecycle.provisioning import freeze, refusal
+from plimsoll.lifecycle.provisioning import freeze, rejection
 from plimsoll.lifecycle.render import client as render
 from plimsoll.lifecycle.render import network
 from plimsoll.lifecycle.run import Run, platform_of, run_of
@@ -26,7 +26,7 @@ from support.pretend_cluster import Document, client_of, is_going, label
 from support.pretend_world import CrashError, PretendWorld
 
 HELPER = NamespacedName(namespace="plimsoll-kube-burner", name="plimsoll-kube-burner")
-BURNING = Burning(helper=HELPER, namespaces=("bench",), max_objects=200, max_qps=20, max_volume_size=2**30)
+BURNING = Burning(service=HELPER, namespaces=("bench",), max_objects=200, max_qps=20, max_volume_size=2**30)
 DISABLED = Settings(runner_image="runner:1")
 ENABLED = replace(DISABLED, burning=BURNING)
 STORAGE: dict[str, Any] = {"storageClass": {"name": "fast"}}
@@ -68,7 +68,7 @@ def plan_of(run: Run) -> Plan:
     ],
 )
 def test_run_that_may_not_use_it_is_refused(settings: Settings, namespace: str, expected: tuple[str, ...]) -> None:
-    ending = refusal(run_in(namespace), settings)
+    ending = rejection(run_in(namespace), settings)
     assert ending is not None
     assert ending.reason is Reason.KUBE_BURNER_NOT_ALLOWED
     assert all(words in ending.message for words in expected), ending.message
@@ -76,7 +76,7 @@ def test_run_that_may_not_use_it_is_refused(settings: Settings, namespace: str, 
 
 @pytest.mark.parametrize("allowed", [("bench",), ("*",)])
 def test_run_that_may_use_it_is_not_refused(allowed: tuple[str, ...]) -> None:
-    assert refusal(run_in(), replace(ENABLED, burning=replace(BURNING, namespaces=allowed))) is None
+    assert rejection(run_in(), replace(ENABLED, burning=BURNING.model_copy(update={"namespaces": allowed}))) is None
 
 
 @pytest.mark.parametrize(

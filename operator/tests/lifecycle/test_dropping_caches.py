@@ -6,15 +6,15 @@ import pytest
 
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.storage import NamespacedName
-from plimsoll.lifecycle.provisioning import freeze, refusal
+from plimsoll.lifecycle.provisioning import freeze, rejection
 from plimsoll.lifecycle.run import Run, platform_of, run_of
-from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.settings import Helper, Settings
 from plimsoll.plan.document import Plan
 
 HELPER = NamespacedName(namespace="plimsoll-caches", name="plimsoll-caches")
 NO_HELPER = Settings(runner_image="runner:1")
-BENCH = replace(NO_HELPER, cache_helper=HELPER, cache_namespaces=("bench",))
-ALL = replace(BENCH, cache_namespaces=("*",))
+BENCH = replace(NO_HELPER, caches=Helper(service=HELPER, namespaces=("bench",)))
+ALL = replace(NO_HELPER, caches=Helper(service=HELPER, namespaces=("*",)))
 
 
 def run_in(namespace: str, *, drops_caches: bool) -> Run:
@@ -38,16 +38,16 @@ def run_in(namespace: str, *, drops_caches: bool) -> Run:
 def test_a_run_that_may_not_drop_caches_is_refused(
     settings: Settings, namespace: str, expected: tuple[str, ...]
 ) -> None:
-    ending = refusal(run_in(namespace, drops_caches=True), settings)
+    ending = rejection(run_in(namespace, drops_caches=True), settings)
     assert ending is not None
     assert ending.reason is Reason.CACHE_DROPPING_NOT_ALLOWED
     assert all(words in ending.message for words in expected), ending.message
-    assert refusal(run_in(namespace, drops_caches=False), settings) is None
+    assert rejection(run_in(namespace, drops_caches=False), settings) is None
 
 
 @pytest.mark.parametrize("settings", [BENCH, ALL])
 def test_a_run_in_a_namespace_that_is_listed_is_not_refused(settings: Settings) -> None:
-    assert refusal(run_in("bench", drops_caches=True), settings) is None
+    assert rejection(run_in("bench", drops_caches=True), settings) is None
 
 
 @pytest.mark.parametrize("drops_caches", [False, True])

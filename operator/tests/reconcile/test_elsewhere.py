@@ -208,13 +208,7 @@ async def test_a_missing_right_is_named_with_the_manifest_that_gives_it() -> Non
 
 
 async def test_a_teardown_job_in_the_namespace_of_its_run_is_no_load_of_the_run() -> None:
-    seen = await gather(
-        api(*teardown_job("default")),
-        namespace="default",
-        name="r",
-        uid="u",
-        look=lambda _: look_at_ceph("default", RUN),
-    )
+    seen = await gather(api(*teardown_job("default")), RUN, look=lambda _: look_at_ceph("default", RUN))
     assert not seen.jobs
     assert not seen.pods
     assert isinstance(seen.external, ExternalObjects)

@@ -18,11 +18,13 @@ from plimsoll.lifecycle import naming
 from plimsoll.operator import gather as gather_module
 from plimsoll.operator.execute import refusal_of
 from plimsoll.operator.gather import RunDigests, gather, gather_platform
+from plimsoll.plan.document import RunIdentity
 from support.fake_kube import FakeKube, failing
 from support.pretend_cluster import NAMESPACE
 from support.pretend_world import PretendWorld
 
 JOB = Kind(api_version="batch/v1", kind="Job")
+RUN = RunIdentity(namespace="default", name="r", uid="u")
 OWN = {naming.LABEL_RUN_UID: "u"}
 OWNERS = [{"apiVersion": "plimsoll.dev/v1alpha1", "kind": "BenchmarkRun", "name": "r", "uid": "u"}]
 CREATED = "2026-01-01T12:00:00Z"
@@ -72,7 +74,7 @@ async def warnings(*objects: dict[str, Any]) -> dict[str, str]:
     kube.put(warning("stranger", "other", "Job", CREATED))
     for obj in objects:
         kube.put(obj)
-    return dict((await gather(kube, namespace="default", name="r", uid="u")).warnings)
+    return dict((await gather(kube, RUN)).warnings)
 
 
 CONCLUDED = {"conditions": [{"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded"}]}
@@ -108,7 +110,7 @@ def every_version_known(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_kept_of_the_last_look_never_differs_from_what_is_there() -> None:
     with PretendWorld() as world:
         uid, lost = world.create("a", clients={"count": 12}), ""
-        digests = RunDigests(uid)
+        run, digests = RunIdentity(namespace=NAMESPACE, name="a", uid=uid), RunDigests(uid)
         for _ in range(60):
             pods = world.client_pods(uid)
             if not lost and len(pods) == 12:
@@ -117,10 +119,7 @@ def test_what_is_kept_of_the_last_look_never_differs_from_what_is_there() -> Non
             world.round(3.0)
             # As a look does that acts: here, the operator has acted with digests of its own.
             digests.forget_fixed()
-            looks = [
-                world.wait(gather(world.cluster.kube, namespace=NAMESPACE, name="a", uid=uid, digests=kept))
-                for kept in (digests, None)
-            ]
+            looks = [world.wait(gather(world.cluster.kube, run, digests=kept)) for kept in (digests, None)]
             assert looks[0] == looks[1]
         assert lost
 
@@ -128,7 +127,7 @@ def test_what_is_kept_of_the_last_look_never_differs_from_what_is_there() -> Non
 async def asked(kube: FakeKube, digests: RunDigests) -> list[str]:
     """Look at a run, and return what was asked of its Job, its pod and its claim."""
     kube.requests.clear()
-    await gather(kube, namespace="default", name="r", uid="u", digests=digests)
+    await gather(kube, RUN, digests=digests)
     kinds = {"Job", "Pod", "PersistentVolumeClaim"}
     return [request for request in kube.requests if request.split()[1] in kinds]
 
@@ -157,7 +156,7 @@ async def test_a_look_that_failed_leaves_nothing_known_and_nothing_going_on(refu
     await asked(kube, digests)
     kube.interfere = failing(lambda request: TransientError(request, "no answer"), times=1, request=refused)
     with pytest.raises(TransientError, match=refused):
-        await gather(kube, namespace="default", name="r", uid="u", digests=digests)
+        await gather(kube, RUN, digests=digests)
     assert asyncio.all_tasks() == {asyncio.current_task()}
     assert len(await asked(kube, digests)) == 6
 

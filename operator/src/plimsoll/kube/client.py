@@ -23,13 +23,14 @@ from kubernetes.aio.dynamic import DynamicClient
 from plimsoll import __version__
 from plimsoll.kube.connection import ApiClock, Discovery, connect
 from plimsoll.kube.errors import (
-    Answer,
-    ApiError,
+    AlreadyExistsError,
     ConflictError,
+    ExpiredError,
     InvalidError,
     NotFoundError,
     TransientError,
     UnknownKindError,
+    error_of,
 )
 from plimsoll.kube.port import Changed, Gone, Kind, Listed, Object, Version
 
@@ -266,7 +267,7 @@ class AioKube:
         while True:
             try:
                 page = await self._page(kind, namespace, selectors(labels, None), parse, size, token)
-            except _ExpiredError:
+            except ExpiredError:
                 token = ""
                 continue
             yield page.entries
@@ -295,7 +296,7 @@ class AioKube:
         query = [_FIELD_MANAGER, *([("dryRun", "All")] if dry_run else [])]
         try:
             await self._ask("post", resource.collection(namespace), kind, asked, body=obj, query=query)
-        except _AlreadyExistsError:
+        except AlreadyExistsError:
             return False
         return True
 
@@ -359,7 +360,7 @@ class AioKube:
         while True:
             try:
                 page = await self._page(kind, namespace, selected, parse, limit, token, accept)
-            except _ExpiredError:
+            except ExpiredError:
                 # The continue token has expired: list again, without pages.
                 found, token, limit = [], "", None
                 continue
@@ -451,7 +452,7 @@ class AioKube:
             answer = await take(response)
         except ApiException as error:
             refusal = str(error.status or "")
-            failure = _failure(asked, Answer(error.status or 0, error.body or "", error.headers or {}))
+            failure = error_of(asked, error.status or 0, error.body or "", error.headers or {})
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             refusal = ""
             raise TransientError(asked, str(error) or type(error).__name__) from error
@@ -466,22 +467,6 @@ class AioKube:
         if kind is not None and isinstance(failure, UnknownKindError):
             self._discovery.forget(kind)
         raise failure
-
-
-class _AlreadyExistsError(ApiError):
-    """An object of that name exists."""
-
-
-class _ExpiredError(ApiError):
-    """The continue token of a list has expired."""
-
-
-def _failure(asked: str, answer: Answer) -> ApiError:
-    if answer.already_exists:
-        return _AlreadyExistsError(asked, "it exists")
-    if answer.is_expired:
-        return _ExpiredError(asked, "expired")
-    return answer.error(asked)
 
 
 def _asked(verb: str, kind: Kind, name: str, namespace: str | None) -> str:

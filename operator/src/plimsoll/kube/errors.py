@@ -2,7 +2,9 @@
 
     ApiError
     ├── NotFoundError         404  the object, or the namespace to create it in, does not exist
+    ├── AlreadyExistsError    409  an object of that name exists
     ├── ConflictError         409  the object or its quota changed meanwhile: a retry may succeed
+    ├── ExpiredError          410  the continue token of a list has expired
     ├── ForbiddenError        403
     │   ├── UnauthorizedError 401  the credentials are invalid or expired
     │   └── TerminatingError  403  the namespace is being deleted and accepts no new objects
@@ -45,8 +47,16 @@ class NotFoundError(ApiError):
     """The object or the namespace does not exist."""
 
 
+class AlreadyExistsError(ApiError):
+    """An object of that name exists."""
+
+
 class ConflictError(ApiError):
     """The object changed meanwhile."""
+
+
+class ExpiredError(ApiError):
+    """The continue token of a list has expired."""
 
 
 class ForbiddenError(ApiError):
@@ -87,59 +97,34 @@ _ERROR_OF_STATUS: Mapping[int, type[ApiError]] = {
     HTTPStatus.FORBIDDEN: ForbiddenError,
     HTTPStatus.NOT_FOUND: NotFoundError,
     HTTPStatus.CONFLICT: ConflictError,
+    HTTPStatus.GONE: ExpiredError,
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: InvalidError,
     HTTPStatus.UNPROCESSABLE_ENTITY: InvalidError,
 }
 
 
-class Answer:
-    """The answer to a failed request, usually a `Status` object."""
-
-    def __init__(self, status: int, body: str, headers: Mapping[str, str]) -> None:
-        self.status = status
-        try:
-            document = json.loads(body)
-        except ValueError:
-            document = {}
-        self.document: Mapping[str, Any] = document if isinstance(document, dict) else {}
-        self._body = body
-        self._headers = headers
-
-    @property
-    def already_exists(self) -> bool:
-        """Whether an object of that name exists; other conflicts have the same status code."""
-        return self.status == HTTPStatus.CONFLICT and self.document.get("reason") == "AlreadyExists"
-
-    @property
-    def is_expired(self) -> bool:
-        """Whether the continue token of a list has expired."""
-        return self.status == HTTPStatus.GONE
-
-    @property
-    def is_unknown_path(self) -> bool:
-        """Whether the API server does not know the path; for a missing object, the details have its name."""
-        return self.status == HTTPStatus.NOT_FOUND and not self._details.get("name")
-
-    def error(self, asked: str) -> ApiError:
-        """Return the error for this answer."""
-        if self.status == HTTPStatus.TOO_MANY_REQUESTS or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            # The API server never sends a date.
-            pause = self._headers.get("Retry-After", "")
-            return TransientError(asked, self._reason, retry_after=float(pause) if pause.isdecimal() else 0.0)
-        if self.is_unknown_path:
-            return UnknownKindError(asked, f"not served by the API server ({self._reason})")
-        if any(cause.get("reason") == _NAMESPACE_TERMINATING for cause in self._details.get("causes") or ()):
-            return TerminatingError(asked, self._reason)
-        return _ERROR_OF_STATUS.get(self.status, ApiError)(asked, self._reason)
-
-    @property
-    def _details(self) -> Mapping[str, Any]:
-        return self.document.get("details") or {}
-
-    @property
-    def _reason(self) -> str:
-        words = self.document.get("message") or self._body.strip()[:_SHOWN_CHARACTERS]
-        return f"{words} (status {self.status})" if words else f"status {self.status}"
+def error_of(asked: str, status: int, body: str, headers: Mapping[str, str]) -> ApiError:
+    """Return the error for the answer to a failed request, whose body is usually a `Status` object."""
+    try:
+        document = json.loads(body)
+    except ValueError:
+        document = None
+    answer: Mapping[str, Any] = document if isinstance(document, dict) else {}
+    details, words = answer.get("details") or {}, answer.get("message") or body.strip()[:_SHOWN_CHARACTERS]
+    reason = f"{words} (status {status})" if words else f"status {status}"
+    if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        # The API server never sends a date.
+        pause = headers.get("Retry-After", "")
+        return TransientError(asked, reason, retry_after=float(pause) if pause.isdecimal() else 0.0)
+    # For a missing object, the details have its name.
+    if status == HTTPStatus.NOT_FOUND and not details.get("name"):
+        return UnknownKindError(asked, f"not served by the API server ({reason})")
+    # Other conflicts have the same status code.
+    if status == HTTPStatus.CONFLICT and answer.get("reason") == "AlreadyExists":
+        return AlreadyExistsError(asked, reason)
+    if any(cause.get("reason") == _NAMESPACE_TERMINATING for cause in details.get("causes") or ()):
+        return TerminatingError(asked, reason)
+    return _ERROR_OF_STATUS.get(status, ApiError)(asked, reason)
 
 
 async def persist(ask: Callable[[], Awaitable[T]], *, seconds: float) -> T:

@@ -125,7 +125,7 @@ def freeze(run: Run, document: BenchmarkRun, platform: Platform, settings: Setti
     control_plane = _control_plane(run, plan, platform, settings)
     if isinstance(control_plane, Ending):
         return control_plane
-    cache_helper = settings.cache_helper if document.spec.prepare.drop_caches else None
+    cache_helper = settings.caches.service if settings.caches and document.spec.prepare.drop_caches else None
     plan = plan.model_copy(update={"cache_helper": cache_helper, "control_plane": control_plane})
     return provider.complete_plan(plan, platform)
 
@@ -156,4 +156,4 @@ def _control_plane(run: Run, plan: Plan, platform: Platform, settings: Settings)
             f"StorageClass {name} has reclaimPolicy Retain; name one with Delete"
         )
         return Ending.failure(Reason.VOLUMES_RETAINED, message)
-    return ControlPlane(helper=burning.helper, storage_class=name)
+    return ControlPlane(helper=burning.service, storage_class=name)

@@ -1,23 +1,35 @@
 """The operator's settings."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import BeforeValidator, Field
+
+from plimsoll.api.model import Model, Size
 from plimsoll.api.storage import NamespacedName
 
 ANY_NAMESPACE = "*"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Burning:
-    """What runs may do with kube-burner."""
+def _read_name(value: object) -> object:
+    """Split `namespace/name`, as the chart writes it."""
+    return dict(zip(("namespace", "name"), value.split("/", 1), strict=False)) if isinstance(value, str) else value
 
-    helper: NamespacedName  # Service of the helper that runs it
-    namespaces: tuple[str, ...]  # namespaces whose runs may use it, or `*` for all
-    max_objects: int  # PVCs of a run at the same time
-    max_qps: int  # requests per second, and at once
-    max_volume_size: int  # bytes of a PVC
+
+class Helper(Model):
+    """The Service of a helper, and the namespaces whose runs may use it, or `*` for all."""
+
+    service: Annotated[NamespacedName, BeforeValidator(_read_name)]
+    namespaces: tuple[str, ...]
+
+
+class Burning(Helper):
+    """The helper that runs kube-burner, and how much a run may do with it."""
+
+    max_objects: Annotated[int, Field(ge=1)]  # PVCs of a run at the same time
+    max_qps: Annotated[int, Field(ge=1)]  # requests per second, and at once
+    max_volume_size: Annotated[Size, Field(ge=1)]  # bytes of a PVC
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,9 +42,7 @@ class Settings:
     rook_clusters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     # `namespace/name` of a CephCluster -> options of its OSDs that runs may set.
     rook_options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    # Service of the helpers that drop the caches of nodes; None if there are none.
-    cache_helper: NamespacedName | None = None
-    cache_namespaces: tuple[str, ...] = ()  # namespaces whose runs may use them, or `*` for all
+    caches: Helper | None = None  # the helpers that drop the caches of nodes; None if there are none
     burning: Burning | None = None  # None if no run may use kube-burner
     osd_bench: bool = False  # whether runs may load OSDs directly, bypassing pools
     # How long a run may block others on its target while it does not measure: suspended, in total between two measured
@@ -56,20 +66,17 @@ class Settings:
 
     def caches_problem(self, namespace: str) -> str:
         """Return why runs in a namespace may not drop caches, and what the administrator can do; empty if they may."""
-        namespaces = None if self.cache_helper is None else self.cache_namespaces
-        return _problem("dropping caches", "drop caches", "caches", namespaces, namespace)
+        return _problem("dropping caches", "drop caches", "caches", self.caches, namespace)
 
     def burning_problem(self, namespace: str) -> str:
         """Return why runs in a namespace may not use kube-burner, and the remedy; empty if they may."""
-        namespaces = self.burning.namespaces if self.burning is not None else None
-        return _problem("kube-burner", "use kube-burner", "kubeBurner", namespaces, namespace)
+        return _problem("kube-burner", "use kube-burner", "kubeBurner", self.burning, namespace)
 
 
-def _problem(feature: str, use: str, chart_value: str, namespaces: Sequence[str] | None, namespace: str) -> str:
-    """`namespaces`: those whose runs may use the feature; None if it is not enabled."""
+def _problem(feature: str, use: str, chart_value: str, helper: Helper | None, namespace: str) -> str:
     ask = "ask the operator's administrator to"
-    if namespaces is None:
+    if helper is None:
         return f"{feature} is not enabled; {ask} set the chart's {chart_value}.enabled"
-    if {namespace, ANY_NAMESPACE} & {*namespaces}:
+    if {namespace, ANY_NAMESPACE} & {*helper.namespaces}:
         return ""
     return f"runs in namespace {namespace} may not {use}; {ask} add it to the chart's {chart_value}.namespaces"

@@ -140,8 +140,18 @@ async def _copy_keyring(action: CopyKeyring, kube: Kube) -> None:
     secret = await _get(kube, action.secret, action.namespace, asked)
     if action.is_keyring:
         _check_allowed(secret, asked)
-    text = _text(secret, action, asked)
-    content = text if action.is_keyring else keyring(action.user, text)
+    # No message quotes the content of the field.
+    encoded = (secret.get("data") or {}).get(action.field)
+    if not encoded:
+        raise KeyringError(asked, f"it has no field {action.field}")
+    try:
+        text = b64decode(encoded).decode().strip()
+    except (Base64Error, UnicodeDecodeError):
+        raise KeyringError(asked, f"its field {action.field} is not text") from None
+    if action.is_keyring and f"[client.{action.user}]" not in text:
+        words = f"its field {action.field} is not a keyring file with a section [client.{action.user}]"
+        raise KeyringError(asked, words)
+    content = f"{text}\n" if action.is_keyring else keyring(action.user, text)
     await kube.create({**action.obj, "data": {KEYRING_FILE: b64encode(content.encode()).decode()}})
 
 
@@ -161,18 +171,3 @@ def _check_allowed(secret: Object, asked: str) -> None:
     annotations = secret["metadata"].get("annotations") or {}
     if annotations.get(ALLOW_BENCHMARKS) != "true":
         raise KeyringRefusedError(asked, f'it has no annotation {ALLOW_BENCHMARKS}: "true"')
-
-
-def _text(secret: Object, action: CopyKeyring, asked: str) -> str:
-    """Return the content of the field, which no error message quotes."""
-    encoded = (secret.get("data") or {}).get(action.field)
-    if not encoded:
-        raise KeyringError(asked, f"it has no field {action.field}")
-    try:
-        text = b64decode(encoded).decode().strip()
-    except (Base64Error, UnicodeDecodeError):
-        raise KeyringError(asked, f"its field {action.field} is not text") from None
-    if action.is_keyring and f"[client.{action.user}]" not in text:
-        words = f"its field {action.field} is not a keyring file with a section [client.{action.user}]"
-        raise KeyringError(asked, words)
-    return f"{text}\n" if action.is_keyring else text

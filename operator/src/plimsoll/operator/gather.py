@@ -8,8 +8,8 @@ and results that are read later.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -230,10 +230,8 @@ class RunDigests:
 
 async def gather(
     kube: Kube,
+    run: RunIdentity,
     *,
-    namespace: str,
-    name: str,
-    uid: str,
     look: Callable[[Observed], Look[object] | None] | None = None,
     digests: RunDigests | None = None,
     for_removal: bool = False,
@@ -244,12 +242,14 @@ async def gather(
     look; without them everything is read. `for_removal`: observe only what has to be removed, so that nothing else,
     such as results whose CRD is gone, blocks the removal.
     """
-    identity = RunIdentity(name=name, namespace=namespace, uid=uid)
-    digests = digests or RunDigests(uid)
+    digests = digests or RunDigests(run.uid)
     if for_removal:
         digests.forget_fixed()
     try:
-        seen = await _gather(kube, identity, digests, for_removal=for_removal)
+        seen = await _gather(kube, run, digests, for_removal=for_removal)
+    except ExceptionGroup as failures:
+        digests.forget_members()
+        raise failures.exceptions[0] from None
     except BaseException:
         digests.forget_members()
         raise
@@ -261,7 +261,8 @@ async def _gather(kube: Kube, run: RunIdentity, digests: RunDigests, *, for_remo
     of_run, namespace = {naming.LABEL_RUN_UID: run.uid}, run.namespace
     # By name: results of an earlier run with this name conflict with this run's.
     by_name = {naming.LABEL_RUN: naming.label_value(run.name)}
-    async with _in_parallel() as group:
+    # If a request fails, the others are cancelled, so that they do not change the digests.
+    async with asyncio.TaskGroup() as group:
         jobs = await digests.jobs.look(kube, namespace=namespace, labels=of_run)
         pods = group.create_task(digests.pods.look(kube, namespace=namespace, labels=of_run))
         claims = group.create_task(digests.claims.look(kube, namespace=namespace, labels=of_run))
@@ -274,7 +275,7 @@ async def _gather(kube: Kube, run: RunIdentity, digests: RunDigests, *, for_remo
     if for_removal:
         return observe(objects, run=run, members=members, fixed=others)
     plan = naming.plan_config_map(run.name)
-    if not any(obj["kind"] == _CONFIG_MAP.kind and obj["metadata"]["name"] == plan for obj in objects):
+    if plan not in {config_map["metadata"]["name"] for config_map in objects}:
         # Another owner's ConfigMap may have the plan's name.
         foreign = await kube.get(_CONFIG_MAP, plan, namespace)
         objects += () if foreign is None else (foreign,)
@@ -284,12 +285,9 @@ async def _gather(kube: Kube, run: RunIdentity, digests: RunDigests, *, for_remo
         _JOB.kind: members.has_job_without_pod,
         _POD.kind: members.has_pod_without_container,
     }
+    kinds = [kind for kind, waits in waiting.items() if waits]
     events = await asyncio.gather(
-        *(
-            kube.list(_EVENT, namespace=namespace, fields={"involvedObject.kind": kind})
-            for kind, waits in waiting.items()
-            if waits
-        )
+        *(kube.list(_EVENT, namespace=namespace, fields={"involvedObject.kind": kind}) for kind in kinds)
     )
     return observe(
         objects,
@@ -299,16 +297,6 @@ async def _gather(kube: Kube, run: RunIdentity, digests: RunDigests, *, for_remo
         results=results.result(),
         events=[*chain.from_iterable(events)],
     )
-
-
-@asynccontextmanager
-async def _in_parallel() -> AsyncIterator[asyncio.TaskGroup]:
-    """Run requests concurrently; if one fails, cancel the others, so that they do not change the digests."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            yield group
-    except ExceptionGroup as failures:
-        raise failures.exceptions[0] from None
 
 
 async def gather_platform(kube: Kube, namespace: str, survey: Look[object] | None = None) -> Platform:
@@ -325,10 +313,8 @@ async def gather_platform(kube: Kube, namespace: str, survey: Look[object] | Non
 async def answer_look(look: Look[Found], kube: Kube) -> Found:
     """Answer a look's queries, and return what it finds.
 
-    Raises:
-        ForbiddenError: if the operator lacks a permission that the look needs.
-        UnknownKindError: likewise, if the API server does not know a kind.
-
+    Raises ForbiddenError if the operator lacks a permission that the look needs, and UnknownKindError if the API server
+    does not know a kind.
     """
     try:
         batch = next(look)

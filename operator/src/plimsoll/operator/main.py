@@ -12,13 +12,11 @@ import kopf
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
 from plimsoll.api.environment import OPTION_NAME_PATTERN
-from plimsoll.api.model import Model, Size
 from plimsoll.api.names import GROUP
-from plimsoll.api.storage import NamespacedName
 from plimsoll.conductor.secret import make_secret
 from plimsoll.kube.client import AioKube
 from plimsoll.lifecycle.naming import LABEL_MANAGED_BY, MANAGED_BY
-from plimsoll.lifecycle.settings import Burning, Settings
+from plimsoll.lifecycle.settings import Burning, Helper, Settings
 from plimsoll.metrics.exposition import AddressError, Instruments, OperatorScrape, serving
 from plimsoll.operator.runs import RunReconciler
 from plimsoll.operator.suites import SuiteReconciler
@@ -30,27 +28,6 @@ _QualifiedName = Annotated[str, StringConstraints(pattern=r"^[-a-z0-9]+/[-a-z0-9
 _RookClusters: TypeAdapter[Mapping[str, tuple[str, ...]]] = TypeAdapter(dict[_QualifiedName, tuple[str, ...]])
 _OptionName = Annotated[str, StringConstraints(pattern=OPTION_NAME_PATTERN)]
 _RookOptions: TypeAdapter[Mapping[str, tuple[str, ...]]] = TypeAdapter(dict[_QualifiedName, tuple[_OptionName, ...]])
-
-
-class _Caches(Model):
-    """The Service of the helpers that drop caches, and the namespaces whose runs may use them."""
-
-    service: _QualifiedName
-    namespaces: tuple[str, ...]
-
-
-class _KubeBurner(Model):
-    """The Service of the helper that runs kube-burner, who may use it, and how much each run may do."""
-
-    service: _QualifiedName
-    namespaces: tuple[str, ...]
-    max_objects: Annotated[int, Field(ge=1)]
-    max_qps: Annotated[int, Field(ge=1)]
-    max_volume_size: Annotated[Size, Field(ge=1)]
-
-
-_BurningHelper: TypeAdapter[_KubeBurner] = TypeAdapter(_KubeBurner)
-_CacheHelpers: TypeAdapter[_Caches] = TypeAdapter(_Caches)
 
 _PeerField = Annotated[str, StringConstraints(pattern="^(ipBlock|namespaceSelector|podSelector)$")]
 _Peer = Annotated[dict[_PeerField, dict[str, Any]], Field(min_length=1)]
@@ -112,7 +89,15 @@ async def configure(settings: kopf.OperatorSettings, memo: kopf.Memo, **indices:
         memo.context = Context(runs=runs, suites=suites, instruments=instruments, results=results)
         await opened.enter_async_context(_in_background(instruments.watch_loop(), "loop lag", memo))
         if address := memo.get("metrics"):
-            await opened.enter_async_context(_metrics(address, memo.context, indices))
+
+            def snapshot() -> OperatorScrape:
+                of_runs, of_suites = _values(indices["runs"]), _values(indices["suites"])
+                return OperatorScrape(results.metrics(), of_runs, instruments, of_suites)
+
+            try:
+                await opened.enter_async_context(serving(address, snapshot))
+            except AddressError as error:
+                raise kopf.PermanentError(f"--metrics {error}") from error
             await opened.enter_async_context(_in_background(results.follow(kube), "results", memo))
         # kopf calls `close` only if all of this succeeded.
         memo.opened = opened.pop_all()
@@ -181,20 +166,6 @@ async def probe(memo: kopf.Memo, **_: Any) -> float:  # noqa: ANN401 - kopf's
 
 
 @asynccontextmanager
-async def _metrics(address: str, context: Context, indices: Mapping[str, kopf.Index[str, Any]]) -> AsyncIterator[int]:
-
-    def snapshot() -> OperatorScrape:
-        runs, suites = _values(indices["runs"]), _values(indices["suites"])
-        return OperatorScrape(context.results.metrics(), runs, context.instruments, suites)
-
-    try:
-        async with serving(address, snapshot) as port:
-            yield port
-    except AddressError as error:
-        raise kopf.PermanentError(f"--metrics {error}") from error
-
-
-@asynccontextmanager
 async def _in_background(work: Coroutine[Any, Any, Any], name: str, memo: kopf.Memo) -> AsyncIterator[None]:
     """Do work that never ends. If it does end, the process stops: its metrics would freeze silently."""
 
@@ -230,27 +201,13 @@ def settings_of(environment: dict[str, str]) -> Settings:
     if not image:
         message = "PLIMSOLL_RUNNER_IMAGE is not set; set it to the image of conductor and agents"
         raise kopf.PermanentError(message)
-    caches = _json(environment, "PLIMSOLL_CACHES", _CacheHelpers, _CACHES_EXAMPLE)
-    burner = _json(environment, "PLIMSOLL_KUBE_BURNER", _BurningHelper, _KUBE_BURNER_EXAMPLE)
-    burning = (
-        None
-        if burner is None
-        else Burning(
-            helper=_service(burner.service),
-            namespaces=burner.namespaces,
-            max_objects=burner.max_objects,
-            max_qps=burner.max_qps,
-            max_volume_size=burner.max_volume_size,
-        )
-    )
     return Settings(
         runner_image=image,
         namespace=environment.get("POD_NAMESPACE") or "plimsoll-system",
         rook_clusters=_json(environment, "PLIMSOLL_ROOK_CLUSTERS", _RookClusters, _ROOK_CLUSTERS_EXAMPLE) or {},
         rook_options=_json(environment, "PLIMSOLL_ROOK_OPTIONS", _RookOptions, _ROOK_OPTIONS_EXAMPLE) or {},
-        cache_helper=_service(caches.service) if caches else None,
-        cache_namespaces=caches.namespaces if caches else (),
-        burning=burning,
+        caches=_json(environment, "PLIMSOLL_CACHES", TypeAdapter(Helper), _CACHES_EXAMPLE),
+        burning=_json(environment, "PLIMSOLL_KUBE_BURNER", TypeAdapter(Burning), _KUBE_BURNER_EXAMPLE),
         osd_bench=_switch(environment, "PLIMSOLL_OSD_BENCH"),
         metrics_from=_json(environment, "PLIMSOLL_METRICS_FROM", _Peers, _PEERS_EXAMPLE) or (),
         hold_seconds=_seconds(environment, "PLIMSOLL_HOLD_SECONDS", default=3600),
@@ -270,11 +227,6 @@ def _json(environment: dict[str, str], name: str, adapter: TypeAdapter[T], examp
         place = "".join(f"[{part!r}]" for part in problem["loc"])
         message = f"{name}{place}: {problem['msg']}; write {example}"
         raise kopf.PermanentError(message) from error
-
-
-def _service(text: str) -> NamespacedName:
-    namespace, _, name = text.partition("/")
-    return NamespacedName(namespace=namespace, name=name)
 
 
 def _switch(environment: dict[str, str], name: str) -> bool:

@@ -380,12 +380,9 @@ async def _results_of(run: str, uid: str, namespace: str, kube: Kube) -> Sequenc
     try:
         async for page in kube.pages(RESULT, size=RESULTS_PAGE_SIZE, namespace=namespace, labels=labels):
             of_run = [obj for obj in page if obj.get("spec", {}).get("runUid") == uid]
-            results |= await asyncio.to_thread(_project, of_run)
+            read = await asyncio.to_thread(list, map(projected, of_run))
+            results |= {result.metadata.name: result for result in read}
     except ValidationError as error:
         _log.warning("a result of run %s/%s is not of this version: %s", namespace, run, error)
         return ()
     return [results[name] for name in sorted(results)]
-
-
-def _project(objects: Sequence[Object]) -> dict[str, BenchmarkResult]:
-    return {obj["metadata"]["name"]: projected(obj) for obj in objects}

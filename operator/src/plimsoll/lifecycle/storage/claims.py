@@ -101,7 +101,7 @@ class Namespaces(Resource):
         if self.outside.namespaces:
             helper, remedy = "the kube-burner helper", "it is no longer enabled, so delete them yourself"
             if burning := self.settings.burning:
-                helper = f"the helper {burning.helper.namespace}/{burning.helper.name}"
+                helper = f"the helper {burning.service.namespace}/{burning.service.name}"
                 remedy = "if it does not, check its pod"
             left = [f"{name}{f' ({why})' if why else ''}" for name, why in self.outside.namespaces.items()]
             message = f"{helper} is deleting {counted(len(left), 'namespace')}: {listed(left)}; {remedy}"
