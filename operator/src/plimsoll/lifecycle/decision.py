@@ -187,15 +187,6 @@ class Decision:
     requeue_seconds: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Removal:
-    """What to do for a run that is being deleted, and its status. `cleaned_up`: whether the finalizer can go."""
-
-    actions: tuple[Action, ...]
-    status: Mapping[str, Any]
-    cleaned_up: Fact
-
-
 def events_of(run: Run, status: Mapping[str, Any]) -> tuple[Event, ...]:
     """Return an event for every condition that changes with this status."""
     events = []

@@ -1,6 +1,6 @@
 """Estimate of when the last trial of a run will be over."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -26,17 +26,16 @@ _TOLERATED_SHARE = 0.1
 class _Pace:
     """How long trials really take, in seconds."""
 
-    by_point: Mapping[str, float]  # mean of each measured point
+    took: Mapping[str, Sequence[float]]  # point -> the durations of its measured trials
     servers: int  # number of the run's servers
     preparing: float  # planned between two trials: zero unless each trial has a new data set
     between: float  # from the end of a trial to the start of the next
     ratio: float  # of the real to the planned duration of trials, both with what is between them
-    measured: Mapping[str, int]  # point -> its measured trials
 
     def seconds(self, point: Point) -> float:
         """Return how long a trial of a point should take, from its start to that of the next one."""
-        if point.name in self.by_point:
-            return self.by_point[point.name] + self.between
+        if self.took[point.name]:
+            return fmean(self.took[point.name]) + self.between
         return (trial_seconds(point, self.servers) + self.preparing) * self.ratio
 
 
@@ -96,14 +95,8 @@ def _pace(plan: Plan, seen: Observed) -> _Pace:
     servers = plan.server_count
     planned = sum(len(took[point.name]) * (trial_seconds(point, servers) + preparing) for point in plan.points)
     taken = sum(seconds + between for all_taken in took.values() for seconds in all_taken)
-    return _Pace(
-        by_point={name: fmean(seconds) for name, seconds in took.items() if seconds},
-        servers=servers,
-        preparing=preparing,
-        between=between,
-        ratio=taken / planned if planned else 1.0,
-        measured={name: len(seconds) for name, seconds in took.items()},
-    )
+    ratio = taken / planned if planned else 1.0
+    return _Pace(took=took, servers=servers, preparing=preparing, between=between, ratio=ratio)
 
 
 def _end_from_trial(plan: Plan, state: RunState, pace: _Pace) -> datetime | None:
@@ -125,7 +118,7 @@ def _left_seconds(plan: Plan, state: RunState, pace: _Pace) -> float:
     seconds = 0.0
     for _, point in plan.pairs[state.trials_done :]:
         is_search = point.line is not None
-        trials = max(1, most_trials(plan, point) - pace.measured.get(point.name, 0)) if is_search else 1
+        trials = max(1, most_trials(plan, point) - len(pace.took[point.name])) if is_search else 1
         seconds += pace.seconds(point) * trials
     # Nothing is prepared after the last trial.
     return max(0.0, seconds - pace.between) if pace.preparing else seconds

@@ -18,9 +18,9 @@ from plimsoll.lifecycle.decision import (
     Ending,
     Fact,
     Refusal,
-    Removal,
     Situation,
     Stage,
+    Teardown,
     events_of,
 )
 from plimsoll.lifecycle.endings import (
@@ -74,16 +74,10 @@ def step_unseen(run: Run, refusal: Refusal, now: datetime) -> Decision | None:
     return Decision(status=new, events=events_of(run, new))
 
 
-def step_deletion(run: Run, seen: Observed, settings: Settings, now: datetime) -> Removal:
-    """Return what to do before a deleted run can go, and the progress."""
+def step_deletion(run: Run, seen: Observed, settings: Settings, now: datetime) -> tuple[Teardown, Mapping[str, Any]]:
+    """Return what to do before a deleted run can go, with the progress, and its status."""
     progress = teardown.teardown(run, seen, settings, keep_volumes=False, now=now)
-    new = status.status_of_removal(run, progress.fact, now)
-    return Removal(actions=progress.actions, status=new, cleaned_up=progress.fact)
-
-
-def step_deletion_unseen(run: Run, refusal: Refusal, now: datetime) -> Mapping[str, Any]:
-    """Return the status of a deleted run that cannot be observed, and therefore not be cleaned up."""
-    return status.status_of_removal(run, Fact.false(refusal.reason, refusal.message), now)
+    return progress, status.status_of_removal(run, progress.fact, now)
 
 
 def needs_platform(run: Run, seen: Observed, settings: Settings) -> bool:

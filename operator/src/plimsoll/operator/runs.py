@@ -13,7 +13,8 @@ from plimsoll.lifecycle.decision import Action, Decision, Fact, Refusal
 from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.queue import Entry, ahead_of, entry_of
 from plimsoll.lifecycle.run import Run, run_of
-from plimsoll.lifecycle.step import needs_platform, step, step_deletion, step_deletion_unseen, step_unseen
+from plimsoll.lifecycle.status import status_of_removal
+from plimsoll.lifecycle.step import needs_platform, step, step_deletion, step_unseen
 from plimsoll.lifecycle.storage.registry import look_of, survey_of
 from plimsoll.operator.execute import MakeSecret, execute, refusal_of
 from plimsoll.operator.gather import RunDigests, gather, gather_platform
@@ -132,16 +133,18 @@ class RunReconciler(Reconciler[RunMemory]):
         try:
             seen = await self._gather(run, record, for_removal=True)
         except (ForbiddenError, UnknownKindError) as error:
+            refusal = refusal_of(error)
+            status = status_of_removal(run, Fact.false(refusal.reason, refusal.message), self.now())
             with suppress(NotFoundError):
-                await self._write(run, step_deletion_unseen(run, refusal_of(error), self.now()), record)
+                await self._write(run, status, record)
             raise
-        removal = step_deletion(run, replace(seen, refusal=record.refusal), self.settings, self.now())
+        progress, status = step_deletion(run, replace(seen, refusal=record.refusal), self.settings, self.now())
         # Also when nothing is left: another finalizer may keep the object, and the next run must not wait for it.
         with suppress(NotFoundError):
-            await self._write(run, removal.status, record)
-        if not removal.cleaned_up.holds:
-            await self._act(run, removal.actions, record)
-        return removal.cleaned_up
+            await self._write(run, status, record)
+        if not progress.fact.holds:
+            await self._act(run, progress.actions, record)
+        return progress.fact
 
     def read(self, body: Body, record: RunMemory) -> Run:
         """Return the run with the last written status."""

@@ -71,10 +71,6 @@ SUITE = Kind(api_version=API_VERSION, kind=SUITE_KIND)
 _PAGE_SIZE = 50
 """Runs in memory at once, of some 20 KiB each."""
 
-_OTHER = (
-    "exists and does not measure what the suite asks for: somebody else created it, or an admission policy changed it "
-    "(exempt BenchmarkRuns with the label plimsoll.dev/suite from the policy, or write what it sets into spec.run)"
-)
 _REFUSALS = (ForbiddenError, InvalidError, NotFoundError, UnknownKindError)
 
 _log = logging.getLogger(__name__)
@@ -277,34 +273,38 @@ async def create_run(action: CreateRun, suite: Suite, kube: Kube, *, now: Callab
     run_object = await kube.get(RUN, action.name, suite.namespace)
     if run_object is None:
         raise ConflictError(f"create {RUN.kind} {suite.namespace}/{action.name}", "it was deleted meanwhile")
-    problem, run = _checked(run_object, suite, measured_digest(action.run["spec"]))
-    return Found(run=run) if run else RunRefusal(name=action.name, time=now(), message=problem, is_taken=True)
+    return _checked(run_object, suite, measured_digest(action.run["spec"]), now())
 
 
 async def get_run(
     action: GetRun, suite: Suite, kube: Kube, *, now: Callable[[], datetime]
 ) -> Found | Absent | RunRefusal:
-    """Return a run of the suite by its name. One that was seen before is of the suite, whoever owns it now.
+    """Return a run of the suite by its name.
 
     ApiError: the API server did not answer.
     """
     run_object = await kube.get(RUN, action.name, suite.namespace)
     if run_object is None:
         return Absent(name=action.name)
-    problem, run = _checked(run_object, suite, action.measures)
-    if run_object["metadata"]["uid"] == action.uid:
-        run = named_run(suite.name, suite.uid, run_object)
-    return Found(run=run) if run else RunRefusal(name=action.name, time=now(), message=problem, is_taken=True)
+    return _checked(run_object, suite, action.measures, now(), seen_uid=action.uid)
 
 
-def _checked(run_object: Object, suite: Suite, measures: str) -> tuple[str, OwnedRun | None]:
-    """Return a run if the suite owns it and it measures what is asked for, if that is known; or what is wrong."""
-    run = owned_run(suite.name, suite.uid, run_object)
-    if run is None:
-        return "exists and is not of this suite", None
-    if measures and run.measures != measures:
-        return _OTHER, None
-    return "", run
+def _checked(
+    run_object: Object, suite: Suite, measures: str, time: datetime, *, seen_uid: str = ""
+) -> Found | RunRefusal:
+    """Return a run if the suite owns it and it measures what is asked for; a run seen before counts in any case."""
+    was_seen, name = run_object["metadata"]["uid"] == seen_uid, run_object["metadata"]["name"]
+    run = (named_run if was_seen else owned_run)(suite.name, suite.uid, run_object)
+    if run is not None and (was_seen or not measures or run.measures == measures):
+        return Found(run=run)
+    message = "exists and is not of this suite"
+    if run is not None:
+        message = (
+            "exists and does not measure what the suite asks for: somebody else created it, or an admission policy "
+            "changed it (exempt BenchmarkRuns with the label plimsoll.dev/suite from the policy, or write what it sets "
+            "into spec.run)"
+        )
+    return RunRefusal(name=name, time=time, message=message, is_taken=True)
 
 
 async def delete_run(action: DeleteRun, suite: Suite, kube: Kube) -> Deleted:

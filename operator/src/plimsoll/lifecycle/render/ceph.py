@@ -15,6 +15,8 @@ from plimsoll.tools.registry import DATA_SET_TOOL, TOOLS
 from plimsoll.tools.target import TargetKind
 
 ENVIRONMENT = {"CEPH_CONF": CONF_PATH}
+VOLUME_MOUNT = {"name": "ceph", "mountPath": MOUNT, "readOnly": True}
+"""Mount of the volume with `ceph.conf` and keyring."""
 
 
 def config_map(run: Run, monitors: Iterable[str]) -> Json:
@@ -53,11 +55,6 @@ def volumes(run: Run, target: CephTarget, component: str) -> list[Json]:
     return [{"name": "ceph", "projected": {"defaultMode": READABLE, "sources": sources}}]
 
 
-def mounts() -> list[Json]:
-    """Return the mount of that volume."""
-    return [{"name": "ceph", "mountPath": MOUNT, "readOnly": True}]
-
-
 def client_volumes(run: Run, plan: Plan, client: int) -> list[Json]:
     """Return the Ceph volumes of a client's pod, with the administrator's keyring for the client that needs it."""
     for_ceph = volumes(run, plan.ceph, naming.CLIENT) if plan.ceph is not None and uses_ceph(plan, client) else []
@@ -71,7 +68,7 @@ def client_volumes(run: Run, plan: Plan, client: int) -> list[Json]:
 
 def client_mounts(plan: Plan, client: int) -> list[Json]:
     """Return the mounts of those volumes."""
-    for_ceph = mounts() if uses_ceph(plan, client) else []
+    for_ceph = [VOLUME_MOUNT] if uses_ceph(plan, client) else []
     for_osds = {"name": "osd-bench", "mountPath": OSD_BENCH_MOUNT, "readOnly": True}
     return [*for_ceph, for_osds] if _keyring_of(plan, client) is not None else for_ceph
 

@@ -16,10 +16,12 @@ from plimsoll.protocol.assignment import (
     TOKEN_FILE,
     Assignment,
     BlockDevice,
+    CacheDropping,
     DirectoryVolume,
     SharedDirectory,
     token_name,
 )
+from plimsoll.protocol.helpers import helper_url
 from plimsoll.tools.cast import ACTOR_CLIENT
 from plimsoll.tools.registry import TOOLS
 
@@ -73,6 +75,7 @@ def job(run: Run, plan: Plan, settings: Settings, *, client: int, attempt: int) 
 
 def assignment(run: Run, plan: Plan, settings: Settings, *, client: int, attempt: int) -> Assignment:
     """Return the assignment of a client's agent."""
+    helper = plan.cache_helper
     return Assignment(
         conductor=f"https://{naming.conductor(run.name)}.{run.namespace}.svc:{settings.port}",
         secret=common.SECRET_MOUNT,
@@ -85,7 +88,7 @@ def assignment(run: Run, plan: Plan, settings: Settings, *, client: int, attempt
         volume=_claimed_volume(plan, client) or ceph.image(plan, client),
         rados=ceph.rados(plan, client),
         osd_keyring=ceph.osd_keyring(plan, client),
-        caches=network.cache_dropping(plan),
+        caches=None if helper is None else CacheDropping(helper=helper_url(helper.name, helper.namespace)),
         termination_log="/dev/termination-log",
     )
 
@@ -97,6 +100,18 @@ def _claim_name(run: Run, volume: Volume, client: int) -> str:
 def _pod(run: Run, plan: Plan, settings: Settings, assigned: Assignment) -> Json:
     client = assigned.client
     wanted = run.document.spec.clients if run.document else Clients()
+    field = {"fieldPath": f"metadata.annotations['{naming.ANNOTATION_ASSIGNMENT}']"}
+    volumes: list[Json] = [
+        # Only its own client's token.
+        common.session_volume(run, {CERTIFICATE_FILE: CERTIFICATE_FILE, token_name(client): TOKEN_FILE}),
+        {"name": "assignment", "downwardAPI": {"items": [{"path": ASSIGNMENT_FILE, "fieldRef": field}]}},
+        {"name": "scratch", "emptyDir": {"sizeLimit": "1Gi"}},
+        {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}},
+        *ceph.client_volumes(run, plan, client),
+        *network.burner_access(run, plan, client).volumes,
+    ]
+    if _mounts_claim(plan, client) and plan.volume is not None:
+        volumes.append({"name": "data", "persistentVolumeClaim": {"claimName": _claim_name(run, plan.volume, client)}})
     # A raw device is root:root 0600, so only uid 0 may open it, even without any capability.
     user = 0 if has_device(plan, client) else common.RUN_AS_USER
     spec = common.pod_spec(
@@ -106,7 +121,7 @@ def _pod(run: Run, plan: Plan, settings: Settings, assigned: Assignment) -> Json
         tolerations=[*_NODE_GONE_TOLERATIONS, *(dict(toleration) for toleration in wanted.tolerations)],
         imagePullSecrets=[{"name": secret.name} for secret in wanted.image_pull_secrets],
         containers=[_container(run, plan, settings, assigned, user=user)],
-        volumes=_volumes(run, plan, client),
+        volumes=volumes,
     )
     tools = [TOOLS[point.tool] for point in plan.points]
     # All are safe ones, which the restricted profile permits.
@@ -170,20 +185,3 @@ def _claimed_volume(plan: Plan, client: int) -> DirectoryVolume | SharedDirector
         return SharedDirectory(path=DATA_MOUNT, mounted=True, part=part, clients=clients, one_file=one_file)
     # Some file systems report the capacity of the whole backing store: a node's directory, a server's export.
     return DirectoryVolume(path=DATA_MOUNT, mounted=True, capacity=plan.volume.size)
-
-
-def _volumes(run: Run, plan: Plan, client: int) -> list[Json]:
-    """Return the pod's volumes. An agent gets the certificate and only its own client's token."""
-    field = {"fieldPath": f"metadata.annotations['{naming.ANNOTATION_ASSIGNMENT}']"}
-    volumes: list[Json] = [
-        common.session_volume(run, {CERTIFICATE_FILE: CERTIFICATE_FILE, token_name(client): TOKEN_FILE}),
-        {"name": "assignment", "downwardAPI": {"items": [{"path": ASSIGNMENT_FILE, "fieldRef": field}]}},
-        {"name": "scratch", "emptyDir": {"sizeLimit": "1Gi"}},
-        {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}},
-        *ceph.client_volumes(run, plan, client),
-        *network.burner_access(run, plan, client).volumes,
-    ]
-    if _mounts_claim(plan, client) and plan.volume is not None:
-        claim = {"claimName": _claim_name(run, plan.volume, client)}
-        volumes.append({"name": "data", "persistentVolumeClaim": claim})
-    return volumes

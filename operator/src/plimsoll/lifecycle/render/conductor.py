@@ -148,7 +148,7 @@ def _container(run: Run, plan: Plan, settings: Settings) -> Json:
             {"name": "plan", "mountPath": common.PLAN_MOUNT, "readOnly": True},
             common.SESSION_MOUNT,
             common.TMP_MOUNT,
-            *(ceph.mounts() if plan.ceph else ()),
+            *([ceph.VOLUME_MOUNT] if plan.ceph else ()),
             *caches.mounts,
         ],
     }

@@ -14,7 +14,6 @@ from plimsoll.lifecycle.render.common import READABLE, Json, manifest, metadata
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.document import Plan
-from plimsoll.protocol.assignment import CacheDropping
 from plimsoll.protocol.helpers import BURNER_AUDIENCE, CACHES_AUDIENCE, PORT, helper_url
 from plimsoll.tools.cast import ACTOR_CLIENT
 from plimsoll.tools.registry import TOOLS
@@ -68,7 +67,8 @@ def policies(run: Run, plan: Plan, settings: Settings) -> tuple[Json, ...]:
         DNS,
         {"to": [peer(run, naming.CONDUCTOR)], **rendezvous},
         *([to_ceph(plan.ceph.monitors)] if plan.ceph is not None and ceph.clients_use_ceph(plan) else []),
-        *helper_egress(plan),
+        *([_egress(plan.cache_helper, CACHES)] if plan.cache_helper is not None else []),
+        *([_egress(plan.control_plane.helper, BURNER)] if plan.control_plane is not None else []),
         *({"to": [peer(run, naming.CLIENT)], **ports} for ports in peer_ports),
     ]
     ingress = [{"from": [peer(run, naming.CLIENT)], **ports} for ports in peer_ports]
@@ -130,18 +130,6 @@ def caches_access(plan: Plan) -> HelperAccess:
         return HelperAccess()
     environment = {"PLIMSOLL_CACHES_TOKEN": f"{_CACHES_MOUNT}/{_FILE}"}
     return _access("caches-token", CACHES_AUDIENCE, _CACHES_MOUNT, environment)
-
-
-def helper_egress(plan: Plan) -> list[Json]:
-    """Return the egress rules for the helpers that a plan uses."""
-    caches = [_egress(plan.cache_helper, CACHES)] if plan.cache_helper is not None else []
-    return [*caches, *([_egress(plan.control_plane.helper, BURNER)] if plan.control_plane is not None else [])]
-
-
-def cache_dropping(plan: Plan) -> CacheDropping | None:
-    """Return how agents drop the caches of their nodes; None if the plan has no helper."""
-    service = plan.cache_helper
-    return None if service is None else CacheDropping(helper=helper_url(service.name, service.namespace))
 
 
 def _access(name: str, audience: str, mount: str, environment: Mapping[str, str]) -> HelperAccess:

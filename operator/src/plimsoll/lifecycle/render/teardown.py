@@ -112,7 +112,7 @@ def _pod(record: TeardownRecord, settings: Settings) -> Json:
         "env": common.environment(ceph.ENVIRONMENT, {}),
         "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "512Mi"}},
         "securityContext": common.container_security(),
-        "volumeMounts": [*ceph.mounts(), common.TMP_MOUNT],
+        "volumeMounts": [ceph.VOLUME_MOUNT, common.TMP_MOUNT],
     }
     volumes = [
         {"name": "ceph", "projected": {"defaultMode": common.READABLE, "sources": sources}},

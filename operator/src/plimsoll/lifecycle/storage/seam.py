@@ -151,7 +151,7 @@ class Storage:
 
 
 class Provider(ABC):
-    """A kind of storage. `provides`, `targets`, `resources` and `kept` are required, the other methods optional.
+    """A kind of storage. `provides`, `targets` and `resources` are required, the other methods optional.
 
     A provider keeps no state and serves all runs.
     """
@@ -171,9 +171,9 @@ class Provider(ABC):
     def resources(self, view: View) -> Sequence[Resource]:
         """Return the run's resources in order, including its clients' `Claims`."""
 
-    @abstractmethod
     def kept(self, view: View) -> Sequence[str]:
         """Return the existing objects besides PVCs that `cleanup` can keep: kinds and names."""
+        return ()
 
     def claims_class(self, run: Run) -> str:
         """Return the StorageClass for tools that create PVCs themselves; empty if there is none."""

@@ -27,10 +27,6 @@ class StorageClassProvider(Provider):
         """Return the PVCs."""
         return [Claims(view=view, storage_class=self.claims_class(view.run))]
 
-    def kept(self, view: View) -> Sequence[str]:
-        """Return nothing: there are only PVCs."""
-        return ()
-
     def claims_class(self, run: Run) -> str:
         """Return the StorageClass that the run names."""
         return str(run.written["storage"]["storageClass"].get("name", ""))
@@ -77,10 +73,6 @@ class NoStorageProvider(Provider):
     def resources(self, view: View) -> Sequence[Resource]:
         """Return the PVCs, of which there are none."""
         return [Claims(view=view)]
-
-    def kept(self, view: View) -> Sequence[str]:
-        """Return nothing."""
-        return ()
 
 
 def _name(document: BenchmarkRun) -> str | None:
