@@ -90,12 +90,15 @@ def test_an_event_has_the_words_of_its_condition_or_at_least_the_reason() -> Non
     )
 
 
+def posted_by(world: PretendWorld) -> list[Any]:
+    """Return the events that an operator has posted since the last call."""
+    return [world.operator.events.get_nowait() for _ in range(world.operator.events.qsize())]
+
+
 def test_the_story_of_a_run_reads_well(world: PretendWorld) -> None:
     uid = world.create("a")
     world.until_settled(uid)
-    reasons = []
-    while not world.operator.events.empty():
-        reasons.append(world.operator.events.get_nowait().reason)
+    reasons = [event.reason for event in posted_by(world)]
     assert reasons[0] == "Admitted"
     assert [reason for reason in reasons if reason in {"Succeeded", "Measured", "CleanedUp"}][-1] == "CleanedUp"
     assert {"StorageReady", "ClientsReady", "Succeeded", "Measured"} <= set(reasons)
@@ -114,19 +117,8 @@ def test_a_run_that_goes_well_warns_of_nothing(world: PretendWorld, storage: Any
     timeouts = {"provisionSeconds": 300, "readySeconds": 60, "totalSeconds": 600}
     uid = world.create("a", storage=storage, timeouts=timeouts)
     world.until_settled(uid)
-    events = []
-    while not world.operator.events.empty():
-        events.append(world.operator.events.get_nowait())
     assert world.conditions(uid)["Succeeded"]["reason"] == "Valid"
-    assert [(event.reason, event.message) for event in events if event.type != "Normal"] == []
-
-
-def told_by(world: PretendWorld) -> list[str]:
-    """Return the reasons of the events that an operator has posted since the last call."""
-    reasons = []
-    while not world.operator.events.empty():
-        reasons.append(world.operator.events.get_nowait().reason)
-    return reasons
+    assert [(event.reason, event.message) for event in posted_by(world) if event.type != "Normal"] == []
 
 
 @pytest.mark.parametrize("restarts", [False, True], ids=["one operator", "an operator that is restarted all the time"])
@@ -141,7 +133,7 @@ def test_every_transition_of_a_life_is_told_once_however_often_it_is_looked_at(
             world.round()
             for _ in range(3):
                 world.look(uid)
-            reasons.extend(told_by(world))
+            reasons.extend(event.reason for event in posted_by(world))
             if restarts:
                 world.restart_operator()
 

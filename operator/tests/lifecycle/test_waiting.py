@@ -10,13 +10,8 @@ from plimsoll.conductor.attempt import Timings
 from plimsoll.kube import client
 from plimsoll.kube.errors import ForbiddenError
 from plimsoll.lifecycle.teardown import LOAD_GONE_SECONDS
-from support.pretend_cluster import KUBELET, Document, is_going, role_of
-from support.pretend_world import PretendWorld
-
-
-def until_trial(world: PretendWorld) -> None:
-    known = len(world.conductors.loads)
-    world.until(lambda: len(world.conductors.loads) > known)
+from support.pretend_cluster import KUBELET, is_going, role_of
+from support.pretend_world import PretendWorld, run_of, until_trial
 
 
 def refuse(world: PretendWorld, request: str, words: str = "exceeded quota: few") -> None:
@@ -31,12 +26,6 @@ def refuse(world: PretendWorld, request: str, words: str = "exceeded quota: few"
 
 def relent(world: PretendWorld) -> None:
     world.cluster.kube.interfere = lambda _: None
-
-
-def run_of(world: PretendWorld, uid: str) -> Document:
-    run = world.run(uid)
-    assert run is not None
-    return run
 
 
 def lose_client_node(world: PretendWorld, uid: str) -> str:

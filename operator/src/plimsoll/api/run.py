@@ -267,8 +267,8 @@ class Timeouts(Model):
     """Timeouts of the phases. They pause while a run is suspended.
 
     Attributes:
-        provision_seconds: Timeout until the storage is ready and all pods run, and until an earlier run with this name
-            is deleted. Waiting in the queue does not count.
+        provision_seconds: Timeout until the storage is ready and all pods are running, including the wait until an
+            earlier run with this name is gone. The time in the queue does not count.
         ready_seconds: Timeout until all clients have reported.
         total_seconds: Timeout of the whole run. A run that cannot finish in this time is refused.
 
