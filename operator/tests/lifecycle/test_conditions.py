@@ -1,15 +1,8 @@
 """What conditions and columns say of a run that rests or has ended: nothing that does not hold any more."""
 
 from plimsoll.api.names import FailureReason, Verdict
-from support.pretend_cluster import Document
-from support.pretend_world import PretendWorld
+from support.pretend_world import PretendWorld, run_of
 from support.tooling import kstatus
-
-
-def run_of(world: PretendWorld, uid: str) -> Document:
-    run = world.run(uid)
-    assert run is not None
-    return run
 
 
 def until_measuring(world: PretendWorld) -> str:

@@ -27,7 +27,7 @@ _SHOWN_PERCENTILES = ("50", "99")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Child:
-    """An object's identity: what it takes to delete exactly that one. `namespace` is empty if it has none."""
+    """What identifies an object for its deletion. `namespace` is empty for a cluster-scoped one."""
 
     api_version: str
     kind: str
@@ -110,7 +110,7 @@ class Members:
 
     @property
     def own_pods(self) -> tuple[PodFact, ...]:
-        """Return the run's pods, without those of other owners' Jobs."""
+        """Return the run's pods, but none that another owner's Job created."""
         foreign = {job.fact.child.uid for job in self.jobs if not job.own}
         return tuple(pod.fact for pod in self.pods if pod.own and not pod.jobs & foreign)
 

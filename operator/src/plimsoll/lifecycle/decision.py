@@ -206,7 +206,7 @@ def events_of(run: Run, status: Mapping[str, Any]) -> tuple[Event, ...]:
 
 
 def _is_news(condition: Condition, before: Condition | None) -> bool:
-    """Whether a change needs an event, and is not covered by that of another condition."""
+    """Whether a change needs an event, and is not covered by the event of another condition."""
     if condition.status is ConditionStatus.FALSE:
         is_beginning = (
             before is not None and before.reason in _BEGINNINGS and condition.reason == Reason.CLIENTS_MISSING

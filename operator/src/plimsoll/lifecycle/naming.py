@@ -24,7 +24,7 @@ ANNOTATION_ASSIGNMENT = f"{GROUP}/assignment"
 CONDUCTOR = "conductor"
 CLIENT = "client"
 SERVER = "server"
-"""Role of a client that only serves others; its component is that of a client."""
+"""Role of a client that only serves others; its component is CLIENT too."""
 
 STORAGE = "storage"
 TEARDOWN = "teardown"
@@ -68,8 +68,8 @@ def state_config_map(run: str) -> str:
 def session_secret(run: str, uid: str) -> str:
     """Return the name of the session secret.
 
-    It contains a digest of the UID: the operator cannot read Secrets, and must not mistake that of an earlier run with
-    this name, which is about to be garbage-collected, for this run's.
+    It contains a digest of the UID: the operator cannot read Secrets, and must not use the one of an earlier run with
+    this name, which is about to be garbage-collected.
     """
     return child(run, f"session-{sha256(uid.encode()).hexdigest()[:_DIGEST]}")
 

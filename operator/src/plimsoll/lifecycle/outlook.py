@@ -33,7 +33,7 @@ class _Pace:
     ratio: float  # of the real to the planned duration of trials, both with what is between them
 
     def seconds(self, point: Point) -> float:
-        """Return how long a trial of a point should take, from its start to that of the next one."""
+        """Return how long a trial of a point should take, from its start to the start of the next one."""
         if self.took[point.name]:
             return fmean(self.took[point.name]) + self.between
         return (trial_seconds(point, self.servers) + self.preparing) * self.ratio

@@ -36,7 +36,7 @@ class Run:
     written: Mapping[str, Any]  # the specification as stored, of which this version may know only a part
     spec_problem: str  # why the specification is invalid; empty if it is valid
     status: Mapping[str, Any]  # as stored
-    conditions: Mapping[ConditionType, Condition]  # those of the status, by type
+    conditions: Mapping[ConditionType, Condition]  # from the status, by type
 
     @property
     def identity(self) -> RunIdentity:
@@ -170,11 +170,6 @@ def environment_of(platform: Platform, storage_class: str | None) -> PlatformEnv
             allow_volume_expansion=obj.get("allowVolumeExpansion"),
         )
     return PlatformEnvironment(kubernetes=kubernetes, storage_class=described)
-
-
-def listed_storage_classes(platform: Platform) -> str:
-    """Return the names of the StorageClasses, for a message."""
-    return listed(sorted(platform.storage_classes), most=10) or "none"
 
 
 def counted(number: int, noun: str) -> str:

@@ -55,7 +55,7 @@ def status_of(run: Run, seen: Observed, situation: Situation, now: datetime) -> 
         situation = replace(situation, message=message)
     conditions = _conditions(run, {**situation.facts, **_summary(situation)}, now)
     if seen.plan is None and run.status.get("completionTime"):
-        # The numbers of a finished run stay although the objects they were read from were deleted.
+        # A finished run keeps its numbers although the objects they were read from were deleted.
         return {**run.status, "observedGeneration": run.generation, "conditions": _dumped(conditions)}
     headline = tuple(_headlines(seen))
     is_admitted = (ConditionType.ADMITTED, ConditionStatus.TRUE) in {(entry.type, entry.status) for entry in conditions}

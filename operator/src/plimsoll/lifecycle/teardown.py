@@ -1,6 +1,6 @@
 """Removal of a run's objects, in order: the load, addresses and rights, and storage backwards.
 
-Plan, state and results stay until the run itself is deleted: a finished run is read from them.
+Plan, state and results are kept until the run itself is deleted: a finished run is read from them.
 """
 
 from dataclasses import replace

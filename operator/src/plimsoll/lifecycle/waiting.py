@@ -7,7 +7,8 @@
 2. the plan: the cluster is being inspected, or is not healthy (`provisioning.freeze`),
 3. another version of the operator, which can read what this one cannot (`version_blocker`),
 4. its turn in the queue (`queue.ahead_of`),
-5. PVCs or pods, whichever is the cause (`waiting_fact`); each has a condition too, StorageReady and ClientsReady.
+5. its storage, such as PVCs (`Claims.ready`), or its pods (`clients_fact`), whichever is the cause (`waiting_fact`);
+   the conditions StorageReady and ClientsReady show both.
 
 In place of 2 and 5, the status shows the request that the API server has refused, if there is one (`Observed.refusal`).
 """

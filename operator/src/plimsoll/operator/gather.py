@@ -216,7 +216,7 @@ class RunDigests:
         """Drop everything but the digests of results after a failed look.
 
         The API server may have been restored to an earlier state, with other objects under the same versions. Results
-        stay: rereading all of them is expensive, and they do not decide what is deleted.
+        are kept: rereading all of them is expensive, and they do not decide what is deleted.
         """
         self.forget_fixed()
         for digests in (self.jobs, self.pods, self.claims):

@@ -162,7 +162,7 @@ async def drive(body: kopf.Body, memo: kopf.Memo, stopped: kopf.DaemonStopped, l
 
 @kopf.on.delete(GROUP, VERSION, "benchmarkruns", when=_attention)
 async def remove(body: kopf.Body, memo: kopf.Memo, logger: kopf.Logger, **_: Any) -> None:  # noqa: ANN401
-    """Remove a deleted run's objects; the finalizer stays until they are gone."""
+    """Remove a deleted run's objects; the finalizer is kept until they are gone."""
     context: Context = memo.context
     missing = await context.runs.remove(body, logger)
     if missing is not None:

@@ -117,7 +117,7 @@ class Namespaces(Resource):
 
 
 def removable(seen: Observed) -> Sequence[Child]:
-    """Return what a run has in its namespace, besides load and PVCs, that is deleted before the run itself."""
+    """Return the objects in the run's namespace that are deleted before the run itself, without its load and PVCs."""
     return [child for child in seen.others if child.kind != "ConfigMap"]
 
 

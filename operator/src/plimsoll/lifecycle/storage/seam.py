@@ -172,7 +172,7 @@ class Provider(ABC):
         """Return the run's resources in order, including its clients' `Claims`."""
 
     def kept(self, view: View) -> Sequence[str]:
-        """Return the existing objects besides PVCs that `cleanup` can keep: kinds and names."""
+        """Return the existing objects, without PVCs, that `cleanup` can keep: kinds and names."""
         return ()
 
     def claims_class(self, run: Run) -> str:

@@ -6,7 +6,7 @@ from plimsoll.api.environment import PlatformEnvironment, StorageClassDescriptio
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.lifecycle.decision import Ending
-from plimsoll.lifecycle.run import Platform, Run, environment_of, listed_storage_classes
+from plimsoll.lifecycle.run import Platform, Run, environment_of, listed
 from plimsoll.lifecycle.storage.claims import Claims
 from plimsoll.lifecycle.storage.seam import Provider, Resource, StorageSpec, View
 from plimsoll.plan.document import Plan
@@ -36,9 +36,10 @@ class StorageClassProvider(Provider):
         name = _name(document)
         if name is None or name in platform.storage_classes:
             return None
+        existing = listed(sorted(platform.storage_classes), most=10) or "none"
         message = (
             f"spec.storage.storageClass.name: StorageClass {name} does not exist; create it, or name an existing one: "
-            f"{listed_storage_classes(platform)}"
+            f"{existing}"
         )
         return Ending.failure(Reason.STORAGE_CLASS_NOT_FOUND, message)
 
