@@ -111,8 +111,8 @@ def versions_page(body: bytes) -> Page[Version]:
 
 def document(body: bytes) -> dict[str, Any]:
     """Decode one object."""
-    found: dict[str, Any] = msgspec.json.decode(body)
-    return found
+    obj: dict[str, Any] = msgspec.json.decode(body)
+    return obj
 
 
 async def read(parse: Callable[[bytes], T], response: aiohttp.ClientResponse) -> T:
@@ -354,7 +354,7 @@ class AioKube:
         size: int,
         accept: Mapping[str, str] = ACCEPT_JSON,
     ) -> tuple[Sequence[T], str]:
-        found: list[T] = []
+        entries: list[T] = []
         limit: int | None = size
         token = ""
         while True:
@@ -362,12 +362,12 @@ class AioKube:
                 page = await self._page(kind, namespace, selected, parse, limit, token, accept)
             except ExpiredError:
                 # The continue token has expired: list again, without pages.
-                found, token, limit = [], "", None
+                entries, token, limit = [], "", None
                 continue
-            found += page.entries
+            entries += page.entries
             token = page.token
             if not token:
-                return found, page.version
+                return entries, page.version
 
     async def _page(
         self,

@@ -123,7 +123,7 @@ class Discovery:
         """Look up with `fetch` when a kind is first needed."""
         self._fetch = fetch
         self._now = now
-        self._known: dict[Kind, Resource] = {}
+        self._resources: dict[Kind, Resource] = {}
         self._unknown: dict[Kind, tuple[float, float]] = {}  # until when, after which pause
         self._lock = asyncio.Lock()
 
@@ -132,16 +132,16 @@ class Discovery:
 
         Raises UnknownKindError if the API server does not know it; the next lookup waits for a growing pause.
         """
-        if kind in self._known:
-            return self._known[kind]
+        if kind in self._resources:
+            return self._resources[kind]
         async with self._lock:
-            if kind not in self._known:
+            if kind not in self._resources:
                 await self._look_up(kind)
-            return self._known[kind]
+            return self._resources[kind]
 
     def forget(self, kind: Kind) -> None:
         """Drop a kind whose path no longer exists, so that it is looked up again."""
-        self._known.pop(kind, None)
+        self._resources.pop(kind, None)
 
     async def _look_up(self, kind: Kind) -> None:
         until, pause = self._unknown.get(kind, (float("-inf"), 0.0))
@@ -155,8 +155,8 @@ class Discovery:
         for entry in document.get("resources") or ():
             if "/" not in entry["name"]:  # not a subresource
                 key = Kind(api_version=kind.api_version, kind=entry["kind"])
-                self._known[key] = Resource(root=root, plural=entry["name"], namespaced=entry["namespaced"])
-        if kind not in self._known:
+                self._resources[key] = Resource(root=root, plural=entry["name"], namespaced=entry["namespaced"])
+        if kind not in self._resources:
             pause = min(pause * 2, _LONGEST_PAUSE_SECONDS) or _FIRST_PAUSE_SECONDS
             self._unknown[kind] = self._now() + pause, pause
             raise _unknown_kind(kind)

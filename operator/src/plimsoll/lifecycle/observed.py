@@ -149,14 +149,14 @@ def observe(
     that only the operator changes, `results` those with the run's name, `events` those about its PVCs and Jobs.
     """
     everything = list(objects)
-    own = [obj for obj in everything if is_of_run(obj, run.uid)]
+    run_objects = [obj for obj in everything if is_of_run(obj, run.uid)]
     plan_name = naming.plan_config_map(run.name)
     conflicts = [
         obj
         for obj in everything
         if (obj["kind"], obj["metadata"]["name"]) == ("ConfigMap", plan_name) and not is_of_run(obj, run.uid)
     ]
-    maps = {obj["metadata"]["name"]: obj for obj in own if obj["kind"] == "ConfigMap"}
+    maps = {obj["metadata"]["name"]: obj for obj in run_objects if obj["kind"] == "ConfigMap"}
     plan_map = maps.get(plan_name)
     plan, problem = _plan(plan_map, run)
     state = None
@@ -184,7 +184,7 @@ def observe(
         jobs=jobs,
         pods=members.own_pods,
         claims=claims,
-        others=(*map(children.child_of, own), *fixed),
+        others=(*map(children.child_of, run_objects), *fixed),
         warnings=children.warnings_about(uids, events),
     )
 

@@ -85,21 +85,21 @@ class Digests(Generic[T]):
         self._digest = digest
         self._page_size = page_size
         self._worthwhile = worthwhile
-        self._known: dict[str, tuple[str, T]] = {}
+        self._by_uid: dict[str, tuple[str, T]] = {}
 
     def __iter__(self) -> Iterator[T]:
         """Return all digests."""
-        return (digest for _, digest in self._known.values())
+        return (digest for _, digest in self._by_uid.values())
 
     def forget(self) -> None:
         """Drop all digests, so that the next look reads every object."""
-        self._known = {}
+        self._by_uid = {}
 
     async def look(self, kube: Kube, *, namespace: str, labels: Mapping[str, str]) -> Sequence[T]:
         """Return the digests of all objects with these labels, in the order of the list."""
-        if 0 < len(self._known) < self._worthwhile:
+        if 0 < len(self._by_uid) < self._worthwhile:
             objects = await kube.list(self._kind, namespace=namespace, labels=labels)
-            self._known = {}
+            self._by_uid = {}
             for obj in objects:
                 self._keep(obj)
         else:
@@ -117,14 +117,14 @@ class Digests(Generic[T]):
                     case Changed(version):
                         await self._read(version, kube, {})
                     case Gone(version):
-                        self._known.pop(version.uid, None)
+                        self._by_uid.pop(version.uid, None)
 
     async def _update(
         self, versions: Sequence[Version], kube: Kube, *, namespace: str | None, labels: Mapping[str, str]
     ) -> None:
         """Keep digests of exactly the existing objects, by reading those that have changed, or all if they are many."""
         places = {version.uid: place for place, version in enumerate(versions)}
-        self._known = {uid: entry for uid, entry in self._known.items() if uid in places}
+        self._by_uid = {uid: entry for uid, entry in self._by_uid.items() if uid in places}
         changed = [version for version in versions if not self._has(version.uid, version.version)]
         if not changed:
             return
@@ -134,7 +134,7 @@ class Digests(Generic[T]):
         for version in changed:
             await self._read(version, kube, labels)
         # In list order, in which messages name objects.
-        self._known = dict(sorted(self._known.items(), key=lambda entry: places.get(entry[0], len(places))))
+        self._by_uid = dict(sorted(self._by_uid.items(), key=lambda entry: places.get(entry[0], len(places))))
 
     async def _read_pages(self, kube: Kube, *, namespace: str | None, labels: Mapping[str, str]) -> set[str]:
         read: set[str] = set()
@@ -156,17 +156,17 @@ class Digests(Generic[T]):
         if obj is not None and not labels.items() <= (obj["metadata"].get("labels") or {}).items():
             obj = None
         if obj is None or obj["metadata"]["uid"] != version.uid:
-            self._known.pop(version.uid, None)
+            self._by_uid.pop(version.uid, None)
         if obj is not None:
             self._keep(obj)
 
     def _has(self, uid: str, version: str) -> bool:
-        return uid in self._known and self._known[uid][0] == version
+        return uid in self._by_uid and self._by_uid[uid][0] == version
 
     def _keep(self, obj: Object) -> None:
         uid, version = obj["metadata"]["uid"], obj["metadata"]["resourceVersion"]
         if not self._has(uid, version):
-            self._known[uid] = version, self._digest(obj)
+            self._by_uid[uid] = version, self._digest(obj)
 
 
 class FixedObjects:
