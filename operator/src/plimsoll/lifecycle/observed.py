@@ -135,7 +135,7 @@ class Observed:
 
 
 def observe(
-    objects: Iterable[Object],
+    config_maps: Iterable[Object],
     *,
     run: RunIdentity,
     members: Members,
@@ -146,23 +146,20 @@ def observe(
     """Return the facts about a run's objects, and about other owners' objects with the same names.
 
     Objects that only carry the run's labels are ignored. `members` are its Jobs, pods and PVCs, `fixed` its objects
-    that only the operator changes, `results` those with the run's name, `events` those about its PVCs and Jobs.
+    that only the operator changes, `results` those with the run's name, `events` those about its PVCs, Jobs and pods.
     """
-    everything = list(objects)
-    run_objects = [obj for obj in everything if is_of_run(obj, run.uid)]
+    run_maps, foreign_maps = dict[str, Object](), dict[str, Object]()
+    for config_map in config_maps:
+        maps = run_maps if is_of_run(config_map, run.uid) else foreign_maps
+        maps[config_map["metadata"]["name"]] = config_map
     plan_name = naming.plan_config_map(run.name)
-    conflicts = [
-        obj
-        for obj in everything
-        if (obj["kind"], obj["metadata"]["name"]) == ("ConfigMap", plan_name) and not is_of_run(obj, run.uid)
-    ]
-    maps = {obj["metadata"]["name"]: obj for obj in run_objects if obj["kind"] == "ConfigMap"}
-    plan_map = maps.get(plan_name)
+    plan_map, conflict = run_maps.get(plan_name), foreign_maps.get(plan_name)
+    is_departing = conflict is not None and children.is_departing(conflict)
     plan, problem = _plan(plan_map, run)
     state = None
     # A state that this version cannot read is none.
     with suppress(ValidationError):
-        state = RunState.model_validate_json(_text(maps.get(naming.state_config_map(run.name)), STATE_FILE))
+        state = RunState.model_validate_json(_text(run_maps.get(naming.state_config_map(run.name)), STATE_FILE))
     own_results = [result for result in results if result.run_uid == run.uid]
     foreign_results = [result for result in results if result.run_uid != run.uid]
     jobs = tuple(job.fact for job in members.jobs if job.own)
@@ -178,13 +175,13 @@ def observe(
         foreign_results=tuple(result.name for result in foreign_results if not result.departing),
         departing=(
             *(f"{RESULT_KIND} {result.name}" for result in foreign_results if result.departing),
-            *(_name(obj) for obj in conflicts if children.is_departing(obj)),
+            *([f"ConfigMap {plan_name}"] if is_departing else []),
         ),
-        name_taken=next((_name(obj) for obj in conflicts if not children.is_departing(obj)), ""),
+        name_taken=f"ConfigMap {plan_name}" if conflict is not None and not is_departing else "",
         jobs=jobs,
         pods=members.own_pods,
         claims=claims,
-        others=(*map(children.child_of, run_objects), *fixed),
+        others=(*map(children.child_of, run_maps.values()), *fixed),
         warnings=children.warnings_about(uids, events),
     )
 
@@ -220,10 +217,6 @@ def _by_client(facts: Iterable[Process]) -> dict[int | None, list[Process]]:
     for fact in sorted(facts, key=lambda fact: fact.attempt):
         by_client.setdefault(fact.client, []).append(fact)
     return by_client
-
-
-def _name(obj: Object) -> str:
-    return f"{obj['kind']} {obj['metadata']['name']}"
 
 
 def _plan(config_map: Object | None, run: RunIdentity) -> tuple[Plan | None, str]:

@@ -271,14 +271,14 @@ async def _gather(kube: Kube, run: RunIdentity, digests: RunDigests, *, for_remo
         if not for_removal:
             results = group.create_task(digests.results.look(kube, namespace=namespace, labels=by_name))
     members = Members(jobs=jobs, pods=pods.result(), claims=claims.result())
-    objects, others = [*maps.result()], [*chain.from_iterable(task.result() for task in fixed)]
+    config_maps, others = [*maps.result()], [*chain.from_iterable(task.result() for task in fixed)]
     if for_removal:
-        return observe(objects, run=run, members=members, fixed=others)
+        return observe(config_maps, run=run, members=members, fixed=others)
     plan = naming.plan_config_map(run.name)
-    if plan not in {config_map["metadata"]["name"] for config_map in objects}:
+    if plan not in {config_map["metadata"]["name"] for config_map in config_maps}:
         # Another owner's ConfigMap may have the plan's name.
         foreign = await kube.get(_CONFIG_MAP, plan, namespace)
-        objects += () if foreign is None else (foreign,)
+        config_maps += () if foreign is None else (foreign,)
     # The kinds whose events explain the wait.
     waiting = {
         _CLAIM.kind: members.has_unbound_claim,
@@ -290,7 +290,7 @@ async def _gather(kube: Kube, run: RunIdentity, digests: RunDigests, *, for_remo
         *(kube.list(_EVENT, namespace=namespace, fields={"involvedObject.kind": kind}) for kind in kinds)
     )
     return observe(
-        objects,
+        config_maps,
         run=run,
         members=members,
         fixed=others,
