@@ -1,9 +1,11 @@
 """What a plan keeps of the cluster, and what a status shows of it."""
 
-from plimsoll.lifecycle.run import environment_of, listed_storage_classes, platform_of
+from plimsoll.lifecycle.run import environment_of, platform_of, run_of
+from plimsoll.lifecycle.storage.storage_class import StorageClassProvider
 from support.pretend_cluster import STORAGE_CLASS
-from support.pretend_world import PretendWorld
+from support.pretend_world import PretendWorld, make_run
 
+NOON = "2026-01-31T12:00:00Z"
 PLATFORM = platform_of("v1.34.0", [STORAGE_CLASS])
 
 
@@ -31,11 +33,14 @@ def test_a_storage_class_cannot_fill_a_plan() -> None:
 
 
 def test_names_are_listed_as_far_as_a_message_bears_them() -> None:
+    body = make_run("a")
+    document = run_of({**body, "metadata": {**body["metadata"], "uid": "u", "creationTimestamp": NOON}}).document
+    assert document is not None
     many = [{"metadata": {"name": f"c{number:02}"}} for number in range(12)]
-    assert (
-        listed_storage_classes(platform_of("v1", many)) == "c00, c01, c02, c03, c04, c05, c06, c07, c08, c09 and 2 more"
-    )
-    assert listed_storage_classes(platform_of("v1", [])) == "none"
+    for classes, names in ((many, "c00, c01, c02, c03, c04, c05, c06, c07, c08, c09 and 2 more"), ([], "none")):
+        ending = StorageClassProvider().blocker(document, platform_of("v1", classes))
+        assert ending is not None
+        assert ending.message.endswith(f"name an existing one: {names}")
 
 
 def test_where_a_run_is_measured_stands_in_its_plan_and_its_status(world: PretendWorld) -> None:
