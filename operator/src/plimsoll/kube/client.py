@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
+from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
@@ -23,9 +24,8 @@ from kubernetes.aio.dynamic import DynamicClient
 from plimsoll import __version__
 from plimsoll.kube.connection import ApiClock, Discovery, connect
 from plimsoll.kube.errors import (
-    AlreadyExistsError,
+    ApiError,
     ConflictError,
-    ExpiredError,
     InvalidError,
     NotFoundError,
     TransientError,
@@ -267,7 +267,7 @@ class AioKube:
         while True:
             try:
                 page = await self._page(kind, namespace, selectors(labels, None), parse, size, token)
-            except ExpiredError:
+            except _ExpiredError:
                 token = ""
                 continue
             yield page.entries
@@ -296,8 +296,10 @@ class AioKube:
         query = [_FIELD_MANAGER, *([("dryRun", "All")] if dry_run else [])]
         try:
             await self._ask("post", resource.collection(namespace), kind, asked, body=obj, query=query)
-        except AlreadyExistsError:
-            return False
+        except ConflictError as error:
+            if error.already_exists:
+                return False
+            raise
         return True
 
     async def patch(self, kind: Kind, name: str, namespace: str | None, patch: Object) -> Object:
@@ -360,7 +362,7 @@ class AioKube:
         while True:
             try:
                 page = await self._page(kind, namespace, selected, parse, limit, token, accept)
-            except ExpiredError:
+            except _ExpiredError:
                 # The continue token has expired: list again, without pages.
                 entries, token, limit = [], "", None
                 continue
@@ -453,6 +455,7 @@ class AioKube:
         except ApiException as error:
             refusal = str(error.status or "")
             failure = error_of(asked, error.status or 0, error.body or "", error.headers or {})
+            failure = _ExpiredError(asked, "expired") if error.status == HTTPStatus.GONE else failure
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             refusal = ""
             raise TransientError(asked, str(error) or type(error).__name__) from error
@@ -467,6 +470,10 @@ class AioKube:
         if kind is not None and isinstance(failure, UnknownKindError):
             self._discovery.forget(kind)
         raise failure
+
+
+class _ExpiredError(ApiError):
+    """The continue token of a list has expired."""
 
 
 def _asked(verb: str, kind: Kind, name: str, namespace: str | None) -> str:

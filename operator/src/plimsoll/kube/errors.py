@@ -2,9 +2,7 @@
 
     ApiError
     ├── NotFoundError         404  the object, or the namespace to create it in, does not exist
-    ├── AlreadyExistsError    409  an object of that name exists
     ├── ConflictError         409  the object or its quota changed meanwhile: a retry may succeed
-    ├── ExpiredError          410  the continue token of a list has expired
     ├── ForbiddenError        403
     │   ├── UnauthorizedError 401  the credentials are invalid or expired
     │   └── TerminatingError  403  the namespace is being deleted and accepts no new objects
@@ -47,16 +45,12 @@ class NotFoundError(ApiError):
     """The object or the namespace does not exist."""
 
 
-class AlreadyExistsError(ApiError):
-    """An object of that name exists."""
-
-
 class ConflictError(ApiError):
-    """The object changed meanwhile."""
+    """The object changed meanwhile, or an object of that name exists."""
 
-
-class ExpiredError(ApiError):
-    """The continue token of a list has expired."""
+    def __init__(self, asked: str, reason: str, *, already_exists: bool = False) -> None:
+        self.already_exists = already_exists
+        super().__init__(asked, reason)
 
 
 class ForbiddenError(ApiError):
@@ -96,8 +90,6 @@ _ERROR_OF_STATUS: Mapping[int, type[ApiError]] = {
     HTTPStatus.UNAUTHORIZED: UnauthorizedError,
     HTTPStatus.FORBIDDEN: ForbiddenError,
     HTTPStatus.NOT_FOUND: NotFoundError,
-    HTTPStatus.CONFLICT: ConflictError,
-    HTTPStatus.GONE: ExpiredError,
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: InvalidError,
     HTTPStatus.UNPROCESSABLE_ENTITY: InvalidError,
 }
@@ -119,11 +111,10 @@ def error_of(asked: str, status: int, body: str, headers: Mapping[str, str]) -> 
     # For a missing object, the details have its name.
     if status == HTTPStatus.NOT_FOUND and not details.get("name"):
         return UnknownKindError(asked, f"not served by the API server ({reason})")
-    # Other conflicts have the same status code.
-    if status == HTTPStatus.CONFLICT and answer.get("reason") == "AlreadyExists":
-        return AlreadyExistsError(asked, reason)
     if any(cause.get("reason") == _NAMESPACE_TERMINATING for cause in details.get("causes") or ()):
         return TerminatingError(asked, reason)
+    if status == HTTPStatus.CONFLICT:
+        return ConflictError(asked, reason, already_exists=answer.get("reason") == "AlreadyExists")
     return _ERROR_OF_STATUS.get(status, ApiError)(asked, reason)
 
 

@@ -174,22 +174,23 @@ class RunReconciler(Reconciler[RunMemory]):
     def _decide(self, run: Run, seen: Observed, record: RunMemory, body: Body) -> Decision:
         """Decide. Reading the queue and admitting the run is atomic: there is no `await` in between."""
         now = self.now()
-        admitted = {uid for uid, memory in self.records.items() if memory.admitted}
-        entries = []
-        for entry in self.queue():
-            if entry.uid == run.uid:
-                # The watch may still show a place in the queue that the run has just lost.
-                entries.append(entry_of({**body, "status": run.status}))
-            elif entry.uid in admitted:
-                # The watch may not show the admission yet; until it does, the run is not over.
-                entries.append(replace(entry, admitted=True, over=entry.over and entry.admitted))
-            else:
-                entries.append(entry)
+        # The watch may still show a place in the queue that the run has just lost.
+        own_entry = entry_of({**body, "status": run.status})
+        entries = [own_entry if entry.uid == run.uid else entry for entry in self._entries()]
         ahead = ahead_of(run.uid, entries, now=now, hold_seconds=self.settings.hold_seconds)
         decision = step(run, replace(seen, ahead=ahead, refusal=record.refusal), self.settings, now)
         conditions = decision.status["conditions"]
         record.admitted = any((c["type"], c["status"]) == ("Admitted", "True") for c in conditions)
         return decision
+
+    def _entries(self) -> list[Entry]:
+        """Return the queue, with admissions that the watch does not show yet."""
+        admitted = {uid for uid, record in self.records.items() if record.admitted}
+        return [
+            # Not over as long as the watch does not show the admission.
+            replace(entry, admitted=True, over=entry.over and entry.admitted) if entry.uid in admitted else entry
+            for entry in self.queue()
+        ]
 
     async def _publish(self, run: Run, decision: Decision, record: RunMemory, body: Body) -> bool:
         """Write the status if it has changed, and then post an event for every transition; return whether it has."""
