@@ -1,6 +1,5 @@
 """One look at a run: from observation to decision. Level-triggered: it keeps no state between looks."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -74,7 +73,7 @@ def step_unseen(run: Run, refusal: Refusal, now: datetime) -> Decision | None:
     return Decision(status=new, events=events_of(run, new))
 
 
-def step_deletion(run: Run, seen: Observed, settings: Settings, now: datetime) -> tuple[Teardown, Mapping[str, Any]]:
+def step_deletion(run: Run, seen: Observed, settings: Settings, now: datetime) -> tuple[Teardown, dict[str, Any]]:
     """Return what to do before a deleted run can go, with the progress, and its status."""
     progress = teardown.teardown(run, seen, settings, keep_volumes=False, now=now)
     return progress, status.status_of_removal(run, progress.fact, now)
