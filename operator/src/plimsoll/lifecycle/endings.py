@@ -3,8 +3,8 @@
 from datetime import datetime
 
 from plimsoll.api.names import RESULT_KIND, ConditionStatus, ConditionType, Verdict
+from plimsoll.api.reasons import remedy_of
 from plimsoll.api.reasons.reason import Reason, read_reason
-from plimsoll.api.reasons.table import remedy_of
 from plimsoll.lifecycle.decision import Ending, Fact, Refusal
 from plimsoll.lifecycle.observed import Observed, age_seconds, is_own_plan
 from plimsoll.lifecycle.provisioning import is_lost

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from plimsoll.api.names import ConditionType
+from plimsoll.api.reasons import REFUSALS
 from plimsoll.api.reasons.reason import Reason
-from plimsoll.api.reasons.table import REFUSALS
 from plimsoll.lifecycle.children import PodFact
 from plimsoll.lifecycle.decision import Fact, reason_of_words
 from plimsoll.lifecycle.observed import Observed
