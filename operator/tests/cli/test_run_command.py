@@ -109,7 +109,7 @@ def test_a_tool_that_is_not_installed_is_refused(tmp_path: Path, monkeypatch: py
 def test_engine_of_librbd_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "run.yaml"
     file.write_text(json.dumps(document({"ceph": CEPH, "volume": IMAGE}, fio={"engine": "rbd"})))
-    assert "spec.workloads: must have engine rbd with access LibRBD" in refusal(file, tmp_path)
+    assert "spec.workloads[0]: must have engine rbd with access LibRBD" in refusal(file, tmp_path)
 
 
 @pytest.mark.parametrize("storage", [{"ceph": CEPH}, None], ids=["no volume", "no storage"])

@@ -100,11 +100,11 @@ def test_workloads_share_one_kind_of_files(make_run: MakeRun) -> None:
 def test_one_client_cannot_read_what_another_one_wrote(make_run: MakeRun) -> None:
     (found,) = problems(make_run({**READ_BACK, "clients": [1, 3]}, storage=SHARED))
     assert found == (
-        "spec.workloads: must have at least 2 clients where readBack is NextClient, because each reads what another "
+        "spec.workloads[0]: must have at least 2 clients where readBack is NextClient, because each reads what another "
         "one wrote; raise clients, or remove readBack"
     )
     (found,) = problems(make_run(READ_BACK, storage=SHARED, clients={"count": 1}))
-    assert found.startswith("spec.workloads: must have at least 2 clients")
+    assert found.startswith("spec.workloads[0]: must have at least 2 clients")
     (point,) = expand(make_run({**READ_BACK, "clients": [2]}, storage=SHARED))
     assert (point.reads_next_client, point.shares_file) == (True, False)
 
@@ -138,7 +138,7 @@ def test_engine_must_match_the_access(
         assert expand(run)
         return
     (found,) = problems(run)
-    assert found.startswith("spec.workloads: must have engine rbd with access LibRBD and cannot have it without;")
+    assert found.startswith("spec.workloads[0]: must have engine rbd with access LibRBD and cannot have it without;")
 
 
 def test_reads_of_images_need_a_prefill_and_those_of_objects_do_not(make_run: MakeRun) -> None:

@@ -1,6 +1,7 @@
 """Combinations of valid fields that cannot be measured, with their remedies."""
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from math import ceil
 from typing import get_args
@@ -175,9 +176,9 @@ def contradictions(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
         for sweep, combined in expanded
         for parameters in combined
     ]
-    run, document = ExpandedRun(spec=spec, points=points), spec.model_dump(mode="json")
+    run = ExpandedRun(spec=spec, points=points)
     broken = [rule for rule in run_rules(TOOLS) if rule.holds and not rule.holds(run)]
-    yield from (rule.problem(run, document, "spec") for rule in broken)
+    yield from (_problem_of_run(rule, run) for rule in broken)
     storage = spec.storage
     # A run on Ceph without Rook has none, and with Rook only one for PVCs.
     has_storage_class = storage is not None and (
@@ -201,6 +202,17 @@ def contradictions(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
     yield from _unfit_parameters(spec, expanded, broken)
     for sweep, combined in expanded:
         yield from impossible_searches(sweep, combined)
+
+
+def _problem_of_run(rule: Rule, run: ExpandedRun) -> Problem:
+    """Return the violation of a rule; one about workloads names the first workload that violates it alone."""
+    problem = rule.problem(run, run.spec.model_dump(mode="json"), "spec")
+    if rule.field_path == ".workloads" and rule.holds:
+        for index, workload in enumerate(run.spec.workloads):
+            alone = replace(run, points=[point for point in run.points if point.workload == workload])
+            if not rule.holds(alone):
+                return replace(problem, field=f"{problem.field}[{index}]")
+    return problem
 
 
 def _broken_rules(sweep: Sweep, combined: Sequence[ToolParameters]) -> Iterator[Problem]:
