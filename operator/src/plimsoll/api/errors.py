@@ -212,7 +212,11 @@ def _problems_from(
     path = field_path([*prefix, *details["loc"]])
     cause = details.get("ctx", {}).get("error")
     if isinstance(cause, SpecError):
-        return tuple(replace(problem, field=_joined(path, problem.field)) for problem in cause.problems)
+        problems = []
+        for problem in cause.problems:
+            separator = "." if path and problem.field and not problem.field.startswith("[") else ""
+            problems.append(replace(problem, field=f"{path}{separator}{problem.field}"))
+        return tuple(problems)
     if details["type"] == "extra_forbidden" and model is not None:
         closest = did_you_mean(str(details["loc"][-1]), _sibling_fields(model, details), 1)
         return (Problem(field=path, remedy=f"is not a known field; {closest}" if closest else _UNKNOWN),)
@@ -238,10 +242,6 @@ def models_in(annotation: object) -> Iterator[type[BaseModel]]:
         yield annotation
     for argument in get_args(annotation):
         yield from models_in(argument)
-
-
-def _joined(path: str, field: str) -> str:
-    return f"{path}.{field}" if path and field and not field.startswith("[") else path + field
 
 
 M = TypeVar("M", bound=BaseModel)

@@ -24,26 +24,22 @@ _MAX_CONDITIONS = 16
 
 
 def _conditions(where: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-    problems = [
-        Problem(field=key, value=shown(value), remedy=remedy)
-        for key, value in where.items()
-        if (remedy := _condition_problem(key, value))
-    ]
+    problems = []
+    for key, value in where.items():
+        if value is None:
+            remedy = "is empty; give it a value, or remove it"
+        elif isinstance(value, dict | list):
+            remedy = f"must be one value; a selector matches one point, with one value of {key}"
+        elif isinstance(value, float):
+            remedy = "must be a whole number, a quantity, text, true or false"
+        elif key == CLIENTS and (isinstance(value, bool | str) or value < 1):
+            remedy = "must be a number of clients, at least 1"
+        else:
+            continue
+        problems.append(Problem(field=key, value=shown(value), remedy=remedy))
     if problems:
         raise SpecError(problems)
     return where
-
-
-def _condition_problem(key: str, value: JsonValue) -> str:
-    if value is None:
-        return "is empty; give it a value, or remove it"
-    if isinstance(value, dict | list):
-        return f"must be one value; a selector matches one point, with one value of {key}"
-    if isinstance(value, float):
-        return "must be a whole number, a quantity, text, true or false"
-    if key == CLIENTS and (isinstance(value, bool | str) or value < 1):
-        return "must be a number of clients, at least 1"
-    return ""
 
 
 def _axis_value(value: object) -> int:

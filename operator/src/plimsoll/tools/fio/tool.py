@@ -283,6 +283,7 @@ def _sample(jobs: Sequence[JsonNode], operation: Operation, parameters: FioParam
     # Up to the depth, issued operations may still be in flight at the end. Those in flight at the end of the ramp are
     # timed but not issued, so they can hide as many more. `_untimed` reports a job that timed none.
     done = ((_issued([job], operation), _timed([job], operation)) for job in jobs)
+    submissions = [] if parameters.is_synchronous else [read_latency(direction["slat_ns"]) for direction in directions]
     return OperationSample(
         operation=operation,
         ios=latency.count,
@@ -293,7 +294,7 @@ def _sample(jobs: Sequence[JsonNode], operation: Operation, parameters: FioParam
         dropped_ios=sum(direction["drop_ios"].count() for direction in directions),
         lost_ios=sum(max(0, issued - timed - parameters.io_depth) for issued, timed in done if timed),
         latency=latency,
-        submission_nanoseconds=None if parameters.is_synchronous else _submission(directions),
+        submission_nanoseconds=merge_latencies(submissions).mean_nanoseconds,
     )
 
 
@@ -309,13 +310,6 @@ def _check_bytes(job: JsonNode, operation: Operation, block_size: int) -> None:
     done, ios = direction["io_bytes"].count(), completed(job, operation)
     if done < ios * block_size:
         raise OutputError(f"{direction.path}.io_bytes is {done}, but {ios} operations of {block_size} bytes completed")
-
-
-def _submission(directions: Sequence[JsonNode]) -> float | None:
-    """Return the mean submission time over all jobs, None if none was timed."""
-    timed = [read_latency(direction["slat_ns"]) for direction in directions]
-    count = sum(latency.count for latency in timed)
-    return math.fsum(latency.mean_nanoseconds * latency.count for latency in timed) / count if count else None
 
 
 def _warnings(document: Document, jobs: Sequence[JsonNode], output: Output) -> Iterator[str]:
