@@ -4,7 +4,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from plimsoll.agent.process import Archive, raw_digest
+from plimsoll.agent.worker import Archive, raw_digest
 from plimsoll.api.status import TrialKey
 from plimsoll.measure.sample import ClientDocument
 from support.client_documents import document, measure

@@ -11,9 +11,9 @@ import pytest
 from plimsoll.agent import process, worker
 from plimsoll.agent.host.readings import Host
 from plimsoll.agent.preparation import PreparedDataSet
-from plimsoll.agent.process import Archive, PreparationError
+from plimsoll.agent.process import PreparationError
 from plimsoll.agent.volume import FileVolume
-from plimsoll.agent.worker import Worker
+from plimsoll.agent.worker import Archive, Worker
 from plimsoll.api.json_reader import OutputError
 from plimsoll.api.status import TrialKey
 from plimsoll.measure.sample import ClientDocument, Clock, Measurement

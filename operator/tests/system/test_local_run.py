@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.agent.agent import EXIT_REFUSED
-from plimsoll.agent.process import raw_digest
+from plimsoll.agent.worker import raw_digest
 from plimsoll.api.environment import Extremes
 from plimsoll.api.names import AbortReason, RunPhase, Verdict
 from plimsoll.api.result import Trial

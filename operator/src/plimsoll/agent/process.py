@@ -2,7 +2,6 @@
 
 import asyncio
 import concurrent.futures
-import hashlib
 import os
 import re
 import shutil
@@ -10,7 +9,7 @@ import signal
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -18,9 +17,7 @@ from threading import Thread
 from typing import Any, BinaryIO, Protocol, TypeVar
 
 from plimsoll.agent.host.readings import interfaces, process_io
-from plimsoll.api.status import TrialKey
 from plimsoll.ceph.document import without_keys
-from plimsoll.measure.sample import ClientDocument
 from plimsoll.tools.base import DIE_WITH_PARENT, AnyTool, Command, Output
 
 STDOUT_FILE = "stdout"
@@ -479,37 +476,3 @@ class StallWatch:
             self._sent, self._sent_at = sent or 0, now
         if now - self._sent_at >= STALL_SECONDS:
             raise StalledError(f"has sent nothing for {STALL_SECONDS:.0f} s, and was killed")
-
-
-def raw_digest(directory: Path) -> str:
-    """Return the SHA-256 of the output of `LC_ALL=C sha256sum *` in a directory."""
-    digests: dict[str, str] = {}
-    for path in _files(directory):
-        with path.open("rb") as file:
-            digests[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
-    lines = (f"{digests[name]}  {name}\n" for name in sorted(digests))
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Archive:
-    """The archive of a run's raw output: `POINT/pass-P-attempt-A/client-N`, and the client's document beside it.
-
-    Later rounds of a trial are in `client-N-round-R`.
-    """
-
-    directory: Path
-
-    def keep(self, trial: TrialKey, document: ClientDocument, source: Path, *, round_number: int = 0) -> None:
-        """Store one client's raw output and document of a round; OSError if they exist or cannot be written."""
-        attempt = self.directory / trial.point / f"pass-{trial.pass_number}-attempt-{trial.attempt}"
-        archived = attempt / (f"client-{document.client}" + (f"-round-{round_number}" if round_number else ""))
-        archived.mkdir(parents=True)
-        for path in _files(source):
-            shutil.copyfile(path, archived / path.name)
-        text = document.model_dump_json(by_alias=True, exclude_none=True, indent=1)
-        (attempt / f"{archived.name}.json").write_text(text)
-
-
-def _files(directory: Path) -> list[Path]:
-    return [path for path in directory.iterdir() if path.is_file()]

@@ -1,7 +1,9 @@
 """An agent's work: prepares its volume, stages a trial, and runs one command of a known tool."""
 
 import asyncio
+import hashlib
 import os
+import shutil
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +18,6 @@ from plimsoll.agent.host.readings import Host
 from plimsoll.agent.preparation import PreparedDataSet, Volume, prepare
 from plimsoll.agent.process import (
     STDERR_TAIL,
-    Archive,
     PreparationError,
     Programs,
     Progress,
@@ -24,7 +25,6 @@ from plimsoll.agent.process import (
     StallWatch,
     check_step,
     last_words,
-    raw_digest,
     report_elapsed,
 )
 from plimsoll.agent.volume import FileVolume, SharedVolume
@@ -61,6 +61,26 @@ class Armed:
     argv: tuple[str, ...]
     observation: HostObservation
     prefilled: bool = True  # whether the data that the tool reads, if any, was written before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Archive:
+    """The archive of a run's raw output: `POINT/pass-P-attempt-A/client-N`, and the client's document next to it.
+
+    Later rounds of a trial are in `client-N-round-R`.
+    """
+
+    directory: Path
+
+    def keep(self, trial: TrialKey, document: ClientDocument, source: Path, *, round_number: int = 0) -> None:
+        """Store one client's raw output and document of a round; OSError if they exist or cannot be written."""
+        attempt = self.directory / trial.point / f"pass-{trial.pass_number}-attempt-{trial.attempt}"
+        archived = attempt / (f"client-{document.client}" + (f"-round-{round_number}" if round_number else ""))
+        archived.mkdir(parents=True)
+        for path in _files(source):
+            shutil.copyfile(path, archived / path.name)
+        text = document.model_dump_json(by_alias=True, exclude_none=True, indent=1)
+        (attempt / f"{archived.name}.json").write_text(text)
 
 
 class Worker:
@@ -380,3 +400,17 @@ def _with_warning(document: ClientDocument, warning: str) -> ClientDocument:
         return document.model_copy(update={"stderr_tail": f"{document.stderr_tail}\n{warning}"[-STDERR_TAIL:]})
     warnings = (*measurement.warnings, warning)
     return document.model_copy(update={"measurement": measurement.model_copy(update={"warnings": warnings})})
+
+
+def raw_digest(directory: Path) -> str:
+    """Return the SHA-256 of the output of `LC_ALL=C sha256sum *` in a directory."""
+    digests: dict[str, str] = {}
+    for path in _files(directory):
+        with path.open("rb") as file:
+            digests[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+    lines = (f"{digests[name]}  {name}\n" for name in sorted(digests))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def _files(directory: Path) -> list[Path]:
+    return [path for path in directory.iterdir() if path.is_file()]

@@ -7,12 +7,11 @@ import asyncio
 from functools import partial
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from plimsoll.api.errors import SpecError, problems_of
-from plimsoll.api.line import Line
 from plimsoll.api.names import API_VERSION, RESULT_KIND, RunPhase
-from plimsoll.api.result import Matrix, ResultStatus, Trial
+from plimsoll.api.result import ResultStatus
 from plimsoll.api.status import STATE_FILE, RunState, TrialKey
 from plimsoll.conductor.reporting import result_display
 from plimsoll.conductor.sink import Stored
@@ -29,18 +28,6 @@ RETRY_SECONDS = 60.0
 """A longer outage of the API server ends the conductor; its successor continues from what is recorded."""
 
 _ENDS = {RunPhase.COMPLETE, RunPhase.FAILED, RunPhase.INTERRUPTED}
-
-
-class _StoredSummary(BaseModel):
-    matrix: Matrix | None = None
-
-
-class _StoredStatus(BaseModel):
-    """The part of a result's status with which a conductor continues."""
-
-    trials: tuple[Trial, ...] = ()
-    summary: _StoredSummary = _StoredSummary()
-    line: Line | None = None
 
 
 class KubeSink:
@@ -74,15 +61,8 @@ class KubeSink:
         except ValidationError as error:
             raise SpecError(problems_of(error, prefix=[f"ConfigMap {name}", STATE_FILE])) from error
         points, reading = [point.name for point in self._plan.points], asyncio.Semaphore(8)
-        status = dict(
-            zip(points, await asyncio.gather(*(self._status(point, reading) for point in points)), strict=True)
-        )
-        return Stored(
-            trials={point: stored.trials for point, stored in status.items()},
-            state=state,
-            matrices={point: stored.summary.matrix for point, stored in status.items() if stored.summary.matrix},
-            ended={point for point, stored in status.items() if stored.line and stored.line.ending},
-        )
+        results = await asyncio.gather(*(self._status(point, reading) for point in points))
+        return Stored.of(dict(zip(points, results, strict=True)), state)
 
     async def publish(self, state: RunState) -> None:
         """Store the state; see `Sink.publish`.
@@ -120,14 +100,17 @@ class KubeSink:
             await persist(ask, seconds=self._retry_seconds)
             self._written = state
 
-    async def _status(self, point: str, reading: asyncio.Semaphore) -> _StoredStatus:
+    async def _status(self, point: str, reading: asyncio.Semaphore) -> ResultStatus:
+        """Return the part of a result's status with which a conductor continues."""
         name = naming.result(self._plan.run.name, point)
         async with reading:
             result = await self._get(RESULT, name)
         if result["spec"]["runUid"] != self._plan.run.uid:
             raise NotFoundError(f"get {RESULT_KIND} {self._namespace}/{name}", "it belongs to another run of that name")
         try:
-            return _StoredStatus.model_validate(result.get("status", {}))
+            stored = result.get("status", {})
+            fields = {field: stored[field] for field in ("trials", "summary", "line") if field in stored}
+            return ResultStatus.model_validate(fields)
         except ValidationError as error:
             raise SpecError(problems_of(error, prefix=[f"{RESULT_KIND} {name}", "status"])) from error
 

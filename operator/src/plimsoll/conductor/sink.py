@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -26,6 +26,17 @@ class Stored(NamedTuple):
     state: RunState | None
     matrices: Mapping[str, Matrix]  # the recorded matrices by point
     ended: Collection[str]  # the points whose search for the line ended
+
+    @classmethod
+    def of(cls, results: Mapping[str, ResultStatus], state: RunState | None) -> Self:
+        """Return the part of the results, by point, with which a conductor continues, and the state."""
+        summaries = {point: status.summary for point, status in results.items()}
+        return cls(
+            trials={point: status.trials for point, status in results.items()},
+            state=state,
+            matrices={point: summary.matrix for point, summary in summaries.items() if summary and summary.matrix},
+            ended={point for point, status in results.items() if status.line and status.line.ending},
+        )
 
 
 class Sink(Protocol):
@@ -63,17 +74,8 @@ class FilesSink:
     async def load(self) -> Stored:
         """Read results and state; see `read_state` for errors."""
         results = await asyncio.to_thread(read_results, self.directory)
-        status = {result.spec.point: result.status for result in results}
-        return Stored(
-            trials={point: stored.trials for point, stored in status.items()},
-            state=await asyncio.to_thread(read_state, self.directory),
-            matrices={
-                point: stored.summary.matrix
-                for point, stored in status.items()
-                if stored.summary and stored.summary.matrix
-            },
-            ended={point for point, stored in status.items() if stored.line and stored.line.ending},
-        )
+        state = await asyncio.to_thread(read_state, self.directory)
+        return Stored.of({result.spec.point: result.status for result in results}, state)
 
     async def publish(self, state: RunState) -> None:
         """Write `state.json`; see `Sink.publish`."""

@@ -14,9 +14,8 @@ from plimsoll.agent.caches import CacheDropper
 from plimsoll.agent.connection import Connection
 from plimsoll.agent.host.readings import Host
 from plimsoll.agent.preparation import Volume
-from plimsoll.agent.process import Archive
 from plimsoll.agent.volume import OWN_TABLE, DeviceVolume, FileVolume, ImageVolume, SharedVolume
-from plimsoll.agent.worker import Worker
+from plimsoll.agent.worker import Archive, Worker
 from plimsoll.api.errors import problems_of
 from plimsoll.cli import EXIT_STOPPED
 from plimsoll.programs.termination import LastError, log_to_stderr, run_until_stopped, write_termination_message
