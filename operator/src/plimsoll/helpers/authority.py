@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from plimsoll.lifecycle.settings import ANY_NAMESPACE
-from plimsoll.protocol.helpers import LABEL_RUN_NAMESPACE, LABEL_RUN_UID, BurnOrder, excess_of
-from plimsoll.tools.kube_burner.job import KubeBurnerParameters
+from plimsoll.protocol.helpers import LABEL_RUN_NAMESPACE, LABEL_RUN_UID, BurnOrder
 
 
 def namespace_of(username: str) -> str | None:
@@ -63,16 +62,6 @@ class Limits:
     max_objects: int  # PVCs that exist at the same time
     max_qps: int  # requests per second, and at once
     max_volume_size: int  # bytes of a PVC
-
-
-def excess(parameters: KubeBurnerParameters, limits: Limits) -> str:
-    """Return which limit an order exceeds; empty if it exceeds none."""
-    return excess_of(
-        parameters.limited,
-        max_objects=limits.max_objects,
-        max_qps=limits.max_qps,
-        max_volume_size=limits.max_volume_size,
-    )
 
 
 def class_refusal(storage_class: Mapping[str, Any] | None, order: BurnOrder, namespace: str) -> str:

@@ -18,7 +18,7 @@ from uuid import uuid4
 from aiohttp import web
 
 from plimsoll.agent import process
-from plimsoll.helpers.authority import BURNING, Limits, class_refusal, excess, namespace_of
+from plimsoll.helpers.authority import BURNING, Limits, class_refusal, namespace_of
 from plimsoll.helpers.server import RefusedError, Username, authorized_user, read_body, refuse
 from plimsoll.kube.errors import ApiError
 from plimsoll.kube.port import Kind, Kube, Object
@@ -34,6 +34,7 @@ from plimsoll.protocol.helpers import (
     SILENCE_SECONDS,
     BurnOrder,
     BurnOutcome,
+    excess_of,
     namespace_base,
 )
 from plimsoll.tools.base import Command, Output
@@ -233,7 +234,13 @@ class Helper:
         namespace = namespace_of(user) or ""
         self._know(request.protocol, namespace)
         order = await read_body(request, BurnOrder)
-        problem = excess(order.parameters, self._limits)
+        limits = self._limits
+        problem = excess_of(
+            order.parameters.limited,
+            max_objects=limits.max_objects,
+            max_qps=limits.max_qps,
+            max_volume_size=limits.max_volume_size,
+        )
         if not problem:
             try:
                 classes = await self._means.api.list(_CLASS, fields={"metadata.name": order.storage_class})

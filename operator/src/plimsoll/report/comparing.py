@@ -62,34 +62,28 @@ _Line = tuple[PointComparison, MetricComparison]
 
 def comparison_section(compared: Sequence[Compared]) -> Section | None:
     """Return the comparisons; None if there is only one run."""
-    if not compared:
-        return None
-    blocks = [block for number, pair in enumerate(compared) for block in _blocks(number, pair)]
-    return Section(key="comparison", title="Comparison", blocks=blocks)
-
-
-def _blocks(number: int, compared: Compared) -> Iterator[Block]:
-    names, comparison = f"{compared.candidate} against {compared.baseline}", compared.comparison
-    if comparison is None:
-        yield Text(paragraphs=[f"{names}: no workload has the same parameters and clients in both runs."])
-        return
-    yield Text(paragraphs=[*_words(names, compared, comparison)])
-    lines = [
-        (point, metric) for point in comparison.points for metric in point.metrics if metric.gates and metric.ratio
-    ]
-    rates = [line for line in lines if line[1].metric.is_rate]
-    latencies = [line for line in lines if not line[1].metric.is_rate]
-    charts = [
-        *_charts(f"change-{number}", f"Rate: {names}", rates, 1 - comparison.rate_threshold),
-        *_charts(f"change-{number}", f"Latency: {names}", latencies, 1 + comparison.latency_threshold),
-    ]
-    yield from charts[:_MOST_CHARTS]
-    if len(charts) > _MOST_CHARTS:
-        yield Text(paragraphs=[f"{len(charts) - _MOST_CHARTS} more figures are omitted; the table has every metric."])
-    yield page_table(f"{names}, all metrics", COMPARED_COLUMNS, compared_rows(comparison))
-    if notes := [f"{first_few(places)}: {note}." for note, places in notes_of(comparison).items()]:
-        yield Text(paragraphs=notes)
-    yield from _differences(compared)
+    blocks: list[Block] = []
+    for number, pair in enumerate(compared):
+        names, comparison = f"{pair.candidate} against {pair.baseline}", pair.comparison
+        if comparison is None:
+            blocks.append(Text(paragraphs=[f"{names}: no workload has the same parameters and clients in both runs."]))
+            continue
+        lines = [(point, metric) for point in comparison.points for metric in point.metrics]
+        drawn = [line for line in lines if line[1].gates and line[1].ratio]
+        rates = [line for line in drawn if line[1].metric.is_rate]
+        latencies = [line for line in drawn if not line[1].metric.is_rate]
+        charts = [
+            *_charts(f"change-{number}", f"Rate: {names}", rates, 1 - comparison.rate_threshold),
+            *_charts(f"change-{number}", f"Latency: {names}", latencies, 1 + comparison.latency_threshold),
+        ]
+        blocks += [Text(paragraphs=[*_words(names, pair, comparison)]), *charts[:_MOST_CHARTS]]
+        if (more := len(charts) - _MOST_CHARTS) > 0:
+            blocks.append(Text(paragraphs=[f"{more} more figures are omitted; the table has every metric."]))
+        blocks.append(page_table(f"{names}, all metrics", COMPARED_COLUMNS, compared_rows(comparison)))
+        if notes := [f"{first_few(places)}: {note}." for note, places in notes_of(comparison).items()]:
+            blocks.append(Text(paragraphs=notes))
+        blocks += _differences(pair)
+    return Section(key="comparison", title="Comparison", blocks=blocks) if blocks else None
 
 
 def _words(names: str, compared: Compared, comparison: Comparison) -> Iterator[str]:
