@@ -1,11 +1,14 @@
 """The rounds of a suite in a cluster, from its status and the results of its runs."""
 
+from pathlib import Path
 from typing import Any
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from plimsoll.api.suite_status import Conclusion, HypothesisVerdict, RoundVerdict
+from plimsoll.cli import main
 from plimsoll.cli.cluster import ClusterAccess
 from plimsoll.cli.source import SuiteInCluster
 from plimsoll.cli.suite_rounds import SuiteRounds, exit_code, read_rounds
@@ -94,3 +97,15 @@ async def test_a_suite_without_a_round_that_can_be_judged_is_refused(
 ) -> None:
     with pytest.raises(click.ClickException, match=message):
         await read(kube, [ended_round(0, verdict)])
+
+
+def test_watching_shows_the_round_in_the_cluster_although_a_directory_has_the_name(
+    kube: ConnectedKube, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / NAMESPACE / SUITE_NAME).mkdir(parents=True)
+    for document in (suite(rounds=ROUNDS), *measured_runs(range(4), {3: 0.8})):
+        kube.put(document)
+    watched = CliRunner().invoke(main, ["suite", "watch", str(PLACE)])
+    assert watched.exit_code == 3, watched.output
+    assert "old: Regression" in watched.output

@@ -24,11 +24,11 @@ from plimsoll.api.suite_status import (
     SuiteDisplay,
     round_name,
 )
-from plimsoll.cli.cluster import cluster_options, program
+from plimsoll.cli.cluster import ask, cluster_options, program
 from plimsoll.cli.options import timeout_option
 from plimsoll.cli.source import RUN, SuiteInCluster, find_in_cluster
 from plimsoll.cli.suite_results import show_rounds
-from plimsoll.cli.suite_rounds import EXIT_NOT_EVALUATED, exit_code, load_rounds
+from plimsoll.cli.suite_rounds import EXIT_NOT_EVALUATED, exit_code, read_rounds
 from plimsoll.cli.tables import stdout_console
 from plimsoll.cli.watch import BAR_COLUMNS, LineLog, LivePicture, clock
 from plimsoll.cli.watched import (
@@ -307,7 +307,7 @@ def watch_command(*, suite: str, request: str | None, timeout: int | None) -> No
         click.echo(f"The round continues; `{program()} suite watch {place}` follows it again.", err=True)
         sys.exit(EXIT_NOT_ENDED)
     if isinstance(ending, EndedRound) and ending.verdict in JUDGED:
-        show_rounds(console, load_rounds([str(place)], ()))
+        show_rounds(console, ask(place.access, lambda kube: read_rounds(kube, place)))
     sys.exit(conclude(place, ending))
 
 
