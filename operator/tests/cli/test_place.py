@@ -11,10 +11,9 @@ import pytest
 
 from plimsoll.api.run import load_run
 from plimsoll.cli.local_storage import (
-    DevicePlace,
-    DirectoryPlace,
     PlaceError,
     check_devices,
+    client_volume,
     make_directory,
     make_raw_directory,
 )
@@ -42,6 +41,23 @@ def loop(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["losetup", "--detach", device], check=True)
 
 
+def with_volumes(plan: Plan, clients: int, size: int = MEBIBYTE) -> Plan:
+    assert plan.volume is not None
+    return plan.model_copy(update={"clients": clients, "volume": plan.volume.model_copy(update={"size": size})})
+
+
+def data_file(plan: Plan, client: int, directory: Path) -> DataFile:
+    volume = client_volume(plan, client, data=directory, devices=())
+    assert isinstance(volume, DataFile)
+    return volume
+
+
+def part(plan: Plan, client: int, *devices: Path) -> BlockDevice:
+    volume = client_volume(plan, client, data=None, devices=devices)
+    assert isinstance(volume, BlockDevice)
+    return volume
+
+
 def refusal(device: Path, *, destroy: bool = True) -> str:
     with pytest.raises(PlaceError) as caught:
         check_devices([device], destroy=destroy)
@@ -64,17 +80,18 @@ def test_missing_directory_is_refused(plan: Plan, tmp_path: Path) -> None:
         make_directory(tmp_path / "nothing", plan)
 
 
-def test_clients_share_a_file_system_evenly(tmp_path: Path) -> None:
-    place = DirectoryPlace(directory=tmp_path, clients=2, volume_size=MEBIBYTE)
-    assert [place.volume(client) for client in (0, 1)] == [
+def test_clients_share_a_file_system_evenly(plan: Plan, tmp_path: Path) -> None:
+    assert [data_file(with_volumes(plan, clients=2), client, tmp_path) for client in (0, 1)] == [
         DataFile(path=str(tmp_path / f"client-{client}.data"), capacity=MEBIBYTE) for client in (0, 1)
     ]
-    endless = DirectoryPlace(directory=tmp_path, clients=4, volume_size=2**62).volume(0)
+    endless = data_file(with_volumes(plan, clients=4, size=2**62), 0, tmp_path)
     assert endless.capacity is not None
     assert 0 < endless.capacity < 2**62
 
 
-def test_a_client_that_is_started_again_keeps_its_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_is_started_again_keeps_its_share(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     total = 4 * MEBIBYTE
 
     def measured_statvfs(_: Path) -> SimpleNamespace:
@@ -82,12 +99,12 @@ def test_a_client_that_is_started_again_keeps_its_share(tmp_path: Path, monkeypa
         return SimpleNamespace(f_bavail=total - used, f_frsize=1)
 
     monkeypatch.setattr(os, "statvfs", measured_statvfs)
-    place = DirectoryPlace(directory=tmp_path, clients=2, volume_size=2**40)
-    first = place.volume(0)
+    endless = with_volumes(plan, clients=2, size=2**40)
+    first = data_file(endless, 0, tmp_path)
     assert first.capacity == total // 2
     for client in (0, 1):
         (tmp_path / f"client-{client}.data").write_bytes(b"x" * (total // 2))
-    assert place.volume(0) == first
+    assert data_file(endless, 0, tmp_path) == first
 
 
 # Devices
@@ -159,16 +176,27 @@ def test_mounted_device_is_refused(loop: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.system
-def test_clients_of_one_device_have_parts_of_their_own(loop: Path) -> None:
-    place = DevicePlace(devices=(loop,), clients=4)
-    assert [place.volume(client) for client in range(4)] == [
+def test_clients_of_one_device_have_parts_of_their_own(plan: Plan, loop: Path) -> None:
+    assert [part(with_volumes(plan, clients=4), client, loop) for client in range(4)] == [
         BlockDevice(path=str(loop), offset=number * 8 * MEBIBYTE, size=8 * MEBIBYTE) for number in range(4)
     ]
 
 
 @pytest.mark.system
-def test_client_without_others_on_its_device_has_all_of_it(loop: Path) -> None:
-    assert DevicePlace(devices=(loop,), clients=1).volume(0).size == 33 * MEBIBYTE
+def test_client_without_others_on_its_device_has_all_of_it(plan: Plan, loop: Path) -> None:
+    assert part(with_volumes(plan, clients=1), 0, loop).size == 33 * MEBIBYTE
+
+
+def test_clients_are_spread_over_the_devices(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("plimsoll.cli.local_storage.device_size", lambda _: 33 * MEBIBYTE)
+    parts = [part(with_volumes(plan, clients=5), client, Path("/dev/x"), Path("/dev/y")) for client in range(5)]
+    assert [(volume.path, volume.offset, volume.size) for volume in parts] == [
+        ("/dev/x", 0, 11 * MEBIBYTE),
+        ("/dev/y", 0, 16 * MEBIBYTE),
+        ("/dev/x", 11 * MEBIBYTE, 11 * MEBIBYTE),
+        ("/dev/y", 16 * MEBIBYTE, 16 * MEBIBYTE),
+        ("/dev/x", 22 * MEBIBYTE, 11 * MEBIBYTE),
+    ]
 
 
 def test_raw_output_goes_to_a_directory_of_its_own(tmp_path: Path) -> None:

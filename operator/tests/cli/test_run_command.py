@@ -10,8 +10,7 @@ from click import ClickException
 from click.testing import CliRunner
 
 from plimsoll.api.run import BenchmarkRun, decode_run
-from plimsoll.cli.local_storage import SharedPlace, _on_this_machine
-from plimsoll.cli.run import _place
+from plimsoll.cli.local_storage import _on_this_machine, client_volume
 from plimsoll.cli.run import command as run_command
 from plimsoll.plan.expand import make_plan
 from plimsoll.protocol.assignment import SharedDirectory
@@ -56,9 +55,8 @@ SHARED = {"storageClass": {"name": "nfs"}, "volume": {"size": "64Mi", "sharing":
 
 def test_a_shared_volume_is_one_directory_for_all_clients(tmp_path: Path) -> None:
     run = _on_this_machine(FILE, run_of(SHARED, fio={"files": "SharedFile"}), "Filesystem")
-    place = _place(make_plan(run, seed=1), tmp_path, ())
-    assert place == SharedPlace(directory=tmp_path, clients=1, part=64 * 2**20, one_file=True)
-    assert place.volume(0) == SharedDirectory(path=str(tmp_path), part=64 * 2**20, clients=1, one_file=True)
+    volume = client_volume(make_plan(run, seed=1), 0, data=tmp_path, devices=())
+    assert volume == SharedDirectory(path=str(tmp_path), part=64 * 2**20, clients=1, one_file=True)
 
 
 def test_clients_cannot_share_devices() -> None:

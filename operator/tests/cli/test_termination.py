@@ -15,7 +15,6 @@ from click.testing import CliRunner
 from plimsoll.agent.agent import Agent
 from plimsoll.cli import EXIT_STOPPED
 from plimsoll.cli.launch import Launch, Launcher
-from plimsoll.cli.local_storage import DirectoryPlace
 from plimsoll.conductor.ceph.commands import Commands
 from plimsoll.conductor.main import EXIT_INTERRUPTED
 from plimsoll.conductor.secret import client_directory, write_session
@@ -93,10 +92,8 @@ async def test_a_local_run_can_be_interrupted_before_its_conductor_handles_the_s
     (tmp_path / "python").write_text("#!/bin/sh\nexec sleep 60\n")
     (tmp_path / "python").chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    place, work = DirectoryPlace(directory=tmp_path, clients=0, volume_size=0), tmp_path / "work"
-    launcher = Launcher(
-        Launch(results=tmp_path, secret=tmp_path, scratch=work, place=place, clients=0, tools=(), programs={}, port=1)
-    )
+    plan = make_plan().model_copy(update={"clients": 0})
+    launcher = Launcher(Launch(plan=plan, results=tmp_path, secret=tmp_path, programs={}, port=1))
     async with asyncio.timeout(30):
         assert await launcher.run(launcher.interrupt) == EXIT_INTERRUPTED
 

@@ -6,7 +6,7 @@ import signal
 import socket
 import sys
 from asyncio.subprocess import Process
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +14,11 @@ from pathlib import Path
 import click
 
 from plimsoll.agent.agent import EXIT_UNUSABLE
-from plimsoll.cli.local_storage import Place
+from plimsoll.cli.local_storage import client_volume
 from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED, EXIT_OF_FAILURE
 from plimsoll.conductor.secret import client_directory
+from plimsoll.lifecycle.render.ceph import tools_of
+from plimsoll.plan.document import Plan
 from plimsoll.protocol.assignment import Assignment, CacheDropping
 
 MAX_RESTARTS = 3
@@ -33,15 +35,13 @@ class LaunchError(click.ClickException):
 class Launch:
     """The parameters of the processes."""
 
+    plan: Plan
     results: Path  # directory with the frozen plan
-    secret: Path  # directory that `write_session` has written
-    scratch: Path  # directory for the agents' assignments and the tools' output
-    place: Place
-    clients: int
-    tools: tuple[str, ...]  # keys of the tools that the run uses
+    secret: Path  # directory that `write_session` has written; also for assignments and the tools' output
+    data: Path | None = None  # directory of the run's data; None if devices are measured
+    devices: Sequence[Path] = ()
     programs: Mapping[str, str]  # paths of programs that are not in PATH, by name
     raw_output: Path | None = None  # directory that keeps it; None if it is not kept
-    drops_caches: bool = False  # whether the agents may drop the caches of this machine, as root
     port: int
 
 
@@ -73,7 +73,7 @@ class Launcher:
         try:
             process = await self._start_conductor(0)
             conductor = self._conductor = _Child(name="conductor", log="conductor.log", process=process)
-            for client in range(self._launch.clients):
+            for client in range(self._launch.plan.clients):
                 process = await self._start_agent(client, 0)
                 self._agents[client] = _Child(name=f"client {client}", log=f"client-{client}.log", process=process)
             while True:
@@ -128,21 +128,21 @@ class Launcher:
         return await self._start("conductor.log", attempt, "conductor", *options)
 
     async def _start_agent(self, client: int, attempt: int) -> Process:
-        launch = self._launch
+        launch, scratch = self._launch, self._launch.secret / "scratch"
         assignment = Assignment(
             conductor=f"https://127.0.0.1:{launch.port}",
             secret=str(client_directory(launch.secret, client)),
             client=client,
             attempt=attempt,
-            work=str(launch.scratch / f"client-{client}-{attempt}"),
-            tools=launch.tools,
-            volume=launch.place.volume(client),
-            caches=CacheDropping() if launch.drops_caches else None,
+            work=str(scratch / f"client-{client}-{attempt}"),
+            tools=tools_of(launch.plan),
+            volume=client_volume(launch.plan, client, data=launch.data, devices=launch.devices),
+            caches=CacheDropping() if launch.plan.prepare.drop_caches else None,
             programs=dict(launch.programs),
             raw_output=None if launch.raw_output is None else str(launch.raw_output),
         )
         # A file, not standard input: its name identifies the client in the list of processes.
-        file = launch.scratch / f"client-{client}-{attempt}.json"
+        file = scratch / f"client-{client}-{attempt}.json"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(assignment.model_dump_json(exclude_none=True))
         return await self._start(f"client-{client}.log", attempt, "agent", "--assignment", str(file))

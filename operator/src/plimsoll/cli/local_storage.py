@@ -34,55 +34,28 @@ class PlaceError(click.ClickException):
     """A directory or device cannot be used; the message has the reason and the remedy."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DirectoryPlace:
-    """A file per client in a directory of the run."""
+def client_volume(
+    plan: Plan, client: int, *, data: Path | None, devices: Sequence[Path]
+) -> DataFile | SharedDirectory | BlockDevice:
+    """Return a client's volume in the run's directory `data`, or on one of the block devices without a directory.
 
-    directory: Path
-    clients: int
-    volume_size: int
-
-    def volume(self, client: int) -> DataFile:
-        """Return a client's volume.
-
-        The clients share one file system: each uses at most an equal part of it and the size of its volume.
-        """
-        files = [self.directory / file_name(number) for number in range(self.clients)]
-        share = available_bytes(self.directory, sum(map(occupied_bytes, files))) // self.clients
-        return DataFile(path=str(files[client]), capacity=min(self.volume_size, share))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharedPlace:
-    """A directory of the run in which each client has a part, or a region of one file."""
-
-    directory: Path
-    clients: int
-    part: int
-    one_file: bool
-
-    def volume(self, _: int) -> SharedDirectory:
-        """Return the volume, which is the same for all clients."""
-        return SharedDirectory(path=str(self.directory), part=self.part, clients=self.clients, one_file=self.one_file)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DevicePlace:
-    """Block devices, each split into equal parts if there are more clients than devices."""
-
-    devices: tuple[Path, ...]
-    clients: int
-
-    def volume(self, client: int) -> BlockDevice:
-        """Return a client's volume."""
-        device = self.devices[client % len(self.devices)]
-        sharers = len(range(client % len(self.devices), self.clients, len(self.devices)))
+    In a directory it is a file of the client, or the whole directory for all clients if they share their volume. Block
+    devices are split into equal parts if there are more clients than devices.
+    """
+    if data is None:
+        number, index = divmod(client, len(devices))
+        device = devices[index].absolute()
+        sharers = len(range(index, plan.clients, len(devices)))
         part = device_size(device) // sharers // 2**20 * 2**20
-        offset = client // len(self.devices) * part
-        return BlockDevice(path=str(device), offset=offset, size=part)
-
-
-Place = DirectoryPlace | SharedPlace | DevicePlace
+        return BlockDevice(path=str(device), offset=number * part, size=part)
+    directory, size = data.absolute(), plan.volume.size if plan.volume else 0
+    if plan.volume is not None and plan.volume.is_shared:
+        one_file = plan.has_shared_file
+        return SharedDirectory(path=str(directory), part=size, clients=plan.clients, one_file=one_file)
+    # The clients share one file system: each uses at most an equal part of it and the size of its volume.
+    files = [directory / file_name(number) for number in range(plan.clients)]
+    share = available_bytes(directory, sum(map(occupied_bytes, files))) // plan.clients
+    return DataFile(path=str(files[client]), capacity=min(size, share))
 
 
 def make_directory(parent: Path, plan: Plan) -> Path:

@@ -22,16 +22,7 @@ from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.status import Points, RunState, TrialKey
 from plimsoll.cli.launch import Launch, Launcher, free_port
-from plimsoll.cli.local_storage import (
-    DevicePlace,
-    DirectoryPlace,
-    Place,
-    SharedPlace,
-    Target,
-    fit_to_machine,
-    make_directory,
-    make_raw_directory,
-)
+from plimsoll.cli.local_storage import Target, fit_to_machine, make_directory, make_raw_directory
 from plimsoll.cli.options import destroy_option, fio_option, freeze, load_seed_option, read_run, results_option
 from plimsoll.cli.tables import results_tables, stdout_console
 from plimsoll.cli.watch import Lines, Screen, activity_text, trial_text, view_on
@@ -40,7 +31,6 @@ from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED
 from plimsoll.conductor.reporting import result_display
 from plimsoll.conductor.secret import write_session
 from plimsoll.conductor.sink import read_plan, read_results, read_state, replace_file
-from plimsoll.lifecycle.render.ceph import tools_of
 from plimsoll.plan.document import PLAN_FILE, Plan, Point
 from plimsoll.plan.expand import TRIAL_OVERHEAD_SECONDS, most_trials, renewal_seconds
 from plimsoll.tools.registry import DATA_SET_TOOL, TOOLS
@@ -143,15 +133,13 @@ def measure(
             replace_file(results / _PLACE_FILE, json.dumps({"data": str(data)}), sync=False)
         write_session(secret, plan.clients)
         launch = Launch(
+            plan=plan,
             results=results,
             secret=secret,
-            scratch=secret / "scratch",
-            place=_place(plan, data, target.devices),
-            clients=plan.clients,
-            tools=tools_of(plan),
+            data=data,
+            devices=target.devices,
             programs={TOOLS[DATA_SET_TOOL].program: shutil.which(fio) or fio},
             raw_output=raw_output,
-            drops_caches=plan.prepare.drop_caches,
             port=free_port(),
         )
         with view_on(Console(stderr=True), plan.run.name, os.path.relpath(results), waiting="starting") as view:
@@ -163,16 +151,6 @@ def measure(
             click.echo(f"The data is kept in {data} (cleanup: Never).", err=True)
         else:
             _remove_leftovers(results)
-
-
-def _place(plan: Plan, data: Path | None, devices: tuple[Path, ...]) -> Place:
-    if data is None:
-        return DevicePlace(devices=tuple(device.absolute() for device in devices), clients=plan.clients)
-    size = plan.volume.size if plan.volume else 0
-    if plan.volume is not None and plan.volume.is_shared:
-        one_file = plan.has_shared_file
-        return SharedPlace(directory=data.absolute(), clients=plan.clients, part=size, one_file=one_file)
-    return DirectoryPlace(directory=data.absolute(), clients=plan.clients, volume_size=size)
 
 
 def _remove_leftovers(results: Path) -> None:
