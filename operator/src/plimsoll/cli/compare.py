@@ -15,14 +15,14 @@ from plimsoll.api.names import Metric
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.cli.cluster import cluster_options, program
-from plimsoll.cli.options import CSV, JSON, TABLE, YAML, output_option, rule_of, rule_options, write_csv, write_document
+from plimsoll.cli.options import CSV, JSON, TABLE, YAML, output_option, rule_options, write_csv, write_document
 from plimsoll.cli.source import load_results, runs_of
 from plimsoll.cli.tables import STYLES, fitted, print_line, stdout_console
 from plimsoll.measure.compare.comparison import NO_FLOOR, compare, notes_of, quantity_text
 from plimsoll.measure.compare.noise import MetricNoise, noise_of
 from plimsoll.measure.compare.sides import Comparison
 from plimsoll.measure.compare.tests import MINIMUM_RUNS, Floor
-from plimsoll.measure.compare.values import RepeatsError, check_distinct, match_points, operation_text
+from plimsoll.measure.compare.values import RegressionRule, RepeatsError, check_distinct, match_points, operation_text
 from plimsoll.measure.summary import MINIMUM_TRIALS
 from plimsoll.measure.text import first_few
 from plimsoll.plan.fingerprint import Likeness, likeness_of
@@ -117,9 +117,7 @@ def command(
     *,
     baseline: str,
     candidate: str,
-    threshold_rate: float,
-    threshold_latency: float,
-    gates: tuple[str, ...],
+    rule: RegressionRule,
     same: tuple[str, ...],
     allow_different: bool,
     output: str,
@@ -133,7 +131,6 @@ def command(
     Exits with 0 if no gating metric is worse by more than its threshold, 3 if one is (a regression), 4 if there is not
     enough evidence (inconclusive), 1 if the runs cannot be compared, 2 for a usage error.
     """
-    rule = rule_of(threshold_rate, threshold_latency, gates)
     ours, theirs = _one_run(baseline), _one_run(candidate)
     if runs_of(ours) == runs_of(theirs):
         raise click.ClickException(f"{baseline} and {candidate} are the same run; name two different runs")
@@ -270,9 +267,7 @@ def noise_command(
     *,
     result: str,
     same: tuple[str, ...],
-    threshold_rate: float,
-    threshold_latency: float,
-    gates: tuple[str, ...],
+    rule: RegressionRule,
     trials: int | None,
     output: str,
 ) -> None:
@@ -282,7 +277,6 @@ def noise_command(
     enough to detect changes about five times as large as the noise. All are given as for `plimsoll compare`.
     """
     groups = _with_same(load_results(result), result, [(source, load_results(source)) for source in same])
-    rule = rule_of(threshold_rate, threshold_latency, gates)
     rows = [
         _NoiseRow(result=results[0], noise=noise)
         for results in groups

@@ -6,6 +6,7 @@ import re
 import secrets
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -42,18 +43,24 @@ load_seed_option = click.option(
 fio_option = click.option("--fio", default="fio", envvar="PLIMSOLL_FIO", help="The fio to run.  [env: PLIMSOLL_FIO]")
 
 
-def rule_options(function: F) -> F:
-    """Add the options of `rule_of`."""
-    rule = RegressionRule()
+def rule_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of a rule, which the command gets as `rule`."""
+    default = RegressionRule()
+
+    @wraps(function)
+    def command(threshold_rate: float, threshold_latency: float, gates: tuple[str, ...], **others: object) -> None:
+        metrics = frozenset(map(Metric, gates))
+        rule = RegressionRule(rate=threshold_rate / _PERCENT, latency=threshold_latency / _PERCENT, gates=metrics)
+        function(rule=rule, **others)
 
     def threshold(name: str, share: float, low: float, high: float, text: str) -> Callable[[F], F]:
         limits = click.FloatRange(min=low, max=high)
         return click.option(name, type=limits, default=share * _PERCENT, show_default=True, help=text)
 
     options = (
-        threshold("--threshold-rate", rule.rate, 0.1, 90, "Tolerated decrease of a rate, in percent."),
+        threshold("--threshold-rate", default.rate, 0.1, 90, "Tolerated decrease of a rate, in percent."),
         # A bin of the histogram is up to 1.6 % of a latency wide.
-        threshold("--threshold-latency", rule.latency, 2, 1000, "Tolerated increase of a latency, in percent."),
+        threshold("--threshold-latency", default.latency, 2, 1000, "Tolerated increase of a latency, in percent."),
         click.option(
             "--gate",
             "gates",
@@ -64,15 +71,10 @@ def rule_options(function: F) -> F:
             help="Metric that gates; may be repeated. The others are only reported. The line of a search always gates.",
         ),
     )
+    decorated: Callable[..., None] = command
     for option in reversed(options):
-        function = option(function)
-    return function
-
-
-def rule_of(threshold_rate: float, threshold_latency: float, gates: tuple[str, ...]) -> RegressionRule:
-    """Return the rule of these options."""
-    metrics = frozenset(map(Metric, gates))
-    return RegressionRule(rate=threshold_rate / _PERCENT, latency=threshold_latency / _PERCENT, gates=metrics)
+        decorated = option(decorated)
+    return decorated
 
 
 _DURATION = re.compile(r"(?:([0-9]{1,6})h)?(?:([0-9]{1,6})m)?(?:([0-9]{1,9})s)?")
