@@ -11,7 +11,7 @@ from plimsoll.api.run import decode_run
 from plimsoll.api.storage import NamespacedName
 from plimsoll.kube.port import Kind
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.decision import Ending
+from plimsoll.lifecycle.decision import RunEnding
 from plimsoll.lifecycle.provisioning import freeze, rejection
 from plimsoll.lifecycle.render import client as render
 from plimsoll.lifecycle.render import network
@@ -93,14 +93,14 @@ def test_run_that_may_use_it_is_not_refused(allowed: tuple[str, ...]) -> None:
 )
 def test_more_than_the_administrator_allows_is_refused(burner: dict[str, Any], message: str) -> None:
     ending = frozen(run_in(**burner))
-    assert isinstance(ending, Ending)
+    assert isinstance(ending, RunEnding)
     assert ending.reason is Reason.KUBE_BURNER_NOT_ALLOWED
     assert message in ending.message
 
 
 def test_storage_class_that_retains_volumes_is_refused() -> None:
     ending = frozen(run_in(), policy="Retain")
-    assert isinstance(ending, Ending)
+    assert isinstance(ending, RunEnding)
     assert ending.reason is Reason.VOLUMES_RETAINED
     assert "StorageClass fast has reclaimPolicy Retain; name one with Delete" in ending.message
 

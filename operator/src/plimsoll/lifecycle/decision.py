@@ -123,7 +123,7 @@ class Stage(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
+class RunEnding:
     """How a run ended. `reason` is `Valid`, `Suspect`, `InvalidResults`, or why it failed."""
 
     succeeded: bool
@@ -172,7 +172,7 @@ class Situation:
     message: str  # the same for people, with what to do next
     actions: tuple[Action, ...] = ()
     plan_sha256: str = ""  # of the plan that is being frozen; empty if none is
-    ending: Ending | None = None  # how it ended; None while it is active
+    ending: RunEnding | None = None  # how it ended; None while it is active
     facts: Mapping[str, Fact] = field(default_factory=dict)  # conditions by type
     requeue_seconds: float | None = None  # when to look again without any event; None if that could not change anything
 

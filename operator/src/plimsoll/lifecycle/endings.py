@@ -5,7 +5,7 @@ from datetime import datetime
 from plimsoll.api.names import RESULT_KIND, ConditionStatus, ConditionType, Verdict
 from plimsoll.api.reasons import remedy_of
 from plimsoll.api.reasons.reason import Reason, read_reason
-from plimsoll.lifecycle.decision import Ending, Fact, Refusal
+from plimsoll.lifecycle.decision import Fact, Refusal, RunEnding
 from plimsoll.lifecycle.observed import Observed, age_seconds, is_own_plan
 from plimsoll.lifecycle.provisioning import is_lost
 from plimsoll.lifecycle.run import Run, are, counted, listed
@@ -31,16 +31,16 @@ _MAX_NAMES = 3
 _FINDINGS = "kubectl get bres shows the findings"
 
 
-def recorded_ending(run: Run) -> Ending | None:
+def recorded_ending(run: Run) -> RunEnding | None:
     """Return how a run ended according to its status, which no later observation changes."""
     condition = run.conditions.get(ConditionType.SUCCEEDED)
     if condition is None or condition.status is ConditionStatus.UNKNOWN:
         return None
     succeeded = condition.status is ConditionStatus.TRUE
-    return Ending(succeeded=succeeded, reason=read_reason(condition.reason), message=condition.message)
+    return RunEnding(succeeded=succeeded, reason=read_reason(condition.reason), message=condition.message)
 
 
-def obstacle(run: Run, seen: Observed) -> Ending | None:
+def obstacle(run: Run, seen: Observed) -> RunEnding | None:
     """Return which existing or missing object makes a run impossible; None if none does."""
     damage = ""
     if seen.plan_problem:
@@ -48,28 +48,28 @@ def obstacle(run: Run, seen: Observed) -> Ending | None:
     elif seen.plan is not None and not is_own_plan(run, seen):
         damage = "its digest is not status.planSha256; delete the plan and the run, and create the run again"
     if damage:
-        return Ending.failure(Reason.PLAN_DAMAGED, f"the frozen plan is unusable: {damage}")
+        return RunEnding.failure(Reason.PLAN_DAMAGED, f"the frozen plan is unusable: {damage}")
     if seen.refusal is not None and seen.refusal.reason is Reason.NAME_TAKEN:
-        return Ending.failure(Reason.NAME_TAKEN, seen.refusal.message)
+        return RunEnding.failure(Reason.NAME_TAKEN, seen.refusal.message)
     if seen.foreign_results:
         message = (
             f"results of an earlier run with this name exist ({listed(seen.foreign_results)}); delete them and the "
             "run, or rename the run"
         )
-        return Ending.failure(Reason.RESULTS_EXIST, message)
+        return RunEnding.failure(Reason.RESULTS_EXIST, message)
     if seen.plan is None and seen.name_taken:
         message = (
             f"{seen.name_taken} does not belong to this run but occupies the plan's name; delete it and the run, or "
             "rename the run"
         )
-        return Ending.failure(Reason.NAME_TAKEN, message)
+        return RunEnding.failure(Reason.NAME_TAKEN, message)
     if seen.plan is None and run.start_time is not None:
         message = "the ConfigMap with the frozen plan was deleted; delete the run and create it again"
-        return Ending.failure(Reason.PLAN_MISSING, message)
+        return RunEnding.failure(Reason.PLAN_MISSING, message)
     return None
 
 
-def ending_of(run: Run, plan: Plan, seen: Observed, settings: Settings, now: datetime) -> Ending | None:
+def ending_of(run: Run, plan: Plan, seen: Observed, settings: Settings, now: datetime) -> RunEnding | None:
     """Return how a run ended; None while it is active. A suspended run misses no deadline."""
     ending = _conductor_failure(seen) or _measured(plan, seen)
     if ending is not None or run.is_suspended or version_blocker(run, seen):
@@ -82,38 +82,38 @@ def ending_of(run: Run, plan: Plan, seen: Observed, settings: Settings, now: dat
     )
 
 
-def name_still_taken(seen: Observed, limit: int) -> Ending:
+def name_still_taken(seen: Observed, limit: int) -> RunEnding:
     """Return the end of a run whose name the objects of an earlier one keep occupying."""
     first = seen.departing[0]
     message = (
         f"{first} of an earlier run with this name still exists after timeouts.provisionSeconds ({limit} s); check "
         "its finalizers and create the run again once it is gone, or rename the run"
     )
-    return Ending.failure(Reason.RESULTS_EXIST if first.startswith(RESULT_KIND) else Reason.NAME_TAKEN, message)
+    return RunEnding.failure(Reason.RESULTS_EXIST if first.startswith(RESULT_KIND) else Reason.NAME_TAKEN, message)
 
 
-def refused_too_long(refusal: Refusal, limit: int) -> Ending:
+def refused_too_long(refusal: Refusal, limit: int) -> RunEnding:
     """Return the end of a run for which an object could not be created."""
     reason = Reason.NAME_TAKEN if refusal.reason is Reason.WAITING_FOR_EARLIER_RUN else refusal.reason
-    return Ending.failure(reason, f"{_not_ready(limit)}: {refusal.message}")
+    return RunEnding.failure(reason, f"{_not_ready(limit)}: {refusal.message}")
 
 
-def not_ready_too_long(fact: Fact, limit: int) -> Ending:
+def not_ready_too_long(fact: Fact, limit: int) -> RunEnding:
     """Return the end of a run that waited too long for a cluster, volumes or pods."""
-    return Ending.failure(fact.reason, f"{_not_ready(limit)}: {fact.message}; {remedy_of(fact.reason)}")
+    return RunEnding.failure(fact.reason, f"{_not_ready(limit)}: {fact.message}; {remedy_of(fact.reason)}")
 
 
-def _conductor_failure(seen: Observed) -> Ending | None:
+def _conductor_failure(seen: Observed) -> RunEnding | None:
     if seen.state is None or seen.state.failure is None:
         return None
     failure, missing = seen.state.failure, seen.state.missing
     problems = [text for client in missing[:_MAX_NAMES] if (text := client_problem(client, seen))]
     if missing and seen.refusal is not None:
         problems.append(seen.refusal.message)
-    return Ending.failure(Reason(failure.reason), ". ".join([failure.message, *problems]))
+    return RunEnding.failure(Reason(failure.reason), ". ".join([failure.message, *problems]))
 
 
-def _measured(plan: Plan, seen: Observed) -> Ending | None:
+def _measured(plan: Plan, seen: Observed) -> RunEnding | None:
     """Return the end of a measured run: the conductor has succeeded and every result is final.
 
     The conductor's state is only for display.
@@ -130,27 +130,27 @@ def _measured(plan: Plan, seen: Observed) -> Ending | None:
             f"the conductor finished, but only {final} of {counted(points, 'result')} {are(final)} final; a result may "
             "have been deleted or changed: create the run again"
         )
-        return Ending.failure(Reason.RESULTS_INCOMPLETE, message)
+        return RunEnding.failure(Reason.RESULTS_INCOMPLETE, message)
     results = [seen.results[point.name] for point in plan.points if point.name in seen.results]
     invalid = [result.reason for result in results if result.verdict is Verdict.INVALID]
     suspect = [result.reason for result in results if result.verdict is Verdict.SUSPECT]
     if invalid:
         message = f"{len(invalid)} of {counted(len(results), 'point')} {are(len(invalid))} Invalid"
-        return Ending.failure(Reason.INVALID_RESULTS, f"{message}: {main_reasons(invalid)}; {_FINDINGS}")
+        return RunEnding.failure(Reason.INVALID_RESULTS, f"{message}: {main_reasons(invalid)}; {_FINDINGS}")
     measured = "the only point is measured" if len(results) == 1 else f"all {len(results)} points are measured"
     if not suspect:
-        return Ending(succeeded=True, reason=Reason.VALID, message=f"{measured} and Valid")
+        return RunEnding(succeeded=True, reason=Reason.VALID, message=f"{measured} and Valid")
     suspects = " and" if len(results) == 1 else f", {len(suspect)} {are(len(suspect))}"
     message = f"{measured}{suspects} Suspect: {main_reasons(suspect)}; {_FINDINGS}"
-    return Ending(succeeded=True, reason=Reason.SUSPECT, message=message)
+    return RunEnding(succeeded=True, reason=Reason.SUSPECT, message=message)
 
 
-def _conductor_timeout(run: Run, plan: Plan, seen: Observed, now: datetime) -> Ending | None:
+def _conductor_timeout(run: Run, plan: Plan, seen: Observed, now: datetime) -> RunEnding | None:
     """Return the end of a run whose conductor's Job failed, or that had no active conductor for too long."""
     job = seen.conductor_job
     if job is not None and job.failure:
         exits = "; ".join(text for pod in seen.conductor_pods if (text := pod.exit_message or pod.problem))
-        return Ending.failure(Reason.CONDUCTOR_FAILED, f"{job.failure} {exits}".strip())
+        return RunEnding.failure(Reason.CONDUCTOR_FAILED, f"{job.failure} {exits}".strip())
     fact, limit = conductor_fact(seen), plan.timeouts.ready_seconds
     absent = min(age_seconds(_conductor_absent_since(run, seen), now), waited_seconds(run, now))
     if is_gathering(seen):
@@ -159,7 +159,7 @@ def _conductor_timeout(run: Run, plan: Plan, seen: Observed, now: datetime) -> E
     if fact is None or absent <= limit:
         return None
     message = f"no conductor was active within timeouts.readySeconds ({limit} s): {fact.message}"
-    return Ending.failure(Reason.CONDUCTOR_NOT_READY, f"{message}; {remedy_of(fact.reason)}")
+    return RunEnding.failure(Reason.CONDUCTOR_NOT_READY, f"{message}; {remedy_of(fact.reason)}")
 
 
 def _conductor_absent_since(run: Run, seen: Observed) -> datetime | None:
@@ -181,18 +181,18 @@ def _conductor_absent_since(run: Run, seen: Observed) -> datetime | None:
     return max(since)
 
 
-def _clients_lost(plan: Plan, seen: Observed, settings: Settings) -> Ending | None:
+def _clients_lost(plan: Plan, seen: Observed, settings: Settings) -> RunEnding | None:
     for client in range(plan.members):
         jobs = seen.client_jobs(client)
         if len(jobs) > settings.max_client_restarts and is_lost(jobs[-1], seen):
             problem = client_problem(client, seen) or f"client {client} was lost"
             times = settings.max_client_restarts + 1
             message = f"{problem}; it was lost {times} times, the limit; {remedy_of(Reason.CLIENT_FAILED)}"
-            return Ending.failure(Reason.CLIENTS_FAILED, message)
+            return RunEnding.failure(Reason.CLIENTS_FAILED, message)
     return None
 
 
-def _registration_timeout(plan: Plan, seen: Observed, now: datetime) -> Ending | None:
+def _registration_timeout(plan: Plan, seen: Observed, now: datetime) -> RunEnding | None:
     """Return the end of a run whose clients run but do not register: the conductor does not know when they started."""
     since, limit = pods_run_since(plan, seen), plan.timeouts.ready_seconds
     if since is None or seen.state is None or not (is_gathering(seen) and seen.conductor_in_charge):
@@ -203,10 +203,10 @@ def _registration_timeout(plan: Plan, seen: Observed, now: datetime) -> Ending |
     names = listed([f"client {client}" for client in missing])
     message = f"{names} did not register within timeouts.readySeconds ({limit} s)"
     problems = [text for client in missing[:_MAX_NAMES] if (text := client_problem(client, seen))]
-    return Ending.failure(Reason.CLIENTS_NOT_READY, ". ".join([message, *problems]))
+    return RunEnding.failure(Reason.CLIENTS_NOT_READY, ". ".join([message, *problems]))
 
 
-def _provisioning_timeout(run: Run, plan: Plan, seen: Observed, settings: Settings, now: datetime) -> Ending | None:
+def _provisioning_timeout(run: Run, plan: Plan, seen: Observed, settings: Settings, now: datetime) -> RunEnding | None:
     """Return the end of a run whose volumes or pods were not ready in time; `readySeconds` limits what follows."""
     limit = plan.timeouts.provision_seconds
     if run.start_time is None or not is_provisioning(plan, seen):

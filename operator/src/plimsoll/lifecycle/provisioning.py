@@ -9,7 +9,7 @@ from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import JobFact
-from plimsoll.lifecycle.decision import Action, Create, CreateSecret, Ending, Fact
+from plimsoll.lifecycle.decision import Action, Create, CreateSecret, Fact, RunEnding
 from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.render import client as render_client
 from plimsoll.lifecycle.render import common, network
@@ -80,14 +80,14 @@ def is_lost(job: JobFact, seen: Observed) -> bool:
     return any(pod.child.deleting for pod in seen.client_pods(job.client) if pod.attempt == job.attempt)
 
 
-def rejection(run: Run, settings: Settings) -> Ending | None:
+def rejection(run: Run, settings: Settings) -> RunEnding | None:
     """Return why a run is rejected whatever the state of the cluster; None if it is not."""
     if run.document is None:
-        return Ending.failure(Reason.INVALID_SPEC, run.spec_problem)
+        return RunEnding.failure(Reason.INVALID_SPEC, run.spec_problem)
     spec = run.document.spec
     if spec.prepare.drop_caches and (problem := settings.caches_problem(run.namespace)):
         message = f"spec.prepare.dropCaches: {problem}, or set it to false and use larger volumes"
-        return Ending.failure(Reason.CACHE_DROPPING_NOT_ALLOWED, message)
+        return RunEnding.failure(Reason.CACHE_DROPPING_NOT_ALLOWED, message)
     tools = (TOOLS.get(workload.tool) for workload in spec.workloads)
     loading = next((tool for tool in tools if tool and tool.target is TargetKind.OSDS), None)
     if loading is not None and not settings.osd_bench:
@@ -95,16 +95,16 @@ def rejection(run: Run, settings: Settings) -> Ending | None:
             f"{loading.key} bypasses pools and writes to all OSDs; remove these workloads, or ask the operator's "
             "administrator to set PLIMSOLL_OSD_BENCH=true"
         )
-        return Ending.failure(Reason.OSD_BENCH_NOT_ALLOWED, message)
+        return RunEnding.failure(Reason.OSD_BENCH_NOT_ALLOWED, message)
     burning = next((workload.tool for workload in spec.workloads if _creates_claims(workload.tool)), None)
     if burning is not None and (problem := settings.burning_problem(run.namespace)):
         message = f"{burning}: {problem}, or remove these workloads"
-        return Ending.failure(Reason.KUBE_BURNER_NOT_ALLOWED, message)
+        return RunEnding.failure(Reason.KUBE_BURNER_NOT_ALLOWED, message)
     return provider_of(run).rejection(run, settings)
 
 
-def freeze(run: Run, document: BenchmarkRun, platform: Platform, settings: Settings) -> Plan | Ending | Fact:
-    """Return the plan of a run, or why it cannot be frozen at all (Ending) or yet (Fact)."""
+def freeze(run: Run, document: BenchmarkRun, platform: Platform, settings: Settings) -> Plan | RunEnding | Fact:
+    """Return the plan of a run, or why it cannot be frozen at all (RunEnding) or yet (Fact)."""
     provider = provider_of(run)
     named = document.model_copy(update={"metadata": document.metadata.model_copy(update={"uid": run.uid})})
     if blocker := provider.blocker(named, platform):
@@ -114,16 +114,16 @@ def freeze(run: Run, document: BenchmarkRun, platform: Platform, settings: Setti
         plan = make_plan(named, seed=run_seed(run.uid), runner_image=settings.runner_image, environment=environment)
         check_fits_deadline(plan)
     except SpecError as error:
-        return Ending.failure(Reason.INVALID_SPEC, str(error))
+        return RunEnding.failure(Reason.INVALID_SPEC, str(error))
     if render_client.has_device(plan, 0) and platform.pod_security == _RESTRICTED:
         message = (
             f"spec.storage.volume.mode: clients of a Block volume run as root, which Pod Security in namespace "
             f"{run.namespace} forbids (pod-security.kubernetes.io/enforce: {_RESTRICTED}); set volume.mode to "
             "Filesystem, with Ceph volume.access to LibRBD, or use a namespace that enforces baseline"
         )
-        return Ending.failure(Reason.POD_SECURITY_TOO_STRICT, message)
+        return RunEnding.failure(Reason.POD_SECURITY_TOO_STRICT, message)
     control_plane = _control_plane(run, plan, platform, settings)
-    if isinstance(control_plane, Ending):
+    if isinstance(control_plane, RunEnding):
         return control_plane
     cache_helper = settings.caches.service if settings.caches and document.spec.prepare.drop_caches else None
     plan = plan.model_copy(update={"cache_helper": cache_helper, "control_plane": control_plane})
@@ -138,7 +138,7 @@ def _creates_claims(tool: str) -> bool:
     return tool in TOOLS and TOOLS[tool].creates_claims
 
 
-def _control_plane(run: Run, plan: Plan, platform: Platform, settings: Settings) -> ControlPlane | Ending | None:
+def _control_plane(run: Run, plan: Plan, platform: Platform, settings: Settings) -> ControlPlane | RunEnding | None:
     points = [point for point in plan.points if _creates_claims(point.tool)]
     burning = settings.burning
     if not points or burning is None:
@@ -148,12 +148,12 @@ def _control_plane(run: Run, plan: Plan, platform: Platform, settings: Settings)
         limits = {"max_objects": burning.max_objects, "max_qps": burning.max_qps}
         if problem := excess_of(limited, **limits, max_volume_size=burning.max_volume_size):
             message = f"workload {point.workload}: {problem}; lower it, or ask the operator's administrator for more"
-            return Ending.failure(Reason.KUBE_BURNER_NOT_ALLOWED, message)
+            return RunEnding.failure(Reason.KUBE_BURNER_NOT_ALLOWED, message)
     name = provider_of(run).claims_class(run)
     if platform.storage_classes.get(name, {}).get("reclaimPolicy") == "Retain":
         message = (
             f"workload {points[0].workload}: {points[0].tool} would leave the volume of each PVC behind, because "
             f"StorageClass {name} has reclaimPolicy Retain; name one with Delete"
         )
-        return Ending.failure(Reason.VOLUMES_RETAINED, message)
+        return RunEnding.failure(Reason.VOLUMES_RETAINED, message)
     return ControlPlane(helper=burning.service, storage_class=name)

@@ -14,9 +14,9 @@ from plimsoll.lifecycle.decision import (
     Create,
     Decision,
     Delete,
-    Ending,
     Fact,
     Refusal,
+    RunEnding,
     Situation,
     Stage,
     Teardown,
@@ -101,7 +101,7 @@ def _assess(run: Run, seen: Observed, settings: Settings, now: datetime) -> Situ
         return _continue(run, seen, seen.plan, settings, now)
     if run.document is not None and not run.is_suspended:
         planned = _before_plan(run, run.document, seen, settings, now)
-        return _finish(run, seen, settings, planned, now) if isinstance(planned, Ending) else planned
+        return _finish(run, seen, settings, planned, now) if isinstance(planned, RunEnding) else planned
     return Situation(
         stage=Stage.SUSPENDED,
         reason=Reason.SUSPENDED,
@@ -112,7 +112,7 @@ def _assess(run: Run, seen: Observed, settings: Settings, now: datetime) -> Situ
 
 def _before_plan(
     run: Run, document: BenchmarkRun, seen: Observed, settings: Settings, now: datetime
-) -> Situation | Ending:
+) -> Situation | RunEnding:
     """Freeze the plan, or return what that waits for, or why there will be none."""
     limit = document.spec.timeouts.provision_seconds
     late = waited_seconds(run, now) > limit
@@ -131,7 +131,7 @@ def _before_plan(
             if not late:
                 return _situation(Stage.WAITING, plan.reason, plan.message, seconds=_CLUSTER_SECONDS, StorageReady=plan)
             plan = not_ready_too_long(plan, limit)
-        if isinstance(plan, Ending):
+        if isinstance(plan, RunEnding):
             return plan
         passes = f"{plan.repetitions} pass{'' if plan.repetitions == 1 else 'es'}"
         message, config_map = f"{counted(len(plan.points), 'point')}, {passes}", plan_config_map(run, plan)
@@ -216,7 +216,7 @@ def _with_refusal(situation: Situation, seen: Observed) -> Situation:
     return replace(situation, reason=seen.refusal.reason, message=seen.refusal.message)
 
 
-def _finish(run: Run, seen: Observed, settings: Settings, ending: Ending, now: datetime) -> Situation:
+def _finish(run: Run, seen: Observed, settings: Settings, ending: RunEnding, now: datetime) -> Situation:
     """Report the end, clean up, and delete the run itself once it expires."""
     keeps = teardown.keeps_volumes(run, ending)
     progress = teardown.teardown(run, seen, settings, keep_volumes=keeps, now=now)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from plimsoll.api.reasons.reason import Reason
-from plimsoll.lifecycle.decision import Action, Ending, Fact, Teardown, deletions
+from plimsoll.lifecycle.decision import Action, Fact, RunEnding, Teardown, deletions
 from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.run import Run, counted, listed
 from plimsoll.lifecycle.settings import Settings
@@ -68,7 +68,7 @@ def stopping_message(seen: Observed) -> str:
     return f"{counted(len(seen.jobs), 'Job')} and {counted(len(seen.pods), 'pod')} are stopping{where}"
 
 
-def keeps_volumes(run: Run, ending: Ending) -> bool:
+def keeps_volumes(run: Run, ending: RunEnding) -> bool:
     """Whether a run's volumes are kept after its end."""
     cleanup = run.document.spec.cleanup if run.document else run.written.get("cleanup", "Always")
     return cleanup == "Never" or (cleanup == "OnSuccess" and not ending.succeeded)

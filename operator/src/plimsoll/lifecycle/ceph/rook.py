@@ -28,7 +28,7 @@ from plimsoll.lifecycle.ceph.rook_facts import (
 from plimsoll.lifecycle.ceph.rook_render import API_VERSION, BLOCK_POOL, CEPH_CLIENT, CEPH_CLUSTER, FILE_SYSTEM
 from plimsoll.lifecycle.ceph.rook_survey import RookPlatform
 from plimsoll.lifecycle.children import Object, is_external_object_of
-from plimsoll.lifecycle.decision import Action, CopyKeyring, Create, Ending, Fact, Teardown, deletions
+from plimsoll.lifecycle.decision import Action, CopyKeyring, Create, Fact, RunEnding, Teardown, deletions
 from plimsoll.lifecycle.render import ceph as render_ceph
 from plimsoll.lifecycle.render import teardown as render_teardown
 from plimsoll.lifecycle.render.common import OSD_LABELS, Json
@@ -94,7 +94,7 @@ class RookProvider(common.ClusterProvider):
         cluster = NamespacedName.model_validate(storage["rook"]["cluster"])
         return version_of_rook(cluster.namespace, cluster.name) if settings.allows(cluster, namespace) else None
 
-    def rejection(self, run: Run, settings: Settings) -> Ending | None:
+    def rejection(self, run: Run, settings: Settings) -> RunEnding | None:
         """Return that runs in that namespace may not use the cluster or set an option; None if they may."""
         storage = run.document.spec.storage if run.document else None
         rook = storage.rook if storage else None
@@ -106,14 +106,14 @@ class RookProvider(common.ClusterProvider):
                 f"spec.storage.rook.cluster: runs in namespace {run.namespace} may not use {cluster}; ask the "
                 "operator's administrator to allow it in PLIMSOLL_ROOK_CLUSTERS"
             )
-            return Ending.failure(Reason.ROOK_CLUSTER_NOT_ALLOWED, message)
+            return RunEnding.failure(Reason.ROOK_CLUSTER_NOT_ALLOWED, message)
         for number, option in enumerate(rook.config):
             if not settings.allows_option(rook.cluster, option.name):
                 message = (
                     f"spec.storage.rook.config[{number}].name: runs may not set option {option.name} of {cluster}; "
                     "remove it, or ask the operator's administrator to add it to the chart's rook.options"
                 )
-                return Ending.failure(Reason.CEPH_OPTION_NOT_ALLOWED, message)
+                return RunEnding.failure(Reason.CEPH_OPTION_NOT_ALLOWED, message)
         return None
 
     def survey(self, document: BenchmarkRun) -> Look[RookPlatform] | None:
@@ -121,7 +121,7 @@ class RookProvider(common.ClusterProvider):
         storage = document.spec.storage
         return survey_rook(storage.rook) if storage and storage.rook else None
 
-    def blocker(self, document: BenchmarkRun, platform: Platform) -> Ending | Fact | None:
+    def blocker(self, document: BenchmarkRun, platform: Platform) -> RunEnding | Fact | None:
         """Return why the cluster is unusable; a Fact if that may change by itself."""
         storage, target = document.spec.storage, ceph_target(document)
         if storage is None or storage.rook is None or target is None:

@@ -9,7 +9,7 @@ from plimsoll.api.storage import FileSystem, Pool, RookStorage
 from plimsoll.lifecycle.ceph.rook_facts import READY, cluster_fact, cluster_name, why_unusable
 from plimsoll.lifecycle.ceph.rook_render import BLOCK_POOL, FILE_SYSTEM, metadata_size, pool_spec, pools_of
 from plimsoll.lifecycle.children import Object, label
-from plimsoll.lifecycle.decision import Ending, Fact
+from plimsoll.lifecycle.decision import Fact, RunEnding
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
 from plimsoll.lifecycle.run import are, listed
 from plimsoll.plan.document import CephTarget, Plan
@@ -76,12 +76,12 @@ class RookPlatform:
 
 def why_not_usable(
     rook: RookStorage, target: CephTarget, gates: Gates, platform: RookPlatform | None
-) -> Ending | Fact | None:
+) -> RunEnding | Fact | None:
     """Return why a Rook cluster is unusable; a Fact if that may change by itself."""
     if platform is None or platform.problem or platform.cluster is None:
         why = f": {platform.problem}" if platform and platform.problem else ""
         message = f"{cluster_name(rook.cluster)} not found{why}; install Rook, or name another cluster"
-        return Ending.failure(Reason.ROOK_NOT_FOUND, f"{_FIELD}.cluster: {message}")
+        return RunEnding.failure(Reason.ROOK_NOT_FOUND, f"{_FIELD}.cluster: {message}")
     if rook.existing_pool and (unusable := unusable_pools(target, platform.pools)):
         return unusable
     if rook.existing_file_system and (unusable := unusable_file_system(target, platform.file_systems)):
@@ -115,30 +115,30 @@ def complete_plan(plan: Plan, platform: RookPlatform) -> Plan:
     return plan.model_copy(update={"ceph": target.model_copy(update=changed)})
 
 
-def unusable_pools(target: CephTarget, pools: Iterable[Object]) -> Ending | Fact | None:
+def unusable_pools(target: CephTarget, pools: Iterable[Object]) -> RunEnding | Fact | None:
     """Return why a run may not use the existing pools it names, given all CephBlockPools; None if it may."""
     field, existing = f"{_FIELD}.existingPool", {pool["metadata"]["name"]: pool for pool in pools}
     for name in target.pools:
         if name not in existing:
             message = f"{field}: {BLOCK_POOL} {name} does not exist; name an existing one: {_listed(existing)}"
-            return Ending.failure(Reason.POOL_NOT_FOUND, message)
+            return RunEnding.failure(Reason.POOL_NOT_FOUND, message)
     for name in target.pools:
         if why := _why_not_allowed(existing[name]):
-            return Ending.failure(Reason.POOL_NOT_ALLOWED, f"{field}: {why}")
+            return RunEnding.failure(Reason.POOL_NOT_ALLOWED, f"{field}: {why}")
     unready = (why for name in target.pools if (why := _why_not_ready(existing[name])))
     return next((Fact.false(Reason.POOL_NOT_READY, why) for why in unready), None)
 
 
-def unusable_file_system(target: CephTarget, file_systems: Sequence[Object]) -> Ending | Fact | None:
+def unusable_file_system(target: CephTarget, file_systems: Sequence[Object]) -> RunEnding | Fact | None:
     """Return why a run may not use the file system it names, given all CephFilesystems; None if it may."""
     field, obj = f"{_FIELD}.existingFileSystem", _named(target, file_systems)
     name = f"{FILE_SYSTEM} {target.file_system.name if target.file_system else ''}"
     if obj is None:
         existing = _listed(file_system["metadata"]["name"] for file_system in file_systems)
         message = f"{field}: {name} does not exist; name an existing one: {existing}"
-        return Ending.failure(Reason.FILE_SYSTEM_NOT_FOUND, message)
+        return RunEnding.failure(Reason.FILE_SYSTEM_NOT_FOUND, message)
     if why := _why_not_allowed(obj):
-        return Ending.failure(Reason.FILE_SYSTEM_NOT_ALLOWED, f"{field}: {why}")
+        return RunEnding.failure(Reason.FILE_SYSTEM_NOT_ALLOWED, f"{field}: {why}")
     metadata, *data = pools_of(obj)
     problem = ""
     if target.pool != metadata:
@@ -147,7 +147,7 @@ def unusable_file_system(target: CephTarget, file_systems: Sequence[Object]) -> 
         names = listed(data, most=_MAX_NAMES) or "none"
         problem = f"dataPool: {name} has no data pool {target.data_pool}; name one of its own: {names}"
     if problem:
-        return Ending.failure(Reason.FILE_SYSTEM_NOT_FOUND, f"{field}.{problem}")
+        return RunEnding.failure(Reason.FILE_SYSTEM_NOT_FOUND, f"{field}.{problem}")
     why = _why_not_ready(obj)
     return Fact.false(Reason.FILE_SYSTEM_NOT_READY, why) if why else None
 
@@ -300,7 +300,7 @@ def operator_namespace(deployments: Iterable[Object], cluster_namespace: str) ->
     return next(filter(None, labels), cluster_namespace)
 
 
-def _infeasible(rook: RookStorage, target: CephTarget, osds: Sequence[Osd], platform: RookPlatform) -> Ending | None:
+def _infeasible(rook: RookStorage, target: CephTarget, osds: Sequence[Osd], platform: RookPlatform) -> RunEnding | None:
     if target.made is None or platform.cluster is None:
         return None
     pools = {"pool": rook.pool} if rook.pool is not None else {}
@@ -309,7 +309,7 @@ def _infeasible(rook: RookStorage, target: CephTarget, osds: Sequence[Osd], plat
         pools |= {f"fileSystem.dataPools[{number}]": pool for number, pool in enumerate(rook.file_system.data_pools)}
     for field, pool in pools.items():
         if why := why_infeasible(pool, osds, rook.cluster.namespace):
-            return Ending.failure(Reason.POOL_NOT_FEASIBLE, f"{_FIELD}.{field}: {why}")
+            return RunEnding.failure(Reason.POOL_NOT_FEASIBLE, f"{_FIELD}.{field}: {why}")
     # Without a number, a pool gets what the others leave, but one placement group at least.
     specs = {
         field: {"spec": pool_spec(pool.model_copy(update={"placement_groups": pool.placement_groups or 1}))}
@@ -319,7 +319,7 @@ def _infeasible(rook: RookStorage, target: CephTarget, osds: Sequence[Osd], plat
     for field, pool in reversed(pools.items()):
         taken = [*platform.pool_specifications, *(spec for other, spec in specs.items() if other != field)]
         if why := why_over_budget(pool, osds, taken, platform.cluster, headers=rook.file_system is None):
-            return Ending.failure(Reason.POOL_NOT_FEASIBLE, f"{_FIELD}.{field}: {why}")
+            return RunEnding.failure(Reason.POOL_NOT_FEASIBLE, f"{_FIELD}.{field}: {why}")
     return None
 
 

@@ -14,7 +14,7 @@ from plimsoll.api.environment import PlatformEnvironment
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.lifecycle.children import Object
-from plimsoll.lifecycle.decision import Action, Ending, Fact, Teardown
+from plimsoll.lifecycle.decision import Action, Fact, RunEnding, Teardown
 from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.run import Platform, Run, environment_of
 from plimsoll.lifecycle.settings import Settings
@@ -190,7 +190,7 @@ class Provider(ABC):
 
     # Before there is a plan
 
-    def rejection(self, run: Run, settings: Settings) -> Ending | None:
+    def rejection(self, run: Run, settings: Settings) -> RunEnding | None:
         """Return why a run may not use this storage, whatever the state of the cluster; None if it may."""
         return None
 
@@ -198,8 +198,8 @@ class Provider(ABC):
         """Return the look at existing storage before anything is created; its result becomes `Platform.storage`."""
         return None
 
-    def blocker(self, document: BenchmarkRun, platform: Platform) -> Ending | Fact | None:
-        """Return why no plan can be frozen yet: an Ending if the run fails, a Fact if it waits.
+    def blocker(self, document: BenchmarkRun, platform: Platform) -> RunEnding | Fact | None:
+        """Return why no plan can be frozen yet: a RunEnding if the run fails, a Fact if it waits.
 
         A StorageClass that does not exist fails the run. A run waits only with Rook, for its cluster to become healthy.
         """

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from plimsoll.api.environment import PlatformEnvironment, StorageClassDescription
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.run import BenchmarkRun
-from plimsoll.lifecycle.decision import Ending
+from plimsoll.lifecycle.decision import RunEnding
 from plimsoll.lifecycle.run import Platform, Run, environment_of, listed
 from plimsoll.lifecycle.storage.claims import Claims
 from plimsoll.lifecycle.storage.seam import Provider, Resource, StorageSpec, View
@@ -31,7 +31,7 @@ class StorageClassProvider(Provider):
         """Return the StorageClass that the run names."""
         return str(run.written["storage"]["storageClass"].get("name", ""))
 
-    def blocker(self, document: BenchmarkRun, platform: Platform) -> Ending | None:
+    def blocker(self, document: BenchmarkRun, platform: Platform) -> RunEnding | None:
         """Return that the StorageClass does not exist; None if it does."""
         name = _name(document)
         if name is None or name in platform.storage_classes:
@@ -41,7 +41,7 @@ class StorageClassProvider(Provider):
             f"spec.storage.storageClass.name: StorageClass {name} does not exist; create it, or name an existing one: "
             f"{existing}"
         )
-        return Ending.failure(Reason.STORAGE_CLASS_NOT_FOUND, message)
+        return RunEnding.failure(Reason.STORAGE_CLASS_NOT_FOUND, message)
 
     def environment(self, document: BenchmarkRun, platform: Platform) -> PlatformEnvironment:
         """Return the environment of any cluster, and the StorageClass."""
