@@ -27,7 +27,7 @@ def results_in(document: Any) -> Iterator[dict[str, Any]]:
     """Yield the results of a file: one, several, or a list of kubectl's."""
     match document:
         case list():
-            yield from (result for one in document for result in results_in(one))
+            yield from (result for element in document for result in results_in(element))
         case {"items": list() as items}:
             yield from results_in(items)
         case {"kind": "BenchmarkResult"}:

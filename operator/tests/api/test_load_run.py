@@ -57,9 +57,9 @@ def test_example_of_the_design_loads() -> None:
     assert run.spec.storage is not None
     assert run.spec.storage.volume is not None
     assert run.spec.storage.volume.size == 20 * 2**30
-    (one,) = run.spec.workloads
-    assert (one.tool, one.clients) == ("fio", (1, 2, 4, 8))
-    assert one.parameters["blockSize"] == ["4Ki", "64Ki"]
+    (workload,) = run.spec.workloads
+    assert (workload.tool, workload.clients) == ("fio", (1, 2, 4, 8))
+    assert workload.parameters["blockSize"] == ["4Ki", "64Ki"]
 
 
 def test_json_is_read_like_yaml() -> None:
@@ -73,8 +73,8 @@ def test_samples_load(path: Path) -> None:
 
 def test_omitted_fields_have_the_documented_defaults() -> None:
     spec = decode_run(document()).spec
-    (one,) = spec.workloads
-    assert (one.clients, one.runtime_seconds, one.ramp_seconds) == (None, 60, 10)
+    (workload,) = spec.workloads
+    assert (workload.clients, workload.runtime_seconds, workload.ramp_seconds) == (None, 60, 10)
     assert (spec.repetitions, spec.cleanup, spec.results, spec.suspend) == (5, "Always", "Delete", False)
     assert (spec.prepare.prefill, spec.prepare.discard, spec.prepare.drop_caches) == (True, True, False)
     assert (spec.gates.ceph_health, spec.timeouts.total_seconds) == ("Required", 14400)

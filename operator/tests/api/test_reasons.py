@@ -71,7 +71,7 @@ def spelled(tree: ast.AST) -> Iterator[int]:
             case ast.keyword(arg="reason", value=ast.Constant(value=str())):
                 yield node.value.lineno
             case ast.Compare(left=left, comparators=others) if any(map(is_reason, (left, *others))):
-                yield from (one.lineno for one in ast.walk(node) if isinstance(one, ast.Constant) and is_text(one))
+                yield from (part.lineno for part in ast.walk(node) if isinstance(part, ast.Constant) and is_text(part))
 
 
 def is_reason(node: ast.AST) -> bool:

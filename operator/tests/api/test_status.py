@@ -22,8 +22,8 @@ def condition(
 
 
 def test_new_condition_begins_now() -> None:
-    (one,) = set_condition((), condition(last_transition_time="2001-01-01T00:00:00Z"), NOON)
-    assert one.last_transition_time == "2026-01-31T12:00:00Z"
+    (begun,) = set_condition((), condition(last_transition_time="2001-01-01T00:00:00Z"), NOON)
+    assert begun.last_transition_time == "2026-01-31T12:00:00Z"
 
 
 def test_same_status_keeps_its_time_and_takes_the_words() -> None:
@@ -42,7 +42,7 @@ def test_changed_status_sets_the_transition_time() -> None:
 @pytest.mark.parametrize("status", [FALSE, UNKNOWN])
 def test_abnormal_condition_is_there_only_while_true(kind: ConditionType, status: ConditionStatus) -> None:
     present = set_condition((), condition(kind, TRUE), NOON)
-    assert [one.type for one in present] == [kind]
+    assert [condition.type for condition in present] == [kind]
     assert set_condition(present, condition(kind, status), LATER) == ()
     assert set_condition((), condition(kind, status), LATER) == ()
 
@@ -58,11 +58,11 @@ def test_returning_abnormal_condition_has_a_new_transition_time() -> None:
 def test_conditions_are_one_of_a_type_in_a_fixed_order(changes: list[tuple[ConditionType, ConditionStatus]]) -> None:
     conditions: tuple[Condition, ...] = ()
     for number, (kind, status) in enumerate(changes):
-        before = {one.type: one for one in conditions}
+        before = {held.type: held for held in conditions}
         conditions = set_condition(conditions, condition(kind, status), NOON + timedelta(seconds=number))
-        others = {one.type: one for one in conditions if one.type is not kind}
-        assert others == {name: one for name, one in before.items() if name is not kind}
-    kinds = [one.type for one in conditions]
+        others = {held.type: held for held in conditions if held.type is not kind}
+        assert others == {name: held for name, held in before.items() if name is not kind}
+    kinds = [held.type for held in conditions]
     assert kinds == [kind for kind in ConditionType if kind in kinds]
 
 

@@ -105,6 +105,8 @@ def test_one_client_cannot_read_what_another_one_wrote(make_run: MakeRun) -> Non
     )
     (found,) = problems(make_run(READ_BACK, storage=SHARED, clients={"count": 1}))
     assert found.startswith("spec.workloads[0]: must have at least 2 clients")
+    (found,) = problems(make_run({"fio": {}}, {**READ_BACK, "clients": [1]}, storage=SHARED))
+    assert found.startswith("spec.workloads[1]: must have at least 2 clients")
     (point,) = expand(make_run({**READ_BACK, "clients": [2]}, storage=SHARED))
     assert (point.reads_next_client, point.shares_file) == (True, False)
 

@@ -178,7 +178,7 @@ def test_every_phase_of_a_full_run_has_its_own_time() -> None:
     for operation in (Operation.WRITE, Operation.REWRITE, Operation.READ):
         assert (found[operation].ios, found[operation].bytes) == (131072, 128 * MEBIBYTE)
     assert found[Operation.SEEK].ios == 16000
-    assert {(found[one].ios, found[one].bytes) for one in FILES if one in found} == {(32768, 0)}
+    assert {(found[phase].ios, found[phase].bytes) for phase in FILES if phase in found} == {(32768, 0)}
     assert sum(sample.runtime or 0 for sample in measured.operations) <= measured.runtime
 
 

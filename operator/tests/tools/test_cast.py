@@ -19,15 +19,15 @@ CLIENTS = tuple(Client(number) for number in range(4))
 
 
 def test_clients_that_load_at_once_have_no_servers() -> None:
-    (one,) = all_at_once((3, 1)).rounds
-    assert (one.loading, one.serving, one.members) == ((1, 3), (), (1, 3))
-    assert one.peers(1) == ()
+    (active,) = all_at_once((3, 1)).rounds
+    assert (active.loading, active.serving, active.members) == ((1, 3), (), (1, 3))
+    assert active.peers(1) == ()
 
 
 def test_peers_are_known_on_both_sides() -> None:
-    one = Round(servers={0: (2, 3), 1: (3,)})
-    assert (one.loading, one.serving, one.members) == ((0, 1), (2, 3), (0, 1, 2, 3))
-    assert [one.peers(client) for client in range(5)] == [(2, 3), (3,), (0,), (0, 1), ()]
+    active = Round(servers={0: (2, 3), 1: (3,)})
+    assert (active.loading, active.serving, active.members) == ((0, 1), (2, 3), (0, 1, 2, 3))
+    assert [active.peers(client) for client in range(5)] == [(2, 3), (3,), (0,), (0, 1), ()]
 
 
 def test_members_are_those_of_any_round() -> None:
@@ -36,8 +36,8 @@ def test_members_are_those_of_any_round() -> None:
 
 
 def test_the_next_of_the_last_client_is_the_first() -> None:
-    (one,) = all_at_once((0, 2, 5)).rounds
-    assert [one.next_after(client) for client in one.loading] == [2, 5, 0]
+    (active,) = all_at_once((0, 2, 5)).rounds
+    assert [active.next_after(client) for client in active.loading] == [2, 5, 0]
 
 
 def test_fio_loads_from_as_many_clients_as_a_point_has() -> None:

@@ -45,7 +45,7 @@ def measured(parameters: FioParameters, target: VolumeTarget, seed: int = 5) -> 
 @st.composite
 def any_parameters(draw: st.DrawFn) -> FioParameters:
     pattern = draw(st.sampled_from(Pattern))
-    engine = draw(st.none() | st.sampled_from([one for one in Engine if one is not Engine.RBD]))
+    engine = draw(st.none() | st.sampled_from([engine for engine in Engine if engine is not Engine.RBD]))
     return FioParameters(
         pattern=pattern,
         engine=engine,

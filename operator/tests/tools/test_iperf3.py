@@ -54,13 +54,13 @@ def test_declarations() -> None:
 
 def test_a_client_loads_every_server_at_the_same_time() -> None:
     command = IPERF3.command(Iperf3Parameters(streams=4), context(c5="10.0.0.5", c7="10.0.0.7"))
-    assert [one.argv[1:3] for one in command.all] == [
+    assert [client.argv[1:3] for client in command.all] == [
         (f"--client={address}", f"--port={serving_port(server, 3)}")
         for server, address in ((5, "10.0.0.5"), (7, "10.0.0.7"))
     ]
     assert {"--json", "--interval=1", "--time=10", "--omit=2", "--parallel=4"} <= set(command.argv)
     assert not {"--reverse", "--udp"} & set(command.argv)
-    assert {one.accepts_only for one in command.all} == {""}
+    assert {client.accepts_only for client in command.all} == {""}
 
 
 def test_options_follow_the_parameters() -> None:
@@ -73,7 +73,7 @@ def test_options_follow_the_parameters() -> None:
 
 def test_a_server_has_a_program_and_a_port_for_each_client_and_accepts_only_that() -> None:
     command = IPERF3.command(Iperf3Parameters(), context(StepKind.SERVE, c0="10.0.0.1", c1="10.0.0.2"))
-    assert [(one.argv[2], one.accepts_only) for one in command.all] == [
+    assert [(server.argv[2], server.accepts_only) for server in command.all] == [
         (f"--port={serving_port(3, 0)}", "10.0.0.1"),
         (f"--port={serving_port(3, 1)}", "10.0.0.2"),
     ]
@@ -225,13 +225,13 @@ def test_two_servers_are_two_peers_in_one_series() -> None:
     both = replace(recorded.output, beside=(recorded.output,))
     target = PeerTarget(addresses={1: "192.0.2.2", 4: "192.0.2.3"})
     measurement = recorded.tool.parse(recorded.parameters, replace(recorded.context(), target=target), both)
-    (one,) = recorded.parse().operations
+    (single,) = recorded.parse().operations
     (two,) = measurement.operations
     assert [peer.peer for peer in measurement.peers] == [1, 4]
-    assert two.bytes == 2 * one.bytes
-    assert one.cells is not None
+    assert two.bytes == 2 * single.bytes
+    assert single.cells is not None
     assert two.cells is not None
-    assert two.cells.bytes == pytest.approx([2 * cell for cell in one.cells.bytes])
+    assert two.cells.bytes == pytest.approx([2 * cell for cell in single.cells.bytes])
 
 
 def test_every_peer_needs_an_output() -> None:

@@ -60,6 +60,6 @@ def test_a_field_that_is_missing_changes_no_number(name: str) -> None:
     documents = json.loads(golden().files[name])
     truth = parse(golden())
     for field in documents[0]:
-        changed = [{key: value for key, value in one.items() if key != field} for one in documents]
+        changed = [{key: value for key, value in document.items() if key != field} for document in documents]
         found = damaged(name, json.dumps(changed))
         assert found is None or (found.operations, found.runtime) == (truth.operations, truth.runtime), field

@@ -50,8 +50,8 @@ def missed(number: int, text: str, *, latency: int | None = None) -> Output:
     """The recorded output without the time of a pod, of which the cluster knows more."""
 
     def edit(documents: list[dict[str, Any]]) -> None:
-        one = next(document for document in documents if document["jobIteration"] == number)
-        documents.remove(one) if latency is None else one.update(containersStartedLatency=latency)
+        document = next(document for document in documents if document["jobIteration"] == number)
+        documents.remove(document) if latency is None else document.update(containersStartedLatency=latency)
 
     return with_files({**edited(edit, PODS).files, PODS_FILE: text})
 
@@ -77,12 +77,12 @@ def test_events_of_other_containers_are_not_the_start(path: str) -> None:
 
 
 def test_start_is_that_of_the_last_container_if_each_has_an_event() -> None:
-    one = pod(started="2026-11-21T10:00:47Z", containers=("sleep", "proxy"))
+    ready = pod(started="2026-11-21T10:00:47Z", containers=("sleep", "proxy"))
     first, last = START + 18_100_000_000, START + 18_900_000_000
     events = [event(last, path="spec.containers{proxy}"), event(first)]
-    assert [(each["started"], each["exact"]) for each in json.loads(pods_text([one], events))] == [(last, True)]
+    assert [(each["started"], each["exact"]) for each in json.loads(pods_text([ready], events))] == [(last, True)]
     for some in (events[:1], events[1:]):
-        (found,) = json.loads(pods_text([one], some))
+        (found,) = json.loads(pods_text([ready], some))
         assert (found["started"], found["exact"]) == (START + 19 * SECOND, False)
 
 
@@ -97,21 +97,21 @@ def test_event_before_the_second_in_which_a_container_started_is_of_another_star
     events=st.lists(st.tuples(st.integers(1, 120 * SECOND), st.integers(0, 3))),
 )
 def test_no_time_is_below_that_of_the_containers_status(seconds: list[int], events: list[tuple[int, int]]) -> None:
-    one = pod(containers=[f"c{number}" for number in range(len(seconds))])
+    ready = pod(containers=[f"c{number}" for number in range(len(seconds))])
     stamps = [
         datetime.fromtimestamp(START // SECOND + second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") for second in seconds
     ]
-    one["status"]["containerStatuses"] = [{"state": {"running": {"startedAt": stamp}}} for stamp in stamps]
+    ready["status"]["containerStatuses"] = [{"state": {"running": {"startedAt": stamp}}} for stamp in stamps]
     seen = [event(START + time, path=f"spec.containers{{c{number}}}") for time, number in events]
-    (found,) = json.loads(pods_text([one], seen))
+    (found,) = json.loads(pods_text([ready], seen))
     assert found["started"] >= START + max(seconds) * SECOND
     if not found["exact"]:
         assert found["started"] == START + (max(seconds) + 1) * SECOND
 
 
-@pytest.mark.parametrize("one", [pod(ready="False", started=CREATED), pod()])
-def test_pod_that_is_not_ready_or_has_no_start_is_left_out(one: dict[str, Any]) -> None:
-    assert pods_text([one], []) == ""
+@pytest.mark.parametrize("unready", [pod(ready="False", started=CREATED), pod()])
+def test_pod_that_is_not_ready_or_has_no_start_is_left_out(unready: dict[str, Any]) -> None:
+    assert pods_text([unready], []) == ""
 
 
 def test_pods_of_others_are_left_out() -> None:
@@ -149,8 +149,8 @@ def test_who_timed_an_object_does_not_matter_for_whether_it_was_in_time(name: st
     field = "bindingLatency" if name == CLAIMS else "containersStartedLatency"
 
     def edit(documents: list[dict[str, Any]]) -> None:
-        one = next(document for document in documents if document["jobIteration"] == 4)
-        one.update({field: 62_000})
+        document = next(document for document in documents if document["jobIteration"] == 4)
+        document.update({field: 62_000})
 
     late = edited(edit, name)
     noun, done = ("PVCs", "bound") if name == CLAIMS else ("pods", "ready")

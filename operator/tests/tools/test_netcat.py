@@ -39,7 +39,7 @@ def test_declarations() -> None:
 
 def test_a_server_sends_zeros_to_its_client_only() -> None:
     command = NETCAT.command(NetcatParameters(), context(StepKind.SERVE, c0="10.0.0.1", c1="10.0.0.2"))
-    assert [(one.argv[-1], one.stdin, one.accepts_only) for one in command.all] == [
+    assert [(server.argv[-1], server.stdin, server.accepts_only) for server in command.all] == [
         (str(serving_port(3, 0)), "/dev/zero", "10.0.0.1"),
         (str(serving_port(3, 1)), "/dev/zero", "10.0.0.2"),
     ]

@@ -61,7 +61,7 @@ def test_declarations() -> None:
 
 def test_every_peer_has_a_ping() -> None:
     command = PING.command(PingParameters(size=1000), context())
-    assert [one.argv[-1] for one in command.all] == ["10.0.0.4", "10.0.0.5"]
+    assert [ping.argv[-1] for ping in command.all] == ["10.0.0.4", "10.0.0.5"]
     assert command.argv == ("ping", "-D", "-n", "-i0.010", "-s1000", "-w13", "10.0.0.4")
     with pytest.raises(ValueError, match="has no server"):
         PING.command(PingParameters(), context(step=StepKind.SERVE))

@@ -145,5 +145,6 @@ def test_only_the_actor_measures() -> None:
     assert simulation.phase is RunPhase.COMPLETE
     trials = simulation.stored["w0-000"]
     assert [(trial.clients, trial.verdict) for trial in trials] == [((0,), Verdict.VALID)] * 2
-    assert [(one.ios, one.bytes, one.rates.iops) for trial in trials for one in trial.operations] == [(40, 0, 10)] * 2
+    operations = [operation for trial in trials for operation in trial.operations]
+    assert [(each.ios, each.bytes, each.rates.iops) for each in operations] == [(40, 0, 10)] * 2
     assert {client for _, _, client in simulation.touched} == {0}

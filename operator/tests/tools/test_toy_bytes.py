@@ -94,7 +94,7 @@ class Simulated(Simulation):
     def document(self, client: int, armed: ArmOrder) -> ClientDocument:
         # Trials differ a little, so that their noise can be estimated.
         jitter = (armed.t0_nanoseconds - EPOCH) // SECOND % 7 * 1024
-        stdout = "\n".join(str(one * MEBIBYTE + jitter * (one > 0)) for one in self.copied)
+        stdout = "\n".join(str(copied * MEBIBYTE + jitter * (copied > 0)) for copied in self.copied)
         output = Output(exit_code=0, stdout=stdout, stderr="", files={}, launched_at=armed.t0_nanoseconds)
         context: Any = None
         measurement = COPY.parse(Copies.model_validate(armed.parameters), context, output)

@@ -263,7 +263,7 @@ async def test_conductor_and_agents_agree_on_who_serves_whom(tmp_path: Path) -> 
     work = [Work(client) for client in range(2)]
     codes = await asyncio.gather(setting.conduct(), *(setting.agent(client, work=work[client]) for client in range(2)))
     assert codes == [EXIT_COMPLETE, 0, 0]
-    assert [one.served for one in work] == [[{1: "127.0.0.1"}], [{0: "127.0.0.1"}]]
+    assert [part.served for part in work] == [[{1: "127.0.0.1"}], [{0: "127.0.0.1"}]]
     trials = (await FilesSink(setting.results).load()).trials
     assert [trial.clients for trial in trials["w-000"]] == [(0, 1)]
 
