@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plimsoll.api.names import LatencyKind, Verdict
+from plimsoll.api.names import LatencyKind, Operation, Verdict
 from plimsoll.ceph.watch import ClusterSample, ClusterWatch, PoolCounters
+from plimsoll.measure.checks.evidence import Effect
 from plimsoll.measure.histogram import Histogram, bin_index
-from plimsoll.measure.sample import Cells, LatencySample, LatencySlices, Measurement
+from plimsoll.measure.sample import Cells, LatencySample, LatencySlices, Measurement, OperationSample
 from plimsoll.measure.trial import TrialNumbers
 from support.client_documents import BLOCK, QUIET_CLUSTER, RAMP, SECOND, T0, document, measure, measurement, operation
 
@@ -96,6 +97,7 @@ def test_scrubs_that_changed_nothing_are_no_finding() -> None:
     [
         ({"rate": 0.85 * RATE}, "the rate was"),
         ({"late": 0.06}, "times as many operations were late"),
+        ({"late": 0.06, "usual": 0.0}, "times as many operations were late"),
         ({"rate": 0.6 * RATE, "late": 0.2}, r"meanwhile the rate was [\d.]+ % lower, "),
     ],
 )
@@ -121,6 +123,73 @@ def test_without_time_to_compare_with_the_effect_is_unknown(scrubbed: range) -> 
 
 def test_without_latencies_over_time_the_effect_is_unknown() -> None:
     assert "effect is unknown" in words(trial(looks(MEANWHILE), MEANWHILE, slices=False), "Scrubbing")
+
+
+def scrub_message(*operations: OperationSample, scrubbed: range = MEANWHILE, late: float = 0.0) -> str:
+    """Return what is said of scrubs while a client did these operations, and began that many seconds late."""
+    measured = measurement(*operations, runtime=LENGTH * SECOND, late=late)
+    return words(measure(document(0, measured), runtime_seconds=LENGTH, cluster=looks(scrubbed)), "Scrubbing")
+
+
+def wrote(**changes: Any) -> OperationSample:
+    return minute(MEANWHILE, **changes).operations[0]
+
+
+@pytest.mark.parametrize(("rate", "is_known"), [(27, False), (30, True)])
+def test_too_few_operations_in_calm_time_show_no_effect(rate: float, *, is_known: bool) -> None:
+    few = run([rate] * LENGTH, [0.0] * LENGTH).operations[0]
+    assert ("effect is unknown" not in scrub_message(few)) is is_known
+
+
+def test_the_effect_is_unknown_if_that_on_one_operation_is_but_syncs_have_none() -> None:
+    read = {"operation": Operation.READ}
+    assert scrub_message(wrote(), wrote().model_copy(update=read)) == ""
+    assert "effect is unknown" in scrub_message(wrote(), wrote(slices=False).model_copy(update=read))
+    assert "effect is unknown" in scrub_message(wrote(), wrote().model_copy(update={**read, "cells": None}))
+    assert scrub_message(wrote(), operation(100, operation=Operation.SYNC, bytes=0, cells=None)) == ""
+
+
+def test_the_worst_effect_counts_of_several_operations() -> None:
+    late = wrote(late=0.06).model_copy(update={"operation": Operation.READ})
+    assert "times as many operations were late" in scrub_message(wrote(rate=0.97 * RATE), late)
+
+
+@pytest.mark.parametrize(("late", "is_chance"), [(1, True), (2, False)])
+def test_of_few_operations_chance_makes_more_than_twice_as_many_late(late: int, *, is_chance: bool) -> None:
+    """Of 1000 disturbed operations 10 are expected to be late, and 25 may be by chance."""
+    tails = [late / 40 if 15 <= second < 40 else 0.0 for second in range(LENGTH)]
+    assert (scrub_message(run([40] * LENGTH, tails).operations[0]) == "") is is_chance
+
+
+def test_what_was_only_partly_calm_was_disturbed() -> None:
+    """Seconds 14 and 24 of the client begin before the disturbance does, and end after it."""
+    tails = [0.9 if second in {14, 24} else 0.005 for second in range(LENGTH)]
+    shifted = run([RATE] * LENGTH, tails).operations[0]
+    assert "times as many operations were late" in scrub_message(shifted, scrubbed=range(20, 21), late=0.5)
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_noticeable"),
+    [
+        ({"slower": 0.05, "late": 2.5, "longer": 0.1}, False),
+        ({"slower": 0.051}, True),
+        ({"late": 2.51}, True),
+        ({"longer": 0.101}, True),
+    ],
+)
+def test_an_effect_within_all_limits_is_not_noticeable(changes: dict[str, float], *, is_noticeable: bool) -> None:
+    effect = Effect(**({"slower": 0.0, "late": 1.0, "late_by_chance": 2.5, "longer": 0.0} | changes))
+    assert effect.is_noticeable is is_noticeable
+
+
+@pytest.mark.parametrize(
+    ("slower", "longer", "rate", "median"),
+    [(0.2, 0.5, "20 % lower", "50 % longer"), (-0.1, -0.25, "10 % higher", "25 % shorter")],
+)
+def test_an_effect_is_worded_in_its_direction(slower: float, longer: float, rate: str, median: str) -> None:
+    assert Effect(slower=slower, late=3, late_by_chance=2, longer=longer).text == (
+        f"meanwhile the rate was {rate}, 3 times as many operations were late, and the median latency was {median}"
+    )
 
 
 def test_neighbours_that_come_and_go_are_judged_by_what_they_changed_up_to_a_fifth() -> None:
