@@ -29,7 +29,7 @@ def sample(values: list[int]) -> LatencySample:
         kind=LatencyKind.FULL,
         count=len(values),
         mean_nanoseconds=statistics.fmean(values),
-        standard_deviation_nanoseconds=statistics.stdev(values) if len(values) > 1 else 0.0,
+        standard_deviation_nanoseconds=statistics.stdev(values) if len(values) > 1 else None,
         min_nanoseconds=min(values),
         max_nanoseconds=max(values),
         histogram=Histogram(counts=counts).encode(),
@@ -42,8 +42,8 @@ def test_moments_equal_those_of_all_values_together(clients: list[list[int]]) ->
     latency = merge_latencies(map(sample, clients))
     assert latency.count == len(pooled)
     assert latency.mean_nanoseconds == pytest.approx(statistics.fmean(pooled), rel=1e-9)
-    deviation = statistics.stdev(pooled) if len(pooled) > 1 else 0.0
-    assert latency.standard_deviation_nanoseconds == pytest.approx(deviation, rel=1e-6, abs=1)
+    deviation = pytest.approx(statistics.stdev(pooled), rel=1e-6, abs=1) if len(pooled) > 1 else None
+    assert latency.standard_deviation_nanoseconds == deviation
     assert (latency.min_nanoseconds, latency.max_nanoseconds) == (min(pooled), max(pooled))
 
 
@@ -125,6 +125,7 @@ def test_as_much_is_known_as_of_the_part_known_least() -> None:
     latency = merge_latencies([full, mean])
     assert (latency.kind, latency.histogram, latency.percentiles) == (LatencyKind.MEAN_ONLY, None, {})
     assert (latency.mean_nanoseconds, latency.max_nanoseconds) == (2000, 9000)
+    assert latency.standard_deviation_nanoseconds is None
     assert merge_latencies([full, mean, none]) == Latency(kind=LatencyKind.NONE, count=107)
 
 

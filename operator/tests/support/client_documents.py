@@ -79,6 +79,7 @@ def latency(ios: int, value: int = 1_000_000) -> LatencySample:
         kind=LatencyKind.FULL,
         count=ios,
         mean_nanoseconds=value,
+        standard_deviation_nanoseconds=0.0,
         min_nanoseconds=value,
         max_nanoseconds=value,
         histogram=Histogram(counts={bin_index(value): ios}).encode(),

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from plimsoll.api.errors import problems_of
 from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import LatencyKind, Operation
+from plimsoll.measure.histogram import merge_latencies
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import Output, StepContext, StepKind, Timing
 from plimsoll.tools.fio.parameters import FioParameters
@@ -81,7 +82,6 @@ def test_steps_depend_on_the_operation() -> None:
     assert RADOS_BENCH.steps(WRITE) == (StepKind.MEASURE, StepKind.CLEAN_UP)
     assert RADOS_BENCH.steps(SEQ) == (StepKind.PREPARE, StepKind.MEASURE, StepKind.CLEAN_UP)
     assert (WRITE.reads_data, SEQ.reads_data) == (False, True)
-    assert RADOS_BENCH.quantities.latency is LatencyKind.MEAN_ONLY
 
 
 @pytest.mark.parametrize(
@@ -121,6 +121,14 @@ def test_part_after_the_ramp_is_measured() -> None:
     assert sample.bytes == sample.ios * 65536
     assert measurement.runtime == pytest.approx(16 * SECOND, rel=0.005)
     assert (measurement.start_is_estimated, measurement.errors, measurement.warnings) == (False, (), ())
+
+
+def test_mean_and_extremes_are_published_without_a_standard_deviation() -> None:
+    samples = [written(runtime=runtime).operations[0].latency for runtime in (10, 16)]
+    for latency in (merge_latencies(samples[:1]), merge_latencies(samples)):
+        assert latency.kind is LatencyKind.MEAN_ONLY
+        assert 0 < (latency.min_nanoseconds or 0) < (latency.mean_nanoseconds or 0) < (latency.max_nanoseconds or 0)
+        assert "standardDeviationNanoseconds" not in latency.model_dump(by_alias=True, exclude_none=True)
 
 
 def test_measuring_starts_when_the_line_was_printed() -> None:

@@ -52,7 +52,7 @@ class Latency(Model):
         kind: What the tool reports about latency; only full has percentiles.
         count: Number of timed operations.
         mean_nanoseconds: Exact mean, not derived from the histogram.
-        standard_deviation_nanoseconds: Exact sample standard deviation.
+        standard_deviation_nanoseconds: Exact sample standard deviation; absent if the tool does not report it.
         min_nanoseconds: Shortest latency.
         max_nanoseconds: Longest latency; the only number of kind maxOnly.
         percentiles: Percentiles by name, such as "99.9". A percentile is absent with fewer than 10 operations beyond

@@ -250,21 +250,21 @@ def _entry_by_entry(content: bytes) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Moments:
-    """Count, mean, sum of squared distances from the mean, least and greatest; in nanoseconds."""
+    """Count, mean, sum of squared distances from the mean (None if unknown), least and greatest; in nanoseconds."""
 
     count: int
     mean: float
-    squares: float
+    squares: float | None
     least: int
     greatest: int
 
     @classmethod
     def of(cls, part: Latency | LatencySample) -> "_Moments":
-        deviation = part.standard_deviation_nanoseconds or 0.0
+        deviation = 0.0 if part.count == 1 else part.standard_deviation_nanoseconds
         return cls(
             count=part.count,
             mean=part.mean_nanoseconds or 0.0,
-            squares=deviation * deviation * (part.count - 1),
+            squares=None if deviation is None else deviation * deviation * (part.count - 1),
             least=part.min_nanoseconds or 0,
             greatest=part.max_nanoseconds or 0,
         )
@@ -273,13 +273,21 @@ class _Moments:
         """Merge by the formula of Chan, Golub and LeVeque, as fio's `__sum_stat` does."""
         count = self.count + other.count
         distance = other.mean - self.mean
+        squares = None
+        if self.squares is not None and other.squares is not None:
+            squares = self.squares + other.squares + distance * distance * self.count * other.count / count
         return _Moments(
             count=count,
             mean=self.mean + distance * other.count / count,
-            squares=self.squares + other.squares + distance * distance * self.count * other.count / count,
+            squares=squares,
             least=min(self.least, other.least),
             greatest=max(self.greatest, other.greatest),
         )
+
+    @property
+    def deviation(self) -> float | None:
+        """The sample standard deviation; None if it is unknown, or of a single operation."""
+        return None if self.squares is None or self.count == 1 else math.sqrt(self.squares / (self.count - 1))
 
 
 def sample_of(nanoseconds: Sequence[int]) -> LatencySample:
@@ -292,7 +300,7 @@ def sample_of(nanoseconds: Sequence[int]) -> LatencySample:
         kind=LatencyKind.FULL,
         count=len(nanoseconds),
         mean_nanoseconds=mean,
-        standard_deviation_nanoseconds=math.sqrt(squares / max(1, len(nanoseconds) - 1)),
+        standard_deviation_nanoseconds=math.sqrt(squares / (len(nanoseconds) - 1)) if len(nanoseconds) > 1 else None,
         min_nanoseconds=min(nanoseconds),
         max_nanoseconds=max(nanoseconds),
         histogram=Histogram(counts=Counter(map(bin_index, nanoseconds))).encode(),
@@ -325,7 +333,7 @@ def merge_latencies(latencies: Iterable[Latency | LatencySample]) -> Latency:
         kind=kind,
         count=total.count,
         mean_nanoseconds=total.mean,
-        standard_deviation_nanoseconds=math.sqrt(total.squares / max(1, total.count - 1)),
+        standard_deviation_nanoseconds=total.deviation,
         min_nanoseconds=total.least,
         max_nanoseconds=total.greatest,
         percentiles={} if merged is None else percentiles_of(merged),

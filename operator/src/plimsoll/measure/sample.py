@@ -43,12 +43,18 @@ class Cells(Model):
 
 
 class LatencySample(Model):
-    """A client's latency of one operation; `histogram` is `Histogram.encode` of all its jobs' bins."""
+    """A client's latency of one operation.
+
+    Attributes:
+        standard_deviation_nanoseconds: exact, of the sample; absent if the tool does not report it.
+        histogram: `Histogram.encode` of all its jobs' bins; absent unless the kind is full.
+
+    """
 
     kind: LatencyKind
     count: int = 0
     mean_nanoseconds: float = 0.0
-    standard_deviation_nanoseconds: float = 0.0
+    standard_deviation_nanoseconds: float | None = None
     min_nanoseconds: int = 0
     max_nanoseconds: int = 0
     histogram: EncodedHistogram | None = None

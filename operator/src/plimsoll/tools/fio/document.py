@@ -189,10 +189,8 @@ def _check_moments(node: JsonNode, sample: LatencySample, histogram: Histogram) 
         errors.append((end - (lower + upper) // 2) ** 2 * ios)
     degrees = max(1, histogram.total - 1)
     deviation, error = math.sqrt(math.fsum(squares) / degrees), math.sqrt(math.fsum(errors) / degrees)
-    for name, printed, about in (
-        ("mean", sample.mean_nanoseconds, mean),
-        ("stddev", sample.standard_deviation_nanoseconds, deviation),
-    ):
+    for name, about in (("mean", mean), ("stddev", deviation)):
+        printed = node[name].number()
         # fio prints six decimals of a nanosecond.
         if abs(printed - about) > error + 1:
             raise OutputError(f"{node.path}.{name} is {printed}, but the bins yield about {about:.0f}")
