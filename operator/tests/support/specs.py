@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from plimsoll.api.errors import SpecError
 from plimsoll.api.model import Integer
-from plimsoll.api.names import API_VERSION, RUN_KIND, SUITE_KIND, LatencyKind, Layer
+from plimsoll.api.names import API_VERSION, RUN_KIND, SUITE_KIND, Layer
 from plimsoll.api.run import BenchmarkRun, decode_run, load_run
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.ceph import rook_render as rook
@@ -260,7 +260,7 @@ class Pairs(Tool[Parameters]):
     program: ClassVar[str] = KEY
     parameters = Parameters
     layer: ClassVar[Layer] = Layer.NETWORK
-    quantities: ClassVar[Quantities] = Quantities(latency=LatencyKind.NONE, operations=False, cells=True)
+    quantities: ClassVar[Quantities] = Quantities(operations=False, cells=True)
     target: ClassVar[TargetKind] = TargetKind.PEER
     least_runtime_seconds: ClassVar[int] = 3
 

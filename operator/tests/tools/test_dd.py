@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from plimsoll.api.json_reader import OutputError
-from plimsoll.api.names import LatencyKind, Operation
+from plimsoll.api.names import Operation
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import Command, Output, StepContext, StepKind, Timing
 from plimsoll.tools.dd import DD, DdParameters
@@ -129,7 +129,7 @@ def test_blocks_that_do_not_fit_are_refused(fields: dict[str, Any], message: str
 
 
 def test_declarations() -> None:
-    assert (DD.windowed, DD.quantities.latency, DD.ends_when_done(parameters_of())) == (False, LatencyKind.NONE, True)
+    assert (DD.windowed, DD.ends_when_done(parameters_of())) == (False, True)
     assert [parameters_of(operation=name).reads_data for name in ("Read", "Write", "Copy")] == [True, False, True]
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from plimsoll.api.json_reader import OutputError
-from plimsoll.api.names import LatencyKind, Operation
+from plimsoll.api.names import Operation
 from plimsoll.measure.histogram import Histogram, bin_index
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import Output, StepContext, StepKind, Timing
@@ -112,7 +112,7 @@ def test_what_cannot_be_measured_is_refused(fields: dict[str, Any], timing: tupl
 
 
 def test_declarations() -> None:
-    assert (IOPING.windowed, IOPING.quantities.latency) == (True, LatencyKind.FULL)
+    assert IOPING.windowed
     assert [parameters_of(operation=name).reads_data for name in ("Read", "Write")] == [True, False]
     assert not IOPING.ends_when_done(parameters_of())
 

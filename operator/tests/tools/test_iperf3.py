@@ -9,7 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from plimsoll.api.json_reader import OutputError
-from plimsoll.api.names import LatencyKind, Layer, Operation
+from plimsoll.api.names import Layer, Operation
+from plimsoll.measure.rates import Quantities
 from plimsoll.tools.base import Output, StepContext, StepKind, Timing
 from plimsoll.tools.cast import SERVING_PORTS, Pairing, serving_port
 from plimsoll.tools.iperf3 import IPERF3, Iperf3Parameters
@@ -47,8 +48,7 @@ def document_of(case: str) -> dict[str, Any]:
 
 def test_declarations() -> None:
     assert (IPERF3.target, IPERF3.layer, IPERF3.windowed) == (TargetKind.PEER, Layer.NETWORK, True)
-    assert (IPERF3.quantities.operations, IPERF3.quantities.bytes, IPERF3.quantities.cells) == (False, True, True)
-    assert IPERF3.quantities.latency is LatencyKind.NONE
+    assert IPERF3.quantities == Quantities(operations=False, cells=True)
     assert (IPERF3.peer_ports, IPERF3.has_server) == (SERVING_PORTS, True)
 
 

@@ -303,7 +303,7 @@ def test_target_of_another_tool_is_refused() -> None:
 
 def test_declarations() -> None:
     assert KUBE_BURNER.steps(parameters()) == (StepKind.MEASURE,)
-    assert (KUBE_BURNER.executor, KUBE_BURNER.windowed, KUBE_BURNER.quantities.bytes) == (ACTOR, False, False)
+    assert (KUBE_BURNER.executor, KUBE_BURNER.windowed) == (ACTOR, False)
 
 
 @pytest.mark.parametrize(

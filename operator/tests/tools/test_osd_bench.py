@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from plimsoll.api.json_reader import OutputError
-from plimsoll.api.names import LatencyKind, Operation
+from plimsoll.api.names import Operation
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import StepContext, StepKind, Timing
 from plimsoll.tools.cast import ACTOR
@@ -92,7 +92,7 @@ def test_parameters_that_make_no_sense_are_refused(fields: dict[str, object]) ->
 
 def test_declarations() -> None:
     assert OSD_BENCH.steps(LARGE) == (StepKind.MEASURE,)
-    assert (OSD_BENCH.executor, OSD_BENCH.windowed, OSD_BENCH.quantities.latency) == (ACTOR, False, LatencyKind.NONE)
+    assert (OSD_BENCH.executor, OSD_BENCH.windowed) == (ACTOR, False)
     assert LARGE.label() == "osd write 4Mi, 64Mi each"
     assert not LARGE.reads_data
 

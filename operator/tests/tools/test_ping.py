@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.measure.histogram import Histogram
+from plimsoll.measure.rates import Quantities
 from plimsoll.tools.base import StepContext, StepKind, Timing
 from plimsoll.tools.ping import PING, PingParameters
 from plimsoll.tools.target import PeerTarget, TargetKind
@@ -56,7 +57,7 @@ def test_declarations() -> None:
     assert (PING.target, PING.layer, PING.windowed) == (TargetKind.PEER, Layer.NETWORK, True)
     assert (PING.has_server, PING.peer_ports) == (False, None)
     assert PING.sysctls == {"net.ipv4.ping_group_range": "0 2147483647"}
-    assert (PING.quantities.latency, PING.quantities.bytes) == (LatencyKind.FULL, False)
+    assert PING.quantities == Quantities(cells=True)
 
 
 def test_every_peer_has_a_ping() -> None:

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from plimsoll.api.json_reader import OutputError
-from plimsoll.api.names import LatencyKind, Operation
+from plimsoll.api.names import Operation
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import Output, StepContext, StepKind, Timing
 from plimsoll.tools.fio.parameters import FioParameters
@@ -83,7 +83,7 @@ def test_image_must_hold_a_block() -> None:
 
 def test_declarations() -> None:
     assert RBD_BENCH.steps(WRITE) == (StepKind.MEASURE,)
-    assert (RBD_BENCH.windowed, RBD_BENCH.quantities.latency) == (True, LatencyKind.NONE)
+    assert RBD_BENCH.windowed
     assert (WRITE.reads_data, parameters_of("read", "seq").reads_data) == (False, True)
     assert RbdBenchParameters().label() == "rbd rand write 4Ki t16"
 

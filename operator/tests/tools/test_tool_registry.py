@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from plimsoll.api.names import LatencyKind, Layer
+from plimsoll.api.names import Layer
 from plimsoll.api.run import Workload
 from plimsoll.measure.checks.load import runtime_too_short
 from plimsoll.measure.rates import Quantities
@@ -50,7 +50,7 @@ def test_all_tools_are_registered() -> None:
 
 def test_declarations_of_fio() -> None:
     assert (FIO.target, FIO.executor, FIO.windowed) == (TargetKind.VOLUME, AGENTS, True)
-    assert FIO.quantities == Quantities(latency=LatencyKind.FULL, operations=True, bytes=True, cells=False)
+    assert FIO.quantities == Quantities(operations=True, bytes=True, cells=False)
     assert FIO.steps(FioParameters()) == (StepKind.MEASURE,)
 
 

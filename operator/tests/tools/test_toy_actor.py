@@ -15,7 +15,6 @@ from plimsoll.api.run import decode_run
 from plimsoll.lifecycle.render import client as render
 from plimsoll.lifecycle.run import run_of
 from plimsoll.lifecycle.settings import Settings
-from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import ClientDocument, LatencySample, Measurement, OperationSample
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import make_plan
@@ -45,7 +44,6 @@ class Burner(Tool[Objects]):
     program: ClassVar[str] = "toy-burner"
     parameters = Objects
     layer: ClassVar[Layer] = Layer.CONTROL_PLANE
-    quantities: ClassVar[Quantities] = Quantities(latency=LatencyKind.NONE, bytes=False)
     target: ClassVar[TargetKind] = TargetKind.API
     executor: ClassVar[Executor] = Executor(alone=True, service_account="toy-burner")
     windowed: ClassVar[bool] = False

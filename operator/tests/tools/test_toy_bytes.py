@@ -51,7 +51,7 @@ class Copy(Tool[Copies]):
     program: ClassVar[str] = "toy-copy"
     parameters = Copies
     layer: ClassVar[Layer] = Layer.DEVICE
-    quantities: ClassVar[Quantities] = Quantities(latency=LatencyKind.NONE, operations=False)
+    quantities: ClassVar[Quantities] = Quantities(operations=False)
     target: ClassVar[TargetKind] = TargetKind.VOLUME
     least_runtime_seconds: ClassVar[int] = 3
 

@@ -74,7 +74,7 @@ class Pairs(Tool[Streams]):
     program: ClassVar[str] = "toy-pairs"
     parameters = Streams
     layer: ClassVar[Layer] = Layer.NETWORK
-    quantities: ClassVar[Quantities] = Quantities(latency=LatencyKind.NONE, operations=False, cells=True)
+    quantities: ClassVar[Quantities] = Quantities(operations=False, cells=True)
     target: ClassVar[TargetKind] = TargetKind.PEER
     least_runtime_seconds: ClassVar[int] = 3
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeVar
 
-from plimsoll.api.names import LatencyKind, Operation
+from plimsoll.api.names import Operation
 from plimsoll.api.operation import Rates, Steadiness, SteadyState
 from plimsoll.measure.histogram import Histogram, HistogramError
 from plimsoll.measure.timeline import (
@@ -48,9 +48,7 @@ _DECIMALS = 6
 class Quantities:
     """The quantities that a tool can report."""
 
-    latency: LatencyKind  # of each operation, their mean, or none
     operations: bool = True  # the number of completed operations
-    bytes: bool = True  # the number of transferred bytes
     cells: bool = False  # rates between pairs of clients, the cells of a matrix
 
     @property
@@ -63,8 +61,8 @@ class Quantities:
         return ios if self.operations else volume
 
 
-ALL_QUANTITIES = Quantities(latency=LatencyKind.FULL)
-"""For a tool that times and counts every operation."""
+ALL_QUANTITIES = Quantities()
+"""For a tool that counts operations and has no servers."""
 
 
 def counts_operations(iops: float, bytes_per_second: float) -> bool:

@@ -20,7 +20,7 @@ from plimsoll.api.names import Layer, Operation
 from plimsoll.api.run import RunSpec, Workload
 from plimsoll.api.status import LiveRate
 from plimsoll.api.storage import KeyringReference, Volume
-from plimsoll.measure.rates import Quantities
+from plimsoll.measure.rates import ALL_QUANTITIES, Quantities
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.cast import (
     ACTOR_CLIENT,
@@ -289,7 +289,7 @@ class Tool(ABC, Generic[P]):
         key: its name in a workload.
         program: its executable, which prints its version with `version_argument`; see `version`.
         layer: what it loads; its results are compared with the results of the layer below.
-        quantities: what its measurements can contain.
+        quantities: what its measurements contain besides times: operations and bytes of the client, or of pairs.
         target: where it does its I/O.
         executor: who runs it.
         own_files: whether it writes files of its own in `StepContext.own_directory`, in the space of the data set. Then
@@ -311,7 +311,7 @@ class Tool(ABC, Generic[P]):
     program: ClassVar[str]
     version_argument: ClassVar[str] = "--version"
     layer: ClassVar[Layer]
-    quantities: ClassVar[Quantities]
+    quantities: ClassVar[Quantities] = ALL_QUANTITIES
     target: ClassVar[TargetKind]
     executor: ClassVar[Executor] = AGENTS
     own_files: ClassVar[bool] = False

@@ -13,7 +13,6 @@ from plimsoll.api.json_reader import OutputError, printable
 from plimsoll.api.model import BlockSize, Flag, Integer, Rule, ServerOnly, Size
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.quantity import format_quantity, parse_quantity
-from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import LatencySample, Measurement, OperationSample
 from plimsoll.tools.base import Command, Output, StepContext, StepKind, Tool, ToolParameters
 from plimsoll.tools.reading import SECOND, bounded, excerpt, failure, whole_lines
@@ -228,7 +227,6 @@ class Bonnie(Tool[BonnieParameters]):
     program: ClassVar[str] = "bonnie++"
     parameters = BonnieParameters
     layer: ClassVar[Layer] = Layer.FILE_SYSTEM
-    quantities: ClassVar[Quantities] = Quantities(latency=LatencyKind.MAX_ONLY)
     target: ClassVar[TargetKind] = TargetKind.VOLUME
     own_files: ClassVar[bool] = True
     windowed: ClassVar[bool] = False

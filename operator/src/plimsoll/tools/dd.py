@@ -13,7 +13,6 @@ from plimsoll.api.json_reader import MAX_COUNT, OutputError, printable
 from plimsoll.api.model import Flag, Integer, Rule
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.quantity import format_quantity
-from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import LatencySample, Measurement, OperationSample
 from plimsoll.tools.base import (
     DIE_WITH_PARENT,
@@ -128,7 +127,6 @@ class Dd(Tool[DdParameters]):
     program: ClassVar[str] = "dd"
     parameters = DdParameters
     layer: ClassVar[Layer] = Layer.RBD
-    quantities: ClassVar[Quantities] = Quantities(latency=LatencyKind.NONE)
     target: ClassVar[TargetKind] = TargetKind.VOLUME
     windowed: ClassVar[bool] = False
     least_runtime_seconds: ClassVar[int] = 1

@@ -14,10 +14,9 @@ from pydantic import Field
 
 from plimsoll.api.json_reader import OutputError, printable
 from plimsoll.api.model import Flag, Integer, Rule
-from plimsoll.api.names import LatencyKind, Layer, Operation
+from plimsoll.api.names import Layer, Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.measure.histogram import Histogram, bin_index, sample_of
-from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import LatencySlices, Measurement, OperationSample
 from plimsoll.tools.base import (
     BlockBytes,
@@ -128,7 +127,6 @@ class Ioping(Tool[IopingParameters]):
     version_argument: ClassVar[str] = "-v"
     parameters = IopingParameters
     layer: ClassVar[Layer] = Layer.RBD
-    quantities: ClassVar[Quantities] = Quantities(latency=LatencyKind.FULL)
     target: ClassVar[TargetKind] = TargetKind.VOLUME
     least_runtime_seconds: ClassVar[int] = 3
 

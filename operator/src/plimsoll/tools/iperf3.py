@@ -10,7 +10,7 @@ from pydantic import Field
 
 from plimsoll.api.json_reader import JsonNode, OutputError
 from plimsoll.api.model import BlockSize, Integer, Rule, ServerOnly, Size
-from plimsoll.api.names import LatencyKind, Operation
+from plimsoll.api.names import Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement, PeerRate
@@ -152,7 +152,7 @@ class Iperf3(PeerTool[Iperf3Parameters]):
     key: ClassVar[str] = "iperf3"
     program: ClassVar[str] = "iperf3"
     parameters = Iperf3Parameters
-    quantities: ClassVar[Quantities] = Quantities(latency=LatencyKind.NONE, operations=False, cells=True)
+    quantities: ClassVar[Quantities] = Quantities(operations=False, cells=True)
     peer_ports: ClassVar[range | None] = SERVING_PORTS
 
     def command(self, parameters: Iperf3Parameters, context: StepContext) -> Command:

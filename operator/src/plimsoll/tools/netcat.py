@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import ClassVar
 
 from plimsoll.api.json_reader import OutputError, printable
-from plimsoll.api.names import LatencyKind, Operation
+from plimsoll.api.names import Operation
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement, PeerRate
 from plimsoll.tools.base import Command, Output, PeerTool, StepContext, StepKind, Timing, ToolParameters, together
@@ -44,7 +44,7 @@ class Netcat(PeerTool[NetcatParameters]):
     program: ClassVar[str] = "nc.traditional"
     version_argument: ClassVar[str] = "-h"
     parameters = NetcatParameters
-    quantities: ClassVar[Quantities] = Quantities(latency=LatencyKind.NONE, operations=False, cells=True)
+    quantities: ClassVar[Quantities] = Quantities(operations=False, cells=True)
     server_ends_with_client: ClassVar[bool] = True
     peer_ports: ClassVar[range | None] = SERVING_PORTS
 

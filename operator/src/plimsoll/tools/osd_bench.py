@@ -10,7 +10,6 @@ from plimsoll.api.model import Rule, ServerOnly, Size
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.storage import KeyringReference
-from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import LatencySample, Measurement, OperationSample, OsdRate
 from plimsoll.tools.base import Command, Output, StepContext, Tool, ToolParameters
 from plimsoll.tools.cast import ACTOR, Executor
@@ -114,7 +113,6 @@ class OsdBench(Tool[OsdBenchParameters]):
     program: ClassVar[str] = "ceph"
     parameters = OsdBenchParameters
     layer: ClassVar[Layer] = Layer.OSD
-    quantities: ClassVar[Quantities] = Quantities(latency=LatencyKind.NONE)
     target: ClassVar[TargetKind] = TargetKind.OSDS
     executor: ClassVar[Executor] = ACTOR
     windowed: ClassVar[bool] = False

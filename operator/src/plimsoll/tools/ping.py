@@ -11,7 +11,7 @@ from pydantic import Field
 
 from plimsoll.api.json_reader import OutputError, printable
 from plimsoll.api.model import Integer
-from plimsoll.api.names import LatencyKind, Operation
+from plimsoll.api.names import Operation
 from plimsoll.measure.histogram import sample_of
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement, OperationSample, PeerRate
@@ -104,7 +104,7 @@ class Ping(PeerTool[PingParameters]):
     program: ClassVar[str] = "ping"
     version_argument: ClassVar[str] = "-V"
     parameters = PingParameters
-    quantities: ClassVar[Quantities] = Quantities(latency=LatencyKind.FULL, bytes=False, cells=True)
+    quantities: ClassVar[Quantities] = Quantities(cells=True)
     has_server: ClassVar[bool] = False
     sysctls: ClassVar[Mapping[str, str]] = {"net.ipv4.ping_group_range": "0 2147483647"}
 

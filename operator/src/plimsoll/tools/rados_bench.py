@@ -14,7 +14,6 @@ from plimsoll.api.model import BlockSize, Integer, Rule
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.status import LiveRate
-from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Cells, LatencySample, Measurement, OperationSample
 from plimsoll.tools.base import Command, Depth, Output, StepContext, StepKind, Timing, Tool, ToolParameters
 from plimsoll.tools.reading import (
@@ -189,7 +188,6 @@ class RadosBench(Tool[RadosBenchParameters]):
     program: ClassVar[str] = "rados"
     parameters = RadosBenchParameters
     layer: ClassVar[Layer] = Layer.RADOS
-    quantities: ClassVar[Quantities] = Quantities(latency=LatencyKind.MEAN_ONLY)
     target: ClassVar[TargetKind] = TargetKind.POOL
     least_runtime_seconds: ClassVar[int] = 3
 

@@ -11,7 +11,6 @@ from plimsoll.api.json_reader import MAX_COUNT, OutputError, printable
 from plimsoll.api.model import Rule
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.quantity import format_quantity
-from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import LatencySample, Measurement, OperationSample
 from plimsoll.tools.base import BlockBytes, Command, Depth, Output, StepContext, Tool, ToolParameters, ended_by_signal
 from plimsoll.tools.reading import (
@@ -132,7 +131,6 @@ class RbdBench(Tool[RbdBenchParameters]):
     program: ClassVar[str] = "rbd"
     parameters = RbdBenchParameters
     layer: ClassVar[Layer] = Layer.RBD
-    quantities: ClassVar[Quantities] = Quantities(latency=LatencyKind.NONE)
     target: ClassVar[TargetKind] = TargetKind.IMAGE
     least_runtime_seconds: ClassVar[int] = 3
 

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from plimsoll.api.names import LatencyKind, Operation, Verdict
-from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Gaps, LatencySample, Measurement
 from plimsoll.measure.trial import TrialNumbers
 from support.client_documents import RUNTIME, SECOND, document, measure, measurement, only, operation
@@ -18,7 +17,7 @@ def paused(longest: float, *, windowed: bool = False, rate: int = 1000) -> Any:
     """Measure a phase of 20 s whose longest operation took that many seconds."""
     longest_only = LatencySample(kind=LatencyKind.MAX_ONLY, count=1, max_nanoseconds=int(longest * SECOND))
     sample = operation(rate, latency=longest_only, runtime=None if windowed else RUNTIME * SECOND)
-    return measure(document(0, measurement(sample)), windowed=windowed, quantities=Quantities(latency=LatencyKind.NONE))
+    return measure(document(0, measurement(sample)), windowed=windowed)
 
 
 @pytest.mark.parametrize(("longest", "verdict"), [(0.99, Verdict.VALID), (1.0, Verdict.VALID), (1.1, Verdict.SUSPECT)])
@@ -40,7 +39,7 @@ def test_a_long_operation_of_a_tool_with_a_window_is_judged_by_its_series() -> N
 def test_gaps_of_a_tool_without_a_window_add_up() -> None:
     gaps = Gaps(width_nanoseconds=SECOND, starts=(1000, 5000, 9000), lengths=(1500, 900, 1500))
     documents = document(0, measurement(operation(1000, latency=UNTIMED), gaps=gaps))
-    numbers = measure(documents, windowed=False, quantities=Quantities(latency=LatencyKind.NONE))
+    numbers = measure(documents, windowed=False)
     assert "completed no write for 3 s of 20 s" in only(numbers, "LongPause").message
 
 
@@ -55,7 +54,7 @@ def in_phases(*seconds: float) -> Measurement:
 
 def together(*clients: Measurement) -> TrialNumbers:
     documents = [document(number, client) for number, client in enumerate(clients)]
-    return measure(*documents, windowed=False, quantities=Quantities(latency=LatencyKind.NONE))
+    return measure(*documents, windowed=False)
 
 
 def test_clients_that_are_in_each_phase_together_are_valid() -> None:

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from plimsoll.api.json_reader import JsonNode, OutputError
-from plimsoll.api.names import LatencyKind, Layer, Operation
+from plimsoll.api.names import Layer, Operation
 from plimsoll.api.status import LiveRate
 from plimsoll.measure.histogram import merge_latencies
-from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import MAX_NAME, LatencySample, Measurement, OperationSample
 from plimsoll.tools.base import Command, Output, StepContext, StepKind, Tool
 from plimsoll.tools.fio.command import JOB, bypasses_cache, data_set, measure_command, trace_command, work_bytes
@@ -95,7 +94,6 @@ class Fio(Tool[FioParameters]):
     program: ClassVar[str] = "fio"
     parameters = FioParameters
     layer: ClassVar[Layer] = Layer.RBD
-    quantities: ClassVar[Quantities] = Quantities(latency=LatencyKind.FULL)
     target: ClassVar[TargetKind] = TargetKind.VOLUME
     least_runtime_seconds: ClassVar[int] = 3
 
@@ -273,7 +271,7 @@ def _sample(jobs: Sequence[JsonNode], operation: Operation, parameters: FioParam
         kind=merged.kind,
         count=merged.count,
         mean_nanoseconds=merged.mean_nanoseconds or 0.0,
-        standard_deviation_nanoseconds=merged.standard_deviation_nanoseconds or 0.0,
+        standard_deviation_nanoseconds=merged.standard_deviation_nanoseconds,
         min_nanoseconds=merged.min_nanoseconds or 0,
         max_nanoseconds=merged.max_nanoseconds or 0,
         histogram=merged.histogram,

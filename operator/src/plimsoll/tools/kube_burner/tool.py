@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from plimsoll.api.json_reader import JsonNode, OutputError, printable
-from plimsoll.api.names import LatencyKind, Layer, Operation
+from plimsoll.api.names import Layer, Operation
 from plimsoll.api.quantity import format_quantity, parse_quantity
 from plimsoll.measure.histogram import sample_of
-from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement, OperationSample
 from plimsoll.tools.base import Command, Output, StepContext, Tool
 from plimsoll.tools.cast import ACTOR, Executor
@@ -160,7 +159,6 @@ class KubeBurner(Tool[KubeBurnerParameters]):
     program: ClassVar[str] = "plimsoll"
     parameters = KubeBurnerParameters
     layer: ClassVar[Layer] = Layer.CONTROL_PLANE
-    quantities: ClassVar[Quantities] = Quantities(latency=LatencyKind.FULL, bytes=False)
     target: ClassVar[TargetKind] = TargetKind.API
     executor: ClassVar[Executor] = ACTOR
     windowed: ClassVar[bool] = False
