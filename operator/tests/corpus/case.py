@@ -14,6 +14,7 @@ from plimsoll.api.line import Ending
 from plimsoll.api.model import Model
 from plimsoll.api.names import AbortReason, Operation, Outcome, RunPhase, Verdict
 from plimsoll.tools.fio.parameters import FioParameters
+from plimsoll.tools.registry import TOOLS
 
 DIRECTORY = Path(__file__).parent
 
@@ -43,11 +44,6 @@ class Watch(Model):
     sets_options: bool = False
 
 
-RecordedTool = Literal[
-    "fio", "radosBench", "rbdBench", "osdBench", "dd", "ioping", "bonnie", "iperf3", "netcat", "ping", "kubeBurner"
-]
-
-
 class Setting(Model):
     """The trial as planned, and the normal load of its clients.
 
@@ -72,7 +68,7 @@ class Setting(Model):
     fio: FioParameters = FioParameters(io_depth=16)
     iops: int = 5000
     fio_version: Literal["3.33", "3.39"] = "3.39"
-    tool: RecordedTool = "fio"
+    tool: Annotated[str, Field(pattern=f"^({'|'.join(TOOLS)})$")] = "fio"
     parameters: dict[str, Any] = Field(default_factory=dict)
     recorded: str = ""
     network_bytes_per_second: int | None = None

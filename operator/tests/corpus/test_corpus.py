@@ -17,6 +17,7 @@ from plimsoll.api.result import Finding, Summary, Trial
 from plimsoll.measure.checks.judge import CHECKS
 from plimsoll.measure.summary import NO_TRIAL_COUNTS, UNREPLICATED
 from plimsoll.measure.trial import TrialNumbers
+from plimsoll.tools.registry import TOOLS
 
 PATHS = case_file.paths()
 CASES = {path.stem: case_file.load(path) for path in PATHS}
@@ -94,15 +95,23 @@ def test_every_check_has_a_case_for_every_verdict_it_can_come_to() -> None:
     assert shown == possible
 
 
-ROW = re.compile(r"^\| `(iperf3|netcat|ping|dd|ioping|bonnie|kubeBurner)` \|(.*)\|$", re.MULTILINE)
+ROWS = dict(re.findall(r"^\| `(\w+)` \|(.*)\|$", (case_file.DIRECTORY / "README.md").read_text(), re.MULTILINE))
+"""Tool -> the other columns of its row."""
+
+OLDER_TOOLS = {"fio", "radosBench", "rbdBench", "osdBench"}
+"""Tools whose cases are not listed."""
 
 
-@pytest.mark.parametrize("row", ROW.findall((case_file.DIRECTORY / "README.md").read_text()), ids=lambda row: row[0])
-def test_cases_that_every_tool_has_are_of_that_tool_and_never_valid(row: tuple[str, str]) -> None:
-    tool, columns = row
-    named = [re.findall(r"`([a-z0-9-]+)`", column) for column in columns.split("|")]
+def test_every_later_tool_has_a_row_of_cases() -> None:
+    assert ROWS.keys() == TOOLS.keys() - OLDER_TOOLS
+
+
+@pytest.mark.parametrize("tool", ROWS)
+def test_cases_that_every_tool_has_are_of_that_tool_and_never_valid(tool: str) -> None:
+    columns = ROWS[tool].split("|")
+    named = [re.findall(r"`([a-z0-9-]+)`", column) for column in columns]
     assert len(named) == 4
-    assert all(names or "none" in column for names, column in zip(named, columns.split("|"), strict=True))
+    assert all(names or "none" in column for names, column in zip(named, columns, strict=True))
     cases = [CASES[name] for names in named for name in names]
     assert {case.trial.tool for case in cases if case.trial} == {tool}
     assert all(case.expect.verdict is not Verdict.VALID for case in cases)

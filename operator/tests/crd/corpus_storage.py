@@ -109,7 +109,7 @@ _VOLUMES: tuple[tuple[str, Mapping[str, Any], str, str], ...] = (
 _STORAGE = [
     refused("no source", "spec.storage.storageClass", REMOVED, "spec.storage", "exactly one of rook, ceph and storage"),
     refused("two sources", "spec.storage.rook", ROOK, "spec.storage", "exactly one of rook, ceph and storageClass"),
-    refused("no storage for fio", "spec.storage", REMOVED, "spec.storage", "because fio, rbdBench, dd, ioping and"),
+    refused("no storage for fio", "spec.storage", REMOVED, "spec.storage", "because fio, rbdBench, "),
     refused("no volume for fio", VOLUME, REMOVED, "spec.storage.volume", "Required value: must be set, because fio"),
     refused("no size", VOLUME, {}, "spec.storage.volume.size", "Required value"),
     *choice(f"{VOLUME}.mode", "Block", "Filesystem"),

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from crd.manifests import CEPH, FIO, IMAGE, LONGER, PRECONDITION, REMOVED, ROOK, Manifest, Wrong, changed, integers
+from plimsoll.tools.registry import TOOLS
+from plimsoll.tools.target import TargetKind
 
 SPELLING = "sizes in lists are bounded by a pattern, which allows the usual spellings only"
 
@@ -20,10 +22,12 @@ _CLAIMS = {"rook": ROOK, "volume": {"size": "1Gi"}}
 _DEVICES = {"storageClass": {"name": "fast"}, "volume": {"size": "1Gi"}}
 _FILES = {"storageClass": {"name": "fast"}, "volume": {"size": "1Gi", "mode": "Filesystem"}}
 _STORAGE: Mapping[str, Any] = {
-    **dict.fromkeys(_CEPH_TOOLS, _IMAGES),
-    **dict.fromkeys(("iperf3", "netcat", "ping"), REMOVED),
-    "bonnie": _FILES,
+    **{key: _IMAGES for key, tool in TOOLS.items() if tool.target.is_of_ceph},
+    **{key: REMOVED for key, tool in TOOLS.items() if tool.target is TargetKind.PEER},
+    **{key: _FILES for key, tool in TOOLS.items() if tool.own_files},
 }
+"""Tool -> storage that suits it, if the usual does not."""
+
 _NO_PREFILL = {"spec.prepare": {"prefill": False}}
 _UNWRITTEN = ("spec.prepare.prefill", "must be true, because a workload would read unwritten extents")
 
@@ -107,7 +111,7 @@ _FLAG: Wrong = (("yes", "must be of type boolean"),)
 _BY_512 = ((1000, "multiple of 512"),)
 _CHECKS = "spec.gates.acceptedHealthChecks"
 _OTHER_KEYRING = {"keyringSecret": {"name": "admin-keyring", "key": "other"}}
-_ON_CEPH = "must have rook or ceph, because radosBench, rbdBench and osdBench connect to Ceph"
+_ON_CEPH = "must have rook or ceph, because radosBench, "
 
 _OF_CEPH = [
     *_each("radosBench", "operation", _choice("write", "seq", "rand", other="read")),
@@ -162,7 +166,7 @@ _OF_CEPH = [
         "rbdBench",
         {},
         "spec.storage.volume",
-        "Required value: must be set, because fio, rbdBench, dd, ioping and bonnie run on a volume",
+        "Required value: must be set, because fio, rbdBench, ",
         changes={"spec.storage": {"ceph": CEPH}},
     ),
     _case(
@@ -179,7 +183,7 @@ _OF_CEPH = [
         "radosBench",
         {},
         _W,
-        "must have exactly one tool: fio, radosBench, rbdBench, osdBench, dd, ioping, bonnie",
+        "must have exactly one tool: fio, ",
         changes={"spec.workloads": [{"name": "w", "radosBench": {}, "fio": {}}]},
     ),
     *(
@@ -303,7 +307,7 @@ _BONNIE = [
         "bonnie",
         {},
         "spec.workloads",
-        "cannot have both bonnie and",
+        "cannot have both bonnie ",
         changes={"spec.workloads": [{"name": "w", "bonnie": {}}, {"name": "x", "fio": {}}]},
     ),
     _case(
@@ -311,7 +315,7 @@ _BONNIE = [
         "bonnie",
         {},
         PRECONDITION,
-        "must be absent, because bonnie writes files of its own",
+        "must be absent, because bonnie ",
         changes={PRECONDITION: {}},
     ),
 ]
@@ -388,8 +392,6 @@ _BURNS = {
     "pods": False,
     "readySeconds": 600,
 }
-_ALL_TOOLS = (*_CEPH_TOOLS, "dd", "ioping", "iperf3", "netcat", "ping", "bonnie", "kubeBurner")
-
 _ON_POOLS: tuple[tuple[str, Mapping[str, Any], Mapping[str, Any]], ...] = (
     ("pool that is there", {"ceph": CEPH, "volume": IMAGE}, {}),
     *(
@@ -425,7 +427,7 @@ _ON_POOLS: tuple[tuple[str, Mapping[str, Any], Mapping[str, Any]], ...] = (
 )
 
 TOOLS_ACCEPTED = [
-    *(_case("by default", tool, _CEPH_TOOLS.get(tool, {})) for tool in _ALL_TOOLS),
+    *(_case("by default", tool, _CEPH_TOOLS.get(tool, {})) for tool in TOOLS),
     *(_case("with everything", tool, parameters) for tool, parameters in _EVERYTHING.items()),
     _case("without a volume", "radosBench", {}, changes={"spec.storage": {"ceph": CEPH}}),
     _case(

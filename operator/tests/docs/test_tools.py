@@ -17,6 +17,11 @@ ROWS = {
 }
 
 
+def test_table_has_a_row_of_every_tool_and_of_no_other() -> None:
+    """No other test notices that a tool is no longer registered."""
+    assert sorted(ROWS) == sorted(f"[`{key}`](#{key.lower()})" for key in TOOLS)
+
+
 @pytest.mark.parametrize("key", TOOLS)
 def test_every_tool_has_a_section(key: str) -> None:
     for part in ("**Good for**", "**Hides**", "**Reproduces**"):

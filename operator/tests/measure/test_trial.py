@@ -179,11 +179,13 @@ def test_a_client_cannot_declare_that_its_load_ends_early() -> None:
     assert only(measure(document(0), ends_when_done=True), "DataSetUnfinished").verdict is Verdict.INVALID
 
 
-def test_old_tool_is_suspect() -> None:
-    numbers = measure(document(0, measurement(start_is_estimated=True, tool_version="3.33")))
-    finding = only(numbers, "ToolTooOld")
+@pytest.mark.parametrize(("tool", "version"), [("fio", "3.33"), ("ioping", "1.3")])
+def test_an_estimated_start_is_suspect_and_only_that_of_fio_has_a_remedy_for_fio(tool: str, version: str) -> None:
+    estimated = measurement(start_is_estimated=True, tool=tool, tool_version=version)
+    finding = only(measure(document(0, estimated)), "ToolTooOld")
     assert (finding.verdict, finding.clients) == (Verdict.SUSPECT, (0,))
-    assert "fio 3.33 does not report" in finding.message
+    assert f"{tool} {version} does not report exactly when it began" in finding.message
+    assert ("fio 3.36" in finding.message) is (tool == "fio")
 
 
 def test_reads_of_what_was_never_written_are_suspect() -> None:

@@ -1,5 +1,6 @@
 """Contradictions in a run on Ceph: the field and the remedy."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -30,10 +31,10 @@ def problems(run: BenchmarkRun) -> list[str]:
 def test_tools_of_ceph_need_a_cluster(
     make_run: MakeRun, workload: dict[str, Any], storage: dict[str, Any] | None
 ) -> None:
-    assert (
-        "spec.storage: must have rook or ceph, because radosBench, rbdBench and osdBench connect to Ceph directly; "
-        "name the cluster"
-    ) in problems(make_run(workload, storage=storage))
+    refused = (
+        r"spec\.storage: must have rook or ceph, because radosBench, .* connect to Ceph directly; name the cluster"
+    )
+    assert any(re.fullmatch(refused, problem) for problem in problems(make_run(workload, storage=storage)))
 
 
 @pytest.mark.parametrize("tool", ["fio", "rbdBench"])
@@ -198,15 +199,12 @@ def test_bonnie_s_file_must_fit_into_the_filled_part(make_run: MakeRun) -> None:
 
 
 def test_bonnie_shares_no_run_with_tools_that_need_the_data_set(make_run: MakeRun) -> None:
-    assert problems(make_run(BONNIE, {"fio": {}}, storage=FILES)) == [
-        (
-            "spec.workloads: cannot have both bonnie and fio, rbdBench, dd or ioping, because the former uses the "
-            "space of the data set; split the run"
-        )
-    ]
-    assert problems(make_run(BONNIE, storage=FILES, prepare={"precondition": {"blockSize": "4Ki"}})) == [
-        "spec.prepare.precondition: must be absent, because bonnie writes files of its own; remove it"
-    ]
+    (contested,) = problems(make_run(BONNIE, {"fio": {}}, storage=FILES))
+    assert contested.startswith("spec.workloads: cannot have both bonnie ")
+    assert contested.endswith(", because the former uses the space of the data set; split the run")
+    (overwritten,) = problems(make_run(BONNIE, storage=FILES, prepare={"precondition": {"blockSize": "4Ki"}}))
+    assert overwritten.startswith("spec.prepare.precondition: must be absent, because bonnie ")
+    assert overwritten.endswith(" writes files of its own; remove it")
 
 
 def test_nothing_is_prefilled_for_bonnie(make_run: MakeRun) -> None:

@@ -237,7 +237,7 @@ CASES = [
         storage=FILES,
     ),
     run(
-        "bonnie writes files of its own; remove it",
+        "writes files of its own; remove it",
         [{"bonnie": {}}],
         [{"prepare.precondition": REMOVED}],
         storage=FILES,

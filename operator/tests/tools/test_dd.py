@@ -129,7 +129,7 @@ def test_blocks_that_do_not_fit_are_refused(fields: dict[str, Any], message: str
 
 
 def test_declarations() -> None:
-    assert (DD.windowed, DD.ends_when_done(parameters_of())) == (False, True)
+    assert (DD.windowed, DD.least_runtime_seconds, DD.ends_when_done(parameters_of())) == (False, 1, True)
     assert [parameters_of(operation=name).reads_data for name in ("Read", "Write", "Copy")] == [True, False, True]
 
 

@@ -34,7 +34,9 @@ class Cells(Model):
     """Completed I/O per interval, zero-filled.
 
     Cell k covers [k * width, (k+1) * width) after the start of measuring; the last one ends with the measurement
-    and may be shorter. The sums equal the operation's totals exactly.
+    and may be shorter. So a measured time needs as many cells as it has begun widths, neither fewer nor an empty one
+    more: (number - 1) * width < runtime <= number * width. The sums equal the operation's totals exactly. A series that
+    breaks a rule is ignored, and the trial is Suspect (`SeriesIncomplete`).
     """
 
     width_nanoseconds: int
@@ -154,7 +156,8 @@ class Measurement(Model):
 
     Attributes:
         started_at: start of the measured part, after the ramp.
-        start_is_estimated: the tool does not report its start; derived from its end.
+        start_is_estimated: the output does not show exactly when the measured part began; then the trial is Suspect
+            (`ToolTooOld`).
         runtime: length of the measured part.
         submitters: threads or processes of the tool that submit operations.
         thread_percent: CPU time of the tool's threads that move data, as a part of the measured time of each; of the

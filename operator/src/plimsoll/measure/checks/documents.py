@@ -222,15 +222,17 @@ def wide_spread(evidence: Evidence) -> CheckedValues:
 
 @TrialCheck(
     reason="ToolTooOld",
-    what="starts that were estimated because the tool does not report them",
+    what="starts that were estimated because the tool does not report them exactly",
     suspect=0,
-    remedy="use a newer version of the tool (fio 3.36 or later)",
+    remedy="use a version of the tool that reports its start, or find what delays it on the client's node",
 )
 def tool_too_old(evidence: Evidence) -> CheckedValues:
     for item in evidence.measured:
         if item.measurement.start_is_estimated:
             tool = quote(f"{item.measurement.tool} {item.measurement.tool_version}", 80)
-            detail = f"{tool} does not report when it began to measure; its start was estimated"
+            detail = f"{tool} does not report exactly when it began to measure; its start was estimated"
+            if item.measurement.tool == "fio":
+                detail += " (fio 3.36 and later report it)"
             yield client_value(item.client, 1, detail)
 
 

@@ -267,15 +267,15 @@ def littles_law(evidence: Evidence) -> CheckedValues:
 @TrialCheck(
     reason="RuntimeTooShort",
     what=(
-        "runtimeSeconds, or the time of work that ended before, as a part of the minimum for the tool: 3 s for fio, "
-        "ioping, rados bench, rbd bench, iperf3, netcat and ping, ten times as long without a ramp; 10 s for dd"
+        "runtimeSeconds, or the time of work that ended before, as a part of the minimum for the tool: three intervals "
+        "of its time series, usually 3 s, and ten times as long without a ramp; 10 s if it runs for its work"
     ),
     unit="%",
     suspect=100,
     direction=Direction.BELOW,
     remedy=(
-        "raise runtimeSeconds (60 or more for reliable numbers), and set rampSeconds to 1 or more; with "
-        "until DataSetDone, and for dd, use a larger volume"
+        "raise runtimeSeconds (60 or more for reliable numbers), and set rampSeconds to 1 or more; if the work ends "
+        "before, as with until DataSetDone, use a larger volume"
     ),
 )
 def runtime_too_short(evidence: Evidence) -> CheckedValues:
