@@ -42,4 +42,7 @@ def test_a_tool_with_files_of_its_own_shares_no_run_with_those_on_the_data_set()
         "!self.workloads.exists(w, has(w.bonnie)) || !self.workloads.exists(w, has(w.fio))",
         ".workloads",
     )
+    files = run_rules({"bonnie": BONNIE, "other": BONNIE, "fio": FIO, **ceph})
+    (overwritten,) = (rule for rule in files if rule.field_path == ".prepare.precondition")
+    assert overwritten.message == "must be absent, because bonnie or other writes files of its own; remove it"
     assert ".prepare.precondition" not in {rule.field_path for rule in run_rules({"fio": FIO, **ceph})}

@@ -46,7 +46,7 @@ _DECIMALS = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantities:
-    """The quantities that a tool can report."""
+    """The quantities that a tool reports, besides bytes and times."""
 
     operations: bool = True  # the number of completed operations
     cells: bool = False  # rates between pairs of clients, the cells of a matrix

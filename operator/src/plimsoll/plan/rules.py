@@ -143,7 +143,7 @@ def _contested_space(tools: Mapping[str, AnyTool]) -> Iterator[Rule]:
     yield Rule(
         rule=f"!has(self.prepare.precondition) || !{_some_workload(with_files)}",
         holds=lambda run: run.spec.prepare.precondition is None or not run.points_of(*with_files),
-        message=f"must be absent, because {_listed(with_files, 'and')} writes files of its own; remove it",
+        message=f"must be absent, because {_listed(with_files, 'or')} writes files of its own; remove it",
         field_path=".prepare.precondition",
     )
 

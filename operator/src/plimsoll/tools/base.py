@@ -33,7 +33,7 @@ from plimsoll.tools.cast import (
     paired,
     round_count,
 )
-from plimsoll.tools.target import NO_VOLUME, Target, TargetKind, VolumeTarget
+from plimsoll.tools.target import IS_BLOCK, NO_VOLUME, Target, TargetKind, VolumeTarget
 
 DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
 """In front of a command: the kernel kills it when its parent dies, for whatever reason, but not its own children."""
@@ -48,8 +48,8 @@ def ended_by_signal(seconds: int, signal: str, *argv: str) -> tuple[str, ...]:
 class Command:
     """A command line, and others that run at the same time."""
 
-    # `argv[0]` is the tool's name, which the agent resolves, or `timeout` in front of it. Empty for a `prepare` step
-    # that only writes `inputs`.
+    # `argv[0]` is the tool's program or another of the image, such as `timeout` in front of it, `sh` or `rm`; the agent
+    # resolves it. Empty for a `prepare` step that only writes `inputs`.
     argv: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     stdin: str = "/dev/null"  # path of its standard input
@@ -258,7 +258,9 @@ class StepContext:
     target: Target  # of the kind that the tool declares
     timing: Timing
     seed: int  # for the random generator; differs between clients, passes and points
-    work_directory: str  # empty directory for the tool's output files
+    # An empty directory for the tool's output files. The agent reads every file that the step leaves in it
+    # (`Output.files`), and hashes and archives those of the measurement: it is no place for a tool's data.
+    work_directory: str
     client: int = 0  # number of the client that runs the command
     as_root: bool = False  # whether root runs the command, for which some programs need an option
 
@@ -289,7 +291,7 @@ class Tool(ABC, Generic[P]):
         key: its name in a workload.
         program: its executable, which prints its version with `version_argument`; see `version`.
         layer: what it loads; its results are compared with the results of the layer below.
-        quantities: what its measurements contain besides times: operations and bytes of the client, or of pairs.
+        quantities: whether it counts operations, and whether it measures pairs of clients.
         target: where it does its I/O.
         executor: who runs it.
         own_files: whether it writes files of its own in `StepContext.own_directory`, in the space of the data set. Then
@@ -405,6 +407,17 @@ BlockBytes: TypeAlias = Annotated[
 MAX_DEPTH = 1024
 
 Depth: TypeAlias = Annotated[Integer, Field(ge=1, le=MAX_DEPTH, description="Operations in flight.")]
+
+
+def needs_file_system(key: str) -> Rule:
+    """Return the rule that a run with the tool has volumes with a file system, not block devices or images."""
+    return Rule(
+        rule=f"{NO_VOLUME} || !{IS_BLOCK} || !self.workloads.exists(w, has(w.{key}))",
+        holds=lambda run: not run.volume or run.volume.mode == "Filesystem" or not run.points_of(key),
+        message=f"must be Filesystem, because {key} works on files and directories; set it to Filesystem, with access "
+        f"PVC, which storage.ceph does not have, or leave out the workloads with {key}",
+        field_path=".storage.volume.mode",
+    )
 
 
 def needs_kernel_volume(key: str) -> Rule:

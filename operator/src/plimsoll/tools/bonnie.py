@@ -14,9 +14,9 @@ from plimsoll.api.model import BlockSize, Flag, Integer, Rule, ServerOnly, Size
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.quantity import format_quantity, parse_quantity
 from plimsoll.measure.sample import LatencySample, Measurement, OperationSample
-from plimsoll.tools.base import Command, Output, StepContext, StepKind, Tool, ToolParameters
+from plimsoll.tools.base import Command, Output, StepContext, StepKind, Tool, ToolParameters, needs_file_system
 from plimsoll.tools.reading import SECOND, bounded, excerpt, failure, whole_lines
-from plimsoll.tools.target import IS_BLOCK, NO_VOLUME, TargetKind, VolumeTarget
+from plimsoll.tools.target import TargetKind, VolumeTarget
 
 MEBIBYTE = 2**20
 
@@ -92,15 +92,7 @@ class BonnieParameters(ToolParameters):
             field_path=".minFileSize",
         ),
     )
-    run_rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
-            rule=f"{NO_VOLUME} || !{IS_BLOCK} || !self.workloads.exists(w, has(w.bonnie))",
-            holds=lambda run: not run.volume or run.volume.mode == "Filesystem" or not run.points_of("bonnie"),
-            message="must be Filesystem, because bonnie works on files and directories; set it to Filesystem, with "
-            "access PVC, which storage.ceph does not have, or leave out the workloads with bonnie",
-            field_path=".storage.volume.mode",
-        ),
-    )
+    run_rules: ClassVar[tuple[Rule, ...]] = (needs_file_system("bonnie"),)
 
     size: (
         Annotated[
