@@ -3,10 +3,10 @@
 #
 #   docker build --target runner --tag plimsoll-runner .
 #
-# BASE_IMAGE is Debian trixie: its fio 3.39 tells when it began to measure. Behind a proxy with its own certificate
-# authority add: --secret id=ca,src=/etc/ssl/certs/ca-certificates.crt
+# BASE_IMAGE is Debian's testing suite, whose Ceph is 20.2: earlier clients cannot read the keys that Ceph makes since 20.2.4.
+# Behind a proxy with its own certificate authority add: --secret id=ca,src=/etc/ssl/certs/ca-certificates.crt
 
-ARG BASE_IMAGE=docker.io/library/debian:trixie-slim
+ARG BASE_IMAGE=docker.io/library/debian:forky-slim
 ARG KUBE_BURNER_IMAGE=quay.io/kube-burner/kube-burner:v2.7.3
 
 FROM ${BASE_IMAGE} AS base

@@ -41,7 +41,7 @@ build() { DOCKER_BUILDKIT=1 "$CLUSTER" docker build --quiet --network host "$@" 
 
 image_ensure() {
     local base
-    base=$("$CLUSTER" base-image)
+    base=$("$CLUSTER" base-image "$SUITE")
     say "building and loading $IMAGE"
     build --build-arg "BASE_IMAGE=$base" --target tools --tag "$TOOLS_IMAGE" "$HERE/../.."
     build --build-arg "BASE_IMAGE=$TOOLS_IMAGE" --tag "$IMAGE" "$HERE"

@@ -83,12 +83,13 @@ image_available() {
     timeout 600 docker pull --quiet "$1" >> "$LOG" 2>&1 9>&-
 }
 
-# Prints the image to build others on.
+# [SUITE]: prints the image of that suite of Debian to build others on.
 base_image() {
-    local archive mirror reference=plimsoll-base:$BASE_SUITE
-    archive=$CACHE/base-$BASE_SUITE-$(fingerprint "$HERE/build/base-image").tar
-    if [[ ! -f $archive ]] && image_available "$STOCK_BASE_IMAGE"; then
-        printf '%s\n' "$STOCK_BASE_IMAGE"
+    local suite=${1:-$BASE_SUITE} archive mirror reference stock
+    reference=plimsoll-base:$suite stock=$STOCK_BASE_IMAGE:$suite-slim
+    archive=$CACHE/base-$suite-$(fingerprint "$HERE/build/base-image").tar
+    if [[ ! -f $archive ]] && image_available "$stock"; then
+        printf '%s\n' "$stock"
         return
     fi
     if [[ ! -f $archive ]]; then
@@ -96,7 +97,7 @@ base_image() {
         need mmdebstrap:mmdebstrap
         mirror=$(debian_mirror)
         step 700 "assembling the base image" env PLIMSOLL_WORK="$WORK/base" PLIMSOLL_MIRROR="$mirror" \
-            "$HERE/build/base-image" "$archive"
+            "$HERE/build/base-image" "$suite" "$archive"
     fi
     image_import "$reference" "$archive" --change 'CMD ["/bin/bash"]' \
         --change 'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'

@@ -6,7 +6,7 @@ readonly PROMETHEUS_IMAGE=plimsoll-prometheus:e2e OPERATOR_IMAGE=plimsoll-$OPERA
 # Sets PROMETHEUS_VERSION.
 images_ensure() {
     local base
-    base=$("$CLUSTER" base-image)
+    base=$("$CLUSTER" base-image "$STABLE_SUITE")
     say "building and loading the images"
     build prometheus "$PROMETHEUS_IMAGE" "$HERE" "BASE_IMAGE=$base"
     program "$OPERATOR" "$OPERATOR_IMAGE"
