@@ -50,11 +50,15 @@ ENTRYPOINT ["plimsoll"]
 CMD ["burner"]
 
 FROM base AS tools
+ARG LEAST_CEPH_VERSION=20.2.4
 # The copy of ping has neither setuid nor the capability that its file grants: a restricted pod may gain neither, and the
 # kernel would refuse to run it. The pods have a sysctl that permits its sockets instead.
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends \
         bonnie++ ceph-common fio ioping iperf3 iputils-ping netcat-traditional util-linux \
+    && version=$(dpkg-query --show --showformat='${Version}' ceph-common) \
+    && { dpkg --compare-versions "$version" ge "$LEAST_CEPH_VERSION" \
+        || { echo "ceph-common is $version, older than $LEAST_CEPH_VERSION: choose a BASE_IMAGE with a newer one" >&2; exit 1; }; } \
     && install --mode=0755 /usr/bin/ping /usr/bin/plain-ping && mv /usr/bin/plain-ping /usr/bin/ping \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=accept /accept.so /usr/lib/plimsoll/accept.so

@@ -9,7 +9,7 @@ readonly COREDNS_VERSION=v1.14.7
 readonly NODE_SUITE=bookworm
 # Images are built on Debian's testing suite, which has the Ceph that Rook deploys, and on the stable one, which has the oldest
 # that is tested.
-readonly BASE_SUITE=forky STABLE_SUITE=trixie
+readonly BASE_SUITE=forky STABLE_SUITE=trixie STABLE_CEPH_VERSION=18.2.7
 
 # What the nodes run where a registry can be reached: the image that was built for this kind.
 readonly STOCK_NODE_IMAGE=kindest/node:v1.34.11@sha256:44e222ee2132dab25ff87301682f89eb82c7880ea3a1bf543bfe9708fd08d67d

@@ -40,10 +40,11 @@ wait_until() {
 build() { DOCKER_BUILDKIT=1 "$CLUSTER" docker build --quiet --network host "$@" > /dev/null; }
 
 image_ensure() {
-    local base
+    local base options=()
+    [[ $SUITE != "$STABLE_SUITE" ]] || options=(--build-arg "LEAST_CEPH_VERSION=$STABLE_CEPH_VERSION")
     base=$("$CLUSTER" base-image "$SUITE")
     say "building and loading $IMAGE"
-    build --build-arg "BASE_IMAGE=$base" --target tools --tag "$TOOLS_IMAGE" "$HERE/../.."
+    build --build-arg "BASE_IMAGE=$base" "${options[@]}" --target tools --tag "$TOOLS_IMAGE" "$HERE/../.."
     build --build-arg "BASE_IMAGE=$TOOLS_IMAGE" --tag "$IMAGE" "$HERE"
     "$CLUSTER" load "$IMAGE" 8>&-
 }
