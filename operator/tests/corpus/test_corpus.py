@@ -14,8 +14,7 @@ from corpus.session_case import conduct
 from corpus.trial_case import SECOND, Measured, measure
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding, Summary, Trial
-from plimsoll.measure.checks.judge import CHECKS
-from plimsoll.measure.summary import NO_TRIAL_COUNTS, UNREPLICATED
+from plimsoll.measure.checks.judge import CHECKS, NO_TRIAL_COUNTS, UNREPLICATED
 from plimsoll.measure.trial import TrialNumbers
 from plimsoll.tools.registry import TOOLS
 

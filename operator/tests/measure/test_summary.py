@@ -4,7 +4,7 @@ import pytest
 
 from plimsoll.api.names import AbortReason, LatencyKind, Operation, Outcome, Verdict
 from plimsoll.api.operation import Latency, OperationResult, Rates
-from plimsoll.api.result import Abort, Finding, Trial
+from plimsoll.api.result import Abort, Finding, ToolUse, Trial
 from plimsoll.measure.histogram import Histogram, bin_index, bin_midpoint, merge_latencies
 from plimsoll.measure.summary import counted, summarise
 
@@ -156,6 +156,51 @@ def test_suspect_trials_make_the_point_suspect_and_are_rolled_up_once() -> None:
     ]
 
 
+STALLED = ("ClientStalled", Verdict.SUSPECT)
+UNEVEN = ("ClientsUneven", Verdict.SUSPECT)
+
+
+@pytest.mark.parametrize(
+    ("trials", "repetitions", "reasons"),
+    [
+        pytest.param([trial(0, reasons=(STALLED,))], 1, ["ClientStalled", "Unreplicated"], id="trials-first"),
+        pytest.param(
+            [trial(0, reasons=(UNEVEN,)), trial(1, reasons=(LATE, STALLED))],
+            2,
+            ["LateClient", "ClientStalled", "ClientsUneven"],
+            id="causes-before-effects",
+        ),
+        pytest.param(
+            [trial(0, reasons=(FAILED,)), trial(0, attempt=1, reasons=(UNEVEN,))],
+            3,
+            ["ClientsUneven", "AttemptsReplaced", "PassesMissing", "Unreplicated"],
+            id="every-lack-of-the-point",
+        ),
+        pytest.param(
+            [trial(0, reasons=(LATE, FAILED))], 1, ["ToolFailed", "NoTrialCounts", "LateClient"], id="worst-first"
+        ),
+        pytest.param([trial(0, abort=AbortReason.CLIENT_LOST)], 1, ["NoTrialCounts"], id="nothing-else-is-known"),
+        pytest.param(
+            [trial(0, reasons=(LATE,), abort=AbortReason.CLIENT_LOST)],
+            1,
+            ["NoTrialCounts", "LateClient"],
+            id="nothing-else-is-Invalid",
+        ),
+    ],
+)
+def test_the_first_reason_decides_the_verdict(trials: list[Trial], repetitions: int, reasons: list[str]) -> None:
+    findings = summarise(trials, repetitions).findings
+    assert [finding.reason for finding in findings] == reasons
+    assert findings[0].verdict is summarise(trials, repetitions).verdict
+
+
+def test_versions_that_changed_come_before_what_the_point_lacks() -> None:
+    tools = [ToolUse(versions=(version,), argv=(), argv_client=0) for version in ("fio-3.36", "fio-3.39")]
+    trials = [trial(number, attempt=1).model_copy(update={"tool": tool}) for number, tool in enumerate(tools)]
+    reasons = [finding.reason for finding in summarise([trial(0, reasons=(FAILED,)), *trials], 3).findings]
+    assert reasons == ["VersionsChanged", "AttemptsReplaced", "PassesMissing"]
+
+
 def test_passes_that_do_not_count_are_named_with_their_reasons() -> None:
     trials = [trial(0), trial(1, reasons=(FAILED, LATE)), trial(2, abort=AbortReason.CLIENT_LOST), trial(4)]
     numbers = summarise(trials, 6)
@@ -184,9 +229,9 @@ def test_single_planned_trial_is_suspect_for_being_alone_and_has_no_interval() -
 def test_point_without_a_counting_trial_is_invalid_with_the_reasons() -> None:
     numbers = summarise([trial(0, reasons=(FAILED,)), trial(1, abort=AbortReason.LATE_CLIENT)], 2)
     assert (numbers.summary, numbers.verdict) == (None, Verdict.INVALID)
-    assert [finding.reason for finding in numbers.findings] == ["NoTrialCounts", "ToolFailed"]
-    assert "pass 0 Invalid (ToolFailed); pass 1 Aborted (LateClient)" in numbers.findings[0].message
-    assert numbers.findings[1].message == "pass 0: ToolFailed here"
+    assert [finding.reason for finding in numbers.findings] == ["ToolFailed", "NoTrialCounts"]
+    assert "pass 0 Invalid (ToolFailed); pass 1 Aborted (LateClient)" in numbers.findings[1].message
+    assert numbers.findings[0].message == "pass 0: ToolFailed here"
 
 
 def test_nothing_recorded_is_invalid() -> None:

@@ -17,46 +17,21 @@ from typing import TypeVar
 from plimsoll.api.names import AbortReason, LatencyKind, Metric, Operation, Outcome, Verdict
 from plimsoll.api.operation import OperationResult, OperationSummary, Statistic
 from plimsoll.api.result import Finding, Matrix, Summary, Trial
-from plimsoll.measure.checks.check import Check, CheckedValue, Direction, by_reason, evaluate, verdict_of, worst_of
+from plimsoll.measure.checks.check import CheckedValue, by_reason, evaluate, verdict_of, worst_of
+from plimsoll.measure.checks.judge import (
+    ATTEMPTS_REPLACED,
+    NO_TRIAL_COUNTS,
+    PASSES_MISSING,
+    UNREPLICATED,
+    VERSIONS_CHANGED,
+    in_order,
+)
 from plimsoll.measure.histogram import MINIMUM_BEYOND, PERCENTILES, merge_latencies
 from plimsoll.measure.rates import counts_operations
 from plimsoll.measure.statistics import describe
 from plimsoll.measure.text import passes_text, quote
 
 T = TypeVar("T")
-
-NO_TRIAL_COUNTS = Check(
-    reason="NoTrialCounts",
-    what="repetitions that count",
-    invalid=1,
-    direction=Direction.BELOW,
-    remedy="fix the causes that the trials name, then run again",
-)
-PASSES_MISSING = Check(
-    reason="PassesMissing",
-    what="planned repetitions, or probes of a search, that do not count",
-    suspect=0,
-    remedy="fix the causes, then run again; the numbers come from the others",
-)
-ATTEMPTS_REPLACED = Check(
-    reason="AttemptsReplaced",
-    what="attempts that were replaced by another",
-    suspect=0,
-    remedy="fix the causes, then run again; repeating until the result is good shows the storage at its best",
-)
-UNREPLICATED = Check(
-    reason="Unreplicated",
-    what="repetitions that count",
-    suspect=2,
-    direction=Direction.BELOW,
-    remedy="set repetitions to 3 or more, or run again; one trial does not show how much trials differ",
-)
-VERSIONS_CHANGED = Check(
-    reason="VersionsChanged",
-    what="versions of the tool in the repetitions that count",
-    suspect=1,
-    remedy="run again with one version; a mean over two versions describes neither",
-)
 
 _INTERRUPTIONS = (AbortReason.INTERRUPTED, AbortReason.CONDUCTOR_RESTARTED)
 
@@ -104,7 +79,7 @@ def summarise(trials: Sequence[Trial], repetitions: int, matrix: Matrix | None =
     else:
         detail = f"no repetition counts: {causes or 'none is planned'}"
         replication = evaluate(NO_TRIAL_COUNTS, [CheckedValue(value=0, detail=detail)])
-    findings = (*replication, *same_tool(good), *rolled_up(good or list(last.values())))
+    findings = in_order([*rolled_up(good or list(last.values())), *judge_versions(good), *replication])
     operations = tuple(
         _operation(operation, results)
         for operation in operations_of(good)
@@ -152,7 +127,7 @@ def judge_replaced(
     return evaluate(ATTEMPTS_REPLACED, [again])
 
 
-def same_tool(good: Sequence[Trial]) -> tuple[Finding, ...]:
+def judge_versions(good: Sequence[Trial]) -> tuple[Finding, ...]:
     """Compare the versions of the repetitions; different versions within one are a finding of that trial."""
     passes = defaultdict[tuple[str, ...], set[int]](set)
     for trial in good:

@@ -12,7 +12,7 @@ from plimsoll.api.result import ClientSummary, Finding, Stalls, ToolUse, Window
 from plimsoll.api.surroundings import ClusterSummary, Hosts, HostSummary, Osds, Spread
 from plimsoll.measure.checks.check import by_reason, verdict_of, worst_of
 from plimsoll.measure.checks.evidence import Evidence
-from plimsoll.measure.checks.judge import judge
+from plimsoll.measure.checks.judge import in_order, judge
 from plimsoll.measure.checks.outliers import judge_links
 from plimsoll.measure.cluster import cluster_summary, osds_summary
 from plimsoll.measure.histogram import merge_latencies
@@ -230,14 +230,14 @@ def combined(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
         )
     warnings = tuple(dict.fromkeys(lines))[:MAX_WARNINGS]
     if len(rounds) == 1:
-        findings = (*rounds[0].findings, *links)
+        findings = in_order([*rounds[0].findings, *links])
         return replace(rounds[0], verdict=verdict_of(findings), findings=findings, matrix=matrix, warnings=warnings)
     numbered = ((number, finding) for number, part in enumerate(rounds, start=1) for finding in part.findings)
     worst = [
         finding.model_copy(update={"message": quote(f"round {number} of {len(rounds)}: {finding.message}", 500)})
         for number, finding in map(worst_of, by_reason(numbered))
     ]
-    findings = (*worst, *links)
+    findings = in_order([*worst, *links])
     slowest = sorted((client for numbers in rounds for client in numbers.slowest), key=lambda client: client.iops)
     return TrialNumbers(
         verdict=verdict_of(findings),

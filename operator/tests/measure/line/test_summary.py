@@ -64,7 +64,7 @@ def test_a_search_whose_loads_were_tried_until_they_were_valid_is_suspect() -> N
 def test_where_no_probe_counts_nothing_is_said_of_attempts() -> None:
     lost = [probe(0, 500, UNKNOWN, Verdict.INVALID, attempt=n, reason="ToolFailed") for n in range(3)]
     numbers = judged(*lost)
-    assert [finding.reason for finding in numbers.findings] == ["NoTrialCounts", "ToolFailed"]
+    assert [finding.reason for finding in numbers.findings] == ["ToolFailed", "NoTrialCounts"]
     assert numbers.verdict is Verdict.INVALID
 
 
@@ -79,6 +79,15 @@ def test_a_search_with_a_probe_that_is_not_trustworthy_is_suspect() -> None:
     (finding,) = numbers.findings
     assert (numbers.verdict, finding.reason) == (Verdict.SUSPECT, "PassesMissing")
     assert finding.message.startswith("1 of 5 probes do not count: ClientStalled in 1 probe; fix the causes")
+
+
+def test_reasons_of_probes_come_before_what_the_search_lacks() -> None:
+    again = [probe(4, 1000, MET, Verdict.INVALID, reason="ToolFailed"), probe(4, 1000, MET, Verdict.SUSPECT, attempt=1)]
+    missing = probe(5, 1000, UNKNOWN, Verdict.INVALID, reason="ClientStalled")
+    drifting = LINE.model_copy(update={"ending": Ending.DRIFTING})
+    numbers = summarise_search([*PROBES, *again, missing], Progress(line=drifting, next_load=None, evidence=100))
+    expected = ["SlowOps", "Drifting", "AttemptsReplaced", "PassesMissing"]
+    assert [finding.reason for finding in numbers.findings] == expected
 
 
 def test_too_few_operations_make_a_search_suspect_only_if_it_gives_up() -> None:

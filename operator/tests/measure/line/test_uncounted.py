@@ -39,7 +39,9 @@ def test_a_search_without_a_probe_that_counts_is_invalid_and_says_why() -> None:
     gave_up = Line(ending=Ending.PROBES_DO_NOT_COUNT, probes=5, counted=0)
     numbers = summarise_search(trials, Progress(line=gave_up, next_load=None))
     assert numbers.verdict is Verdict.INVALID
-    assert "no probe counts, of 5: RuntimeTooShort in 5 probes" in numbers.findings[0].message
+    assert "no probe counts, of 5: RuntimeTooShort in 5 probes" in next(
+        item.message for item in numbers.findings if item.reason == "NoTrialCounts"
+    )
 
 
 def test_a_search_that_gave_up_after_probes_that_count_is_suspect() -> None:

@@ -10,7 +10,8 @@ from plimsoll.measure.rates import grouped
 from plimsoll.measure.text import clients_text, number_text
 
 MAX_NAMED_CLIENTS = 32
-_SEVERITY = (Verdict.VALID, Verdict.SUSPECT, Verdict.INVALID)
+SEVERITY = (Verdict.VALID, Verdict.SUSPECT, Verdict.INVALID)
+"""Verdicts, the worst last."""
 
 
 class Direction(StrEnum):
@@ -88,7 +89,7 @@ def client_value(client: int, value: float, detail: str = "") -> CheckedValue:
 
 def verdict_of(findings: Iterable[Finding]) -> Verdict:
     """Return the worst verdict, Valid without findings."""
-    return max((finding.verdict for finding in findings), key=_SEVERITY.index, default=Verdict.VALID)
+    return max((finding.verdict for finding in findings), key=SEVERITY.index, default=Verdict.VALID)
 
 
 def invalid_reasons(findings: Iterable[Finding]) -> list[str]:
@@ -103,7 +104,7 @@ def by_reason(findings: Iterable[tuple[int, Finding]]) -> list[list[tuple[int, F
 
 def worst_of(findings: Iterable[tuple[int, Finding]]) -> tuple[int, Finding]:
     """Return the first of the numbered findings with the worst verdict."""
-    return max(findings, key=lambda case: _SEVERITY.index(case[1].verdict))
+    return max(findings, key=lambda case: SEVERITY.index(case[1].verdict))
 
 
 def evaluate(check: Check, values: Iterable[CheckedValue]) -> tuple[Finding, ...]:

@@ -15,8 +15,7 @@ from plimsoll.measure.checks.check import Check, CheckedValue, CheckedValues, ev
 from plimsoll.measure.cluster import polls_around, statuses_of
 from plimsoll.measure.histogram import Histogram, HistogramError, bin_midpoint
 from plimsoll.measure.intake import ClientMeasurement, Intake, TrialFacts
-from plimsoll.measure.line.model import BROKEN
-from plimsoll.measure.line.observe import Observation, outcome_of
+from plimsoll.measure.line.observe import BROKEN, Observation, outcome_of
 from plimsoll.measure.rates import OperationRates, grouped
 from plimsoll.measure.sample import HostUse
 from plimsoll.measure.stalls import Standstill

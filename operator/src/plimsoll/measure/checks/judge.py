@@ -9,9 +9,8 @@ from collections.abc import Iterable, Sequence
 
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding, ResultStatus, Trial
-from plimsoll.measure import summary
 from plimsoll.measure.checks import cluster, devices, documents, hosts, load, outliers
-from plimsoll.measure.checks.check import Check
+from plimsoll.measure.checks.check import SEVERITY, Check, Direction
 from plimsoll.measure.checks.evidence import Evidence, TrialCheck
 from plimsoll.measure.line import curve
 from plimsoll.measure.text import first_few
@@ -82,23 +81,71 @@ TRIAL_CHECKS: tuple[TrialCheck, ...] = (
 """Causes before their effects, because the first reasons are shown: a throttled client stalls, and both make clients
 uneven."""
 
+NO_TRIAL_COUNTS = Check(
+    reason="NoTrialCounts",
+    what="repetitions that count",
+    invalid=1,
+    direction=Direction.BELOW,
+    remedy="fix the causes that the trials name, then run again",
+)
+PASSES_MISSING = Check(
+    reason="PassesMissing",
+    what="planned repetitions, or probes of a search, that do not count",
+    suspect=0,
+    remedy="fix the causes, then run again; the numbers come from the others",
+)
+ATTEMPTS_REPLACED = Check(
+    reason="AttemptsReplaced",
+    what="attempts that were replaced by another",
+    suspect=0,
+    remedy="fix the causes, then run again; numbers chosen by repeating are better than the storage usually is",
+)
+UNREPLICATED = Check(
+    reason="Unreplicated",
+    what="repetitions that count",
+    suspect=2,
+    direction=Direction.BELOW,
+    remedy="set repetitions to 3 or more, or run again; one trial does not show how much trials differ",
+)
+VERSIONS_CHANGED = Check(
+    reason="VersionsChanged",
+    what="versions of the tool in the repetitions that count",
+    suspect=1,
+    remedy="run again with one version; a mean over two versions describes neither",
+)
+
 CHECKS: tuple[Check, ...] = (
     *TRIAL_CHECKS,
     outliers.LINK_OUTLIER,
-    summary.NO_TRIAL_COUNTS,
-    summary.PASSES_MISSING,
-    summary.ATTEMPTS_REPLACED,
-    summary.UNREPLICATED,
-    summary.VERSIONS_CHANGED,
     curve.NOT_MONOTONE,
     curve.DRIFTING,
+    NO_TRIAL_COUNTS,
+    VERSIONS_CHANGED,
+    ATTEMPTS_REPLACED,
+    PASSES_MISSING,
+    UNREPLICATED,
 )
-"""The table of checks: those of one trial, of all rounds of a trial, of the trials of a point, and of a search."""
+"""The table of checks: those of one trial, of all rounds of a trial, of a search, and of the trials of a point."""
+
+_ORDER = {check.reason: place for place, check in enumerate(CHECKS)}
 
 
 def judge(evidence: Evidence) -> tuple[Finding, ...]:
     """Return the findings on a trial, in the order of the checks."""
     return tuple(finding for check in TRIAL_CHECKS for finding in check.judge(evidence))
+
+
+def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return the findings of a trial or a point: the worst verdict first, then in the order of `CHECKS`.
+
+    The first one decides the verdict, and status and tables show its reason.
+    """
+
+    def place(finding: Finding) -> tuple[int, int]:
+        # A reason of another version, from a recorded trial, follows the known ones of trials.
+        return -SEVERITY.index(finding.verdict), _ORDER.get(finding.reason, _ORDER[outliers.LINK_OUTLIER.reason])
+
+    return tuple(sorted(findings, key=place))
 
 
 def markdown_table(checks: Sequence[Check] = CHECKS) -> str:
@@ -123,10 +170,10 @@ def reasons_of(status: ResultStatus) -> tuple[str, ...]:
     """
     if not status.final:
         return _most_frequent_first(status.trials[-1:])
-    causes = [finding for finding in status.findings if finding.reason != summary.NO_TRIAL_COUNTS.reason]
+    causes = [finding for finding in status.findings if finding.reason != NO_TRIAL_COUNTS.reason]
     if causes or not status.findings:
         return (*_reasons_with(Verdict.INVALID, causes), *_reasons_with(Verdict.SUSPECT, causes))
-    return _most_frequent_first(status.trials) or (summary.NO_TRIAL_COUNTS.reason,)
+    return _most_frequent_first(status.trials) or (NO_TRIAL_COUNTS.reason,)
 
 
 def _reasons_with(verdict: Verdict, findings: Sequence[Finding]) -> list[str]:

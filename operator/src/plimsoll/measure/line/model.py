@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from plimsoll.api.line import MOST_PROBES, Line, Probe, ProbeOutcome
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Trial
-from plimsoll.measure.line.observe import in_flight_of
+from plimsoll.measure.line.observe import BROKEN, in_flight_of
 from plimsoll.measure.summary import last_attempts
 
 
@@ -55,9 +55,6 @@ class Progress:
     next_load: float | None  # the next load to offer; None if the search ended
     evidence: float = 0.0  # the Bayes factor behind an ending that doubts the line; 0 of other endings
 
-
-BROKEN = {ProbeOutcome.LATE, ProbeOutcome.NOT_ACHIEVED, ProbeOutcome.DEPTH_FULL}
-"""The outcomes of a trial that broke."""
 
 _SAYS_NOTHING = {ProbeOutcome.UNKNOWN, ProbeOutcome.NOT_OFFERED}
 

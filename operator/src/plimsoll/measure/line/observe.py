@@ -261,6 +261,10 @@ def observed(
     )
 
 
+BROKEN = {ProbeOutcome.LATE, ProbeOutcome.NOT_ACHIEVED, ProbeOutcome.DEPTH_FULL}
+"""The outcomes of a trial that broke."""
+
+
 def outcome_of(observation: Observation, objectives: Sequence[Objective]) -> ProbeOutcome:
     """Judge a trial by the objectives, all of which must hold.
 

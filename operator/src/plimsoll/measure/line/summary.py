@@ -9,17 +9,11 @@ from plimsoll.api.line import MOST_PROBES, Ending, Line, LineSearch, Objective, 
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding, Trial
 from plimsoll.measure.checks.check import CheckedValue, evaluate, invalid_reasons, verdict_of
+from plimsoll.measure.checks.judge import NO_TRIAL_COUNTS, PASSES_MISSING, in_order
 from plimsoll.measure.line.curve import DRIFTING, NOT_MONOTONE
-from plimsoll.measure.line.model import BROKEN, Progress, arrived_load, counting_trials, lower_bound, tried_loads
-from plimsoll.measure.summary import (
-    NO_TRIAL_COUNTS,
-    PASSES_MISSING,
-    judge_replaced,
-    last_attempts,
-    replaced_attempts,
-    rolled_up,
-    same_tool,
-)
+from plimsoll.measure.line.model import Progress, arrived_load, counting_trials, lower_bound, tried_loads
+from plimsoll.measure.line.observe import BROKEN
+from plimsoll.measure.summary import judge_replaced, judge_versions, last_attempts, replaced_attempts, rolled_up
 from plimsoll.measure.text import first_few, number_text, percent_text, probes_text
 
 _WHY = {
@@ -84,12 +78,14 @@ def summarise_search(trials: Sequence[Trial], progress: Progress) -> LineNumbers
         check, what = _DOUBTS[line.ending]
         detail = f"{what}: the outcomes are {number_text(progress.evidence)} times likelier so"
         doubts = evaluate(check, [CheckedValue(value=progress.evidence, detail=detail)])
-    findings = (
-        *_counted(last, len(good), line, uncounted_text(trials)),
-        *judge_replaced(replaced_attempts(trials) if good else (), probes_text),
-        *same_tool(good),
-        *doubts,
-        *rolled_up([trial for trial in good if _matters(trial, line)] if good else last, probes_text),
+    findings = in_order(
+        [
+            *rolled_up([trial for trial in good if _matters(trial, line)] if good else last, probes_text),
+            *doubts,
+            *judge_versions(good),
+            *judge_replaced(replaced_attempts(trials) if good else (), probes_text),
+            *_counted(last, len(good), line, uncounted_text(trials)),
+        ]
     )
     return LineNumbers(line=line, verdict=verdict_of(findings), findings=findings)
 
