@@ -1,6 +1,6 @@
 """What a refusal proposes is accepted: each remedy is applied to the run that was refused."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -10,6 +10,7 @@ from plimsoll.api.errors import SpecError
 from plimsoll.api.model import Rule
 from plimsoll.plan.expand import check_fits_deadline, make_plan
 from plimsoll.plan.rules import rules_of_workload, run_rules
+from plimsoll.tools.base import needs_file_system, needs_kernel_volume
 from plimsoll.tools.registry import TOOLS
 
 from .conftest import _run
@@ -35,6 +36,15 @@ OPEN = {"fio": {"ioDepth": [64]}, "line": RATE}
 CLOSED = {"fio": {}, "line": DEPTH}
 POISSON = {"rateIops": 100, "arrivals": "Poisson"}
 KEY = {"keyringSecret": {"name": "admin"}}
+
+
+def tools_with(rule_for: Callable[[str], Rule]) -> list[str]:
+    """Return the tools that have this shared rule."""
+    return [
+        key
+        for key, tool in TOOLS.items()
+        if rule_for(key).message in {rule.message for rule in tool.parameters.run_rules}
+    ]
 
 
 def fio(remedies: Sequence[Fields], words: str, **fields: Any) -> Any:
@@ -277,7 +287,7 @@ CASES = [
             [{"storage": CLAIM}, {"workloads": [{"fio": {}}]}],
             storage=storage,
         )
-        for tool in ("dd", "ioping")
+        for tool in tools_with(needs_kernel_volume)
         for storage in (IMAGE, OF_CEPH)
     ),
     *(
@@ -313,10 +323,11 @@ CASES = [
     *(
         run(
             "set it to Filesystem, with access PVC, which storage.ceph does not have",
-            [{"bonnie": {}}],
+            [{tool: {}}],
             [{"storage": FILES}],
             storage=storage,
         )
+        for tool in tools_with(needs_file_system)
         for storage in (CLASS, IMAGE, OF_CEPH)
     ),
     *(
