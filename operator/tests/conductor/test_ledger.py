@@ -70,6 +70,10 @@ def test_three_aborted_attempts_settle_a_trial_but_interruptions_do_not_count() 
     assert not is_settled([*interrupted, *lost[:2]])
 
 
+def test_attempts_that_a_restart_of_the_conductor_ended_are_used_up_because_they_may_have_caused_it() -> None:
+    assert is_settled([aborted(number, AbortReason.CONDUCTOR_RESTARTED) for number in range(3)])
+
+
 def test_a_point_has_no_verdict_before_its_last_trial() -> None:
     ledger = Ledger(make_plan(points=1, repetitions=2))
     ledger.add("w-000", make_trial())

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from plimsoll.api.line import MOST_PROBES, Ending, Line, ProbeOutcome
 from plimsoll.api.names import AbortReason, Outcome, RunPhase, Verdict
 from plimsoll.api.result import Trial
-from plimsoll.conductor.ledger import MAX_FREE_ATTEMPTS, Ledger
+from plimsoll.conductor.ledger import MAX_UNCHARGED_ATTEMPTS, Ledger
 from plimsoll.conductor.phases import Ended, Recording, Running
 from plimsoll.conductor.sink import result_of
 from plimsoll.measure.line.summary import ending_sentence
@@ -180,13 +180,13 @@ def test_a_search_that_is_suspended_in_each_probe_changes_no_load() -> None:
 
 def test_a_search_that_is_suspended_more_often_than_a_result_has_room_for_loses_a_probe() -> None:
     simulation = SearchSimulation(search_plan())
-    for _ in range(MAX_FREE_ATTEMPTS + 5):
+    for _ in range(MAX_UNCHARGED_ATTEMPTS + 5):
         suspend(simulation)
     simulation.settle()
     reasons = [trial.abort.reason for trial in simulation.stored["w-000"] if trial.abort]
     assert set(reasons) == {AbortReason.INTERRUPTED}
     # Only the first twenty were free; of the others, three use up a probe, whose load is tried again.
-    assert len(reasons) == MAX_FREE_ATTEMPTS + 5
+    assert len(reasons) == MAX_UNCHARGED_ATTEMPTS + 5
     assert simulation.loads()[0] == 400
     assert_attempts_repeat_their_load(simulation)
 
@@ -215,8 +215,8 @@ def test_a_search_whose_tool_always_fails_gives_up_after_four_probes_and_is_inva
     assert status.line is not None
     assert status.line == Line(ending=Ending.PROBES_DO_NOT_COUNT, probes=4, counted=0)
     assert status.verdict is Verdict.INVALID
-    assert [finding.reason for finding in status.findings] == ["NoTrialCounts", "ToolFailed"]
-    assert "no probe counts, of 4: ToolFailed in 4 probes" in status.findings[0].message
+    assert [finding.reason for finding in status.findings] == ["ToolFailed", "NoTrialCounts"]
+    assert "no probe counts, of 4: ToolFailed in 4 probes" in status.findings[1].message
 
 
 def assert_attempts_repeat_their_load(simulation: SearchSimulation) -> None:

@@ -6,7 +6,7 @@ from plimsoll.api.names import LatencyKind, Operation, Outcome, Verdict
 from plimsoll.api.operation import Latency, OperationResult, Rates, Series
 from plimsoll.api.result import ClientSummary, Matrix, MatrixMember, ResultStatus, Summary, ToolUse, Trial
 from plimsoll.api.surroundings import ClusterSummary, HostSummary, OsdResult, Osds, Spread
-from plimsoll.conductor.size import MAX_STATUS_BYTES, fit, outcome_of
+from plimsoll.conductor.size import MAX_STATUS_BYTES, fit, replaced_attempt
 
 RATES = Rates(iops=1, bytes_per_second=1)
 HOST = HostSummary(node_cpu_busy=0.5, received_bytes_per_second=1, sent_bytes_per_second=1)
@@ -125,8 +125,8 @@ def test_commands_go_after_everything_else_and_versions_and_digests_stay() -> No
 def test_an_attempt_that_was_replaced_keeps_its_evidence_but_no_command() -> None:
     tool = ToolUse(versions=("fio 3.39",), argv=("fio",), argv_client=1, raw_sha256="0" * 64)
     trial = status_of(histogram=10, trials=1).trials[0].model_copy(update={"tool": tool})
-    assert outcome_of(trial).tool == tool.model_copy(update={"argv": ()})
-    assert outcome_of(trial.model_copy(update={"tool": None})).tool is None
+    assert replaced_attempt(trial).tool == tool.model_copy(update={"argv": ()})
+    assert replaced_attempt(trial.model_copy(update={"tool": None})).tool is None
 
 
 def test_histograms_stay_whatever_their_size() -> None:

@@ -5,7 +5,7 @@ import pytest
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult, Finding
 from plimsoll.report.figure import sweeps_of
-from plimsoll.report.summary import reasons_of, results_section, verdicts_section
+from plimsoll.report.summary import results_section, verdict_reasons, verdicts_section
 from plimsoll.report.view import Counts
 from support.goldens import SWEEP, blocks_of, golden, run_of, tables_of, texts, words_of
 from support.results import MILLISECOND, aborted, measured, result, steady, trial, trials_of
@@ -31,7 +31,7 @@ def test_every_reason_is_listed_once_worst_first_with_its_points() -> None:
             finding("LowOverlap", Verdict.INVALID, "far too little"),
         ),
     ]
-    reasons = [*reasons_of([run_of(results)])]
+    reasons = [*verdict_reasons([run_of(results)])]
     assert [(one.reason, one.verdict, one.message, [*one.points]) for one in reasons] == [
         ("LowOverlap", "Invalid", "far too little", ["w-001", "w-000"]),
         ("Stalled", "Suspect", "m", ["w-000"]),

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from plimsoll.api.names import Metric
 from plimsoll.api.result import Fingerprint
 from plimsoll.api.suite_status import Conclusion
-from plimsoll.measure.compare.tests import Series
+from plimsoll.measure.compare.significance import Series
 from plimsoll.measure.compare.values import RegressionRule, worsening
 from plimsoll.suite.changes import Against
 from plimsoll.suite.judging import RoundJudgement, judge

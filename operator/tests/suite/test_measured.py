@@ -8,7 +8,7 @@ import pytest
 from plimsoll.api.environment import Environment
 from plimsoll.api.names import Metric, Verdict
 from plimsoll.api.result import BenchmarkResult, Trial
-from plimsoll.measure.compare.tests import logarithm
+from plimsoll.measure.compare.significance import logarithm
 from plimsoll.suite.measured import MeasuredRound, measured_round
 from support.results import aborted, measured, result, steady, trial, trials_of
 from support.simulated_comparisons import quantity_of

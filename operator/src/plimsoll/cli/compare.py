@@ -21,7 +21,7 @@ from plimsoll.cli.tables import STYLES, fitted, print_line, stdout_console
 from plimsoll.measure.compare.comparison import NO_FLOOR, compare, notes_of, quantity_text
 from plimsoll.measure.compare.noise import MetricNoise, noise_of
 from plimsoll.measure.compare.sides import Comparison
-from plimsoll.measure.compare.tests import MINIMUM_RUNS, Floor
+from plimsoll.measure.compare.significance import MINIMUM_RUNS, Floor
 from plimsoll.measure.compare.values import RegressionRule, RepeatsError, check_distinct, match_points, operation_text
 from plimsoll.measure.summary import MINIMUM_TRIALS
 from plimsoll.measure.text import first_few

@@ -11,7 +11,7 @@ from plimsoll.api.line import Line, LineSearch
 from plimsoll.api.names import AbortReason, Outcome, Verdict
 from plimsoll.api.result import Matrix, ResultStatus, Summary, Trial
 from plimsoll.api.status import TrialKey
-from plimsoll.conductor.size import bare_outcome_of, fit, outcome_of, without_distributions, without_histograms
+from plimsoll.conductor.size import bare_attempt, fit, replaced_attempt, without_distributions, without_histograms
 from plimsoll.measure.intake import Offer
 from plimsoll.measure.line.model import Progress, Settings, arrived_load, tried_loads
 from plimsoll.measure.line.search import progress_of
@@ -25,7 +25,7 @@ from plimsoll.plan.refusals import offer_at, search_settings
 MAX_ATTEMPTS = 3
 """An aborted or invalid trial is repeated at most twice."""
 
-MAX_FREE_ATTEMPTS = 20
+MAX_UNCHARGED_ATTEMPTS = 20
 """Up to this number, interruptions by the user do not use up a trial's attempts; in a search, over all its probes.
 
 The size of results is bounded.
@@ -35,15 +35,15 @@ _NEIGHBOURS = 2
 """On each side of the line, the trials that keep their histograms: a result has room for a few."""
 
 
-def is_settled(attempts: Sequence[Trial], free_before: int = 0) -> bool:
+def is_settled(attempts: Sequence[Trial], uncharged_before: int = 0) -> bool:
     """Whether a (point, pass) needs no further attempt: it has trustworthy numbers, or has used up its attempts.
 
-    `free_before` is the number of free attempts that other passes have used up.
+    `uncharged_before` is the number of uncharged attempts at other passes, which share their limit in a search.
     """
     if any(trial.outcome is Outcome.MEASURED and trial.verdict is not Verdict.INVALID for trial in attempts):
         return True
-    free = min(free_attempts(attempts), max(0, MAX_FREE_ATTEMPTS - free_before))
-    return len(attempts) - free >= MAX_ATTEMPTS
+    uncharged = min(uncharged_attempts(attempts), max(0, MAX_UNCHARGED_ATTEMPTS - uncharged_before))
+    return len(attempts) - uncharged >= MAX_ATTEMPTS
 
 
 def next_attempt(attempts: Sequence[Trial]) -> int:
@@ -51,8 +51,11 @@ def next_attempt(attempts: Sequence[Trial]) -> int:
     return max((trial.attempt for trial in attempts), default=-1) + 1
 
 
-def free_attempts(attempts: Sequence[Trial]) -> int:
-    """Return the number of attempts that do not use up a trial's attempts."""
+def uncharged_attempts(attempts: Sequence[Trial]) -> int:
+    """Return the number of attempts that do not use up a trial's attempts: those that the user interrupted.
+
+    An attempt in which the conductor died does: it may have killed it, for instance by a lack of memory.
+    """
     return sum(trial.abort is not None and trial.abort.reason is AbortReason.INTERRUPTED for trial in attempts)
 
 
@@ -99,7 +102,7 @@ def search_at(point: Point, asked: LineSearch, trials: Sequence[Trial]) -> Searc
     last = max(probes, default=-1)
     earlier = [trial for number in sorted(probes) if number != last for trial in probes[number]]
     attempts = probes.get(last, [])
-    if not is_settled(attempts, free_attempts(earlier)):
+    if not is_settled(attempts, uncharged_attempts(earlier)):
         number = max(last, 0)
         progress = _progress(earlier, number, settings)
         if all(trial.probe is not None and trial.probe.offered == progress.next_load for trial in attempts):
@@ -122,7 +125,7 @@ def recorded(search: Search, trials: Sequence[Trial]) -> tuple[Trial, ...]:
 
     def reduced(trial: Trial) -> Trial:
         if trial.attempt < last[trial.pass_number]:
-            return bare_outcome_of(trial)
+            return bare_attempt(trial)
         return trial if trial.pass_number in near else without_histograms(trial)
 
     return tuple(map(reduced, trials))
@@ -205,7 +208,7 @@ class Ledger:
         if self.has(TrialKey(point=point, pass_number=trial.pass_number, attempt=trial.attempt)):
             raise ValueError(f"{point} pass {trial.pass_number} attempt {trial.attempt} is already recorded")
         earlier = (
-            outcome_of(attempt) if attempt.pass_number == trial.pass_number else attempt
+            replaced_attempt(attempt) if attempt.pass_number == trial.pass_number else attempt
             for attempt in self._trials[point]
         )
         self.added[trial.outcome, trial.verdict] += 1

@@ -24,7 +24,7 @@ def without_distributions(trial: Trial) -> Trial:
     return _without_series(without_histograms(trial))
 
 
-def outcome_of(trial: Trial) -> Trial:
+def replaced_attempt(trial: Trial) -> Trial:
     """Return the part of a repeated attempt to keep: its outcome, the reason, and its rates."""
     reduced = _without_command(_without_storage(_without_cached_nodes(_without_slowest(trial))))
     return _with_operations(
@@ -33,9 +33,9 @@ def outcome_of(trial: Trial) -> Trial:
     )
 
 
-def bare_outcome_of(trial: Trial) -> Trial:
+def bare_attempt(trial: Trial) -> Trial:
     """Return the part of a repeated attempt of a search to keep, which may have many: its outcome and the reasons."""
-    return _with(_with_short_findings(outcome_of(trial)), operations=(), warnings=(), hosts=None, tool=None)
+    return _with(_with_short_findings(replaced_attempt(trial)), operations=(), warnings=(), hosts=None, tool=None)
 
 
 def without_histograms(trial: Trial) -> Trial:

@@ -10,7 +10,7 @@ from plimsoll.api.result import Stalls
 from plimsoll.measure.intake import ClientMeasurement
 from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, both, joined, length_of, without
 
-LEAST_PART = 0.05
+LEAST_FROZEN_PART = 0.05
 """Part of the window that freezes take before they count."""
 LONG = NANOSECONDS
 """A stretch of this length that cannot be chance is a stall by itself."""
@@ -52,9 +52,13 @@ class IdleTime:
         return self.stalled + self.frozen
 
     def charged(self, window: float, *, stalls_count: bool) -> float:
-        """Return the seconds that count against the numbers: none that may be chance, and no few short freezes."""
+        """Return the seconds that count against the numbers.
+
+        These are stalls, unless the pace is too slow to tell (`stalls_count`), and freezes only with a stall or from
+        5 % of the window.
+        """
         stalled = self.stalled if stalls_count else 0.0
-        freezes_count = stalled or self.frozen + self.unsure >= LEAST_PART * window
+        freezes_count = stalled or self.frozen + self.unsure >= LEAST_FROZEN_PART * window
         return stalled + self.frozen if freezes_count else stalled
 
 
@@ -65,7 +69,7 @@ class Standstill:
     window: float  # seconds
     clients: Mapping[int, float]  # client -> seconds in which it was idle
     together: IdleTime  # the time in which all clients were idle
-    alone: Mapping[int, IdleTime]  # client -> its other idle time, without the edges of common idle time
+    alone: Mapping[int, IdleTime]  # client -> its idle time while another one worked
     # Client -> operations per second while it is not idle; for a client that completes nothing, the mean of the others.
     client_paces: Mapping[int, float]
     pace: float  # operations per second of all clients while not all of them are idle
@@ -116,7 +120,7 @@ def standstill_of(measured: Collection[ClientMeasurement], window: Interval) -> 
         clients[client] = length_of(idle) / NANOSECONDS
         rest = [stretch for stretch in without(client_freezes, near) if stretch.length >= resolution.least]
         alone[client] = _idle_time(without(client_stalls, near), rest, resolution)
-    active = {client: window.length - length_of(part.off) for client, part in progress.items()}
+    active = {client: window.length - length_of(part.not_working) for client, part in progress.items()}
     usual = _pace(of_all.ios, sum(active.values()))
     return Standstill(
         window=window.length / NANOSECONDS,
@@ -126,7 +130,7 @@ def standstill_of(measured: Collection[ClientMeasurement], window: Interval) -> 
         client_paces={
             client: _pace(part.ios, active[client]) if part.ios else usual for client, part in progress.items()
         },
-        pace=_pace(of_all.ios, window.length - length_of(of_all.off)),
+        pace=_pace(of_all.ios, window.length - length_of(of_all.not_working)),
     )
 
 
@@ -164,7 +168,7 @@ class _Progress:
     stalls: list[Interval]  # the part of it that is a stall unless the pace is slow
     # The part of the stalls that does not count as working time for the pace. Of a stall that no cell shows, a second
     # counts as working time: a client that rarely completes anything must not seem fast.
-    off: list[Interval]
+    not_working: list[Interval]
 
 
 def _progress(item: ClientMeasurement, window: Interval) -> _Progress:
@@ -179,7 +183,7 @@ def _progress(item: ClientMeasurement, window: Interval) -> _Progress:
     if gaps is None:
         empty = reduce(both, map(_empty_cells, _timed(item)), [item.interval])
         idle = both(joined(stretch for stretch in empty if stretch.length > longest_sync), [window])
-        return _Progress(ios=ios, in_flight=in_flight, idle=idle, stalls=idle, off=idle)
+        return _Progress(ios=ios, in_flight=in_flight, idle=idle, stalls=idle, not_working=idle)
     reported = [
         Interval(start=begin + start * _MILLISECOND, end=begin + (start + length) * _MILLISECOND)
         for start, length in zip(gaps.starts, gaps.lengths, strict=True)
@@ -194,7 +198,7 @@ def _progress(item: ClientMeasurement, window: Interval) -> _Progress:
         in_flight=in_flight,
         idle=both(joined(idle), [window]),
         stalls=both(joined(gap for gap in idle if gap.length >= VERY_LONG), [window]),
-        off=both(joined(narrowed), [window]),
+        not_working=both(joined(narrowed), [window]),
     )
 
 
@@ -219,7 +223,7 @@ def _common_progress(clients: Collection[_Progress]) -> _Progress:
         in_flight=sum(client.in_flight for client in clients),
         idle=idle,
         stalls=joined([*stalls, *(stretch for stretch in idle if stretch.length >= VERY_LONG)]),
-        off=reduce(both, (client.off for client in clients)),
+        not_working=reduce(both, (client.not_working for client in clients)),
     )
 
 

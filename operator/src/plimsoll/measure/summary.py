@@ -96,16 +96,16 @@ def _counts(trial: Trial) -> bool:
     return trial.outcome is Outcome.MEASURED and trial.verdict is not Verdict.INVALID
 
 
+def was_interrupted(trial: Trial) -> bool:
+    """Whether the user or the harness ended an attempt, not the storage: to repeat it selects no numbers."""
+    return trial.abort is not None and trial.abort.reason in _INTERRUPTIONS
+
+
 def replaced_attempts(trials: Iterable[Trial]) -> list[Trial]:
     """Return the attempts that another one replaced, without interrupted ones."""
     trials = list(trials)
     last = last_attempts(trials)
-    return [
-        trial
-        for trial in trials
-        if trial.attempt < last[trial.pass_number].attempt
-        and not (trial.abort and trial.abort.reason in _INTERRUPTIONS)
-    ]
+    return [trial for trial in trials if trial.attempt < last[trial.pass_number].attempt and not was_interrupted(trial)]
 
 
 def _cause(trial: Trial | None) -> str:

@@ -10,9 +10,9 @@ from plimsoll.measure.compare.comparison import (
     conclusion_text,
     interval_text,
     is_left_to_mean,
+    mean_passes_text,
     mean_text,
     notes_of,
-    passes_text,
     place_of,
     trials_text,
     verdict_text,
@@ -247,7 +247,7 @@ COMPARED_COLUMNS: Sequence[_ComparedColumn] = (
     _ComparedColumn(
         heading="Trials",
         value=lambda row: (
-            passes_text(row.change) if isinstance(row.change, MeanComparison) else trials_text(row.change)
+            mean_passes_text(row.change) if isinstance(row.change, MeanComparison) else trials_text(row.change)
         ),
         right=True,
         priority=4,

@@ -74,11 +74,11 @@ def verdicts_section(
         *saturations,
         *_peaks(sweeps),
     ]
-    blocks: list[Block] = [Counts(counts=counts), Text(paragraphs=sentences), Reasons(reasons=[*reasons_of(runs)])]
+    blocks: list[Block] = [Counts(counts=counts), Text(paragraphs=sentences), Reasons(reasons=[*verdict_reasons(runs)])]
     return Section(key="verdicts", title="Verdicts", blocks=blocks)
 
 
-def reasons_of(runs: Sequence[ReportedRun]) -> Iterator[VerdictReason]:
+def verdict_reasons(runs: Sequence[ReportedRun]) -> Iterator[VerdictReason]:
     """Yield every reason once with the message of a worst case; the worst reasons first, then the most frequent."""
     several = len(runs) > 1
     cases: dict[str, list[tuple[str, Finding]]] = {}

@@ -10,7 +10,7 @@ from statistics import fmean
 from plimsoll.api.names import Metric
 from plimsoll.api.suite_status import PINNED_ROUNDS
 from plimsoll.measure.compare.sides import Ratios, ratios_of
-from plimsoll.measure.compare.tests import (
+from plimsoll.measure.compare.significance import (
     Judgement,
     LogChange,
     Member,

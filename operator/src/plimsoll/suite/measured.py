@@ -13,7 +13,7 @@ from plimsoll.api.result import BenchmarkResult, Fingerprint
 from plimsoll.measure.compare.comparison import repeated_too_often
 from plimsoll.measure.compare.lines import line_estimate, operation_of, valueless
 from plimsoll.measure.compare.noise import as_one_run
-from plimsoll.measure.compare.tests import Series, logarithm
+from plimsoll.measure.compare.significance import Series, logarithm
 from plimsoll.measure.compare.values import DEFAULT_GATES, RegressionRule, RepeatsError, gates_of
 from plimsoll.measure.rates import grouped
 from plimsoll.measure.summary import counted, operations_of, values_of

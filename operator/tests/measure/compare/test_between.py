@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from plimsoll.api.suite_status import Conclusion
-from plimsoll.measure.compare.tests import (
+from plimsoll.measure.compare.significance import (
     BetweenVariance,
     LogChange,
     assess,

@@ -9,7 +9,7 @@ from plimsoll.api.result import BenchmarkResult, Finding, Trial
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.comparison import compare
 from plimsoll.measure.compare.sides import Comparison, MetricComparison
-from plimsoll.measure.compare.tests import Floor
+from plimsoll.measure.compare.significance import Floor
 from plimsoll.measure.compare.values import RegressionRule, match_points
 from support.results import MILLISECOND, aborted, measured, result, steady, trial, trials_of
 
@@ -191,8 +191,9 @@ def test_a_run_that_repeated_more_than_a_fifth_of_its_trials_shows_nothing(faile
     assert any("2 of 5 trials of the candidate were repeated" in reason for reason in found.reasons) == (failed == 2)
 
 
-def test_what_the_user_interrupted_was_not_repeated_for_a_reason() -> None:
-    interrupted = [aborted(number, reason=AbortReason.INTERRUPTED) for number in range(3)]
+@pytest.mark.parametrize("reason", [AbortReason.INTERRUPTED, AbortReason.CONDUCTOR_RESTARTED])
+def test_attempts_that_were_interrupted_are_no_reason_to_doubt_the_others(reason: AbortReason) -> None:
+    interrupted = [aborted(number, reason=reason) for number in range(3)]
     trials = [each.model_copy(update={"attempt": 1}) for each in trials_of(steady(1000))]
     assert one(trials_of(steady(1000)), [*interrupted, *trials]).conclusion is Conclusion.NO_REGRESSION
 

@@ -7,7 +7,7 @@ import pytest
 
 from plimsoll.api.names import Metric
 from plimsoll.api.suite_status import Conclusion
-from plimsoll.measure.compare.tests import LEVEL, Judgement, assess, conclude, point_members
+from plimsoll.measure.compare.significance import REGRESSION_LEVEL, Judgement, assess, conclude, point_members
 from support.simulated_comparisons import RULE, sample_of
 
 SIMULATED = 300
@@ -129,7 +129,7 @@ def test_an_inconclusive_change_has_the_number_of_trials_needed() -> None:
 def test_in_a_larger_family_more_trials_are_needed() -> None:
     noisy = [900.0, 1000, 1100]
     alone, among = (
-        judged(noisy, [0.85 * one for one in noisy], level=LEVEL / tests).trials_needed for tests in (1, 40)
+        judged(noisy, [0.85 * one for one in noisy], level=REGRESSION_LEVEL / tests).trials_needed for tests in (1, 40)
     )
     assert alone is not None
     assert among is not None

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from plimsoll.api.names import Metric
 from plimsoll.measure.compare.sides import means_of
-from plimsoll.measure.compare.tests import (
-    LEVEL,
+from plimsoll.measure.compare.significance import (
+    REGRESSION_LEVEL,
     Assessment,
     Sample,
     Trials,
@@ -45,7 +45,7 @@ def test_a_workload_with_several_points_weighs_as_much_as_one_with_one(points: i
 def test_everything_that_gates_is_one_family() -> None:
     samples = [point(0), point(1), point(0, metric=Metric.P99), replace(point(0), workload="v", point="v-000")]
     assert [one.level for one in assessed(samples)] == pytest.approx(
-        [LEVEL / 6, LEVEL / 12, LEVEL / 12, LEVEL / 3, LEVEL / 3]
+        [REGRESSION_LEVEL / 6, REGRESSION_LEVEL / 12, REGRESSION_LEVEL / 12, REGRESSION_LEVEL / 3, REGRESSION_LEVEL / 3]
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.measure.compare.tests import (
+from plimsoll.measure.compare.significance import (
     MOST_TRIALS,
     RECOMMENDED_TRIALS,
     LogChange,

@@ -15,7 +15,7 @@ from plimsoll.measure.compare.comparison import NO_FLOOR, compare
 from plimsoll.measure.compare.lines import line_estimate, valueless
 from plimsoll.measure.compare.noise import as_one_run, noise_of
 from plimsoll.measure.compare.sides import Comparison, MetricComparison
-from plimsoll.measure.compare.tests import Floor
+from plimsoll.measure.compare.significance import Floor
 from plimsoll.measure.compare.values import RegressionRule, match_points
 from support.results import SEARCH, above, below, line, probe, result, searched, steady, trials_of
 

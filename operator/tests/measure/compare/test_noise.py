@@ -5,8 +5,8 @@ import pytest
 
 from plimsoll.api.names import Metric
 from plimsoll.measure.compare.noise import MetricNoise, noise_of
-from plimsoll.measure.compare.sides import UNGATEABLE_MARGIN
-from plimsoll.measure.compare.tests import LEVEL, minimum_detectable_change
+from plimsoll.measure.compare.sides import MOST_SCATTER_OF_THRESHOLD
+from plimsoll.measure.compare.significance import REGRESSION_LEVEL, minimum_detectable_change
 from plimsoll.measure.compare.values import RegressionRule, RepeatsError
 from support.results import aborted, measured, result, trial, trials_of
 
@@ -25,13 +25,15 @@ def test_noise_of_one_run() -> None:
     assert found.side.trials == 3
     assert found.side.mean == 1000
     assert found.side.deviation == pytest.approx(0.01, rel=0.01)
-    assert found.detectable == pytest.approx(minimum_detectable_change(0.01, 5, confidence=1 - 2 * LEVEL / 2), rel=0.02)
+    assert found.detectable == pytest.approx(
+        minimum_detectable_change(0.01, 5, confidence=1 - 2 * REGRESSION_LEVEL / 2), rel=0.02
+    )
     assert found.note == ""
 
 
 def test_a_metric_gates_up_to_two_thirds_of_its_threshold() -> None:
     assert noise(NOISY)[Metric.IOPS].note.startswith("ungateable: it varies by 5.0 %")
-    limit = RULE.rate / UNGATEABLE_MARGIN
+    limit = RULE.rate * MOST_SCATTER_OF_THRESHOLD
     inside = [1000 * (1 - 0.95 * limit), 1000, 1000 * (1 + 0.95 * limit)]
     assert noise(inside)[Metric.IOPS].note == ""
 

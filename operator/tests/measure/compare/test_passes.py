@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.names import Metric, Operation
-from plimsoll.measure.compare.tests import Series, Trials, mean_change, mean_over, series_of
+from plimsoll.measure.compare.significance import Series, Trials, logarithms_of, mean_change, mean_over
 from support.results import measured, trial
 
 finite = st.floats(-10, 10)
@@ -24,7 +24,7 @@ def series(*values: float) -> Series:
 
 def test_values_are_logarithms_by_pass() -> None:
     trials = [trial(3, measured(100)), trial(1, measured(10))]
-    assert series_of(trials, Operation.READ, Metric.IOPS) == {3: math.log(100), 1: math.log(10)}
+    assert logarithms_of(trials, Operation.READ, Metric.IOPS) == {3: math.log(100), 1: math.log(10)}
 
 
 # Means

@@ -323,7 +323,7 @@ def no_io(evidence: Evidence) -> CheckedValues:
         for operation, rates in evidence.rates.items()
     }
     # Writes that never complete while reads do are a load that was not achieved.
-    for operation, done in () if evidence.is_broken and any(amounts.values()) else amounts.items():
+    for operation, done in () if evidence.is_beyond_line and any(amounts.values()) else amounts.items():
         detail = f"{number_text(done)} {operation} {quantities.unit} completed in the window"
         yield CheckedValue(value=done, detail=detail)
     # Other pairs of the round hide it in the sum.

@@ -67,7 +67,7 @@ class Evidence:
         return self.facts.offer is not None and self.facts.offer.search.vary is Vary.RATE
 
     @cached_property
-    def is_broken(self) -> bool:
+    def is_beyond_line(self) -> bool:
         """Whether an open loop was late, or more arrived than the storage completed: what a search looks for."""
         if self.facts.offer is None or self.observation is None or not self.is_open_loop:
             return False

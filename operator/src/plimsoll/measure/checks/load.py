@@ -8,7 +8,7 @@ from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction
 from plimsoll.measure.checks.evidence import Evidence, TrialCheck
 from plimsoll.measure.intake import clients_by_version
 from plimsoll.measure.line.observe import EDGE_SHARE, THINKING_SECONDS, THINKING_SHARE
-from plimsoll.measure.rates import MAX_RANGE, MAX_SLOPE, ROUGH_FACTOR, rough_steadiness_of
+from plimsoll.measure.rates import LEAST_ROUND_SECONDS, MAX_RANGE, MAX_SLOPE, ROUGH_FACTOR, ROUNDS, rough_steadiness_of
 from plimsoll.measure.text import clients_text, number_text, percent_text
 from plimsoll.measure.timeline import NANOSECONDS, Interval, common_interval
 
@@ -33,7 +33,7 @@ _WITHOUT_RAMP = 10
     remedy="look for what stopped the storage at that time: peering, slow operations, a full device, a lost path",
 )
 def stalled(evidence: Evidence) -> CheckedValues:
-    standstill = None if evidence.is_broken else evidence.standstill
+    standstill = None if evidence.is_beyond_line else evidence.standstill
     if standstill is not None and (seconds := standstill.charged_to_all()):
         yield _stall("no client completed anything", seconds, standstill.window)
 
@@ -47,7 +47,14 @@ def stalled(evidence: Evidence) -> CheckedValues:
     remedy="check the client's node and everything that only its volume depends on",
 )
 def client_stalled(evidence: Evidence) -> CheckedValues:
-    standstill = None if evidence.is_broken else evidence.standstill
+    """Judge the time in which a client stood still while another one worked.
+
+    A client stands still in 2 s without a completion, or in 1 s in which it should have completed 20 operations (with
+    fewer than 8 in flight, 150 divided by their number), if it usually completes 10 a second or more. Freezes, which
+    are shorter, count with such a stall, or if all of them take 5 % of the window. `stalls` finds both. One trial that
+    counts makes its point Suspect (`summary.rolled_up`).
+    """
+    standstill = None if evidence.is_beyond_line else evidence.standstill
     if standstill is not None:
         for client in standstill.alone:
             if seconds := standstill.charged_to(client):
@@ -127,8 +134,9 @@ def phases_apart(evidence: Evidence) -> CheckedValues:
 @TrialCheck(
     reason="NotSteady",
     what=(
-        "rates and 99th percentiles beyond SNIA's criterion: over five rounds range 20 %, drift 10 % of the "
-        "mean; in a window under 50 s rates beyond five times these limits; not with until DataSetDone"
+        f"rates and 99th percentiles beyond SNIA's criterion: over {ROUNDS} rounds range {100 * MAX_RANGE:g} %, drift "
+        f"{100 * MAX_SLOPE:g} % of the mean; in a window under {ROUNDS * LEAST_ROUND_SECONDS} s rates beyond "
+        f"{ROUGH_FACTOR} times these limits; not with until DataSetDone"
     ),
     suspect=0,
     remedy="lengthen ramp and runtime, or set prepare.precondition; the mean depends on when it was measured",
@@ -161,6 +169,7 @@ def not_steady(evidence: Evidence) -> CheckedValues:
 
 
 def _steadiness(quantity: str, limit: str, measured: Steadiness, times: int = 1) -> CheckedValue:
+    """Return how many times its limit the worse ratio is; 0 within the limits, as any value above 0 is Suspect."""
     detail = (
         f"{quantity}: range {percent_text(100 * measured.range_ratio)} of the mean "
         f"({limit} {percent_text(100 * times * MAX_RANGE)}), drift {percent_text(100 * measured.slope_ratio)} "

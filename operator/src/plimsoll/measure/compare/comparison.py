@@ -12,7 +12,7 @@ error hold for two runs that share everything except the change.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from plimsoll.api.names import AbortReason, Metric, Operation, Verdict
+from plimsoll.api.names import Metric, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.lines import compare_lines, is_search, lines_of
@@ -29,7 +29,7 @@ from plimsoll.measure.compare.sides import (
     means_of,
     noise_of_means,
 )
-from plimsoll.measure.compare.tests import (
+from plimsoll.measure.compare.significance import (
     Assessment,
     Floor,
     Group,
@@ -41,15 +41,18 @@ from plimsoll.measure.compare.tests import (
     point_members,
 )
 from plimsoll.measure.compare.values import COMPARED, Matching, Pair, RegressionRule, check_distinct
-from plimsoll.measure.summary import counted
+from plimsoll.measure.summary import counted, was_interrupted
 from plimsoll.measure.text import first_few
 
 
 def overall(deciding: Iterable[Conclusion], others: Iterable[Conclusion], *, doubted: bool) -> Conclusion:
     """Return the conclusion of a comparison: one regression decides, whatever else is unknown.
 
-    All of `deciding` have to show that there is no regression; for `others`, single points, their mean change does.
-    `doubted` is whether there is any other reason against `NoRegression`.
+    Args:
+        deciding: conclusions that must not be open.
+        others: conclusions that may be open, because a mean covers them.
+        doubted: whether there is any other reason against `NoRegression`.
+
     """
     needed = {*deciding}
     if Conclusion.REGRESSION in needed.union(others):
@@ -108,13 +111,7 @@ def repeated_too_often(name: str, results: Sequence[BenchmarkResult]) -> Iterato
         trials = result.status.trials
         # A search needs as many trials as it made.
         planned += len({trial.pass_number for trial in trials}) if result.spec.line else result.spec.repetitions
-        failed += len(
-            {
-                trial.pass_number
-                for trial in trials
-                if not counted([trial]) and not (trial.abort and trial.abort.reason is AbortReason.INTERRUPTED)
-            }
-        )
+        failed += len({trial.pass_number for trial in trials if not counted([trial]) and not was_interrupted(trial)})
     if failed > MAX_REPLACED * planned:
         yield (
             f"{failed} of {planned} trials of {name} were repeated or do not count (limit {100 * MAX_REPLACED:g} %); "
@@ -250,7 +247,7 @@ def mean_text(mean: MeanComparison) -> str:
     return f"mean of {mean.points} points"
 
 
-def passes_text(mean: MeanComparison) -> str:
+def mean_passes_text(mean: MeanComparison) -> str:
     """Return the numbers of passes on both sides."""
     return f"{mean.baseline_passes}+{mean.candidate_passes}"
 

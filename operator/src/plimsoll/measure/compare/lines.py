@@ -16,7 +16,7 @@ from plimsoll.api.names import Metric, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.sides import MetricComparison, Side, deviation_of, fields_of
-from plimsoll.measure.compare.tests import (
+from plimsoll.measure.compare.significance import (
     MINIMUM_RUNS,
     Assessment,
     BetweenVariance,

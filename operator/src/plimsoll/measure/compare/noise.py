@@ -11,9 +11,9 @@ from plimsoll.api.operation import Latency, OperationResult, Rates
 from plimsoll.api.result import BenchmarkResult, Finding, ResultStatus, Trial
 from plimsoll.measure.compare.lines import line_estimate, lines_between, operation_of, side_of_line
 from plimsoll.measure.compare.sides import MetricModel, Side, deviation_of, noise_note, side_of
-from plimsoll.measure.compare.tests import (
-    LEVEL,
+from plimsoll.measure.compare.significance import (
     POWER,
+    REGRESSION_LEVEL,
     log_mean_and_variance,
     minimum_detectable_change,
     variance_components,
@@ -87,7 +87,7 @@ def noise_of(results: Sequence[BenchmarkResult], rule: RegressionRule, trials: i
         for values in [[values_of(run, operation, metric) for run in runs]]
         if any(value is not None for run in values for value in run)
     ]
-    level = LEVEL / max(1, sum(metric in gates[operation] for operation, metric, _ in measured))
+    level = REGRESSION_LEVEL / max(1, sum(metric in gates[operation] for operation, metric, _ in measured))
     return tuple(
         _noise(operation, metric, values, replace(rule, gates=gates[operation]), trials, level)
         for operation, metric, values in measured
@@ -134,7 +134,7 @@ def _noise_of_line(results: Sequence[BenchmarkResult], rule: RegressionRule) -> 
     within = math.sqrt(fmean((side.deviation or 0) ** 2 for side in sides))
     between = lines_between(results)
     whole = math.hypot(within, math.sqrt(between.variance)) if between else within
-    change = (NormalDist().inv_cdf(1 - LEVEL) + NormalDist().inv_cdf(POWER)) * math.sqrt(2) * whole
+    change = (NormalDist().inv_cdf(1 - REGRESSION_LEVEL) + NormalDist().inv_cdf(POWER)) * math.sqrt(2) * whole
     yield MetricNoise(
         operation=operation_of(results),
         metric=Metric.LINE,

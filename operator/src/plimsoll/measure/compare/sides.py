@@ -12,7 +12,7 @@ from plimsoll.api.model import Model
 from plimsoll.api.names import Metric, Operation
 from plimsoll.api.result import ResultSpec, Trial
 from plimsoll.api.suite_status import Conclusion
-from plimsoll.measure.compare.tests import (
+from plimsoll.measure.compare.significance import (
     MINIMUM_RUNS,
     Assessment,
     BetweenVariance,
@@ -28,8 +28,8 @@ from plimsoll.measure.compare.tests import (
     bound_of,
     conclude,
     log_standard_deviation,
+    logarithms_of,
     mean_change,
-    series_of,
     variance_components,
     weights,
 )
@@ -46,8 +46,8 @@ from plimsoll.measure.summary import (
     values_of,
 )
 
-UNGATEABLE_MARGIN = 1.5
-"""A metric whose scatter exceeds its threshold divided by this gives random conclusions."""
+MOST_SCATTER_OF_THRESHOLD = 2 / 3
+"""A metric whose scatter exceeds this part of its threshold gives random conclusions."""
 
 UNKNOWN_NOISE = (
     f"its noise between runs is unknown: fewer than {MINIMUM_RUNS} of the --noise runs have this point with "
@@ -114,12 +114,12 @@ def side_of(values: Sequence[float | None]) -> Side:
 
 def noise_note(side: Side, metric: Metric, rule: RegressionRule) -> str:
     """Return the note that a metric scatters too much to gate; empty if it does not."""
-    limit = rule.threshold(metric) / UNGATEABLE_MARGIN
+    limit = MOST_SCATTER_OF_THRESHOLD * rule.threshold(metric)
     if side.deviation is None or side.deviation <= limit:
         return ""
     return (
-        f"ungateable: it varies by {100 * side.deviation:.1f} % between trials (limit {100 * limit:.1f} %: the "
-        f"threshold / {UNGATEABLE_MARGIN:g}); measure for longer, or find the source of the noise"
+        f"ungateable: it varies by {100 * side.deviation:.1f} % between trials (limit {100 * limit:.1f} %: two "
+        "thirds of the threshold); measure for longer, or find the source of the noise"
     )
 
 
@@ -166,7 +166,7 @@ def _case(
         problem = problem or ("" if between else UNKNOWN_NOISE)
     sample = None
     if not problem:
-        baseline, candidate = (series_of(of_side, operation, metric) for of_side in trials)
+        baseline, candidate = (logarithms_of(of_side, operation, metric) for of_side in trials)
         sample = Sample(
             workload=spec.workload,
             point=spec.point,
@@ -220,9 +220,10 @@ class Change(MetricModel):
         high: upper end of it.
         bound: with a confidence of 95 % the ratio is no worse; `NoRegression` if that is within the threshold.
         between: standard deviation between repeated runs, which widens the interval; absent if unknown.
-        p_value: of no change, two-sided; adjusted by Holm for all tests of the comparison if the metric gates.
-        p_worse: of no change for the worse, one-sided, adjusted, and below 2 % for a regression; absent if the metric
-            does not gate.
+        p_value: two-sided p-value of the hypothesis of no change; adjusted by Holm for all tests of the comparison if
+            the metric gates.
+        p_worse: one-sided p-value of no change for the worse, adjusted, below 2 % for a regression; absent if the
+            metric does not gate.
         confirmed: a regression whose whole interval is beyond the threshold.
         improved: significantly better, and by more than the threshold.
         trials_needed: on each side, to decide an inconclusive comparison by this change alone.
@@ -412,7 +413,7 @@ def _series_of_runs(group: Group, pairs: Sequence[Pair], floor: Floor) -> Iterat
     for results in floor.runs_of(pairs):
         trials = [counted(result.status.trials) for result in results]
         if all(value for of_point in trials for value in values_of(of_point, operation, metric)):
-            yield [series_of(of_point, operation, metric) for of_point in trials]
+            yield [logarithms_of(of_point, operation, metric) for of_point in trials]
 
 
 def compare_mean(mean: Mean, assessment: Assessment | None, rule: RegressionRule) -> MeanComparison:

@@ -15,7 +15,7 @@ from statistics import fmean
 from plimsoll.api.hypothesis import Hypothesis
 from plimsoll.api.suite_status import HypothesisVerdict
 from plimsoll.measure.compare.lines import Position, line_change
-from plimsoll.measure.compare.tests import LogChange, log_change, mean_and_variance
+from plimsoll.measure.compare.significance import LogChange, log_change, mean_and_variance
 from plimsoll.measure.hypotheses.select import Sample
 from plimsoll.measure.rates import grouped
 from plimsoll.measure.statistics import half_width

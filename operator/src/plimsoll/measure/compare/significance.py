@@ -1,4 +1,8 @@
-"""How much a quantity changed between two sets of trials, how certain that is, and what follows."""
+"""How much a quantity changed between two sets of trials, how certain that is, and what follows.
+
+Regression: the estimate is beyond the threshold, and the one-sided p-value, adjusted by Holm's method over everything
+that gates, is below 2 %. The test is Welch's, on the logarithms of the trials' values.
+"""
 
 import math
 from bisect import bisect_left
@@ -14,6 +18,18 @@ from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.values import Identity, Pair, RegressionRule, by_identity, check_distinct, worsening
 from plimsoll.measure.statistics import CONFIDENCE, half_width, t_quantile, t_two_sided_p_value
 from plimsoll.measure.summary import MINIMUM_TRIALS, complete, values_of
+
+REGRESSION_LEVEL = 0.02
+"""The probability of any false alarm of a comparison, one-sided and adjusted; its threshold makes them rarer."""
+
+_SUSPICION_LEVEL = 1 - CONFIDENCE
+"""At this level, one-sided and adjusted, a change beyond the threshold keeps its point from `NoRegression`."""
+
+_EXCLUSION_LEVEL = 1 - CONFIDENCE
+"""At this level, one-sided and not adjusted, `NoRegression` excludes a change beyond the threshold."""
+
+_UNGATED_LEVEL = 1 - CONFIDENCE
+"""At this level, two-sided and not adjusted, a metric that does not gate has changed."""
 
 RECOMMENDED_TRIALS = 5
 MOST_TRIALS = 100
@@ -202,7 +218,7 @@ class SideMean:
     values: tuple[float, ...]  # the mean over points in each pass, as if all points had a trial in it
 
 
-def series_of(trials: Sequence[Trial], operation: Operation, metric: Metric) -> Series:
+def logarithms_of(trials: Sequence[Trial], operation: Operation, metric: Metric) -> Series:
     """Return the logarithms of a metric in trials, of which every pass has at most one; without those of no value."""
     values = zip(trials, values_of(trials, operation, metric), strict=True)
     return {trial.pass_number: logarithm(value) for trial, value in values if value is not None}
@@ -256,13 +272,6 @@ def _weighted(series: Series, passes: int, points: int) -> Series:
     return {number: factor * (value - mean) for number, value in series.items()}
 
 
-LEVEL = 0.02
-"""The probability of any false alarm of a comparison, one-sided; its threshold makes them rarer."""
-
-_NOTICED = 1 - CONFIDENCE
-"""Of changes that prevent `NoRegression`, and of metrics that do not gate: these two-sided and not adjusted."""
-
-
 Group = tuple[str, Operation, Metric]
 """Workload, operation and metric: what has a mean change."""
 
@@ -298,9 +307,9 @@ class Assessment:
     """A change, and whether it is significant."""
 
     change: LogChange
-    p_value: float  # of no change, two-sided; adjusted for the other tests if the metric gates
-    p_worse: float | None = None  # of no change for the worse, one-sided, adjusted; None if the metric does not gate
-    level: float = LEVEL  # the part of the family's level that this test has if no other one is significant
+    p_value: float  # of the hypothesis of no change, two-sided; adjusted for the other tests if the metric gates
+    p_worse: float | None = None  # the same, one-sided, for a change for the worse; None if the metric does not gate
+    level: float = REGRESSION_LEVEL  # the part of the family's level that this test has if no other one is significant
     worse: bool  # whether it is significantly worse
     better: bool  # whether it is significantly better
     suspicious: bool = False  # whether it is worse at a level of 5 %
@@ -321,7 +330,7 @@ def point_members(samples: Sequence[Sample]) -> list[Member]:
     ]
 
 
-def assess(tests: Sequence[Member], level: float = LEVEL) -> list[Assessment]:
+def assess(tests: Sequence[Member], level: float = REGRESSION_LEVEL) -> list[Assessment]:
     """Assess all changes that a comparison tests, as one family with this one-sided level."""
     of_all = [test.weight for test in tests]
     worse = holm([test.change.p_lower() if test.metric.is_rate else test.change.p_higher() for test in tests], of_all)
@@ -334,7 +343,7 @@ def assess(tests: Sequence[Member], level: float = LEVEL) -> list[Assessment]:
             level=level * test.weight / sum(of_all),
             worse=p_worse < level,
             better=worsening(test.metric, test.change.estimate) < 0 and p_value < 2 * level,
-            suspicious=p_worse < _NOTICED,
+            suspicious=p_worse < _SUSPICION_LEVEL,
         )
         for test, p_worse, p_value in zip(tests, worse, differing, strict=True)
     ]
@@ -343,11 +352,8 @@ def assess(tests: Sequence[Member], level: float = LEVEL) -> list[Assessment]:
 def assess_alone(metric: Metric, change: LogChange) -> Assessment:
     """Assess the change of a metric that does not gate."""
     p_value, worse = change.p_value(), worsening(metric, change.estimate) > 0
-    noticed = p_value < _NOTICED
+    noticed = p_value < _UNGATED_LEVEL
     return Assessment(change=change, p_value=p_value, worse=worse and noticed, better=noticed and not worse)
-
-
-_ONE_SIDED = 1 - CONFIDENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -371,9 +377,9 @@ def conclude(metric: Metric, assessment: Assessment, rule: RegressionRule) -> Ju
     if assessment.worse and is_beyond:
         return Judgement(conclusion=Conclusion.REGRESSION, confirmed=change.p_value(at_threshold) < 1 - CONFIDENCE)
     within = change.p_higher(at_threshold) if metric.is_rate else change.p_lower(at_threshold)
-    if within < _ONE_SIDED:
+    if within < _EXCLUSION_LEVEL:
         return Judgement(conclusion=Conclusion.NO_REGRESSION, improved=assessment.better and -worse > threshold)
-    level = assessment.level if is_beyond else _ONE_SIDED
+    level = assessment.level if is_beyond else _EXCLUSION_LEVEL
     needed = change.trials_needed(worse if is_beyond else threshold - worse, level)
     return Judgement(
         conclusion=Conclusion.INCONCLUSIVE,
@@ -385,7 +391,7 @@ def conclude(metric: Metric, assessment: Assessment, rule: RegressionRule) -> Ju
 
 def bound_of(metric: Metric, change: LogChange) -> float:
     """Return the logarithm of the ratio than which the change is no worse, with a confidence of 95 %."""
-    low, high = change.interval(1 - 2 * _ONE_SIDED)
+    low, high = change.interval(1 - 2 * _EXCLUSION_LEVEL)
     return low if metric.is_rate else high
 
 
