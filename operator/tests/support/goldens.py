@@ -33,9 +33,13 @@ from support.full_documents import FULL_SUITE, FULL_SUITE_STATUS
 _GOLDEN = Path(__file__).parent.parent / "golden"
 
 
-def ceph(name: str) -> str:
-    """Return a golden of the test cluster, by the name of its file without the ending."""
-    return (_GOLDEN / "ceph-18.2" / f"{name}.json").read_text()
+CEPH_VERSIONS = ("18.2", "20.2")
+"""Those of the test clusters whose output was recorded."""
+
+
+def ceph(name: str, version: str = "18.2") -> str:
+    """Return a golden of a test cluster, by the name of its file without the ending."""
+    return (_GOLDEN / f"ceph-{version}" / f"{name}.json").read_text()
 
 
 OLD_ROOK, NEW_ROOK = "rook-1.18.11", "rook-master-20260821"

@@ -14,6 +14,7 @@ from plimsoll.tools.base import Output, StepContext, StepKind, Timing
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.tool import FIO
 from plimsoll.tools.target import DataSet, ImageTarget, VolumeKind, VolumeTarget
+from support.goldens import CEPH_VERSIONS
 
 _GOLDEN = Path(__file__).parent.parent / "golden"
 _PARAMETERS: Mapping[str, FioParameters] = MappingProxyType(
@@ -54,9 +55,9 @@ IMAGE = ImageTarget(pool="bench", image="image-0", user="agent", size=64 * 2**20
 
 
 @cache
-def text_golden(case: str) -> Output:
+def text_golden(case: str, ceph_version: str = "18.2") -> Output:
     """The recorded output of a Ceph command."""
-    files = {path.suffix: path.read_text() for path in (_GOLDEN / "ceph-18.2").glob(f"{case}.*")}
+    files = {path.suffix: path.read_text() for path in (_GOLDEN / f"ceph-{ceph_version}").glob(f"{case}.*")}
     return Output(
         exit_code=int(files.get(".exit", "0")), stdout=files[".txt"], stderr=files.get(".stderr", ""), files={}
     )
@@ -137,6 +138,11 @@ def load(version: str, case: str, *, job: str = "measure") -> Golden:
 
 @pytest.fixture(params=["3.33", "3.39"])
 def version(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=CEPH_VERSIONS)
+def ceph_version(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 

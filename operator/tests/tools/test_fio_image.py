@@ -36,8 +36,13 @@ def command(target: ImageTarget = IMAGE, /, **parameters: object) -> Command:
     return FIO.command(FioParameters.model_validate(parameters), context)
 
 
-def measured(case: str, target: ImageTarget = IMAGE) -> Measurement:
-    golden = load("3.39", case)
+@pytest.fixture(params=["3.39", "3.41"])
+def version(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def measured(version: str, case: str, target: ImageTarget = IMAGE) -> Measurement:
+    golden = load(version, case)
     return parse(golden.parameters, golden.output, target)
 
 
@@ -51,11 +56,11 @@ def test_image_is_named_after_its_engine() -> None:
 
 
 @pytest.mark.parametrize(("cache", "direct", "setting"), [(False, 1, "false"), (True, 0, "true")])
-def test_cache_follows_the_volume(*, cache: bool, direct: int, setting: str) -> None:
+def test_cache_follows_the_volume(*, cache: bool, direct: int, setting: str, version: str) -> None:
     found = command(replace(IMAGE, cache=cache))
     assert f"--direct={direct}" in found.argv
     assert found.environment == {"CEPH_ARGS": f"--rbd_cache={setting}"}
-    assert measured("rbd-randwrite", replace(IMAGE, cache=cache)).bypasses_cache is not cache
+    assert measured(version, "rbd-randwrite", replace(IMAGE, cache=cache)).bypasses_cache is not cache
 
 
 def test_volume_has_no_settings_of_ceph() -> None:
@@ -72,9 +77,9 @@ def test_an_image_must_hold_a_block_of_each_job() -> None:
         command(blockSize="64Mi", jobs=2, pattern="read")
 
 
-def test_several_jobs_may_read_one_image() -> None:
+def test_several_jobs_may_read_one_image(version: str) -> None:
     assert "--numjobs=2" in command(pattern="randread", jobs=2).argv
-    assert measured("rbd-numjobs2").in_flight == 8
+    assert measured(version, "rbd-numjobs2").in_flight == 8
 
 
 def test_label_names_a_specified_engine() -> None:
@@ -83,8 +88,8 @@ def test_label_names_a_specified_engine() -> None:
 
 
 @pytest.mark.parametrize("case", ["rbd-randwrite", "rbd-randread-ramp", "rbd-fsync", "rbd-numjobs2", "rbd-randtrim"])
-def test_measurement_through_librbd_is_complete(case: str) -> None:
-    measurement = measured(case)
+def test_measurement_through_librbd_is_complete(case: str, version: str) -> None:
+    measurement = measured(version, case)
     assert (measurement.errors, measurement.start_is_estimated) == ((), False)
     for sample in measurement.operations:
         assert sample.ios > 0
@@ -97,30 +102,30 @@ def test_measurement_through_librbd_is_complete(case: str) -> None:
         assert spent == pytest.approx(measurement.in_flight, rel=0.02)
 
 
-def test_missing_image_is_an_error() -> None:
-    output = replace(load("3.39", "rbd-no-image").output, stderr="rbd_open failed.\n")
+def test_missing_image_is_an_error(version: str) -> None:
+    output = replace(load(version, "rbd-no-image").output, stderr="rbd_open failed.\n")
     golden = Golden(parameters=FioParameters(), output=output)
     assert "rbd_open failed." in golden.parse().errors
 
 
-def test_prefill_of_an_image() -> None:
+def test_prefill_of_an_image(version: str) -> None:
     found = prefill_command(IMAGE, 7, "/work")
     assert {"--ioengine=rbd", "--rw=write", "--direct=1", "--allow_file_create=0"} <= set(found.argv)
     assert found.environment == {"CEPH_ARGS": "--rbd_cache=false"}
-    assert parse_prefill(load("3.39", "rbd-prefill", job="prefill").output, IMAGE) == 64 * MEBIBYTE
+    assert parse_prefill(load(version, "rbd-prefill", job="prefill").output, IMAGE) == 64 * MEBIBYTE
 
 
-def test_precondition_of_an_image() -> None:
+def test_precondition_of_an_image(version: str) -> None:
     found = precondition_command(IMAGE, Precondition(seconds=2), 7, "/work")
     assert {"--ioengine=rbd", "--rw=randwrite", "--runtime=2s"} <= set(found.argv)
-    assert parse_precondition(load("3.39", "rbd-precondition", job="precondition").output, IMAGE) > 0
+    assert parse_precondition(load(version, "rbd-precondition", job="precondition").output, IMAGE) > 0
 
 
-def test_discard_trims_the_whole_image_in_objects() -> None:
+def test_discard_trims_the_whole_image_in_objects(version: str) -> None:
     found = discard_command(IMAGE, "/work")
     assert {"--rw=trim", "--bs=4194304", f"--size={64 * MEBIBYTE}", "--ioengine=rbd"} <= set(found.argv)
     assert "--bs=1048576" in discard_command(replace(IMAGE, size=6 * MEBIBYTE), "/work").argv
-    assert parse_discard(load("3.39", "rbd-discard", job="discard").output, IMAGE) == 64 * MEBIBYTE
+    assert parse_discard(load(version, "rbd-discard", job="discard").output, IMAGE) == 64 * MEBIBYTE
 
 
 @pytest.mark.parametrize("size", [0, MEBIBYTE - 512, MEBIBYTE + 512])

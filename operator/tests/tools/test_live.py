@@ -112,8 +112,8 @@ def test_a_rate_needs_two_whole_lines_of_the_measurement(text: str, iops: float 
 
 
 @pytest.mark.parametrize("operation", ["write", "rand"])
-def test_rados_bench_shows_the_rate_of_the_last_seconds(operation: str) -> None:
-    text = text_golden(f"rados-bench-timed-{operation}").stdout
+def test_rados_bench_shows_the_rate_of_the_last_seconds(operation: str, ceph_version: str) -> None:
+    text = text_golden(f"rados-bench-timed-{operation}", ceph_version).stdout
     parameters = parameters_of(RADOS_BENCH, **(RADOS | {"operation": operation}))
     first, *later = over_time(RADOS_BENCH, parameters, text)
     assert first == ()

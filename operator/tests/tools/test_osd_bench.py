@@ -105,8 +105,8 @@ def test_target_and_parameters_of_another_tool_are_refused() -> None:
 
 
 @pytest.mark.parametrize(("made", "case", "ios"), [(LARGE, "osds-bench", 16), (SMALL, "osds-bench-4k", 3000)])
-def test_every_osd_and_their_sum(made: OsdBenchParameters, case: str, ios: int) -> None:
-    output = replace(text_golden(case), launched_at=7)
+def test_every_osd_and_their_sum(made: OsdBenchParameters, case: str, ios: int, ceph_version: str) -> None:
+    output = replace(text_golden(case, ceph_version), launched_at=7)
     measurement = OSD_BENCH.parse(made, CONTEXT, output)
     assert [(rate.osd, rate.ios, rate.bytes) for rate in measurement.osds] == [
         (osd, ios, made.total_bytes) for osd in range(3)
@@ -117,9 +117,9 @@ def test_every_osd_and_their_sum(made: OsdBenchParameters, case: str, ios: int) 
     assert (measurement.started_at, measurement.errors, measurement.warnings) == (7, (), ())
 
 
-def test_refusal_is_an_error_in_cephs_words() -> None:
+def test_refusal_is_an_error_in_cephs_words(ceph_version: str) -> None:
     with pytest.raises(OutputError, match=r"exit code 22.*greater than 12288000 for a block size of 4 KiB") as refused:
-        OSD_BENCH.parse(SMALL, CONTEXT, text_golden("osds-bench-refused"))
+        OSD_BENCH.parse(SMALL, CONTEXT, text_golden("osds-bench-refused", ceph_version))
     assert str(refused.value).count("EINVAL") == 1
 
 

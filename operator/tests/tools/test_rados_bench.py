@@ -41,8 +41,10 @@ def argv(parameters: RadosBenchParameters, step: StepKind = StepKind.MEASURE) ->
     return RADOS_BENCH.command(parameters, context(step)).argv
 
 
-def written(edit: Callable[[str], str] = str, ramp: int = 5, runtime: int = 16) -> Measurement:
-    output = text_golden("rados-bench-timed-write")
+def written(
+    edit: Callable[[str], str] = str, ramp: int = 5, runtime: int = 16, ceph_version: str = "18.2"
+) -> Measurement:
+    output = text_golden("rados-bench-timed-write", ceph_version)
     return RADOS_BENCH.parse(WRITE, context(ramp=ramp, runtime=runtime), replace(output, stdout=edit(output.stdout)))
 
 
@@ -111,10 +113,11 @@ def test_target_and_parameters_of_another_tool_are_refused() -> None:
         RADOS_BENCH.parameters.model_validate(FioParameters().model_dump(mode="json"))
 
 
-def test_part_after_the_ramp_is_measured() -> None:
-    measurement = written()
+def test_part_after_the_ramp_is_measured(ceph_version: str) -> None:
+    measurement = written(ceph_version=ceph_version)
     (sample,) = measurement.operations
-    rows = re.findall(r"^\S+ +(\d+) +\d+ +\d+ +(\d+) ", text_golden("rados-bench-timed-write").stdout, re.MULTILINE)
+    text = text_golden("rados-bench-timed-write", ceph_version).stdout
+    rows = re.findall(r"^\S+ +(\d+) +\d+ +\d+ +(\d+) ", text, re.MULTILINE)
     finished = {int(second): int(count) for second, count in rows}
     assert sample.operation is Operation.WRITE
     assert sample.ios == finished[21] - finished[5]
@@ -123,22 +126,22 @@ def test_part_after_the_ramp_is_measured() -> None:
     assert (measurement.start_is_estimated, measurement.errors, measurement.warnings) == (False, (), ())
 
 
-def test_mean_and_extremes_are_published_without_a_standard_deviation() -> None:
-    samples = [written(runtime=runtime).operations[0].latency for runtime in (10, 16)]
+def test_mean_and_extremes_are_published_without_a_standard_deviation(ceph_version: str) -> None:
+    samples = [written(runtime=runtime, ceph_version=ceph_version).operations[0].latency for runtime in (10, 16)]
     for latency in (merge_latencies(samples[:1]), merge_latencies(samples)):
         assert latency.kind is LatencyKind.MEAN_ONLY
         assert 0 < (latency.min_nanoseconds or 0) < (latency.mean_nanoseconds or 0) < (latency.max_nanoseconds or 0)
         assert "standardDeviationNanoseconds" not in latency.model_dump(by_alias=True, exclude_none=True)
 
 
-def test_measuring_starts_when_the_line_was_printed() -> None:
-    moments = [written(ramp=ramp, runtime=5).started_at for ramp in range(10)]
+def test_measuring_starts_when_the_line_was_printed(ceph_version: str) -> None:
+    moments = [written(ramp=ramp, runtime=5, ceph_version=ceph_version).started_at for ramp in range(10)]
     assert all(SECOND <= after - before < 1.1 * SECOND for before, after in pairwise(moments))
 
 
-def test_rate_and_mean_latency_agree_with_the_operations_in_flight() -> None:
+def test_rate_and_mean_latency_agree_with_the_operations_in_flight(ceph_version: str) -> None:
     for ramp, runtime in [(0, 21), (5, 16), (10, 5)]:
-        measurement = written(ramp=ramp, runtime=runtime)
+        measurement = written(ramp=ramp, runtime=runtime, ceph_version=ceph_version)
         (sample,) = measurement.operations
         spent = sample.ios * sample.latency.mean_nanoseconds / measurement.runtime
         assert spent == pytest.approx(2, rel=0.02)
@@ -146,23 +149,25 @@ def test_rate_and_mean_latency_agree_with_the_operations_in_flight() -> None:
         assert sample.latency.min_nanoseconds < sample.latency.mean_nanoseconds < sample.latency.max_nanoseconds
 
 
-def test_series_adds_up_to_the_total() -> None:
-    (sample,) = written().operations
+def test_series_adds_up_to_the_total(ceph_version: str) -> None:
+    (sample,) = written(ceph_version=ceph_version).operations
     assert sample.cells is not None
     assert sum(sample.cells.ios) == pytest.approx(sample.ios)
     assert len(sample.cells.ios) == 17
 
 
-def test_random_reads() -> None:
-    measurement = RADOS_BENCH.parse(RAND, context(ramp=1, runtime=3), text_golden("rados-bench-timed-rand"))
+def test_random_reads(ceph_version: str) -> None:
+    output = text_golden("rados-bench-timed-rand", ceph_version)
+    measurement = RADOS_BENCH.parse(RAND, context(ramp=1, runtime=3), output)
     (sample,) = measurement.operations
     assert (sample.operation, measurement.in_flight, measurement.errors) == (Operation.READ, 4, ())
 
 
-def test_reading_that_ran_out_of_objects_is_an_error() -> None:
-    output = text_golden("rados-bench-timed-seq")
+@pytest.mark.parametrize(("ceph_version", "objects"), [("18.2", 438), ("20.2", 850)])
+def test_reading_that_ran_out_of_objects_is_an_error(ceph_version: str, objects: int) -> None:
+    output = text_golden("rados-bench-timed-seq", ceph_version)
     measurement = RADOS_BENCH.parse(SEQ, context(ramp=0, runtime=9), output)
-    assert [error.split(" were")[0] for error in measurement.errors] == ["all 438 objects"]
+    assert [error.split(" were")[0] for error in measurement.errors] == [f"all {objects} objects"]
     assert "raise writeSeconds" in measurement.errors[0]
     with pytest.raises(OutputError, match="before the end of its warm-up of 1 s: raise writeSeconds"):
         RADOS_BENCH.parse(SEQ, context(ramp=1, runtime=9), output)
@@ -176,9 +181,9 @@ def test_reading_that_ran_out_of_objects_is_an_error() -> None:
         ("rados-bench-no-permission", "Operation not permitted"),
     ],
 )
-def test_failure_quotes_the_tools_messages(case: str, words: str) -> None:
+def test_failure_quotes_the_tools_messages(case: str, words: str, ceph_version: str) -> None:
     with pytest.raises(OutputError, match=f"exit code 1: .*{words}"):
-        RADOS_BENCH.parse(SEQ, context(), text_golden(case))
+        RADOS_BENCH.parse(SEQ, context(), text_golden(case, ceph_version))
 
 
 def test_messages_beside_a_complete_report() -> None:

@@ -19,6 +19,7 @@ from plimsoll.tools.osd_bench import OSD_BENCH, OsdBenchParameters
 from plimsoll.tools.rados_bench import RADOS_BENCH, RadosBenchParameters
 from plimsoll.tools.rbd_bench import RBD_BENCH, RbdBenchParameters
 from plimsoll.tools.target import OsdsTarget, PoolTarget, Target, VolumeKind, VolumeTarget
+from support.goldens import CEPH_VERSIONS
 
 from .conftest import IMAGE, text_golden, volume_golden
 
@@ -34,6 +35,7 @@ class Recorded:
     target: Target
     timing: Timing
     prints_to: Literal["stdout", "stderr"] = "stdout"
+    ceph_version: str = "18.2"
 
     def parse(self, text: str) -> Measurement:
         context = StepContext(
@@ -47,7 +49,9 @@ class Recorded:
 
     @property
     def output(self) -> Output:
-        return volume_golden(self.case) if isinstance(self.target, VolumeTarget) else text_golden(self.case)
+        if isinstance(self.target, VolumeTarget):
+            return volume_golden(self.case)
+        return text_golden(self.case, self.ceph_version)
 
     @property
     def text(self) -> str:
@@ -107,13 +111,16 @@ def ioping(case: str, ramp: int, **parameters: object) -> Recorded:
     )
 
 
-CASES = [
+OF_CEPH = [
     rados("write", 2, 5, 15),
     rados("rand", 4, 1, 2),
     rados("seq", 4, 0, 9),
     *(rbd(operation, order) for operation in ("read", "write") for order in ("rand", "seq")),
     osds("osds-bench", totalSize="64Mi"),
     osds("osds-bench-4k", blockSize="4Ki"),
+]
+CASES = [
+    *(replace(recorded, ceph_version=version) for recorded in OF_CEPH for version in CEPH_VERSIONS),
     dd("read"),
     dd("copy", operation="Copy"),
     dd("partial"),
@@ -124,7 +131,9 @@ CASES = [
     ioping("back-to-back", ramp=0),
     ioping("interval", ramp=1, intervalMilliseconds=200),
 ]
-every_case = pytest.mark.parametrize("recorded", CASES, ids=[recorded.case for recorded in CASES])
+every_case = pytest.mark.parametrize(
+    "recorded", CASES, ids=[f"{recorded.case}-{recorded.ceph_version}" for recorded in CASES]
+)
 NOISE = '\x00\x1b\x7f\ufffd{}[]",:-eE. \n'
 
 
