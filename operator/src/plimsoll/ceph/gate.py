@@ -94,22 +94,22 @@ def reported_checks(health: str, checks: Mapping[str, str], muted: Collection[st
     """Return the checks, name -> severity, that may be unmuted, of a report that does not say which ones are muted.
 
     Ceph's health is the worst of the checks that are not muted. `muted` are those that should be; if the health shows
-    that they are not, they count.
+    that they are not, they count, and so do those about a state that closes the gate.
     """
     worst = _SEVERITIES.index(health) if health in _SEVERITIES else len(_SEVERITIES)
     possible = {name: severity for name, severity in checks.items() if severity not in _SEVERITIES[worst + 1 :]}
-    unmuted = {name: severity for name, severity in possible.items() if name not in muted}
+    unmuted = {name: severity for name, severity in possible.items() if name not in muted or is_about_state(name)}
     return unmuted if health == HEALTH_OK or health in unmuted.values() else possible
 
 
 def certain_checks(health: str, checks: Mapping[str, str], accepted: frozenset[str]) -> dict[str, str]:
     """Return the `reported_checks` that certainly close the gate: name -> severity.
 
-    If a tolerated check explains the health, all others may be muted. Then only errors count, and checks about a state
+    If an accepted check explains the health, all others may be muted. Then only errors count, and checks about a state
     that closes the gate anyway; the conductor knows what is muted, and judges the rest.
     """
     standing = standing_checks(health, checks, accepted)
-    if not any(severity == health and name not in standing for name, severity in checks.items()):
+    if not any(severity == health and name in accepted - {*standing} for name, severity in checks.items()):
         return standing
     return {name: severity for name, severity in standing.items() if severity == HEALTH_ERR or is_about_state(name)}
 

@@ -89,7 +89,9 @@ def conductors_problems(health: str, checks: Mapping[str, str], muted: frozenset
         (ERR, {"AUTH_INSECURE_SERVICE_KEY_TYPE": ERR, "OSD_FULL": ERR}, "", ("OSD_FULL",), False),
         (ERR, {"AUTH_INSECURE_SERVICE_KEY_TYPE": ERR, "OSD_HOST_DOWN": WARN}, "", (), False),
         (WARN, {"AUTH_INSECURE_CLIENT_KEY_TYPE": WARN, "PG_DEGRADED": WARN}, "", (), False),
-        (WARN, {"AUTH_INSECURE_CLIENT_KEY_TYPE": WARN, "MON_DISK_LOW": WARN}, "MON_DISK_LOW", (), True),
+        (ERR, {"AUTH_INSECURE_SERVICE_KEY_TYPE": ERR, "MON_DOWN": WARN}, "", (), False),
+        (WARN, {"AUTH_INSECURE_CLIENT_KEY_TYPE": WARN, "OSD_NEARFULL": WARN}, "", (), False),
+        (WARN, {"POOL_NO_REDUNDANCY": WARN, "MON_DOWN": WARN}, "", (), False),
     ],
 )
 def test_operator_and_conductor_judge_health_alike(
@@ -111,11 +113,25 @@ def test_what_may_be_muted_is_left_to_the_conductor() -> None:
     assert "MON_DISK_LOW (HEALTH_WARN);" in problem
 
 
+def test_only_an_accepted_check_lets_others_be_muted() -> None:
+    """Clusters keep checks about keys for long, and these would let everything else pass."""
+    checks = {"AUTH_INSECURE_CLIENT_KEY_TYPE": WARN, "MON_DISK_LOW": WARN}
+    assert "MON_DISK_LOW" in why(WARN, checks)
+    assert conductors_problems(WARN, checks, frozenset({"MON_DISK_LOW"}), Gates()) == ()
+    assert why(WARN, checks, gates=Gates(accepted_health_checks=("MON_DISK_LOW",))) == ""
+
+
 @pytest.mark.parametrize(
     ("checks", "mutes", "closing"),
     [
         ({"MON_DISK_LOW": WARN, "OSDMAP_FLAGS": WARN}, {"MON_DISK_LOW": "mute"}, "OSDMAP_FLAGS"),
         ({"MON_DISK_LOW": WARN, "OSDMAP_FLAGS": WARN}, {"MON_DISK_LOW": "unmute"}, "MON_DISK_LOW OSDMAP_FLAGS"),
+        # The groups are inactive, whether the check is muted or not.
+        (
+            {"PG_AVAILABILITY": WARN, "OSDMAP_FLAGS": WARN},
+            {"PG_AVAILABILITY": "mute"},
+            "OSDMAP_FLAGS PG_AVAILABILITY",
+        ),
         # A mute that is not in force yet: otherwise Ceph would be healthy.
         ({"MON_DISK_LOW": WARN}, {"MON_DISK_LOW": "mute"}, "MON_DISK_LOW"),
         ({"MON_DISK_LOW": WARN, "OSD_FULL": ERR}, {"MON_DISK_LOW": "mute"}, "MON_DISK_LOW"),
