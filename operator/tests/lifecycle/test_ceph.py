@@ -174,6 +174,40 @@ def test_a_key_that_is_rotated_is_copied_again(world: PretendWorld, *, is_over: 
     assert not any(world.rook.images.values())
 
 
+def test_a_copied_key_whose_generation_is_unknown_is_current_until_the_key_is_rotated(world: PretendWorld) -> None:
+    uid = create(world)
+    world.until(lambda: world.conductors.loads)
+    copy = world.cluster.find("Secret", naming.teardown(uid))
+    assert copy is not None
+    del copy["metadata"]["annotations"]
+    world.cluster.kube.put(copy)
+    asked = len(world.cluster.kube.requests)
+    world.until_settled(uid)
+    changes = [request for request in world.cluster.kube.requests[asked:] if not request.startswith("get ")]
+    assert not any(naming.key_renewal(uid) in request for request in changes)
+    assert outside(world, uid) == set()
+
+
+def test_a_user_that_is_deleted_while_its_key_is_copied_again_keeps_the_run(world: PretendWorld) -> None:
+    uid = create(world)
+    world.until(lambda: world.conductors.loads)
+    world.rook.knobs.unclean = "`ceph osd pool ls detail` failed: denied"
+    world.until(lambda: world.conditions(uid).get("CleanedUp", {}).get("reason") == "TeardownFailing")
+    copy = world.cluster.find("Secret", naming.teardown(uid))
+    assert copy is not None
+    world.cluster.kube.put(
+        {**copy, "metadata": {**copy["metadata"], "name": naming.key_renewal(uid), "uid": "renewal"}}
+    )
+    for obj in (copy, *world.cluster.of_run("CephClient", uid)):
+        world.cluster.delete(world.cluster.kube.put({**obj, "metadata": {**obj["metadata"], "finalizers": []}}))
+    for _ in range(6):
+        world.round()
+    cleaned_up = world.conditions(uid)["CleanedUp"]
+    assert cleaned_up["reason"] == "TeardownFailing"
+    assert f"then delete Secret {OPERATOR_NAMESPACE}/{naming.key_renewal(uid)}" in cleaned_up["message"]
+    assert any(world.rook.images.values())
+
+
 def test_an_operator_that_dies_while_it_copies_a_rotated_key_still_removes_everything(world: PretendWorld) -> None:
     """Without a copy of the key, the run would have nothing in Ceph."""
     uid = create(world)

@@ -18,6 +18,7 @@ from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.ceph import common, rook_facts, rook_render, rook_survey
 from plimsoll.lifecycle.ceph.common import ExternalObjects
 from plimsoll.lifecycle.ceph.rook_facts import (
+    FIRST_KEY,
     ROOK_KINDS,
     ClusterFact,
     RookFact,
@@ -280,12 +281,18 @@ class RookLeftovers(common.Leftovers):
         """Return the progress of the removal, with a new copy of the key if it was rotated."""
         there = self.there
         owner = next((fact for fact in there.users if fact.child.name.endswith(f"-{naming.CONDUCTOR}")), None)
-        if owner is None or any(job.complete for job in there.jobs):
+        if any(job.complete for job in there.jobs):
             return super().remove()
-        steps = [*_renewal(self.view, there, owner)]
+        steps: list[Action] = []
         if there.keyring is None and there.renewal is not None:
+            if owner is None:
+                message = "the run's CephClient was deleted while its rotated key was being copied"
+                remedy = f"remove what the run left in Ceph yourself, then delete Secret {there.renewal.place}"
+                return common.removal_step(f"{message}; {remedy}", reason=Reason.TEARDOWN_FAILING)
             steps = [_copy(render_teardown.keyring_secret(self.view.run, self.view.settings), owner)]
-        if not steps:
+        elif owner is not None:
+            steps = [*_renewal(self.view, there, owner)]
+        if owner is None or not steps:
             return super().remove()
         # The Job would try the new key only after a pause of up to six minutes.
         jobs = deletions((job.child for job in there.jobs), foreground=True)
@@ -398,8 +405,10 @@ def look_at_rook(view: View) -> Look[ExternalObjects]:
             (osds,) = yield [_osds(namespace)]
             in_rook += osds
         # Keys are rotated rarely.
-        own = (rook_facts.rook_fact(user, {}) for user in users if is_external_object_of(user, run.name, run.uid))
-        if any(user.key_generation not in {"", "1"} for user in own):
+        own = [rook_facts.rook_fact(user, {}) for user in users if is_external_object_of(user, run.name, run.uid)]
+        copied = common.external_objects_of(teardown, run=run)
+        generations = {copied.key_generation, *(user.key_generation for user in own)}
+        if copied.keyring is None or not generations <= {"", FIRST_KEY}:
             teardown = [*teardown, *(yield from common.look_at_renewal(view.settings.namespace, run.uid))]
     except UnansweredError as error:
         # Whatever permissions the operator lost there, it has to stop the run's load here.
@@ -500,7 +509,7 @@ def _renewal(view: View, there: ExternalObjects, owner: RookFact) -> Iterator[Ac
     """
     if there.keyring is None:
         return
-    if owner.key_generation in {"", there.key_generation}:
+    if owner.key_generation in {"", there.key_generation or FIRST_KEY}:
         if there.renewal is not None:
             yield from deletions([there.renewal])
     elif there.renewal is None:

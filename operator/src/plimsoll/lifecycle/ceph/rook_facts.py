@@ -28,6 +28,9 @@ from plimsoll.plan.document import CephTarget
 READY = "Ready"
 """Phase of an object that Rook has applied."""
 
+FIRST_KEY = "1"
+"""What Rook counts for a key that was never rotated."""
+
 _INACTIVE = "PG_AVAILABILITY"
 """Ceph's health check for inactive placement groups."""
 
