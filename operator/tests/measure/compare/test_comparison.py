@@ -198,6 +198,14 @@ def test_attempts_that_were_interrupted_are_no_reason_to_doubt_the_others(reason
     assert one(trials_of(steady(1000)), [*interrupted, *trials]).conclusion is Conclusion.NO_REGRESSION
 
 
+@pytest.mark.parametrize("reason", [AbortReason.INTERRUPTED, AbortReason.CONDUCTOR_RESTARTED])
+def test_trials_that_were_interrupted_and_not_repeated_are_a_selection(reason: AbortReason) -> None:
+    lost = [aborted(number, reason=reason).model_copy(update={"attempt": 2}) for number in range(2)]
+    found = one(trials_of(steady(1000)), [*lost, *trials_of(steady(1000))[2:]])
+    assert found.conclusion is Conclusion.INCONCLUSIVE
+    assert any("2 of 5 trials of the candidate" in text for text in found.reasons)
+
+
 def test_an_unfinished_run_proves_no_equivalence_but_may_have_regressed() -> None:
     found = one(trials_of(steady(1000)), trials_of(steady(1000)), final=False, repetitions=10)
     assert found.conclusion is Conclusion.INCONCLUSIVE

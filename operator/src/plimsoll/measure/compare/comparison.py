@@ -41,7 +41,7 @@ from plimsoll.measure.compare.significance import (
     point_members,
 )
 from plimsoll.measure.compare.values import COMPARED, Matching, Pair, RegressionRule, check_distinct
-from plimsoll.measure.summary import counted, was_interrupted
+from plimsoll.measure.summary import counted, last_attempts, was_interrupted
 from plimsoll.measure.text import first_few
 
 
@@ -111,7 +111,15 @@ def repeated_too_often(name: str, results: Sequence[BenchmarkResult]) -> Iterato
         trials = result.status.trials
         # A search needs as many trials as it made.
         planned += len({trial.pass_number for trial in trials}) if result.spec.line else result.spec.repetitions
-        failed += len({trial.pass_number for trial in trials if not counted([trial]) and not was_interrupted(trial)})
+        last = last_attempts(trials)
+        # Whoever interrupts chooses which trials are missing, unless they are repeated.
+        failed += len(
+            {
+                trial.pass_number
+                for trial in trials
+                if not counted([trial]) and not (was_interrupted(trial) and trial is not last[trial.pass_number])
+            }
+        )
     if failed > MAX_REPLACED * planned:
         yield (
             f"{failed} of {planned} trials of {name} were repeated or do not count (limit {100 * MAX_REPLACED:g} %); "
