@@ -119,6 +119,18 @@ async def test_a_file_operation_that_hangs_delays_nothing_else_and_is_named(
             await asyncio.sleep(0.01)
 
 
+async def test_a_file_operation_beyond_its_time_limit_is_an_error_and_still_under_way(
+    storage: HangingStorage, tmp_path: Path
+) -> None:
+    programs = process.Programs(tmp_path, {})
+    with pytest.raises(PreparationError, match=r"the check of it has not ended within 0.05 s; check the storage"):
+        await programs.in_thread("the check of it", storage, limit_seconds=0.05)
+    assert "cannot be ended" in programs.unended
+    storage.answers.set()
+    while programs.unended:
+        await asyncio.sleep(0.01)
+
+
 async def test_a_file_operation_that_fails_ends_the_preparation(
     storage: HangingStorage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,6 +36,8 @@ _KILL_SECONDS = 5.0
 
 One that needs more waits in the kernel for its storage, and cannot be ended.
 """
+FILE_SECONDS = 300.0
+"""Time for a file operation, which takes seconds on storage that responds: tools do what takes longer."""
 
 Watch = Callable[[int], None]
 """Called with the process id of a running command about every second; an exception kills the command."""
@@ -257,11 +259,12 @@ class Programs:
             "check the storage of this client for stalled I/O"
         )
 
-    async def in_thread(self, name: str, operation: Callable[[], T]) -> T:
+    async def in_thread(self, name: str, operation: Callable[[], T], limit_seconds: float | None = FILE_SECONDS) -> T:
         """Return the result of a file operation that may hang with its storage; `name` is its name in messages.
 
-        Nothing can interrupt it. After a cancellation it gets a few seconds; then it counts as unended. It has a thread
-        of its own, so that it keeps neither other operations waiting nor the agent from exiting.
+        Nothing can interrupt it. After its time limit (PreparationError), or a few seconds after a cancellation, it
+        counts as unended. It has a thread of its own, so that it keeps neither other operations waiting nor the agent
+        from exiting.
         """
         result: concurrent.futures.Future[T] = concurrent.futures.Future()
 
@@ -276,12 +279,16 @@ class Programs:
         self._file_operations = [*pending, (name, done)]
         Thread(target=work, daemon=True).start()
         try:
-            await asyncio.wait({done})
+            await asyncio.wait({done}, timeout=limit_seconds)
         except asyncio.CancelledError:
             # Its error is not needed any more; asyncio would log it.
             done.add_done_callback(asyncio.Future.exception)
             await asyncio.wait({done}, timeout=_KILL_SECONDS)
             raise
+        if not done.done():
+            done.add_done_callback(asyncio.Future.exception)
+            remedy = "check the storage of this client for stalled I/O"
+            raise PreparationError(f"{name} has not ended within {limit_seconds:g} s; {remedy}")
         return done.result()
 
     def _alive(self) -> list[tuple[str, asyncio.subprocess.Process]]:

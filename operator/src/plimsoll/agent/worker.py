@@ -227,7 +227,7 @@ class Worker:
         order, source = armed.order, Path(armed.context.work_directory)
         keep = partial(self.archive.keep, order.trial, document, source, round_number=order.round_number)
         try:
-            await self._programs.in_thread("the archiving of the raw output", keep)
+            await self._programs.in_thread("the archiving of the raw output", keep, limit_seconds=None)
         except OSError as error:
             return _with_warning(document, f"the raw output was not kept: {error}")
         return document

@@ -342,7 +342,12 @@ def merge_latencies(latencies: Iterable[Latency | LatencySample]) -> Latency:
 
 
 def _histogram(part: Latency | LatencySample) -> Histogram | None:
-    """Return the histogram of a part with full latency; None if it is damaged or does not match."""
+    """Return the histogram of a part with full latency; None if it is damaged or does not match.
+
+    A part without operations has nothing to lose: its histogram is empty, whatever it says.
+    """
+    if part.kind is LatencyKind.FULL and not part.count:
+        return Histogram(counts={})
     try:
         histogram = _decoded(part.histogram)
     except HistogramError:
