@@ -86,8 +86,9 @@ def test_a_conductor_that_has_not_loaded_its_results_can_be_ended(tmp_path: Path
     assert asked_to_end("plimsoll.kube.client", "conductor", *options) == (EXIT_INTERRUPTED, "")
 
 
+@pytest.mark.parametrize("exists", [True, False])
 async def test_a_local_run_can_be_interrupted_before_its_conductor_handles_the_signal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, exists: bool
 ) -> None:
     (tmp_path / "python").write_text("#!/bin/sh\nexec sleep 60\n")
     (tmp_path / "python").chmod(0o755)
@@ -95,7 +96,9 @@ async def test_a_local_run_can_be_interrupted_before_its_conductor_handles_the_s
     plan = make_plan().model_copy(update={"clients": 0})
     launcher = Launcher(Launch(plan=plan, results=tmp_path, secret=tmp_path, programs={}, port=1))
     async with asyncio.timeout(30):
-        assert await launcher.run(launcher.interrupt) == EXIT_INTERRUPTED
+        if not exists:
+            launcher.interrupt()
+        assert await launcher.run(launcher.interrupt if exists else lambda: None) == EXIT_INTERRUPTED
 
 
 async def wait_for_ever(*_: object) -> NoReturn:

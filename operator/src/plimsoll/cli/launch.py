@@ -61,6 +61,7 @@ class Launcher:
         self._logs = launch.results / "logs"
         self._conductor: _Child | None = None
         self._agents: dict[int, _Child] = {}
+        self._interrupted = False
         # Exit codes of a conductor that is not started again -> the run's.
         self._final = {code: code for code in (EXIT_COMPLETE, EXIT_INTERRUPTED, *EXIT_OF_FAILURE.values())}
 
@@ -79,9 +80,9 @@ class Launcher:
             while True:
                 on_poll()
                 code = conductor.process.returncode
-                if code in self._final:
-                    return self._final[code]
                 if code is not None:
+                    if code in self._final or self._interrupted:
+                        return self._final.get(code, EXIT_INTERRUPTED)
                     self._count_restart(conductor)
                     conductor.process = await self._start_conductor(conductor.attempt)
                 for client, child in self._agents.items():
@@ -106,8 +107,7 @@ class Launcher:
 
     def interrupt(self) -> None:
         """Make the conductor record the current trial and exit."""
-        # It may not handle the signal yet.
-        self._final[-signal.SIGTERM] = EXIT_INTERRUPTED
+        self._interrupted = True
         if self._conductor is not None:
             _signal(self._conductor.process, signal.SIGTERM)
 
@@ -125,7 +125,11 @@ class Launcher:
     async def _start_conductor(self, attempt: int) -> Process:
         launch = self._launch
         options = ("--results", str(launch.results), "--secret", str(launch.secret), "--port", str(launch.port))
-        return await self._start("conductor.log", attempt, "conductor", *options)
+        process = await self._start("conductor.log", attempt, "conductor", *options)
+        # The signal came while it was being started.
+        if self._interrupted:
+            _signal(process, signal.SIGTERM)
+        return process
 
     async def _start_agent(self, client: int, attempt: int) -> Process:
         launch, scratch = self._launch, self._launch.secret / "scratch"
