@@ -8,7 +8,7 @@
 #                 for the local Docker or `kind load docker-image`
 #   TAG           their tag; the version of the chart if absent
 #   PUSH=1        push them to REGISTRY
-#   BASE_IMAGE    the Debian image to build on; that of the Dockerfile if absent
+#   BASE_IMAGE    the Debian image to build on, with Ceph 20.2.4 or later; that of the Dockerfile if absent
 #   KUBE_BURNER=1 build also the image of the helper that runs kube-burner
 #
 # Only the values go to standard output; progress and errors go to standard error.

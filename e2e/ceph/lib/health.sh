@@ -22,7 +22,7 @@ keys_mute() {
     local check
     [[ $CEPH_VERSION != 18.* ]] || return 0
     for check in AUTH_INSECURE_{CLIENT_KEY_TYPE,KEYS_ALLOWED,KEYS_CREATABLE}; do
-        toolbox_command ceph health mute "$check" --sticky 2> /dev/null
+        toolbox_command ceph health mute "$check" --sticky || return
     done
 }
 

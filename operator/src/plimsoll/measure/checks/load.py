@@ -277,7 +277,8 @@ def littles_law(evidence: Evidence) -> CheckedValues:
     reason="RuntimeTooShort",
     what=(
         "runtimeSeconds, or the time of work that ended before, as a part of the minimum for the tool: three intervals "
-        "of its time series, usually 3 s, and ten times as long without a ramp; 10 s if it runs for its work"
+        "of its time series, usually 3 s, and ten times as long without a ramp. A tool that "
+        "runs for its work has a minimum only if its work is timed (dd: 10 s)"
     ),
     unit="%",
     suspect=100,
