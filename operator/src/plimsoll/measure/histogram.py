@@ -308,7 +308,7 @@ def sample_of(nanoseconds: Sequence[int]) -> LatencySample:
 
 
 def merge_latencies(latencies: Iterable[Latency | LatencySample]) -> Latency:
-    """Merge latencies of clients or trials into that of all their operations.
+    """Merge the latencies of clients or trials into one latency of all operations.
 
     The result is as detailed as the least detailed part. A part whose histogram is damaged or does not match its
     operations counts as one with a mean only: a percentile without it would look better than it is.

@@ -52,7 +52,7 @@ class Best:
 
     value: float  # bytes or operations per second
     point: str  # the point with this mean
-    clients: int  # the clients behind it: those of the point, or those that a tool of the network let send at once
+    clients: int  # how many clients share the load: all of the point, or the simultaneous senders of a network tool
     bound: Bound  # what limits it
     verdict: Verdict | None  # of the point; None while it is not finished
 

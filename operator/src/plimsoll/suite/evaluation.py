@@ -133,7 +133,7 @@ class VariantComparison(Compared):
 
     @property
     def remarks(self) -> list[str]:
-        """The reasons, and the conclusion if it is not that of the results."""
+        """The reasons, and the conclusion if it differs from the conclusion of the results."""
         is_of_results = self.comparison is not None and self.conclusion is self.comparison.conclusion
         return [*self.reasons, *([] if is_of_results else [self.conclusion.value])]
 

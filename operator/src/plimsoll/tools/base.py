@@ -259,7 +259,7 @@ class StepContext:
     timing: Timing
     seed: int  # for the random generator; differs between clients, passes and points
     # An empty directory for the tool's output files. The agent reads every file that the step leaves in it
-    # (`Output.files`), and hashes and archives those of the measurement: it is no place for a tool's data.
+    # (`Output.files`), and hashes and archives the files of a measurement: do not keep a tool's data there.
     work_directory: str
     client: int = 0  # number of the client that runs the command
     as_root: bool = False  # whether root runs the command, for which some programs need an option

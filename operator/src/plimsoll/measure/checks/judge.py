@@ -125,7 +125,7 @@ CHECKS: tuple[Check, ...] = (
     PASSES_MISSING,
     UNREPLICATED,
 )
-"""The table of checks: those of one trial, of all rounds of a trial, of a search, and of the trials of a point."""
+"""The table of checks of a trial, of all its rounds, of a search, and of a point."""
 
 _ORDER = {check.reason: place for place, check in enumerate(CHECKS)}
 
