@@ -17,9 +17,9 @@ apply() { kube apply --server-side --force-conflicts --field-manager plimsoll-ce
 # Prints one worker a line, always in the same order.
 workers() { kube get nodes --selector '!node-role.kubernetes.io/control-plane' --output name | sed 's,^node/,,' | sort; }
 
-# Only one command at a time may make changes.
+# Only one command at a time may make changes in a namespace.
 lock() {
-    exec 8> "${TMPDIR:-/tmp}/plimsoll-ceph.lock"
+    exec 8> "${TMPDIR:-/tmp}/plimsoll-ceph-$NAMESPACE.lock"
     flock --nonblock 8 || { say "waiting for another command to end"; flock --timeout 600 8 || die "the other command has not ended within 600 s"; }
 }
 
