@@ -55,6 +55,7 @@ def kstatus_of(found: dict[str, Any], cluster: Cluster) -> str:
     return done.stdout.partition("\t")[0]
 
 
+@pytest.mark.regression
 def test_a_throttle_of_the_storage_is_found_and_forgotten_when_it_is_gone(cluster: Cluster, namespace: str) -> None:
     prometheus = Prometheus(cluster)
     matchers = f'namespace="{namespace}",suite="layouts"'
