@@ -78,7 +78,7 @@ class Sweep:
         """Return the conclusion of a comparison of the samples, all of which gate."""
         samples = self.samples(chance, changes or {})
         means = means_of(samples, {})
-        members = [*(mean.member for mean in means), *point_members(samples)]
+        members = [*(mean.member for mean in means if mean.member), *point_members(samples)]
         assessed = zip(members, assess(members), strict=True)
         judged = [conclude(member.metric, assessment, RULE) for member, assessment in assessed]
         of_means, of_points = judged[: len(means)], judged[len(means) :]

@@ -18,6 +18,7 @@ from plimsoll.measure.compare.significance import (
     assess,
     conclude,
     mean_and_variance,
+    pass_means,
     weights,
 )
 from plimsoll.measure.compare.values import RegressionRule, worsening
@@ -101,15 +102,9 @@ class Runs:
 def mean_runs(points: Sequence[Runs]) -> Runs:
     """Return the means over points of the runs that have all of them; the points have the same rounds."""
     return Runs(
-        earlier={minute: mean_series([point.earlier[minute] for point in points]) for minute in points[0].earlier},
-        judged=mean_series([point.judged for point in points]),
+        earlier={minute: pass_means([point.earlier[minute] for point in points]) for minute in points[0].earlier},
+        judged=pass_means([point.judged for point in points]),
     )
-
-
-def mean_series(points: Sequence[Series]) -> Series:
-    """Return the mean over points of each run that has all of them."""
-    common = [repeat for repeat in points[0] if all(repeat in series for series in points)]
-    return {repeat: fmean(series[repeat] for series in points) for repeat in common}
 
 
 LEVEL = 0.01
@@ -234,7 +229,7 @@ def _since_improvement(quantities: Sequence[Quantity], rounds: _Rounds, rule: Re
     """Return the rounds since the last clear improvement of the mean over these points, or of one of them."""
     metric = quantities[0].metric
     points = [[measured.values[quantity] for measured in rounds] for quantity in quantities]
-    tested = [[mean_series(of_round) for of_round in zip(*points, strict=True)], *(points if len(points) > 1 else ())]
+    tested = [[pass_means(of_round) for of_round in zip(*points, strict=True)], *(points if len(points) > 1 else ())]
     runs = [[[*series.values()] for series in of_point] for of_point in tested]
     start = 0
     while split := _last_step([of_point[start:] for of_point in runs], metric, rule):

@@ -331,14 +331,30 @@ def test_a_point_that_cannot_be_compared_prevents_no_regression_of_the_others() 
     assert found.conclusion is Conclusion.INCONCLUSIVE
 
 
-def test_missing_passes_are_missing_in_the_mean_too() -> None:
-    runs = scattered("b", 1, 12)
-    runs[3] = runs[3].model_copy(
-        update={"status": runs[3].status.model_copy(update={"trials": runs[3].status.trials[1:]})}
-    )
-    found = compared(scattered("a", 1, 12), runs)
+def without(runs: list[BenchmarkResult], point: int, *passes: int) -> list[BenchmarkResult]:
+    """Return the results of a run without these passes of a point."""
+    status = runs[point].status
+    left = tuple(one for one in status.trials if one.pass_number not in passes)
+    shorter = runs[point].model_copy(update={"status": status.model_copy(update={"trials": left})})
+    return [*runs[:point], shorter, *runs[point + 1 :]]
+
+
+def test_a_pass_that_lacks_a_point_is_missing_in_the_mean_too() -> None:
+    found = compared(scattered("a", 1, 12), without(scattered("b", 1, 12), 3, 0))
     assert found.conclusion is Conclusion.NO_REGRESSION
-    assert (found.means[0].points, found.means[0].candidate_passes) == (12, 5)
+    assert (found.means[0].points, found.means[0].candidate_passes) == (12, 4)
+
+
+def test_fewer_than_three_passes_with_all_points_show_nothing_of_the_mean() -> None:
+    fewer = without(without(scattered("b", 1, 12), 3, 0, 1), 5, 2)
+    found = compared(scattered("a", 1, 12), fewer)
+    assert found.conclusion is Conclusion.INCONCLUSIVE
+    mean = found.means[0]
+    assert (mean.conclusion, mean.ratio) == (Conclusion.INCONCLUSIVE, None)
+    assert (mean.baseline_passes, mean.candidate_passes) == (5, 2)
+    assert "at least 3 are needed on each side, but the baseline has 5 and the candidate 2;" in mean.notes[0]
+    lost = without(without(scattered("b", 1, 12, change=-0.5), 3, 0, 1), 5, 2)
+    assert compared(scattered("a", 1, 12), lost).conclusion is Conclusion.REGRESSION
 
 
 def test_workloads_have_means_of_their_own() -> None:

@@ -32,7 +32,7 @@ def point(number: int, factor: float = 1.0, metric: Metric = Metric.IOPS) -> Sam
 
 def assessed(samples: Sequence[Sample]) -> list[Assessment]:
     """Return the assessments of means, then of points."""
-    return assess([*(mean.member for mean in means_of(samples, {})), *point_members(samples)])
+    return assess([*(mean.member for mean in means_of(samples, {}) if mean.member), *point_members(samples)])
 
 
 @pytest.mark.parametrize("points", [1, 2, 20])

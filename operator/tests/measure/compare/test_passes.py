@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.names import Metric, Operation
-from plimsoll.measure.compare.significance import Series, Trials, logarithms_of, mean_change, mean_over
+from plimsoll.measure.compare.significance import Series, Trials, change_of, logarithms_of, pass_means
 from support.results import measured, trial
 
 finite = st.floats(-10, 10)
@@ -30,50 +30,38 @@ def test_values_are_logarithms_by_pass() -> None:
 # Means
 
 
-def test_mean_over_points_is_that_of_the_passes_means() -> None:
-    found = mean_over([series(1, 2, 3), series(3, 6, 3)])
-    assert found.mean == 3
-    assert found.values == pytest.approx((2, 4, 3))
-    assert found.variance == pytest.approx(1)
+def test_the_mean_over_points_is_one_value_for_each_pass() -> None:
+    assert pass_means([series(1, 2, 3), series(3, 6, 3)]) == series(2, 4, 3)
 
 
 @given(sides)
-def test_with_all_trials_the_variance_is_that_of_the_passes_means(points: list[list[float]]) -> None:
-    found = mean_over([series(*values) for values in points])
-    means = [statistics.fmean(values) for values in zip(*points, strict=True)]
-    assert found.mean == pytest.approx(statistics.fmean(means), abs=1e-9)
-    assert found.variance == pytest.approx(statistics.variance(means), abs=1e-9)
-    assert found.values == pytest.approx(means, abs=1e-9)
+def test_of_one_point_it_is_the_point_and_the_order_of_points_does_not_matter(points: list[list[float]]) -> None:
+    of_points = [series(*values) for values in points]
+    assert pass_means(of_points[:1]) == of_points[0]
+    assert pass_means(of_points[::-1]) == pytest.approx(pass_means(of_points))
 
 
-def test_a_point_that_lacks_a_pass_still_counts_like_the_others() -> None:
-    """Its mean is 20 though it lacks a pass, and the others' mean of that pass does not move the whole."""
-    found = mean_over([series(1, 2, 3), {0: 19.0, 2: 21.0}])
-    assert found.mean == 11
-    assert len(found.values) == 3
+def test_a_pass_that_lacks_a_point_has_no_mean() -> None:
+    """Otherwise the fast points would speak for the pass in which a slow one is missing."""
+    assert pass_means([series(1, 2, 3), {0: 19.0, 2: 21.0}]) == {0: 10, 2: 12}
 
 
-def test_the_error_of_a_mean_with_missing_trials_is_right() -> None:
-    """2000 means of 5 points, of which each lacks one of 5 passes, with a correlation of 0.5."""
+def test_the_error_of_a_mean_is_that_of_passes_whatever_their_points_share() -> None:
+    """2000 means of 5 points over 5 passes, with a correlation of 0.5; a sixth pass lacks a point."""
     chance = random.Random(4)  # noqa: S311 - numbers, not secrets
     means, squared_errors = [], []
     for _ in range(2000):
-        shared = [chance.gauss(0, 1) for _ in range(5)]
-        points = [{one: shared[one] + chance.gauss(0, 1) for one in range(5) if one != point} for point in range(5)]
-        found = mean_over(points)
-        means.append(found.mean)
-        squared_errors.append(found.variance / 5)
+        shared = [chance.gauss(0, 1) for _ in range(6)]
+        points = [{one: shared[one] + chance.gauss(0, 1) for one in range(6) if one or point} for point in range(5)]
+        values = [*pass_means(points).values()]
+        means.append(statistics.fmean(values))
+        squared_errors.append(statistics.variance(values) / len(values))
     assert statistics.fmean(squared_errors) == pytest.approx(statistics.variance(means), rel=0.12)
 
 
-def test_one_trial_of_a_point_is_not_enough() -> None:
-    with pytest.raises(ValueError, match="at least two trials"):
-        mean_over([series(1, 2), series(1)])
-
-
-def test_mean_change_counts_passes_and_not_trials() -> None:
-    points = [Trials(baseline=series(1, 2, 3), candidate=series(2, 3, 4)) for _ in range(100)]
-    found = mean_change(points)
+def test_a_mean_change_counts_passes_and_not_trials() -> None:
+    sides = [pass_means([series(*values)] * 100) for values in ((1, 2, 3), (2, 3, 4))]
+    found = change_of(Trials(baseline=sides[0], candidate=sides[1]))
     assert found.estimate == pytest.approx(1)
     assert found.trials == (3, 3)
     assert found.variances == pytest.approx((1, 1))

@@ -155,12 +155,12 @@ def compare(matching: Matching, rule: RegressionRule, floor: Floor = NO_FLOOR) -
     samples = [case.sample for of_point in cases for case in of_point if case.sample]
     mean_changes = means_of(samples, noise_of_means(matching.pairs, samples, floor) if floor.runs else {})
     tested = (
-        *(mean.member for mean in mean_changes if mean.is_known),
+        *(mean.member for mean in mean_changes if mean.member),
         *(Member(metric=Metric.LINE, change=lines.change) for lines in searches if lines.change),
         *point_members(samples),
     )
     assessed = iter(assess(tested))
-    means = tuple(compare_mean(mean, next(assessed) if mean.is_known else None, rule) for mean in mean_changes)
+    means = tuple(compare_mean(mean, next(assessed) if mean.change else None, rule) for mean in mean_changes)
     compared = iter([compare_lines(lines, next(assessed) if lines.change else None, rule) for lines in searches])
     in_mean = {mean.group for mean in mean_changes}
     points = tuple(

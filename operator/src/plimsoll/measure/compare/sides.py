@@ -26,10 +26,11 @@ from plimsoll.measure.compare.significance import (
     Trials,
     between_variance_of_means,
     bound_of,
+    change_of,
     conclude,
     log_standard_deviation,
     logarithms_of,
-    mean_change,
+    pass_means,
     variance_components,
     weights,
 )
@@ -366,12 +367,15 @@ class Mean:
 
     group: Group
     points: int
-    change: LogChange
-    is_known: bool = True  # whether its noise between runs is known, if it is to be taken into account
+    passes: tuple[int, int]  # those of baseline and candidate that have all points
+    change: LogChange | None  # None if it cannot be tested
+    problem: str = ""  # why not
 
     @property
-    def member(self) -> Member:
-        """What it tests."""
+    def member(self) -> Member | None:
+        """What it tests, if it can be tested."""
+        if self.change is None:
+            return None
         return Member(metric=self.group[2], change=self.change, weight=weights(self.points)[0])
 
 
@@ -381,16 +385,21 @@ def means_of(samples: Sequence[Sample], between: Mapping[Group, BetweenVariance 
     `between` is the noise between runs, None where it is unknown; empty if it is not taken into account.
     """
     gating = grouped([sample for sample in samples if sample.gates], lambda sample: sample.group)
-    return [
-        Mean(
-            group=group,
-            points=len(members),
-            change=mean_change([sample.trials for sample in members], between.get(group)),
-            is_known=not between or between.get(group) is not None,
+    return [_mean(group, members, between) for group, members in gating.items() if len(members) > 1]
+
+
+def _mean(group: Group, members: Sequence[Sample], between: Mapping[Group, BetweenVariance | None]) -> Mean:
+    baseline, candidate = (pass_means([sample.trials.sides[side] for sample in members]) for side in (0, 1))
+    passes, noise = (len(baseline), len(candidate)), between.get(group)
+    problem = UNKNOWN_NOISE if between and noise is None else ""
+    if min(passes) < MINIMUM_TRIALS:
+        problem = (
+            f"not enough passes with all {len(members)} points: at least {MINIMUM_TRIALS} are needed on each side, but "
+            f"the baseline has {passes[0]} and the candidate {passes[1]}; find out why trials do not count"
         )
-        for group, members in gating.items()
-        if len(members) > 1
-    ]
+    trials = Trials(baseline=baseline, candidate=candidate, between=noise)
+    change = None if problem else change_of(trials)
+    return Mean(group=group, points=len(members), passes=passes, change=change, problem=problem)
 
 
 def noise_of_means(
@@ -419,20 +428,19 @@ def _series_of_runs(group: Group, pairs: Sequence[Pair], floor: Floor) -> Iterat
 def compare_mean(mean: Mean, assessment: Assessment | None, rule: RegressionRule) -> MeanComparison:
     """Return the comparison of a mean; without an assessment it is inconclusive."""
     workload, operation, metric = mean.group
-    baseline, candidate = mean.change.trials
     unassessed = MeanComparison(
         workload=workload,
         operation=operation,
         metric=metric,
         points=mean.points,
-        baseline_passes=baseline,
-        candidate_passes=candidate,
+        baseline_passes=mean.passes[0],
+        candidate_passes=mean.passes[1],
         conclusion=Conclusion.INCONCLUSIVE,
-        notes=(UNKNOWN_NOISE,),
+        notes=(mean.problem,),
     )
     if assessment is None:
         return unassessed
     judgement = conclude(metric, assessment, rule)
-    scatter = Side(trials=baseline, deviation=math.sqrt(mean.change.variances[0]))
+    scatter = Side(trials=mean.passes[0], deviation=math.sqrt(assessment.change.variances[0]))
     notes = tuple(filter(None, (judgement.note, noise_note(scatter, metric, rule))))
     return unassessed.model_copy(update={**fields_of(metric, assessment, judgement), "notes": notes})

@@ -1,13 +1,14 @@
 """How much a quantity changed between two sets of trials, how certain that is, and what follows.
 
 Regression: the estimate is beyond the threshold, and the one-sided p-value, adjusted by Holm's method over everything
-that gates, is below 2 %. The test is Welch's, on the logarithms of the trials' values.
+that gates, is below 2 %. The test is Welch's, on the logarithms of the trials' values; of several points on their mean
+in each pass. It assumes that the passes of a run are independent of each other, and that runs differ by nothing else.
 """
 
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
@@ -209,15 +210,6 @@ class Trials:
         return self.baseline, self.candidate
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SideMean:
-    """The mean over points and passes of one side."""
-
-    mean: float
-    variance: float  # of such a value; the mean's squared error is this divided by their number
-    values: tuple[float, ...]  # the mean over points in each pass, as if all points had a trial in it
-
-
 def logarithms_of(trials: Sequence[Trial], operation: Operation, metric: Metric) -> Series:
     """Return the logarithms of a metric in trials, of which every pass has at most one; without those of no value."""
     values = zip(trials, values_of(trials, operation, metric), strict=True)
@@ -235,41 +227,10 @@ def change_of(trials: Trials) -> LogChange:
     )
 
 
-def mean_over(points: Sequence[Series]) -> SideMean:
-    """Return the mean over points of one side, all with the same weight and at least two trials.
-
-    Its error is that of a sum over passes, which are independent, whatever trials of one pass have in common. A pass in
-    which points are missing contributes the trials that it has.
-    """
-    if any(len(series) < 2 for series in points):  # noqa: PLR2004 - one trial has no deviation
-        raise ValueError("a mean over points needs at least two trials of each")
-    mean = fmean(fmean(series.values()) for series in points)
-    passes = sorted({number for series in points for number in series})
-    weighted = [_weighted(series, len(passes), len(points)) for series in points]
-    values = [mean + math.fsum(series[number] for series in weighted if number in series) for number in passes]
-    return SideMean(mean=mean, variance=mean_and_variance(values)[1], values=tuple(values))
-
-
-def mean_change(points: Sequence[Trials], between: BetweenVariance | None = None) -> LogChange:
-    """Return the mean change over points; it counts passes, not trials."""
-    ours, theirs = (mean_over([point.sides[side] for point in points]) for side in (0, 1))
-    return LogChange(
-        estimate=theirs.mean - ours.mean,
-        variances=(ours.variance, theirs.variance),
-        trials=(len(ours.values), len(theirs.values)),
-        between=between,
-    )
-
-
-def _weighted(series: Series, passes: int, points: int) -> Series:
-    """Return the deviations of a point's trials as parts of the passes' means.
-
-    Those of fewer trials lie nearer to their own mean, as n - 1 to n.
-    """
-    nearer = (len(series) - 1) / len(series) * passes / (passes - 1)
-    factor = passes / len(series) / points / math.sqrt(nearer)
-    mean = fmean(series.values())
-    return {number: factor * (value - mean) for number, value in series.items()}
+def pass_means(points: Sequence[Series]) -> Series:
+    """Return the mean over points of each pass that has all of them: what one point shares with another is in it."""
+    common = set.intersection(*(set(series) for series in points))
+    return {number: fmean(series[number] for series in points) for number in sorted(common)}
 
 
 Group = tuple[str, Operation, Metric]
@@ -429,26 +390,27 @@ def variance_components(runs: Sequence[Sequence[float | None]]) -> VarianceCompo
     below 0. A run with fewer than `MINIMUM_TRIALS` trials, or without a positive value in one, is excluded.
     """
     usable = (values for run in runs if (values := complete(run)) and min(values) > 0)
-    whole = [values for values in usable if len(values) >= MINIMUM_TRIALS]
-    if len(whole) < MINIMUM_RUNS:
-        return None
-    moments = [(*log_mean_and_variance(values), len(values)) for values in whole]
-    squares = math.fsum(variance * (trials - 1) for _, variance, trials in moments)
-    within = squares / sum(trials - 1 for _, _, trials in moments)
-    between = between_variance([mean for mean, _, _ in moments], [variance / trials for _, variance, trials in moments])
-    return VarianceComponents(within=math.sqrt(within), between=between)
+    return _components([math.log(value) for value in values] for values in usable)
 
 
 def between_variance_of_means(runs: Sequence[Sequence[Series]]) -> BetweenVariance | None:
     """Return the noise between runs in the mean over points, from each run's points; None if it is unknown.
 
-    A run in which a point has fewer than `MINIMUM_TRIALS` trials is excluded.
+    A run with fewer than `MINIMUM_TRIALS` passes that have all points is excluded.
     """
-    whole = [points for points in runs if points and all(len(series) >= MINIMUM_TRIALS for series in points)]
+    components = _components([[*pass_means(points).values()] for points in runs if points])
+    return components.between if components else None
+
+
+def _components(runs: Iterable[Sequence[float]]) -> VarianceComponents | None:
+    whole = [values for values in runs if len(values) >= MINIMUM_TRIALS]
     if len(whole) < MINIMUM_RUNS:
         return None
-    means = [mean_over(points) for points in whole]
-    return between_variance([side.mean for side in means], [side.variance / len(side.values) for side in means])
+    moments = [(*mean_and_variance(values), len(values)) for values in whole]
+    squares = math.fsum(variance * (trials - 1) for _, variance, trials in moments)
+    within = squares / sum(trials - 1 for _, _, trials in moments)
+    between = between_variance([mean for mean, _, _ in moments], [variance / trials for _, variance, trials in moments])
+    return VarianceComponents(within=math.sqrt(within), between=between)
 
 
 def between_variance(means: Sequence[float], squared_errors: Sequence[float]) -> BetweenVariance:
