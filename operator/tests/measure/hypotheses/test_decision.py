@@ -9,6 +9,7 @@ from plimsoll.api.result import Finding
 from plimsoll.api.suite_status import HypothesisVerdict
 from plimsoll.measure.hypotheses.decide import Decision, Form, decide, decide_all
 from plimsoll.measure.hypotheses.judge import Unit
+from plimsoll.measure.hypotheses.select import MeasuredRun
 from support.results import (
     SCALING,
     aborted,
@@ -26,6 +27,10 @@ from support.results import (
 RADOS = [98, 99, 100, 101, 102]
 RADOS_IOPS = {"workload": "rados", "quantity": "iops"}
 NO_NOISE = "noise between runs is not counted; it is if each variant has at least 3 runs"
+FEW_RUNS = (
+    "runs are taken as independent, which fewer than 5 cannot show: day and night, bursts or two states of the storage "
+    "may look like the effect"
+)
 SUSPECT = Finding(reason="NodeCpuSaturated", verdict=Verdict.SUSPECT, message="m")
 INVALID = Finding(reason="PasteFailed", verdict=Verdict.INVALID, message="m")
 
@@ -205,7 +210,7 @@ def test_three_runs_are_the_unit_and_show_the_noise_between_them() -> None:
         for noise in (0.9, 1, 1.1)
     ]
     found = decided(given, *runs)
-    assert (found.unit, found.replicates, found.notes) == (Unit.RUN, (3, 3), ())
+    assert (found.unit, found.replicates, found.notes) == (Unit.RUN, (3, 3), (FEW_RUNS,))
     assert found.verdict is HypothesisVerdict.UNDECIDED
     assert found.reasons == ("the interval includes 90 %; more runs (repeat) narrow it",)
     assert decided(given, runs[1], runs[4]).verdict is HypothesisVerdict.HELD
@@ -216,6 +221,70 @@ def test_what_the_same_runs_share_is_no_noise_of_their_ratio() -> None:
     found = decided(hypothesis(), *runs)
     assert (found.unit, found.replicates, found.verdict) == (Unit.RUN, (3, 3), HypothesisVerdict.HELD)
     assert found.low == pytest.approx(0.95, rel=1e-6)
+
+
+def runs_of(ratios: list[float], spread: float = 0.0) -> list[MeasuredRun]:
+    """Return runs of both points with these ratios, whose levels differ by as much from run to run."""
+    levels = [1 + spread * number for number in range(len(ratios))]
+    return [
+        pair([100 * level * ratio] * 3, [100 * level] * 3, name=f"r{number}")
+        for number, (level, ratio) in enumerate(zip(levels, ratios, strict=True))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ratios", "verdict"),
+    [
+        # Their logarithms scatter by 1.1 %: the 95 % interval ends 2.6 % from the mean, three scatters at 3.2 %.
+        ([0.92, 0.93, 0.94], HypothesisVerdict.HELD),
+        ([0.918, 0.928, 0.938], HypothesisVerdict.UNDECIDED),
+        ([0.84, 0.85, 0.86], HypothesisVerdict.REFUTED),
+        ([0.864, 0.874, 0.884], HypothesisVerdict.UNDECIDED),
+        ([0.9178, 0.9278, 0.9378, 0.9278, 0.9278], HypothesisVerdict.HELD),
+    ],
+)
+def test_three_runs_decide_what_exceeds_three_times_their_scatter(
+    ratios: list[float], verdict: HypothesisVerdict
+) -> None:
+    found = decided(hypothesis(), *runs_of(ratios, spread=0.2))
+    assert found.verdict is verdict
+    assert found.notes == ((FEW_RUNS,) if len(ratios) < 5 else ())
+    low, high = found.low or 0, found.high or 0
+    assert not low <= 0.9 <= high
+    reason = (
+        "3 runs that scatter by 1.1 % decide only on an effect of more than 3 times that; measure at least 5 runs "
+        "(repeat)"
+    )
+    assert found.reasons == ((reason,) if verdict is HypothesisVerdict.UNDECIDED else ())
+
+
+def test_of_different_runs_the_scatter_is_that_of_both() -> None:
+    """Each side scatters by 1 %, their ratio by 1.41 %: three times that is 4.2 %, and the interval ends at 2.3 %."""
+    left = {"workload": "rbd", "quantity": "iops"}
+    given = hypothesis(left={**left, "variant": "a"}, of={**left, "variant": "b"})
+    for ratio, verdict in ((0.945, HypothesisVerdict.HELD), (0.93, HypothesisVerdict.UNDECIDED)):
+        runs = [
+            run_of_points(point("rbd-0", [noise * rate] * 3), variant=variant, name=f"{variant}{noise}")
+            for variant, rate in (("a", 100 * ratio), ("b", 100.0))
+            for noise in (0.99, 1, 1.01)
+        ]
+        found = decided(given, *runs)
+        assert found.verdict is verdict
+        assert (found.low or 0) > 0.9
+
+
+@pytest.mark.parametrize(("power", "verdict"), [(0.9, HypothesisVerdict.HELD), (0.82, HypothesisVerdict.UNDECIDED)])
+def test_the_exponents_of_three_runs_scatter_too(power: float, verdict: HypothesisVerdict) -> None:
+    """Those of the runs are 0.01 apart; within each run the law is exact, so that the interval is narrower."""
+    runs = [
+        sweep({clients: [1e6 * clients ** (power + 0.01 * number)] * 3 for clients in (1, 2, 4)}, name=f"r{number}")
+        for number in (-1, 0, 1)
+    ]
+    found = decided(hypothesis(SCALING), *runs)
+    assert (found.verdict, found.unit) == (verdict, Unit.RUN)
+    assert (found.low or 0) > 0.8
+    if verdict is HypothesisVerdict.UNDECIDED:
+        assert found.reasons[0].startswith("3 runs that scatter by 0.01 decide ")
 
 
 def test_runs_of_different_variants_are_no_pairs_whatever_their_names() -> None:

@@ -9,7 +9,15 @@ from plimsoll.api.model import Model
 from plimsoll.api.names import Verdict
 from plimsoll.api.suite_status import HypothesisVerdict
 from plimsoll.measure.compare.values import RepeatsError, check_distinct
-from plimsoll.measure.hypotheses.judge import Interval, Judgement, Unit, geometric_mean, judge
+from plimsoll.measure.hypotheses.judge import (
+    ENOUGH_RUNS,
+    SCATTERS,
+    Interval,
+    Judgement,
+    Unit,
+    geometric_mean,
+    judge,
+)
 from plimsoll.measure.hypotheses.select import (
     MeasuredRun,
     Sample,
@@ -58,6 +66,13 @@ def interval_reason(hypothesis: Hypothesis, judgement: Judgement) -> tuple[str, 
     if interval is None or judgement.verdict is not HypothesisVerdict.UNDECIDED:
         return ()
     is_ratio = hypothesis.of is not None
+    if judgement.scatter is not None:
+        scatter = f"{_PERCENT * judgement.scatter:.2g} %" if is_ratio else f"{judgement.scatter:.2g}"
+        reason = (
+            f"{min(judgement.replicates)} runs that scatter by {scatter} decide only on an effect of more than "
+            f"{SCATTERS} times that; measure at least {ENOUGH_RUNS} runs (repeat)"
+        )
+        return (reason,)
     inside = [bound for bound in hypothesis.bounds if bound is not None and interval.low <= bound <= interval.high]
     limits = listed([f"{_bound_text(bound, is_ratio=is_ratio)}{' %' if is_ratio else ''}" for bound in inside])
     return (f"the interval includes {limits}; {_NARROWER[judgement.unit or Unit.TRIAL]}",)
@@ -260,7 +275,7 @@ def _decision(hypothesis: Hypothesis, variant: str | None, runs: Sequence[Measur
         replicates=judgement.replicates,
         sentence=sentence(hypothesis, judgement, samples, variant),
         reasons=judgement.reasons or interval_reason(hypothesis, judgement),
-        notes=tuple(_notes(basis, judgement.unit)),
+        notes=tuple(_notes(basis, judgement)),
         basis=basis,
     )
 
@@ -280,7 +295,7 @@ def _basis(sample: Sample) -> Basis:
     )
 
 
-def _notes(basis: Sequence[Basis], unit: Unit | None) -> Iterator[str]:
+def _notes(basis: Sequence[Basis], judgement: Judgement) -> Iterator[str]:
     places: dict[str, dict[str, None]] = {}
     for point in basis:
         if point.verdict is Verdict.SUSPECT:
@@ -288,5 +303,10 @@ def _notes(basis: Sequence[Basis], unit: Unit | None) -> Iterator[str]:
                 places.setdefault(reason, {})[f"{point.point} of run {point.run}"] = None
     for reason, names in places.items():
         yield f"{Verdict.SUSPECT} ({reason}): {first_few(list(names))}"
-    if unit in (Unit.TRIAL, Unit.PROBE):
+    if judgement.unit is Unit.RUN and min(judgement.replicates) < ENOUGH_RUNS:
+        yield (
+            f"runs are taken as independent, which fewer than {ENOUGH_RUNS} cannot show: day and night, bursts or two "
+            "states of the storage may look like the effect"
+        )
+    if judgement.unit in (Unit.TRIAL, Unit.PROBE):
         yield f"noise between runs is not counted; it is if each variant has at least {MINIMUM_TRIALS} runs"

@@ -4,13 +4,16 @@ The trial is the unit of statistics, or the run if every side has at least three
 noise between runs. Lines of fewer runs have intervals of their own, from their probes. A ratio is that of geometric
 means, scaling the exponent of a power law fitted to all values. Points of the same runs are compared within each run:
 what makes a whole run faster or slower changes neither.
+
+All of this takes runs, or trials, as independent. Three runs that happen to agree prove little of that, so fewer than
+five decide only what is also farther from the limit than three times their scatter.
 """
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from statistics import fmean
+from statistics import fmean, stdev
 
 from plimsoll.api.hypothesis import Hypothesis
 from plimsoll.api.suite_status import HypothesisVerdict
@@ -93,6 +96,12 @@ def _interval(estimate: float, error: float, freedom: float) -> Interval:
     return Interval(estimate=estimate, low=estimate - half, high=estimate + half)
 
 
+ENOUGH_RUNS = 5
+"""With fewer runs on a side, an effect has to exceed their scatter as well."""
+
+SCATTERS = 3
+"""By as many standard deviations of single runs."""
+
 _ROUNDING = 1e-9
 """Of logarithms and exponents: a value that differs by less from a limit equals it."""
 
@@ -117,6 +126,8 @@ class Judgement:
     unit: Unit | None = None  # None without an interval
     replicates: tuple[int, ...] = ()  # number of units on each side; a single number for scaling
     reasons: tuple[str, ...] = ()  # why there is no interval
+    # Standard deviation of what single runs show, of a logarithm or an exponent, if only that prevents a decision.
+    scatter: float | None = None
 
 
 _Places = Mapping[tuple[str, int | None], Sequence[Sample]]
@@ -147,16 +158,22 @@ def judge(hypothesis: Hypothesis, samples: Sequence[Sample]) -> Judgement:
         )
     else:
         interval = _log_ratio(unit, places["left", None], places["of", None])
-    verdict = _verdict(interval, hypothesis)
+    verdict, scatter = _verdict(interval, hypothesis), None
     if bounds and verdict is HypothesisVerdict.UNDECIDED:
         return Judgement(verdict=verdict, reasons=bounds)
+    replicates = tuple(_replicates(unit, places))
+    if unit is Unit.RUN and min(replicates) < ENOUGH_RUNS and verdict is not HypothesisVerdict.UNDECIDED:
+        half = SCATTERS * (deviation := _scatter_of_runs(hypothesis, places))
+        wider = Interval(estimate=interval.estimate, low=interval.estimate - half, high=interval.estimate + half)
+        if _verdict(wider, hypothesis) is HypothesisVerdict.UNDECIDED:
+            verdict, scatter = HypothesisVerdict.UNDECIDED, deviation
     if not hypothesis.over:
         estimate, low, high = (
             logarithm if math.isinf(logarithm) else math.exp(max(-_MOST, min(_MOST, logarithm)))
             for logarithm in (interval.estimate, interval.low, interval.high)
         )
         interval = Interval(estimate=estimate, low=low, high=high)
-    return Judgement(verdict=verdict, interval=interval, unit=unit, replicates=tuple(_replicates(unit, places)))
+    return Judgement(verdict=verdict, interval=interval, unit=unit, replicates=replicates, scatter=scatter)
 
 
 def _lines(samples: Sequence[Sample]) -> list[Position]:
@@ -186,9 +203,25 @@ def _too_few(hypothesis: Hypothesis, unit: Unit, places: _Places) -> Iterator[st
 def _log_ratio(unit: Unit, left: Sequence[Sample], of: Sequence[Sample]) -> Interval:
     if unit is Unit.PROBE:
         return _interval_of(line_change(_mean_position(of), _mean_position(left)))
-    runs = [[(sample.selected.variant, sample.selected.run) for sample in side] for side in (left, of)]
-    compare = log_ratio_of_pairs if unit is Unit.RUN and runs[0] == runs[1] else log_ratio
+    compare = log_ratio_of_pairs if unit is Unit.RUN and _are_same_runs(left, of) else log_ratio
     return compare(_values(unit, left), _values(unit, of))
+
+
+def _are_same_runs(left: Sequence[Sample], of: Sequence[Sample]) -> bool:
+    runs = [[(sample.selected.variant, sample.selected.run) for sample in side] for side in (left, of)]
+    return runs[0] == runs[1]
+
+
+def _scatter_of_runs(hypothesis: Hypothesis, places: _Places) -> float:
+    """Return the standard deviation of the logarithm of the ratio, or of the exponent, that single runs show."""
+    if hypothesis.over:
+        rows = [[(x or 0, value) for value in _values(Unit.RUN, samples)] for (_, x), samples in places.items()]
+        return stdev(exponent([run]).estimate for run in zip(*rows, strict=True))
+    left, of = places["left", None], places["of", None]
+    logarithms = [[math.log(value) for value in _values(Unit.RUN, side)] for side in (left, of)]
+    if _are_same_runs(left, of):
+        return stdev(value - other for value, other in zip(*logarithms, strict=True))
+    return math.hypot(*map(stdev, logarithms))
 
 
 def _verdict(interval: Interval, hypothesis: Hypothesis) -> HypothesisVerdict:
