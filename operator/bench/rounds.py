@@ -4,15 +4,21 @@ It simulates that many rounds under each condition, from the values of runs on. 
 error of 0.4 %, and one of 95 % of 1 %.
 """
 
+import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
 
 from figures import heading_rows, percent
-from plimsoll.api.suite_status import PINNED_ROUNDS, Conclusion
+from plimsoll.api.suite_status import PINNED_ROUNDS, Conclusion, HypothesisVerdict
 from plimsoll.measure.compare.values import RegressionRule
+from plimsoll.measure.hypotheses.judge import judge as decide_samples
+from plimsoll.measure.hypotheses.select import Sample, sample_of, select_all
 from plimsoll.suite.judging import judge
 from plimsoll.suite.measured import MeasuredRound
-from support.simulated_comparisons import Course, Losses, Rounds, drawn, everywhere
+from support.results import hypothesis, point, run_of_points
+from support.simulated_comparisons import COURSES, Course, Losses, Rounds, drawn, everywhere
 
 _LOSS = 0.1
 _DRIFT = 0.01
@@ -24,6 +30,14 @@ _GAINED = (3, 5)
 _LONG = 10
 _NOISY = ((0.03, 3, 3), (0.1, 3, 3), (0.1, 5, 3), (0.1, 5, 5), (0.1, 5, 10))
 """Noise between runs, accepted rounds, and repeat."""
+
+_REPEATS = (3, 5, 10)
+_EFFECTS = (0.05, 0.1, 0.2)
+_NOISE = 0.01
+"""Of runs, on top of what their storage does."""
+
+_SELECTED = {"workload": "rbd", "quantity": "iops"}
+_RATIO = hypothesis(left={**_SELECTED, "variant": "a"}, of={**_SELECTED, "variant": "b"}, atLeastPercent=90)
 
 _ROUNDS = 500
 _SHARED = (0.0, 0.5, 1.0)
@@ -62,6 +76,69 @@ def _between(rounds: int) -> Iterator[Sequence[str]]:
         for points in (1, 20):
             suite = Rounds(points=points, shared=0.5 if points > 1 else 0.0, between=between)
             yield (f"{100 * between:g} %", str(points), *_rates(suite, rounds))
+
+
+def _courses(rounds: int) -> Iterator[Sequence[str]]:
+    """Yield the same if the speed of the storage changes from round to round."""
+    yield from heading_rows("speed of the storage", "points", "false Regression", "NoRegression", "10 % at all points")
+    for course in COURSES:
+        for points in (1, 20):
+            suite = Rounds(points=points, shared=0.5 if points > 1 else 0.0)
+            nothing, lost = (
+                [_after_course(suite, f"{course} {loss} {number}", course, loss) for number in range(rounds)]
+                for loss in (0.0, _LOSS)
+            )
+            yield (
+                course,
+                str(points),
+                percent(nothing.count(Conclusion.REGRESSION) / rounds, 2),
+                percent(nothing.count(Conclusion.NO_REGRESSION) / rounds),
+                percent(lost.count(Conclusion.REGRESSION) / rounds),
+            )
+
+
+def _after_course(suite: Rounds, seed: str, course: str, loss: float) -> Conclusion:
+    chance = drawn(f"{suite} {seed}")
+    levels = COURSES[course](chance, PINNED_ROUNDS + 1)
+    accepted = [suite.round(chance, minute, level=level) for minute, level in enumerate(levels[:-1])]
+    last = suite.round(chance, PINNED_ROUNDS, everywhere(loss, suite.points), levels[-1])
+    return _conclusion(suite, accepted, accepted, last)
+
+
+def _hypotheses(rounds: int) -> Iterator[Sequence[str]]:
+    """Yield how often a ratio of two variants is decided, if it is the limit itself, and if it is above it."""
+    yield from heading_rows(
+        "repeat", "speed of the storage", "decided at the limit", *(f"{100 * effect:g} % above" for effect in _EFFECTS)
+    )
+    for repeat in _REPEATS:
+        for course in COURSES:
+            shares = [
+                sum(
+                    _decides(repeat, course, effect, f"{repeat} {course} {effect} {number}") for number in range(rounds)
+                )
+                for effect in (0.0, *_EFFECTS)
+            ]
+            yield str(repeat), course, *(percent(share / rounds) for share in shares)
+
+
+def _decides(repeat: int, course: str, effect: float, seed: str) -> bool:
+    """Whether the hypothesis is decided on so many runs of both variants, in turn, if this is the effect."""
+    chance = drawn(seed)
+    limit = (_RATIO.at_least_percent or 0) / 100
+    samples = []
+    for number, level in enumerate(COURSES[course](chance, 2 * repeat)):
+        truth = 1.0 if number % 2 else limit * (1 + effect)
+        value = truth * math.exp(level + chance.gauss(0, _NOISE))
+        samples.append(replace(_template("b" if number % 2 else "a", number // 2), values=(value,)))
+    return decide_samples(_RATIO, samples).verdict is not HypothesisVerdict.UNDECIDED
+
+
+@cache
+def _template(variant: str, number: int) -> Sample:
+    """Return the sample of a run of that variant, without its value."""
+    runs = [run_of_points(point("rbd-0", [100]), variant=each, name=f"{each}{number}") for each in "ab"]
+    selected, _ = select_all(_RATIO, runs)
+    return sample_of(next(each for each in selected if each.variant == variant))
 
 
 def _drift(rounds: int) -> Iterator[Sequence[str]]:
@@ -151,6 +228,8 @@ def _conclusion(
 _TABLES: Mapping[str, Callable[[int], Iterator[Sequence[str]]]] = {
     "errors": _errors,
     "between": _between,
+    "courses": _courses,
+    "hypotheses": _hypotheses,
     "drift": _drift,
     "gains": _gains,
     "noisy": _noisy,

@@ -2,8 +2,9 @@
 
 import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import fmean
 
 from plimsoll.api.names import Metric, Operation
 from plimsoll.api.suite_status import Cause, Conclusion, EndedRound, RoundVerdict
@@ -19,6 +20,52 @@ from plimsoll.suite.rounds.observed import State
 RULE = RegressionRule()
 SCATTER = {Metric.IOPS: 0.03, Metric.P99: 0.08}
 """Coefficient of variation of the trials of a point."""
+
+
+Levels = Sequence[float]
+"""Logarithms of the speed of the storage, one after the other in time."""
+
+_APART = math.log(0.9)
+_DAY = 10
+
+
+def _autocorrelated(chance: random.Random, length: int, memory: float = 0.8, deviation: float = 0.03) -> Levels:
+    levels = [chance.gauss(0, deviation)]
+    for _ in range(1, length):
+        levels.append(memory * levels[-1] + math.sqrt(1 - memory**2) * chance.gauss(0, deviation))
+    return levels
+
+
+def _states(chance: random.Random, length: int, leaves: float) -> Levels:
+    states = [chance.random() < 0.5]
+    for _ in range(1, length):
+        states.append(states[-1] != (chance.random() < leaves))
+    return [_APART * state for state in states]
+
+
+def _drift(_: random.Random, length: int) -> Levels:
+    return [_APART * number / (length - 1) for number in range(length)]
+
+
+def _day(chance: random.Random, length: int) -> Levels:
+    start = chance.random()
+    return [0.05 * math.sin(2 * math.pi * (start + number / _DAY)) for number in range(length)]
+
+
+COURSES: Mapping[str, Callable[[random.Random, int], Levels]] = {
+    "independent": lambda chance, length: _autocorrelated(chance, length, memory=0),
+    "autocorrelated": _autocorrelated,
+    "two states, anew each time": lambda chance, length: _states(chance, length, leaves=0.5),
+    "two states, seldom left": lambda chance, length: _states(chance, length, leaves=0.1),
+    "drifting": _drift,
+    "day and night": _day,
+}
+"""How the speed of the storage changes with time; what is the same each time a course is drawn is no noise.
+
+Levels that are independent of each other, or keep 0.8 of their deviation from one time to the next, with a standard
+deviation of 3 %; two states 10 % apart, each with a probability of 1/2, which change each time with a probability of
+1/2 or 0.1; a loss of 10 % from the first to the last time; a sine of 5 % with a period of ten times.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +90,7 @@ class Sweep:
 
     def samples(self, chance: random.Random, changes: Mapping[int, float]) -> list[Sample]:
         """Return the trials of all metrics; rates of these points change by a part of the baseline: -0.1."""
+        levels = self._levels(chance), self._levels(chance)
         return [
             Sample(
                 workload="w",
@@ -55,23 +103,29 @@ class Sweep:
             for metric in self.scatter
             for point, (baseline, candidate) in enumerate(
                 zip(
-                    self._side(chance, metric, math.sqrt(self.calm), {}),
-                    self._side(chance, metric, math.sqrt(2 - self.calm), changes if metric.is_rate else {}),
+                    self._side(chance, metric, math.sqrt(self.calm), {}, levels[0]),
+                    self._side(chance, metric, math.sqrt(2 - self.calm), changes if metric.is_rate else {}, levels[1]),
                     strict=True,
                 )
             )
         ]
 
+    def _levels(self, chance: random.Random) -> Levels:
+        """Return the logarithm of the speed of the storage in each pass of a run."""
+        return [0.0] * self.trials
+
     def _side(
-        self, chance: random.Random, metric: Metric, factor: float, changes: Mapping[int, float]
+        self, chance: random.Random, metric: Metric, factor: float, changes: Mapping[int, float], levels: Levels
     ) -> Iterator[Series]:
+        speed = 1 if metric.is_rate else -1
         shared, own = math.sqrt(self.correlation), math.sqrt(1 - self.correlation)
         passes = [shared * chance.gauss(0, 1) for _ in range(self.trials)]
         for point in range(self.points):
             scatter = factor * self.scatter[metric] * (2 - self.quiet if point % 2 else self.quiet)
             yield {
                 number: math.log((1 + changes.get(point, 0)) * (1 + scatter * (common + own * chance.gauss(0, 1))))
-                for number, common in enumerate(passes)
+                + speed * level
+                for number, (common, level) in enumerate(zip(passes, levels, strict=True))
             }
 
     def conclusion(self, chance: random.Random, changes: Mapping[int, float] | None = None) -> Conclusion:
@@ -89,6 +143,26 @@ class Sweep:
             [one.conclusion for one in of_points],
             doubted=any(one.suspected for one in of_points),
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnsteadySweep(Sweep):
+    """Two sides measured on storage whose speed changes with time, for all points alike.
+
+    Attributes:
+        course: name of one of the `COURSES`, drawn for each run from its first pass to its last.
+        of_runs: whether each trial stands for a run with five passes, at a time of its own.
+
+    """
+
+    course: str
+    of_runs: bool = False
+
+    def _levels(self, chance: random.Random) -> Levels:
+        course = COURSES[self.course]
+        if self.of_runs:
+            return [fmean(course(chance, 5)) for _ in range(self.trials)]
+        return course(chance, self.trials)
 
 
 def sample_of(
@@ -138,14 +212,16 @@ class Rounds:
     def names(self) -> Sequence[str]:
         return [f"v{number}" for number in range(self.variants)]
 
-    def round(self, chance: random.Random, minute: int, losses: Losses | None = None) -> MeasuredRound:
-        """Return a round whose first variant has these losses."""
+    def round(
+        self, chance: random.Random, minute: int, losses: Losses | None = None, level: float = 0.0
+    ) -> MeasuredRound:
+        """Return a round whose first variant has these losses, at this logarithm of the storage's speed."""
         values: dict[Quantity, dict[int, float]] = {}
         shared, own = math.sqrt(self.shared) * self.noise, math.sqrt(1 - self.shared) * self.noise
         for variant in self.names:
             lost = (losses or {}) if variant == self.names[0] else {}
             for metric in GATING:
-                apart = chance.gauss(0, self.between)
+                apart = chance.gauss(0, self.between) + (level if metric.is_rate else -level)
                 common = [apart + chance.gauss(0, shared) for _ in range(self.repeat)]
                 for point in range(self.points):
                     loss = math.log1p(-lost.get(point, 0.0)) if metric.is_rate else 0.0
