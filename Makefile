@@ -184,17 +184,14 @@ bench: setup ## Measure Plimsoll itself
 	fio=$$(hack/fio.sh) && PLIMSOLL_FIO=$$fio $(BIN)/python operator/bench/run.py
 
 .PHONY: bench-comparing
-bench-comparing: setup ## Measure how often comparisons are right: the tables of docs/comparing.md; takes hours
+bench-comparing: setup ## Measure how often comparisons of runs, rounds and lines, and hypotheses, are right: tables of docs/comparing.md and docs/suites.md; takes less than an hour
 	cd operator && PYTHONPATH=tests $(BIN)/python bench/comparing.py $(COMPARISONS)
-
-.PHONY: bench-rounds
-bench-rounds: setup ## Measure how often rounds of suites are judged right: the tables of docs/suites.md; takes an hour
 	cd operator && PYTHONPATH=tests $(BIN)/python bench/rounds.py $(ROUNDS)
+	cd operator && PYTHONPATH=tests $(BIN)/python bench/compared_lines.py $(SEARCHES)
 
 .PHONY: bench-line
-bench-line: setup ## Measure how well the line is found and compared: tables of docs/line.md and docs/comparing.md; takes half an hour
+bench-line: setup ## Measure how well the line is found: tables of docs/line.md; takes half an hour
 	cd operator && PYTHONPATH=tests $(BIN)/python bench/line.py $(SEARCHES)
-	cd operator && PYTHONPATH=tests $(BIN)/python bench/compared_lines.py $(SEARCHES)
 
 .PHONY: bench-line-device
 bench-line-device: setup ## Search for the line of a really throttled device, where theory knows it: a table of docs/line.md; needs root

@@ -1,7 +1,7 @@
 """Measures how often compared lines are judged right: `compared_lines.py [SEARCHES]`; a table of docs/comparing.md.
 
 It simulates that many searches under each condition, from the measurements of trials on, and compares each with each
-other one, after scaling both to the same line: of 100 searches, 9900 pairs. As each search is in many pairs, rates are
+other one, after scaling both to the same line: of 60 searches, 3540 pairs. As each search is in many pairs, rates are
 less precise than those of as many independent pairs.
 """
 
@@ -21,7 +21,7 @@ from plimsoll.measure.line.model import Settings
 from support.results import SEARCH, searched
 from support.simulated_storage import HockeyStick, Storage, cliff, drawn, linear, search
 
-_SEARCHES = 100
+_SEARCHES = 60
 _NOISES = (0.02, 0.05)
 _PRECISIONS = (10, 5)
 _LOSSES = (0.0, 0.1, 0.2)

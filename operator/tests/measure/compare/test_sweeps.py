@@ -5,7 +5,7 @@ import random
 import pytest
 
 from plimsoll.api.suite_status import Conclusion
-from support.simulated_comparisons import Sweep
+from support.simulated_comparisons import SCATTER, Sweep, UnsteadySweep
 
 
 def share(sweep: Sweep, comparisons: int, conclusion: Conclusion, change: float = 0, losing: int = 0) -> float:
@@ -33,6 +33,25 @@ def test_nothing_changed_is_seldom_a_regression(sweep: Sweep) -> None:
 @pytest.mark.parametrize(("points", "comparisons"), [(4, 100), (20, 20)])
 def test_nothing_changed_is_no_regression_of_a_sweep(points: int, comparisons: int) -> None:
     assert share(Sweep(points=points), comparisons, Conclusion.NO_REGRESSION) >= 0.85
+
+
+@pytest.mark.parametrize("points", [1, 4])
+def test_storage_that_seldom_leaves_a_state_makes_single_runs_differ_and_not_several(points: int) -> None:
+    """The model of the test: no interval of one run covers its state, and runs at different times do."""
+    course = "two states, seldom left"
+    scatter = {metric: value / 5**0.5 for metric, value in SCATTER.items()}
+    single = UnsteadySweep(points=points, course=course)
+    several = UnsteadySweep(points=points, course=course, of_runs=True, scatter=scatter)
+    assert share(single, 100, Conclusion.REGRESSION) >= 0.06
+    assert share(several, 100, Conclusion.REGRESSION) <= 0.04
+    assert share(several, 100, Conclusion.REGRESSION, -0.2, points) >= 0.8
+
+
+@pytest.mark.parametrize("course", ["drifting", "two states, anew each time"])
+def test_what_happens_in_every_run_alike_is_no_regression(course: str) -> None:
+    sweep = UnsteadySweep(points=4, course=course)
+    assert share(sweep, 100, Conclusion.REGRESSION) <= 0.04
+    assert share(sweep, 100, Conclusion.REGRESSION, -0.3, 4) >= 0.7
 
 
 def test_noise_that_points_share_keeps_equivalence_from_being_certain() -> None:
