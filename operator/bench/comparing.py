@@ -1,7 +1,7 @@
 """Measures how often comparisons are right: `comparing.py [COMPARISONS [TABLE ...]]`; tables of docs/comparing.md.
 
-It simulates that many comparisons under each condition, from the values of trials on. Of 2000, which take half an hour, a
-share has a standard error of at most 1.1 %, and of 0.2 % where it is 1 %.
+It simulates that many comparisons under each condition, from the values of trials on. Of 2000, which take half an hour,
+a share has a standard error of at most 1.1 %, and of 0.2 % where it is 1 %.
 """
 
 import math

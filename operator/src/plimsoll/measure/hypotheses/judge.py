@@ -218,10 +218,10 @@ def _scatter_of_runs(hypothesis: Hypothesis, places: _Places) -> float:
         rows = [[(x or 0, value) for value in _values(Unit.RUN, samples)] for (_, x), samples in places.items()]
         return stdev(exponent([run]).estimate for run in zip(*rows, strict=True))
     left, of = places["left", None], places["of", None]
-    logarithms = [[math.log(value) for value in _values(Unit.RUN, side)] for side in (left, of)]
+    ours, theirs = ([math.log(value) for value in _values(Unit.RUN, side)] for side in (left, of))
     if _are_same_runs(left, of):
-        return stdev(value - other for value, other in zip(*logarithms, strict=True))
-    return math.hypot(*map(stdev, logarithms))
+        return stdev(value - other for value, other in zip(ours, theirs, strict=True))
+    return math.hypot(stdev(ours), stdev(theirs))
 
 
 def _verdict(interval: Interval, hypothesis: Hypothesis) -> HypothesisVerdict:
