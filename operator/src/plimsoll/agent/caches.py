@@ -2,12 +2,13 @@
 
 import asyncio
 import time
+from functools import partial
 
 import aiohttp
 from pydantic import ValidationError
 
 from plimsoll.agent.page_cache import SWITCH, drop_caches
-from plimsoll.agent.process import PreparationError
+from plimsoll.agent.process import PreparationError, Programs
 from plimsoll.protocol.assignment import CacheDropping
 from plimsoll.protocol.helpers import DROP_PATH, MAX_ANSWER_BYTES, CacheDrop, DropRequest, HelperRefusal
 from plimsoll.protocol.messages import DropCachesOrder
@@ -27,18 +28,15 @@ class CacheDropper:
         self._assigned = assigned
         self._node = node
 
-    async def drop(self, order: DropCachesOrder) -> CacheDrop:
+    async def drop(self, order: DropCachesOrder, programs: Programs) -> CacheDrop:
         """Drop the caches within the order's time limit; PreparationError with the cause if they were not dropped."""
         if self._assigned is None:
             raise PreparationError("this agent's assignment has no caches, so it cannot drop them")
         if self._assigned.helper is not None:
             return await _drop_by_helper(self._assigned.helper, order)
         try:
-            async with asyncio.timeout(order.limit_seconds):
-                return CacheDrop(node=await asyncio.to_thread(drop_caches, self._node))
-        except TimeoutError:
-            message = f"the caches were not dropped within {order.limit_seconds:g} s; check the storage for stalled I/O"
-            raise PreparationError(message) from None
+            drop = partial(drop_caches, self._node)
+            return CacheDrop(node=await programs.in_thread("the dropping of the caches", drop, order.limit_seconds))
         except (OSError, ValueError) as error:
             message = f"cannot drop the caches: {error}; run as root, where /proc/{SWITCH} is writable"
             raise PreparationError(message) from error

@@ -175,7 +175,7 @@ class Worker:
 
         The programs of the tools are then read again, for all clients of the node: they would start late otherwise.
         """
-        dropped = await self.caches.drop(order)
+        dropped = await self.caches.drop(order, self._programs)
         await self.facts()
         return dropped
 

@@ -2,13 +2,16 @@
 
 import os
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from plimsoll.agent.caches import CacheDropper
 from plimsoll.agent.page_cache import SWITCH, cached_bytes, drop_caches, may_drop_caches
-from plimsoll.agent.process import PreparationError
+from plimsoll.agent.process import PreparationError, Programs
 from plimsoll.api.status import TrialKey
+from plimsoll.api.surroundings import NodeCaches
+from plimsoll.protocol.assignment import CacheDropping
 from plimsoll.protocol.messages import DropCachesOrder
 
 MEMINFO = """MemTotal:       24676864 kB
@@ -55,7 +58,27 @@ def test_a_process_may_drop_caches_if_the_switch_is_writable(tmp_path: Path) -> 
     assert not may_drop_caches(tmp_path / "b")
 
 
-async def test_an_agent_without_an_assignment_drops_nothing() -> None:
+async def test_an_agent_without_an_assignment_drops_nothing(tmp_path: Path) -> None:
     order = DropCachesOrder(trial=TrialKey(point="p", pass_number=0, attempt=0), limit_seconds=1.0)
     with pytest.raises(PreparationError, match="assignment has no caches"):
-        await CacheDropper(None, "a").drop(order)
+        await CacheDropper(None, "a").drop(order, Programs(tmp_path, {}))
+
+
+async def test_a_drop_that_hangs_is_named_after_its_time_and_keeps_nothing_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = Event()
+
+    def hang(node: str) -> NodeCaches:
+        ended.wait(60)
+        return NodeCaches(node=node, before_bytes=1, after_bytes=1)
+
+    monkeypatch.setattr("plimsoll.agent.caches.drop_caches", hang)
+    programs = Programs(tmp_path, {})
+    order = DropCachesOrder(trial=TrialKey(point="p", pass_number=0, attempt=0), limit_seconds=0.2)
+    try:
+        with pytest.raises(PreparationError, match=r"dropping of the caches has not ended within 0\.2 s"):
+            await CacheDropper(CacheDropping(), "a").drop(order, programs)
+        assert await programs.in_thread("another operation", lambda: 1) == 1
+    finally:
+        ended.set()

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.names import Metric, Operation, Verdict
-from plimsoll.api.result import BenchmarkResult
+from plimsoll.api.result import BenchmarkResult, Finding
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare import values
 from plimsoll.measure.compare.comparison import compare
@@ -55,6 +55,19 @@ def test_a_run_that_lacks_the_point_makes_the_result_unfinished() -> None:
     found = only([*repeats(1000), []])
     assert not found.status.final
     assert len(found.status.trials) == 1
+
+
+def test_the_worst_finding_of_all_runs_comes_first() -> None:
+    weak, strong = (result(trials_of(steady(1000)), run=run) for run in ("a", "b"))
+    findings = [
+        (weak, Finding(reason="NodeCpuSaturated", verdict=Verdict.SUSPECT, message="busy")),
+        (strong, Finding(reason="Stalled", verdict=Verdict.INVALID, message="stalled")),
+    ]
+    runs = [
+        [one.model_copy(update={"status": one.status.model_copy(update={"findings": (finding,)})})]
+        for one, finding in findings
+    ]
+    assert [finding.reason for finding in only(runs).status.findings] == ["Stalled", "NodeCpuSaturated"]
 
 
 def test_a_percentile_that_one_trial_lacks_is_absent() -> None:

@@ -9,6 +9,7 @@ from plimsoll.api.line import Ending, Line
 from plimsoll.api.names import Metric, Operation, Outcome, Verdict
 from plimsoll.api.operation import Latency, OperationResult, Rates
 from plimsoll.api.result import BenchmarkResult, Finding, ResultStatus, Trial
+from plimsoll.measure.checks.judge import in_order
 from plimsoll.measure.compare.lines import line_estimate, lines_between, operation_of, side_of_line
 from plimsoll.measure.compare.sides import MetricModel, Side, deviation_of, noise_note, side_of
 from plimsoll.measure.compare.significance import (
@@ -196,7 +197,7 @@ def _combined(results: Sequence[BenchmarkResult | None]) -> BenchmarkResult:
                 summary=summarise(trials, len(results)).summary if first.spec.line is None else None,
                 line=_line([result.status.line for result in measured], [line_estimate(result) for result in measured]),
                 verdict=_worst(result.status.verdict for result in measured),
-                findings=tuple(findings.values()),
+                findings=in_order(findings.values()),
                 environment=first.status.environment,
                 fingerprint=first.status.fingerprint,
                 final=len(measured) == len(results) and all(result.status.final for result in measured),
