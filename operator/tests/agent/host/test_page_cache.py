@@ -71,7 +71,7 @@ async def test_a_drop_that_hangs_is_named_after_its_time_and_keeps_nothing_waiti
 
     def hang(node: str) -> NodeCaches:
         ended.wait(60)
-        return NodeCaches(node=node, before_bytes=1, after_bytes=1)
+        return NodeCaches(node=node, before_bytes=1, after_bytes=1, dropped_at="2026-11-27T00:00:00Z")
 
     monkeypatch.setattr("plimsoll.agent.caches.drop_caches", hang)
     programs = Programs(tmp_path, {})
