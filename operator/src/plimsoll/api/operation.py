@@ -1,5 +1,6 @@
 """The numbers of one operation, in a trial and over the repetitions of a point; parts of a `BenchmarkResult`."""
 
+from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
@@ -13,7 +14,6 @@ _MAX_PERCENTILES = 16
 Rate = Annotated[float, ServerOnly(minimum=0)]
 
 _Nanoseconds = Annotated[Count, Field(description="Nanoseconds.")]
-_Round = Annotated[float, Field(description="One round.")]
 _IopsInterval = Annotated[Rate, Field(description="One interval.")]
 _BytesInterval = Annotated[Count, Field(description="One interval.")]
 
@@ -103,37 +103,37 @@ class Series(Model):
     bytes_per_second: Annotated[tuple[_BytesInterval, ...], ServerOnly(max_length=_MAX_INTERVALS)]
 
 
+class SteadinessState(StrEnum):
+    """Whether a quantity stayed the same over the window."""
+
+    STEADY = "Steady"
+    NOT_STEADY = "NotSteady"
+    UNKNOWN = "Unknown"
+
+
 class Steadiness(Model):
-    """SNIA's steady state criterion for one quantity: over five rounds, range <= 20 % and slope <= 10 % of the mean.
+    """How the part of the window that differs most from the rest differs from it.
 
     Attributes:
-        attained: Whether the criterion is met.
-        rounds: The quantity in each round, in operations per second or in nanoseconds.
-        range_ratio: Largest minus smallest round, divided by their mean.
-        slope_ratio: Change over all rounds along the line of best fit, divided by their mean; not negative.
+        state: NotSteady if the change is above its limit, 0.1 for rates and 0.2 for a 99th percentile of latency, and
+            above six standard deviations of chance. Steady if it is certainly below twice the limit. Otherwise Unknown:
+            chance is too large for the number of operations and the length of the window.
+        start_seconds: Start of the part, after the start of the window.
+        end_seconds: End of the part.
+        inside: Mean of the quantity in the part, per second or in nanoseconds.
+        outside: Mean of the quantity in the rest of the window.
+        change: inside minus outside, divided by the mean over the window.
+        deviation: Standard deviation of what chance alone gives for the change.
 
     """
 
-    attained: bool
-    rounds: Annotated[tuple[_Round, ...], ServerOnly(max_length=5)]
-    range_ratio: float
-    slope_ratio: float
-
-
-class SteadyState(Model):
-    """Whether an operation was in steady state, by SNIA SSS PTS 2.0.2, applied to the sum of all clients.
-
-    Attributes:
-        round_seconds: Length of a round.
-        rate: Steadiness of operations per second.
-        p99: Steadiness of the 99th percentile of latency; absent if the tool does not record latencies over time, or a
-            round has too few operations.
-
-    """
-
-    round_seconds: float  # shorter rounds than 10 s are not judged
-    rate: Steadiness
-    p99: Steadiness | None = None
+    state: SteadinessState
+    start_seconds: float
+    end_seconds: float
+    inside: float
+    outside: float
+    change: float
+    deviation: float
 
 
 class OperationResult(Model):
@@ -151,9 +151,8 @@ class OperationResult(Model):
         sum_of_rates: Sum of each client's I/O divided by its own runtime, as other tools print it.
         bias: IOPS of sumOfRates divided by IOPS of rates, minus 1; absent without I/O while all clients were
             measuring.
-        steady_state: Whether the operation was in steady state, by the criterion of the SNIA Solid State Storage
-            Performance Test Specification: over five rounds, a range of at most 20 % and a slope of at most 10 % of the
-            mean. Absent if the measurement was too short.
+        p99_steadiness: Whether the 99th percentile of latency stayed the same over the window; absent if the tool
+            does not record latencies over time, or if there are too few operations.
 
     """
 
@@ -167,7 +166,7 @@ class OperationResult(Model):
     latency: Latency
     processor_percent: Rate | None = None
     series: Series | None = None
-    steady_state: SteadyState | None = None
+    p99_steadiness: Steadiness | None = None
 
 
 class OperationSummary(Model):

@@ -14,7 +14,7 @@ from plimsoll.api.environment import Environment
 from plimsoll.api.line import Line, LineSearch, Probe
 from plimsoll.api.model import ClientNumbers, Count, Model, Rule, ServerOnly
 from plimsoll.api.names import AbortReason, Operation, Outcome, Verdict
-from plimsoll.api.operation import OperationResult, OperationSummary, Rate
+from plimsoll.api.operation import OperationResult, OperationSummary, Rate, Steadiness
 from plimsoll.api.surroundings import ClusterSummary, DroppedCaches, Hosts, HostSummary, Osds
 
 Sha256 = Annotated[str, ServerOnly(max_length=64, pattern=r"^[0-9a-f]{64}$")]
@@ -283,6 +283,9 @@ class Trial(Model):
         findings: Failed checks.
         stalls: Seconds without a completed operation while all clients were measuring; absent if a client does not
             record operations over time.
+        steadiness: Whether the rate of all operations together stayed the same over the window; absent if that was not
+            judged: in a window shorter than ten intervals of the series, usually seconds, if a client does not record
+            operations over time, in an open loop, and with until DataSetDone.
         operations: Numbers of each operation.
         hosts: Load of the hosts of all clients during the measurement; absent if unknown. A quantity that no host
             reported is absent.
@@ -309,6 +312,7 @@ class Trial(Model):
     findings: _Findings = ()
     window: Window | None = None
     stalls: Stalls | None = None
+    steadiness: Steadiness | None = None
     operations: Annotated[tuple[OperationResult, ...], ServerOnly(max_length=len(Operation))] = ()
     hosts: Hosts | None = None
     caches: DroppedCaches | None = None

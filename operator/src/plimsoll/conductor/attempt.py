@@ -131,6 +131,7 @@ class Attempt:
             findings=numbers.findings,
             window=numbers.window,
             stalls=numbers.stalls,
+            steadiness=numbers.steadiness,
             operations=numbers.operations,
             hosts=numbers.hosts,
             caches=self.caches,

@@ -98,7 +98,8 @@ def _without_cached_nodes(trial: Trial) -> Trial:
 
 
 def _without_steadiness(trial: Trial) -> Trial:
-    return _with_operations(trial, lambda operation: _with(operation, steady_state=None))
+    without_p99 = _with_operations(trial, lambda operation: _with(operation, p99_steadiness=None))
+    return _with(without_p99, steadiness=None)
 
 
 def _with_short_findings(trial: Trial) -> Trial:
@@ -133,7 +134,7 @@ _OPTIONAL: tuple[tuple[str, Callable[[Trial], Trial]], ...] = (
 )
 
 _OPTIONAL_IN_SEARCH: tuple[tuple[str, Callable[[Trial], Trial]], ...] = (
-    ("steady state", _without_steadiness),
+    ("steadiness", _without_steadiness),
     ("details of findings", _with_short_findings),
     ("histograms", without_histograms),
 )

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from plimsoll.api.line import LineSearch
+from plimsoll.api.line import LineSearch, Vary
 from plimsoll.api.names import Operation
 from plimsoll.api.result import ToolUse
 from plimsoll.ceph.watch import ClusterWatch
@@ -58,6 +58,21 @@ class TrialFacts:
     # The tool measures the network itself, so its limits say nothing against the numbers.
     measures_network: bool = False
     offer: Offer | None = None  # the load that the trial offers in a search for the line; None in other trials
+
+    @property
+    def is_open_loop(self) -> bool:
+        """Whether operations arrive at an offered rate, however fast the storage answers."""
+        return self.offer is not None and self.offer.search.vary is Vary.RATE
+
+    @property
+    def is_judged_for_steadiness(self) -> bool:
+        """Whether the rate should not depend on when it was measured.
+
+        It may change from one part of a data set to another; its mean over all parts is well defined. In an open loop
+        it is that of the arrivals, and near the line the latency depends on the bursts among them: there a search
+        compares many trials.
+        """
+        return self.windowed and not self.ends_when_done and not self.is_open_loop
 
     @property
     def planned_start(self) -> int:

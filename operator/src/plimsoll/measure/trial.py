@@ -1,13 +1,13 @@
 """Turns the documents of a trial's clients into its numbers and their verdict."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 
 from plimsoll.api.line import Probe
-from plimsoll.api.names import Operation, Verdict
-from plimsoll.api.operation import OperationResult, Rates
+from plimsoll.api.names import LatencyKind, Operation, Verdict
+from plimsoll.api.operation import OperationResult, Rates, Steadiness
 from plimsoll.api.result import ClientSummary, Finding, Stalls, ToolUse, Window
 from plimsoll.api.surroundings import ClusterSummary, Hosts, HostSummary, Osds, Spread
 from plimsoll.measure.checks.check import by_reason, verdict_of, worst_of
@@ -15,13 +15,14 @@ from plimsoll.measure.checks.evidence import Evidence
 from plimsoll.measure.checks.judge import in_order, judge
 from plimsoll.measure.checks.outliers import judge_links
 from plimsoll.measure.cluster import cluster_summary, osds_summary
-from plimsoll.measure.histogram import merge_latencies
+from plimsoll.measure.histogram import MINIMUM_BEYOND, merge_latencies
 from plimsoll.measure.intake import MAX_VERSIONS, ClientMeasurement, Intake, TrialFacts, receive, tool_use
 from plimsoll.measure.line.observe import client_load, observed, probe_of
 from plimsoll.measure.matrix import MatrixCell, cells_of
-from plimsoll.measure.rates import OperationRates, Quantities, by_operation, rates_of, steady_state_of
+from plimsoll.measure.rates import OperationRates, by_operation, rates_of
 from plimsoll.measure.sample import ClientDocument, HostUse
 from plimsoll.measure.stalls import Standstill, standstill_of
+from plimsoll.measure.steadiness import p99_steadiness, rate_steadiness
 from plimsoll.measure.text import clients_text, quote
 from plimsoll.measure.timeline import (
     NANOSECONDS,
@@ -49,6 +50,7 @@ class TrialNumbers:
     findings: tuple[Finding, ...]
     window: Window | None  # None if no client measured, or if the tool has no window
     stalls: Stalls | None  # None without a window, or if a client has no series
+    steadiness: Steadiness | None  # of the rate of all operations; None if it is not judged
     operations: tuple[OperationResult, ...]  # over all clients that measured; the verdict shows whether others did not
     hosts: Hosts | None  # of all clients that measured; None if no host could be observed
     slowest: tuple[ClientSummary, ...]  # the clients with the lowest rates, slowest first
@@ -73,11 +75,14 @@ def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
     shares = by_operation(timed, lambda share: share.sample.operation)
     rates = {} if whole is None else {name: rates_of(part, common=common, whole=whole) for name, part in shares.items()}
     window = window_of(intervals) if facts.windowed else None
-    operations = tuple(_operation(name, shares[name], rates[name], common, facts.quantities) for name in rates)
+    judged = common if facts.is_judged_for_steadiness else None
+    operations = tuple(_operation(name, shares[name], rates[name], common, judged) for name in rates)
     observation = None
     if facts.offer is not None and common is not None:
         observation = observed(facts.offer, operations, window, [client_load(item, common) for item in measured])
     standstill = None if common is None else standstill_of(measured, common)
+    everything = [share for part in shares.values() for share in part]
+    steadiness = None if judged is None else rate_steadiness(everything, judged, facts.quantities)
     evidence = Evidence(
         facts=facts,
         intake=intake,
@@ -86,6 +91,7 @@ def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
         rates=rates,
         operations=operations,
         standstill=standstill,
+        steadiness=steadiness,
         observation=observation,
     )
     findings = judge(evidence)
@@ -95,6 +101,7 @@ def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
         findings=findings,
         window=window,
         stalls=standstill.published() if standstill else None,
+        steadiness=steadiness,
         operations=operations,
         hosts=hosts_of([host_summary(host) for item in measured if (host := item.answer.host)]),
         slowest=_slowest(measured, standstill),
@@ -151,7 +158,11 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _operation(
-    operation: Operation, shares: list[Share], rates: OperationRates, common: Interval | None, quantities: Quantities
+    operation: Operation,
+    shares: list[Share],
+    rates: OperationRates,
+    common: Interval | None,
+    judged: Interval | None,
 ) -> OperationResult:
     return OperationResult(
         operation=operation,
@@ -166,7 +177,7 @@ def _operation(
             (percent for share in shares if (percent := share.sample.processor_percent) is not None), default=None
         ),
         series=None if common is None else series_of(shares, common),
-        steady_state=None if common is None else steady_state_of(shares, common, quantities),
+        p99_steadiness=None if judged is None else p99_steadiness(shares, judged),
     )
 
 
@@ -220,7 +231,8 @@ def combined(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
     together.
     """
     matrix, links = judge_links([numbers.matrix for numbers in rounds])
-    lines = [line for numbers in rounds for line in numbers.warnings]
+    operations = rounds[0].operations if len(rounds) == 1 else tuple(_mean_operations(rounds))
+    lines = [*_missing_percentiles(rounds[0].probe, operations), *(line for each in rounds for line in each.warnings)]
     # No check compares these pairs with others.
     if local := sum(cell.is_local for cell in matrix):
         lines.insert(
@@ -244,7 +256,8 @@ def combined(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
         findings=findings,
         window=None,
         stalls=None,
-        operations=tuple(_mean_operations(rounds)),
+        steadiness=None,
+        operations=operations,
         hosts=None,
         slowest=tuple(slowest[:MAX_SLOWEST]),
         osds=None,
@@ -253,6 +266,17 @@ def combined(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
         warnings=warnings,
         matrix=matrix,
     )
+
+
+def _missing_percentiles(probe: Probe | None, operations: Iterable[OperationResult]) -> Iterator[str]:
+    """Say why there is no 99th percentile; a search itself decides which of its probes had too few operations."""
+    for result in operations if probe is None else ():
+        latency, beyond = result.latency, MINIMUM_BEYOND
+        if latency.kind is LatencyKind.FULL and 0 < latency.count < 100 * beyond:
+            yield (
+                f"{latency.count:,} timed {result.operation} operations are too few for a 99th percentile: it takes "
+                f"{100 * beyond:,}, so that {beyond} lie beyond it; lengthen the runtime for one"
+            )
 
 
 def _mean_operations(rounds: Sequence[TrialNumbers]) -> Iterator[OperationResult]:

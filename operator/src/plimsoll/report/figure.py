@@ -11,7 +11,7 @@ from pydantic import JsonValue, ValidationError
 from plimsoll.api.hypothesis import CLIENTS
 from plimsoll.api.line import NOTHING_TRIED, Line, LineSearch, Objective, Probe
 from plimsoll.api.names import Operation, Verdict, format_duration
-from plimsoll.api.operation import OperationSummary
+from plimsoll.api.operation import OperationSummary, SteadinessState
 from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.measure.line.model import arrived_load, counting_trials
@@ -262,15 +262,11 @@ def longest_stall(result: BenchmarkResult) -> float | None:
     return max((trial.stalls.seconds for trial in counting(result) if trial.stalls), default=None)
 
 
-def is_steady(result: BenchmarkResult, operation: Operation) -> bool | None:
-    """Whether the rate of an operation was in steady state in every trial that counts; None if not judged."""
-    judged = [
-        measured.steady_state.rate.attained
-        for trial in counting(result)
-        for measured in trial.operations
-        if measured.operation is operation and measured.steady_state
-    ]
-    return all(judged) if judged else None
+def steadiness_of(result: BenchmarkResult) -> SteadinessState | None:
+    """Return the worst of the trials that count, Unknown before Steady; None if none was judged."""
+    order = (SteadinessState.STEADY, SteadinessState.UNKNOWN, SteadinessState.NOT_STEADY)
+    states = [trial.steadiness.state for trial in counting(result) if trial.steadiness]
+    return max(states, key=order.index, default=None)
 
 
 def axis_value(result: BenchmarkResult, axis: str) -> JsonValue:

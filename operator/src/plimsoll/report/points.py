@@ -7,19 +7,24 @@ from typing import TypeVar
 
 from plimsoll.api.line import Line, LineSearch, Objective, Probe
 from plimsoll.api.names import Operation, Outcome, Verdict
-from plimsoll.api.operation import OperationResult, OperationSummary, Statistic
+from plimsoll.api.operation import OperationResult, OperationSummary, Statistic, SteadinessState
 from plimsoll.api.result import BenchmarkResult, Finding, Trial
 from plimsoll.measure.histogram import PERCENTILES
 from plimsoll.measure.line import summary as lines
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.summary import iops_of
-from plimsoll.report.figure import drawable, is_search, is_steady, line_of, longest_stall, verdict_text
+from plimsoll.report.figure import drawable, is_search, line_of, longest_stall, steadiness_of, verdict_text
 from plimsoll.report.inputs import ReportedRun, results_of
 from plimsoll.report.view import NONE, Column, duration_text, mebibytes, ratio_text
 
 T = TypeVar("T")
 
-_STEADY = {True: "yes", False: "no", None: "not judged"}
+_STEADY = {
+    SteadinessState.STEADY: "yes",
+    SteadinessState.NOT_STEADY: "no",
+    SteadinessState.UNKNOWN: "unknown",
+    None: "not judged",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,8 +243,8 @@ RESULT_COLUMNS: Sequence[_PointColumn] = (
     _PointColumn(
         heading="Steady",
         key="steady",
-        value=lambda row: row.operation and is_steady(row.result, row.operation.operation),
-        text=lambda row: _STEADY[is_steady(row.result, row.operation.operation)] if row.operation else NONE,
+        value=lambda row: steadiness_of(row.result) if row.operation else None,
+        text=lambda row: _STEADY[steadiness_of(row.result)] if row.operation else NONE,
         priority=None,
     ),
     _VERDICT,

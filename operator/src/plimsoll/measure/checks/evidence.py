@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
-from plimsoll.api.line import Vary
 from plimsoll.api.names import Operation
-from plimsoll.api.operation import OperationResult
+from plimsoll.api.operation import OperationResult, Steadiness
 from plimsoll.api.result import Finding, Window
 from plimsoll.ceph.watch import ClusterSample, ClusterStatus
 from plimsoll.measure.checks.check import Check, CheckedValue, CheckedValues, evaluate
@@ -38,6 +37,7 @@ class Evidence:
     rates: Mapping[Operation, OperationRates]
     operations: tuple[OperationResult, ...]
     standstill: Standstill | None  # None if it is unknown
+    steadiness: Steadiness | None  # of the rate of all operations; None if it is not judged
     # What the trial shows of an offered load; None outside of a search, and if it shows nothing.
     observation: Observation | None = None
 
@@ -64,7 +64,7 @@ class Evidence:
     @property
     def is_open_loop(self) -> bool:
         """Whether operations arrived at an offered rate, however fast the storage answered."""
-        return self.facts.offer is not None and self.facts.offer.search.vary is Vary.RATE
+        return self.facts.is_open_loop
 
     @cached_property
     def is_beyond_line(self) -> bool:

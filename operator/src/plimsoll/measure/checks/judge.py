@@ -56,7 +56,6 @@ TRIAL_CHECKS: tuple[TrialCheck, ...] = (
     load.long_pause,
     load.phases_apart,
     load.not_steady,
-    load.too_few_samples,
     load.submission_bound,
     load.tool_cpu_bound,
     load.packets_lost,

@@ -1,14 +1,15 @@
 """Whether the load was the requested one, all the time, for long enough, and of one tool."""
 
 from collections import defaultdict
+from collections.abc import Callable
 
-from plimsoll.api.names import LatencyKind, Operation
-from plimsoll.api.operation import Steadiness
+from plimsoll.api.names import LatencyKind, Operation, format_duration
+from plimsoll.api.operation import Steadiness, SteadinessState
 from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction, client_value
 from plimsoll.measure.checks.evidence import Evidence, TrialCheck
 from plimsoll.measure.intake import clients_by_version
 from plimsoll.measure.line.observe import EDGE_SHARE, THINKING_SECONDS, THINKING_SHARE
-from plimsoll.measure.rates import LEAST_ROUND_SECONDS, MAX_RANGE, MAX_SLOPE, ROUGH_FACTOR, ROUNDS, rough_steadiness_of
+from plimsoll.measure.steadiness import LEAST_DEVIATIONS, MAX_P99_CHANGE, MAX_RATE_CHANGE, deviations_of
 from plimsoll.measure.text import clients_text, number_text, percent_text
 from plimsoll.measure.timeline import NANOSECONDS, Interval, common_interval
 
@@ -134,66 +135,44 @@ def phases_apart(evidence: Evidence) -> CheckedValues:
 @TrialCheck(
     reason="NotSteady",
     what=(
-        f"rates and 99th percentiles beyond SNIA's criterion: over {ROUNDS} rounds range {100 * MAX_RANGE:g} %, drift "
-        f"{100 * MAX_SLOPE:g} % of the mean; in a window under {ROUNDS * LEAST_ROUND_SECONDS} s rates beyond "
-        f"{ROUGH_FACTOR} times these limits; not with until DataSetDone"
+        "difference between a part of the window and the rest, in standard deviations of chance: of the rate of all "
+        f"operations, if it is above {100 * MAX_RATE_CHANGE:g} % of the mean, or of a 99th percentile, if it is above "
+        f"{100 * MAX_P99_CHANGE:g} %; not with until DataSetDone"
     ),
-    suspect=0,
+    suspect=LEAST_DEVIATIONS,
     remedy="lengthen ramp and runtime, or set prepare.precondition; the mean depends on when it was measured",
 )
 def not_steady(evidence: Evidence) -> CheckedValues:
-    """Judge the rate where it depends on the storage only.
-
-    It may change from one part of a data set to another; its mean over all parts is well defined. In an open loop the
-    rate is that of random arrivals, few of which scatter by more than the criterion permits; and near the line the
-    latency of a short round depends on the bursts in it. There a search compares many trials.
-
-    In windows that are too short for the criterion, only a rate that plainly changes fails.
-    """
-    if evidence.facts.ends_when_done or evidence.is_open_loop:
+    """Judge the rate of all operations, and if that is steady, the 99th percentile of each."""
+    rate, window = evidence.steadiness, evidence.window
+    if window is None:
         return
-    quantities = evidence.facts.quantities
-    for result in evidence.operations:
-        if state := result.steady_state:
-            rate = f"{result.operation} {quantities.unit}/s over five rounds"
-            yield _steadiness(rate, "SNIA permits", state.rate)
-            if state.p99 is not None:
-                yield _steadiness(f"{result.operation} 99th percentile over five rounds", "SNIA permits", state.p99)
-    if evidence.window is None or evidence.span is None:
-        return
-    for operation in evidence.rates:
-        rough = rough_steadiness_of(evidence.shares_of(operation), evidence.span, quantities)
-        if rough is not None:
-            rate = f"{operation} {quantities.unit}/s over five short rounds"
-            yield _steadiness(rate, "limit", rough, times=ROUGH_FACTOR)
+    if rate is not None:
+        per_second = f"{evidence.facts.quantities.unit}/s"
+        yield _change(rate, MAX_RATE_CHANGE, per_second, number_text, window.seconds)
+    if rate is None or rate.state is not SteadinessState.NOT_STEADY:
+        for result in evidence.operations:
+            if p99 := result.p99_steadiness:
+                yield _change(p99, MAX_P99_CHANGE, f"{result.operation} p99", format_duration, window.seconds)
 
 
-def _steadiness(quantity: str, limit: str, measured: Steadiness, times: int = 1) -> CheckedValue:
-    """Return how many times its limit the worse ratio is; 0 within the limits, as any value above 0 is Suspect."""
+def _change(
+    measured: Steadiness, limit: float, quantity: str, show: Callable[[float], str], window_seconds: float
+) -> CheckedValue:
+    value = deviations_of(measured, limit)
+    start, end, seconds = map(number_text, (measured.start_seconds, measured.end_seconds, window_seconds))
+    if not measured.start_seconds:
+        part = f"in the first {end} s of {seconds} s"
+    elif measured.end_seconds >= window_seconds:
+        part = f"in the last {number_text(window_seconds - measured.start_seconds)} s of {seconds} s"
+    else:
+        part = f"from {start} s to {end} s of {seconds} s"
     detail = (
-        f"{quantity}: range {percent_text(100 * measured.range_ratio)} of the mean "
-        f"({limit} {percent_text(100 * times * MAX_RANGE)}), drift {percent_text(100 * measured.slope_ratio)} "
-        f"({percent_text(100 * times * MAX_SLOPE)})"
+        f"{quantity}: {show(measured.inside)} {part}, {show(measured.outside)} in the rest, which differs by "
+        f"{percent_text(100 * abs(measured.change))} of the mean (limit {percent_text(100 * limit)}) and "
+        f"{number_text(value)} standard deviations of chance"
     )
-    excess = max(measured.range_ratio / MAX_RANGE, measured.slope_ratio / MAX_SLOPE) / times
-    is_steady = measured.attained if times == 1 else excess <= 1
-    return CheckedValue(value=0 if is_steady else excess, detail=detail)
-
-
-@TrialCheck(
-    reason="TooFewSamples",
-    what="timed operations of one type",
-    suspect=1000,
-    direction=Direction.BELOW,
-    remedy="lengthen the runtime; a 99th percentile with fewer than 10 operations beyond it is omitted",
-)
-def too_few_samples(evidence: Evidence) -> CheckedValues:
-    # Whether there are enough operations for the percentiles of its objectives, a search decides itself.
-    for result in () if evidence.facts.offer else evidence.operations:
-        # If there are none, another check reports it.
-        if result.latency.kind is LatencyKind.FULL and result.latency.count:
-            detail = f"{result.latency.count} timed {result.operation} operations"
-            yield CheckedValue(value=result.latency.count, detail=detail)
+    return CheckedValue(value=value, detail=detail)
 
 
 @TrialCheck(

@@ -1,0 +1,188 @@
+"""Whether rate and tail latency stayed the same over the window of a trial, as far as chance lets one tell.
+
+The window is divided into equal rounds. Of all its parts (the beginning, the end, a stretch in the middle) the test
+takes the one that differs most from the rest: the likelihood ratio test for a change at an unknown time (Quandt, JASA
+55, 1960), with the epidemic alternative of a change that ends again (Levin and Kline, Statistics in Medicine 4, 1985).
+A drift shows as a difference between halves, a burst or a disturbance as one from the time before and after it.
+
+Chance is what counting scatters (Poisson), or the scatter of the rounds themselves where that is more: the Allan
+variance (Allan, Proc. IEEE 54, 1966; overlapping, as in NIST SP 1065), which compares only neighbours, so that the
+change in question does not count as chance. Over means of more and more rounds it also shows scatter of many seconds.
+"""
+
+import math
+from bisect import bisect
+from collections.abc import Collection, Sequence
+from functools import lru_cache
+from itertools import accumulate, combinations
+
+from plimsoll.api.names import Operation
+from plimsoll.api.operation import Steadiness, SteadinessState
+from plimsoll.measure.histogram import MINIMUM_BEYOND, Histogram, HistogramError
+from plimsoll.measure.rates import ALL_QUANTITIES, Quantities
+from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, amounts_between, divided
+
+LEAST_ROUNDS = 10
+"""A window with fewer is not judged. Rounds are no shorter than the intervals of the series, usually a second."""
+MAX_ROUNDS = 40
+MAX_RATE_CHANGE = 0.10
+MAX_P99_CHANGE = 0.20
+"""Parts of the mean over the window; a smaller change moves the mean by half of it at most, and is no finding."""
+LEAST_DEVIATIONS = 6
+"""Standard deviations of chance from which a change is one."""
+
+_P99 = 99
+_DECIMALS = 6
+_EDGE, _MIDDLE = 5, 3
+"""A part at an edge of the window is at least a fifth of it, one in the middle a third; so is the rest. What is shorter,
+such as a flush, is scatter."""
+_LONGEST = 10
+"""Scatter is averaged over up to this part of the window: half of the shortest part."""
+_MOST_DEVIATIONS = 1000
+_SURE = 3
+"""Standard deviations to be sure that a change is below twice its limit."""
+
+
+def rate_steadiness(
+    shares: Collection[Share], window: Interval, quantities: Quantities = ALL_QUANTITIES
+) -> Steadiness | None:
+    """Judge operations per second of all clients and operations together, or bytes of a tool that counts only those.
+
+    None if the window is shorter than ten intervals of the series, if nothing completed in it, or if a client has no
+    usable series. Syncs do not count: no tool keeps their series.
+    """
+    counted = [share for share in shares if share.sample.operation is not Operation.SYNC]
+    rounds = _rounds(window, [share.curve.width for share in counted if share.curve])
+    amounts = amounts_between(counted, divided(window, rounds)) if rounds else None
+    if not amounts:
+        return None
+    totals = [quantities.amount(amount.ios, amount.bytes) for amount in amounts]
+    counting = sum(totals) / rounds if quantities.operations else 0.0
+    per_second = rounds * NANOSECONDS / window.length
+    scaled = [total * per_second for total in totals]
+    return _judged(scaled, window, variance=counting * per_second**2, limit=MAX_RATE_CHANGE)
+
+
+def p99_steadiness(shares: Collection[Share], window: Interval) -> Steadiness | None:
+    """Judge the 99th percentile of one operation's latency, in nanoseconds, over all clients.
+
+    None if the tool keeps no latencies over time, if they are incomplete or damaged, or if there are not ten rounds
+    with ten operations beyond the percentile.
+    """
+    try:
+        slices = _slices(shares, window)
+        everything = Histogram.merge_texts(text for _, text in slices)
+        widths = [share.sample.slices.width_nanoseconds for share in shares if share.sample.slices]
+        rounds = min(_rounds(window, widths), everything.samples_beyond(_P99) // MINIMUM_BEYOND)
+        if rounds < LEAST_ROUNDS:
+            return None
+        texts: list[list[str]] = [[] for _ in range(rounds)]
+        edges = divided(window, rounds)
+        for middle, text in slices:
+            texts[bisect(edges, middle) - 1].append(text)
+        merged = [Histogram.merge_texts(part) for part in texts]
+    except HistogramError:
+        return None
+    # Order statistics: the rank of a percentile of n operations scatters by sqrt(p (1 - p) / n).
+    rank = 100 * math.sqrt(0.99 * 0.01 * rounds / everything.total)
+    low, high = everything.percentile(_P99 - rank), everything.percentile(_P99 + rank)
+    values = [value for histogram in merged if (value := histogram.percentile(_P99)) is not None]
+    few = any(histogram.samples_beyond(_P99) < MINIMUM_BEYOND / 2 for histogram in merged)
+    if low is None or high is None or few or len(values) < rounds:
+        return None
+    return _judged(values, window, variance=((high - low) / 2) ** 2, limit=MAX_P99_CHANGE)
+
+
+def deviations_of(measured: Steadiness, limit: float) -> float:
+    """Return a change above its limit in standard deviations of chance, at most 1000; 0 for a smaller one."""
+    size = abs(measured.change)
+    return size / max(measured.deviation, size / _MOST_DEVIATIONS) if size > limit else 0.0
+
+
+def _rounds(window: Interval, widths: Sequence[int]) -> int:
+    """Return the number of rounds, which are not shorter than the widest interval; 0 if they were too few."""
+    rounds = min(MAX_ROUNDS, window.length // max(widths)) if widths and min(widths) > 0 else 0
+    return rounds if rounds >= LEAST_ROUNDS else 0
+
+
+def _slices(shares: Collection[Share], window: Interval) -> list[tuple[int, str]]:
+    """Return the middle of each slice of latencies in the window, with its histogram; HistogramError if some lack."""
+    found = list[tuple[int, str]]()
+    for share in shares:
+        slices, series = [*share.slices()], share.sample.slices
+        # The last one may be missing, and so may one that ended just before the tool did.
+        if share.sample.ios and series and len(slices) + 1 < share.interval.length // series.width_nanoseconds:
+            raise HistogramError(f"the latencies over time of {share.sample.operation} operations are incomplete")
+        middles = [(piece.start + piece.length // 2, text) for piece, text in slices]
+        found += [(middle, text) for middle, text in middles if window.start <= middle < window.end]
+    return found
+
+
+def _judged(rounds: Sequence[float], window: Interval, *, variance: float, limit: float) -> Steadiness | None:
+    """Judge a quantity by its values in rounds of equal length; `variance` is what chance gives one round at least."""
+    sums = [*accumulate(rounds, initial=0.0)]
+    number, total = len(rounds), sums[-1]
+    if total <= 0:
+        return None
+
+    def difference(part: tuple[int, int]) -> float:
+        start, end = part
+        inside, length = sums[end] - sums[start], end - start
+        return inside / length - (total - inside) / (number - length)
+
+    part = max(_parts(number), key=lambda part: abs(difference(part)) / _spread(number, part))
+    start, end = part
+    mean = total / number
+    inside = sums[end] - sums[start]
+    change = difference(part) / mean
+    deviation = math.sqrt(max(variance, _scatter(sums, part))) * _spread(number, part) / mean
+    measured = Steadiness(
+        state=SteadinessState.UNKNOWN,
+        start_seconds=round(window.length * start / number / NANOSECONDS, _DECIMALS),
+        end_seconds=round(window.length * end / number / NANOSECONDS, _DECIMALS),
+        inside=round(inside / (end - start), _DECIMALS),
+        outside=round((total - inside) / (number - end + start), _DECIMALS),
+        change=round(change, _DECIMALS),
+        deviation=round(deviation, _DECIMALS),
+    )
+    if deviations_of(measured, limit) > LEAST_DEVIATIONS:
+        return measured.model_copy(update={"state": SteadinessState.NOT_STEADY})
+    # Two one-sided tests (Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15, 1987).
+    is_steady = abs(change) + _SURE * deviation <= 2 * limit
+    return measured.model_copy(update={"state": SteadinessState.STEADY}) if is_steady else measured
+
+
+@lru_cache(maxsize=MAX_ROUNDS)
+def _parts(rounds: int) -> tuple[tuple[int, int], ...]:
+    """Return the parts of the window that are compared with the rest, as their first round and the one after them."""
+    parts = list[tuple[int, int]]()
+    for start, end in combinations(range(rounds + 1), 2):
+        least = -(-rounds // (_EDGE if start == 0 or end == rounds else _MIDDLE))
+        if least <= end - start <= rounds - least:
+            parts.append((start, end))
+    return tuple(parts)
+
+
+def _spread(rounds: int, part: tuple[int, int]) -> float:
+    """Return the deviation of the difference between part and rest, as a multiple of the deviation of one round."""
+    length = part[1] - part[0]
+    return math.sqrt(1 / length + 1 / (rounds - length))
+
+
+def _scatter(sums: Sequence[float], part: tuple[int, int]) -> float:
+    """Return the variance of one round that explains the means of several: times their number, it is the largest.
+
+    It is the overlapping Allan variance over neighbours on the same side of the part's edges. Each estimate is taken
+    one standard error high, because few neighbours underestimate it easily: sqrt(2 / degrees of freedom) of a variance.
+    """
+    number = len(sums) - 1
+    worst = 0.0
+    for length in range(1, number // _LONGEST + 1):
+        differences = [
+            (sums[first + 2 * length] - 2 * sums[first + length] + sums[first]) / length
+            for first in range(number - 2 * length + 1)
+            if not any(first < edge < first + 2 * length for edge in part)
+        ]
+        variance = length * math.fsum(value * value for value in differences) / (2 * len(differences))
+        worst = max(worst, variance * (1 + math.sqrt(2 * length / len(differences))))
+    return worst
