@@ -114,7 +114,7 @@ def test_an_invalid_attempt_keeps_its_clients_but_nothing_to_merge() -> None:
     (before,), (after,) = invalid(0).operations, trial.operations
     assert (after.series, after.latency.histogram) == (None, None)
     assert (after.rates, after.latency.percentiles) == (before.rates, before.latency.percentiles)
-    assert after.steady_state == before.steady_state
+    assert after.p99_steadiness == before.p99_steadiness
 
 
 def test_a_repeated_attempt_keeps_its_rates() -> None:

@@ -217,9 +217,9 @@ def test_a_trial_of_rounds_has_no_window_and_is_not_called_unsteady() -> None:
     simulation = simulated(slow=100 * MEBIBYTE, repetitions=3)
     simulation.settle()
     for trial in simulation.stored["w0-000"]:
-        assert (trial.window, trial.stalls, trial.findings) == (None, None, ())
+        assert (trial.window, trial.stalls, trial.steadiness, trial.findings) == (None, None, None, ())
         (written,) = trial.operations
-        assert (written.series, written.steady_state, written.operation) == (None, None, Operation.WRITE)
+        assert (written.series, written.operation) == (None, Operation.WRITE)
 
 
 class Work(PretendedWork):

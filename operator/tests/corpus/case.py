@@ -13,6 +13,7 @@ from corpus.searched import Searched
 from plimsoll.api.line import Ending
 from plimsoll.api.model import Model
 from plimsoll.api.names import AbortReason, Operation, Outcome, RunPhase, Verdict
+from plimsoll.api.operation import SteadinessState
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.registry import TOOLS
 
@@ -328,6 +329,7 @@ class Expectation(Model):
         others_print: the sum of the clients' own rates, to 1 %: the number that must not be the headline.
         slowest_seconds: the greatest latency in the point's summary, to 1 %.
         warnings: parts of all warnings of the trials.
+        steadiness: of the rate of every trial; absent if the case is not about it.
         phase: in which a session ends.
         failure: parts of the message of a failed session.
         attempts: exactly the attempts of a session.
@@ -344,6 +346,7 @@ class Expectation(Model):
     others_print: dict[Operation, int] = Field(default_factory=dict)
     slowest_seconds: dict[Operation, float] = Field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    steadiness: SteadinessState | None = None
     phase: RunPhase | None = None
     failure: tuple[str, ...] = ()
     attempts: tuple[ExpectedAttempt, ...] = ()

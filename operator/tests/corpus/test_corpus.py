@@ -37,6 +37,9 @@ def test_trial_gets_its_verdict_for_exactly_its_reasons(case: Case) -> None:
         assert_findings(trial.findings, reasons_of(case, number))
         assert trial.verdict is worst(reasons_of(case, number))
         assert_warnings(trial, case)
+        if case.expect.steadiness is not None:
+            assert trial.steadiness is not None
+            assert trial.steadiness.state is case.expect.steadiness
     assert_point(measured, case)
     assert_numbers(measured.point.summary, case)
     assert_sums(measured, case)

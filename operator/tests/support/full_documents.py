@@ -27,7 +27,7 @@ from plimsoll.api.operation import (
     Series,
     Statistic,
     Steadiness,
-    SteadyState,
+    SteadinessState,
 )
 from plimsoll.api.result import (
     Abort,
@@ -105,7 +105,13 @@ _LATENCY = Latency(
 _SPREAD = Spread(min=0.25, median=1e9 / 3, max=1e12)
 _SPREADS: dict[str, Any] = dict.fromkeys([name for name in Hosts.model_fields if name != "clients"], _SPREAD)
 STEADINESS = Steadiness(
-    attained=False, rounds=(12345678.123456789,) * 5, range_ratio=0.12345678901234567, slope_ratio=0.12345678901234567
+    state=SteadinessState.NOT_STEADY,
+    start_seconds=1234.123456,
+    end_seconds=12345.123456,
+    inside=12345678.123456,
+    outside=12345678.123456,
+    change=-0.123456,
+    deviation=0.012345,
 )
 HOST = HostSummary(
     cpu=1.2345678901234567,
@@ -177,7 +183,7 @@ _TRIAL = Trial(
             latency=_LATENCY,
             processor_percent=2.5,
             series=Series(interval_seconds=1, iops=(0.0, 2.5) * 60, bytes_per_second=(0, 2**62) * 60),
-            steady_state=SteadyState(round_seconds=12.0, rate=STEADINESS, p99=STEADINESS),
+            p99_steadiness=STEADINESS,
         )
         for operation in Operation
     ),
@@ -371,7 +377,7 @@ def full_operation(operation: Operation, seed: int) -> OperationResult:
             iops=tuple(chance.randrange(10**6, 10**7) for _ in range(120)),
             bytes_per_second=tuple(chance.randrange(10**10, 10**11) for _ in range(120)),
         ),
-        steady_state=SteadyState(round_seconds=72.1234567891, rate=STEADINESS, p99=STEADINESS),
+        p99_steadiness=STEADINESS,
     )
 
 

@@ -14,7 +14,7 @@ import math
 from bisect import bisect
 from collections.abc import Collection, Sequence
 from functools import lru_cache
-from itertools import accumulate, combinations
+from itertools import accumulate, chain, combinations
 
 from plimsoll.api.names import Operation
 from plimsoll.api.operation import Steadiness, SteadinessState
@@ -34,8 +34,8 @@ LEAST_DEVIATIONS = 6
 _P99 = 99
 _DECIMALS = 6
 _EDGE, _MIDDLE = 5, 3
-"""A part at an edge of the window is at least a fifth of it, one in the middle a third; so is the rest. What is shorter,
-such as a flush, is scatter."""
+"""A part at an edge of the window is at least a fifth of it, one in the middle a third; so is the rest. What is shorter
+is scatter, such as a flush."""
 _LONGEST = 10
 """Scatter is averaged over up to this part of the window: half of the shortest part."""
 _MOST_DEVIATIONS = 1000
@@ -70,27 +70,28 @@ def p99_steadiness(shares: Collection[Share], window: Interval) -> Steadiness | 
     with ten operations beyond the percentile.
     """
     try:
-        slices = _slices(shares, window)
-        everything = Histogram.merge_texts(text for _, text in slices)
-        widths = [share.sample.slices.width_nanoseconds for share in shares if share.sample.slices]
-        rounds = min(_rounds(window, widths), everything.samples_beyond(_P99) // MINIMUM_BEYOND)
-        if rounds < LEAST_ROUNDS:
+        slices = [slices for share in shares if (slices := _slices(share))]
+        if not slices:
             return None
+        # The last one, which is partial, may be missing.
+        covered = Interval(start=window.start, end=min(window.end, *(part[-1][0].end for part in slices)))
+        timed = sum(share.sample.latency.count for share in shares)
+        rounds = _rounds(covered, [part[0][0].length for part in slices], most=timed // (100 * MINIMUM_BEYOND))
+        edges = divided(covered, max(1, rounds))
         texts: list[list[str]] = [[] for _ in range(rounds)]
-        edges = divided(window, rounds)
-        for middle, text in slices:
-            texts[bisect(edges, middle) - 1].append(text)
+        for piece, text in chain.from_iterable(slices):
+            # A slice belongs to the round in which its midpoint lies.
+            number = bisect(edges, piece.start + piece.length // 2) - 1
+            if 0 <= number < rounds:
+                texts[number].append(text)
         merged = [Histogram.merge_texts(part) for part in texts]
     except HistogramError:
         return None
-    # Order statistics: the rank of a percentile of n operations scatters by sqrt(p (1 - p) / n).
-    rank = 100 * math.sqrt(0.99 * 0.01 * rounds / everything.total)
-    low, high = everything.percentile(_P99 - rank), everything.percentile(_P99 + rank)
-    values = [value for histogram in merged if (value := histogram.percentile(_P99)) is not None]
-    few = any(histogram.samples_beyond(_P99) < MINIMUM_BEYOND / 2 for histogram in merged)
-    if low is None or high is None or few or len(values) < rounds:
+    tails = [tail for histogram in merged if (tail := _tail(histogram)) is not None]
+    if not tails or len(tails) < rounds:
         return None
-    return _judged(values, window, variance=((high - low) / 2) ** 2, limit=MAX_P99_CHANGE)
+    variance = math.fsum(deviation**2 for _, deviation in tails) / rounds
+    return _judged([value for value, _ in tails], covered, variance=variance, limit=MAX_P99_CHANGE)
 
 
 def deviations_of(measured: Steadiness, limit: float) -> float:
@@ -99,23 +100,32 @@ def deviations_of(measured: Steadiness, limit: float) -> float:
     return size / max(measured.deviation, size / _MOST_DEVIATIONS) if size > limit else 0.0
 
 
-def _rounds(window: Interval, widths: Sequence[int]) -> int:
-    """Return the number of rounds, which are not shorter than the widest interval; 0 if they were too few."""
-    rounds = min(MAX_ROUNDS, window.length // max(widths)) if widths and min(widths) > 0 else 0
+def _rounds(window: Interval, widths: Sequence[int], *, most: int = MAX_ROUNDS) -> int:
+    """Return the number of rounds, none of which is shorter than the widest interval; 0 if they would be too few."""
+    rounds = min(most, MAX_ROUNDS, window.length // max(widths)) if widths and min(widths) > 0 else 0
     return rounds if rounds >= LEAST_ROUNDS else 0
 
 
-def _slices(shares: Collection[Share], window: Interval) -> list[tuple[int, str]]:
-    """Return the middle of each slice of latencies in the window, with its histogram; HistogramError if some lack."""
-    found = list[tuple[int, str]]()
-    for share in shares:
-        slices, series = [*share.slices()], share.sample.slices
-        # The last one may be missing, and so may one that ended just before the tool did.
-        if share.sample.ios and series and len(slices) + 1 < share.interval.length // series.width_nanoseconds:
-            raise HistogramError(f"the latencies over time of {share.sample.operation} operations are incomplete")
-        middles = [(piece.start + piece.length // 2, text) for piece, text in slices]
-        found += [(middle, text) for middle, text in middles if window.start <= middle < window.end]
-    return found
+def _slices(share: Share) -> list[tuple[Interval, str]]:
+    """Return the latencies of a client over time; empty without operations, HistogramError if slices are missing."""
+    slices, series = [*share.slices()], share.sample.slices
+    # The last one may be missing, and so may one that ended just before the tool did.
+    if share.sample.ios and series and len(slices) + 1 < share.interval.length // series.width_nanoseconds:
+        raise HistogramError(f"the latencies over time of {share.sample.operation} operations are incomplete")
+    return slices
+
+
+def _tail(histogram: Histogram) -> tuple[int, float] | None:
+    """Return the 99th percentile of a round, and its standard deviation by chance; None if either is unknown.
+
+    Of n operations the rank scatters by sqrt(p (1 - p) / n), whatever the distribution (order statistics).
+    """
+    # Rounds have ten operations beyond it on average, some of them fewer.
+    if histogram.samples_beyond(_P99) < MINIMUM_BEYOND / 2:
+        return None
+    rank = 100 * math.sqrt(0.99 * 0.01 / histogram.total)
+    low, value, high = (histogram.percentile(p) for p in (_P99 - rank, _P99, _P99 + rank))
+    return None if low is None or value is None or high is None else (value, (high - low) / 2)
 
 
 def _judged(rounds: Sequence[float], window: Interval, *, variance: float, limit: float) -> Steadiness | None:
@@ -157,8 +167,11 @@ def _parts(rounds: int) -> tuple[tuple[int, int], ...]:
     """Return the parts of the window that are compared with the rest, as their first round and the one after them."""
     parts = list[tuple[int, int]]()
     for start, end in combinations(range(rounds + 1), 2):
-        least = -(-rounds // (_EDGE if start == 0 or end == rounds else _MIDDLE))
-        if least <= end - start <= rounds - least:
+        is_middle = start > 0 and end < rounds
+        least = -(-rounds // (_MIDDLE if is_middle else _EDGE))
+        # The other half is the rest of a part at the edge.
+        most = rounds - least if is_middle else rounds // 2
+        if least <= end - start <= most:
             parts.append((start, end))
     return tuple(parts)
 

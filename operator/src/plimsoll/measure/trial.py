@@ -275,7 +275,7 @@ def _missing_percentiles(probe: Probe | None, operations: Iterable[OperationResu
         if latency.kind is LatencyKind.FULL and 0 < latency.count < 100 * beyond:
             yield (
                 f"{latency.count:,} timed {result.operation} operations are too few for a 99th percentile: it takes "
-                f"{100 * beyond:,}, so that {beyond} lie beyond it; lengthen the runtime for one"
+                f"{100 * beyond:,}, so that {beyond} lie beyond it; measure longer for one"
             )
 
 

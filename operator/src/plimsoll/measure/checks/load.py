@@ -163,7 +163,7 @@ def _change(
     start, end, seconds = map(number_text, (measured.start_seconds, measured.end_seconds, window_seconds))
     if not measured.start_seconds:
         part = f"in the first {end} s of {seconds} s"
-    elif measured.end_seconds >= window_seconds:
+    elif end == seconds:
         part = f"in the last {number_text(window_seconds - measured.start_seconds)} s of {seconds} s"
     else:
         part = f"from {start} s to {end} s of {seconds} s"

@@ -1,0 +1,406 @@
+"""Which changes of rate and tail latency are found, and which are taken for chance.
+
+Storages are simulated with fixed seeds: operations of each second, and of their latencies the slowest percent.
+"""
+
+import math
+import random
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plimsoll.api.names import Operation
+from plimsoll.api.operation import Steadiness, SteadinessState
+from plimsoll.measure.checks.load import not_steady
+from plimsoll.measure.histogram import Histogram, bin_index, bin_midpoint
+from plimsoll.measure.rates import Quantities
+from plimsoll.measure.sample import Cells, LatencySlices, OperationSample
+from plimsoll.measure.steadiness import (
+    LEAST_DEVIATIONS,
+    MAX_RATE_CHANGE,
+    deviations_of,
+    p99_steadiness,
+    rate_steadiness,
+)
+from plimsoll.measure.timeline import Interval, Share
+from support.client_documents import BLOCK, SECOND, T0, document, facts, latency, measure, measurement, only, operation
+
+MINUTE = 60
+MILLISECOND = 10**6
+WINDOW = Interval(start=T0, end=T0 + MINUTE * SECOND)
+STEADY, NOT_STEADY, UNKNOWN = SteadinessState.STEADY, SteadinessState.NOT_STEADY, SteadinessState.UNKNOWN
+
+
+def of_cells(cells: Sequence[float], slices: LatencySlices | None = None) -> OperationSample:
+    """Make an operation with this many completions in each second."""
+    ios = round(math.fsum(cells))
+    series = Cells(width_nanoseconds=SECOND, ios=tuple(cells), bytes=tuple(cell * BLOCK for cell in cells))
+    return operation(ios=ios, bytes=ios * BLOCK, cells=series, latency=latency(ios), slices=slices)
+
+
+def changing(rates: Sequence[float], seconds: int = MINUTE) -> OperationSample:
+    """Make an operation with the given rates in equal parts of its time."""
+    return of_cells([float(rates[second * len(rates) // seconds]) for second in range(seconds)])
+
+
+def share(sample: OperationSample, late: float = 0.0) -> Share:
+    start = T0 + round(late * SECOND)
+    seconds = len(sample.cells.ios) if sample.cells else MINUTE
+    return Share(sample=sample, interval=Interval(start=start, end=start + seconds * SECOND))
+
+
+def judged(*samples: OperationSample, seconds: int = MINUTE) -> Steadiness:
+    state = rate_steadiness([share(sample) for sample in samples], Interval(start=T0, end=T0 + seconds * SECOND))
+    assert state is not None
+    return state
+
+
+# The rate
+
+
+@pytest.mark.parametrize(
+    ("rates", "part", "change", "state"),
+    [
+        ([1000], (0, 12), 0, STEADY),
+        ([1000, 900], (0, 30), 100 / 950, NOT_STEADY),
+        ([1000, 910], (0, 30), 90 / 955, STEADY),
+        ([1600, 1000, 1000, 1000, 1000], (0, 12), 600 / 1120, NOT_STEADY),
+        ([1000, 1000, 1000, 1000, 400], (48, 60), -600 / 880, NOT_STEADY),
+        ([1000, 1000, 2000, 2000, 1000], (24, 48), 1000 / 1400, NOT_STEADY),
+        ([10_000, 1000, 1000, 1000, 1000], (0, 12), 9000 / 2800, NOT_STEADY),
+    ],
+)
+def test_the_part_that_differs_most_is_found(
+    rates: list[float], part: tuple[float, float], change: float, state: SteadinessState
+) -> None:
+    found = judged(changing(rates))
+    assert found.state is state
+    assert found.change == pytest.approx(change, abs=0.001)
+    if change:
+        assert (found.start_seconds, found.end_seconds) == part
+        assert found.inside - found.outside == pytest.approx(change * sum(rates) / len(rates), rel=0.001)
+
+
+@pytest.mark.parametrize("seconds", [10, 15, 30, 45, 90, 600])
+def test_one_test_for_every_length_of_the_window(seconds: int) -> None:
+    assert judged(changing([1000], seconds), seconds=seconds).state is STEADY
+    falling = of_cells([5000 * (1 - 0.4 * (second + 0.5) / seconds) for second in range(seconds)])
+    assert judged(falling, seconds=seconds).state is NOT_STEADY
+    assert judged(changing([1600, 1000, 1000, 1000, 1000], seconds), seconds=seconds).state is NOT_STEADY
+    assert judged(changing([10_000, 1000, 1000], seconds), seconds=seconds).state is NOT_STEADY
+
+
+@given(st.lists(st.integers(0, 10**6), min_size=10, max_size=80).filter(any))
+def test_neither_the_direction_of_time_nor_more_storage_of_the_same_kind_matters(cells: list[int]) -> None:
+    seconds = len(cells)
+    found, backwards = judged(of_cells(cells), seconds=seconds), judged(of_cells(cells[::-1]), seconds=seconds)
+    assert abs(backwards.change) == pytest.approx(abs(found.change), rel=1e-3, abs=1e-5)
+    # Twice the operations scatter less by counting, and never more.
+    twice = judged(of_cells([2 * cell for cell in cells]), seconds=seconds)
+    assert twice.change == pytest.approx(found.change, rel=1e-3, abs=1e-5)
+    assert twice.deviation <= found.deviation + 1e-5
+
+
+def test_what_counting_scatters_hides_a_change_of_few_operations() -> None:
+    """The change of 18 % of 750 operations is two standard deviations of counting; of 150,000 it is thirty."""
+    few, many = judged(changing([13.75, 11.25])), judged(changing([2750, 2250]))
+    assert few.change == pytest.approx(many.change, abs=1e-4)
+    assert (few.state, many.state) == (UNKNOWN, NOT_STEADY)
+    assert few.deviation == pytest.approx(2 / math.sqrt(750), rel=0.01)
+
+
+def test_bytes_are_not_counted() -> None:
+    """A tool that counts only bytes has no operations to scatter; its rounds show what chance is."""
+    sample = changing([13.75, 11.25])
+    assert sample.cells is not None
+    bytes_only = sample.model_copy(update={"ios": 0, "cells": sample.cells.model_copy(update={"ios": (0.0,) * MINUTE})})
+    found = rate_steadiness([share(bytes_only)], WINDOW, Quantities(operations=False))
+    assert found is not None
+    assert (found.state, found.deviation) == (NOT_STEADY, 0)
+    assert found.inside == pytest.approx(13.75 * BLOCK)
+    assert deviations_of(found, MAX_RATE_CHANGE) == 1000
+
+
+def test_all_operations_and_all_clients_count_together() -> None:
+    falling, rising = changing([120, 110, 100, 90, 80]), changing([80, 90, 100, 110, 120])
+    assert judged(falling).state is not STEADY
+    assert judged(falling, rising).change == 0
+    reads = rising.model_copy(update={"operation": Operation.READ})
+    assert judged(falling, reads).state is STEADY
+    syncs = falling.model_copy(update={"operation": Operation.SYNC, "cells": None})
+    assert judged(falling, reads, syncs).state is STEADY, "no tool keeps a series of its syncs"
+
+
+def test_short_windows_and_clients_without_series_are_not_judged() -> None:
+    good = share(changing([9]))
+    assert rate_steadiness([good], Interval(start=T0, end=T0 + 10 * SECOND - 1)) is None
+    assert rate_steadiness([good], Interval(start=T0, end=T0 + 10 * SECOND)) is not None
+    lacking = share(changing([9]).model_copy(update={"cells": None}))
+    assert rate_steadiness([good, lacking], WINDOW) is None
+    assert rate_steadiness([share(changing([0]))], WINDOW) is None
+    assert rate_steadiness([], WINDOW) is None
+
+
+# Chance: storages that are stationary, and others that are not
+
+Course = Callable[[random.Random, int], Iterator[float]]
+"""Yields what a storage can do in each second, as a part of its usual rate."""
+
+
+def constant(_: random.Random, seconds: int) -> Iterator[float]:
+    yield from [1.0] * seconds
+
+
+def independent(deviation: float, chance: random.Random, seconds: int) -> Iterator[float]:
+    for _ in range(seconds):
+        yield math.exp(chance.gauss(0, deviation))
+
+
+def correlated(deviation: float, lasts: float, chance: random.Random, seconds: int) -> Iterator[float]:
+    """An autoregressive process (AR(1)) whose scatter decays within `lasts` seconds."""
+    decay, value = math.exp(-1 / lasts), chance.gauss(0, 1)
+    for _ in range(seconds):
+        yield math.exp(deviation * value)
+        value = decay * value + math.sqrt(1 - decay * decay) * chance.gauss(0, 1)
+
+
+def pausing(per_minute: float, lasts: float, left: float, chance: random.Random, seconds: int) -> Iterator[float]:
+    """Garbage collection: pauses at random times, of half to one and a half times their usual length."""
+    tenths = [1.0] * (10 * seconds)
+    moment = -MINUTE + chance.expovariate(per_minute / 60)
+    while moment < seconds:
+        end = moment + lasts * chance.uniform(0.5, 1.5)
+        for tenth in range(max(0, int(10 * moment)), max(0, min(10 * seconds, int(10 * end)))):
+            tenths[tenth] = left
+        moment += chance.expovariate(per_minute / 60)
+    yield from (sum(tenths[10 * second : 10 * second + 10]) / 10 for second in range(seconds))
+
+
+def shaped(shape: Callable[[float], float], course: Course, chance: random.Random, seconds: int) -> Iterator[float]:
+    for second, value in enumerate(course(chance, seconds)):
+        yield value * sum(shape((second + (part + 0.5) / 20) / seconds) for part in range(20)) / 20
+
+
+def poisson(chance: random.Random, mean: float) -> int:
+    if mean > 20:
+        return max(0, round(chance.gauss(mean, math.sqrt(mean))))
+    limit, product, count = math.exp(-mean), chance.random(), 0
+    while product > limit:
+        product *= chance.random()
+        count += 1
+    return count
+
+
+def states(
+    course: Course, rate: float, seconds: int, *, batch: int = 1, trials: int = 60
+) -> dict[SteadinessState, int]:
+    """Return how many of a hundred trials are judged how; `batch` operations complete at once."""
+    counts = dict.fromkeys(SteadinessState, 0)
+    for number in range(trials):
+        chance = random.Random(f"{rate} {seconds} {batch} {number}")  # noqa: S311 - numbers, not secrets
+        cells = [float(batch * poisson(chance, rate / batch * value)) for value in course(chance, seconds)]
+        if any(cells):
+            counts[judged(of_cells(cells), seconds=seconds).state] += 1
+    return counts
+
+
+STATIONARY: dict[str, Course] = {
+    "no scatter but counting": constant,
+    "10 % from second to second": partial(independent, 0.10),
+    "30 % from second to second": partial(independent, 0.30),
+    "10 % that last 2 s": partial(correlated, 0.10, 2.0),
+    "garbage collection of a second": partial(pausing, 6.0, 1.0, 0.1),
+    "garbage collection of 3 s": partial(pausing, 1.0, 3.0, 0.3),
+}
+
+
+@pytest.mark.parametrize("rate", [5, 100, 300, 50_000])
+@pytest.mark.parametrize("name", STATIONARY)
+def test_stationary_storage_is_not_marked(name: str, rate: float) -> None:
+    for seconds in (60, 300):
+        assert states(STATIONARY[name], rate, seconds)[NOT_STEADY] <= 1, seconds
+
+
+@pytest.mark.parametrize("seconds", [10, 20, 60])
+def test_bursts_of_completions_are_not_marked(seconds: int) -> None:
+    assert states(constant, 300, seconds, batch=32)[NOT_STEADY] <= 3
+    assert states(constant, 50_000, seconds, batch=32)[NOT_STEADY] == 0
+
+
+@pytest.mark.parametrize("rate", [5, 30, 300, 5000, 50_000])
+def test_in_short_windows_counting_is_not_taken_for_a_change(rate: float) -> None:
+    for seconds in (10, 15, 30):
+        assert states(constant, rate, seconds)[NOT_STEADY] == 0
+        assert states(partial(independent, 0.05), rate, seconds)[NOT_STEADY] <= 1
+
+
+CHANGING: dict[str, Callable[[float], float]] = {
+    "the first third at ten times the rate": lambda time: 10.0 if time < 1 / 3 else 1.0,
+    "a linear fall by 40 %": lambda time: 1 - 0.4 * time,
+    "the first fifth at 1.6 times the rate": lambda time: 1.6 if time < 0.2 else 1.0,
+    "the middle third at twice the rate": lambda time: 2.0 if 1 / 3 < time < 2 / 3 else 1.0,
+}
+
+
+@pytest.mark.parametrize("name", CHANGING)
+@pytest.mark.parametrize("scatter", [0.0, 0.05])
+def test_storage_that_changes_is_marked_or_unknown_and_never_steady(name: str, scatter: float) -> None:
+    course = partial(shaped, CHANGING[name], partial(independent, scatter))
+    for seconds in (10, 30, 60):
+        for rate in (5, 300, 5000):
+            assert states(course, rate, seconds, trials=30)[STEADY] == 0
+        if not scatter or seconds > 10:
+            assert states(course, 10_000, seconds, trials=30)[NOT_STEADY] >= (27 if scatter else 30)
+
+
+# The 99th percentile
+
+
+def sliced(values: Sequence[int], count: int = 6000, width: int = 3) -> LatencySlices:
+    """Make slices that hold one latency each, given in ms."""
+    texts = [Histogram(counts={bin_index(value * MILLISECOND): count}).encode() for value in values]
+    return LatencySlices(width_nanoseconds=width * SECOND, histograms=tuple(texts))
+
+
+def tailed(tails: Sequence[float], count: int = 6000, tail: float = 0.02) -> LatencySlices:
+    """Make slices of which the slowest operations take that many ms, spread by a fifth."""
+    texts = []
+    for value in tails:
+        slow = round(count * tail)
+        counts = {bin_index(MILLISECOND // 2): count - slow}
+        for place in range(slow):
+            index = bin_index(round(value * MILLISECOND * (0.9 + 0.2 * place / slow)))
+            counts[index] = counts.get(index, 0) + 1
+        texts.append(Histogram(counts=dict(sorted(counts.items()))).encode())
+    return LatencySlices(width_nanoseconds=3 * SECOND, histograms=tuple(texts))
+
+
+def p99_of(*slices: LatencySlices | None) -> Steadiness | None:
+    return p99_steadiness([share(of_cells([2000.0] * MINUTE, each)) for each in slices], WINDOW)
+
+
+def test_percentile_of_a_round_is_of_all_clients_slices_with_their_midpoint_in_it() -> None:
+    slow, fast = share(of_cells([2000.0] * MINUTE, sliced([1] * 12 + [5] * 8))), sliced([1] * 20)
+    found = p99_steadiness([slow, share(of_cells([2000.0] * MINUTE, fast), late=1)], WINDOW)
+    assert found is not None
+    one, five = (bin_midpoint(bin_index(value * MILLISECOND)) for value in (1, 5))
+    assert (found.start_seconds, found.end_seconds, found.inside, found.outside) == (36, 60, five, one)
+    assert found.state is NOT_STEADY
+
+
+@pytest.mark.parametrize(
+    ("tails", "state"),
+    [
+        ([10.0] * 20, STEADY),
+        ([10.0] * 10 + [11.0] * 10, STEADY),
+        ([10.0] * 10 + [13.0] * 10, NOT_STEADY),
+        ([30.0] * 4 + [10.0] * 16, NOT_STEADY),
+        ([10.0, 30.0] * 10, UNKNOWN),
+    ],
+)
+def test_tail_that_changes_is_found(tails: list[float], state: SteadinessState) -> None:
+    found = p99_of(tailed(tails))
+    assert found is not None
+    assert found.state is state
+
+
+def test_chance_moves_the_percentile_of_few_operations() -> None:
+    """Where the tail begins at the percentile itself, single operations decide between half a millisecond and ten."""
+    few, many = (p99_of(tailed([10.0] * 10 + [13.0] * 10, count=count, tail=0.0102)) for count in (1000, 100_000))
+    assert few is not None
+    assert many is not None
+    assert few.state is UNKNOWN
+    assert few.deviation > many.deviation
+
+
+def test_percentile_may_lack_the_last_partial_slice() -> None:
+    found = p99_of(sliced([1] * 19))
+    assert found is not None
+    assert found.state is STEADY
+
+
+@pytest.mark.parametrize(
+    "slices",
+    [
+        None,
+        sliced([1] * 20, count=499),
+        sliced([1] * 18),
+        sliced([1] * 20, count=0),
+        sliced([1] * 10 + [20_000] * 10),
+        LatencySlices(width_nanoseconds=3 * SECOND, histograms=("damaged",)),
+        LatencySlices(width_nanoseconds=0, histograms=()),
+        sliced([1] * 9, width=7),
+    ],
+    ids=[
+        "absent",
+        "too few operations",
+        "the last two missing",
+        "empty",
+        "beyond the histogram",
+        "damaged",
+        "no width",
+        "too few slices",
+    ],
+)
+def test_an_unknown_percentile_is_absent(slices: LatencySlices | None) -> None:
+    assert p99_of(slices) is None
+
+
+# The check
+
+
+def test_drift_makes_a_trial_suspect_with_its_size() -> None:
+    numbers = measure(
+        document(0, measurement(changing([140, 120, 100, 80, 60]), runtime=MINUTE * SECOND)), runtime_seconds=MINUTE
+    )
+    finding = only(numbers, not_steady.reason)
+    assert finding.message.startswith(
+        "operations/s: 130 in the first 24 s of 60 s, 80 in the rest, which differs by 50 % of the mean (limit 10 %)"
+    )
+    assert "standard deviations of chance (limit 6); lengthen" in finding.message
+
+
+def test_the_last_part_and_the_middle_are_named_too() -> None:
+    for rates, words in (
+        ([1, 1, 3, 3, 1], "from 24 s to 48 s of 60 s"),
+        ([1, 1, 1, 1, 9], "in the last 12 s of 60 s"),
+    ):
+        numbers = measure(
+            document(0, measurement(changing([100 * rate for rate in rates]), runtime=MINUTE * SECOND)),
+            runtime_seconds=MINUTE,
+        )
+        assert words in only(numbers, not_steady.reason).message
+
+
+def test_tail_that_grows_makes_a_trial_suspect_once_the_rate_is_steady() -> None:
+    sample = of_cells([2000.0] * MINUTE, tailed([10.0] * 10 + [30.0] * 10))
+    numbers = measure(document(0, measurement(sample, runtime=MINUTE * SECOND)), runtime_seconds=MINUTE)
+    message = only(numbers, not_steady.reason).message
+    assert message.startswith("write p99: ")
+    assert "ms in the first 30 s of 60 s" in message
+
+
+def test_a_drift_within_chance_leaves_the_verdict_and_says_unknown() -> None:
+    numbers = measure(document(0, measurement(changing([21, 19]), runtime=MINUTE * SECOND)), runtime_seconds=MINUTE)
+    assert numbers.findings == ()
+    assert numbers.steadiness is not None
+    assert numbers.steadiness.state is UNKNOWN
+
+
+def test_what_ends_when_its_work_is_done_is_not_judged() -> None:
+    sample = changing([140, 120, 100, 80, 60])
+    done = facts(1, runtime_seconds=MINUTE, ends_when_done=True)
+    assert not done.is_judged_for_steadiness
+    numbers = measure(
+        document(0, measurement(sample, runtime=MINUTE * SECOND)), runtime_seconds=MINUTE, ends_when_done=True
+    )
+    assert numbers.steadiness is None
+    assert not_steady.reason not in [finding.reason for finding in numbers.findings]
+
+
+def test_the_table_of_checks_names_the_limits() -> None:
+    assert not_steady.suspect == LEAST_DEVIATIONS
+    assert f"above {MAX_RATE_CHANGE:.0%}".replace("%", " %") in not_steady.what
