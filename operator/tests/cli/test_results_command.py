@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from plimsoll.api.names import Verdict
-from plimsoll.api.operation import Steadiness, SteadyState
+from plimsoll.api.operation import Steadiness, SteadinessState
 from plimsoll.api.result import BenchmarkResult, Finding, Stalls, Trial
 from plimsoll.cli import main
 from plimsoll.cli.results import explanations
@@ -73,25 +73,24 @@ def test_row_holds_what_the_summary_says(results: list[BenchmarkResult]) -> None
 
 
 def test_row_has_the_longest_stall_and_whether_every_trial_was_steady() -> None:
-    steady, unsteady = (
-        Steadiness(attained=attained, rounds=(1.0,) * 5, range_ratio=0, slope_ratio=0) for attained in (True, False)
-    )
+    steady, unsteady, unknown = SteadinessState.STEADY, SteadinessState.NOT_STEADY, SteadinessState.UNKNOWN
 
-    def row(*trials: tuple[Steadiness | None, float]) -> Mapping[str, Any]:
-        measured_trials = [judged_trial(number, steadiness, stall) for number, (steadiness, stall) in enumerate(trials)]
+    def row(*trials: tuple[SteadinessState | None, float]) -> Mapping[str, Any]:
+        measured_trials = [judged_trial(number, state, stall) for number, (state, stall) in enumerate(trials)]
         return rows([result_of(measured_trials)])[0]
 
-    one = row((steady, 0.0), (unsteady, 2.5), (steady, 1.0))
-    assert (one["stall_seconds"], one["steady"]) == (2.5, False)
-    assert row((steady, 0.0), (None, 0.0))["steady"] is True
+    one = row((steady, 0.0), (unsteady, 2.5), (unknown, 1.0))
+    assert (one["stall_seconds"], one["steady"]) == (2.5, "NotSteady")
+    assert row((steady, 0.0), (unknown, 0.0))["steady"] == "Unknown"
+    assert row((steady, 0.0), (None, 0.0))["steady"] == "Steady"
     assert row((None, 0.0))["steady"] is None
 
 
-def judged_trial(number: int, steadiness: Steadiness | None, stall: float) -> Trial:
-    state = SteadyState(round_seconds=10, rate=steadiness) if steadiness else None
-    operation = measured(1000).model_copy(update={"steady_state": state})
+def judged_trial(number: int, state: SteadinessState | None, stall: float) -> Trial:
+    part = {"start_seconds": 0, "end_seconds": 12, "inside": 1000, "outside": 1000, "change": 0, "deviation": 0}
+    steadiness = Steadiness(state=state, **part) if state else None
     stalls = Stalls(seconds=stall, worst_client_seconds=stall)
-    return trial(number, operation).model_copy(update={"stalls": stalls})
+    return trial(number, measured(1000)).model_copy(update={"stalls": stalls, "steadiness": steadiness})
 
 
 def test_row_without_series_knows_nothing_of_stalls(results: list[BenchmarkResult]) -> None:

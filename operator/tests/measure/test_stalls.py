@@ -130,7 +130,7 @@ def test_a_client_that_completed_nothing_at_all_stalled_all_the_time() -> None:
 def test_slow_storage_is_not_called_stalled() -> None:
     slow = with_cells([3.0 if second % 2 else 0.0 for second in range(RUNTIME)])
     numbers = measure(client(0, slow), client(1, slow))
-    assert [finding.reason for finding in numbers.findings] == ["TooFewSamples"]
+    assert numbers.findings == ()
     assert numbers.stalls is not None
     assert numbers.stalls.seconds == RUNTIME / 2
 
@@ -162,7 +162,7 @@ def test_time_inside_a_sync_is_no_stall_and_more_than_the_longest_sync_is() -> N
 def test_many_slow_clients_together_are_distinguished_from_a_stall() -> None:
     slow = still(7, 8, rate=2)
     reasons = [finding.reason for finding in measure(*(client(n, slow) for n in range(10))).findings]
-    assert reasons == ["Stalled", "TooFewSamples"]
+    assert reasons == ["Stalled"]
 
 
 stalls = st.tuples(st.floats(0, 17), st.floats(2.001, 3))

@@ -11,6 +11,7 @@ from fractions import Fraction
 import pytest
 
 from plimsoll.api.names import LatencyKind, Operation
+from plimsoll.api.operation import SteadinessState
 from plimsoll.measure.histogram import PERCENTILES, Histogram, bin_index
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.measure.sample import Cells, ClientDocument, LatencySample, LatencySlices, Measurement, OperationSample
@@ -146,8 +147,8 @@ def test_skew_does_not_change_the_headline_but_the_sum_of_rates(clients: int, gr
     assert numbers.window.spread_seconds == pytest.approx(greatest)
     assert result.series is not None
     assert sum(result.series.iops) / len(result.series.iops) == pytest.approx(RATE, rel=0.005)
-    assert result.steady_state is not None
-    assert result.steady_state.rate.attained
+    assert numbers.steadiness is not None
+    assert numbers.steadiness.state is SteadinessState.STEADY
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -203,12 +204,14 @@ def test_merged_percentiles_are_those_of_all_operations_together() -> None:
 
 def test_percentiles_of_the_rounds_are_those_of_their_operations() -> None:
     trial = Simulated(seed=6, skews=[0.0] * 4, runtime=60, rate=900)
-    state = trial.numbers().operations[0].steady_state
-    assert state is not None
-    assert state.p99 is not None
-    assert state.p99.attained
-    for number, value in enumerate(state.p99.rounds):
-        part = sorted(
-            latency for done in trial.done for moment, latency in done if 12 * number <= moment < 12 * (number + 1)
-        )
-        assert value == pytest.approx(part[math.ceil(len(part) * 0.99) - 1], rel=1 / 128)
+    steadiness = trial.numbers().operations[0].p99_steadiness
+    assert steadiness is not None
+    assert steadiness.state is not SteadinessState.NOT_STEADY
+    inside, outside = list[int](), list[int]()
+    for start in range(0, 60, SLICE_SECONDS):
+        end = start + SLICE_SECONDS
+        part = sorted(latency for done in trial.done for moment, latency in done if start <= moment < end)
+        is_inside = steadiness.start_seconds <= start < steadiness.end_seconds
+        (inside if is_inside else outside).append(part[math.ceil(len(part) * 0.99) - 1])
+    assert steadiness.inside == pytest.approx(sum(inside) / len(inside), rel=1 / 128)
+    assert steadiness.outside == pytest.approx(sum(outside) / len(outside), rel=1 / 128)

@@ -171,6 +171,7 @@ _TRIAL = Trial(
         overlap=0.97,
     ),
     stalls=Stalls(seconds=0.0, worst_client_seconds=2.0, worst_client=999),
+    steadiness=STEADINESS,
     operations=tuple(
         OperationResult(
             operation=operation,
@@ -388,6 +389,7 @@ FACTS: dict[str, JsonValue] = {f"fact{n}": [f"{m:02d}" * 20 for m in range(16)] 
 def worst_fields() -> dict[str, Any]:
     """Return the largest fields of a trial of a mixed workload with syncs on 1000 clients."""
     return {
+        "steadiness": STEADINESS,
         "operations": tuple(full_operation(kind, 1) for kind in (Operation.READ, Operation.WRITE, Operation.SYNC)),
         "slowest": _slowest_clients("node-" + "x" * 40),
         "findings": tuple(

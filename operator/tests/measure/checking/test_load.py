@@ -4,29 +4,47 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plimsoll.api.line import LineSearch, Objective, Vary
 from plimsoll.api.names import LatencyKind, Operation, Verdict
+from plimsoll.measure.intake import Offer
 from plimsoll.measure.sample import LatencySample, PeerRate
+from plimsoll.measure.trial import combined
 from support.client_documents import RUNTIME, SECOND, document, latency, measure, measurement, only, operation
 
 MILLISECOND = 10**6
 
 
 @pytest.mark.parametrize(("rate", "is_enough"), [(50, True), (49, False)])
-def test_few_operations_are_suspect_and_have_no_p99(rate: int, *, is_enough: bool) -> None:
-    numbers = measure(document(0, measurement(operation(rate))))
+def test_few_operations_have_no_p99_and_a_rate_as_good_as_any(rate: int, *, is_enough: bool) -> None:
+    numbers = combined([measure(document(0, measurement(operation(rate))))])
     assert ("99" in numbers.operations[0].latency.percentiles) is is_enough
-    assert [finding.reason for finding in numbers.findings] == ([] if is_enough else ["TooFewSamples"])
-    if not is_enough:
-        assert numbers.findings[0].message.startswith("980 timed write operations (limit 1000); lengthen the runtime")
+    assert numbers.verdict is Verdict.VALID
+    too_few = "980 timed write operations are too few for a 99th percentile: it takes 1,000, so that 10 lie beyond it"
+    assert numbers.warnings == (() if is_enough else (f"{too_few}; measure longer for one",))
+
+
+def test_operations_of_all_rounds_are_counted_together() -> None:
+    numbers = measure(document(0, measurement(operation(25))))
+    assert combined([numbers, numbers]).warnings == ()
+    assert "500 timed" in combined([numbers]).warnings[0]
+
+
+def test_a_search_decides_itself_which_loads_have_too_few_operations() -> None:
+    objectives = (Objective(percentile="99", latency_microseconds=5_000),)
+    search = LineSearch(vary=Vary.RATE, start=1, limit=1000, objectives=objectives)
+    numbers = measure(
+        document(0, measurement(operation(49), depth_full_share=0.0)), offer=Offer(search=search, load=49)
+    )
+    assert combined([numbers]).warnings == ()
 
 
 def test_operations_of_all_clients_are_counted_together() -> None:
-    assert measure(*(document(n, measurement(operation(25))) for n in range(2))).verdict is Verdict.VALID
+    assert combined([measure(*(document(n, measurement(operation(25))) for n in range(2)))]).warnings == ()
 
 
 def test_few_operations_of_a_tool_without_percentiles_are_no_matter() -> None:
     mean_only = LatencySample(kind=LatencyKind.MEAN_ONLY, count=20 * RUNTIME, mean_nanoseconds=1e6)
-    assert measure(document(0, measurement(operation(20, latency=mean_only)))).verdict is Verdict.VALID
+    assert combined([measure(document(0, measurement(operation(20, latency=mean_only))))]).warnings == ()
 
 
 def submitting(*busy: float, submitters: int = 1) -> Any:
