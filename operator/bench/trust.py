@@ -38,40 +38,33 @@ Storage = Callable[[Random], Scene]
 
 
 def _scene(chance: Random, usual: dict[str, Any], course: Course | None = None, **changes: object) -> Scene:
-    fields: dict[str, Any] = {
-        name: chance.choice(it) if isinstance(it, tuple) else it for name, it in (usual | changes).items()
-    }
-    if "rates" in fields:
-        fields["rate"] = fields["clients"] * fields.pop("rates")[fields["parameters"]["ioDepth"]]
+    drawn = {name: chance.choice(it) if isinstance(it, tuple) else it for name, it in (usual | changes).items()}
+    parameters, rate = drawn.pop("load")
+    fields: dict[str, Any] = {"parameters": parameters, "rate": rate * drawn["clients"]} | drawn
     return Scene(**fields) if course is None else Scene(**fields, course=lambda _: course)
 
 
 _FLASH: dict[str, Any] = {
-    "parameters": tuple(
-        {"pattern": pattern, "ioDepth": depth} for pattern in ("randread", "randwrite") for depth in (1, 16, 64)
+    "load": tuple(
+        ({"pattern": pattern, "ioDepth": depth}, rate)
+        for pattern in ("randread", "randwrite")
+        for depth, rate in ((1, 8_000), (16, 40_000), (64, 60_000))
     ),
-    "rates": {1: 8_000, 16: 40_000, 64: 60_000},
     "clients": (1, 2, 3),
     "sigma": 0.4,
     "runtime": (30, 60),
 }
 _DISKS: dict[str, Any] = {
-    "parameters": tuple({"pattern": "randrw", "readPercent": 95, "ioDepth": depth} for depth in (1, 4, 16)),
-    "rate": (300, 600, 1_200),
+    "load": tuple(({"pattern": "randrw", "readPercent": 95, "ioDepth": depth}, 300) for depth in (1, 4, 16)),
     "clients": (1, 2, 3),
     "sigma": 0.7,
     "dispersion": 0.6,
     "wander": 0.02,
     "runtime": (30, 60),
 }
-_ONE_CLIENT: dict[str, Any] = {
-    "parameters": {"pattern": "randwrite", "ioDepth": 16},
-    "rate": 8_000,
-    "scatter": 0.02,
-    "runtime": 30,
-}
-_SHORT: dict[str, Any] = {"runtime": (15, 30, 45)}
-_EXACT: dict[str, Any] = {"dispersion": 0.02, "wander": 0.0, "scatter": 0.0}
+_ONE_CLIENT = _FLASH | {"clients": 1, "rate": 8_000, "scatter": 0.02, "runtime": 30}
+_SHORT = {"runtime": (15, 30, 45)}
+_EXACT = {"dispersion": 0.02, "wander": 0.0, "scatter": 0.0}
 
 
 def _flash(course: Course | None = None, **changes: object) -> Storage:
@@ -210,14 +203,14 @@ _BAD: Mapping[str, Storage] = {
     "Poisson load, of which half arrives": _limited(0.5, "Poisson"),
     "limited rate, of which half arrives": _limited(0.5, "Even"),
     "a neighbour that writes 2 GB/s in few large writes": _flash(
-        Course(foreign=_neighbour(0, 500, 4 * 2**20)), parameters={"ioDepth": 16}, rates={16: 15_000}
+        Course(foreign=_neighbour(0, 500, 4 * 2**20)), parameters={"ioDepth": 16}, rate=15_000, clients=3
     ),
     "a foreign pool that appears, with twice our writes": _disks(
         Course(foreign=_neighbour(0, 2_000, since=-4)), parameters={"pattern": "randwrite", "ioDepth": 16}, rate=1_000
     ),
     "scrubs in half of the window, a p99 several times as long": _flash(_scrubs(0.009), runtime=60),
     "two nodes, one direction 100 times as fast as the other": _flash(
-        tool="iperf3", parameters={}, rates={}, clients=2, ramp=1, runtime=3, watched=False, prints=_iperf3
+        tool="iperf3", parameters={}, rate=1, clients=2, ramp=1, runtime=3, watched=False, prints=_iperf3
     ),
     "reads of 64 MiB per client, which the OSDs' memory holds": _flash(
         parameters={"pattern": "randread", "ioDepth": 16}, data_set=64 * 2**20
@@ -234,7 +227,7 @@ _BAD: Mapping[str, Storage] = {
     ),
     "osd bench of 64 MiB, which write caches hold": _flash(
         tool="osdBench",
-        parameters={"totalSize": "64Mi", "keyringSecret": {"name": "osd-bench"}, "ioDepth": 1},
+        parameters={"totalSize": "64Mi", "keyringSecret": {"name": "osd-bench"}},
         clients=1,
         ramp=0,
         prints=_osd_bench,
@@ -260,7 +253,7 @@ _GOOD: Mapping[str, Storage] = {
     "flash that freezes for 0.12 s once": _flash(Course(frozen=[(12.3, 12.42)])),
     "2.5 s without I/O in an hour": _flash(
         Course(frozen=[(1_800.2, 1_802.7)]),
-        rates={1: 1_000, 16: 2_000, 64: 4_000},
+        rate=2_000,
         clients=1,
         runtime=3_600,
         watched=False,
@@ -269,7 +262,7 @@ _GOOD: Mapping[str, Storage] = {
     "limited rate, all of which arrives": _limited(1, "Even"),
     "Poisson load, all of which arrives": _limited(1, "Poisson"),
     "hyper-converged, nodes whose processors are busy for 75 %": _flash(
-        Course(host=_busy), rates={1: 3_000, 16: 6_000, 64: 8_000}, sigma=0.6, wander=0.03, scatter=0.03
+        Course(host=_busy), rate=(3_000, 8_000), sigma=0.6, wander=0.03, scatter=0.03
     ),
     "a quota that stops the client for one period": _flash(Course(host=_throttled(lambda _: 1)), runtime=(300,)),
     "depth 1 at 300 IOPS beside 70 foreign operations per second": _disks(
