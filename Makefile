@@ -22,6 +22,7 @@ RUNS :=
 COMPARISONS :=
 SEARCHES :=
 LINES :=
+TRIALS :=
 
 export PLIMSOLL_VENV := $(VENV)
 # Outside the tree, so that the next checkout reuses it; one directory per configuration, or they invalidate each other.
@@ -188,6 +189,10 @@ bench-comparing: setup ## Measure how often comparisons of runs, rounds and line
 	cd operator && PYTHONPATH=tests $(BIN)/python bench/comparing.py $(COMPARISONS)
 	cd operator && PYTHONPATH=tests $(BIN)/python bench/rounds.py $(ROUNDS)
 	cd operator && PYTHONPATH=tests $(BIN)/python bench/compared_lines.py $(SEARCHES)
+
+.PHONY: bench-trust
+bench-trust: setup ## Measure how often verdicts are right: the table of docs/trust.md; takes ten minutes
+	cd operator && PYTHONPATH=tests $(BIN)/python bench/trust.py $(TRIALS)
 
 .PHONY: bench-line
 bench-line: setup ## Measure how well the line is found: tables of docs/line.md; takes half an hour

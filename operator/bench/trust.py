@@ -208,7 +208,9 @@ _BAD: Mapping[str, Storage] = {
     "a foreign pool that appears, with twice our writes": _disks(
         Course(foreign=_neighbour(0, 2_000, since=-4)), parameters={"pattern": "randwrite", "ioDepth": 16}, rate=1_000
     ),
-    "scrubs in half of the window, a p99 several times as long": _flash(_scrubs(0.009), runtime=60),
+    "scrubs in half of the window, a p99 several times as long": _disks(
+        _scrubs(0.013), parameters={"ioDepth": 16}, rate=200, dispersion=0.3, sigma=0.5, runtime=60
+    ),
     "two nodes, one direction 100 times as fast as the other": _flash(
         tool="iperf3", parameters={}, rate=1, clients=2, ramp=1, runtime=3, watched=False, prints=_iperf3
     ),

@@ -193,6 +193,7 @@ def _measure(
             ended = attempt.t0 + (scene.ramp + scene.runtime) * SECOND + SECOND // 50
             output = Output(exit_code=0, stdout=text, stderr="", files={}, launched_at=attempt.t0, finished_at=ended)
         measured[client] = TOOLS[scene.tool].parse(parameters, _context(scene, attempt, client), output)
+        assert not measured[client].warnings, measured[client].warnings
         attempt.documents[client] = _document(scene, course, attempt, measured[client], client, nodes[client])
     facts = judging(attempt, plan, roster).facts
     watch = _watch(scene, course, attempt.t0 + scene.ramp * SECOND, [*measured.values()]) if scene.watched else None
