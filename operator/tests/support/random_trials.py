@@ -53,6 +53,7 @@ _TAIL = 6
 _SUBMISSION = 5_000
 _STEP = 1.03
 _ONE_BY_ONE = 1_500
+_RARE = 10
 _NEVER_IDLE = 300
 """Operations per second from which on no gap between two is long enough to be read."""
 
@@ -193,7 +194,8 @@ def _measure(
             ended = attempt.t0 + (scene.ramp + scene.runtime) * SECOND + SECOND // 50
             output = Output(exit_code=0, stdout=text, stderr="", files={}, launched_at=attempt.t0, finished_at=ended)
         measured[client] = TOOLS[scene.tool].parse(parameters, _context(scene, attempt, client), output)
-        assert not measured[client].warnings, measured[client].warnings
+        # Of rare operations, fio's log of latencies says too little about when they completed.
+        assert not measured[client].warnings or scene.rate < _RARE, measured[client].warnings
         attempt.documents[client] = _document(scene, course, attempt, measured[client], client, nodes[client])
     facts = judging(attempt, plan, roster).facts
     watch = _watch(scene, course, attempt.t0 + scene.ramp * SECOND, [*measured.values()]) if scene.watched else None
