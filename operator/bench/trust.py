@@ -64,7 +64,9 @@ _DISKS: dict[str, Any] = {
 }
 _ONE_CLIENT = _FLASH | {"clients": 1, "rate": 8_000, "scatter": 0.02, "runtime": 30}
 _SHORT = {"runtime": (15, 30, 45)}
-_EXACT = {"dispersion": 0.02, "wander": 0.0, "scatter": 0.0}
+_EXACT: dict[str, Any] = {"dispersion": 0.02, "wander": 0.0, "scatter": 0.0}
+_KEPT_UP: dict[str, Any] = _EXACT | {"latency": 0.004, "full": 0.0}
+"""Of storage that completes a limited rate."""
 
 
 def _flash(course: Course | None = None, **changes: object) -> Storage:
@@ -95,15 +97,14 @@ def _limited(arrived: float, arrivals: str) -> Storage:
     """Return a limit of 1000 operations per second for each client, of which a part arrives."""
 
     def scene(chance: Random) -> Scene:
-        clients = chance.choice((1, 2, 3))
-        exact = _EXACT | ({"dispersion": 1.0} if arrivals == "Poisson" else {})
-        behind = {"latency": 64 / (1_000 * arrived), "full": 0.99}
+        clients, behind = chance.choice((1, 2, 3)), {"latency": 64 / (1_000 * arrived), "full": 0.99}
+        kept_up = _KEPT_UP | ({"dispersion": 1.0} if arrivals == "Poisson" else {})
         return Scene(
             parameters={"pattern": "randread", "ioDepth": 64, "rateIops": 1_000, "arrivals": arrivals},
             clients=clients,
             rate=1_000 * clients * arrived,
             runtime=chance.choice((30, 60)),
-            **({"latency": 0.002, "full": 0.0, **exact} if arrived == 1 else behind),
+            **(kept_up if arrived == 1 else behind),
         )
 
     return scene
@@ -208,8 +209,8 @@ _BAD: Mapping[str, Storage] = {
     "a foreign pool that appears, with twice our writes": _disks(
         Course(foreign=_neighbour(0, 2_000, since=-4)), parameters={"pattern": "randwrite", "ioDepth": 16}, rate=1_000
     ),
-    "scrubs in half of the window, a p99 several times as long": _disks(
-        _scrubs(0.013), parameters={"ioDepth": 16}, rate=200, dispersion=0.3, sigma=0.5, runtime=60
+    "scrubs in half of the window, a p99 three times as long": _disks(
+        _scrubs(0.011), parameters={"ioDepth": 64, "rateIops": 500}, clients=1, rate=500, **_KEPT_UP
     ),
     "two nodes, one direction 100 times as fast as the other": _flash(
         tool="iperf3", parameters={}, rate=1, clients=2, ramp=1, runtime=3, watched=False, prints=_iperf3
@@ -275,9 +276,7 @@ _GOOD: Mapping[str, Storage] = {
         parameters={"rateIops": 150},
         clients=1,
         rate=150,
-        latency=0.004,
-        full=0,
-        **_EXACT,
+        **_KEPT_UP,
     ),
     "one of 500 OSDs is out": _flash(_large(out=1)),
     "one of 20,000 groups is scrubbed all the time": _flash(_large(scrubbed=1)),

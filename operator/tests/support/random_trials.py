@@ -48,7 +48,7 @@ _PAUSE = 20
 """Seconds between two trials."""
 _POLL, _LAG = 5, 5
 """Seconds between two polls, and by which the pools' counters lag."""
-_TAIL = 6
+_TAIL = 20
 """How many times as long as others an operation takes that is late."""
 _SUBMISSION = 5_000
 _STEP = 1.03
