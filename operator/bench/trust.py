@@ -10,7 +10,7 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -37,8 +37,8 @@ Storage = Callable[[Random], Scene]
 # -- kinds of storage; a tuple is a choice
 
 
-def _scene(chance: Random, usual: dict[str, Any], course: Course | None = None, **changes: object) -> Scene:
-    drawn = {name: chance.choice(it) if isinstance(it, tuple) else it for name, it in (usual | changes).items()}
+def _scene(chance: Random, usual: dict[str, Any], course: Course | None = None) -> Scene:
+    drawn = {name: chance.choice(it) if isinstance(it, tuple) else it for name, it in usual.items()}
     parameters, rate = drawn.pop("load")
     fields: dict[str, Any] = {"parameters": parameters, "rate": rate * drawn["clients"]} | drawn
     return Scene(**fields) if course is None else Scene(**fields, course=lambda _: course)
@@ -70,11 +70,11 @@ _KEPT_UP: dict[str, Any] = _EXACT | {"latency": 0.004, "full": 0.0}
 
 
 def _flash(course: Course | None = None, **changes: object) -> Storage:
-    return partial(_scene, usual=_FLASH, course=course, **changes)
+    return partial(_scene, usual=_FLASH | changes, course=course)
 
 
 def _disks(course: Course | None = None, **changes: object) -> Storage:
-    return partial(_scene, usual=_DISKS, course=course, **changes)
+    return partial(_scene, usual=_DISKS | changes, course=course)
 
 
 def _points(trials: int, course: Callable[[int, int], Course], **changes: object) -> Storage:
@@ -87,7 +87,7 @@ def _changing(pace: Callable[[float], float], **changes: object) -> Storage:
     """Return flash whose pace depends on the part of the window that has passed."""
 
     def scene(chance: Random) -> Scene:
-        usual = _scene(chance, _FLASH, **changes)
+        usual = _scene(chance, _FLASH | changes)
         return replace(usual, course=lambda _: Course(pace=lambda second: pace(second / usual.runtime)))
 
     return scene
@@ -164,8 +164,7 @@ def _scrubs(late: float) -> Course:
 def _large(out: int = 0, scrubbed: int = 0) -> Course:
     """Return a cluster of 500 OSDs and 20,000 groups, of which so many are out and scrubbed all the time."""
     states = {"active+clean": 20_000 - scrubbed} | ({"active+clean+scrubbing+deep": scrubbed} if scrubbed else {})
-    sizes = {"osds": 500, "osds_up": 500, "osds_in": 500 - out, "pg_states": states}
-    return Course(status=lambda _, usual: replace(usual, **sizes))
+    return Course(status=lambda _, usual: replace(usual, osds=500, osds_up=500, osds_in=500 - out, pg_states=states))
 
 
 def _slow_poll(second: float, usual: ClusterStatus) -> ClusterStatus:
@@ -189,7 +188,7 @@ def _osd_bench(chance: Random, _: int, __: int) -> str:
     return "".join(f"osd.{number}: {json.dumps(osd)}\n" for number, osd in enumerate(osds))
 
 
-_BAD: Mapping[str, Storage] = {
+_BAD: dict[str, Storage] = {
     "one of five trials stands still, and is repeated": _points(
         5, lambda number, attempt: Course(frozen=[(10.0, 22.0)] if (number, attempt) == (2, 0) else [])
     ),
@@ -210,7 +209,7 @@ _BAD: Mapping[str, Storage] = {
         Course(foreign=_neighbour(0, 2_000, since=-4)), parameters={"pattern": "randwrite", "ioDepth": 16}, rate=1_000
     ),
     "scrubs in half of the window, a p99 three times as long": _disks(
-        _scrubs(0.011), parameters={"ioDepth": 64, "rateIops": 500}, clients=1, rate=500, **_KEPT_UP
+        _scrubs(0.011), parameters={"ioDepth": 64, "rateIops": 500}, clients=1, rate=500, runtime=60, **_KEPT_UP
     ),
     "two nodes, one direction 100 times as fast as the other": _flash(
         tool="iperf3", parameters={}, rate=1, clients=2, ramp=1, runtime=3, watched=False, prints=_iperf3
@@ -237,7 +236,7 @@ _BAD: Mapping[str, Storage] = {
     ),
     "trims of what was never written": _flash(parameters={"pattern": "randtrim", "ioDepth": 16}, prefilled=False),
 }
-_GOOD: Mapping[str, Storage] = {
+_GOOD: dict[str, Storage] = {
     "disks, 300 IOPS with 5 % writes": _disks(rate=300, runtime=(30, 60, 120)),
     "a slow disk, 5 IOPS with 5 % writes": _disks(
         parameters={"pattern": "randrw", "readPercent": 95}, rate=5, clients=1, runtime=(60, 120)
