@@ -330,7 +330,7 @@ def _outcome(name: str, number: int) -> Outcome:
 
 def _is_unknown(trial: Trial) -> bool:
     """Whether it is unknown if the rate of a trial was steady."""
-    return any(result.steady_state is None for result in trial.operations)
+    return getattr(getattr(trial, "steadiness", None), "state", "Unknown") == "Unknown"
 
 
 def _figures(outcomes: Sequence[Outcome]) -> Iterator[str]:
