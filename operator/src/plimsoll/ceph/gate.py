@@ -1,7 +1,8 @@
 """Whether a cluster is fit for a measurement, for the conductor, and as far as Rook reports it for the operator.
 
 The gate is stricter than Rook, which considers laggy placement groups healthy. Scrubs and snapshot trimming do not
-close it: a large cluster always has some, and a run would wait forever. They make a trial Suspect instead.
+close it: a large cluster always has some, and a run would wait forever. Trials are judged by their effect instead. OSDs
+that are out from the beginning are a fact of the cluster, and one that goes out is a change.
 """
 
 import re
@@ -9,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 
 from plimsoll.ceph.pools import server_problems
-from plimsoll.ceph.watch import ClusterStatus, FileSystemDetail
+from plimsoll.ceph.watch import NO_OSDS, ClusterStatus, FileSystemDetail, OsdsSeen
 
 HEALTH_OK = "HEALTH_OK"
 HEALTH_WARN = "HEALTH_WARN"
@@ -33,17 +34,34 @@ _MAX_MESSAGE = 300
 _CLEAN = frozenset({"active", "clean"})
 _UPKEEP = frozenset({"scrubbing", "deep", "repair", "snaptrim", "snaptrim_wait"})
 """States of placement groups under maintenance while all their data is in place."""
+_WAITING = frozenset({"snaptrim_wait"})
+_MOVES = frozenset(
+    {
+        "remapped",
+        "backfilling",
+        "backfill_wait",
+        "recovering",
+        "recovery_wait",
+        "forced_backfill",
+        "forced_recovery",
+    }
+)
+"""States of placement groups whose data moves while none of it lacks a copy."""
 
 
 def gate_problems(
-    status: ClusterStatus, *, accepted: frozenset[str], file_system: FileSystemDetail | None = None
+    status: ClusterStatus,
+    *,
+    accepted: frozenset[str],
+    file_system: FileSystemDetail | None = None,
+    most: OsdsSeen = NO_OSDS,
 ) -> tuple[str, ...]:
     """Return why a cluster cannot be measured now, one sentence per problem; empty if it can.
 
     `accepted` are the tolerated health checks. One of severity HEALTH_ERR is tolerated only if it is about keys.
-    `file_system` is the one that is measured, if any.
+    `file_system` is the one that is measured, if any. `most` are the most OSDs that the run has seen up, and in.
     """
-    problems = [*_osds(status), *server_problems(status, file_system), *_groups(status)]
+    problems = [*_osds(status, most), *server_problems(status, file_system), *_groups(status)]
     if rate := status.recovering_bytes_per_second:
         problems.append(f"the cluster is recovering {rate} bytes/s; wait until recovery ends")
     if problem := health_problem("the cluster", status.health, standing_checks(status.health, status.checks, accepted)):
@@ -71,12 +89,17 @@ def unclean_states(status: ClusterStatus) -> dict[str, int]:
     return {state: count for state, count in status.pg_states.items() if count and not _is_clean(state)}
 
 
+def moving_states(status: ClusterStatus) -> dict[str, int]:
+    """Return the groups among these whose data only moves, and none of it lacks a copy: state -> number."""
+    return {state: count for state, count in unclean_states(status).items() if _only_moves(state)}
+
+
 def upkeep_states(status: ClusterStatus) -> dict[str, int]:
     """Return the clean placement groups that are scrubbed, or whose snapshots are trimmed: state -> number."""
     return {
         state: count
         for state, count in status.pg_states.items()
-        if count and _is_clean(state) and {*state.split("+")} != _CLEAN
+        if count and _is_clean(state) and {*state.split("+")} - _CLEAN - _WAITING
     }
 
 
@@ -148,15 +171,17 @@ def checks_text(checks: Mapping[str, str], messages: Mapping[str, str] = Mapping
     return ", ".join([*named[:_NAMED], f"{len(named) - _NAMED} more"] if len(named) > _NAMED else named)
 
 
-def _osds(status: ClusterStatus) -> Iterator[str]:
+def _osds(status: ClusterStatus, most: OsdsSeen) -> Iterator[str]:
     if not status.osds:
         yield "the cluster has no OSDs; add some"
-    if status.osds_up < status.osds:
-        yield f"{status.osds - status.osds_up} of {status.osds} OSDs are down; `ceph osd tree down` lists them"
-    if status.osds_in < status.osds:
+    if status.osds_up < status.osds_in:
+        yield f"{status.osds_in - status.osds_up} of {status.osds_in} OSDs are down; `ceph osd tree down` lists them"
+    elif status.osds_up < most.up:
+        yield f"{most.up - status.osds_up} of {most.up} OSDs went down; `ceph osd tree down` lists them"
+    if status.osds_in < most.members:
         yield (
-            f"{status.osds - status.osds_in} of {status.osds} OSDs are out; mark them in with `ceph osd in`, or remove "
-            "them"
+            f"{most.members - status.osds_in} of {most.members} OSDs went out since the run began; mark them in with "
+            "`ceph osd in`, or start a new run"
         )
 
 
@@ -176,3 +201,8 @@ def _groups(status: ClusterStatus) -> Iterator[str]:
 def _is_clean(state: str) -> bool:
     words = {*state.split("+")}
     return words >= _CLEAN and words - _CLEAN <= _UPKEEP
+
+
+def _only_moves(state: str) -> bool:
+    words = {*state.split("+")}
+    return "active" in words and bool(words & _MOVES) and words <= _CLEAN | _UPKEEP | _MOVES

@@ -51,13 +51,39 @@ class ClusterStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OsdsSeen:
+    """The most OSDs that polls showed up, and in: which OSDs are missing is a change only in comparison with it."""
+
+    up: int = 0
+    members: int = 0  # OSDs that were in
+
+    def and_in(self, status: ClusterStatus) -> "OsdsSeen":
+        """Return the most of these and those of a status."""
+        return OsdsSeen(up=max(self.up, status.osds_up), members=max(self.members, status.osds_in))
+
+
+NO_OSDS = OsdsSeen()
+"""Before the first poll."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PoolCounters:
     """The clients' I/O since a pool was created, from `ceph df detail`."""
 
-    reads: int
-    writes: int
-    read_bytes: int
-    written_bytes: int
+    reads: int = 0
+    writes: int = 0
+    read_bytes: int = 0
+    written_bytes: int = 0
+
+    @property
+    def operations(self) -> int:
+        """Reads and writes."""
+        return self.reads + self.writes
+
+    @property
+    def bytes(self) -> int:
+        """Bytes read and written."""
+        return self.read_bytes + self.written_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +131,8 @@ class ClusterWatch:
     accepted_checks: frozenset[str] = frozenset()  # tolerated health checks
     # Whether the run requires a healthy cluster; otherwise an unhealthy one makes numbers at most Suspect
     required: bool = True
+    osds: OsdsSeen = NO_OSDS  # those that the run has seen until the trial
+    widest: int = 3  # OSDs that a placement group is on, in the pool with the most
     # The readings before and after the trial of options that the run has set; empty if it sets none
     options: tuple[OptionReading, ...] = ()
 

@@ -6,7 +6,7 @@ With C[x, y] the I/O from x to y, counters read at a and b therefore differ by n
 than C[a - 10 s, b].
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from statistics import fmean, median
@@ -30,6 +30,7 @@ _MANAGER_POOL = ".mgr"
 """The manager writes to its own pool all the time."""
 
 MAX_SLOWEST_OSDS = 32
+_COUNTERS = tuple(field.name for field in fields(PoolCounters))
 _HEALTH = ("HEALTH_OK", "HEALTH_WARN", "HEALTH_ERR")
 
 
@@ -39,12 +40,7 @@ class PoolIo:
 
     between: Interval
     ours: PoolCounters
-    foreign: int  # operations on pools other than the run's, without the manager's
-
-    @property
-    def operations(self) -> int:
-        """Operations on the run's own pools."""
-        return self.ours.reads + self.ours.writes
+    foreign: PoolCounters  # that of pools other than the run's, without the manager's
 
     def per_second(self, amount: float) -> float:
         """Return an amount as a rate."""
@@ -90,7 +86,8 @@ def pool_io(watch: ClusterWatch, samples: Collection[ClusterSample]) -> PoolIo |
     return PoolIo(
         between=Interval(start=first.at, end=last.at),
         ours=_difference(first, last, set(watch.pools).difference(watch.metadata_pools)),
-        foreign=_foreign_operations(watch, first, last),
+        # A pool may exist for a part of the time.
+        foreign=_sum([foreign for _, foreign in foreign_io(watch, polls)]),
     )
 
 
@@ -104,10 +101,14 @@ def pool_io_within(watch: ClusterWatch, span: Interval) -> PoolIo | None:
     return io if io is not None and io.between.length > 2 * LAG else None
 
 
-def foreign_operations(watch: ClusterWatch, samples: Collection[ClusterSample]) -> Iterator[tuple[Interval, int]]:
-    """Yield the operations on foreign pools, without the manager's, between consecutive polls with counters."""
+def foreign_io(watch: ClusterWatch, samples: Iterable[ClusterSample]) -> Iterator[tuple[Interval, PoolCounters]]:
+    """Yield the I/O on foreign pools, without the manager's, between consecutive polls with counters.
+
+    A pool that appears counts from zero.
+    """
     for first, last in pairwise(_with_counters(watch, samples)):
-        yield Interval(start=first.at, end=last.at), _foreign_operations(watch, first, last)
+        names = [name for name in last.pools if name not in watch.pools and name != _MANAGER_POOL]
+        yield Interval(start=first.at, end=last.at), _difference(first, last, names)
 
 
 def cluster_summary(watch: ClusterWatch | None, span: Interval | None) -> ClusterSummary | None:
@@ -137,8 +138,8 @@ def cluster_summary(watch: ClusterWatch | None, span: Interval | None) -> Cluste
         ),
         read_bytes_per_second=round(rates.per_second(rates.ours.read_bytes)) if rates else None,
         written_bytes_per_second=round(rates.per_second(rates.ours.written_bytes)) if rates else None,
-        operations_per_second=round(rates.per_second(rates.operations), 3) if rates else None,
-        foreign_operations_per_second=round(rates.per_second(rates.foreign), 3) if rates else None,
+        operations_per_second=round(rates.per_second(rates.ours.operations), 3) if rates else None,
+        foreign_operations_per_second=round(rates.per_second(rates.foreign.operations), 3) if rates else None,
     )
 
 
@@ -146,22 +147,22 @@ def _with_counters(watch: ClusterWatch, samples: Iterable[ClusterSample]) -> lis
     return [sample for sample in samples if all(pool in sample.pools for pool in watch.pools) and sample.pools]
 
 
-def _foreign_operations(watch: ClusterWatch, first: ClusterSample, last: ClusterSample) -> int:
-    names = [name for name in last.pools if name not in watch.pools and name != _MANAGER_POOL and name in first.pools]
-    foreign = _difference(first, last, names)
-    return foreign.reads + foreign.writes
-
-
 def _difference(first: ClusterSample, last: ClusterSample, pools: Collection[str]) -> PoolCounters:
     """Return the I/O of pools between two polls.
 
     Counters decrease when a pool is recreated under its name, and when its placement groups are merged.
     """
-    pairs = [(first.pools[name], last.pools[name]) for name in pools]
-    names = [field.name for field in fields(PoolCounters)]
-    return PoolCounters(
-        **{name: sum(max(0, getattr(after, name) - getattr(before, name)) for before, after in pairs) for name in names}
+    pairs = [(first.pools.get(name, PoolCounters()), last.pools[name]) for name in pools]
+    return _sum(
+        [
+            PoolCounters(**{name: max(0, getattr(after, name) - getattr(before, name)) for name in _COUNTERS})
+            for before, after in pairs
+        ]
     )
+
+
+def _sum(parts: Sequence[PoolCounters]) -> PoolCounters:
+    return PoolCounters(**{name: sum(getattr(part, name) for part in parts) for name in _COUNTERS})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -224,6 +224,8 @@ class CpuUse(Model):
         throttled_periods: scheduler periods in which a quota of its cgroup, or of one around it, stopped the client;
             absent if unknown.
         throttled_seconds: how long it was stopped, summed over CPUs; absent if unknown.
+        throttled: from and until when, in milliseconds after the start of measuring, it was stopped at least once,
+            to about a second; in ascending order, and absent if unknown.
         node_busy: part of the node's CPU time that was not idle, 0 to 1; time stolen by a hypervisor counts.
         node_processors: the node's CPUs.
 
@@ -233,6 +235,7 @@ class CpuUse(Model):
     used: float | None = None
     throttled_periods: int | None = None
     throttled_seconds: float | None = None
+    throttled: Annotated[tuple[tuple[int, int], ...], Field(max_length=MAX_GAPS)] | None = None
     node_busy: float
     node_processors: int
 
@@ -402,6 +405,9 @@ def implausible_number(document: ClientDocument, measurement: Measurement) -> st
 
 def implausible_host(host: HostUse) -> str:
     """Name the first impossible number of an observation of the host; empty if there is none."""
+    times = [moment for span in host.cpu.throttled or () for moment in span]
+    if times != sorted(times) or any(abs(moment) >= _LIMIT // 10**6 for moment in times):
+        return "cpu.throttled does not ascend"
     return next(_wrong_numbers(host), "")
 
 

@@ -7,6 +7,7 @@ a regularised incomplete beta function: P(|T| > t) = I_x(df/2, 1/2) with x = df 
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 from plimsoll.api.operation import Statistic
 
@@ -15,6 +16,7 @@ CONFIDENCE = 0.95
 _FRACTION_STEPS = 10_000
 _SMALLEST = 1e-300
 _PRECISION = 1e-15
+_MOST_CORRELATED = 0.99
 
 
 def describe(values: Sequence[float]) -> Statistic:
@@ -74,6 +76,27 @@ def t_two_sided_p_value(t: float, degrees_of_freedom: float) -> float:
         degrees_of_freedom / (degrees_of_freedom + square),
         square / (degrees_of_freedom + square),
     )
+
+
+def margin_of_difference(first: Sequence[float], second: Sequence[float], confidence: float = CONFIDENCE) -> float:
+    """Return half the width of the confidence interval of the difference of two means of consecutive values.
+
+    Student's t test with a pooled variance and equivalent sample sizes n (1 - r) / (1 + r), where r is the correlation
+    of each value with the next one (Zwiers and von Storch, "Taking serial correlation into account in tests of the
+    mean", Journal of Climate 8, 1995). Infinite with fewer than three values, or if one of the two has none.
+    """
+    if not first or not second or len(first) + len(second) < 3:  # noqa: PLR2004  # two means use up two
+        return math.inf
+    residuals = [[value - math.fsum(values) / len(values) for value in values] for values in (first, second)]
+    squares = math.fsum(residual * residual for part in residuals for residual in part)
+    if not squares:
+        return 0.0
+    products = math.fsum(one * following for part in residuals for one, following in pairwise(part))
+    correlation = min(max(0.0, products / squares), _MOST_CORRELATED)
+    sizes = [max(1.0, len(part) * (1 - correlation) / (1 + correlation)) for part in residuals]
+    variance = squares / (len(first) + len(second) - 2)
+    error = math.sqrt(variance * sum(1 / size for size in sizes))
+    return half_width(error, max(1.0, sum(sizes) - 2), confidence)
 
 
 def f_p_value(f: float, numerator: float, denominator: float) -> float:

@@ -10,6 +10,8 @@ from plimsoll.measure.sample import CpuUse, DeviceUse, HostUse, MemoryUse, Netwo
 
 _SECOND = 10**9
 _MILLISECONDS = 1000
+_NANOSECONDS = 10**6
+"""Of a millisecond."""
 _SECTOR_BYTES = 512
 
 C = TypeVar("C", DeviceCounters, ToolCounters, Traffic)
@@ -45,7 +47,7 @@ def host_use(
         return None
     before, after = window[0], window[-1]
     seconds = (after.monotonic - before.monotonic) / _SECOND
-    cpu, network = _cpu(bounds, before, after, seconds), _network(bounds, before, after, seconds)
+    cpu, network = _cpu(bounds, window, start), _network(bounds, before, after, seconds)
     if cpu is None or network is None:
         return None
     device = _device(storage.device, before.device, after.device, seconds)
@@ -82,7 +84,9 @@ def _window(snapshots: Sequence[HostSnapshot], start: int, runtime: int) -> Sequ
     return ()
 
 
-def _cpu(bounds: Bounds, before: HostSnapshot, after: HostSnapshot, seconds: float) -> CpuUse | None:
+def _cpu(bounds: Bounds, window: Sequence[HostSnapshot], start: int) -> CpuUse | None:
+    before, after = window[0], window[-1]
+    seconds = (after.monotonic - before.monotonic) / _SECOND
     busy = _increase(before.busy, after.busy)
     idle = max(0, after.idle - before.idle)
     if busy is None or not busy + idle:
@@ -94,9 +98,23 @@ def _cpu(bounds: Bounds, before: HostSnapshot, after: HostSnapshot, seconds: flo
         used=None if used is None else used / _SECOND / seconds,
         throttled_periods=_increase(before.cgroup.throttled_periods, after.cgroup.throttled_periods),
         throttled_seconds=None if throttled is None else throttled / _SECOND,
+        throttled=None if throttled is None else _throttled(window, start),
         node_busy=busy / (busy + idle),
         node_processors=bounds.processors,
     )
+
+
+def _throttled(window: Sequence[HostSnapshot], start: int) -> tuple[tuple[int, int], ...]:
+    """Return the times between two snapshots in which a quota stopped the client, in milliseconds after the start."""
+    origin = window[0].monotonic + start - window[0].at
+    spans = list[tuple[int, int]]()
+    for before, after in pairwise(window):
+        if before.cgroup.throttled != after.cgroup.throttled:
+            begin, end = ((snapshot.monotonic - origin) // _NANOSECONDS for snapshot in (before, after))
+            if spans and spans[-1][1] == begin:
+                begin = spans.pop()[0]
+            spans.append((begin, end))
+    return tuple(spans)
 
 
 def _network(bounds: Bounds, before: HostSnapshot, after: HostSnapshot, seconds: float) -> NetworkUse | None:

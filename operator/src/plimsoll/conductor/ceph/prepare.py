@@ -183,6 +183,7 @@ class Prepared:
     problems: tuple[str, ...]  # what is still missing; empty when the cluster is prepared
     pools: tuple[PoolDetail, ...] = ()  # the run's pools
     osds: int = 0  # number of the cluster's OSDs
+    widest: int = 3  # OSDs that a placement group is on, in the pool with the most
     file_system: FileSystemDetail | None = None  # the file system of the pools, if the run measures one
     options: tuple[CephOption, ...] = ()  # the options that are set for the run, with their values as Ceph stores them
     refusal: FailureReason | None = None  # why the problems would remain, however long one waits; None if they may not
@@ -230,7 +231,14 @@ async def _prepare(commands: Commands, plan: Plan, target: CephTarget, report: C
     if not problems and plan.has_images and plan.volume is not None:
         created = create_images(commands, target, plan.volume, uid=plan.run.uid, clients=plan.clients, report=report)
         problems = tuple(await created)
-    return Prepared(problems=problems, pools=pools, osds=status.osds, file_system=file_system, options=setting.options)
+    return Prepared(
+        problems=problems,
+        pools=pools,
+        osds=status.osds,
+        widest=max((pool.size for pool in existing.values()), default=3),
+        file_system=file_system,
+        options=setting.options,
+    )
 
 
 async def _file_system(

@@ -11,7 +11,7 @@ from plimsoll.ceph.environment import Outputs, ceph_environment, osd_classes
 from plimsoll.ceph.gate import gate_problems
 from plimsoll.ceph.options import differing_options, reading_problems
 from plimsoll.ceph.pools import parse_counters, parse_pools
-from plimsoll.ceph.watch import ClusterSample, ClusterWatch, OptionReading, parse_status
+from plimsoll.ceph.watch import NO_OSDS, ClusterSample, ClusterWatch, OptionReading, parse_status
 from plimsoll.conductor.ceph.commands import CommandError, Commands
 from plimsoll.conductor.ceph.options import read_options, restore_options
 from plimsoll.conductor.ceph.prepare import Prepared, ask, prepare, restore_scrubs
@@ -57,6 +57,7 @@ class CephCluster:
         self._commands = commands
         self._accepted = frozenset(plan.gates.accepted_health_checks)
         self._samples: list[ClusterSample] = []
+        self._osds = NO_OSDS
         self._is_measuring = False
         self._prepared = Prepared(problems=("the cluster is not prepared yet",))
         self._outputs: Outputs | None = None
@@ -99,6 +100,8 @@ class CephCluster:
             owns_file_system=self._target.file_system is not None and self._target.file_system.made is not None,
             accepted_checks=self._accepted,
             required=self.required,
+            osds=self._osds,
+            widest=self._prepared.widest,
             options=tuple(self._readings),
         )
         return replace(facts, cluster=watch, osd_classes=self._osd_classes)
@@ -180,6 +183,8 @@ class CephCluster:
         sample = await self._sample()
         # Between trials only the last sample matters: it may become the one before T0.
         self._samples = [*(self._samples if self._is_measuring else ()), sample]
+        if sample.status is not None:
+            self._osds = self._osds.and_in(sample.status)
         return sample
 
     async def _sample(self) -> ClusterSample:
@@ -206,7 +211,9 @@ class CephCluster:
         differing = differing_options(reading)
         if sample.status is None:
             return ClusterView(prepared=True, problems=(sample.problem,), differing_options=differing)
-        problems = gate_problems(sample.status, accepted=self._accepted, file_system=self._prepared.file_system)
+        problems = gate_problems(
+            sample.status, accepted=self._accepted, file_system=self._prepared.file_system, most=self._osds
+        )
         return ClusterView(prepared=True, problems=(*problems, *reading_problems(reading)), differing_options=differing)
 
 

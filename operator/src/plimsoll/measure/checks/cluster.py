@@ -1,26 +1,51 @@
 """Whether the Ceph cluster was healthy, and the run's alone, while a trial measured.
 
-The polls within the measured time count, the last one before it and the first one after it. A shared cluster always has
-scrubs and a little foreign load, so their effect is judged, if there was time without them (see `Effect`). For the
+The polls within the measured time count, the last one before it and the first one after it. What changes the cluster
+counts, not its state: OSDs that are out from the beginning are a fact. A shared cluster is always active, so scrubs,
+snapshot trimming, moving data, slow operations and foreign load are judged by their effect (see `effect`). For the
 reasoning see docs/trust.md. None of these checks yields anything if the run watches no cluster.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 from itertools import pairwise
 
 from plimsoll.api.names import Operation, Verdict
-from plimsoll.ceph.gate import checks_text, standing_checks, states_text, unclean_states, upkeep_states
+from plimsoll.ceph.gate import (
+    checks_text,
+    moving_states,
+    standing_checks,
+    states_text,
+    unclean_states,
+    upkeep_states,
+)
 from plimsoll.ceph.options import difference_text
 from plimsoll.ceph.pools import inactive_servers, servers_of
+from plimsoll.ceph.watch import ClusterStatus, ClusterWatch, OsdsSeen, PoolCounters
 from plimsoll.measure.checks.check import CheckedValue, CheckedValues
-from plimsoll.measure.checks.evidence import Effect, Evidence, TrialCheck, effect_of
-from plimsoll.measure.cluster import LAG, foreign_operations, pool_io, pool_io_within, unwatched_nanoseconds
+from plimsoll.measure.checks.effect import Activity, Effect, effect_of
+from plimsoll.measure.checks.evidence import Evidence, TrialCheck
+from plimsoll.measure.cluster import (
+    LAG,
+    PoolIo,
+    foreign_io,
+    pool_io,
+    pool_io_within,
+    statuses_of,
+    unwatched_nanoseconds,
+)
 from plimsoll.measure.text import first_few, number_text, percent_text, quote, size_text
-from plimsoll.measure.timeline import NANOSECONDS, Amount, Interval, Share, add
+from plimsoll.measure.timeline import NANOSECONDS, Amount, Interval, Share, add, joined
 
 _KIBIBYTE = 1024
-_LEAST_FOREIGN = 1.0
-"""Operations per second; clusters cause less by themselves."""
+_MEBIBYTE = 1024**2
+_LEAST_FOREIGN = PoolCounters(reads=1, read_bytes=_MEBIBYTE)
+"""Per second; clusters cause less by themselves."""
+_FLOOR = PoolCounters(reads=10, read_bytes=_MEBIBYTE)
+"""Per second and OSD, up to which foreign load is never Invalid: a tenth of what a disk can do, a hundredth of its
+bytes."""
+_DISK_BYTES = 100 * _MEBIBYTE
+"""Per second, of a slow disk."""
 _SLOW_OPS = "SLOW_OPS"
 
 
@@ -43,16 +68,20 @@ def cluster_not_watched(evidence: Evidence) -> CheckedValues:
 
 @TrialCheck(
     reason="OsdsChanged",
-    what="OSDs that were down or out, and changes to the set of OSDs that are up and in",
+    what="OSDs that were down or out and had not been before, and changes to the set of OSDs that are up and in",
     invalid=0,
-    remedy="bring all OSDs up and in, wait until the cluster is clean, and run again",
+    remedy="bring the OSDs up and in, wait until the cluster is clean, and run again",
     concerns_health=True,
 )
 def osds_changed(evidence: Evidence) -> CheckedValues:
+    watch = evidence.facts.cluster
+    if watch is None:
+        return
+    most = reduce(OsdsSeen.and_in, statuses_of(watch.samples), watch.osds)
     for status in evidence.statuses:
-        down, out = status.osds - status.osds_up, status.osds - status.osds_in
-        yield CheckedValue(value=down + out, detail=f"{down} of {status.osds} OSDs were down, {out} were out")
-    detail = "the set of OSDs that are up and in changed during the trial, although all were up and in at the end"
+        down, out = max(0, most.up - status.osds_up), max(0, most.members - status.osds_in)
+        yield CheckedValue(value=down + out, detail=f"{down} of {most.up} OSDs were down, {out} were out")
+    detail = "the set of OSDs that are up and in changed during the trial, although as many were up and in at the end"
     sets = [(status.osds, status.osds_up_since, status.osds_in_since) for status in evidence.statuses]
     yield CheckedValue(value=_part_of_changes(sets), detail=detail)
 
@@ -93,7 +122,7 @@ def _part_of_changes(states: Sequence[object]) -> float:
 
 @TrialCheck(
     reason="GroupsNotClean",
-    what="placement groups that were not active+clean",
+    what="placement groups that were neither active+clean nor only moving their data",
     invalid=0,
     remedy=(
         "wait until `ceph status` shows only active+clean; laggy placement groups have OSDs that cannot keep up, or if "
@@ -103,74 +132,100 @@ def _part_of_changes(states: Sequence[object]) -> float:
 )
 def groups_not_clean(evidence: Evidence) -> CheckedValues:
     for status in evidence.statuses:
-        unclean = unclean_states(status)
+        moving = moving_states(status)
+        unclean = {state: count for state, count in unclean_states(status).items() if state not in moving}
         yield CheckedValue(value=sum(unclean.values()), detail=_states_detail(unclean, "not active+clean"))
 
 
-def _states_detail(states: dict[str, int], words: str) -> str:
+def _states_detail(states: Mapping[str, int], words: str) -> str:
     return f"{sum(states.values())} placement groups were {words}: {states_text(states)}"
+
+
+def _judged_by_effect(
+    evidence: Evidence, part_of: Callable[[ClusterStatus], float], detail_of: Callable[[ClusterStatus], str]
+) -> CheckedValues:
+    """Yield the part of the polls that show an activity in percent, worded by the worst; 0 if it was harmless.
+
+    `part_of` returns the part of the OSDs that take part in it; `detail_of` describes it.
+    """
+    polls = [(sample.at, sample.status) for sample in evidence.polls if sample.status is not None]
+    activity = Activity.polled([(at, part_of(status)) for at, status in polls])
+    if activity is not None:
+        effect = effect_of(evidence, activity)
+        worst = max((status for _, status in polls), key=part_of)
+        shown = 100 * sum(part_of(status) > 0 for _, status in polls) / len(polls)
+        yield CheckedValue(value=0 if effect.is_harmless else shown, detail=f"{detail_of(worst)}; {effect.text}")
 
 
 @TrialCheck(
     reason="RecoveryTraffic",
-    what="bytes per second that the cluster recovered or moved",
-    unit="bytes/s",
+    what=(
+        "part of the polls that showed data being recovered or moved, unless rate, median and 99th percentile were no "
+        "worse meanwhile"
+    ),
+    unit="%",
     invalid=0,
     remedy="wait until recovery ends, and switch off the balancer while measuring",
     concerns_health=True,
 )
 def recovery_traffic(evidence: Evidence) -> CheckedValues:
-    for status in evidence.statuses:
-        yield CheckedValue(value=status.recovering_bytes_per_second)
+    watch = evidence.facts.cluster
+
+    def part(status: ClusterStatus) -> float:
+        if watch is None or not (status.recovering_bytes_per_second or moving_states(status)):
+            return 0.0
+        # Data moves from one set of OSDs to another; of which groups is unknown if all are clean.
+        groups = sum(unclean_states(status).values())
+        return 2 * groups * watch.widest / max(1, status.osds_in) if groups else 1.0
+
+    def detail(status: ClusterStatus) -> str:
+        rate = f"the cluster recovered or moved {size_text(status.recovering_bytes_per_second)}/s"
+        moving = moving_states(status)
+        return f"{rate}, {_states_detail(moving, 'moving')}" if moving else rate
+
+    yield from _judged_by_effect(evidence, part, detail)
 
 
 @TrialCheck(
     reason="Scrubbing",
     what=(
-        "placement groups that were scrubbed or trimmed of snapshots, unless rate and tail latency were no "
-        "worse than in the rest of the window"
+        "part of the polls that showed placement groups being scrubbed or trimmed of snapshots, unless rate, median "
+        "and 99th percentile were no worse meanwhile"
     ),
+    unit="%",
     suspect=0,
     remedy=(
         "set gates.pauseScrub: true; scrubs of other pools share the disks, and `ceph osd set noscrub` prevents them"
     ),
 )
 def scrubbing(evidence: Evidence) -> CheckedValues:
-    polls = [(sample.at, upkeep_states(sample.status)) for sample in evidence.polls if sample.status is not None]
-    last = len(polls) - 1
-    # They may have begun just after the poll before, and ended just before the next.
-    disturbed = [
-        Interval(start=polls[max(0, index - 1)][0], end=polls[min(last, index + 1)][0])
-        for index, (_, states) in enumerate(polls)
-        if states
-    ]
-    effect = effect_of(evidence, disturbed) if disturbed else None
-    for _, states in polls:
-        detail = f"{_states_detail(states, 'scrubbed or trimmed')}; {_effect_text(effect)}"
-        yield CheckedValue(value=0 if _is_harmless(effect) else sum(states.values()), detail=detail)
-
-
-def _is_harmless(effect: Effect | None) -> bool:
-    return effect is not None and not effect.is_noticeable
-
-
-def _effect_text(effect: Effect | None) -> str:
-    return effect.text if effect else "its effect is unknown: there was no time without it to compare with"
+    widest = evidence.facts.cluster.widest if evidence.facts.cluster else 0
+    yield from _judged_by_effect(
+        evidence,
+        lambda status: sum(upkeep_states(status).values()) * widest / max(1, status.osds_in),
+        lambda status: _states_detail(upkeep_states(status), "scrubbed or trimmed"),
+    )
 
 
 @TrialCheck(
     reason="SlowOps",
-    what="polls that reported slow operations",
+    what=(
+        "part of the polls that reported slow operations, unless rate, median and 99th percentile were no worse "
+        "meanwhile"
+    ),
+    unit="%",
     suspect=0,
     remedy="see `ceph health detail` for the OSDs and check their devices; the load may be more than they can handle",
 )
 def slow_ops(evidence: Evidence) -> CheckedValues:
-    watch, statuses = evidence.facts.cluster, evidence.statuses
-    if watch is not None:
-        slow = sum(
-            _SLOW_OPS in standing_checks(status.health, status.checks, watch.accepted_checks) for status in statuses
-        )
-        yield CheckedValue(value=slow, detail=f"{slow} of {len(statuses)} polls reported slow operations")
+    accepted = evidence.facts.cluster.accepted_checks if evidence.facts.cluster else frozenset[str]()
+
+    def is_slow(status: ClusterStatus) -> bool:
+        return _SLOW_OPS in standing_checks(status.health, status.checks, accepted)
+
+    slow = sum(map(is_slow, evidence.statuses))
+    detail = f"{slow} of {len(evidence.statuses)} polls reported slow operations"
+    yield from _judged_by_effect(evidence, lambda status: float(is_slow(status)), lambda _: detail)
 
 
 @TrialCheck(
@@ -191,8 +246,9 @@ def cluster_unhealthy(evidence: Evidence) -> CheckedValues:
 @TrialCheck(
     reason="ForeignLoad",
     what=(
-        "operations on other pools, as a part of those on the run's pools; Suspect unless rate and tail "
-        "latency were no worse under this load than in the rest of the window"
+        "operations or bytes of other pools, as a part of those of the run's pools, whichever is more; up to "
+        f"{_FLOOR.reads} operations/s and {size_text(_FLOOR.bytes)}/s for each OSD never Invalid, and Suspect only if "
+        "rate, median or 99th percentile were worse meanwhile, or if that is unknown"
     ),
     unit="%",
     suspect=5,
@@ -205,28 +261,83 @@ def foreign_load(evidence: Evidence) -> CheckedValues:
     # All counters lag alike, so both numbers cover the same time. Where that reaches beyond the load, the part is a
     # little too large, never too small.
     io = pool_io(watch, samples) if watch is not None else None
-    if watch is None or io is None or io.per_second(io.foreign) < _LEAST_FOREIGN:
+    if watch is None or io is None or not _exceeds(io, _LEAST_FOREIGN):
         return
-    # Measuring OSDs bypasses all pools.
-    clients = sum(sample.ios for item in evidence.measured for sample in item.measurement.operations)
-    ours = max(io.operations, clients)
-    if ours:
-        part = 100 * io.foreign / ours
-        # Where there was more foreign load than Valid numbers permit.
-        most = foreign_load.limit(Verdict.SUSPECT) / 100 * (ours / io.between.length)
-        disturbed = [
-            # The counters may lag by this much.
-            Interval(start=between.start - LAG, end=between.end)
-            for between, foreign in foreign_operations(watch, samples)
-            if between.length and foreign / between.length > most
-        ]
-        effect = effect_of(evidence, disturbed)
-        detail = (
-            f"other pools had {number_text(io.per_second(io.foreign))} operations/s, {percent_text(part)} of "
-            f"this run's {number_text(io.per_second(ours))}; {_effect_text(effect)}"
-        )
-        passes = _is_harmless(effect) and foreign_load.verdict(part) is not Verdict.INVALID
-        yield CheckedValue(value=0 if passes else part, detail=detail)
+    ours = _own_io(evidence, io)
+    if not ours.operations:
+        return
+    part = 100 * _larger_part(io.foreign, ours)
+    osds = max((status.osds_in for status in evidence.statuses), default=0)
+    heavy = foreign_load.limit(Verdict.SUSPECT) / 100
+    # The counters of all these polls may lag.
+    busy = joined(
+        between
+        for between, foreign in foreign_io(watch, samples)
+        if between.length and _larger_part(foreign, ours) > heavy * between.length / io.between.length
+    )
+    activity = Activity(
+        certain=[Interval(start=it.start, end=it.end - LAG) for it in busy if it.length > LAG],
+        possible=[Interval(start=it.start - LAG, end=it.end) for it in busy],
+        part=_part_of_osds(evidence, watch, io, osds),
+    )
+    effect = effect_of(evidence, activity)
+    detail = (
+        f"other pools had {_io_text(io, io.foreign)}, {percent_text(part)} of this run's {_io_text(io, ours)}; "
+        f"{effect.text}"
+    )
+    most = foreign_load.limit(Verdict.INVALID)
+    is_below_floor = not _exceeds(io, _FLOOR, osds)
+    if effect.is_harmless and (part <= most or is_below_floor):
+        part = 0
+    yield CheckedValue(value=min(part, most) if is_below_floor else part, detail=detail)
+
+
+def _own_io(evidence: Evidence, io: PoolIo) -> PoolCounters:
+    """Return the larger of what the run's pools and what the clients counted: measuring OSDs bypasses all pools."""
+    samples = [sample for item in evidence.measured for sample in item.measurement.operations]
+    return PoolCounters(
+        reads=max(io.ours.operations, sum(sample.ios for sample in samples)),
+        read_bytes=max(io.ours.bytes, sum(sample.bytes for sample in samples)),
+    )
+
+
+def _larger_part(foreign: PoolCounters, ours: PoolCounters) -> float:
+    """Return the operations or the bytes as a part of the run's, whichever is more."""
+    parts = [foreign.operations / ours.operations if ours.operations else 0.0]
+    # Syncs, and operations on metadata, have no bytes.
+    parts += [foreign.bytes / ours.bytes] if ours.bytes else []
+    return max(parts)
+
+
+def _exceeds(io: PoolIo, limit: PoolCounters, times: int = 1) -> bool:
+    """Whether foreign operations or bytes exceed this many times a limit per second."""
+    return (
+        io.per_second(io.foreign.operations) >= times * limit.operations
+        or io.per_second(io.foreign.bytes) >= times * limit.bytes
+    )
+
+
+def _part_of_osds(evidence: Evidence, watch: ClusterWatch, io: PoolIo, osds: int) -> float:
+    """Return the part of the OSDs' time that foreign operations took, by the utilisation law: their rate times theirs.
+
+    Each takes an OSD for no longer than a usual operation of the run took in all, and for its bytes. A write takes as
+    many OSDs as the widest placement group has. 1 if that is unknown.
+    """
+    times = [
+        latency.percentiles.get("50") or latency.mean_nanoseconds
+        for latency in (result.latency for result in evidence.operations if result.operation is not Operation.SYNC)
+    ]
+    if not osds or not times or not all(times):
+        return 1.0
+    reads, writes = io.per_second(io.foreign.reads), io.per_second(io.foreign.writes)
+    volume = io.per_second(io.foreign.read_bytes) + watch.widest * io.per_second(io.foreign.written_bytes)
+    seconds = max(time for time in times if time) / NANOSECONDS
+    return min(1.0, ((reads + watch.widest * writes) * seconds + volume / _DISK_BYTES) / osds)
+
+
+def _io_text(io: PoolIo, counters: PoolCounters) -> str:
+    rate = number_text(io.per_second(counters.operations))
+    return f"{rate} operations/s and {size_text(io.per_second(counters.bytes))}/s"
 
 
 @TrialCheck(

@@ -1,7 +1,6 @@
-"""What a trial is judged by, its checks, and the effect of a disturbance."""
+"""What a trial is judged by, and its checks."""
 
-import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
@@ -12,14 +11,12 @@ from plimsoll.api.result import Finding, Window
 from plimsoll.ceph.watch import ClusterSample, ClusterStatus
 from plimsoll.measure.checks.check import Check, CheckedValue, CheckedValues, evaluate
 from plimsoll.measure.cluster import polls_around, statuses_of
-from plimsoll.measure.histogram import Histogram, HistogramError, bin_midpoint
 from plimsoll.measure.intake import ClientMeasurement, Intake, TrialFacts
 from plimsoll.measure.line.observe import BROKEN, Observation, outcome_of
 from plimsoll.measure.rates import OperationRates, grouped
 from plimsoll.measure.sample import HostUse
 from plimsoll.measure.stalls import Standstill
-from plimsoll.measure.text import number_text, percent_text
-from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, add, both, joined, length_of, without
+from plimsoll.measure.timeline import Interval, Share
 
 ObservedClient = tuple[ClientMeasurement, HostUse]
 
@@ -107,93 +104,3 @@ class TrialCheck(Check):
         if self.concerns_health and cluster is not None and not cluster.required:
             check = replace(self, suspect=self.invalid if self.suspect is None else self.suspect, invalid=None)
         return evaluate(check, self.values_of(evidence))
-
-
-MOST_SLOWER = 0.05
-MOST_LATE = 2.0
-"""Times the part that is beyond the 99th percentile in calm time; chance is allowed three standard deviations more."""
-MOST_LONGER = 0.1
-"""Part by which the median of the latency may be longer."""
-
-_LEAST_CALM = 10 * NANOSECONDS
-_LEAST_OPERATIONS = 1000
-_MEDIAN = 50
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Effect:
-    """What changed during a disturbance, compared with calm time."""
-
-    slower: float  # the part by which the rate was lower; negative if it was higher
-    late: float  # how many times as many operations took longer than the calm 99th percentile
-    late_by_chance: float  # how many times as many chance can cause
-    longer: float  # the part by which the median latency was longer; negative if it was shorter
-
-    @property
-    def is_noticeable(self) -> bool:
-        """Whether the numbers would have been different without the disturbance."""
-        return self.slower > MOST_SLOWER or self.late > self.late_by_chance or self.longer > MOST_LONGER
-
-    @property
-    def text(self) -> str:
-        """The effect, in words."""
-        rate = f"{percent_text(abs(100 * self.slower))} {'lower' if self.slower > 0 else 'higher'}"
-        median = f"{percent_text(abs(100 * self.longer))} {'longer' if self.longer > 0 else 'shorter'}"
-        return (
-            f"meanwhile the rate was {rate}, {number_text(self.late)} times as many operations were late, and the "
-            f"median latency was {median}"
-        )
-
-
-def effect_of(evidence: Evidence, disturbed: Iterable[Interval]) -> Effect | None:
-    """Return the effect of a disturbance; None if it is unknown.
-
-    It is unknown without 10 s of calm and 1000 operations in it, or if a client has no series of rates and latencies.
-    """
-    span = evidence.span
-    if span is None or evidence.window is None:
-        return None
-    troubles = both(joined(part for part in disturbed if part.length), [span])
-    calm = without([span], troubles)
-    if not troubles or length_of(calm) < _LEAST_CALM:
-        return None
-    # No tool keeps a series of its syncs.
-    timed = [operation for operation in evidence.rates if operation is not Operation.SYNC]
-    effects = [_effect_on(evidence.shares_of(operation), troubles, calm) for operation in timed]
-    clear = [effect for effect in effects if effect is not None]
-    if not clear or len(clear) < len(effects):
-        return None
-    return max(clear, key=lambda effect: (effect.is_noticeable, effect.slower))
-
-
-def _effect_on(shares: Collection[Share], troubles: Sequence[Interval], calm: Sequence[Interval]) -> Effect | None:
-    if any(share.lacks_series for share in shares):
-        return None
-    during, calmly = list[str](), list[str]()
-    try:
-        for interval, text in (piece for share in shares for piece in share.slices()):
-            is_calm = any(part.start <= interval.start and interval.end <= part.end for part in calm)
-            (calmly if is_calm else during).append(text)
-        meanwhile, otherwise = Histogram.merge_texts(during), Histogram.merge_texts(calmly)
-    except HistogramError:
-        return None
-    limit, median = otherwise.percentile(99), otherwise.percentile(_MEDIAN)
-    usual, rate = _rate(shares, calm), _rate(shares, troubles)
-    if limit is None or not median or otherwise.total < _LEAST_OPERATIONS or not usual:
-        return None
-    expected = max(_beyond(otherwise, limit) / otherwise.total, 0.01) * meanwhile.total
-    late = _beyond(meanwhile, limit) / expected if expected else 0.0
-    by_chance = MOST_LATE + 3 / math.sqrt(expected) if expected else math.inf
-    longer = (meanwhile.percentile(_MEDIAN) or limit) / median - 1 if meanwhile.total else 0.0
-    return Effect(slower=1 - rate / usual, late=late, late_by_chance=by_chance, longer=longer)
-
-
-def _rate(shares: Collection[Share], parts: Sequence[Interval]) -> float:
-    """Return operations per nanosecond."""
-    length = length_of(parts)
-    done = [share.within(part) for share in shares for part in parts]
-    return add(done).ios / length if length else 0.0
-
-
-def _beyond(histogram: Histogram, limit: int) -> int:
-    return sum(count for index, count in histogram.counts.items() if bin_midpoint(index) > limit)

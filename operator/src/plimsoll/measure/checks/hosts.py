@@ -3,11 +3,13 @@
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction, client_value
 from plimsoll.measure.checks.devices import direct_bytes, has_statistics
+from plimsoll.measure.checks.effect import NEGLIGIBLE_TIME, Activity, effect_of
 from plimsoll.measure.checks.evidence import Evidence, TrialCheck, by_node, value_of_clients
 from plimsoll.measure.rates import grouped
 from plimsoll.measure.text import number_text, percent_text, quote, size_text
-from plimsoll.measure.timeline import add
+from plimsoll.measure.timeline import Interval, add
 
+_MILLISECOND = 10**6
 _PERIODS_PER_SECOND = 10
 """Of a CPU quota, unless the kubelet's `cpuCFSQuotaPeriod` was changed."""
 
@@ -31,8 +33,9 @@ def host_unknown(evidence: Evidence) -> CheckedValues:
 @TrialCheck(
     reason="ClientThrottled",
     what=(
-        "periods in which the CPU quota stopped the client, as a part of all periods; or stopped time, as a "
-        "part of the measured time, if that is less"
+        "periods in which the CPU quota stopped the client, as a part of all periods, or stopped time, as a "
+        "part of the measured time, if that is less; Suspect unless the client's rate, median and 99th percentile were "
+        "no worse in the seconds with such periods"
     ),
     unit="%",
     suspect=0,
@@ -42,7 +45,7 @@ def host_unknown(evidence: Evidence) -> CheckedValues:
 def client_throttled(evidence: Evidence) -> CheckedValues:
     for item, host in evidence.observed:
         seconds = host.cpu.throttled_seconds
-        if seconds is None:
+        if not seconds:
             continue
         part, detail = 100 * seconds / host.seconds, f"its CPU quota stopped it for {number_text(seconds)} s"
         # The kernel sums the time over CPUs, so it can exceed the observed time.
@@ -50,7 +53,15 @@ def client_throttled(evidence: Evidence) -> CheckedValues:
             part = min(part, 100 * periods / (host.seconds * _PERIODS_PER_SECOND))
             detail = f"{detail}, summed over CPUs, in {periods} periods"
         detail = f"{detail}, in {number_text(host.seconds)} s of observation: {percent_text(part)}"
-        yield client_value(item.client, part, detail)
+        start = item.interval.start
+        times = [
+            Interval(start=start + begin * _MILLISECOND, end=start + end * _MILLISECOND)
+            for begin, end in host.cpu.throttled or ()
+        ] or [item.interval]
+        effect = effect_of(evidence, Activity(certain=times, possible=times, part=part / 100), [item.client])
+        is_harmless = part / 100 < NEGLIGIBLE_TIME or effect.is_harmless
+        passes = is_harmless and client_throttled.verdict(part) is not Verdict.INVALID
+        yield client_value(item.client, 0 if passes else part, f"{detail}; {effect.text}")
 
 
 @TrialCheck(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from plimsoll.api.names import LatencyKind, Operation, format_duration
 from plimsoll.api.operation import Steadiness, SteadinessState
 from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction, client_value
+from plimsoll.measure.checks.effect import NEGLIGIBLE_TIME
 from plimsoll.measure.checks.evidence import Evidence, TrialCheck
 from plimsoll.measure.intake import clients_by_version
 from plimsoll.measure.line.observe import EDGE_SHARE, THINKING_SECONDS, THINKING_SHARE
@@ -29,7 +30,7 @@ _WITHOUT_RAMP = 10
     reason="Stalled",
     what="part of the window in which no client completed anything",
     unit="%",
-    suspect=0,
+    suspect=100 * NEGLIGIBLE_TIME,
     invalid=10,
     remedy="look for what stopped the storage at that time: peering, slow operations, a full device, a lost path",
 )
@@ -43,7 +44,7 @@ def stalled(evidence: Evidence) -> CheckedValues:
     reason="ClientStalled",
     what="part of the window in which one client completed nothing while others did",
     unit="%",
-    suspect=0,
+    suspect=100 * NEGLIGIBLE_TIME,
     invalid=10,
     remedy="check the client's node and everything that only its volume depends on",
 )
