@@ -23,7 +23,7 @@ from plimsoll.ceph.options import difference_text
 from plimsoll.ceph.pools import inactive_servers, servers_of
 from plimsoll.ceph.watch import ClusterStatus, ClusterWatch, OsdsSeen, PoolCounters
 from plimsoll.measure.checks.check import CheckedValue, CheckedValues
-from plimsoll.measure.checks.effect import Activity, Effect, effect_of
+from plimsoll.measure.checks.effect import Activity, effect_of
 from plimsoll.measure.checks.evidence import Evidence, TrialCheck
 from plimsoll.measure.cluster import (
     LAG,
