@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.ceph.gate import gate_problems, unclean_states, upkeep_states
-from plimsoll.ceph.watch import ClusterStatus, parse_status
+from plimsoll.ceph.gate import gate_problems, moving_states, unclean_states, upkeep_states
+from plimsoll.ceph.watch import ClusterStatus, OsdsSeen, parse_status
 from support.goldens import NEW_ROOK, ceph, rook
 
 HEALTHY = parse_status(ceph("status-healthy"))
@@ -88,7 +88,7 @@ def test_laggy_and_unknown_groups_are_not_clean() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"osds_in": 2}, "1 of 3 OSDs are out"),
+        ({"osds_up": 2}, "1 of 3 OSDs are down"),
         ({"remapped_pgs": 4}, "4 placement groups are remapped"),
         ({"recovering_bytes_per_second": 10}, "recovering 10 bytes/s"),
         ({"health": "HEALTH_ERR"}, "HEALTH_ERR: (unnamed)"),
@@ -101,6 +101,37 @@ def test_every_problem_is_a_sentence_with_a_remedy(changes: dict[str, object], w
     (problem,) = gate_problems(status, accepted=NONE)
     assert words in problem
     assert "; " in problem
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, ""),
+        ({"osds_in": 2}, "1 of 3 OSDs went out since the run began"),
+        ({"osds_up": 2, "osds_in": 2}, "1 of 3 OSDs went down"),
+        ({"osds": 4, "osds_up": 4, "osds_in": 4}, ""),
+    ],
+)
+def test_osds_that_go_down_or_out_close_the_gate_and_those_that_always_were_do_not(
+    changes: dict[str, int], words: str
+) -> None:
+    status = dataclasses.replace(HEALTHY, **changes)  # type: ignore[arg-type]  # fields by name
+    assert gate_problems(status, accepted=NONE) == ()
+    assert words in " ".join(gate_problems(status, accepted=NONE, most=OsdsSeen().and_in(HEALTHY)))
+    assert bool(gate_problems(status, accepted=NONE, most=OsdsSeen().and_in(HEALTHY))) is bool(words)
+
+
+def test_groups_move_if_none_of_their_data_lacks_a_copy() -> None:
+    moving = {"active+remapped+backfilling": 1, "active+clean+remapped": 2, "active+recovery_wait": 3}
+    others = {"active+undersized+degraded+remapped+backfilling": 1, "active+remapped+laggy": 1, "remapped+peering": 1}
+    status = dataclasses.replace(HEALTHY, pg_states={"active+clean": 9, **moving, **others})
+    assert moving_states(status) == moving
+    assert unclean_states(status) == moving | others
+
+
+def test_groups_that_wait_for_their_turn_are_not_maintained() -> None:
+    status = dataclasses.replace(HEALTHY, pg_states={"active+clean+snaptrim_wait": 3, "active+clean+snaptrim": 1})
+    assert upkeep_states(status) == {"active+clean+snaptrim": 1}
 
 
 def test_lists_of_states_and_checks_are_bounded() -> None:

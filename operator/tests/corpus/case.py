@@ -28,7 +28,9 @@ class Watch(Model):
         lag: seconds by which the pools' counters lag.
         required: the run requires a healthy cluster.
         accepted: accepted health checks.
-        foreign: operations per second on a foreign pool.
+        foreign: reads per second on a foreign pool, and in addition a tenth as many writes without bytes.
+        foreign_writes: writes per second on it, of `foreign_bytes` each.
+        foreign_since: second of the measured part in which that pool is created.
         file_system: the run measures a file system with one metadata server.
         owns_file_system: that file system was created for the run.
         sets_options: the run set options of the OSDs.
@@ -40,6 +42,9 @@ class Watch(Model):
     required: bool = True
     accepted: tuple[str, ...] = ()
     foreign: float = 0.0
+    foreign_writes: float = 0.0
+    foreign_bytes: int = 4096
+    foreign_since: float = -1000.0
     file_system: bool = False
     owns_file_system: bool = False
     sets_options: bool = False

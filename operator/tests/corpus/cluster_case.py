@@ -97,7 +97,14 @@ def _pools(setting: Setting, watch: Watch, troubles: Sequence[Trouble], second: 
     ios = round(done * setting.iops * setting.clients)
     volume = round(ios * _block(setting.fio) * factor)
     reads = "read" in setting.fio.pattern
-    foreign = round((second + 1000) * watch.foreign)
+    foreign = round((second - watch.foreign_since) * watch.foreign)
+    written = round((second - watch.foreign_since) * watch.foreign_writes)
+    others = PoolCounters(
+        reads=foreign,
+        writes=foreign // 10 + written,
+        read_bytes=4096 * foreign,
+        written_bytes=watch.foreign_bytes * written,
+    )
     return {
         _POOL: PoolCounters(
             reads=ios if reads else 0,
@@ -105,7 +112,7 @@ def _pools(setting: Setting, watch: Watch, troubles: Sequence[Trouble], second: 
             read_bytes=volume if reads else 0,
             written_bytes=0 if reads else volume,
         ),
-        _FOREIGN: PoolCounters(reads=foreign, writes=foreign // 10, read_bytes=4096 * foreign, written_bytes=0),
+        **({_FOREIGN: others} if second >= watch.foreign_since else {}),
         _MANAGER: PoolCounters(reads=10, writes=round(1000 + second * 100), read_bytes=0, written_bytes=0),
     }
 

@@ -64,8 +64,8 @@ def test_counters_are_those_of_the_run_and_of_others_without_the_managers() -> N
     found = pool_io(REGULAR, polls_around(REGULAR, SPAN))
     assert found is not None
     assert found.between == Interval(start=100 * SECOND, end=160 * SECOND)
-    assert (found.operations, found.foreign) == (12_000, 1200)
-    assert found.per_second(found.foreign) == 20
+    assert (found.ours.operations, found.foreign.operations, found.foreign.bytes) == (12_000, 1200, 600 * 5120)
+    assert found.per_second(found.foreign.operations) == 20
 
 
 def test_looks_inside_are_those_whose_counters_tell_of_inside_only() -> None:
@@ -76,12 +76,20 @@ def test_looks_inside_are_those_whose_counters_tell_of_inside_only() -> None:
     assert pool_io_within(dataclasses.replace(REGULAR, pools=()), SPAN) is None
 
 
-def test_a_recreated_pool_begins_at_zero() -> None:
+def test_a_recreated_pool_is_not_counted_twice() -> None:
     first, last = look(100), look(150)
-    anew = dataclasses.replace(last, pools={**last.pools, "other": counters(1), "new": counters(10**6)})
+    anew = dataclasses.replace(last, pools={**last.pools, "other": counters(1)})
     found = pool_io(watched(first, anew), (first, anew))
     assert found is not None
-    assert (found.foreign, found.operations) == (0, 10_000)
+    assert (found.foreign.operations, found.ours.operations) == (0, 10_000)
+
+
+def test_a_pool_that_exists_for_a_part_of_the_time_counts_from_zero() -> None:
+    first, second, last = look(100), look(125), look(150)
+    between = dataclasses.replace(second, pools={**second.pools, "new": counters(1000)})
+    found = pool_io(watched(first, between, last), (first, between, last))
+    assert found is not None
+    assert found.foreign.operations == 1000 + 2000
 
 
 def test_a_pool_without_counters_is_not_counted() -> None:

@@ -52,6 +52,7 @@ def test_rates_are_differences_by_time() -> None:
     assert use.seconds == 10
     assert (use.cpu.used, use.cpu.limit) == (0.5, 1.5)
     assert (use.cpu.throttled_periods, use.cpu.throttled_seconds) == (5, 2.5)
+    assert use.cpu.throttled == ((-1000, 9000),)
     assert (use.cpu.node_busy, use.cpu.node_processors) == (0.75, 4)
     assert (use.network.received, use.network.sent, use.network.link) == (1000, 50, None)
     assert use.device is not None
@@ -185,6 +186,23 @@ snapshots_at_100_and_110 = st.tuples(
         for second in (100, 110)
     )
 )
+
+
+def test_the_times_at_which_a_quota_stopped_the_client_are_those_between_two_snapshots() -> None:
+    counts = [4, 4, 5, 9, 9, 9, 10, 10, 10, 10, 10]
+    snapshots = [
+        replace(
+            BEFORE,
+            at=(100 + second) * SECOND,
+            monotonic=(7 + second) * SECOND,
+            busy=1000 + second,
+            cgroup=CgroupCounters(cpu=SECOND, throttled_periods=count, throttled=count * SECOND // 10, memory=100),
+        )
+        for second, count in enumerate(counts)
+    ]
+    # The measurement begins a second after the first snapshot.
+    assert known(*snapshots).cpu.throttled == ((0, 2000), (4000, 5000))
+    assert known(BEFORE, replace(AFTER, cgroup=BEFORE.cgroup)).cpu.throttled == ()
 
 
 @given(snapshots_at_100_and_110)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.names import LatencyKind, Operation, Verdict
-from plimsoll.ceph.watch import ClusterSample, ClusterWatch, PoolCounters
+from plimsoll.ceph.watch import ClusterSample, ClusterWatch, OsdsSeen, PoolCounters
 from plimsoll.measure.sample import Cells, LatencySample
 from plimsoll.measure.trial import TrialNumbers
 from support.client_documents import (
@@ -94,10 +94,17 @@ def test_run_that_demands_no_healthy_cluster_still_needs_a_tool_that_succeeds() 
 
 
 @pytest.mark.parametrize("changes", [{"osds_up": 2}, {"osds_in": 2}])
-def test_osd_that_is_down_or_out_all_the_time(changes: dict[str, int]) -> None:
-    finding = only(trial(watch(*looks(**changes))), "OsdsChanged")
+def test_osd_that_is_missing_all_the_time_is_a_fact_unless_the_run_has_seen_it(changes: dict[str, int]) -> None:
+    assert reasons(trial(watch(*looks(**changes)))) == []
+    finding = only(trial(watch(*looks(**changes), osds=OsdsSeen(up=3, members=3))), "OsdsChanged")
     assert finding.verdict is Verdict.INVALID
     assert "1 of 3" in finding.message or "1 were out" in finding.message
+
+
+def test_osd_that_went_out_after_the_gate_opened_and_before_the_window() -> None:
+    before, *others = looks(osds_in=2)
+    before = dataclasses.replace(before, at=before.at - 60 * SECOND, status=QUIET_CLUSTER)
+    assert only(trial(watch(before, *others)), "OsdsChanged").verdict is Verdict.INVALID
 
 
 def test_osd_that_was_added_is_a_change() -> None:

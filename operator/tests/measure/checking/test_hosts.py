@@ -93,12 +93,22 @@ def test_an_impossible_number_of_a_device_or_of_time_is_seen_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "verdict"), [(0.1, Verdict.SUSPECT), (2.19, Verdict.SUSPECT), (2.3, Verdict.INVALID)]
+    ("seconds", "verdict"), [(0.45, Verdict.SUSPECT), (2.19, Verdict.SUSPECT), (2.3, Verdict.INVALID)]
 )
 def test_a_throttled_client_measures_its_quota(seconds: float, verdict: Verdict) -> None:
     finding = only(measure(on(0, host(cpu={"throttled_seconds": seconds})), on(1, quiet_host())), "ClientThrottled")
     assert (finding.verdict, finding.clients) == (verdict, (0,))
     assert "raise or remove the CPU limit in spec.clients.resources" in finding.message
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.43])
+def test_a_quota_that_hardly_stopped_a_client_changes_nothing(seconds: float) -> None:
+    assert measure(on(0, host(cpu={"throttled_seconds": seconds})), on(1, quiet_host())).findings == ()
+
+
+def test_times_of_a_quota_that_do_not_ascend_are_impossible() -> None:
+    for times in (((5, 3),), ((0, 5), (3, 9)), ((0, 2**63),)):
+        assert only(measure(on(0, host(cpu={"throttled": times}))), "HostUnknown").clients == (0,)
 
 
 def test_throttled_time_that_is_added_up_over_processors_is_not_the_clients() -> None:
