@@ -51,7 +51,7 @@ def trial(found: ClusterWatch | None, *, synced: bool = False, length: int = LEN
     """Judge two clients that wrote 100 blocks per second each for a minute."""
     ios = 100 * length
     cells = Cells(width_nanoseconds=SECOND, ios=(100.0,) * length, bytes=(100.0 * BLOCK,) * length)
-    mean = LatencySample(kind=LatencyKind.MEAN_ONLY, count=ios, mean_nanoseconds=1e6, max_nanoseconds=10**6)
+    mean = LatencySample(kind=LatencyKind.MEAN_ONLY, count=ios, mean_nanoseconds=1e7, max_nanoseconds=10**7)
     wrote = operation(ios=ios, bytes=ios * BLOCK, cells=cells, latency=mean)
     sync = operation(operation=Operation.SYNC, ios=ios, bytes=0, cells=None, latency=mean)
     samples = (wrote, sync) if synced else (wrote,)
