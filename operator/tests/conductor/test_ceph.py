@@ -12,6 +12,7 @@ from plimsoll.agent.connection import Connection
 from plimsoll.api.names import AbortReason, Outcome, RunPhase
 from plimsoll.api.run import Gates
 from plimsoll.api.storage import ErasureCoded, Pool, Replicated
+from plimsoll.ceph.watch import OsdsSeen
 from plimsoll.conductor.ceph.commands import CommandError, Commands, NotPermittedError
 from plimsoll.conductor.gate import ClusterView
 from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED
@@ -229,6 +230,23 @@ async def test_a_trial_is_watched_from_before_it_begins_until_after_its_end(ceph
     assert watch.required
     assert facts.osd_classes == {0: "ssd", 1: "ssd", 2: "ssd"}
     assert mentions("1 of 3 OSDs are down")(seen[-1])
+
+
+async def test_an_osd_that_is_out_from_the_beginning_is_a_fact_and_one_that_goes_out_closes_the_gate(
+    ceph: PretendedCeph,
+) -> None:
+    with ceph.changing() as state:
+        state["osdmap"] = {"num_osds": 4, "num_up_osds": 3, "num_in_osds": 3}
+    cluster = cluster_of(plan_of())
+    await attend_until(cluster, is_prepared)
+    with ceph.changing() as state:
+        state["osdmap"] = {"num_osds": 4, "num_up_osds": 3, "num_in_osds": 2}
+    seen = await attend_until(cluster, mentions("went out"))
+    assert seen[-1].problems[0].startswith("1 of 3 OSDs went out since the run began")
+    planned = TrialFacts(clients=(0, 1), runtime_seconds=4, ramp_seconds=1, t0_nanoseconds=0)
+    watch = (await cluster.end(planned, seen.append)).cluster
+    assert watch is not None
+    assert (watch.osds, watch.widest) == (OsdsSeen(up=3, members=3), 3)
 
 
 async def test_a_command_that_hangs_is_ended_and_named(ceph: PretendedCeph) -> None:

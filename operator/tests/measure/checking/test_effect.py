@@ -101,7 +101,7 @@ def test_scrubs_that_changed_nothing_are_no_finding() -> None:
     [
         ({"rate": 0.85 * RATE}, "the write rate was 15 % lower"),
         ({"late": 0.06}, "the 99th percentile of write was 7"),
-        ({"late": 0.012}, "the 99th percentile of write was 7"),
+        ({"late": 0.015}, "the 99th percentile of write was 7"),
         ({"late": 0.06, "usual": 0.0}, "the 99th percentile of write was 7"),
         (
             {"rate": 0.6 * RATE, "late": 0.2},
@@ -110,7 +110,7 @@ def test_scrubs_that_changed_nothing_are_no_finding() -> None:
     ],
 )
 def test_scrubs_that_made_the_clients_slower_or_their_tail_longer_are(change: dict[str, float], says: str) -> None:
-    """That a percentile is several times as long counts, not how many operations are: 1.2 % instead of 0.5 %."""
+    """That a percentile is several times as long counts, not how many operations are: 1.5 % instead of 0.5 %."""
     assert says in words(trial(looks(MEANWHILE), MEANWHILE, **change), "Scrubbing")
 
 
@@ -178,7 +178,7 @@ def test_too_few_operations_show_no_effect_on_a_percentile(rate: float, *, is_kn
 def test_of_so_few_operations_that_no_99th_percentile_is_published_the_rate_and_the_median_count() -> None:
     assert scrub_message(run([15] * LENGTH, [0.0] * LENGTH).operations[0]) == ""
     slow = [9 if second in range(15, 41) else 15 for second in range(LENGTH)]
-    assert "the write rate was 40 % lower" in scrub_message(run(slow, [0.0] * LENGTH).operations[0])
+    assert "the write rate was 39.3 % lower" in scrub_message(run(slow, [0.0] * LENGTH).operations[0])
 
 
 def test_of_a_tool_without_percentiles_the_rate_counts() -> None:
@@ -213,7 +213,7 @@ def test_what_was_only_partly_calm_was_disturbed() -> None:
     """Seconds 14 and 24 of the client begin before the disturbance does, and end after it."""
     tails = [0.9 if second in {14, 24} else 0.005 for second in range(LENGTH)]
     shifted = run([RATE] * LENGTH, tails).operations[0]
-    assert "chance hides it" in scrub_message(shifted, scrubbed=range(20, 21), late=0.5)
+    assert "the 99th percentile of write was" in scrub_message(shifted, scrubbed=range(20, 21), late=0.5)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.checks.evidence import Evidence
-from plimsoll.measure.histogram import Histogram, HistogramError, bin_midpoint
+from plimsoll.measure.histogram import MINIMUM_BEYOND, Histogram, HistogramError, bin_midpoint
 from plimsoll.measure.rates import by_operation, grouped
 from plimsoll.measure.statistics import margin_of_difference
 from plimsoll.measure.text import percent_text
@@ -227,26 +227,29 @@ def _percentile_difference(
     Techniques", 3rd edition, 1977, section 3.12), and no less than the binomial one.
     """
     limit = Histogram.merge(otherwise).percentile(percentile)
-    counts = [sum(histogram.total for histogram in histograms) for histograms in (during, otherwise)]
-    if not limit or not all(counts):
+    busy, calm = (sum(histogram.total for histogram in histograms) for histograms in (during, otherwise))
+    if not limit or not busy:
         return Difference(text=f"the {name} is unknown", size=0.0, is_noticeable=False, is_known=False)
     expected = 1 - percentile / 100
-    by_chance = _DEVIATIONS * math.sqrt(expected * (1 - expected) * sum(1 / count for count in counts))
-
-    def excess(longer: float) -> tuple[float, float]:
-        """Return the part of the operations that is too much, and the part that chance explains."""
-        with_it, residuals = _beyond(during, (1 + longer) * limit)
-        _, usual_residuals = _beyond(otherwise, limit)
-        return with_it - expected, max(by_chance, margin_of_difference(residuals, usual_residuals, _CONFIDENCE))
-
-    (over, margin), (seriously_over, serious_margin) = excess(MOST_LONGER), excess(_SERIOUSLY_LONGER)
+    binomial = _DEVIATIONS * math.sqrt(expected * (1 - expected))
+    part, margin = _part_beyond(during, otherwise, (1 + MOST_LONGER) * limit)
+    serious_part, serious_margin = _part_beyond(during, otherwise, (1 + _SERIOUSLY_LONGER) * limit)
     longer = (Histogram.merge(during).percentile(percentile) or math.inf) / limit - 1
     return Difference(
         text=f"the {name} was {percent_text(abs(100 * longer))} {'longer' if longer > 0 else 'shorter'}",
         size=longer,
-        is_noticeable=over > margin,
-        is_known=seriously_over + serious_margin <= 0,
+        is_noticeable=part - expected > max(margin, binomial * math.sqrt(1 / busy + 1 / calm)),
+        is_known=(
+            serious_part + max(serious_margin, binomial / math.sqrt(busy)) <= expected
+            and calm * expected >= MINIMUM_BEYOND
+        ),
     )
+
+
+def _part_beyond(during: Sequence[Histogram], otherwise: Sequence[Histogram], limit: float) -> tuple[float, float]:
+    """Return the part of the operations beyond a limit, and how much it may differ between two times by chance."""
+    (part, residuals), (_, usual_residuals) = _beyond(during, limit), _beyond(otherwise, limit)
+    return part, margin_of_difference(residuals, usual_residuals, _CONFIDENCE)
 
 
 def _beyond(histograms: Sequence[Histogram], limit: float) -> tuple[float, list[float]]:
