@@ -83,7 +83,8 @@ def margin_of_difference(first: Sequence[float], second: Sequence[float], confid
 
     Student's t test with a pooled variance and equivalent sample sizes n (1 - r) / (1 + r), where r is the correlation
     of each value with the next one (Zwiers and von Storch, "Taking serial correlation into account in tests of the
-    mean", Journal of Climate 8, 1995). Infinite with fewer than three values, or if one of the two has none.
+    mean", Journal of Climate 8, 1995), without the bias of its estimate (Kendall, "Note on bias in the estimation of
+    autocorrelation", Biometrika 41, 1954). Infinite with fewer than three values, or if one of the two has none.
     """
     if not first or not second or len(first) + len(second) < 3:  # noqa: PLR2004  # two means use up two
         return math.inf
@@ -92,7 +93,9 @@ def margin_of_difference(first: Sequence[float], second: Sequence[float], confid
     if not squares:
         return 0.0
     products = math.fsum(one * following for part in residuals for one, following in pairwise(part))
-    correlation = min(max(0.0, products / squares), _MOST_CORRELATED)
+    length = sum(len(part) ** 2 for part in residuals) / sum(map(len, residuals))
+    estimate = (products / squares + 1 / length) / max(0.5, 1 - 4 / length)
+    correlation = min(max(0.0, estimate), _MOST_CORRELATED)
     sizes = [max(1.0, len(part) * (1 - correlation) / (1 + correlation)) for part in residuals]
     variance = squares / (len(first) + len(second) - 2)
     error = math.sqrt(variance * sum(1 / size for size in sizes))
