@@ -105,7 +105,7 @@ def test_scrubs_that_changed_nothing_are_no_finding() -> None:
         ({"late": 0.06, "usual": 0.0}, "the 99th percentile of write was 7"),
         (
             {"rate": 0.6 * RATE, "late": 0.2},
-            "meanwhile the write rate was 40 % lower and the 99th percentile of write was",
+            "meanwhile the write rate was 40 % lower, the 99th percentile of write was",
         ),
     ],
 )

@@ -113,9 +113,9 @@ class Effect:
             why = "chance hides it" if self.differences else "there was no time without it to compare with"
             part = percent_text(100 * self.activity.part)
             limit = percent_text(100 * UNCOMPARED_TIME)
-            return f"its effect is unknown, since {why}, and it took up to {part} of the time (limit {limit})"
+            return f"its effect is unknown, since {why}, and it took up to {part} of the time, more than {limit}"
         shown = [difference for difference in self.differences if difference.is_noticeable] or self.differences
-        return f"meanwhile {' and '.join(difference.text for difference in shown)}"
+        return f"meanwhile {', '.join(difference.text for difference in shown)}"
 
 
 def effect_of(evidence: Evidence, activity: Activity, clients: Collection[int] = ()) -> Effect:
