@@ -99,7 +99,7 @@ def margin_of_difference(first: Sequence[float], second: Sequence[float], confid
     sizes = [max(1.0, len(part) * (1 - correlation) / (1 + correlation)) for part in residuals]
     variance = squares / (len(first) + len(second) - 2)
     error = math.sqrt(variance * sum(1 / size for size in sizes))
-    return half_width(error, max(1.0, sum(sizes) - 2), confidence)
+    return half_width(error, len(first) + len(second) - 2, confidence)
 
 
 def f_p_value(f: float, numerator: float, denominator: float) -> float:

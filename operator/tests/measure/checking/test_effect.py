@@ -213,7 +213,8 @@ def test_what_was_only_partly_calm_was_disturbed() -> None:
     """Seconds 14 and 24 of the client begin before the disturbance does, and end after it."""
     tails = [0.9 if second in {14, 24} else 0.005 for second in range(LENGTH)]
     shifted = run([RATE] * LENGTH, tails).operations[0]
-    assert "the 99th percentile of write was" in scrub_message(shifted, scrubbed=range(20, 21), late=0.5)
+    assert scrub_message(run([RATE] * LENGTH, [0.005] * LENGTH).operations[0], scrubbed=range(20, 21), late=0.5) == ""
+    assert scrub_message(shifted, scrubbed=range(20, 21), late=0.5) != ""
 
 
 @pytest.mark.parametrize(
@@ -264,7 +265,7 @@ def test_storage_that_scatters_is_not_blamed_on_scrubs(operations: int) -> None:
     chance = random.Random(39)  # noqa: S311 - numbers, not secrets
     documents = [document(0, noisy(chance, operations=operations)) for _ in range(60)]
     found = [words(measure(each, runtime_seconds=LENGTH, cluster=looks(HALF)), "Scrubbing") for each in documents]
-    assert [text for text in found if text] == []
+    assert sum(text != "" for text in found) <= 1, "the goal is 2 %"
 
 
 @pytest.mark.parametrize("effect", [{"rate": 0.7}, {"tail": 1.5}])
