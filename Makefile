@@ -95,6 +95,12 @@ test-real: setup ## The operator's tests with a real fio, real processes, a real
 	    PLIMSOLL_KSTATUS=$$kstatus $(BIN)/pytest -q -n $(or $(filter-out 0,$(WORKERS)),3) --dist loadgroup --durations 10 \
 	    -m "$(or $(SELECT),$(REAL))" $(ONLY)
 
+.PHONY: test-api-version
+test-api-version: setup ## The tests of definitions with another kube-apiserver than the cluster's: API=oldest or API=newest
+	binaries=$$($(CLUSTER) binaries) && server=$$(hack/tool.sh kube-apiserver-$(API)) && helm=$$(hack/tool.sh helm) && \
+	    cd operator && PLIMSOLL_KUBE_BINARIES=$$binaries PLIMSOLL_KUBE_APISERVER=$$server PLIMSOLL_HELM=$$helm \
+	    $(BIN)/pytest -q -n $(or $(filter-out 0,$(WORKERS)),3) --dist loadgroup --durations 10 -m crd $(or $(ONLY),$(addprefix tests/crd/test_,constraints.py refusals.py runs.py results.py suites.py studies.py installation_check.py))
+
 .PHONY: test-network
 test-network: setup ## The operator's tests with real iperf3, netcat and ping between clients on this machine
 	cd operator && $(BIN)/pytest -q --durations 5 -m network $(ONLY)

@@ -2,7 +2,8 @@
 # Print the path of a program that tests need and that users of Plimsoll have from elsewhere.
 #
 #   hack/tool.sh NAME         helm, kstatus, promtool, prometheus-operator, prometheus-config-reloader, csi-provisioner,
-#                             kube-burner, csi-driver: that of e2e/csi; or
+#                             kube-burner, csi-driver: that of e2e/csi; kube-apiserver-oldest, kube-apiserver-newest: of the
+#                             versions of Kubernetes that e2e/cluster/versions.sh names; or
 #                             prometheus-operator-crds: a directory with the definitions of that operator's kinds
 #
 # It is made once and kept in ${PLIMSOLL_CACHE:-$HOME/.cache/plimsoll}/tools, by name and version: Go programs from their
@@ -15,6 +16,8 @@ readonly KUBE_BURNER_VERSION=v2.7.3 KUBE_BURNER_KUBERNETES_VERSION=v0.34.3
 readonly KUBE_BURNER_OPENAPI_VERSION=v0.0.0-20250710124328-f3f2b991d03b
 readonly CSI_PROVISIONER_VERSION=v5.1.0 CSI_SPEC_VERSION=v1.9.0 KUBELET_VERSION=v0.34.4
 here=$(realpath "$(dirname "$0")")
+# shellcheck source=../e2e/cluster/versions.sh
+. "$here/../e2e/cluster/versions.sh"
 cache=$(realpath -m "${PLIMSOLL_CACHE:-$HOME/.cache/plimsoll}")/tools
 name=${1:-}
 readonly here cache name
@@ -108,6 +111,14 @@ make_kube-burner() {
     "$here/go-build.sh" "$work/out/$name" "-X $named.Version=${KUBE_BURNER_VERSION#v}" "$origin/cmd/kube-burner"
 }
 
+# API servers of other versions than the cluster's.
+make_kube-apiserver() {
+    go_environment
+    PLIMSOLL_BIN=$work/out PLIMSOLL_GO=$cache/go PLIMSOLL_KUBERNETES_VERSION=$version \
+        "$here/../e2e/cluster/build/binaries" kube-apiserver
+    mv "$work/out/kube-apiserver" "$work/out/$name"
+}
+
 make_promtool() {
     local package
     apt-get -qq download prometheus ||
@@ -126,8 +137,10 @@ version() {
         kube-burner) echo "$KUBE_BURNER_VERSION" ;;
         csi-provisioner) echo "$CSI_PROVISIONER_VERSION" ;;
         csi-driver) cat "$here"/../e2e/csi/driver/*.go | cat - <(echo "$CSI_SPEC_VERSION" "$KUBELET_VERSION") | sha256sum | head -c 8 ;;
+        kube-apiserver-oldest) echo "$OLDEST_API_VERSION" ;;
+        kube-apiserver-newest) echo "$NEWEST_API_VERSION" ;;
         promtool) echo distribution ;;
-        *) sed -n '4,6s/^# //p' "$0" >&2; exit 2 ;;
+        *) sed -n '4,8s/^# //p' "$0" >&2; exit 2 ;;
     esac
 }
 
@@ -150,6 +163,7 @@ if [[ ! -x $program ]]; then
         cd "$work/build"
         case $name in
             prometheus-operator | prometheus-config-reloader) make_prometheus ;;
+            kube-apiserver-*) make_kube-apiserver ;;
             *) "make_$name" ;;
         esac
     ) 2>&1 | tee "$work/log" | progress

@@ -1,6 +1,8 @@
 # shellcheck shell=bash disable=SC2034 # used by those who source it
 # What a locally assembled cluster consists of. They were seen working together: change one, run everything (README.md).
-readonly KUBERNETES_VERSION=v1.34.4
+readonly KUBERNETES_VERSION=v1.35.4
+# The oldest and the newest API server that decide about the product's definitions in tests.
+readonly OLDEST_API_VERSION=v1.34.4 NEWEST_API_VERSION=v1.37.2
 readonly KIND_VERSION=v0.33.0
 readonly ETCD_VERSION=v3.6.5
 readonly COREDNS_VERSION=v1.14.7

@@ -50,10 +50,14 @@ class Binaries:
 
     @classmethod
     def find(cls, environment: Mapping[str, str]) -> "Binaries":
-        """Take them from the directory that PLIMSOLL_KUBE_BINARIES names; the test fails if they are not there."""
+        """Take them from the directory that PLIMSOLL_KUBE_BINARIES names; the test fails if they are not there.
+
+        PLIMSOLL_KUBE_APISERVER names the kube-apiserver of another version.
+        """
         named = environment.get("PLIMSOLL_KUBE_BINARIES", "")
         directory = Path(named).absolute()
-        paths = [directory / name for name in ("etcd", "kube-apiserver", "kube-controller-manager")]
+        server = environment.get("PLIMSOLL_KUBE_APISERVER", "kube-apiserver")
+        paths = [directory / name for name in ("etcd", server, "kube-controller-manager")]
         missing = [path.name for path in paths if not os.access(path, os.X_OK)]
         if missing or not named:
             pytest.fail(
