@@ -14,6 +14,6 @@ readonly NODE_SUITE=bookworm
 readonly BASE_SUITE=forky STABLE_SUITE=trixie STABLE_CEPH_VERSION=18.2.7
 
 # What the nodes run where a registry can be reached: the image that was built for this kind.
-readonly STOCK_NODE_IMAGE=kindest/node:v1.34.11@sha256:44e222ee2132dab25ff87301682f89eb82c7880ea3a1bf543bfe9708fd08d67d
+readonly STOCK_NODE_IMAGE=kindest/node:v1.35.8@sha256:07b2536e30b803ed61d1677a79df6115f798ce64c80f9e22f6ed45afd09323c0
 # SUITE appended, and -slim.
 readonly STOCK_BASE_IMAGE=debian
