@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from plimsoll.ceph.document import cannot_read, key_type, keyring, without_keys
+from plimsoll.ceph.document import key_type, keyring, without_keys
+from plimsoll.ceph.versions import cannot_read
 from support.goldens import NEW_ROOK, rook
 
 KEYS: dict[str, str] = json.loads(rook("keys", NEW_ROOK))

@@ -177,6 +177,7 @@ class FailureReason(StrEnum):
     CLUSTER_NOT_READY = "ClusterNotReady"
     CEPH_OPTION_REFUSED = "CephOptionRefused"
     CEPH_CLIENT_TOO_OLD = "CephClientTooOld"
+    CEPH_TOO_OLD = "CephTooOld"
     DEADLINE_EXCEEDED = "DeadlineExceeded"
 
 

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from plimsoll.api.environment import CephOption
 from plimsoll.api.model import BlockSize, Choice, Flag, Integer, Model, Rule, Size
 from plimsoll.api.names import CEPH_NAME_PATTERN, DATA_KEY_PATTERN, DNS_LABEL_PATTERN, MONITOR_PATTERN
+from plimsoll.api.quantity import parse_quantity
 
 DnsLabel = Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=63)]
 CephName = Annotated[str, Field(pattern=CEPH_NAME_PATTERN, max_length=128)]
@@ -29,11 +30,22 @@ class ErasureCoded(Model):
     Attributes:
         data_chunks: Number of data chunks per object (k).
         coding_chunks: Number of coding chunks per object, so many chunks may be lost (m).
+        stripe_unit: How much consecutive data each data chunk holds before the next one follows. Ceph's default,
+            usually 4Ki, if absent. Needs a Rook whose CephBlockPool has the field.
+        optimizations: Whether writes and reads touch only the chunks that they need (allow_ec_optimizations), for
+            which all daemons need Ceph 20 or later. The cluster's default, usually false, if absent.
 
     """
 
     data_chunks: Annotated[Integer, Field(ge=2, le=32)]
     coding_chunks: Annotated[Integer, Field(ge=1, le=32)]
+    stripe_unit: Literal["4Ki", "16Ki", "64Ki", "256Ki", "1Mi"] | None = None
+    optimizations: Flag | None = None
+
+    @property
+    def stripe_unit_bytes(self) -> int | None:
+        """The stripe unit in bytes; None for Ceph's default."""
+        return None if self.stripe_unit is None else parse_quantity(self.stripe_unit)
 
 
 class Pool(Choice):

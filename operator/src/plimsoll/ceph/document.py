@@ -54,8 +54,6 @@ _KEY = re.compile(r"(?<![A-Za-z0-9+/])A[Qg][A-D][A-Za-z0-9+/]{17,57}={0,2}")
 """The text of a key, which begins with its type, or a part of one."""
 
 _KEY_LINE = re.compile(r"^\s*key\s*=\s*(\S+)", re.MULTILINE)
-_VERSION = re.compile(r"ceph version (\d+)\.(\d+)\.(\d+)")
-_FIRST_READERS = ((19, 2, 6), (20, 2, 4))
 
 
 def key_type(keyring_text: str, user: str) -> str:
@@ -67,17 +65,6 @@ def key_type(keyring_text: str, user: str) -> str:
     except binascii.Error:
         return ""
     return _KEY_TYPES.get(int.from_bytes(encoded[:2], "little"), "")
-
-
-def cannot_read(version: str, of_type: str) -> bool:
-    """Whether a client with this `--version` is too old for keys of a type; false if its version is unknown."""
-    match = _VERSION.search(version)
-    if match is None or of_type != AES256K:
-        return False
-    number = tuple(map(int, match.groups()))
-    # Each release reads them from one of its versions on; releases after the last one listed always do.
-    readers = [first for first in _FIRST_READERS if first[0] == number[0]]
-    return number < (readers[0] if readers else _FIRST_READERS[-1])
 
 
 def without_keys(text: str) -> str:

@@ -49,6 +49,7 @@ from plimsoll.ceph.pools import (
     parse_pools,
     parse_profile,
 )
+from plimsoll.ceph.versions import version_name
 from plimsoll.ceph.watch import is_muted
 
 _Read = TypeVar("_Read")
@@ -182,7 +183,7 @@ def _short(name: str) -> str:
 def _versions(text: str) -> str | dict[str, Counts]:
     """Return the common version of all daemons, or else the versions of each kind of daemon."""
     daemons = {
-        kind: Counter({_version(name): count.count() for name, count in versions.items()})
+        kind: Counter({version_name(name)[:_CHARACTERS]: count.count() for name, count in versions.items()})
         for kind, versions in parse_answer(text).items()
     }
     overall = daemons.pop("overall", Counter())
@@ -193,13 +194,6 @@ def _versions(text: str) -> str | dict[str, Counts]:
         for kind, versions in [*daemons.items()][:_KINDS]
         if (counts := _most_frequent(versions)) is not None
     }
-
-
-def _version(text: str) -> str:
-    """Shorten `ceph version 18.2.7 (<commit>) reef (stable)` to `18.2.7 reef`; keep any other form."""
-    words = text.split()
-    shortened = f"{words[2]} {words[4]}" if words[:2] == ["ceph", "version"] and len(words) > 4 else text  # noqa: PLR2004  # the fifth word is there
-    return shortened[:_CHARACTERS]
 
 
 def _osds(osds: Collection[Osd]) -> OsdsDescription | None:

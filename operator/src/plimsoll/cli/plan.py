@@ -163,12 +163,15 @@ def _pool(target: CephTarget) -> str:
 
 def _layout(pool: Pool) -> str:
     """Return a pool in words: `3 replicas, each on another host, 64 placement groups`."""
-    if pool.erasure_coded is not None:
-        copies = f"{pool.erasure_coded.data_chunks} + {pool.erasure_coded.coding_chunks} chunks"
+    coded = pool.erasure_coded
+    if coded is not None:
+        copies = f"{coded.data_chunks} + {coded.coding_chunks} chunks"
     else:
         copies = f"{pool.replicated.size} replicas" if pool.replicated and pool.replicated.size > 1 else ""
     words = (
         f"{copies}, each on another {pool.failure_domain}" if copies else "1 replica",
+        f"stripe unit {coded.stripe_unit}" if coded and coded.stripe_unit else "",
+        "optimizations of erasure coding" if coded and coded.optimizations else "",
         f"device class {pool.device_class}" if pool.device_class else "",
         f"CRUSH root {pool.crush_root}" if pool.crush_root else "",
         f"compression {pool.compression_mode}" if pool.compression_mode else "",

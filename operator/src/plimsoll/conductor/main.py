@@ -42,6 +42,7 @@ EXIT_OF_FAILURE = {
     FailureReason.CLUSTER_NOT_READY: 13,
     FailureReason.CEPH_OPTION_REFUSED: 14,
     FailureReason.CEPH_CLIENT_TOO_OLD: 15,
+    FailureReason.CEPH_TOO_OLD: 16,
 }
 """Failures that a restart of the conductor would not fix."""
 

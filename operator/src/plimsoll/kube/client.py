@@ -293,7 +293,7 @@ class AioKube:
         resource = await self._discovery.resource(kind)
         asked = _asked("dry run of" if dry_run else "create", kind, name, namespace)
         resource.single(name, namespace)  # raises without a name or namespace
-        query = [_FIELD_MANAGER, *([("dryRun", "All")] if dry_run else [])]
+        query = [_FIELD_MANAGER, *([("dryRun", "All"), ("fieldValidation", "Strict")] if dry_run else [])]
         try:
             await self._ask("post", resource.collection(namespace), kind, asked, body=obj, query=query)
         except ConflictError as error:

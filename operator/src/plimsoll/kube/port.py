@@ -102,7 +102,7 @@ class Kube(Protocol):
     async def create(self, obj: Object, *, dry_run: bool = False) -> bool:
         """Create an object without its status; false if one with that name exists, which is not changed.
 
-        `dry_run`: the API server checks the object as usual, and does not store it.
+        `dry_run`: the API server checks the object, refuses fields that it does not know, and does not store it.
         """
 
     async def patch(self, kind: Kind, name: str, namespace: str | None, patch: Object) -> Object:

@@ -17,7 +17,7 @@ from itertools import chain
 from typing import Generic, TypeVar
 
 from plimsoll.api.names import API_VERSION, RESULT_KIND
-from plimsoll.kube.errors import ForbiddenError, UnknownKindError
+from plimsoll.kube.errors import ForbiddenError, InvalidError, UnknownKindError
 from plimsoll.kube.port import Changed, Gone, Kind, Kube, Listed, Object, Version
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import (
@@ -34,7 +34,7 @@ from plimsoll.lifecycle.children import (
 )
 from plimsoll.lifecycle.observed import Observed, observe
 from plimsoll.lifecycle.run import Platform, platform_of
-from plimsoll.lifecycle.storage.seam import Found, Look, Query, UnansweredError
+from plimsoll.lifecycle.storage.seam import Found, Look, Query, Rehearsal, UnansweredError
 from plimsoll.plan.document import RunIdentity
 
 RESULT = Kind(api_version=API_VERSION, kind=RESULT_KIND)
@@ -333,7 +333,13 @@ async def answer_look(look: Look[Found], kube: Kube) -> Found:
         return result
 
 
-async def _answer(kube: Kube, query: Query) -> Sequence[Object]:
+async def _answer(kube: Kube, query: Query | Rehearsal) -> Sequence[Object]:
+    if isinstance(query, Rehearsal):
+        try:
+            await kube.create(query.obj, dry_run=True)
+        except InvalidError as error:
+            return ({"message": error.reason},)
+        return ()
     kind, namespace = Kind(api_version=query.api_version, kind=query.kind), query.namespace or None
     if query.name:
         obj = await kube.get(kind, query.name, namespace)

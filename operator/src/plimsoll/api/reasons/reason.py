@@ -80,6 +80,8 @@ class Reason(StrEnum):
     CEPH_OPTION_NOT_ALLOWED = "CephOptionNotAllowed"
     CEPH_OPTION_REFUSED = "CephOptionRefused"
     CEPH_CLIENT_TOO_OLD = "CephClientTooOld"
+    CEPH_TOO_OLD = "CephTooOld"
+    ROOK_TOO_OLD = "RookTooOld"
     CACHE_DROPPING_NOT_ALLOWED = "CacheDroppingNotAllowed"
     KUBE_BURNER_NOT_ALLOWED = "KubeBurnerNotAllowed"
     VOLUMES_RETAINED = "VolumesRetained"

@@ -372,6 +372,22 @@ ENDING_REASONS = (
         ),
     ),
     ReasonEntry(
+        Reason.CEPH_TOO_OLD,
+        ended=Explanation(
+            "the Ceph cluster is older than any that Plimsoll measures, or than `erasureCoded.optimizations` needs; "
+            "the message has both versions. Nothing was created in it",
+            "upgrade Ceph, or remove the field that the message names, in a new run",
+        ),
+    ),
+    ReasonEntry(
+        Reason.ROOK_TOO_OLD,
+        ended=Explanation(
+            "the resource definitions of that Rook lack a field of the pool, or do not accept its value; the message "
+            "has Rook's version and quotes the API server, which was asked with a dry run. Nothing was created",
+            "upgrade Rook with its resource definitions, or remove that field, in a new run",
+        ),
+    ),
+    ReasonEntry(
         Reason.CACHE_DROPPING_NOT_ALLOWED,
         ended=Explanation(
             "`prepare.dropCaches` is true, but the administrator has not enabled the helpers that drop caches, or not "

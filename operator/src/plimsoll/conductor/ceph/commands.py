@@ -14,7 +14,8 @@ from pathlib import Path
 from threading import Thread
 from typing import Self
 
-from plimsoll.ceph.document import AES256K, cannot_read, key_type, without_keys
+from plimsoll.ceph.document import AES256K, key_type, without_keys
+from plimsoll.ceph.versions import cannot_read
 
 _PROGRAM = Path(__file__).with_name("monitor_program.py")
 _INTERPRETER = Path(sys.base_prefix) / "bin" / "python3"

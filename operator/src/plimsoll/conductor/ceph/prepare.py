@@ -10,12 +10,13 @@ from typing import TypeVar
 from plimsoll.api.environment import CephOption
 from plimsoll.api.names import FailureReason
 from plimsoll.api.quantity import format_quantity
-from plimsoll.api.storage import Pool, Volume
+from plimsoll.api.storage import ErasureCoded, Pool, Volume
 from plimsoll.ceph.document import parse_answer
 from plimsoll.ceph.environment import Outputs
 from plimsoll.ceph.gate import gate_problems, unclean_states
 from plimsoll.ceph.options import reading_problems
-from plimsoll.ceph.pools import SCRUB_FLAGS, PoolDetail, parse_file_system, parse_pools, wrong_pools
+from plimsoll.ceph.pools import EC_OPTIMIZATIONS, SCRUB_FLAGS, PoolDetail, parse_file_system, parse_pools, wrong_pools
+from plimsoll.ceph.versions import age_problem, mixture_problem, parse_versions
 from plimsoll.ceph.watch import FileSystemDetail, parse_status
 from plimsoll.conductor.ceph.commands import ClientTooOldError, CommandError, Commands, UnresponsiveError, if_present
 from plimsoll.conductor.ceph.options import OptionsSet, options_of_others, read_options, set_options
@@ -194,11 +195,21 @@ async def prepare(commands: Commands, plan: Plan, target: CephTarget, *, report:
     try:
         if target.rook is not None and (problems := await options_of_others(commands, uid=plan.run.uid)):
             return Prepared(problems=problems)
-        return await _prepare(commands, plan, target, report)
+        return await _version_problem(commands) or await _prepare(commands, plan, target, report)
     except ClientTooOldError as error:
         return Prepared(problems=(str(error),), refusal=FailureReason.CEPH_CLIENT_TOO_OLD)
     except (CommandError, ValueError) as error:
         return Prepared(problems=(str(error),))
+
+
+async def _version_problem(commands: Commands) -> Prepared | None:
+    """Return that the cluster runs several versions of Ceph, or one that is too old; None if neither."""
+    versions = parse_versions(await commands.ceph("versions"))
+    if problem := mixture_problem("the cluster", versions):
+        return Prepared(problems=(problem,))
+    if versions and (problem := age_problem("the cluster", versions[0])):
+        return Prepared(problems=(problem,), refusal=FailureReason.CEPH_TOO_OLD)
+    return None
 
 
 async def _prepare(commands: Commands, plan: Plan, target: CephTarget, report: Callable[[str], None]) -> Prepared:
@@ -278,6 +289,8 @@ def _differences(wanted: Pool, pool: PoolDetail) -> Iterator[str]:
     size = coded.data_chunks + coded.coding_chunks if coded else wanted.replicated.size if wanted.replicated else 0
     if (pool.type, pool.size) != (kind, size):
         yield f"pool {pool.name} is {pool.type} with size {pool.size}, not {kind} with size {size}"
+    if coded and (pool.type, pool.size) == (kind, size):
+        yield from _coding_differences(coded, pool)
     groups = wanted.placement_groups
     if groups is not None and pool.pg_num_target != groups:
         yield f"pool {pool.name} has {pool.pg_num_target} placement groups, not {groups}"
@@ -287,6 +300,23 @@ def _differences(wanted: Pool, pool: PoolDetail) -> Iterator[str]:
     mode, compression = wanted.compression_mode, pool.options.get("compression_mode", "none")
     if mode is not None and compression != mode:
         yield f"pool {pool.name} has compression {compression}, not {mode}"
+
+
+def _coding_differences(wanted: ErasureCoded, pool: PoolDetail) -> Iterator[str]:
+    unit, wanted_unit = pool.stripe_width // wanted.data_chunks, wanted.stripe_unit_bytes
+    if wanted_unit is not None and unit != wanted_unit:
+        yield f"pool {pool.name} has stripe unit {format_quantity(unit)}, not {wanted.stripe_unit}"
+    is_optimized = EC_OPTIMIZATIONS in pool.flags
+    if wanted.optimizations and not is_optimized:
+        yield (
+            f"pool {pool.name} has no optimizations of erasure coding: Ceph has refused allow_ec_optimizations, which "
+            "needs Ceph 20 on all daemons (`ceph osd require-osd-release`) and the plugin isa or jerasure"
+        )
+    if wanted.optimizations is False and is_optimized:
+        yield (
+            f"pool {pool.name} has optimizations of erasure coding, which Ceph cannot turn off again; set "
+            "osd_pool_default_flag_ec_optimizations to false, or remove optimizations from the run"
+        )
 
 
 async def _unclean_groups(commands: Commands, plan: Plan, pools: Sequence[PoolDetail]) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from plimsoll.lifecycle.observed import age_seconds, is_own_plan
 from plimsoll.lifecycle.render import ceph as render_ceph
 from plimsoll.lifecycle.render import teardown as render_teardown
 from plimsoll.lifecycle.render.common import Json
+from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.storage.claims import Claims
 from plimsoll.lifecycle.storage.seam import Look, Provider, Query, Resource, StorageSpec, View
 from plimsoll.plan.document import CephTarget, Plan, RunIdentity, ceph_target
@@ -378,11 +379,8 @@ class Leftovers(CephResource):
         run, plan, document = self.view.run, self.view.plan, self.view.run.document
         if plan is not None and is_own_plan(run, self.view.seen):
             return render_teardown.record_of(plan)
-        if document is None:
-            return None
-        metadata = document.metadata.model_copy(update={"uid": run.uid})
-        target = ceph_target(document.model_copy(update={"metadata": metadata}))
-        if target is None:
+        target = target_of(run)
+        if document is None or target is None:
             return None
         image, clients = self.view.settings.runner_image, document.spec.clients.count
         return render_teardown.TeardownRecord(run=run.identity, runner_image=image, clients=clients, ceph=target)
@@ -432,6 +430,14 @@ class Leftovers(CephResource):
             log = f"kubectl --namespace {job.child.namespace} logs job/{job.child.name}"
             message = f"{message} since {format_time(job.created)}; {self.delay}, and see `{log}`"
         return removal_step(message)
+
+
+def target_of(run: Run) -> CephTarget | None:
+    """Return a run's part of the Ceph cluster by its specification; None if there is none, or it cannot be read."""
+    if run.document is None:
+        return None
+    metadata = run.document.metadata.model_copy(update={"uid": run.uid})
+    return ceph_target(run.document.model_copy(update={"metadata": metadata}))
 
 
 def hidden_fact(*, holds: bool) -> Fact:

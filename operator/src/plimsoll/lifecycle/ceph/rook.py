@@ -36,7 +36,7 @@ from plimsoll.lifecycle.render.common import OSD_LABELS, Json
 from plimsoll.lifecycle.run import MAX_DESCRIPTION_CHARACTERS, Platform, Run, are, counted, environment_of, listed
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.storage.claims import Claims
-from plimsoll.lifecycle.storage.seam import Look, Query, Resource, StorageSpec, UnansweredError, View
+from plimsoll.lifecycle.storage.seam import Look, Query, Rehearsal, Resource, StorageSpec, UnansweredError, View
 from plimsoll.plan.document import Plan, ceph_target
 
 _LONG_SECONDS = 180.0
@@ -117,10 +117,12 @@ class RookProvider(common.ClusterProvider):
                 return RunEnding.failure(Reason.CEPH_OPTION_NOT_ALLOWED, message)
         return None
 
-    def survey(self, document: BenchmarkRun) -> Look[RookPlatform] | None:
+    def survey(self, run: Run) -> Look[RookPlatform] | None:
         """Return the look at the cluster, its pools and its OSDs."""
-        storage = document.spec.storage
-        return survey_rook(storage.rook) if storage and storage.rook else None
+        storage, target = run.document.spec.storage if run.document else None, common.target_of(run)
+        if storage is None or storage.rook is None or target is None:
+            return None
+        return survey_rook(storage.rook, [*rook_render.pools(run, target)])
 
     def blocker(self, document: BenchmarkRun, platform: Platform) -> RunEnding | Fact | None:
         """Return why the cluster is unusable; a Fact if that may change by itself."""
@@ -444,7 +446,7 @@ def look_at_rook(view: View) -> Look[ExternalObjects]:
     )
 
 
-def survey_rook(rook: RookStorage) -> Look[RookPlatform]:
+def survey_rook(rook: RookStorage, pools_to_create: Iterable[Json]) -> Look[RookPlatform]:
     """Inspect a Rook cluster before anything is created in it."""
     cluster = rook.cluster
     file_systems: Sequence[Object] = ()
@@ -460,9 +462,20 @@ def survey_rook(rook: RookStorage) -> Look[RookPlatform]:
         if error.is_forbidden:
             raise UnansweredError(_missing_permission(error, cluster.namespace), is_forbidden=True) from error
         return RookPlatform(problem=error.reason)
+    refusals: Sequence[Sequence[Object]] = ()
+    # Other fields are known to every Rook. If the dry run is not permitted, the conductor compares what Ceph made.
+    if rehearsals := [Rehearsal(obj=obj) for obj in pools_to_create if rook_render.has_stripe_unit(obj)]:
+        with suppress(UnansweredError):
+            refusals = yield rehearsals
     cluster_object = next(iter(clusters), None)
-    osds = rook_survey.osds_of(deployments, rook_survey.root_of_pools(cluster_object or {}))
-    return RookPlatform(cluster=cluster_object, pools=tuple(pools), file_systems=tuple(file_systems), osds=osds)
+    return RookPlatform(
+        cluster=cluster_object,
+        pools=tuple(pools),
+        file_systems=tuple(file_systems),
+        osds=rook_survey.osds_of(deployments, rook_survey.root_of_pools(cluster_object or {})),
+        rook_version=rook_survey.rook_version(deployments),
+        refusal=next((str(refusal["message"]) for answer in refusals for refusal in answer), ""),
+    )
 
 
 def version_of_rook(namespace: str, name: str) -> Look[str]:

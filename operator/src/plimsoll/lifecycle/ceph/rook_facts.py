@@ -20,6 +20,7 @@ from plimsoll.ceph.gate import (
     reported_checks,
     standing_checks,
 )
+from plimsoll.ceph.versions import mixture_problem
 from plimsoll.lifecycle.ceph.rook_render import BLOCK_POOL, CEPH_CLIENT, FILE_SYSTEM
 from plimsoll.lifecycle.children import Child, Object, child_of, time_of
 from plimsoll.lifecycle.decision import Fact
@@ -214,9 +215,8 @@ def why_unusable(cluster: ClusterFact, gates: Gates) -> str:
     what = cluster_name(cluster)
     if not cluster.ready:
         return f"{what} is not ready: {cluster.message or 'Rook has not reported a status yet'}"
-    if len(cluster.versions) > 1:
-        versions = "; ".join(cluster.versions)
-        return f"{what} runs different versions of Ceph ({versions}); wait for its upgrade to finish"
+    if mixture := mixture_problem(what, cluster.versions):
+        return mixture
     errors = [name for name, severity in cluster.checks.items() if severity == HEALTH_ERR]
     # Rook ignores HEALTH_ERR if all errors are about keys, which it can replace (since 1.19.9 and 1.20.5).
     is_served = cluster.health == HEALTH_ERR and errors and all(map(is_about_keys, errors))

@@ -70,8 +70,16 @@ def pools(run: Run, target: CephTarget) -> Iterator[Json]:
 
 def pool_spec(pool: Pool, layout: Json | None = None) -> Json:
     """Return the specification of a pool; `layout` replaces its own."""
+    # Rook passes these to Ceph unchanged.
+    parameters: dict[str, str] = {}
     if layout is None and (chunks := pool.erasure_coded) is not None:
-        layout = {"erasureCoded": {"dataChunks": chunks.data_chunks, "codingChunks": chunks.coding_chunks}}
+        coded: Json = {"dataChunks": chunks.data_chunks, "codingChunks": chunks.coding_chunks}
+        if chunks.stripe_unit is not None:
+            coded["stripeUnit"] = chunks.stripe_unit
+        if chunks.optimizations:
+            # Nothing turns them off again, also not where the cluster's default is to have them.
+            parameters["allow_ec_optimizations"] = "true"
+        layout = {"erasureCoded": coded}
     elif layout is None:
         layout = _replicated(pool.replicated.size if pool.replicated else 1)
     spec: Json = {"failureDomain": pool.failure_domain, **layout}
@@ -79,14 +87,18 @@ def pool_spec(pool: Pool, layout: Json | None = None) -> Json:
         spec["deviceClass"] = pool.device_class
     if pool.crush_root is not None:
         spec["crushRoot"] = pool.crush_root
-    # Rook passes these to Ceph unchanged.
-    parameters: dict[str, str] = {}
     if pool.placement_groups is not None:
         count = str(pool.placement_groups)
-        parameters = {"pg_num": count, "pgp_num": count, "pg_autoscale_mode": "off"}
+        parameters |= {"pg_num": count, "pgp_num": count, "pg_autoscale_mode": "off"}
     if pool.compression_mode is not None:
         parameters["compression_mode"] = pool.compression_mode
     return {**spec, "parameters": parameters} if parameters else spec
+
+
+def has_stripe_unit(pool: Json) -> bool:
+    """Whether a pool, or one of a file system's, has a stripe unit, a field that Rook 1.18 does not know."""
+    spec = pool["spec"]
+    return any("stripeUnit" in layout.get("erasureCoded", {}) for layout in (spec, *spec.get("dataPools", ())))
 
 
 def pools_of(file_system: Object) -> Mapping[str, Json]:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.run import Gates
 from plimsoll.api.storage import FileSystem, Pool, RookStorage
-from plimsoll.lifecycle.ceph.rook_facts import READY, cluster_fact, cluster_name, why_unusable
+from plimsoll.ceph.versions import age_problem, optimizations_problem
+from plimsoll.lifecycle.ceph.rook_facts import READY, ClusterFact, cluster_fact, cluster_name, why_unusable
 from plimsoll.lifecycle.ceph.rook_render import BLOCK_POOL, FILE_SYSTEM, metadata_size, pool_spec, pools_of
 from plimsoll.lifecycle.children import Object, label
 from plimsoll.lifecycle.decision import Fact, RunEnding
@@ -43,6 +44,7 @@ _LEAST_OSDS = 3
 
 _FIELD = "spec.storage.rook"
 _MAX_NAMES = 10
+_MAX_REFUSAL_CHARACTERS = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +68,8 @@ class RookPlatform:
     pools: tuple[Object, ...] = ()  # all CephBlockPools in its namespace
     file_systems: tuple[Object, ...] = ()  # all CephFilesystems in its namespace; empty if the run measures none
     osds: tuple[Osd, ...] = ()
+    rook_version: str = ""  # such as `v1.18.11`; empty if unknown
+    refusal: str = ""  # why its resource definitions do not accept the run's pools; empty if they do
 
     @property
     def pool_specifications(self) -> list[Object]:
@@ -82,11 +86,16 @@ def why_not_usable(
         why = f": {platform.problem}" if platform and platform.problem else ""
         message = f"{cluster_name(rook.cluster)} not found{why}; install Rook, or name another cluster"
         return RunEnding.failure(Reason.ROOK_NOT_FOUND, f"{_FIELD}.cluster: {message}")
-    if rook.existing_pool and (unusable := unusable_pools(target, platform.pools)):
-        return unusable
-    if rook.existing_file_system and (unusable := unusable_file_system(target, platform.file_systems)):
+    unusable = None
+    if rook.existing_pool is not None:
+        unusable = unusable_pools(target, platform.pools)
+    elif rook.existing_file_system is not None:
+        unusable = unusable_file_system(target, platform.file_systems)
+    if unusable is not None:
         return unusable
     cluster = cluster_fact(platform.cluster)
+    if cluster.ready and len(cluster.versions) <= 1 and (ending := _too_old(rook, cluster, platform)):
+        return ending
     # A pool that does not fit even with all OSDs available is not worth waiting for; a new cluster may get more OSDs.
     all_available = [replace(osd, available=True) for osd in platform.osds]
     if cluster.ready and all_available and (infeasible := _infeasible(rook, target, all_available, platform)):
@@ -300,13 +309,43 @@ def operator_namespace(deployments: Iterable[Object], cluster_namespace: str) ->
     return next(filter(None, labels), cluster_namespace)
 
 
-def _infeasible(rook: RookStorage, target: CephTarget, osds: Sequence[Osd], platform: RookPlatform) -> RunEnding | None:
-    if target.made is None or platform.cluster is None:
-        return None
+def rook_version(deployments: Iterable[Object]) -> str:
+    """Return the version of the Rook that last wrote these Deployments, such as `v1.18.11`; empty if unknown."""
+    return next(filter(None, (label(deployment, "rook-version") for deployment in deployments)), "")
+
+
+def _too_old(rook: RookStorage, cluster: ClusterFact, platform: RookPlatform) -> RunEnding | None:
+    """Return that this Ceph or this Rook is too old for the run; None if it is not, or a version is unknown."""
+    name, version = cluster_name(cluster), next(iter(cluster.versions), cluster.version)
+    if why := age_problem(name, version):
+        return RunEnding.failure(Reason.CEPH_TOO_OLD, f"{_FIELD}.cluster: {why}")
+    for place, pool in _new_pools(rook).items():
+        coded, field = pool.erasure_coded, f"{_FIELD}.{place}.erasureCoded"
+        if coded is None:
+            continue
+        if coded.optimizations and (why := optimizations_problem(name, version)):
+            return RunEnding.failure(Reason.CEPH_TOO_OLD, f"{field}.optimizations: {why}")
+        if coded.stripe_unit is not None and platform.refusal:
+            rooks = f"Rook{f' {platform.rook_version}' if platform.rook_version else ''} of {name}"
+            why = f"the resource definitions of {rooks} do not accept it ({platform.refusal[:_MAX_REFUSAL_CHARACTERS]})"
+            message = f"{field}.stripeUnit: {why}; upgrade Rook, or remove the field"
+            return RunEnding.failure(Reason.ROOK_TOO_OLD, message)
+    return None
+
+
+def _new_pools(rook: RookStorage) -> dict[str, Pool]:
+    """Return the pools that are created for a run: field of `spec.storage.rook` -> pool, the content's pool last."""
     pools = {"pool": rook.pool} if rook.pool is not None else {}
     if rook.file_system is not None:
         pools["fileSystem.metadataPool"] = rook.file_system.metadata_pool
         pools |= {f"fileSystem.dataPools[{number}]": pool for number, pool in enumerate(rook.file_system.data_pools)}
+    return pools
+
+
+def _infeasible(rook: RookStorage, target: CephTarget, osds: Sequence[Osd], platform: RookPlatform) -> RunEnding | None:
+    if target.made is None or platform.cluster is None:
+        return None
+    pools = _new_pools(rook)
     for field, pool in pools.items():
         if why := why_infeasible(pool, osds, rook.cluster.namespace):
             return RunEnding.failure(Reason.POOL_NOT_FEASIBLE, f"{_FIELD}.{field}: {why}")
@@ -315,7 +354,7 @@ def _infeasible(rook: RookStorage, target: CephTarget, osds: Sequence[Osd], plat
         field: {"spec": pool_spec(pool.model_copy(update={"placement_groups": pool.placement_groups or 1}))}
         for field, pool in pools.items()
     }
-    # The last one has the content, and so most placement groups.
+    # The content's pool has most placement groups.
     for field, pool in reversed(pools.items()):
         taken = [*platform.pool_specifications, *(spec for other, spec in specs.items() if other != field)]
         if why := why_over_budget(pool, osds, taken, platform.cluster, headers=rook.file_system is None):

@@ -44,7 +44,7 @@ def look_of(run: Run, seen: Observed, settings: Settings, now: datetime) -> Look
 
 def survey_of(run: Run) -> Look[object] | None:
     """Return the look at a run's storage before its plan is frozen; None if none is needed."""
-    return provider_of(run).survey(run.document) if run.document is not None else None
+    return provider_of(run).survey(run) if run.document is not None else None
 
 
 def versions_of(storages: Iterable[StorageSpec], namespace: str, settings: Settings) -> Look[str]:

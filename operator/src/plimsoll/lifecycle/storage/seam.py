@@ -35,10 +35,20 @@ class Query:
     fields: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rehearsal:
+    """The question whether the API server would store an object with all of its fields: a dry run of its creation.
+
+    The answer is empty if it would, and otherwise one object with the `message` of its refusal.
+    """
+
+    obj: Object
+
+
 Answers: TypeAlias = Sequence[Sequence[Object]]
 """The objects found, query by query."""
 
-Look: TypeAlias = Generator[Sequence[Query], Answers, Found]
+Look: TypeAlias = Generator[Sequence[Query | Rehearsal], Answers, Found]
 """A look yields batches of queries. The queries of one batch are sent concurrently."""
 
 
@@ -194,8 +204,11 @@ class Provider(ABC):
         """Return why a run may not use this storage, whatever the state of the cluster; None if it may."""
         return None
 
-    def survey(self, document: BenchmarkRun) -> Look[object] | None:
-        """Return the look at existing storage before anything is created; its result becomes `Platform.storage`."""
+    def survey(self, run: Run) -> Look[object] | None:
+        """Return the look at existing storage before anything is created; its result becomes `Platform.storage`.
+
+        The run's specification can be read.
+        """
         return None
 
     def blocker(self, document: BenchmarkRun, platform: Platform) -> RunEnding | Fact | None:
