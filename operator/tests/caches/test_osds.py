@@ -5,12 +5,15 @@ import json
 import pytest
 
 from plimsoll.helpers.caches import osds_up
-from support.goldens import NEW_ROOK, ceph, rook
+from support.goldens import CEPH_VERSIONS, NEW_ROOK, ceph, rook
 
 DUMP = json.loads(ceph("osd-dump"))
 
 
-@pytest.mark.parametrize("dump", [DUMP, json.loads(rook("osd-dump", NEW_ROOK))])
+@pytest.mark.parametrize(
+    "dump",
+    [*(json.loads(ceph("osd-dump", version)) for version in CEPH_VERSIONS), json.loads(rook("osd-dump", NEW_ROOK))],
+)
 def test_the_osds_of_a_real_cluster(dump: dict[str, object]) -> None:
     assert osds_up(dump) == (0, 1, 2)
 

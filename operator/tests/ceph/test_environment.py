@@ -6,20 +6,23 @@ import pytest
 
 from plimsoll.ceph.environment import Outputs, ceph_environment, clients_on_storage_nodes, osd_classes
 from plimsoll.ceph.osds import Osd
-from support.goldens import CRUSH_RULES, NEW_ROOK, ceph, rook
+from support.goldens import CEPH_VERSIONS, CRUSH_RULES, NEW_ROOK, ceph, rook
 
-OURS = Outputs(
-    versions=ceph("versions"),
-    osd_metadata=ceph("osd-metadata"),
-    osd_tree=ceph("osd-tree"),
-    osd_df=ceph("osd-df"),
-    osd_dump=ceph("osd-dump"),
-    df_detail=ceph("df-detail"),
-    pools=ceph("osd-pool-ls-detail"),
-    crush_rules=CRUSH_RULES,
-    profiles={"golden-data": ceph("erasure-code-profile")},
-    configs={0: ceph("config-show-with-defaults-osd.0")},
-    image=ceph("rbd-info-image-erasure"),
+OURS, OURS_20 = (
+    Outputs(
+        versions=ceph("versions", version),
+        osd_metadata=ceph("osd-metadata", version),
+        osd_tree=ceph("osd-tree", version),
+        osd_df=ceph("osd-df", version),
+        osd_dump=ceph("osd-dump", version),
+        df_detail=ceph("df-detail", version),
+        pools=ceph("osd-pool-ls-detail", version),
+        crush_rules=CRUSH_RULES,
+        profiles={"golden-data": ceph("erasure-code-profile", version)},
+        configs={0: ceph("config-show-with-defaults-osd.0", version)},
+        image=ceph("rbd-info-image-erasure", version),
+    )
+    for version in CEPH_VERSIONS
 )
 ROOK = Outputs(
     osd_metadata=rook("osd-metadata"),
@@ -55,11 +58,18 @@ def environment(
     return ceph_environment(outputs, pools=pools, access="librbd", client_nodes=nodes).document()
 
 
-def test_cluster_is_described() -> None:
-    found = environment()["ceph"]
-    assert (found["versions"], found["clientPath"], found["usedRatio"]) == ("18.2.7 reef", "librbd", 0.0062)
+@pytest.mark.parametrize(
+    ("outputs", "version", "used", "utilisation"),
+    [
+        (OURS, "18.2.7 reef", 0.0062, {"min": 0.0037, "median": 0.0072, "max": 0.0076}),
+        (OURS_20, "20.2.4 tentacle", 0.025, {"min": 0.025, "median": 0.025, "max": 0.025}),
+    ],
+)
+def test_cluster_is_described(outputs: Outputs, version: str, used: float, utilisation: dict[str, float]) -> None:
+    found = environment(outputs)["ceph"]
+    assert (found["versions"], found["clientPath"], found["usedRatio"]) == (version, "librbd", used)
     assert (found["osds"]["count"], found["osds"]["up"], found["osds"]["deviceClasses"]) == (3, 3, {"ssd": 3})
-    assert found["osds"]["utilisation"] == {"min": 0.0037, "median": 0.0072, "max": 0.0076}
+    assert found["osds"]["utilisation"] == utilisation
     assert found["settings"]["mclockProfiles"] == {"balanced": 1}
     assert (found["image"]["objectSize"], "exclusive-lock" in found["image"]["features"]) == (2**22, True)
     capacity = {"min": 20000, "median": 20000, "max": 20000, "equal": True, "osds": 1}
@@ -72,16 +82,18 @@ def test_cluster_is_described() -> None:
     assert "unread" not in found
 
 
-def test_layout_of_a_replicated_pool_has_no_names() -> None:
-    assert environment()["pool"] == {"type": "replicated", "size": 3, "failureDomain": "host", "pgNum": 8}
+@pytest.mark.parametrize("outputs", [OURS, OURS_20])
+def test_layout_of_a_replicated_pool_has_no_names(outputs: Outputs) -> None:
+    assert environment(outputs)["pool"] == {"type": "replicated", "size": 3, "failureDomain": "host", "pgNum": 8}
 
 
-def test_layout_of_an_erasure_coded_pool_has_that_of_its_metadata() -> None:
-    assert environment(pools=("golden", "golden-data"))["pool"] == {
+@pytest.mark.parametrize(("outputs", "plugin"), [(OURS, "jerasure"), (OURS_20, "isa")])
+def test_layout_of_an_erasure_coded_pool_has_that_of_its_metadata(outputs: Outputs, plugin: str) -> None:
+    assert environment(outputs, ("golden", "golden-data"))["pool"] == {
         "type": "erasure",
         "dataChunks": 2,
         "codingChunks": 1,
-        "plugin": "jerasure",
+        "plugin": plugin,
         "technique": "reed_sol_van",
         "stripeUnit": 4096,
         "failureDomain": "host",

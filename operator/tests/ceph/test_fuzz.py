@@ -13,21 +13,31 @@ from plimsoll.ceph.environment import Outputs, ceph_environment
 from plimsoll.ceph.gate import gate_problems
 from plimsoll.ceph.osds import parse_config_dump, parse_config_show, parse_osd_df, parse_osd_metadata, parse_osd_tree
 from plimsoll.ceph.pools import parse_counters, parse_crush_rules, parse_file_system, parse_pools, parse_profile
+from plimsoll.ceph.versions import parse_versions
 from plimsoll.ceph.watch import parse_status
-from support.goldens import CRUSH_RULES, NEW_ROOK, ceph, rook
+from support.goldens import CEPH_VERSIONS, CRUSH_RULES, NEW_ROOK, ceph, rook
+
+
+def _of_both(name: str) -> list[str]:
+    return [ceph(name, version) for version in CEPH_VERSIONS]
+
 
 PARSERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
     "status": (
         lambda text: gate_problems(parse_status(text), accepted=frozenset()),
-        [ceph("status-osd-down"), rook("status-osd-down", NEW_ROOK)],
+        [*_of_both("status-osd-down"), rook("status-osd-down", NEW_ROOK)],
     ),
-    "counters": (parse_counters, [ceph("df-detail"), rook("df-detail", NEW_ROOK)]),
-    "pools": (parse_pools, [rook("osd-pool-ls-detail"), rook("osd-pool-ls-detail", NEW_ROOK)]),
-    "profile": (parse_profile, [ceph("erasure-code-profile"), rook("erasure-code-profile-fast-ec", NEW_ROOK)]),
+    "counters": (parse_counters, [*_of_both("df-detail"), rook("df-detail", NEW_ROOK)]),
+    "versions": (parse_versions, _of_both("versions")),
+    "pools": (
+        parse_pools,
+        [ceph("osd-pool-ls-detail", "20.2"), rook("osd-pool-ls-detail"), rook("osd-pool-ls-detail", NEW_ROOK)],
+    ),
+    "profile": (parse_profile, [*_of_both("erasure-code-profile"), rook("erasure-code-profile-fast-ec", NEW_ROOK)]),
     "crush-rules": (parse_crush_rules, [CRUSH_RULES, rook("crush-rule-dump", NEW_ROOK)]),
-    "osd-df": (parse_osd_df, [ceph("osd-df"), rook("osd-df", NEW_ROOK)]),
-    "osd-tree": (parse_osd_tree, [ceph("osd-tree"), rook("osd-tree", NEW_ROOK)]),
-    "osd-metadata": (parse_osd_metadata, [ceph("osd-metadata"), rook("osd-metadata", NEW_ROOK)]),
+    "osd-df": (parse_osd_df, [*_of_both("osd-df"), rook("osd-df", NEW_ROOK)]),
+    "osd-tree": (parse_osd_tree, [*_of_both("osd-tree"), rook("osd-tree", NEW_ROOK)]),
+    "osd-metadata": (parse_osd_metadata, [*_of_both("osd-metadata"), rook("osd-metadata", NEW_ROOK)]),
     "config-show": (parse_config_show, [rook("config-show-osd.0"), rook("config-show-osd.0", NEW_ROOK)]),
     "config-dump": (parse_config_dump, [rook("config-dump"), rook("config-dump", NEW_ROOK)]),
     "file-system": (parse_file_system, [rook("fs-get", NEW_ROOK)]),

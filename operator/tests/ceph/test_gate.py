@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from plimsoll.ceph.gate import gate_problems, moving_states, unclean_states, upkeep_states
 from plimsoll.ceph.watch import ClusterStatus, OsdsSeen, parse_status
-from support.goldens import NEW_ROOK, ceph, rook
+from support.goldens import CEPH_VERSIONS, NEW_ROOK, ceph, rook
 
 HEALTHY = parse_status(ceph("status-healthy"))
 NONE: frozenset[str] = frozenset()
@@ -16,8 +16,7 @@ NONE: frozenset[str] = frozenset()
 @pytest.mark.parametrize(
     "text",
     [
-        ceph("status-healthy"),
-        ceph("status-pool-noscrub"),
+        *(ceph(name, version) for name in ("status-healthy", "status-pool-noscrub") for version in CEPH_VERSIONS),
         rook("status-health-ok-muted", NEW_ROOK),
         rook("status-with-mds", NEW_ROOK),
     ],
@@ -26,8 +25,9 @@ def test_healthy_cluster_passes(text: str) -> None:
     assert gate_problems(parse_status(text), accepted=NONE) == ()
 
 
-def test_flag_for_all_pools_is_a_problem_unless_accepted() -> None:
-    status = parse_status(ceph("status-noscrub"))
+@pytest.mark.parametrize("version", CEPH_VERSIONS)
+def test_flag_for_all_pools_is_a_problem_unless_accepted(version: str) -> None:
+    status = parse_status(ceph("status-noscrub", version))
     (problem,) = gate_problems(status, accepted=NONE)
     assert "OSDMAP_FLAGS (HEALTH_WARN)" in problem
     assert "spec.gates.acceptedHealthChecks" in problem
@@ -59,23 +59,27 @@ def test_only_what_is_not_muted_closes_the_gate() -> None:
     assert gate_problems(status, accepted=frozenset({"OSDMAP_FLAGS"})) == ()
 
 
-def test_osd_that_is_down_and_its_consequences() -> None:
-    osds, groups, health = gate_problems(parse_status(ceph("status-osd-down")), accepted=NONE)
+@pytest.mark.parametrize("version", CEPH_VERSIONS)
+def test_osd_that_is_down_and_its_consequences(version: str) -> None:
+    osds, groups, health = gate_problems(parse_status(ceph("status-osd-down", version)), accepted=NONE)
     assert osds == "1 of 3 OSDs are down; `ceph osd tree down` lists them"
     assert "17 placement groups are not active+clean (16 active+undersized+degraded, 1 active+undersized)" in groups
     assert "OSD_DOWN" in health
 
 
-def test_accepting_checks_does_not_accept_their_causes() -> None:
-    status = parse_status(ceph("status-osd-down"))
+@pytest.mark.parametrize("version", CEPH_VERSIONS)
+def test_accepting_checks_does_not_accept_their_causes(version: str) -> None:
+    status = parse_status(ceph("status-osd-down", version))
     accepted = frozenset(status.checks)
     assert len(gate_problems(status, accepted=accepted)) == 2
 
 
-def test_scrubbing_is_reported_and_passes() -> None:
-    status = parse_status(ceph("status-scrubbing"))
+@pytest.mark.parametrize(("version", "scrubbed"), [("18.2", 2), ("20.2", 5)])
+def test_scrubbing_is_reported_and_passes(version: str, scrubbed: int) -> None:
+    status = parse_status(ceph("status-scrubbing", version))
+    assert sum(status.pg_states.values()) == 17
     assert unclean_states(status) == {}
-    assert upkeep_states(status) == {"active+clean+scrubbing+deep": 2}
+    assert upkeep_states(status) == {"active+clean+scrubbing+deep": scrubbed}
     assert gate_problems(status, accepted=NONE) == ()
 
 

@@ -1,3 +1,8 @@
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
 from plimsoll.ceph.osds import (
     Osd,
     merge_osds,
@@ -8,7 +13,9 @@ from plimsoll.ceph.osds import (
     parse_osd_tree,
     settings_of,
 )
-from support.goldens import NEW_ROOK, ceph, rook
+from support.goldens import CEPH_VERSIONS, NEW_ROOK, ceph, rook
+
+ROTATIONAL = Osd(number=0, rotational=True)
 
 
 def test_osd_of_three_commands() -> None:
@@ -29,21 +36,32 @@ def test_osd_of_three_commands() -> None:
     assert (osds[1].host, osds[1].bucket) == ("", "node3")
 
 
-def test_osds_of_ceph_20() -> None:
-    metadata, usage, tree = (rook(name, NEW_ROOK) for name in ("osd-metadata", "osd-df", "osd-tree"))
+@pytest.mark.parametrize(
+    ("read", "version", "device_class"),
+    [
+        (partial(ceph, version="18.2"), "18.2.7", "ssd"),
+        (partial(ceph, version="20.2"), "20.2.4", "ssd"),
+        (partial(rook, version=NEW_ROOK), "20.2.4", "hdd"),
+    ],
+)
+def test_osds_of_each_version(read: Callable[[str], str], version: str, device_class: str) -> None:
+    metadata, usage, tree = map(read, ("osd-metadata", "osd-df", "osd-tree"))
     osds = merge_osds(parse_osd_metadata(metadata), parse_osd_df(usage), parse_osd_tree(tree))
     assert list(osds) == [0, 1, 2]
     assert all(osd.is_up and osd.is_in and osd.rotational for osd in osds.values())
     assert {(osd.version, osd.object_store, osd.device_class) for osd in osds.values()} == {
-        ("20.2.4", "bluestore", "hdd")
+        (version, "bluestore", device_class)
     }
+
+
+def test_settings_of_ceph_20_under_rook() -> None:
     shown, kept = (
         parse_config_show(rook("config-show-osd.0", NEW_ROOK)),
         parse_config_dump(rook("config-dump", NEW_ROOK)),
     )
-    settings = settings_of(osds[0], shown, kept)
+    settings = settings_of(ROTATIONAL, shown, kept)
     assert (settings.profile, settings.queue, settings.capacity_iops) == ("balanced", "mclock_scheduler", 315)
-    assert settings_of(osds[0], {}, kept).memory_target_bytes == 2**30
+    assert settings_of(ROTATIONAL, {}, kept).memory_target_bytes == 2**30
 
 
 def test_known_values_are_not_replaced_by_unknown_ones() -> None:
@@ -51,8 +69,15 @@ def test_known_values_are_not_replaced_by_unknown_ones() -> None:
     assert merge_osds(first, second) == {0: Osd(number=0, host="a", bucket="b", is_up=False)}
 
 
-def test_osd_that_is_down() -> None:
-    assert [osd.is_up for osd in parse_osd_tree(ceph("osd-tree-osd-down")).values()].count(False) == 1
+@pytest.mark.parametrize("version", CEPH_VERSIONS)
+def test_settings_with_defaults(version: str) -> None:
+    settings = settings_of(ROTATIONAL, parse_config_show(ceph("config-show-with-defaults-osd.0", version)), {})
+    assert (settings.profile, settings.queue, settings.capacity_iops) == ("balanced", "mclock_scheduler", 20000)
+
+
+@pytest.mark.parametrize("version", CEPH_VERSIONS)
+def test_osd_that_is_down(version: str) -> None:
+    assert [osd.is_up for osd in parse_osd_tree(ceph("osd-tree-osd-down", version)).values()].count(False) == 1
 
 
 def test_osd_that_never_started_has_only_a_number() -> None:
@@ -62,11 +87,10 @@ def test_osd_that_never_started_has_only_a_number() -> None:
 def test_settings_of_the_daemon_take_precedence() -> None:
     shown = parse_config_show(rook("config-show-osd.0"))
     kept = parse_config_dump(rook("config-dump")) | {("osd.0", "osd_mclock_max_capacity_iops_hdd"): "450"}
-    osd = Osd(number=0, rotational=True)
-    assert settings_of(osd, shown, kept).capacity_iops == 315
-    assert settings_of(osd, {}, kept).capacity_iops == 450
-    assert settings_of(osd, {}, kept).memory_target_bytes == 939524096
-    assert (settings_of(osd, shown, kept).profile, settings_of(osd, {}, {}).profile) == ("balanced", None)
+    assert settings_of(ROTATIONAL, shown, kept).capacity_iops == 315
+    assert settings_of(ROTATIONAL, {}, kept).capacity_iops == 450
+    assert settings_of(ROTATIONAL, {}, kept).memory_target_bytes == 939524096
+    assert (settings_of(ROTATIONAL, shown, kept).profile, settings_of(ROTATIONAL, {}, {}).profile) == ("balanced", None)
 
 
 def test_capacity_depends_on_the_kind_of_device() -> None:

@@ -4,26 +4,29 @@ import pytest
 
 from plimsoll.ceph.pools import CrushRule, parse_counters, parse_crush_rules, parse_pools, parse_profile
 from plimsoll.ceph.watch import PoolCounters
-from support.goldens import CRUSH_RULES, NEW_ROOK, ceph, rook
+from support.goldens import CEPH_VERSIONS, CRUSH_RULES, NEW_ROOK, ceph, rook
 
 
-def test_counters_of_all_pools() -> None:
-    counters = parse_counters(ceph("df-detail"))
+@pytest.mark.parametrize("version", CEPH_VERSIONS)
+def test_counters_of_all_pools(version: str) -> None:
+    counters = parse_counters(ceph("df-detail", version))
     assert set(counters) == {".mgr", "golden", "golden-data"}
     assert counters["golden"] == PoolCounters(reads=15, writes=10, read_bytes=9216, written_bytes=10240)
 
 
-def test_replicated_and_erasure_coded_pools() -> None:
-    pools = parse_pools(ceph("osd-pool-ls-detail"))
+@pytest.mark.parametrize(("version", "number"), [("18.2", 9), ("20.2", 17)])
+def test_replicated_and_erasure_coded_pools(version: str, number: int) -> None:
+    pools = parse_pools(ceph("osd-pool-ls-detail", version))
     golden, data = pools["golden"], pools["golden-data"]
     assert (golden.type, golden.size, golden.min_size, golden.crush_rule) == ("replicated", 3, 2, 0)
     assert (golden.pg_num, golden.pgp_num, golden.autoscale_mode, golden.is_settled) == (8, 8, "off", True)
     assert golden.applications == ("rbd",)
     assert golden.flags == {"hashpspool", "selfmanaged_snaps"}
-    assert (data.type, data.erasure_code_profile, data.number) == ("erasure", "golden-data", 9)
+    assert (data.type, data.erasure_code_profile, data.number) == ("erasure", "golden-data", number)
+    assert data.stripe_width == 2 * 4096
 
 
-def test_pools_of_ceph_20() -> None:
+def test_pools_with_optimizations_and_a_stripe_unit() -> None:
     pools = parse_pools(rook("osd-pool-ls-detail", NEW_ROOK))
     assert {name: pool.stripe_width for name, pool in pools.items()} == {
         ".mgr": 0,
@@ -35,14 +38,9 @@ def test_pools_of_ceph_20() -> None:
     assert [name for name, pool in pools.items() if not pool.is_settled] == ["plain-ec"]
 
 
-def test_counters_of_ceph_20() -> None:
-    counters = parse_counters(rook("df-detail", NEW_ROOK))
-    assert ".mgr" in counters
-    assert counters[".mgr"].written_bytes > 0
-
-
-def test_flags_that_pause_scrubs_are_seen() -> None:
-    assert {"noscrub", "nodeep-scrub"} <= parse_pools(ceph("osd-pool-ls-detail-noscrub"))["golden"].flags
+@pytest.mark.parametrize("version", CEPH_VERSIONS)
+def test_flags_that_pause_scrubs_are_seen(version: str) -> None:
+    assert {"noscrub", "nodeep-scrub"} <= parse_pools(ceph("osd-pool-ls-detail-noscrub", version))["golden"].flags
 
 
 def test_only_options_that_were_set_are_listed() -> None:
@@ -60,18 +58,20 @@ def test_pool_with_a_target_ahead_is_not_settled(field: str) -> None:
     assert not parse_pools(json.dumps(document))["golden"].is_settled
 
 
-def test_profile() -> None:
-    profile = parse_profile(ceph("erasure-code-profile"))
-    assert (profile.data_chunks, profile.coding_chunks, profile.plugin) == (2, 1, "jerasure")
-    assert (profile.failure_domain, profile.device_class) == ("host", "")
-    assert parse_profile(rook("erasure-code-profile")).data_chunks == 2
-
-
-@pytest.mark.parametrize("name", ["erasure-code-profile", "erasure-code-profile-fast-ec"])
-def test_profile_of_ceph_20(name: str) -> None:
-    profile = parse_profile(rook(name, NEW_ROOK))
-    assert (profile.data_chunks, profile.coding_chunks, profile.failure_domain) == (2, 1, "osd")
-    assert (profile.plugin, profile.technique) == ("isa", "reed_sol_van")
+@pytest.mark.parametrize(
+    ("text", "plugin", "failure_domain"),
+    [
+        (ceph("erasure-code-profile", "18.2"), "jerasure", "host"),
+        (ceph("erasure-code-profile", "20.2"), "isa", "host"),
+        (rook("erasure-code-profile"), "jerasure", "osd"),
+        (rook("erasure-code-profile", NEW_ROOK), "isa", "osd"),
+        (rook("erasure-code-profile-fast-ec", NEW_ROOK), "isa", "osd"),
+    ],
+)
+def test_profile(text: str, plugin: str, failure_domain: str) -> None:
+    profile = parse_profile(text)
+    assert (profile.data_chunks, profile.coding_chunks, profile.device_class) == (2, 1, "")
+    assert (profile.plugin, profile.technique, profile.failure_domain) == (plugin, "reed_sol_van", failure_domain)
 
 
 def test_crush_rules() -> None:

@@ -4,15 +4,19 @@ import re
 import pytest
 
 from plimsoll.ceph.watch import parse_status
-from support.goldens import NEW_ROOK, OLD_ROOK, ceph, rook
+from support.goldens import CEPH_VERSIONS, NEW_ROOK, OLD_ROOK, ceph, rook
 
 
-def test_healthy_cluster() -> None:
-    status = parse_status(ceph("status-healthy"))
+@pytest.mark.parametrize(
+    ("version", "used", "up_since", "in_since"),
+    [("18.2", 159133696, "1795272195", "1795271075"), ("20.2", 645246976, "1795767450", "1795767447")],
+)
+def test_healthy_cluster(version: str, used: int, up_since: str, in_since: str) -> None:
+    status = parse_status(ceph("status-healthy", version))
     assert (status.health, status.checks, status.pg_states) == ("HEALTH_OK", {}, {"active+clean": 17})
     assert (status.osds, status.osds_up, status.osds_in, status.remapped_pgs) == (3, 3, 3, 0)
-    assert (status.osds_up_since, status.osds_in_since) == ("1795272195", "1795271075")
-    assert (status.used_bytes, status.total_bytes) == (159133696, 25769803776)
+    assert (status.osds_up_since, status.osds_in_since) == (up_since, in_since)
+    assert (status.used_bytes, status.total_bytes) == (used, 25769803776)
     assert status.recovering_bytes_per_second == 0
 
 
@@ -36,7 +40,10 @@ def test_a_status_without_metadata_servers_has_none() -> None:
 @pytest.mark.parametrize(
     ("text", "remarks", "states"),
     [
-        (ceph("status-osd-down"), {}, {"active+undersized+degraded": 16, "active+undersized": 1}),
+        *(
+            (ceph("status-osd-down", version), {}, {"active+undersized+degraded": 16, "active+undersized": 1})
+            for version in CEPH_VERSIONS
+        ),
         (rook("status-osd-down", NEW_ROOK), {"POOL_SCRUB_FLAGS": "HEALTH_OK"}, {"active+undersized+degraded": 17}),
     ],
 )
