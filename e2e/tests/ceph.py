@@ -72,8 +72,8 @@ def replicated(size: int = 3) -> dict[str, Any]:
     return {"replicated": {"size": size}, "placementGroups": PLACEMENT_GROUPS}
 
 
-def erasure_coded() -> dict[str, Any]:
-    return {"erasureCoded": {"dataChunks": 2, "codingChunks": 1}, "placementGroups": PLACEMENT_GROUPS}
+def erasure_coded(**fields: Any) -> dict[str, Any]:
+    return {"erasureCoded": {"dataChunks": 2, "codingChunks": 1} | fields, "placementGroups": PLACEMENT_GROUPS}
 
 
 LONG = workload(runtimeSeconds=12)

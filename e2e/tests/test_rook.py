@@ -79,6 +79,18 @@ def test_an_erasure_coded_pool_is_measured_and_removed_before_the_next_run_start
 
 
 @pytest.mark.secondary
+def test_optimizations_that_an_older_ceph_lacks_are_refused_before_anything_is_created(
+    cluster: Cluster, clean: Ceph, namespace: str
+) -> None:
+    cluster.apply(rook_run("fast", namespace, erasure_coded(stripeUnit="16Ki", optimizations=True)))
+    ended = cluster.until_over("fast", namespace, seconds=60)
+    assert (ended["status"], ended["reason"]) == ("False", "CephTooOld")
+    assert "pool.erasureCoded.optimizations: " in ended["message"]
+    assert "runs Ceph 18.2." in ended["message"]
+    assert clean.pools() == []
+
+
+@pytest.mark.secondary
 def test_a_run_that_is_deleted_with_its_namespace_leaves_nothing(cluster: Cluster, clean: Ceph, namespace: str) -> None:
     """operator/tests/deletion deletes runs on Rook in other ways and earlier, without a Ceph."""
     cluster.apply(rook_run("doomed", namespace, workloads=[workload(runtimeSeconds=60)]))

@@ -2,7 +2,9 @@
 
 from abc import ABC, abstractmethod
 
+from cluster import KIND as CLUSTER_KIND
 from cluster import is_usable
+from release import Release
 from worker import Recorder
 
 from kube import Api, Object
@@ -16,9 +18,10 @@ class Controller(ABC):
     kind: str
     component: str
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, release: Release) -> None:
         self._api = api
-        self._events = Recorder(api, self.component)
+        self.release = release
+        self._events = Recorder(api, self.component, release)
 
     def reconcile(self, found: Object) -> float | None:
         """Make or remove what an object specifies."""
@@ -34,7 +37,7 @@ class Controller(ABC):
             spec = self._completed(found["spec"])
             self._api.replace(self.kind, found | {"metadata": metadata | {"finalizers": finalizers}, "spec": spec})
             return 0
-        if not is_usable(self._api):
+        if not any(is_usable(cluster, self.release) for cluster in self._api.list(CLUSTER_KIND)):
             return _WAIT_SECONDS
         if not found.get("status", {}).get("phase"):
             self._report(found, {"phase": "Progressing"} | self._first_status(found["spec"]))

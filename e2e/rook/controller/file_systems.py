@@ -4,7 +4,8 @@ import time
 
 from cluster import ceph_version
 from controller import Controller
-from pools import completed, condition, create, remove_rule, validate
+from pools import completed, condition, create, forget_pool, validate
+from release import Release
 from worker import ReconcileError
 
 from kube import Api, Object
@@ -22,8 +23,8 @@ class FileSystems(Controller):
     kind = "CephFilesystem"
     component = "rook-ceph-file-controller"
 
-    def __init__(self, api: Api, pause_seconds: float) -> None:
-        super().__init__(api)
+    def __init__(self, api: Api, release: Release, pause_seconds: float) -> None:
+        super().__init__(api, release)
         self._pause_seconds = pause_seconds
 
     def _completed(self, spec: Object) -> Object:
@@ -51,7 +52,7 @@ class FileSystems(Controller):
             self._api.patch_status(self.kind, name, {"conditions": [blocked]})
             raise ReconcileError(message, again_seconds=_BLOCKED_SECONDS)
         if not found["spec"].get("preserveFilesystemOnDelete"):
-            _destroy(name, found["spec"])
+            _destroy(name, found["spec"], self.release)
 
 
 def _pools(name: str, spec: Object) -> dict[str, Object]:
@@ -90,7 +91,7 @@ def _groups_with_subvolumes(name: str) -> list[str]:
     return [group for group in groups if ceph.read("ceph", "fs", "subvolume", "ls", name, group)]
 
 
-def _destroy(name: str, spec: Object) -> None:
+def _destroy(name: str, spec: Object, release: Release) -> None:
     if name in _names():
         ceph.run("ceph", "fs", "fail", name)
         ceph.run("ceph", "fs", "rm", name, "--yes-i-really-mean-it")
@@ -98,4 +99,4 @@ def _destroy(name: str, spec: Object) -> None:
     for pool in _pools(name, spec):
         if pool in there:
             ceph.run("ceph", "osd", "pool", "rm", pool, pool, "--yes-i-really-really-mean-it")
-        remove_rule(pool)
+        forget_pool(pool, release)

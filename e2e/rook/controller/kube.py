@@ -38,6 +38,11 @@ def now() -> str:
     return datetime.now(tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def now_exactly() -> str:
+    """Return the time as Kubernetes writes it in events, with microseconds."""
+    return datetime.now(tz=UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
 class Api:
     """The objects of one namespace, with one connection per thread."""
 

@@ -11,25 +11,29 @@ from clients import Clients
 from cluster import Clusters
 from file_systems import FileSystems
 from pools import Pools
+from release import release_for
 from worker import Worker, say
 
 from kube import Api
+
+import ceph
 
 
 def main() -> None:
     """Run the four controllers in one thread each; if one fails, the pod exits and restarts."""
     api = Api(os.environ["NAMESPACE"])
     pause_seconds = float(os.environ["PAUSE_SECONDS"])
+    release = release_for(ceph.read("ceph", "versions")["mon"])
     failures: SimpleQueue[BaseException] = SimpleQueue()
     parts: list[Callable[[], Never]] = [
         Clusters(api, os.environ["IMAGE"]).run,
-        Worker(api, Pools(api, pause_seconds)).run,
-        Worker(api, FileSystems(api, pause_seconds)).run,
-        Worker(api, Clients(api)).run,
+        Worker(api, Pools(api, release, pause_seconds)).run,
+        Worker(api, FileSystems(api, release, pause_seconds)).run,
+        Worker(api, Clients(api, release)).run,
     ]
     for part in parts:
         Thread(target=_guarded, args=(part, failures), daemon=True).start()
-    say("the stand-in for Rook is ready")
+    say(f"the stand-in for Rook is ready and plays {release.value}")
     sys.exit(f"{failures.get()!r}")
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from controller import Controller
+from release import Release
 from worker import ReconcileError, say
 
 from kube import Api, Object, now
@@ -14,6 +15,7 @@ import ceph
 _DOMAINS = {"osd", "host", "chassis", "rack", "row", "pdu", "pod", "room", "datacenter", "zone", "region"}
 _BLOCKED_SECONDS, _INIT_SECONDS = 10.0, 15.0
 _MIN_DATA_CHUNKS = 2
+_UNITS = {"Ki": 2**10, "Mi": 2**20}
 
 
 class Pools(Controller):
@@ -22,8 +24,8 @@ class Pools(Controller):
     kind = "CephBlockPool"
     component = "rook-ceph-block-pool-controller"
 
-    def __init__(self, api: Api, pause_seconds: float) -> None:
-        super().__init__(api)
+    def __init__(self, api: Api, release: Release, pause_seconds: float) -> None:
+        super().__init__(api, release)
         self._pause_seconds = pause_seconds
 
     def _completed(self, spec: Object) -> Object:
@@ -52,7 +54,7 @@ class Pools(Controller):
         self._events.inform(found, "ReconcileStarted", "starting blockpool deletion")
         if there:
             ceph.run("ceph", "osd", "pool", "rm", name, name, "--yes-i-really-really-mean-it")
-        remove_rule(name)
+        forget_pool(name, self.release)
 
     def _report_deletion(self, found: Object, *, there: bool, full: bool) -> None:
         name = found["metadata"]["name"]
@@ -129,8 +131,10 @@ def create(name: str, spec: Object, application: str) -> None:
     _set_parameters(name, spec)
 
 
-def remove_rule(name: str) -> None:
-    """Remove the CRUSH rule of a pool, if there is one."""
+def forget_pool(name: str, release: Release) -> None:
+    """Remove the CRUSH rule of a pool that was removed, and its erasure-code profile, which Rook 1.18 leaves."""
+    if release.is_new:
+        ceph.run("ceph", "osd", "erasure-code-profile", "rm", f"{name}_ecprofile")
     if name in ceph.read("ceph", "osd", "crush", "rule", "ls"):
         ceph.run("ceph", "osd", "crush", "rule", "rm", name)
 
@@ -156,12 +160,19 @@ def _make_replicated(name: str, spec: Object) -> None:
 def _make_erasure_coded(name: str, spec: Object) -> None:
     chunks, profile = spec["erasureCoded"], f"{name}_ecprofile"
     device_class = [f"crush-device-class={spec['deviceClass']}"] if spec.get("deviceClass") else []
-    numbers = (f"k={chunks['dataChunks']}", f"m={chunks['codingChunks']}")
-    plugin = ("plugin=jerasure", "technique=reed_sol_van")
+    numbers = (f"k={chunks['dataChunks']}", f"m={chunks['codingChunks']}", *_stripe_unit(chunks))
+    # Those of Ceph's default profile: jerasure in Ceph 18, isa in Ceph 20.
+    default = ceph.read("ceph", "osd", "erasure-code-profile", "get", "default")
+    plugin = (f"plugin={default['plugin']}", f"technique={default['technique']}")
     place = (f"crush-root={_root(spec)}", f"crush-failure-domain={_domain(spec)}", *device_class)
     ceph.run("ceph", "osd", "erasure-code-profile", "set", profile, *numbers, *plugin, *place, "--force")
     ceph.run("ceph", "osd", "pool", "create", name, "0", "erasure", profile)
     ceph.run("ceph", "osd", "pool", "set", name, "allow_ec_overwrites", "true")
+
+
+def _stripe_unit(chunks: Object) -> list[str]:
+    unit = chunks.get("stripeUnit")
+    return [f"stripe_unit={int(unit[:-2]) * _UNITS[unit[-2:]]}"] if unit else []
 
 
 def _set_parameters(name: str, spec: Object) -> None:

@@ -1,11 +1,14 @@
 """One of Rook's controllers: a single thread that processes one object at a time, however long it takes."""
 
+import socket
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Never, Protocol
 
-from kube import Api, ApiError, Object, now
+from release import Release
+
+from kube import Api, ApiError, Object, now, now_exactly
 
 from ceph import CommandError
 
@@ -33,6 +36,7 @@ class Reconciler(Protocol):
 
     kind: str
     component: str
+    release: Release
 
     def reconcile(self, found: Object) -> float | None:
         """Reconcile an object; return the seconds until the next time, None if only a change is to trigger it."""
@@ -52,7 +56,7 @@ class Worker:
         self._api = api
         self._controller = controller
         self._seen: dict[str, _Seen] = {}
-        self._events = Recorder(api, controller.component)
+        self._events = Recorder(api, controller.component, controller.release)
 
     def run(self) -> Never:
         """Reconcile due objects forever."""
@@ -101,11 +105,12 @@ class Worker:
 
 
 class Recorder:
-    """Writes events, and counts repeated ones."""
+    """Writes events, and counts repeated ones, in the format of each release."""
 
-    def __init__(self, api: Api, component: str) -> None:
+    def __init__(self, api: Api, component: str, release: Release) -> None:
         self._api = api
         self._component = component
+        self._release = release
         self._written: dict[tuple[str, str], tuple[str, int]] = {}
 
     def inform(self, about: Object, reason: str, message: str) -> None:
@@ -121,13 +126,20 @@ class Recorder:
         key = (about["metadata"]["uid"], message)
         name, count = self._written.get(key, ("", 0))
         if count:
-            self._api.patch("Event", name, {"count": count + 1, "lastTimestamp": now()})
+            repeated = {"count": count + 1, "lastTimestamp": now()}
+            if self._release.is_new:
+                repeated = {"series": {"count": count + 1, "lastObservedTime": now_exactly()}}
+            self._api.patch("Event", name, repeated)
         else:
             name = self._api.create("Event", self._event(about, severity, reason, message))["metadata"]["name"]
         self._written[key] = (name, count + 1)
 
     def _event(self, about: Object, severity: str, reason: str, message: str) -> Object:
         metadata = about["metadata"]
+        times = {"count": 1, "firstTimestamp": now(), "lastTimestamp": now(), "source": {"component": self._component}}
+        if self._release.is_new:
+            instance = f"{self._component}-{socket.gethostname()}"
+            times = {"action": reason, "eventTime": now_exactly(), "reportingInstance": instance}
         subject = {key: metadata[key] for key in ("name", "namespace", "uid", "resourceVersion")}
         return {
             "metadata": {"generateName": f"{metadata['name']}.", "namespace": self._api.namespace},
@@ -135,11 +147,8 @@ class Recorder:
             "type": severity,
             "reason": reason,
             "message": message,
-            "count": 1,
-            "firstTimestamp": now(),
-            "lastTimestamp": now(),
-            "source": {"component": self._component},
             "reportingComponent": self._component,
+            **times,
         }
 
 
