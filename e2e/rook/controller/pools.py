@@ -160,7 +160,7 @@ def _make_replicated(name: str, spec: Object) -> None:
 def _make_erasure_coded(name: str, spec: Object) -> None:
     chunks, profile = spec["erasureCoded"], f"{name}_ecprofile"
     device_class = [f"crush-device-class={spec['deviceClass']}"] if spec.get("deviceClass") else []
-    numbers = (f"k={chunks['dataChunks']}", f"m={chunks['codingChunks']}", *_stripe_unit(chunks))
+    numbers = (f"k={chunks['dataChunks']}", f"m={chunks['codingChunks']}", *stripe_unit(chunks))
     # Those of Ceph's default profile: jerasure in Ceph 18, isa in Ceph 20.
     default = ceph.read("ceph", "osd", "erasure-code-profile", "get", "default")
     plugin = (f"plugin={default['plugin']}", f"technique={default['technique']}")
@@ -170,7 +170,8 @@ def _make_erasure_coded(name: str, spec: Object) -> None:
     ceph.run("ceph", "osd", "pool", "set", name, "allow_ec_overwrites", "true")
 
 
-def _stripe_unit(chunks: Object) -> list[str]:
+def stripe_unit(chunks: Object) -> list[str]:
+    """Return the stripe unit as an argument of a profile, in bytes; none for Ceph's default."""
     unit = chunks.get("stripeUnit")
     return [f"stripe_unit={int(unit[:-2]) * _UNITS[unit[-2:]]}"] if unit else []
 

@@ -63,7 +63,7 @@ def test_pool_with_a_target_ahead_is_not_settled(field: str) -> None:
     [
         (ceph("erasure-code-profile", "18.2"), "jerasure", "host"),
         (ceph("erasure-code-profile", "20.2"), "isa", "host"),
-        (rook("erasure-code-profile"), "jerasure", "osd"),
+        (rook("erasure-code-profile"), "jerasure", "host"),
         (rook("erasure-code-profile", NEW_ROOK), "isa", "osd"),
         (rook("erasure-code-profile-fast-ec", NEW_ROOK), "isa", "osd"),
     ],

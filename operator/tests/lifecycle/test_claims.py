@@ -67,6 +67,18 @@ def test_a_warning_says_more_than_whom_a_claim_waits_for() -> None:
     assert warnings_on([claim], [event("Normal", "WaitForFirstConsumer", "1")]) == {}
 
 
+def test_the_newest_warning_is_the_one_that_was_seen_last_whichever_way_repetitions_are_counted() -> None:
+    about = {"type": "Warning", "reason": "ReconcileFailed", "involvedObject": {"uid": "u"}}
+    times = {"eventTime": "2026-11-26T22:36:41.0Z", "firstTimestamp": None, "lastTimestamp": None}
+    series = {"count": 2, "lastObservedTime": "2026-11-26T22:37:01.3Z"}
+    first = {**about, **times, "message": "first", "series": series}
+    later = {**about, **times, "message": "later", "eventTime": "2026-11-26T22:36:50.7Z"}
+    counted = {**about, "message": "counted", "count": 9, "lastTimestamp": "2026-11-26T22:37:02Z"}
+    pool = {"metadata": {"uid": "u"}}
+    assert warnings_on([pool], [later, first]) == {"u": "ReconcileFailed: first"}
+    assert warnings_on([pool], [counted, later, first]) == {"u": "ReconcileFailed: counted"}
+
+
 def test_block_volumes_are_refused_at_once_where_nobody_may_be_root(world: PretendWorld) -> None:
     enforce(world, "restricted")
     uid = world.create("a", storage=BLOCK)

@@ -22,6 +22,7 @@ from plimsoll.helpers.authority import BURNING, Limits, class_refusal, namespace
 from plimsoll.helpers.server import RefusedError, Username, authorized_user, read_body, refuse
 from plimsoll.kube.errors import ApiError
 from plimsoll.kube.port import Kind, Kube, Object
+from plimsoll.lifecycle.children import last_seen
 from plimsoll.net.listener import Listener
 from plimsoll.protocol.helpers import (
     BEAT_SECONDS,
@@ -169,8 +170,7 @@ def _phase(obj: Object) -> str:
 
 def _problem(obj: Object, events: Sequence[Object]) -> str:
     about = [event for event in events if event.get("involvedObject", {}).get("uid") == obj["metadata"]["uid"]]
-    # In a format that sorts by time.
-    newest = max(about, key=lambda event: str(event.get("lastTimestamp") or event.get("eventTime") or ""), default=None)
+    newest = max(about, key=last_seen, default=None)
     words = f": {' '.join(str(newest.get('message', '')).split())[:_MAX_CHARACTERS]}" if newest else ""
     return f"{obj['kind']} {obj['metadata']['name']} is {_phase(obj) or 'new'}{words}"
 

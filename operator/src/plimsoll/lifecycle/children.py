@@ -268,10 +268,18 @@ def warnings_about(uids: AbstractSet[str], events: Iterable[Object]) -> dict[str
     for event in events:
         uid, is_warning = event.get("involvedObject", {}).get("uid", ""), event.get("type") == "Warning"
         if uid in uids and (is_warning or event.get("reason") in _WAITS):
-            when = event.get("lastTimestamp") or event.get("eventTime") or ""
-            candidate = (is_warning, when, f"{event.get('reason')}: {event.get('message')}")
+            candidate = (is_warning, last_seen(event), f"{event.get('reason')}: {event.get('message')}")
             newest[uid] = max(newest.get(uid, candidate), candidate)
     return {uid: message for uid, (_, _, message) in newest.items()}
+
+
+def last_seen(event: Object) -> str:
+    """Return when an event was last seen, in a format that sorts by time; empty if it does not say.
+
+    Newer reporters count a repeated event in a series, as a Rook of August 2026 does.
+    """
+    series = event.get("series") or {}
+    return str(series.get("lastObservedTime") or event.get("lastTimestamp") or event.get("eventTime") or "")
 
 
 def is_of_run(obj: Object, uid: str) -> bool:
