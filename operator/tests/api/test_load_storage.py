@@ -11,7 +11,7 @@ CLUSTER = {"namespace": "r", "name": "r"}
 CEPH = {"monitors": ["192.0.2.1"], "user": "u", "keyringSecret": {"name": "k"}, "pool": {"name": "p"}}
 
 REPLICATED = {"replicated": {"size": 3}}
-CODED = {"erasureCoded": {"dataChunks": 2, "codingChunks": 1}}
+CODED: dict[str, Any] = {"erasureCoded": {"dataChunks": 2, "codingChunks": 1}}
 
 
 def file_system(**fields: Any) -> dict[str, Any]:
@@ -91,6 +91,10 @@ def test_image_is_not_cached_unless_asked_for() -> None:
                 "volume": {"size": "1Gi"},
             },
             "spec.storage.rook.pool.erasureCoded.dataChunks: 1 must be at least 2",
+        ),
+        (
+            {"rook": {"cluster": CLUSTER, "pool": {"erasureCoded": CODED["erasureCoded"] | {"stripeUnit": "8Ki"}}}},
+            'spec.storage.rook.pool.erasureCoded.stripeUnit: "8Ki" must be 4Ki, 16Ki, 64Ki, 256Ki or 1Mi',
         ),
         (
             {"rook": {"cluster": CLUSTER}},

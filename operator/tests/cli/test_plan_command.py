@@ -96,6 +96,11 @@ IMAGE = {"size": "1Gi", "access": "LibRBD"}
             "2.1 GB of data, 3.2 GB with",
         ),
         (
+            {"erasureCoded": {**CODED, "stripeUnit": "64Ki", "optimizations": True}},
+            "4 + 2 chunks, each on another host, stripe unit 64Ki, optimizations of erasure coding",
+            "2.1 GB of data, 3.2 GB with",
+        ),
+        (
             {"replicated": {"size": 2}, "deviceClass": "hdd", "crushRoot": "slow"},
             "2 replicas, each on another host, device class hdd, CRUSH root slow",
             "2.1 GB of data, 4.3 GB with",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.agent.connection import Connection
-from plimsoll.api.names import AbortReason, Outcome, RunPhase
+from plimsoll.api.names import AbortReason, FailureReason, Outcome, RunPhase
 from plimsoll.api.run import Gates
 from plimsoll.api.storage import ErasureCoded, Pool, Replicated
 from plimsoll.ceph.watch import OsdsSeen
@@ -36,6 +36,10 @@ from support.pretended_ceph import (
 from support.rendezvous import Setting, until_up
 
 EXIT_CLUSTER_NOT_READY = 13
+TOO_OLD = FailureReason.CEPH_TOO_OLD
+QUINCY, REEF, TENTACLE = (
+    f"ceph version {version} (stable)" for version in ("17.2.9 (0) quincy", "18.2.7 (0) reef", "20.2.4 (0) tentacle")
+)
 
 
 @pytest.fixture
@@ -149,12 +153,61 @@ async def test_a_pool_that_is_not_there_is_named(ceph: PretendedCeph) -> None:
             Pool(erasure_coded=ErasureCoded(data_chunks=2, coding_chunks=1), compression_mode="force"),
             "has compression none, not force",
         ),
+        (
+            Pool(erasure_coded=ErasureCoded(data_chunks=2, coding_chunks=1, stripe_unit="16Ki")),
+            "has stripe unit 4Ki, not 16Ki",
+        ),
+        (
+            Pool(erasure_coded=ErasureCoded(data_chunks=2, coding_chunks=1, optimizations=True)),
+            "has no optimizations of erasure coding: Ceph has refused allow_ec_optimizations",
+        ),
     ],
 )
 async def test_a_pool_that_differs_from_the_plan_is_reported(ceph: PretendedCeph, made: Pool, problem: str) -> None:
     seen = await attend_until(cluster_of(plan_of(TARGET.model_copy(update={"made": made}))), mentions("golden-data"))
     assert problem in seen[-1].problems[0]
     assert not ceph.commands("rbd")
+
+
+@pytest.mark.parametrize(
+    ("is_optimized", "wanted", "problem"),
+    [
+        (True, False, "has optimizations of erasure coding, which Ceph cannot turn off again"),
+        (True, True, ""),
+        (True, None, ""),
+        (False, False, ""),
+        (False, None, ""),
+    ],
+)
+async def test_optimizations_are_compared_if_the_run_names_them(
+    ceph: PretendedCeph, *, is_optimized: bool, wanted: bool | None, problem: str
+) -> None:
+    with ceph.changing() as state:
+        data = next(pool for pool in state["pools"] if pool["pool_name"] == "golden-data")
+        data["flags_names"] += ",ec_optimizations" if is_optimized else ""
+    coded = ErasureCoded(data_chunks=2, coding_chunks=1, stripe_unit="4Ki", optimizations=wanted)
+    cluster = cluster_of(plan_of(TARGET.model_copy(update={"made": Pool(erasure_coded=coded)})))
+    await attend_until(cluster, mentions(problem) if problem else is_prepared)
+
+
+@pytest.mark.parametrize(
+    ("versions", "problem", "refusal"),
+    [
+        ((REEF, TENTACLE), f"the cluster runs different versions of Ceph ({REEF}; {TENTACLE}); wait", None),
+        ((QUINCY,), "the cluster runs Ceph 17.2.9, and Plimsoll measures Ceph 18.2 and later", TOO_OLD),
+    ],
+)
+async def test_a_version_that_cannot_be_measured_is_reported_before_anything_changes(
+    ceph: PretendedCeph, versions: tuple[str, ...], problem: str, refusal: FailureReason | None
+) -> None:
+    with ceph.changing() as state:
+        state["versions"] = {"osd": dict.fromkeys(versions, 3), "overall": dict.fromkeys(versions, 3)}
+    seen = await attend_until(cluster_of(plan_of(gates=Gates(ceph_health="Ignored"))), mentions("Ceph"))
+    assert seen[-1].problems[0].startswith(problem)
+    assert seen[-1].refusal is refusal
+    assert not ceph.commands("rbd")
+    assert not ceph.commands("rados")
+    assert not ceph.commands("ceph osd pool set")
 
 
 async def test_placement_groups_that_are_about_to_split_are_waited_for(ceph: PretendedCeph) -> None:

@@ -224,6 +224,25 @@ ACCEPTED = [
             }
         },
     ),
+    Manifest(
+        name="erasure coded with optimizations",
+        changes={
+            "spec.storage": {
+                "rook": {
+                    **ROOK,
+                    "pool": {
+                        "erasureCoded": {
+                            "dataChunks": 2,
+                            "codingChunks": 1,
+                            "stripeUnit": "256Ki",
+                            "optimizations": True,
+                        }
+                    },
+                },
+                "volume": {"size": "1Gi"},
+            }
+        },
+    ),
     Manifest(name="name of 63", changes={"metadata.name": "r" * 63}),
     Manifest(name="512 points", changes={FIO: _512_POINTS}),
     Manifest(name="32 workloads", changes={"spec.workloads": [{"name": f"w{n}", "fio": {}} for n in range(32)]}),

@@ -184,9 +184,12 @@ _POOL: Mapping[str, Wrong] = {
     ".compressionMode": (("on", 'supported values: "none", "passive", "aggressive", "force"'),),
     ".placementGroups": integers(1, 32768)[:2],
 }
+_UNITS = 'supported values: "4Ki", "16Ki", "64Ki", "256Ki", "1Mi"'
 _CHUNKS: Mapping[str, Wrong] = {
     "dataChunks": (*integers(2, 32)[:2], (REMOVED, "Required value")),
     "codingChunks": (*integers(1, 32)[:2], (REMOVED, "Required value")),
+    "stripeUnit": tuple((unit, _UNITS) for unit in ("8Ki", "4096", "16KiB", "2Mi")),
+    "optimizations": (("yes", "must be of type boolean"),),
 }
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from plimsoll.lifecycle.ceph.rook_render import BLOCK_POOL, CEPH_CLIENT, FILE_SYSTEM
 from support.apiserver import ApiServer, Document, create, read_yaml, wait_until
-from support.specs import STORAGE, ceph_run, made_in_rook
+from support.specs import STORAGE, ceph_run, made_in_rook, with_fast_coding
 
 pytestmark = pytest.mark.crd
 COLLECTIONS = {
@@ -52,6 +52,25 @@ def test_rooks_schemas_take_what_a_run_makes(rook: ApiServer, name: str) -> None
         created = create(rook, COLLECTIONS[obj["kind"]], dict(obj)).expect(201)
         for field, value in obj["spec"].items():
             assert created["spec"][field] == value
+
+
+@pytest.mark.parametrize("name", ["rook-images", "rook-files"])
+def test_only_a_newer_rook_takes_a_stripe_unit_and_a_dry_run_shows_it(
+    rook: ApiServer, request: pytest.FixtureRequest, name: str
+) -> None:
+    directory = Path(request.node.callspec.params["rook"])
+    is_known = any("stripeUnit" in path.read_text() for path in directory.glob("*.yaml"))
+    assert is_known == ("1.18" not in directory.parent.name)
+    fast = ceph_run(name, storage=with_fast_coding(STORAGE[name]))
+    *_, obj = (pool for pool in made_in_rook(fast) if pool["kind"] in {BLOCK_POOL, FILE_SYSTEM})
+    answer = create(rook, COLLECTIONS[obj["kind"]], {**obj, "metadata": {"name": "fast"}}, keep=False)
+    if is_known:
+        created = answer.expect(201)
+        for field, value in obj["spec"].items():
+            assert created["spec"][field] == value
+    else:
+        assert "strict decoding error: unknown field" in answer.message
+        assert "stripeUnit" in answer.message
 
 
 @pytest.mark.parametrize(("kind", "spec"), [(BLOCK_POOL, {"replicas": 3}), (CEPH_CLIENT, {"caps": {}, "secret": "x"})])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.kube.errors import ApiError, ForbiddenError
+from plimsoll.kube.errors import ApiError, ForbiddenError, InvalidError
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
 from support.pretend_cluster import NAMESPACE, label
@@ -30,6 +30,8 @@ OF_CEPH: Spec = {
         "volume": LIBRBD,
     }
 }
+CODED = {"dataChunks": 2, "codingChunks": 1}
+UNKNOWN = 'strict decoding error: unknown field "spec.erasureCoded.stripeUnit" (status 400)'
 OSD_BENCH: Spec = {**ON_ROOK, "workloads": [{"name": "w", "osdBench": {}}]}
 
 
@@ -96,6 +98,16 @@ def set_health(health: str, **status: Any) -> Arrange:
     return arrange
 
 
+def set_versions(*versions: str) -> Arrange:
+    def arrange(world: PretendWorld) -> None:
+        cluster = world.cluster.find("CephCluster", "rook-ceph")
+        assert cluster is not None
+        ceph = {"health": "HEALTH_OK", "versions": {"overall": dict.fromkeys(versions, 3)}}
+        world.cluster.set_status(cluster, ceph=ceph)
+
+    return arrange
+
+
 def set_pools(story: str) -> Arrange:
     def arrange(world: PretendWorld) -> None:
         world.rook.knobs.pools = story
@@ -155,6 +167,30 @@ CASES = [
         name="a warning that is not accepted",
         before=set_health("HEALTH_WARN"),
         says=("HEALTH_WARN", "gates.acceptedHealthChecks"),
+    ),
+    Case(
+        reason="CephTooOld",
+        before=set_versions("ceph version 17.2.9 (0) quincy (stable)"),
+        says=("spec.storage.rook.cluster", "rook-ceph/rook-ceph runs Ceph 17.2.9", "Ceph 18.2 and later; upgrade Ceph"),
+    ),
+    Case(
+        reason="CephTooOld",
+        name="a Ceph without optimizations of erasure coding",
+        spec=rook(pool={"erasureCoded": {**CODED, "optimizations": True}}),
+        says=("spec.storage.rook.pool.erasureCoded.optimizations", "runs Ceph 18.2.7", "need Ceph 20", "remove the f"),
+    ),
+    Case(
+        reason="RookTooOld",
+        spec=rook(pool={"erasureCoded": {**CODED, "stripeUnit": "16Ki"}}),
+        before=refuse("dry run of CephBlockPool rook-ceph/plimsoll-a-", lambda asked: InvalidError(asked, UNKNOWN)),
+        says=("pool.erasureCoded.stripeUnit", "Rook v1.18.11 of CephCluster rook-ceph/rook-ceph", UNKNOWN, "upgrade R"),
+    ),
+    Case(
+        reason="CephClusterNotReady",
+        name="an upgrade that does not end",
+        spec=rook(pool={"erasureCoded": {**CODED, "optimizations": True}}),
+        before=set_versions("ceph version 18.2.7 (0) reef (stable)", "ceph version 20.2.4 (0) tentacle (stable)"),
+        says=("provisionSeconds (60 s)", "different versions of Ceph", "18.2.7", "20.2.4", "wait for its upgrade"),
     ),
     Case(
         reason="PoolNotFeasible",
@@ -279,6 +315,30 @@ def test_a_run_waits_for_a_cluster_that_gets_well_and_lets_nobody_wait_for_it(wo
     assert world.conditions(uid)["Succeeded"]["status"] == "Unknown"
     set_health("HEALTH_OK")(world)
     assert world.until_ended(uid)["status"] == "True"
+
+
+def test_a_stripe_unit_that_rook_knows_is_that_of_the_pool(world: PretendWorld) -> None:
+    uid = world.create("a", **rook(pool={"erasureCoded": {**CODED, "stripeUnit": "16Ki"}}))
+    world.until(lambda: world.conductors.loads)
+    requests = world.cluster.kube.requests
+    assert [asked for asked in requests if asked.startswith("dry run of CephBlockPool")]
+    pools = {pool["metadata"]["name"]: pool for pool in world.cluster.of_run("CephBlockPool", uid)}
+    data = pools[max(pools)]
+    assert data["spec"]["erasureCoded"] == {**CODED, "stripeUnit": "16Ki"}
+    assert world.until_ended(uid)["status"] == "True"
+
+
+def test_a_dry_run_that_is_not_permitted_leaves_the_check_to_the_conductor(world: PretendWorld) -> None:
+    refuse("dry run of", lambda asked: ForbiddenError(asked, "denied by a policy"))(world)
+    uid = world.create("a", **rook(pool={"erasureCoded": {**CODED, "stripeUnit": "16Ki"}}))
+    assert world.until_ended(uid)["status"] == "True"
+
+
+def test_without_a_stripe_unit_nothing_is_rehearsed(world: PretendWorld) -> None:
+    uid = world.create("a", **rook(pool={"erasureCoded": CODED}))
+    world.until(lambda: world.conductors.loads)
+    assert not [asked for asked in world.cluster.kube.requests if asked.startswith("dry run")]
+    world.until_ended(uid)
 
 
 def test_a_run_that_may_not_use_a_cluster_learns_nothing_of_it(world: PretendWorld) -> None:

@@ -300,6 +300,11 @@ CASES = [
         meanwhile=fail_as(FailureReason.CEPH_CLIENT_TOO_OLD),
         says=("as it was told",),
     ),
+    Case(
+        reason="CephTooOld",
+        meanwhile=fail_as(FailureReason.CEPH_TOO_OLD),
+        says=("as it was told",),
+    ),
     Case(reason="PlanDamaged", meanwhile=damage_the_plan, says=("plan", "create it again")),
     Case(reason="PlanMissing", meanwhile=delete_the_plan, says=("plan was deleted", "create it again")),
     Case(reason="InvalidResults", before=give(Verdict.INVALID), says=("2 of 2 points", "kubectl get bres")),

@@ -169,7 +169,7 @@ def _ceph(state: State, arguments: list[str]) -> str:
     recorded = _RECORDED.get(" ".join(arguments))
     if recorded is None:
         raise ProgramError(22, "Error EINVAL: invalid command")
-    return (GOLDEN / f"{recorded}.json").read_text()
+    return json.dumps(state[recorded]) if recorded in state else (GOLDEN / f"{recorded}.json").read_text()
 
 
 def answer(state: State, arguments: list[str]) -> str:

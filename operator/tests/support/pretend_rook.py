@@ -320,6 +320,7 @@ def _osd(number: int) -> Document:
         "app": "rook-ceph-osd",
         "ceph-osd-id": str(number),
         "device-class": "hdd",
+        "rook-version": "v1.18.11",
         "rook.io/operator-namespace": ROOK_NAMESPACE,
         "topology-location-host": f"node{number}",
         "topology-location-root": "default",

@@ -1,5 +1,6 @@
 """Small runs and suites as users write them, and plans of them."""
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -192,11 +193,21 @@ class CephRun:
     target: CephTarget
 
 
-def ceph_run(name: str, *workloads: Mapping[str, Any]) -> CephRun:
-    """Return the run on that storage; with one workload of fio unless others are given."""
+def with_fast_coding(storage: Mapping[str, Any]) -> dict[str, Any]:
+    """Return storage whose erasure-coded pools have a stripe unit and optimizations."""
+    changed = copy.deepcopy(dict(storage))
+    rook = changed["rook"]
+    for pool in (rook.get("pool", {}), *rook.get("fileSystem", {}).get("dataPools", ())):
+        if "erasureCoded" in pool:
+            pool["erasureCoded"] |= {"stripeUnit": "16Ki", "optimizations": True}
+    return changed
+
+
+def ceph_run(name: str, *workloads: Mapping[str, Any], storage: Mapping[str, Any] | None = None) -> CephRun:
+    """Return the run on that storage, or another; with one workload of fio unless others are given."""
     metadata = {"name": name, "namespace": "bench", "uid": UID, "creationTimestamp": "2026-01-01T12:00:00Z"}
     spec = {
-        "storage": STORAGE[name],
+        "storage": storage or STORAGE[name],
         "clients": {"count": 1},
         "workloads": [dict(one) for one in workloads] or [_FIO],
         "repetitions": 1,

@@ -4,6 +4,7 @@ import pytest
 
 from plimsoll.lifecycle.ceph.rook_render import (
     KEY_SECRETS,
+    has_stripe_unit,
     key_secrets,
     metadata_size,
     needs_storage_class,
@@ -12,7 +13,7 @@ from plimsoll.lifecycle.ceph.rook_render import (
     users,
 )
 from plimsoll.lifecycle.render import teardown
-from support.specs import SETTINGS, UID, ceph_run
+from support.specs import SETTINGS, STORAGE, UID, ceph_run, with_fast_coding
 
 BASE = "plimsoll-rook-images-f94acc63"
 
@@ -39,6 +40,38 @@ def test_the_pool_with_the_headers_comes_before_the_one_with_the_data() -> None:
     assert data["spec"]["erasureCoded"] == {"dataChunks": 2, "codingChunks": 1}
     assert data["spec"]["crushRoot"] == "fast"
     assert data["spec"]["parameters"]["compression_mode"] == "aggressive"
+
+
+def test_a_stripe_unit_and_optimizations_are_those_of_the_pool_with_the_data() -> None:
+    plain, fast = (
+        [pool["spec"] for pool in pools(made.run, made.target)]
+        for made in (
+            ceph_run("rook-images"),
+            ceph_run("rook-images", storage=with_fast_coding(STORAGE["rook-images"])),
+        )
+    )
+    assert fast[0] == plain[0]
+    assert fast[1]["erasureCoded"] == {"dataChunks": 2, "codingChunks": 1, "stripeUnit": "16Ki"}
+    assert fast[1]["parameters"] == plain[1]["parameters"] | {"allow_ec_optimizations": "true"}
+
+
+def test_a_file_systems_pools_have_them_too() -> None:
+    made = ceph_run("rook-files", storage=with_fast_coding(STORAGE["rook-files"]))
+    (file_system,) = pools(made.run, made.target)
+    first, last = file_system["spec"]["dataPools"]
+    assert "allow_ec_optimizations" not in first["parameters"]
+    assert last["parameters"]["allow_ec_optimizations"] == "true"
+    assert last["erasureCoded"]["stripeUnit"] == "16Ki"
+    assert has_stripe_unit(file_system)
+    assert not any(map(has_stripe_unit, pools(ceph_run("rook-files").run, ceph_run("rook-files").target)))
+
+
+def test_optimizations_that_are_not_wanted_are_left_out_because_nothing_turns_them_off() -> None:
+    rook = STORAGE["rook-images"]["rook"]
+    coded = {"dataChunks": 2, "codingChunks": 1, "optimizations": False}
+    storage = {**STORAGE["rook-images"], "rook": {**rook, "pool": {"erasureCoded": coded}}}
+    made = ceph_run("rook-images", storage=storage)
+    assert "parameters" not in [*pools(made.run, made.target)][1]["spec"]
 
 
 def test_a_single_copy_is_said_to_be_meant() -> None:
