@@ -1,0 +1,38 @@
+"""The support table, which the README and the limits share, names the versions that the code refuses."""
+
+from pathlib import Path
+
+import yaml
+
+from plimsoll.ceph.versions import EC_OPTIMIZATIONS_SINCE, OLDEST, age_problem, optimizations_problem
+
+ROOT = Path(__file__).parents[3]
+HEADER = "| | tested in every run | tested by hand | expected to work | known not to work |"
+
+
+def table_of(page: str) -> dict[str, list[str]]:
+    """Return the cells of the support table after the first one, by that."""
+    lines = (ROOT / page).read_text().splitlines()
+    rows = lines[lines.index(HEADER) :]
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows[: rows.index("")]]
+    return {first: rest for first, *rest in cells[2:]}
+
+
+def test_both_pages_have_the_same_table() -> None:
+    table = table_of("README.md")
+    assert table == table_of("docs/limits.md")
+    assert list(table) == ["Ceph", "Ceph client of the runner image", "Rook", "Kubernetes"]
+    assert all(len(cells) == 4 for cells in table.values())
+
+
+def test_what_does_not_work_is_what_is_refused() -> None:
+    table = table_of("README.md")
+    tested, *_, refused = table["Ceph"]
+    oldest = ".".join(map(str, OLDEST))
+    assert f"before {oldest} (`CephTooOld`)" in refused
+    assert f"`erasureCoded.optimizations` before {EC_OPTIMIZATIONS_SINCE} (`CephTooOld`)" in refused
+    assert tested.startswith(oldest)
+    assert age_problem("c", f"{oldest}.0") == optimizations_problem("c", f"{EC_OPTIMIZATIONS_SINCE}.0.0") == ""
+    chart = yaml.safe_load((ROOT / "charts" / "plimsoll" / "Chart.yaml").read_text())
+    assert chart["kubeVersion"] == ">=1.31.0-0"
+    assert table["Kubernetes"][-1].startswith("before 1.31 (")
