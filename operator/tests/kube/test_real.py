@@ -62,6 +62,14 @@ async def test_a_refusal_says_why(real: AioKube, namespace: str) -> None:
         )
 
 
+async def test_a_dry_run_refuses_a_field_that_a_creation_drops(real: AioKube, namespace: str) -> None:
+    wrong = {**config_map("a", namespace), "bogus": {"a": "b"}}
+    with pytest.raises(InvalidError, match=r'dry run of ConfigMap .*strict decoding error: unknown field "bogus"'):
+        await real.create(wrong, dry_run=True)
+    assert await real.get(CONFIG_MAP, "a", namespace) is None
+    assert await real.create(wrong)
+
+
 async def test_without_rights(real: AioKube, apiserver: ApiServer, namespace: str, tmp_path: Path) -> None:
     async with AioKube(kubeconfig=account_config(apiserver, tmp_path, namespace, "nobody")) as nobody:
         with pytest.raises(ForbiddenError, match=rf"get ConfigMap {namespace}/a: .*cannot get resource"):

@@ -318,6 +318,7 @@ def test_a_run_waits_for_a_cluster_that_gets_well_and_lets_nobody_wait_for_it(wo
 
 
 def test_a_stripe_unit_that_rook_knows_is_that_of_the_pool(world: PretendWorld) -> None:
+    world.rook.knobs.haste = 4
     uid = world.create("a", **rook(pool={"erasureCoded": {**CODED, "stripeUnit": "16Ki"}}))
     world.until(lambda: world.conductors.loads)
     requests = world.cluster.kube.requests
@@ -329,12 +330,14 @@ def test_a_stripe_unit_that_rook_knows_is_that_of_the_pool(world: PretendWorld) 
 
 
 def test_a_dry_run_that_is_not_permitted_leaves_the_check_to_the_conductor(world: PretendWorld) -> None:
+    world.rook.knobs.haste = 4
     refuse("dry run of", lambda asked: ForbiddenError(asked, "denied by a policy"))(world)
     uid = world.create("a", **rook(pool={"erasureCoded": {**CODED, "stripeUnit": "16Ki"}}))
     assert world.until_ended(uid)["status"] == "True"
 
 
 def test_without_a_stripe_unit_nothing_is_rehearsed(world: PretendWorld) -> None:
+    world.rook.knobs.haste = 4
     uid = world.create("a", **rook(pool={"erasureCoded": CODED}))
     world.until(lambda: world.conductors.loads)
     assert not [asked for asked in world.cluster.kube.requests if asked.startswith("dry run")]

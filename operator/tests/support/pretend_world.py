@@ -323,7 +323,7 @@ class PretendWorld:
         kube, create, delete = self.cluster.kube, self.cluster.kube.create, self.cluster.kube.delete
 
         async def guarded_create(obj: Mapping[str, Any], *, dry_run: bool = False) -> bool:
-            if obj["kind"] in {"CephBlockPool", "CephFilesystem", "CephClient", "StorageClass"}:
+            if not dry_run and obj["kind"] in {"CephBlockPool", "CephFilesystem", "CephClient", "StorageClass"}:
                 assert self.cluster.find("ConfigMap", naming.teardown(label(dict(obj), naming.LABEL_RUN_UID)))
             return await create(obj, dry_run=dry_run)
 

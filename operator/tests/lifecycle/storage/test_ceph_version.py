@@ -30,7 +30,7 @@ def answered(look: Look[str], *answers: Sequence[dict[str, Any]] | UnansweredErr
     try:
         batch = next(look)
         while True:
-            asked += batch
+            asked += [query for query in batch if isinstance(query, Query)]
             answer = left.pop(0)
             batch = look.throw(answer) if isinstance(answer, UnansweredError) else look.send([answer])
     except StopIteration as end:
