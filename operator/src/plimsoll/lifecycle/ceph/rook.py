@@ -446,7 +446,7 @@ def look_at_rook(view: View) -> Look[ExternalObjects]:
     )
 
 
-def survey_rook(rook: RookStorage, pools_to_create: Iterable[Json]) -> Look[RookPlatform]:
+def survey_rook(rook: RookStorage, pools_to_create: Iterable[Json] = ()) -> Look[RookPlatform]:
     """Inspect a Rook cluster before anything is created in it."""
     cluster = rook.cluster
     file_systems: Sequence[Object] = ()
