@@ -14,6 +14,8 @@ from ceph import CommandError
 
 _POLL_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 60.0
+_LONGEST_MESSAGE = 1024
+"""Of an event with `eventTime`, for the API server."""
 
 
 class ReconcileError(Exception):
@@ -146,7 +148,7 @@ class Recorder:
             "involvedObject": {"apiVersion": about["apiVersion"], "kind": about["kind"]} | subject,
             "type": severity,
             "reason": reason,
-            "message": message,
+            "message": message[:_LONGEST_MESSAGE],
             "reportingComponent": self._component,
             **times,
         }
