@@ -10,7 +10,7 @@ import yaml
 from pydantic import Field, model_validator
 
 from corpus.searched import Searched
-from plimsoll.api.line import Ending
+from plimsoll.api.line import Ending, ProbeOutcome
 from plimsoll.api.model import Model
 from plimsoll.api.names import AbortReason, Operation, Outcome, RunPhase, Verdict
 from plimsoll.api.operation import SteadinessState
@@ -63,6 +63,8 @@ class Setting(Model):
             are among the files that a fault may damage.
         ceph: absent if the run watches no cluster.
         osd_classes: the known device classes of OSDs.
+        objective_microseconds: the trial is a probe of a search for the depth at which the 99th percentile is this
+            long; absent outside of searches.
 
     """
 
@@ -80,6 +82,7 @@ class Setting(Model):
     network_bytes_per_second: int | None = None
     ceph: Watch | None = None
     osd_classes: dict[int, str] = Field(default_factory=dict)
+    objective_microseconds: int | None = None
 
 
 class Pace(Model):
@@ -335,6 +338,7 @@ class Expectation(Model):
         slowest_seconds: the greatest latency in the point's summary, to 1 %.
         warnings: parts of all warnings of the trials.
         steadiness: of the rate of every trial; absent if the case is not about it.
+        outcome: of every trial that is a probe of a search.
         phase: in which a session ends.
         failure: parts of the message of a failed session.
         attempts: exactly the attempts of a session.
@@ -352,6 +356,7 @@ class Expectation(Model):
     slowest_seconds: dict[Operation, float] = Field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     steadiness: SteadinessState | None = None
+    outcome: ProbeOutcome | None = None
     phase: RunPhase | None = None
     failure: tuple[str, ...] = ()
     attempts: tuple[ExpectedAttempt, ...] = ()

@@ -40,6 +40,7 @@ def test_trial_gets_its_verdict_for_exactly_its_reasons(case: Case) -> None:
         if case.expect.steadiness is not None:
             assert trial.steadiness is not None
             assert trial.steadiness.state is case.expect.steadiness
+        assert (trial.probe.outcome if trial.probe else None) is case.expect.outcome
     assert_point(measured, case)
     assert_numbers(measured.point.summary, case)
     assert_sums(measured, case)

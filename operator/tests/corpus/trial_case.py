@@ -18,9 +18,10 @@ from corpus.disk_run import ON_VOLUMES, RECORDED_BYTES, recorded_on_volume
 from corpus.fio_run import GOLDEN, MILLISECONDS, FioRun, Stretch
 from corpus.network_run import network_run
 from plimsoll.api.json_reader import OutputError
+from plimsoll.api.line import LineSearch, Objective, Vary
 from plimsoll.api.names import Layer, Operation, Outcome, Verdict
 from plimsoll.api.result import Abort, Trial
-from plimsoll.measure.intake import TrialFacts
+from plimsoll.measure.intake import Offer, TrialFacts
 from plimsoll.measure.sample import ClientDocument, Measurement
 from plimsoll.measure.summary import PointNumbers, summarise
 from plimsoll.measure.trial import TrialNumbers, combined, measure_trial
@@ -88,7 +89,16 @@ def _facts(setting: Setting, faults: Sequence[Fault]) -> TrialFacts:
         least_runtime_seconds=TOOLS[setting.tool].least_runtime_seconds,
         quantities=TOOLS[setting.tool].quantities,
         measures_network=TOOLS[setting.tool].layer is Layer.NETWORK,
+        offer=_offer(setting),
     )
+
+
+def _offer(setting: Setting) -> Offer | None:
+    if setting.objective_microseconds is None:
+        return None
+    objective = Objective(percentile="99", latency_microseconds=setting.objective_microseconds)
+    search = LineSearch(vary=Vary.DEPTH, start=1, limit=10_000, objectives=(objective,))
+    return Offer(search=search, load=setting.clients * setting.fio.io_depth)
 
 
 def _ends_when_done(setting: Setting) -> bool:
@@ -112,6 +122,7 @@ def _trial(
         findings=() if numbers is None else numbers.findings,
         operations=() if numbers is None else numbers.operations,
         tool=None if numbers is None else numbers.tool,
+        places=() if numbers is None else numbers.places,
     )
 
 

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.measure.statistics import describe, margin_of_difference, t_quantile, t_two_sided_p_value
+from plimsoll.measure.statistics import (
+    chi_square_p_value,
+    chi_square_quantile,
+    describe,
+    least_variation,
+    margin_of_difference,
+    t_quantile,
+    t_two_sided_p_value,
+    trend_of,
+)
 
 # From tables with this many digits; those for 1, 2 and 4 degrees of freedom also have closed forms, tested below.
 TABLE = {
@@ -136,3 +145,125 @@ def test_margin_covers_the_difference_of_equal_means_of_values_that_resemble_the
         for first, second in pairs
     )
     assert 0.90 <= covered / len(pairs) <= 0.97
+
+
+CHI_SQUARE_TABLE = {
+    (0.95, 1): 3.841458820694124,
+    (0.99, 1): 6.634896601021213,
+    (0.99, 2): 9.210340371976182,
+    (0.99, 3): 11.344866730144373,
+    (0.99, 4): 13.276704135987622,
+    (0.99, 5): 15.086272469388991,
+    (0.995, 2): 10.596634733096073,
+    (0.99, 9): 21.665994333461924,
+    (0.99, 10): 23.209251158954356,
+    (0.99, 100): 135.80672317102676,
+    (0.05, 10): 3.9402991361190605,
+}
+"""From tables with this many digits."""
+
+
+@pytest.mark.parametrize(("case", "expected"), CHI_SQUARE_TABLE.items())
+def test_quantiles_of_chi_square_equal_the_table(case: tuple[float, int], expected: float) -> None:
+    assert chi_square_quantile(*case) == pytest.approx(expected, rel=1e-9)
+
+
+@given(st.floats(0.001, 0.999))
+def test_quantiles_of_chi_square_equal_their_closed_forms(probability: float) -> None:
+    normal = statistics.NormalDist().inv_cdf((1 + probability) / 2)
+    assert chi_square_quantile(probability, 1) == pytest.approx(normal**2, rel=1e-6, abs=1e-12)
+    assert chi_square_quantile(probability, 2) == pytest.approx(-2 * math.log(1 - probability), rel=1e-9)
+
+
+@given(st.floats(0.01, 0.99), st.integers(1, 300))
+def test_quantile_of_chi_square_inverts_the_distribution(probability: float, degrees: int) -> None:
+    value = chi_square_quantile(probability, degrees)
+    assert chi_square_p_value(value, degrees) == pytest.approx(1 - probability, rel=1e-9)
+
+
+@given(st.floats(0.01, 200), st.integers(1, 60))
+def test_chi_square_with_two_more_degrees_of_freedom_exceeds_a_value_more_often(value: float, degrees: int) -> None:
+    """By the density of the distribution (Abramowitz and Stegun 26.4.8)."""
+    half = value / 2
+    term = math.exp(degrees / 2 * math.log(half) - half - math.lgamma(degrees / 2 + 1))
+    more = chi_square_p_value(value, degrees + 2)
+    assert more - chi_square_p_value(value, degrees) == pytest.approx(term, rel=1e-6, abs=1e-12)
+
+
+def test_chi_square_is_above_0() -> None:
+    assert [chi_square_p_value(0, degrees) for degrees in (1, 2, 9)] == [1, 1, 1]
+
+
+@pytest.mark.parametrize(("probability", "degrees"), [(0, 1), (1, 1), (0.9, 0), (math.nan, 1)])
+def test_impossible_quantile_of_chi_square_is_refused(probability: float, degrees: int) -> None:
+    with pytest.raises(ValueError, match="no quantile"):
+        chi_square_quantile(probability, degrees)
+
+
+def share_beyond(limit: float, variation: float, n: int) -> float:
+    """Return how often n normal values have a coefficient of variation above the limit.
+
+    Mean and deviation are independent: the mean is normal, and (n - 1) s^2 / sigma^2 is chi-square.
+    """
+    means = statistics.NormalDist(1, variation / math.sqrt(n))
+    step = means.stdev / 200
+    total = 0.0
+    for index in range(-2000, 2001):
+        mean = 1 + index * step
+        tail = chi_square_p_value((n - 1) * (limit * mean / variation) ** 2, n - 1)
+        total += means.pdf(mean) * step * (tail if mean > 0 else 1.0)
+    return total
+
+
+@pytest.mark.parametrize("n", [3, 5, 10, 30])
+@pytest.mark.parametrize("variation", [0.05, 0.1, 0.2])
+def test_least_variation_exceeds_the_true_one_as_often_as_its_confidence_says(n: int, variation: float) -> None:
+    low, high = 0.0, 10.0
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        least = least_variation(describe(with_variation(middle, n)), 0.99)
+        assert least is not None
+        low, high = (middle, high) if least < variation else (low, middle)
+    assert share_beyond(high, variation, n) == pytest.approx(0.01, rel=0.06)
+
+
+def with_variation(coefficient: float, n: int) -> list[float]:
+    """Return n values with this coefficient of variation."""
+    deviations = [index - (n - 1) / 2 for index in range(n)]
+    usual = statistics.stdev(deviations)
+    return [1 + coefficient * deviation / usual for deviation in deviations]
+
+
+def test_values_that_do_not_vary_have_a_variation_of_nothing_and_one_value_has_none() -> None:
+    assert least_variation(describe([5, 5, 5]), 0.99) == 0
+    assert least_variation(describe([5]), 0.99) is None
+    assert least_variation(describe([0, 0, 0]), 0.99) is None
+
+
+def test_trend_of_known_values() -> None:
+    """The slope is 0.6 with a standard error of 0.2828: t is 2.121 with 3 degrees of freedom."""
+    trend = trend_of([2, 4, 5, 4, 5])
+    assert (trend.first, trend.last) == pytest.approx((2.8, 5.2))
+    assert trend.change == pytest.approx(2.4 / 4)
+    assert trend.p_value == pytest.approx(0.1240, abs=1e-4)
+
+
+@given(st.lists(st.floats(1, 1e9), min_size=3, max_size=20))
+def test_trend_agrees_with_the_standard_library(numbers: list[float]) -> None:
+    trend, places = trend_of(numbers), range(len(numbers))
+    slope, intercept = statistics.linear_regression(places, numbers)
+    scale = max(numbers)
+    assert trend.first == pytest.approx(intercept, abs=1e-6 * scale)
+    assert trend.last == pytest.approx(intercept + slope * places[-1], abs=1e-6 * scale)
+    assert 0 <= trend.p_value <= 1
+    assert trend_of(numbers[::-1]).p_value == pytest.approx(trend.p_value, rel=1e-3, abs=1e-6)
+
+
+def test_trend_without_residuals_is_certain_and_of_equal_values_there_is_none() -> None:
+    assert trend_of([1, 2, 3, 4]).p_value == 0
+    assert (trend_of([7, 7, 7]).p_value, trend_of([7, 7, 7]).change) == (1, 0)
+
+
+def test_trend_of_two_values_is_refused() -> None:
+    with pytest.raises(ValueError, match="fewer than three"):
+        trend_of([1, 2])

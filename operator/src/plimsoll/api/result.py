@@ -264,6 +264,25 @@ class ClientSummary(Model):
     host: HostSummary | None = None
 
 
+class ClientPlace(Model):
+    """Where a client ran.
+
+    Attributes:
+        client: Number of the client.
+        node: Node of the client.
+        volume: What identifies the storage below its data set, such as the serial number of a disk, or its device
+            number; absent if the host does not show it.
+
+    """
+
+    client: Count
+    node: Annotated[str, ServerOnly(max_length=253)]
+    volume: Annotated[str, ServerOnly(max_length=256)] | None = None
+
+
+_Place = Annotated[ClientPlace, Field(description="One client.")]
+
+
 class Trial(Model):
     """One attempt at one repetition.
 
@@ -272,6 +291,8 @@ class Trial(Model):
         attempt: Number of the attempt, from 0; a later attempt replaces an aborted or invalid one.
         epoch: Identity of the conductor process that ran it.
         clients: Numbers of the clients that took part, such as 0-7,12; servers included.
+        places: Where the clients ran, as far as the trials recorded before do not show it. In the first trial these are
+            all clients, and in later ones those that were replaced by one on another node or volume.
         new_data_set: True if the clients' data sets were prepared for this attempt (prepare.perTrial); absent
             otherwise.
         probe: Load of the trial in a search for the line; absent otherwise.
@@ -302,6 +323,7 @@ class Trial(Model):
     attempt: Count
     epoch: Annotated[str, ServerOnly(max_length=128)]
     clients: ClientNumbers
+    places: Annotated[tuple[_Place, ...], ServerOnly(max_length=2048)] = ()
     new_data_set: bool | None = None
     probe: Probe | None = None
     outcome: Outcome

@@ -47,6 +47,7 @@ _MOVES = frozenset(
     }
 )
 """States of placement groups whose data moves while none of it lacks a copy."""
+_LAGGY = "laggy"
 
 
 def gate_problems(
@@ -101,6 +102,12 @@ def upkeep_states(status: ClusterStatus) -> dict[str, int]:
         for state, count in status.pg_states.items()
         if count and _is_clean(state) and {*state.split("+")} - _CLEAN - _WAITING
     }
+
+
+def is_only_laggy(state: str) -> bool:
+    """Whether nothing is wrong with groups in that state but that an OSD is slow to acknowledge their leases."""
+    words = state.split("+")
+    return _LAGGY in words and _is_clean("+".join(word for word in words if word != _LAGGY))
 
 
 def is_about_keys(check: str) -> bool:

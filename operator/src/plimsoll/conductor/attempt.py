@@ -125,6 +125,7 @@ class Attempt:
         self.matrix = numbers.matrix
         return Trial(
             **self._identity(epoch, moment),
+            places=numbers.places,
             probe=numbers.probe,
             outcome=Outcome.MEASURED,
             verdict=numbers.verdict,

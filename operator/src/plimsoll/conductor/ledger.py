@@ -12,6 +12,7 @@ from plimsoll.api.names import AbortReason, Outcome, Verdict
 from plimsoll.api.result import Matrix, ResultStatus, Summary, Trial
 from plimsoll.api.status import TrialKey
 from plimsoll.conductor.size import bare_attempt, fit, replaced_attempt, without_distributions, without_histograms
+from plimsoll.measure.checks.repetitions import new_places
 from plimsoll.measure.intake import Offer
 from plimsoll.measure.line.model import Progress, Settings, arrived_load, tried_loads
 from plimsoll.measure.line.search import progress_of
@@ -217,6 +218,7 @@ class Ledger:
             # A trial that counts is the last one of its pass, so its cells never have to be taken out again.
             if matrix := matrix_of(cells):
                 self._matrices[point] = extended(self._matrices.get(point), matrix)
+        trial = trial.model_copy(update={"places": new_places(self._trials[point], trial.places)})
         # The last attempt keeps its clients whatever its verdict, as evidence.
         self._trials[point] = (*earlier, without_distributions(trial) if trial.verdict is Verdict.INVALID else trial)
         self._searches.pop(point, None)

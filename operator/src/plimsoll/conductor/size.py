@@ -131,6 +131,7 @@ _OPTIONAL: tuple[tuple[str, Callable[[Trial], Trial]], ...] = (
     ("slowest OSDs and what was wrong with the cluster", _without_storage),
     ("nodes whose caches were dropped", _without_cached_nodes),
     ("commands of the tools", _without_command),
+    ("nodes and volumes of the clients", lambda trial: _with(trial, places=())),
 )
 
 _OPTIONAL_IN_SEARCH: tuple[tuple[str, Callable[[Trial], Trial]], ...] = (

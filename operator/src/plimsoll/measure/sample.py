@@ -321,6 +321,8 @@ class HostUse(Model):
         uncut_bytes: operations on the data set up to this size reach the disk in one piece; absent if unknown.
         tool: absent if the kernel does not count a process's I/O, or does not expose it.
         unseen: what a data set without a visible device lies on, such as `tmpfs` or `block device 8:1`.
+        volume: what identifies the storage below the data set whatever its device number is, such as the serial number
+            of a disk or the source of a network mount; empty if unknown.
 
     """
 
@@ -333,6 +335,7 @@ class HostUse(Model):
     uncut_bytes: int | None = None
     tool: ToolIo | None = None
     unseen: str = Field(default="", max_length=128)
+    volume: Name = ""
 
 
 class ClientDocument(Model):

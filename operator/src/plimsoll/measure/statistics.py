@@ -1,11 +1,12 @@
-"""Mean, deviation and confidence interval of the trials of a point.
+"""Mean, deviation, confidence interval and trend of the trials of a point.
 
 The interval is Student's: mean +- t(0.975, n-1) * s / sqrt(n). The quantile of t is the inverse of its distribution,
 a regularised incomplete beta function: P(|T| > t) = I_x(df/2, 1/2) with x = df / (df + t^2).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
@@ -54,13 +55,17 @@ def t_quantile(probability: float, degrees_of_freedom: float) -> float:
         raise ValueError(f"no quantile {probability} of t with {degrees_of_freedom} degrees of freedom")
     if probability < 0.5:  # noqa: PLR2004  # the middle of a symmetric distribution
         return -t_quantile(1 - probability, degrees_of_freedom)
-    tail = 2 * (1 - probability)
+    return _inverse(lambda t: t_two_sided_p_value(t, degrees_of_freedom), 2 * (1 - probability))
+
+
+def _inverse(p_value: Callable[[float], float], tail: float) -> float:
+    """Return the value above 0 at which a p-value, which decreases, has fallen to `tail`, by bisection."""
     high = 1.0
-    while t_two_sided_p_value(high, degrees_of_freedom) > tail:
+    while p_value(high) > tail:
         high *= 2
     low = 0.0
     while low < (middle := (low + high) / 2) < high:
-        if t_two_sided_p_value(middle, degrees_of_freedom) > tail:
+        if p_value(middle) > tail:
             low = middle
         else:
             high = middle
@@ -109,6 +114,80 @@ def f_p_value(f: float, numerator: float, denominator: float) -> float:
     """
     whole = denominator + numerator * f
     return _incomplete_beta(denominator / 2, numerator / 2, denominator / whole, numerator * f / whole)
+
+
+def chi_square_p_value(chi_square: float, degrees_of_freedom: int) -> float:
+    """Return the probability that chi-square with whole degrees of freedom exceeds a value from 0 on.
+
+    It is a finite sum (Abramowitz and Stegun, 26.4.4 and 26.4.5): with h = chi_square / 2, that of h^k exp(-h) / k!
+    over k = 0, 1, ... below df/2, or over k = 1/2, 3/2, ... and erfc(sqrt(h)) if df is odd.
+    """
+    half, odd = chi_square / 2, degrees_of_freedom % 2
+    if not half:
+        return 1.0
+    powers = (odd / 2 + step for step in range(degrees_of_freedom // 2))
+    terms = (math.exp(power * math.log(half) - half - math.lgamma(power + 1)) for power in powers)
+    return math.fsum(terms) + (math.erfc(math.sqrt(half)) if odd else 0.0)
+
+
+@lru_cache(maxsize=1024)
+def chi_square_quantile(probability: float, degrees_of_freedom: int) -> float:
+    """Return the quantile of chi-square at a probability.
+
+    ValueError if the probability is not between 0 and 1, or the degrees of freedom are not positive.
+    """
+    if not 0 < probability < 1 or degrees_of_freedom < 1:
+        raise ValueError(f"no quantile {probability} of chi-square with {degrees_of_freedom} degrees of freedom")
+    return _inverse(lambda value: chi_square_p_value(value, degrees_of_freedom), 1 - probability)
+
+
+def least_variation(statistic: Statistic, confidence: float) -> float | None:
+    """Return the lower confidence limit of the coefficient of variation; None without one.
+
+    With c the coefficient in n values, and u the quantile of chi-square with n - 1 degrees of freedom, it is
+
+        c / sqrt(((u + 2) / n - 1) c^2 + u / (n - 1)),
+
+    McKay's approximation (1932) as Vangel modified it ("Confidence intervals for a normal coefficient of variation",
+    The American Statistician 50, 1996), for independent normal values.
+    """
+    coefficient, n = statistic.coefficient_of_variation, statistic.trials
+    if coefficient is None:
+        return None
+    quantile = chi_square_quantile(confidence, n - 1)
+    return coefficient / math.sqrt(((quantile + 2) / n - 1) * coefficient**2 + quantile / (n - 1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trend:
+    """The straight line of least squares through values in the order of time."""
+
+    first: float  # its value at the first of them
+    last: float  # its value at the last of them
+    p_value: float  # the probability that values without a trend have one that is as clear
+
+    @property
+    def change(self) -> float:
+        """The difference of its ends as a part of their mean, which is that of the values; below 0 if they fall."""
+        return 2 * (self.last - self.first) / (self.last + self.first)
+
+
+def trend_of(values: Sequence[float]) -> Trend:
+    """Return the trend of equally spaced values with a mean above 0; ValueError if there are fewer than three.
+
+    The p-value is that of the slope divided by its standard error, which is Student's t with n - 2 degrees of freedom
+    (Draper and Smith, Applied Regression Analysis, section 1.4).
+    """
+    n = len(values)
+    if n < 3:  # noqa: PLR2004  # a line through two points has no error
+        raise ValueError("no trend of fewer than three values")
+    mean, middle = math.fsum(values) / n, (n - 1) / 2
+    squares = math.fsum((index - middle) ** 2 for index in range(n))
+    slope = math.fsum((index - middle) * value for index, value in enumerate(values)) / squares
+    residuals = math.fsum((value - mean - (index - middle) * slope) ** 2 for index, value in enumerate(values))
+    error = math.sqrt(residuals / (n - 2) / squares)
+    p_value = t_two_sided_p_value(slope / error, n - 2) if error else float(not slope)
+    return Trend(first=mean - middle * slope, last=mean + middle * slope, p_value=p_value)
 
 
 def _incomplete_beta(a: float, b: float, x: float, complement: float) -> float:

@@ -26,6 +26,7 @@ from plimsoll.measure.checks.judge import (
     VERSIONS_CHANGED,
     in_order,
 )
+from plimsoll.measure.checks.repetitions import judge_clients, judge_rates
 from plimsoll.measure.histogram import MINIMUM_BEYOND, PERCENTILES, merge_latencies
 from plimsoll.measure.rates import counts_operations
 from plimsoll.measure.statistics import describe
@@ -79,7 +80,8 @@ def summarise(trials: Sequence[Trial], repetitions: int, matrix: Matrix | None =
     else:
         detail = f"no repetition counts: {causes or 'none is planned'}"
         replication = evaluate(NO_TRIAL_COUNTS, [CheckedValue(value=0, detail=detail)])
-    findings = in_order([*rolled_up(good or list(last.values())), *judge_versions(good), *replication])
+    agreement = (*judge_versions(good), *judge_clients(trials, good), *judge_rates(_rates_of(good)))
+    findings = in_order([*rolled_up(good or list(last.values())), *agreement, *replication])
     operations = tuple(
         _operation(operation, results)
         for operation in operations_of(good)
@@ -136,6 +138,18 @@ def judge_versions(good: Sequence[Trial]) -> tuple[Finding, ...]:
     named = _listed((number, ", ".join(versions)) for versions, numbers in passes.items() for number in numbers)
     detail = f"the version of the tool differs between repetitions: {named}"
     return evaluate(VERSIONS_CHANGED, [CheckedValue(value=len(passes), detail=detail)])
+
+
+def _rates_of(good: Iterable[Trial]) -> dict[str, list[float]]:
+    """Return the rates of each operation over trials in the order of time: operations per second, or else bytes."""
+    ordered = sorted(good, key=lambda trial: trial.started_at)
+    rates = {}
+    for operation in operations_of(ordered):
+        iops = complete(values_of(ordered, operation, Metric.IOPS))
+        volume = complete(values_of(ordered, operation, Metric.BYTES))
+        if values := iops or volume:
+            rates[f"{operation} {'operations' if iops else 'bytes'}/s"] = values
+    return rates
 
 
 def _listed(causes: Iterable[tuple[int, str]], named: Callable[[Collection[int]], str] = passes_text) -> str:

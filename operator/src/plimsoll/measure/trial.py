@@ -8,12 +8,13 @@ from statistics import fmean, median
 from plimsoll.api.line import Probe
 from plimsoll.api.names import LatencyKind, Operation, Verdict
 from plimsoll.api.operation import OperationResult, Rates, Steadiness
-from plimsoll.api.result import ClientSummary, Finding, Stalls, ToolUse, Window
+from plimsoll.api.result import ClientPlace, ClientSummary, Finding, Stalls, ToolUse, Window
 from plimsoll.api.surroundings import ClusterSummary, Hosts, HostSummary, Osds, Spread
 from plimsoll.measure.checks.check import by_reason, verdict_of, worst_of
 from plimsoll.measure.checks.evidence import Evidence
 from plimsoll.measure.checks.judge import in_order, judge
 from plimsoll.measure.checks.outliers import judge_links
+from plimsoll.measure.checks.repetitions import places_of
 from plimsoll.measure.cluster import cluster_summary, osds_summary
 from plimsoll.measure.histogram import MINIMUM_BEYOND, merge_latencies
 from plimsoll.measure.intake import MAX_VERSIONS, ClientMeasurement, Intake, TrialFacts, receive, tool_use
@@ -60,6 +61,7 @@ class TrialNumbers:
     warnings: tuple[str, ...]  # of the clients' tools and parsers, one line for each text
     matrix: tuple[MatrixCell, ...] = ()  # the rates between pairs of clients, if the tool measures them
     probe: Probe | None = None  # the load that was offered and whether it met the objectives, in a search for the line
+    places: tuple[ClientPlace, ...] = ()  # where the clients ran, those that served included; by ascending client
 
 
 def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) -> TrialNumbers:
@@ -94,7 +96,7 @@ def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
         steadiness=steadiness,
         observation=observation,
     )
-    findings = judge(evidence)
+    findings, explained = judge(evidence)
     verdict = verdict_of(findings)
     return TrialNumbers(
         verdict=verdict,
@@ -108,9 +110,10 @@ def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
         osds=osds_summary(item.measurement for item in measured),
         cluster=cluster_summary(facts.cluster, evidence.span),
         tool=tool_use(intake.answers, measured),
-        warnings=_warnings(intake),
+        warnings=_warnings(intake, explained),
         matrix=tuple(cells_of(measured, facts.nodes)),
         probe=probe_of(facts.offer, observation, verdict) if facts.offer else None,
+        places=places_of(measured, facts.nodes),
     )
 
 
@@ -207,8 +210,8 @@ def _client_rates(item: ClientMeasurement) -> tuple[float, float]:
     return ios * NANOSECONDS / item.interval.length, volume * NANOSECONDS / item.interval.length
 
 
-def _warnings(intake: Intake) -> tuple[str, ...]:
-    """Return each warning once, with its clients."""
+def _warnings(intake: Intake, explained: Iterable[Finding]) -> tuple[str, ...]:
+    """Return what a load that broke explains, then each warning once, with its clients."""
     clients = defaultdict[str, set[int]](set)
     for answer in intake.answers:
         for warning in answer.measurement.warnings if answer.measurement else ():
@@ -218,7 +221,13 @@ def _warnings(intake: Intake) -> tuple[str, ...]:
             clients[quote(warning, _WARNING_CHARACTERS)].add(answer.client)
     for client in intake.unplanned:
         clients["takes no part in this trial; its document was ignored"].add(client)
-    lines = [f"{clients_text(numbers)}: {text}" for text, numbers in clients.items()]
+    lines = [
+        *(
+            quote(f"the load explains {finding.reason}: {finding.message}", _WARNING_CHARACTERS)
+            for finding in explained
+        ),
+        *(f"{clients_text(numbers)}: {text}" for text, numbers in clients.items()),
+    ]
     if len(lines) <= MAX_WARNINGS:
         return tuple(lines)
     return (*lines[: MAX_WARNINGS - 1], f"{len(lines) - MAX_WARNINGS + 1} more warnings")
@@ -265,6 +274,7 @@ def combined(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
         tool=_tool_of_rounds(rounds),
         warnings=warnings,
         matrix=matrix,
+        places=tuple({place.client: place for numbers in rounds for place in numbers.places}.values()),
     )
 
 

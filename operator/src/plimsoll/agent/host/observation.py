@@ -185,11 +185,12 @@ def _storage(host: Host, data_set: DataSetIdentity) -> DataSetStorage:
     if device is not None:
         # A file may be fragmented, which splits operations too.
         uncut = host.uncut_bytes(device) if data_set.file is None else None
-        return DataSetStorage(device=device, disk=host.disk_of(device), uncut_bytes=uncut)
+        identity = host.identity_of(device)
+        return DataSetStorage(device=device, disk=host.disk_of(device), uncut_bytes=uncut, identity=identity)
     with suppress(OSError):
         mount = mount_of(PurePosixPath(data_set.path), read_mounts(host.proc / "self/mountinfo"))
         if mount is not None:
-            return DataSetStorage(file_system=mount.file_system[:100])
+            return DataSetStorage(file_system=mount.file_system[:100], identity=mount.source[:_MAX_CHARACTERS])
     return DataSetStorage(file_system="an unknown file system")
 
 

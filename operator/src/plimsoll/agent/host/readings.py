@@ -30,6 +30,20 @@ _ACCOUNTED = 8
 _CUTTING = ("max_sectors_kb", "max_segments", "chunk_sectors")
 """Limits in a device's `queue` at which the kernel splits an operation."""
 
+_IDENTITIES = (
+    "dm/uuid",
+    "loop/backing_file",
+    "device/image_id",
+    "backend",
+    "wwid",
+    "device/wwid",
+    "serial",
+    "device/serial",
+)
+"""Files of a block device that identify it: of logical volumes, loop devices, RBD images by krbd and rbd-nbd, and
+disks."""
+
+_MAX_IDENTITY = 200
 _PAGE = 4096
 _SECTOR_BYTES = 512
 _KIBIBYTE = 1024
@@ -362,6 +376,16 @@ class Host:
             return number if number != device else None
         return None
 
+    def identity_of(self, device: str) -> str:
+        """Return what identifies a block device, or the disk of a partition, whatever its number; empty if unknown."""
+        with suppress(OSError):
+            place = (self.sys / "dev/block" / device).resolve(strict=True)
+            part = _words(place / "partition")
+            disk = place.parent if part else place
+            if identity := next(filter(None, (_words(disk / name) for name in _IDENTITIES)), ""):
+                return f"{identity[:_MAX_IDENTITY]} partition {part}" if part else identity[:_MAX_IDENTITY]
+        return ""
+
     def uncut_bytes(self, device: str) -> int | None:
         """Return the largest operation in bytes that reaches a disk, or a partition of one, unsplit.
 
@@ -440,6 +464,13 @@ def interfaces(place: Path) -> Mapping[str, Traffic]:
     _, _, *lines = (place / "net/dev").read_text().splitlines()
     named = ((name.strip(), counters.split()) for name, _, counters in (line.partition(":") for line in lines))
     return {name: Traffic(received=int(counters[0]), sent=int(counters[8])) for name, counters in named}
+
+
+def _words(path: Path) -> str:
+    """Return the words of a file; empty if it cannot be read."""
+    with suppress(OSError):
+        return " ".join(path.read_text(errors="replace").split())
+    return ""
 
 
 def _below(place: Path) -> Path | None:

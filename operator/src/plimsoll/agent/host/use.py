@@ -25,6 +25,7 @@ class DataSetStorage:
     disk: str | None = None  # `major:minor` of the disk that the device is a part of; None for a whole device
     file_system: str = ""  # type of the file system of a data set that is a file
     uncut_bytes: int | None = None  # size of the largest operation that reaches the disk unsplit; None if unknown
+    identity: str = ""  # what identifies it under any device number and on any mount; empty if unknown
 
 
 def host_use(
@@ -67,6 +68,7 @@ def host_use(
         uncut_bytes=storage.uncut_bytes if device else None,
         tool=ToolIo(read=tool.read / seconds, written=tool.written / seconds) if tool else None,
         unseen="" if device else f"block device {storage.device}" if storage.device else storage.file_system,
+        volume=storage.identity,
     )
 
 

@@ -13,6 +13,7 @@ from itertools import pairwise
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.ceph.gate import (
     checks_text,
+    is_only_laggy,
     moving_states,
     standing_checks,
     states_text,
@@ -134,6 +135,9 @@ def groups_not_clean(evidence: Evidence) -> CheckedValues:
     for status in evidence.statuses:
         moving = moving_states(status)
         unclean = {state: count for state, count in unclean_states(status).items() if state not in moving}
+        if evidence.is_broken:
+            # OSDs that cannot keep up with a load that broke acknowledge late: they caused nothing that it did not.
+            unclean = {state: count for state, count in unclean.items() if not is_only_laggy(state)}
         yield CheckedValue(value=sum(unclean.values()), detail=_states_detail(unclean, "not active+clean"))
 
 
@@ -214,6 +218,7 @@ def scrubbing(evidence: Evidence) -> CheckedValues:
         "meanwhile"
     ),
     unit="%",
+    load_explains=True,
     suspect=0,
     remedy="see `ceph health detail` for the OSDs and check their devices; the load may be more than they can handle",
 )

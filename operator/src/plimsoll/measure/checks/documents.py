@@ -177,6 +177,7 @@ def requests_slowed(evidence: Evidence) -> CheckedValues:
 
 @TrialCheck(
     reason="LowOverlap",
+    load_explains=True,
     what=(
         "time in which all clients measured, as a part of their mean runtime; "
         f"Suspect only if more than {_MISSING_SECONDS} s are missing"
@@ -287,6 +288,7 @@ def dropped_io(evidence: Evidence) -> CheckedValues:
 
 @TrialCheck(
     reason="LostIo",
+    load_explains=True,
     what="operations that never completed and were not in flight at the end, as a part of all",
     unit="%",
     suspect=0,
@@ -323,7 +325,7 @@ def no_io(evidence: Evidence) -> CheckedValues:
         for operation, rates in evidence.rates.items()
     }
     # Writes that never complete while reads do are a load that was not achieved.
-    for operation, done in () if evidence.is_beyond_line and any(amounts.values()) else amounts.items():
+    for operation, done in () if evidence.is_broken and any(amounts.values()) else amounts.items():
         detail = f"{number_text(done)} {operation} {quantities.unit} completed in the window"
         yield CheckedValue(value=done, detail=detail)
     # Other pairs of the round hide it in the sum.

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
+from plimsoll.api.line import ProbeOutcome
 from plimsoll.api.names import Operation
 from plimsoll.api.operation import OperationResult, Steadiness
 from plimsoll.api.result import Finding, Window
@@ -64,11 +65,16 @@ class Evidence:
         return self.facts.is_open_loop
 
     @cached_property
-    def is_beyond_line(self) -> bool:
-        """Whether an open loop was late, or more arrived than the storage completed: what a search looks for."""
-        if self.facts.offer is None or self.observation is None or not self.is_open_loop:
+    def is_broken(self) -> bool:
+        """Whether a probe broke by its load: operations were late, or an open loop's load was not achieved.
+
+        In a closed loop operations in flight wait for the storage, so a depth that was not reached is the client's
+        fault.
+        """
+        if self.facts.offer is None or self.observation is None:
             return False
-        return outcome_of(self.observation, self.facts.offer.search.objectives) in BROKEN
+        outcome = outcome_of(self.observation, self.facts.offer.search.objectives)
+        return outcome in BROKEN if self.is_open_loop else outcome is ProbeOutcome.LATE
 
     def shares_of(self, operation: Operation) -> list[Share]:
         """Return the shares of all clients in one operation."""
@@ -93,6 +99,9 @@ class TrialCheck(Check):
     # The state of the Ceph cluster: never Invalid if the run requires no healthy one, because its user wants the
     # numbers.
     concerns_health: bool = False
+    # A load that storage cannot carry causes it. In a probe that broke it is no finding but a warning: if such probes
+    # were Invalid, or the line were Suspect because of them, only storage that breaks without a trace would have one.
+    load_explains: bool = False
 
     def __call__(self, values_of: Callable[[Evidence], CheckedValues]) -> Self:
         """Return the check of these values."""

@@ -1,7 +1,7 @@
 """All checks in their order, the findings on a trial, and the reasons of a point's verdict.
 
 Each check is a function in the module of its subject, with its limits and its remedy: `documents` (what the clients
-sent), `hosts` and `devices` (their machines), `load` and `outliers` (their I/O), `cluster` (Ceph).
+sent), `hosts` and `devices` (their machines), `load` and `outliers` (their I/O), `cluster` (Ceph), `repetitions`.
 """
 
 from collections import Counter
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding, ResultStatus, Trial
-from plimsoll.measure.checks import cluster, devices, documents, hosts, load, outliers
+from plimsoll.measure.checks import cluster, devices, documents, hosts, load, outliers, repetitions
 from plimsoll.measure.checks.check import SEVERITY, Check, Direction
 from plimsoll.measure.checks.evidence import Evidence, TrialCheck
 from plimsoll.measure.line import curve
@@ -120,18 +120,23 @@ CHECKS: tuple[Check, ...] = (
     curve.DRIFTING,
     NO_TRIAL_COUNTS,
     VERSIONS_CHANGED,
+    repetitions.CLIENTS_CHANGED,
+    repetitions.DRIFTING,
+    repetitions.SCATTERED,
     ATTEMPTS_REPLACED,
     PASSES_MISSING,
     UNREPLICATED,
 )
-"""The table of checks of a trial, of all its rounds, of a search, and of a point."""
+"""The table of checks of a trial, of all its rounds, of a search, and of a point; two of them share `Drifting`."""
 
 _ORDER = {check.reason: place for place, check in enumerate(CHECKS)}
 
 
-def judge(evidence: Evidence) -> tuple[Finding, ...]:
-    """Return the findings on a trial, in the order of the checks."""
-    return tuple(finding for check in TRIAL_CHECKS for finding in check.judge(evidence))
+def judge(evidence: Evidence) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+    """Return the findings on a trial in the order of the checks, and apart those that a load that broke explains."""
+    judged = [(check, finding) for check in TRIAL_CHECKS for finding in check.judge(evidence)]
+    explained = [finding for check, finding in judged if check.load_explains and evidence.is_broken]
+    return tuple(finding for _, finding in judged if finding not in explained), tuple(explained)
 
 
 def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:

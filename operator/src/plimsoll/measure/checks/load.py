@@ -21,13 +21,10 @@ _TYPICAL = 10
 _WITHOUT_RAMP = 10
 """Without a ramp the first second is measured, which fills queues and caches: it may be a thirtieth of the whole."""
 
-# Stalls do not fail a broken open loop: storage that stands still, and is late or falls short because of that, does
-# what a search looks for. As Invalid trials do not count, the search could otherwise never learn that such a load is
-# too high; it would repeat it until a trial has no freeze, and count that one.
-
 
 @TrialCheck(
     reason="Stalled",
+    load_explains=True,
     what="part of the window in which no client completed anything",
     unit="%",
     suspect=100 * NEGLIGIBLE_TIME,
@@ -35,13 +32,14 @@ _WITHOUT_RAMP = 10
     remedy="look for what stopped the storage at that time: peering, slow operations, a full device, a lost path",
 )
 def stalled(evidence: Evidence) -> CheckedValues:
-    standstill = None if evidence.is_beyond_line else evidence.standstill
+    standstill = evidence.standstill
     if standstill is not None and (seconds := standstill.charged_to_all()):
         yield _stall("no client completed anything", seconds, standstill.window)
 
 
 @TrialCheck(
     reason="ClientStalled",
+    load_explains=True,
     what="part of the window in which one client completed nothing while others did",
     unit="%",
     suspect=100 * NEGLIGIBLE_TIME,
@@ -56,7 +54,7 @@ def client_stalled(evidence: Evidence) -> CheckedValues:
     are shorter, count with such a stall, or if all of them take 5 % of the window. `stalls` finds both. One trial that
     counts makes its point Suspect (`summary.rolled_up`).
     """
-    standstill = None if evidence.is_beyond_line else evidence.standstill
+    standstill = evidence.standstill
     if standstill is not None:
         for client in standstill.alone:
             if seconds := standstill.charged_to(client):
@@ -135,6 +133,7 @@ def phases_apart(evidence: Evidence) -> CheckedValues:
 
 @TrialCheck(
     reason="NotSteady",
+    load_explains=True,
     what=(
         "difference between a part of the window and the rest, in standard deviations of chance: of the rate of all "
         f"operations, if it is above {100 * MAX_RATE_CHANGE:g} % of the mean, or of a 99th percentile, if it is above "

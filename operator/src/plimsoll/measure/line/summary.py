@@ -10,6 +10,7 @@ from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding, Trial
 from plimsoll.measure.checks.check import CheckedValue, evaluate, invalid_reasons, verdict_of
 from plimsoll.measure.checks.judge import NO_TRIAL_COUNTS, PASSES_MISSING, in_order
+from plimsoll.measure.checks.repetitions import judge_clients
 from plimsoll.measure.line.curve import DRIFTING, NOT_MONOTONE
 from plimsoll.measure.line.model import Progress, arrived_load, counting_trials, lower_bound, tried_loads
 from plimsoll.measure.line.observe import BROKEN
@@ -83,6 +84,7 @@ def summarise_search(trials: Sequence[Trial], progress: Progress) -> LineNumbers
             *rolled_up([trial for trial in good if _matters(trial, line)] if good else last, probes_text),
             *doubts,
             *judge_versions(good),
+            *judge_clients(trials, good, probes_text),
             *judge_replaced(replaced_attempts(trials) if good else (), probes_text),
             *_counted(last, len(good), line, uncounted_text(trials)),
         ]

@@ -1,0 +1,162 @@
+"""Whether the trials of a point agree with each other, and whether the same clients measured all of them.
+
+A mean describes trials that scatter around it. If burst credits, a cache or a neighbour made one trial far better than
+the others, or if each is worse than the one before, it describes none of them, although each trial alone is sound.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+from plimsoll.api.result import ClientPlace, Finding, Trial
+from plimsoll.measure.checks.check import Check, CheckedValue, CheckedValues, client_value, evaluate
+from plimsoll.measure.intake import ClientMeasurement
+from plimsoll.measure.statistics import describe, least_variation, trend_of
+from plimsoll.measure.text import first_few, number_text, passes_text, percent_text
+
+BY_CHANCE = 0.01
+"""The probability that chance alone makes the rates of a point exceed a limit."""
+
+LEAST_SCATTERED = 3
+LEAST_DRIFTING = 5
+"""Trials; a line through fewer is rarely clear, and through three often steep."""
+
+DRIFTING = Check(
+    reason="Drifting",
+    what=(
+        f"change of a rate from the first to the last of at least {LEAST_DRIFTING} trials, along a straight line "
+        "through them, as a part of its mean; only if chance makes a line as clear in less than 1 of 100 points"
+    ),
+    unit="%",
+    suspect=10,
+    remedy=(
+        "precondition the storage, let it settle, and look for burst credits, a filling cache and other load, then run "
+        "again; the mean depends on when it was measured"
+    ),
+)
+SCATTERED = Check(
+    reason="Scattered",
+    what=(
+        f"least variation of a rate over at least {LEAST_SCATTERED} trials, with 99 % confidence (the lower limit of "
+        "its coefficient of variation, by chi-square)"
+    ),
+    unit="%",
+    suspect=10,
+    remedy=(
+        "compare the trials: look for burst credits, caches, other load, and what else changed between them, and "
+        "measure for longer; a mean describes none of trials that contradict each other"
+    ),
+)
+CLIENTS_CHANGED = Check(
+    reason="ClientsChanged",
+    what="clients that were replaced between trials by one on another node or volume",
+    suspect=0,
+    remedy=(
+        "find out why the client was replaced, and run again, with spec.clients.nodeSelector if nodes differ; the "
+        "trials measured different machines or disks"
+    ),
+)
+
+
+def judge_rates(rates: Mapping[str, Sequence[float]]) -> tuple[Finding, ...]:
+    """Return the findings on rates over trials in the order of time, by name such as `read operations/s`.
+
+    Chance makes a point without a trend Drifting, or one that varies by 10 % Scattered, in less than 1 of 100 cases
+    whatever the number of its rates, among which that probability is divided (Bonferroni).
+    """
+    present = {name: values for name, values in rates.items() if sum(values) > 0}
+    by_chance = BY_CHANCE / max(1, len(present))
+    return (
+        *evaluate(DRIFTING, _drifts(present, by_chance)),
+        *evaluate(SCATTERED, _variations(present, by_chance)),
+    )
+
+
+def _drifts(rates: Mapping[str, Sequence[float]], by_chance: float) -> CheckedValues:
+    for name, values in rates.items():
+        if len(values) < LEAST_DRIFTING:
+            continue
+        trend = trend_of(values)
+        change, way = 100 * abs(trend.change), "fell" if trend.change < 0 else "rose"
+        detail = (
+            f"{name} {way} from {number_text(trend.first)} to {number_text(trend.last)} over {len(values)} trials, by "
+            f"{percent_text(change)} of the mean (p = {number_text(trend.p_value)})"
+        )
+        yield CheckedValue(value=change if trend.p_value < by_chance else 0.0, detail=detail)
+
+
+def _variations(rates: Mapping[str, Sequence[float]], by_chance: float) -> CheckedValues:
+    for name, values in rates.items():
+        statistic = describe(values)
+        if len(values) < LEAST_SCATTERED or statistic.coefficient_of_variation is None:
+            continue
+        least = 100 * (least_variation(statistic, 1 - by_chance) or 0.0)
+        detail = (
+            f"{name} of {len(values)} trials lie between {number_text(min(values))} and {number_text(max(values))}: "
+            f"they vary by {percent_text(100 * statistic.coefficient_of_variation)}, and by {percent_text(least)} at "
+            "the least"
+        )
+        yield CheckedValue(value=least, detail=detail)
+
+
+def places_of(measured: Iterable[ClientMeasurement], nodes: Mapping[int, str]) -> tuple[ClientPlace, ...]:
+    """Return where the clients of a trial ran; `nodes` are those of clients that only served, too."""
+    places = {client: ClientPlace(client=client, node=node) for client, node in nodes.items()}
+    for item in measured:
+        host = item.answer.host
+        number = host.device.number if host and host.device else ""
+        volume = (host.volume or number) if host else ""
+        places[item.client] = ClientPlace(client=item.client, node=item.node, volume=volume or None)
+    return tuple(places[client] for client in sorted(places))
+
+
+def new_places(recorded: Iterable[Trial], places: Iterable[ClientPlace]) -> tuple[ClientPlace, ...]:
+    """Return those of a trial's places that are not known from the trials of the point recorded before."""
+    known = next((places for _, places in reversed(_with_places(recorded))), {})
+    return tuple(place for place in places if _updated(known.get(place.client), place) != known.get(place.client))
+
+
+def _with_places(recorded: Iterable[Trial]) -> list[tuple[Trial, dict[int, ClientPlace]]]:
+    """Return trials in the order of recording, each with the places of all clients as far as they are known then."""
+    history: list[tuple[Trial, dict[int, ClientPlace]]] = []
+    known: dict[int, ClientPlace] = {}
+    for trial in recorded:
+        known = known | {place.client: _updated(known.get(place.client), place) for place in trial.places}
+        history.append((trial, known))
+    return history
+
+
+def _updated(before: ClientPlace | None, place: ClientPlace) -> ClientPlace:
+    """Return a place, with its volume as known before if its node is the same and the volume is unknown now."""
+    return before if before and place.volume is None and place.node == before.node else place
+
+
+def judge_clients(
+    recorded: Iterable[Trial], counted: Collection[Trial], named: Callable[[Collection[int]], str] = passes_text
+) -> tuple[Finding, ...]:
+    """Return the finding on clients that ran in different places in the trials that count.
+
+    `recorded` are all trials of the point in the order of recording, since each has only what was new about places.
+    """
+    attempts = {(trial.pass_number, trial.attempt) for trial in counted}
+    passes = defaultdict[int, dict[ClientPlace, set[int]]](dict)
+    for trial, places in _with_places(recorded):
+        if (trial.pass_number, trial.attempt) in attempts:
+            for client, place in places.items():
+                passes[client].setdefault(place, set()).add(trial.pass_number)
+    return evaluate(CLIENTS_CHANGED, _moved(passes, named))
+
+
+def _moved(
+    passes: Mapping[int, Mapping[ClientPlace, Collection[int]]], named: Callable[[Collection[int]], str]
+) -> CheckedValues:
+    for client, places in passes.items():
+        nodes = {place.node for place in places}
+        volumes = {place.volume for place in places if place.volume is not None}
+        if len(nodes) > 1 or len(volumes) > 1:
+            what = "node" if len(nodes) > 1 else "volume"
+            texts = [
+                f"{place.node if len(nodes) > 1 else place.volume} in {named(numbers)}"
+                for place, numbers in places.items()
+                if len(nodes) > 1 or place.volume is not None
+            ]
+            yield client_value(client, 1, f"was replaced by one on another {what}: {first_few(texts, 3)}")

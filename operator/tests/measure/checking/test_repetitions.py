@@ -1,0 +1,176 @@
+"""Trials of a point that contradict each other, and clients that are not the same in all of them."""
+
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from plimsoll.api.names import AbortReason, Outcome, Verdict
+from plimsoll.api.result import Abort, ClientPlace, Finding, Trial
+from plimsoll.measure.checks.repetitions import judge_clients, judge_rates, new_places, places_of
+from plimsoll.measure.intake import receive
+from plimsoll.measure.sample import DeviceUse
+from plimsoll.measure.text import probes_text
+from support.client_documents import document, facts, quiet_host
+
+POINTS = 1000
+
+
+def judged(*rates: float, other: Sequence[float] = ()) -> list[str]:
+    return [finding.reason for finding in judge_rates({"read": rates} | ({"write": other} if other else {}))]
+
+
+def share_marked(trials: int, variation: float, drift: float = 0.0, points: int = POINTS) -> float:
+    """Return which share of points is marked whose rates vary so much, and change by `drift` from first to last."""
+    chance = random.Random(f"{trials} {variation} {drift}")  # noqa: S311 - numbers, not secrets
+    marked = 0
+    for _ in range(points):
+        factors = [1 + drift * (number / (trials - 1) - 0.5) for number in range(trials)]
+        marked += bool(judged(*(10_000 * factor * (1 + variation * chance.gauss(0, 1)) for factor in factors)))
+    return marked / points
+
+
+@pytest.mark.parametrize("trials", [3, 5, 10])
+@pytest.mark.parametrize("variation", [0.01, 0.03, 0.05, 0.08])
+def test_healthy_points_are_hardly_ever_marked(trials: int, variation: float) -> None:
+    """In the long run in at most 1.0 % of points (10 trials that vary by 8 %)."""
+    assert share_marked(trials, variation) <= 0.02
+
+
+@pytest.mark.parametrize(("trials", "variation", "least"), [(3, 0.5, 0.55), (5, 0.4, 0.8), (10, 0.3, 0.95)])
+def test_rates_that_vary_wildly_are_found_the_more_often_the_more_trials_there_are(
+    trials: int, variation: float, least: float
+) -> None:
+    assert share_marked(trials, variation, points=300) >= least
+
+
+@pytest.mark.parametrize(("trials", "drift"), [(5, 0.4), (7, 0.25), (10, 0.2)])
+def test_rates_that_drift_are_found_under_noise_of_three_percent(trials: int, drift: float) -> None:
+    assert share_marked(trials, 0.03, drift, points=300) >= 0.9
+
+
+def test_a_change_that_does_not_matter_is_none_however_sure_it_is() -> None:
+    assert judged(100, 101, 102, 103, 104, 105, 106, 107, 108, 109) == []
+    assert judged(100, 102, 104, 106, 108, 110, 112, 114, 116, 118) == ["Drifting"]
+
+
+def test_burst_credits_and_rates_that_fall_from_trial_to_trial_are_found() -> None:
+    assert judged(15_000, 1_500, 1_500) == ["Scattered"]
+    assert judged(1_500, 1_500, 15_000) == ["Scattered"]
+    assert judged(15_000, 10_500, 6_000) == ["Scattered"], "three trials are too few for a trend"
+    assert judged(15_000, 12_750, 10_500, 8_250, 6_000) == ["Drifting", "Scattered"]
+    assert judged(6_000, 6_300, 6_700, 7_000, 7_200) == ["Drifting"]
+
+
+def test_the_messages_have_the_numbers_the_limits_and_a_remedy() -> None:
+    drifting, scattered = judge_rates({"read operations/s": [15_000, 12_700, 10_500, 8_250, 6_000]})
+    assert drifting.message.startswith(
+        "read operations/s fell from 14980 to 6000 over 5 trials, by 85.6 % of the mean (p = 8.68e-08) (limit 10 %); "
+        "precondition the storage"
+    )
+    assert scattered.message.startswith(
+        "read operations/s of 5 trials lie between 6000 and 15000: they vary by 33.8 %, and by 18.1 % at the least "
+        "(limit 10 %); compare the trials"
+    )
+
+
+def test_two_trials_of_any_rates_say_nothing() -> None:
+    assert judged(15_000, 1_500) == []
+    assert judged(0, 0, 0, 0, 0) == []
+    assert judge_rates({}) == ()
+
+
+def test_chance_is_divided_among_the_rates_of_a_point() -> None:
+    """22 % of three trials are beyond chance for one rate, not for the worse of two."""
+    factor = 0.22
+    rates = (1 - factor, 1.0, 1 + factor)
+    assert judged(*rates) == ["Scattered"]
+    assert judged(*rates, other=(1.0, 1.0, 1.0)) == []
+    assert judged(*rates, other=(0.0, 0.0, 0.0)) == ["Scattered"], "a rate of nothing is none"
+    assert judged(1.0, 1.0, 1.0, other=(1.0, 9.0, 1.0)) == ["Scattered"]
+
+
+def trial(number: int, *places: ClientPlace, attempt: int = 0, abort: bool = False) -> Trial:
+    return Trial(
+        pass_number=number,
+        attempt=attempt,
+        epoch="e",
+        clients=(0, 1),
+        places=places,
+        outcome=Outcome.ABORTED if abort else Outcome.MEASURED,
+        started_at="",
+        finished_at="",
+        abort=Abort(reason=AbortReason.CLIENT_LOST, message="") if abort else None,
+        verdict=Verdict.INVALID if abort else Verdict.VALID,
+    )
+
+
+def place(client: int, node: str, volume: str | None = None) -> ClientPlace:
+    return ClientPlace(client=client, node=node, volume=volume)
+
+
+def moved(*trials: Trial) -> tuple[Finding, ...]:
+    return judge_clients(trials, [trial for trial in trials if trial.abort is None])
+
+
+def test_a_client_on_another_node_is_named_with_its_passes() -> None:
+    first = trial(0, place(0, "a", "disk 1"), place(1, "b", "disk 2"))
+    (finding,) = moved(first, trial(1), trial(2, place(1, "c", "disk 2")))
+    assert (finding.reason, finding.verdict, finding.clients) == ("ClientsChanged", Verdict.SUSPECT, (1,))
+    assert finding.message.startswith(
+        "client 1: was replaced by one on another node: b in passes 0 and 1, c in pass 2; find out why"
+    )
+
+
+def test_a_client_on_another_volume_of_the_same_node_is_named_too() -> None:
+    first = trial(0, place(0, "a", "disk 1"), place(1, "b", "disk 2"))
+    (finding,) = moved(first, trial(1, place(0, "a", "disk 3"), place(1, "c", "disk 2")))
+    assert finding.clients == (0, 1)
+    assert "client 0: was replaced by one on another volume: disk 1 in pass 0, disk 3 in pass 1" in finding.message
+    assert "also client 1" in finding.message
+
+
+def test_clients_that_stay_or_are_replaced_in_place_are_no_finding() -> None:
+    first = trial(0, place(0, "a", "disk 1"), place(1, "b"))
+    assert moved(first, trial(1), trial(2)) == ()
+    assert moved(first, trial(1, place(0, "a", "disk 1"), place(1, "b"))) == ()
+    assert moved(first, trial(1, place(0, "a"), place(1, "b", "disk 2"))) == (), "a volume that was unknown"
+
+
+def test_only_places_in_trials_that_count_matter() -> None:
+    first, away = trial(0, place(0, "a")), trial(1, place(0, "b"), abort=True)
+    assert moved(first, away, trial(1, place(0, "a"), attempt=1)) == ()
+    assert [finding.clients for finding in moved(first, away, trial(1, attempt=1))] == [(0,)]
+
+
+def test_a_search_names_its_probes() -> None:
+    trials = [trial(0, place(0, "a")), trial(1), trial(2, place(0, "b"))]
+    (finding,) = judge_clients(trials, trials, probes_text)
+    assert "a in probes 0 and 1, b in probe 2" in finding.message
+
+
+def test_only_new_places_are_recorded() -> None:
+    before = [trial(0, place(0, "a", "disk 1"), place(1, "b", "disk 2")), trial(1, place(1, "c", "disk 2"))]
+    assert new_places([], before[0].places) == before[0].places
+    assert new_places(before, [place(0, "a", "disk 1"), place(1, "c", "disk 2")]) == ()
+    assert new_places(before, [place(0, "a"), place(1, "c")]) == (), "volumes that are unknown now"
+    back = place(1, "b", "disk 2")
+    assert new_places(before, [place(0, "a", "disk 1"), back]) == (back,)
+
+
+def test_a_place_is_the_node_and_what_identifies_the_volume_or_its_number() -> None:
+    device = DeviceUse(number="252:16", read=0, written=0, busy=0, queue=0)
+    documents = {
+        0: document(0, host=quiet_host(device=device)),
+        1: document(1, host=quiet_host(device=device).model_copy(update={"volume": "wwid 7"})),
+        2: document(2, host=None),
+        3: document(3),
+    }
+    measured = receive(facts(4), documents).measured
+    assert places_of(measured, {3: "node-3", 7: "server"}) == (
+        place(0, "node-0", "252:16"),
+        place(1, "node-1", "wwid 7"),
+        place(2, "node-2"),
+        place(3, "node-3"),
+        place(7, "server"),
+    )
