@@ -6,6 +6,7 @@ from plimsoll.api.environment import Environment, PlatformEnvironment
 from plimsoll.api.names import AbortReason, Operation, Outcome, Verdict
 from plimsoll.api.result import (
     Abort,
+    ClientPlace,
     ClientSummary,
     Trial,
 )
@@ -154,3 +155,22 @@ def test_without_clients_there_is_no_fingerprint() -> None:
     ledger = Ledger(make_plan(points=1, repetitions=1))
     ledger.add("w-000", aborted(0))
     assert ledger.status("w-000", None).fingerprint is None
+
+
+def test_a_trial_keeps_only_the_places_that_earlier_trials_of_its_point_do_not_show() -> None:
+    first = [ClientPlace(client=number, node=f"node-{number}", volume="disk") for number in range(2)]
+    moved = [first[0], ClientPlace(client=1, node="node-9", volume="disk")]
+    plan = make_plan(points=2, clients=2, repetitions=3)
+    ledger = Ledger(plan)
+    ledger.add("w-000", make_trial(0, places=first))
+    ledger.add("w-001", make_trial(0, places=first))
+    # Another conductor continues with what is recorded.
+    ledger = Ledger(plan, {name: ledger.trials(name) for name in ("w-000", "w-001")})
+    for number in (1, 2):
+        ledger.add("w-000", make_trial(number, places=moved))
+        ledger.add("w-001", make_trial(number, places=first))
+    assert [trial.places for trial in ledger.trials("w-000")] == [tuple(first), (moved[1],), ()]
+    assert [trial.places for trial in ledger.trials("w-001")] == [tuple(first), (), ()]
+    findings = {name: ledger.status(name, None).findings for name in ("w-000", "w-001")}
+    assert [(finding.reason, finding.clients) for finding in findings["w-000"]] == [("ClientsChanged", (1,))]
+    assert findings["w-001"] == ()

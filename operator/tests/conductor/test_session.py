@@ -7,6 +7,7 @@ from plimsoll.api.result import Stalls
 from plimsoll.api.storage import Precondition, Prepare
 from plimsoll.conductor.phases import Arming, Gathering, JudgeAttempt, Preparing, Recording, Running, Settling
 from plimsoll.conductor.roster import Client
+from plimsoll.measure.sample import ClientDocument
 from plimsoll.protocol import messages
 from plimsoll.protocol.messages import AgentState, RefusedError
 from plimsoll.tools.cast import choose_clients
@@ -342,3 +343,29 @@ def test_an_interrupted_conductor_keeps_its_agents_for_the_next_one() -> None:
     for agent in simulation.agents:
         simulation.poll(agent)
     assert all(agent.left for agent in simulation.agents), "the last conductor dismisses them"
+
+
+def test_a_client_that_is_replaced_on_another_node_between_trials_makes_the_point_suspect() -> None:
+    """Also if the conductor is another one by then; in its place, a replaced client changes nothing."""
+    nodes = {0: "node-0", 1: "node-1"}
+
+    class Moving(Simulation):
+        def node(self, client: int) -> str:
+            return nodes[client]
+
+        def document(self, client: int, armed: messages.ArmOrder) -> ClientDocument:
+            return make_document(client, armed.t0_nanoseconds, node=nodes[client])
+
+    for node, is_changed in (("node-1", False), ("node-9", True)):
+        nodes[1] = "node-1"
+        simulation = Moving(make_plan(points=1, clients=2, repetitions=2))
+        simulation.until(Recording)
+        simulation.until(Gathering)
+        nodes[1] = node
+        simulation.kill(simulation.agents[1])
+        simulation.crash()
+        simulation.settle()
+        status = simulation.session.ledger.status("w-000", None)
+        assert [finding.reason for finding in status.findings] == ["ClientsChanged"] * is_changed
+        places = [place.node for trial in status.trials for place in trial.places]
+        assert places == ["node-0", "node-1", *["node-9"] * is_changed]

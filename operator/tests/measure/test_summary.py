@@ -72,21 +72,49 @@ FAILED = ("ToolFailed", Verdict.INVALID)
 
 def test_good_point_is_valid_with_unweighted_statistics() -> None:
     trials = [
-        trial(0, operation(100, MILLISECOND, 1000)),
+        trial(0, operation(180, MILLISECOND, 1000)),
         trial(1, operation(200, 3 * MILLISECOND, 9000)),
-        trial(2, operation(300, 5 * MILLISECOND, 5000)),
+        trial(2, operation(220, 5 * MILLISECOND, 5000)),
     ]
     numbers = summarise(trials, 3)
     assert (numbers.verdict, numbers.findings) == (Verdict.VALID, ())
     assert numbers.summary is not None
     (summary,) = numbers.summary.operations
     assert numbers.summary.trials == 3
-    assert (summary.iops.trials, summary.iops.mean, summary.iops.standard_deviation) == (3, 200, 100)
+    assert (summary.iops.trials, summary.iops.mean, summary.iops.standard_deviation) == (3, 200, 20)
     assert summary.bytes_per_second.mean == 200 * 4096
     assert summary.mean_latency is not None
     assert summary.mean_latency.mean == pytest.approx(3 * MILLISECOND)
     assert summary.latency.count == 15_000
     assert summary.latency.mean_nanoseconds == pytest.approx((1 + 27 + 25) / 15 * MILLISECOND)
+
+
+def test_trials_that_contradict_each_other_make_the_point_suspect() -> None:
+    rates = (15_000, 12_750, 10_500, 8_250, 6_000)
+    trials = [trial(number, operation(rate)) for number, rate in enumerate(rates)]
+    numbers = summarise(trials, 5)
+    assert [finding.reason for finding in numbers.findings] == ["Drifting", "Scattered"]
+    assert numbers.verdict is Verdict.SUSPECT
+    assert "write operations/s fell from 15000 to 6000" in numbers.findings[0].message
+
+
+def test_trends_are_over_time_and_not_over_the_numbers_of_passes() -> None:
+    rates = (15_000, 14_000, 13_000, 12_000, 11_000)
+    times = ("T5", "T3", "T1", "T2", "T4")
+    trials = [
+        trial(number, operation(rate)).model_copy(update={"started_at": time})
+        for number, (rate, time) in enumerate(zip(rates, times, strict=True))
+    ]
+    assert summarise(trials, 5).findings == ()
+
+
+def test_rates_of_bytes_count_where_the_tool_counts_no_operations() -> None:
+    rates = (10**9, 10**8, 10**8)
+    streams = [
+        operation(0).model_copy(update={"rates": Rates(iops=0, bytes_per_second=rate), "ios": 0}) for rate in rates
+    ]
+    (finding,) = summarise([trial(number, stream) for number, stream in enumerate(streams)], 3).findings
+    assert finding.message.startswith("write bytes/s of 3 trials lie between 100000000 and 1000000000")
 
 
 def test_percentile_statistics_are_of_the_trials_and_the_histogram_is_for_display() -> None:

@@ -32,6 +32,7 @@ from plimsoll.api.operation import (
 from plimsoll.api.result import (
     Abort,
     BenchmarkResult,
+    ClientPlace,
     ClientSummary,
     Finding,
     Fingerprint,
@@ -198,6 +199,7 @@ _TRIAL = Trial(
         osds=OsdCaches(count=2000, osds=tuple(range(64)), reason="r" * 512),
     ),
     slowest=_slowest_clients("n" * 253),
+    places=(ClientPlace(client=1000, node="n" * 253, volume="v" * 256),),
     osds=Osds(
         count=2000,
         iops=_SPREAD,
@@ -397,6 +399,7 @@ def worst_fields() -> dict[str, Any]:
             for n in range(3)
         ),
         "clients": tuple(range(1000)),
+        "places": tuple(ClientPlace(client=number, node="node-" + "x" * 40, volume="v" * 40) for number in range(1000)),
     }
 
 

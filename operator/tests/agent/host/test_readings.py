@@ -175,3 +175,31 @@ def test_a_device_on_several_others_is_a_whole_device(tree: HostTree) -> None:
     block_device(tree, "md0", "9:0", below=("sda", "sdb"))
     block_device(tree, "dm-0", "253:0", below=("md0",))
     assert [tree.host.disk_of(number) for number in ("9:0", "253:0", "7:7")] == [None, "9:0", None]
+
+
+def test_a_device_is_identified_by_what_does_not_depend_on_its_number(tree: HostTree) -> None:
+    """The names are those of Linux: of NVMe, SCSI and virtio disks, logical volumes, loop devices, krbd and rbd-nbd."""
+    identities = {
+        ("nvme0n1", "wwid", "259:0"): "eui.0025385b71b0a4d2",
+        ("sda", "device/wwid", "8:0"): "t10.ATA     disk      S3Z9",
+        ("vda", "serial", "254:0"): "virtio-1",
+        ("dm-0", "dm/uuid", "253:0"): "LVM-9xCq",
+        ("loop3", "loop/backing_file", "7:3"): "/var/lib/volume.img",
+        ("rbd0", "device/image_id", "252:0"): "5e3a6b8b4567",
+        ("nbd0", "backend", "43:0"): "pool/image",
+    }
+    for (device, name, number), identity in identities.items():
+        block_device(tree, device, number)
+        tree.write(f"sys/devices/{device}/{name}", f"{identity}\n")
+    (block_device(tree, "sda/sda2", "8:2") / "partition").write_text("2\n")
+    block_device(tree, "sdz", "65:144")
+    expected = {number: " ".join(identity.split()) for (_, _, number), identity in identities.items()}
+    assert {number: tree.host.identity_of(number) for number in expected} == expected
+    assert tree.host.identity_of("8:2") == f"{expected['8:0']} partition 2"
+    assert [tree.host.identity_of(number) for number in ("65:144", "7:7")] == ["", ""]
+
+
+def test_a_long_identity_fits_into_the_document(tree: HostTree) -> None:
+    block_device(tree, "loop0", "7:0")
+    tree.write("sys/devices/loop0/loop/backing_file", "/" + 4000 * "x")
+    assert len(tree.host.identity_of("7:0")) <= 256

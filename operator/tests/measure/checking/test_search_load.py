@@ -49,6 +49,7 @@ def test_an_overloaded_storage_that_stands_still_broke_and_is_not_stalled() -> N
     numbers = measure(document(0, working(*STANDS_STILL, full=0.5)), offer=offer(100))
     assert (reasons(numbers), numbers.verdict) == ([], Verdict.VALID)
     assert outcome(numbers) is ProbeOutcome.DEPTH_FULL
+    assert numbers.warnings[0].startswith("the load explains Stalled: no client completed anything for 10 s")
     assert numbers.stalls is not None
     assert numbers.stalls.seconds == 10
 
@@ -68,10 +69,34 @@ def test_storage_that_stands_still_although_it_carried_the_load_is_stalled() -> 
     assert (numbers.verdict, outcome(numbers)) == (Verdict.SUSPECT, ProbeOutcome.MET)
 
 
-def test_a_closed_loop_that_stands_still_is_stalled_whatever_its_depth() -> None:
+def test_a_closed_loop_that_stands_still_is_stalled_if_its_depth_was_not_in_flight() -> None:
+    """Operations in flight wait for the storage: those that are missing the client did not submit."""
     numbers = measure(document(0, working(*STANDS_STILL)), offer=offer(64, Vary.DEPTH))
     assert "Stalled" in reasons(numbers)
     assert outcome(numbers) is ProbeOutcome.UNKNOWN, "an Invalid trial says nothing"
+
+
+def test_a_closed_loop_that_stands_still_and_is_late_broke() -> None:
+    numbers = measure(document(0, working(*STANDS_STILL, value=SLOW)), offer=offer(0.45, Vary.DEPTH))
+    assert (reasons(numbers), outcome(numbers)) == ([], ProbeOutcome.LATE)
+    assert [warning.split(":")[0] for warning in numbers.warnings] == [
+        "the load explains Stalled",
+        "the load explains NotSteady",
+    ]
+
+
+def test_lost_operations_and_clients_that_end_late_are_explained_by_a_load_that_broke() -> None:
+    slow = working(100, value=SLOW)
+    lost = slow.model_copy(update={"operations": (slow.operations[0].model_copy(update={"lost_ios": 100}),)})
+    assert "LostIo" in reasons(measure(document(0, working(100)), document(1, lost)))
+    numbers = measure(document(0, slow), document(1, lost), offer=offer(200))
+    assert (reasons(numbers), outcome(numbers)) == ([], ProbeOutcome.LATE)
+    assert numbers.warnings[0].startswith("the load explains LostIo: client 1: 100 write operations never completed")
+
+
+def test_what_a_load_cannot_cause_counts_although_it_broke() -> None:
+    numbers = measure(document(0, working(100, value=SLOW), node="node-0", exit_code=1), offer=offer(100))
+    assert (reasons(numbers), outcome(numbers)) == (["ToolFailed"], ProbeOutcome.UNKNOWN)
 
 
 def test_arrivals_at_random_need_not_be_steady() -> None:

@@ -92,8 +92,8 @@ def _variations(rates: Mapping[str, Sequence[float]], by_chance: float) -> Check
         least = 100 * (least_variation(statistic, 1 - by_chance) or 0.0)
         detail = (
             f"{name} of {len(values)} trials lie between {number_text(min(values))} and {number_text(max(values))}: "
-            f"they vary by {percent_text(100 * statistic.coefficient_of_variation)}, and by {percent_text(least)} at "
-            "the least"
+            f"their coefficient of variation is {percent_text(100 * statistic.coefficient_of_variation)}, and at least "
+            f"{percent_text(least)} with {100 * (1 - by_chance):.3g} % confidence"
         )
         yield CheckedValue(value=least, detail=detail)
 
