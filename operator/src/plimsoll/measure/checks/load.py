@@ -133,7 +133,6 @@ def phases_apart(evidence: Evidence) -> CheckedValues:
 
 @TrialCheck(
     reason="NotSteady",
-    load_explains=True,
     what=(
         "difference between a part of the window and the rest, in standard deviations of chance: of the rate of all "
         f"operations, if it is above {100 * MAX_RATE_CHANGE:g} % of the mean, or of a 99th percentile, if it is above "
