@@ -151,6 +151,7 @@ def _ceph(state: State, arguments: list[str]) -> str:
     match arguments:
         case ["status"]:
             status = json.loads((GOLDEN / f"{state['status']}.json").read_text())
+            status["osdmap"] |= state.get("osdmap", {})
             return json.dumps(status | ({"fsmap": state["fsmap"]} if "fsmap" in state else {}))
         case ["osd", "pool", "ls", "detail"]:
             return "\n" + json.dumps(state["pools"])
