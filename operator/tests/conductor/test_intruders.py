@@ -276,7 +276,9 @@ def unbounded(schema: Mapping[str, Any], definitions: Mapping[str, Any], path: s
         case "array":
             if "maxItems" not in schema:
                 yield path
-            yield from unbounded(schema["items"], definitions, f"{path}[]")
+            # A tuple has a schema for each of its places.
+            for part in schema.get("prefixItems") or [schema["items"]]:
+                yield from unbounded(part, definitions, f"{path}[]")
         case "object":
             if "properties" not in schema and "maxProperties" not in schema:
                 yield path
