@@ -33,8 +33,8 @@ def ended() -> str:
 
 def attempts() -> str:
     """Return the table of the reasons of an aborted attempt."""
-    rows = [("{}", reason, explanation) for reason, explanation in ATTEMPT_REASONS.items()]
-    return _table("| reason | meaning | what to do if it recurs |", rows)
+    rows = [(f"{{}} | {explanation.cause}", reason, explanation) for reason, explanation in ATTEMPT_REASONS.items()]
+    return _table("| reason | cause | meaning | what to do if it recurs |", rows)
 
 
 def suites() -> str:

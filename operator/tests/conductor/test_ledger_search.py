@@ -8,7 +8,7 @@ from plimsoll.api.environment import Environment
 from plimsoll.api.line import Ending, Line, Probe, ProbeOutcome
 from plimsoll.api.names import AbortReason, Operation, Outcome, Verdict
 from plimsoll.api.operation import OperationResult
-from plimsoll.api.result import Abort, Trial
+from plimsoll.api.result import Abort, Finding, Trial
 from plimsoll.api.status import TrialKey
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.sink import FilesSink
@@ -112,6 +112,36 @@ def test_loads_without_an_outcome_do_not_use_up_the_probes(verdict: Verdict) -> 
     line = ledger.status("w-000", None).line
     assert line is not None
     assert (line.ending, line.estimate) == (Ending.PROBES_DO_NOT_COUNT, None)
+
+
+def test_the_first_attempts_of_a_search_keep_their_numbers_and_have_a_line_of_their_own() -> None:
+    """The storage spoils the first attempt at every third load below the line."""
+    ledger, numbers = Ledger(search_plan()), (full_operation(Operation.READ, 1),)
+    stalled = Finding(reason="Stalled", verdict=Verdict.INVALID, message="m")
+    while (key := ledger.next_trial()) is not None:
+        offer = ledger.offer(key)
+        assert offer is not None
+        outcome = ProbeOutcome.MET if offer.load < _LINE else ProbeOutcome.LATE
+        is_spoiled = outcome is ProbeOutcome.MET and key.pass_number % 3 == 0 and not key.attempt
+        changes = {"verdict": Verdict.INVALID, "findings": (stalled,)} if is_spoiled else {}
+        trial = trial_of(
+            key, offer.load, ProbeOutcome.UNKNOWN if is_spoiled else outcome, operations=numbers, **changes
+        )
+        ledger.add("w-000", trial)
+    status = ledger.status("w-000", None)
+    spoiled = [trial for trial in status.trials if trial.verdict is Verdict.INVALID]
+    assert spoiled
+    assert all(trial.operations[0].latency.percentiles for trial in spoiled)
+    assert status.line is not None
+    assert status.first_line is not None
+    assert status.first_line.ending is status.line.ending
+    assert (status.first_line.low or 0) < (status.line.low or 0)
+
+
+def test_a_search_whose_first_attempts_count_has_one_line() -> None:
+    ledger = Ledger(search_plan())
+    searched(ledger)
+    assert ledger.status("w-000", None).first_line is None
 
 
 def test_the_largest_search_stays_below_the_limit_of_a_result() -> None:

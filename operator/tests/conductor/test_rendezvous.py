@@ -21,8 +21,8 @@ from plimsoll.api.storage import Prepare
 from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_OF_FAILURE
 from plimsoll.conductor.secret import make_secret, write_secret
 from plimsoll.conductor.sink import FilesSink
+from plimsoll.measure.attempts import counted
 from plimsoll.measure.sample import ClientDocument, Clock
-from plimsoll.measure.summary import counted
 from plimsoll.protocol.assignment import CERTIFICATE_FILE, TOKEN_FILE
 from plimsoll.protocol.messages import (
     PROTOCOL_VERSION,

@@ -5,6 +5,8 @@ import pytest
 from plimsoll.api.names import AbortReason, FailureReason, Outcome, RunPhase, Verdict
 from plimsoll.api.result import Stalls
 from plimsoll.api.storage import Precondition, Prepare
+from plimsoll.conductor.attempt import Moment
+from plimsoll.conductor.faults import INTERRUPTED
 from plimsoll.conductor.phases import Arming, Gathering, JudgeAttempt, Preparing, Recording, Running, Settling
 from plimsoll.conductor.roster import Client
 from plimsoll.measure.sample import ClientDocument
@@ -194,6 +196,18 @@ def test_interruptions_do_not_use_up_a_trial_s_attempts() -> None:
     simulation.settle()
     assert simulation.phase is RunPhase.COMPLETE
     assert [trial.outcome for trial in simulation.stored["w-000"]] == [Outcome.ABORTED] * 5 + [Outcome.MEASURED]
+
+
+def test_an_attempt_shows_whether_it_was_interrupted_after_its_load_had_begun() -> None:
+    simulation = Simulation(make_plan(points=1, repetitions=1))
+    simulation.until(Running)
+    assert isinstance(simulation.session.phase, Running)
+    t0 = simulation.session.phase.attempt.t0
+    before = simulation.session.phase.attempt.aborted(INTERRUPTED, epoch="e", moment=Moment(seconds=0, wall=t0 - 1))
+    after = simulation.session.phase.attempt.aborted(INTERRUPTED, epoch="e", moment=Moment(seconds=0, wall=t0))
+    assert before.abort is not None
+    assert after.abort is not None
+    assert (before.abort.after_start, after.abort.after_start) == (None, True)
 
 
 def test_the_total_deadline_includes_earlier_conductors() -> None:

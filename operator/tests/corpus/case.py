@@ -200,6 +200,7 @@ class Fault(Model):
         options: differing options of the cluster.
         aborted: the reason why it produced no numbers.
         replaced: the reason why a previous attempt was aborted.
+        replaced_after_start: whether the clients had begun to generate load in that attempt.
         not_recorded: it never ran.
 
     """
@@ -227,6 +228,7 @@ class Fault(Model):
     options: tuple[OtherOption, ...] = ()
     aborted: AbortReason | None = None
     replaced: AbortReason | None = None
+    replaced_after_start: bool | None = None
     not_recorded: bool = False
 
     def concerns(self, pass_number: int, client: int | None = None) -> bool:

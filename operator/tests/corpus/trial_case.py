@@ -59,9 +59,12 @@ def measure(case: Case) -> Measured:
     recorded: list[Trial] = []
     for number in range(setting.repetitions):
         faults = [fault for fault in case.faults if fault.concerns(number)]
-        replaced = [fault.replaced for fault in faults if fault.replaced]
-        for attempt, reason in enumerate(replaced):
-            abort = Abort(reason=reason, message="as the case says")
+        replaced = [
+            Abort(reason=fault.replaced, message="as the case says", after_start=fault.replaced_after_start)
+            for fault in faults
+            if fault.replaced
+        ]
+        for attempt, abort in enumerate(replaced):
             recorded.append(_trial(number, setting, attempt=attempt, abort=abort))
         aborted = next((fault.aborted for fault in faults if fault.aborted), None)
         if aborted:

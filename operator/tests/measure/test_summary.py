@@ -5,8 +5,9 @@ import pytest
 from plimsoll.api.names import AbortReason, LatencyKind, Operation, Outcome, Verdict
 from plimsoll.api.operation import Latency, OperationResult, Rates
 from plimsoll.api.result import Abort, Finding, ToolUse, Trial
+from plimsoll.measure.attempts import counted
 from plimsoll.measure.histogram import Histogram, bin_index, bin_midpoint, merge_latencies
-from plimsoll.measure.summary import counted, summarise
+from plimsoll.measure.summary import summarise
 
 MILLISECOND = 10**6
 
@@ -160,14 +161,34 @@ def test_attempts_that_were_replaced_are_named_with_their_reasons() -> None:
     (finding,) = numbers.findings
     assert (finding.reason, finding.verdict) == ("AttemptsReplaced", Verdict.SUSPECT)
     assert (
-        "3 attempts were replaced: pass 0 Invalid (ToolFailed); pass 1 Aborted (ToolOverran); fix the causes"
-        in finding.message
+        finding.message
+        == "3 of 5 attempts: ToolFailed (pass 0); ToolOverran (pass 1); fix the causes, then run again; "
+        "numbers chosen by repeating are better than the storage usually is" in finding.message
     )
 
 
 @pytest.mark.parametrize("reason", [AbortReason.INTERRUPTED, AbortReason.CONDUCTOR_RESTARTED])
 def test_attempts_that_ended_for_reasons_of_their_own_are_replaced_without_a_mark(reason: AbortReason) -> None:
     assert summarise([trial(0, abort=reason), trial(0, attempt=1), trial(1)], 2).findings == ()
+
+
+def test_attempts_that_a_user_interrupted_under_load_are_named() -> None:
+    """Who suspends each trial that looks bad chooses the numbers."""
+    seen = Abort(reason=AbortReason.INTERRUPTED, message="suspended", after_start=True)
+    suspended = [trial(0, attempt=n, abort=AbortReason.INTERRUPTED).model_copy(update={"abort": seen}) for n in (0, 1)]
+    numbers = summarise([*suspended, trial(0, attempt=2), trial(1)], 2)
+    assert [(finding.reason, finding.verdict) for finding in numbers.findings] == [
+        ("AttemptsReplaced", Verdict.SUSPECT)
+    ]
+    assert numbers.findings[0].message.startswith("2 of 4 attempts: Interrupted (pass 0); ")
+
+
+def test_a_point_of_which_no_attempt_counts_names_what_all_of_them_had() -> None:
+    stalled = ("Stalled", Verdict.INVALID)
+    attempts = [trial(n, attempt=a, reasons=(stalled,)) for n in (0, 1) for a in (0, 1)]
+    last = [trial(n, attempt=2, abort=AbortReason.CLIENT_LOST) for n in (0, 1)]
+    (*_, finding) = [f for f in summarise([*attempts, *last], 2).findings if f.reason == "NoTrialCounts"]
+    assert "passes 0 and 1 Aborted (ClientLost); 6 attempts: Stalled (4); ClientLost (2)" in finding.message
 
 
 def test_earlier_good_attempt_does_not_stand_in_for_a_bad_last_one() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Trial
-from plimsoll.measure.summary import counted
+from plimsoll.measure.attempts import counted
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.catalogue import Sample
 from plimsoll.metrics.objects import Exposed, UnreadableError, result_metrics, result_samples

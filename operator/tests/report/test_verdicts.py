@@ -101,7 +101,7 @@ def test_the_table_has_every_operation_of_every_point() -> None:
     [
         (
             judged(result([aborted(0)]), Verdict.INVALID, finding("NoTrialCounts", Verdict.INVALID, "none")),
-            "NoTrialCounts",
+            "ClientLost",
         ),
         (result([aborted(0)], final=False, repetitions=3), "not finished: 1 of 3 trials recorded"),
         (judged(result([aborted(0)]), Verdict.INVALID), "no trial counts, and no reason was recorded"),

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from plimsoll.api.result import BenchmarkResult, Trial
+from plimsoll.api.names import AbortReason, Verdict
+from plimsoll.api.result import BenchmarkResult, Finding, Trial
 from plimsoll.api.suite import SuiteSpec, decode_suite
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.suite.evaluation import VariantComparison, comparisons_of
@@ -99,7 +100,28 @@ def test_a_run_that_repeated_too_many_trials_is_a_selection() -> None:
     found = compared(old, new)
     assert found.conclusion is Conclusion.INCONCLUSIVE
     (doubt,) = found.doubts
-    assert doubt.startswith("2 of 5 trials of new-1 were repeated or do not count (limit 20 %)")
+    assert doubt.startswith("2 of 7 attempts of new-1 were replaced or do not count (limit 20 %): ClientLost (2); ")
+
+
+def test_variants_are_compared_by_the_first_attempts_of_their_runs_too() -> None:
+    old, new = runs(1000, 1001, 999), runs(1000, 1002, 999, variant="new")
+    again = [trial(number, measured(rate), attempt=number == 0) for number, rate in enumerate(steady(1000))]
+
+    def after(attempt: Trial) -> VariantComparison:
+        """Compare with a run whose first trial replaced this attempt."""
+        return compared(old, [with_trials(new[0], [attempt, *again]), *new[1:]])
+
+    def spoiled(reason: str) -> Trial:
+        finding = Finding(reason=reason, verdict=Verdict.INVALID, message="m")
+        return trial(0, measured(400), verdict=Verdict.INVALID, findings=(finding,))
+
+    assert compared(old, new).conclusion is Conclusion.NO_REGRESSION
+    assert after(spoiled("LateClient")).conclusion is Conclusion.NO_REGRESSION
+    for attempt in (spoiled("Stalled"), aborted(0, reason=AbortReason.TOOL_OVERRAN)):
+        found = after(attempt)
+        assert found.conclusion is Conclusion.INCONCLUSIVE
+        assert found.comparison is not None
+        assert "the attempts that count alone show NoRegression" in found.comparison.reasons[0]
 
 
 def test_a_run_that_is_given_twice_is_not_compared() -> None:

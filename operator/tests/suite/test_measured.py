@@ -65,7 +65,9 @@ def test_a_metric_without_a_value_in_one_run_is_a_gap() -> None:
 def test_a_selection_of_trials_and_runs_of_different_things_are_doubts() -> None:
     kept = [aborted(0), aborted(1), *(trial(number, measured(1000), attempt=number < 2) for number in range(5))]
     found = runs(1000, 1100, 900)
-    assert of([*found[:2], [result(kept, run="r-2")]]).doubts["v0"][0].startswith("2 of 5 trials of r-2 were repeated")
+    assert (
+        of([*found[:2], [result(kept, run="r-2")]]).doubts["v0"][0].startswith("2 of 7 attempts of r-2 were replaced")
+    )
     status = found[1][0].status
     assert status.fingerprint is not None
     other = status.fingerprint.model_copy(update={"identity_sha256": "other"})

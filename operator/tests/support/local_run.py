@@ -17,7 +17,7 @@ from plimsoll.api.names import RUN_KIND, Outcome, Verdict
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.api.status import RunState
 from plimsoll.conductor.sink import read_results, read_state
-from plimsoll.measure.summary import counted
+from plimsoll.measure.attempts import counted
 from support.disks import throttled_device
 from support.simulated_storage import Throttle
 from support.specs import manifest

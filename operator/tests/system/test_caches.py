@@ -14,7 +14,7 @@ import pytest
 
 from plimsoll.api.names import Outcome
 from plimsoll.api.result import Trial
-from plimsoll.measure.summary import counted
+from plimsoll.measure.attempts import counted
 from support.disks import mounted_disk, mounted_image
 from support.local_run import LocalRun, make_spec
 

@@ -21,8 +21,8 @@ from plimsoll.api.result import Trial
 from plimsoll.conductor.ledger import MAX_ATTEMPTS
 from plimsoll.conductor.main import EXIT_INTERRUPTED
 from plimsoll.conductor.sink import read_plan
+from plimsoll.measure.attempts import counted
 from plimsoll.measure.sample import ClientDocument
-from plimsoll.measure.summary import counted
 from plimsoll.protocol.assignment import TOKEN_FILE, Assignment
 from support.local_run import LocalRun, command_line, invalid_for_load, make_spec
 

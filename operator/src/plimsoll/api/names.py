@@ -169,6 +169,16 @@ class AbortReason(StrEnum):
     DEADLINE_EXCEEDED = "DeadlineExceeded"
 
 
+class Cause(StrEnum):
+    """What prevented an attempt from counting."""
+
+    STORAGE = "storage"
+    """The storage, or possibly the storage: the attempt shows what it does."""
+
+    HARNESS = "harness"
+    """Clients, conductor, user or neighbours: the attempt says nothing about the storage."""
+
+
 class FailureReason(StrEnum):
     """Why a run could not be measured."""
 

@@ -229,11 +229,14 @@ class Abort(Model):
     Attributes:
         reason: Reason in CamelCase, for programs.
         message: What happened, in words.
+        after_start: True if the clients had begun to generate load, so that their rates could be seen; absent
+            otherwise.
 
     """
 
     reason: AbortReason
     message: _Message
+    after_start: bool | None = None
 
 
 class ClientSummary(Model):
@@ -432,6 +435,8 @@ class ResultStatus(Model):
     Attributes:
         trials: All attempts, in the order of recording.
         line: Line as far as it is known; absent if the point is measured at one load, and before the first trial.
+        first_line: Line as the first attempts show it: every probe whose first attempt the storage spoiled counts as
+            broken. Absent if these are the attempts that count.
         verdict: Whether the numbers are trustworthy; absent without numbers.
         findings: Failed checks, each in its worst case over the trials.
         environment: Environment of the measurement, such as nodes, versions and the size of the data set.
@@ -442,6 +447,7 @@ class ResultStatus(Model):
     trials: Annotated[tuple[Trial, ...], ServerOnly(max_length=256)] = ()
     summary: Summary | None = None
     line: Line | None = None
+    first_line: Line | None = None
     verdict: Verdict | None = None
     findings: _Findings = ()
     environment: Annotated[Environment, ServerOnly(shape=_AnyValues)] = Field(default_factory=Environment)

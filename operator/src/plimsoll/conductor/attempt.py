@@ -149,7 +149,11 @@ class Attempt:
             **self._identity(epoch, moment),
             probe=probe_of(self.offer) if self.offer else None,
             outcome=Outcome.ABORTED,
-            abort=Abort(reason=fault.reason, message=fault.message),
+            abort=Abort(
+                reason=fault.reason,
+                message=fault.message,
+                after_start=bool(self.round_number or 0 < self.t0 <= moment.wall) or None,
+            ),
             verdict=Verdict.INVALID,
         )
 

@@ -12,10 +12,11 @@ from plimsoll.api.names import AbortReason, Outcome, Verdict
 from plimsoll.api.result import Matrix, ResultStatus, Summary, Trial
 from plimsoll.api.status import TrialKey
 from plimsoll.conductor.size import bare_attempt, fit, replaced_attempt, without_distributions, without_histograms
+from plimsoll.measure.attempts import first_attempts
 from plimsoll.measure.checks.repetitions import new_places
 from plimsoll.measure.intake import Offer
 from plimsoll.measure.line.model import Progress, Settings, arrived_load, tried_loads
-from plimsoll.measure.line.search import progress_of
+from plimsoll.measure.line.search import first_line_of, progress_of
 from plimsoll.measure.line.summary import current_text, interval_text, is_known, summarise_search, unit_text
 from plimsoll.measure.matrix import MatrixCell, extended, matrix_of
 from plimsoll.measure.summary import summarise
@@ -123,10 +124,11 @@ def recorded(search: Search, trials: Sequence[Trial]) -> tuple[Trial, ...]:
     """Return the trials of a search as they are kept: full histograms only next to the line."""
     near = _near(search, trials)
     last = {trial.pass_number: trial.attempt for trial in trials}
+    first = {(trial.pass_number, trial.attempt) for trial in first_attempts(trials)}
 
     def reduced(trial: Trial) -> Trial:
         if trial.attempt < last[trial.pass_number]:
-            return bare_attempt(trial)
+            return bare_attempt(trial, is_first=(trial.pass_number, trial.attempt) in first)
         return trial if trial.pass_number in near else without_histograms(trial)
 
     return tuple(map(reduced, trials))
@@ -253,12 +255,14 @@ class Ledger:
         trials, search = self._trials[point], self.search(point)
         summary: Summary | None = None
         line: Line | None = None
+        first_line: Line | None = None
         if search is None:
             numbers = summarise(trials, self.plan.repetitions, self._matrices.get(point))
             summary, verdict, findings = numbers.summary, numbers.verdict, numbers.findings
         else:
             outcome = summarise_search(trials, search.progress)
             line, verdict, findings = outcome.line, outcome.verdict, outcome.findings
+            first_line = first_line_of(trials, search_settings(search.point, search.asked), line)
         final = all(key.point != point for key in self._all_missing())
         drops = [trial.caches.osds for trial in trials if trial.caches and trial.caches.osds]
         planned = self.plan.point(point)
@@ -266,6 +270,7 @@ class Ledger:
             trials=trials,
             summary=summary,
             line=line,
+            first_line=first_line,
             # Before its last trial, every point would be judged for missing trials.
             verdict=verdict if final else None,
             findings=findings if final else (),

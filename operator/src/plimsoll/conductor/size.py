@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from plimsoll.api.model import Model
-from plimsoll.api.operation import Latency, OperationResult
+from plimsoll.api.names import Verdict
+from plimsoll.api.operation import OperationResult
 from plimsoll.api.result import ResultStatus, Trial
 from plimsoll.measure.text import quote
 
@@ -25,17 +26,18 @@ def without_distributions(trial: Trial) -> Trial:
 
 
 def replaced_attempt(trial: Trial) -> Trial:
-    """Return the part of a repeated attempt to keep: its outcome, the reason, and its rates."""
+    """Return the part of a repeated attempt to keep: its outcome, the reason, its rates and its percentiles."""
     reduced = _without_command(_without_storage(_without_cached_nodes(_without_slowest(trial))))
-    return _with_operations(
-        _without_steadiness(_without_series(reduced)),
-        lambda operation: _with(operation, latency=Latency(kind=operation.latency.kind, count=operation.latency.count)),
-    )
+    return _without_steadiness(without_distributions(reduced))
 
 
-def bare_attempt(trial: Trial) -> Trial:
-    """Return the part of a repeated attempt of a search to keep, which may have many: its outcome and the reasons."""
-    return _with(_with_short_findings(replaced_attempt(trial)), operations=(), warnings=(), hosts=None, tool=None)
+def bare_attempt(trial: Trial, *, is_first: bool) -> Trial:
+    """Return the part of a repeated attempt of a search to keep, which may have many: its outcome and the reasons.
+
+    The first attempt without a harness cause, `is_first`, keeps its rates and percentiles.
+    """
+    bare = _with(_with_short_findings(replaced_attempt(trial)), warnings=(), hosts=None, tool=None)
+    return bare if is_first else _with(bare, operations=())
 
 
 def without_histograms(trial: Trial) -> Trial:
@@ -137,5 +139,9 @@ _OPTIONAL: tuple[tuple[str, Callable[[Trial], Trial]], ...] = (
 _OPTIONAL_IN_SEARCH: tuple[tuple[str, Callable[[Trial], Trial]], ...] = (
     ("steadiness", _without_steadiness),
     ("details of findings", _with_short_findings),
+    (
+        "numbers of attempts that do not count",
+        lambda trial: _with(trial, operations=()) if trial.verdict is Verdict.INVALID else trial,
+    ),
     ("histograms", without_histograms),
 )

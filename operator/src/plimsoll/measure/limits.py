@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 from plimsoll.api.names import Layer, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult
+from plimsoll.measure.attempts import counted
 from plimsoll.measure.checks.devices import cache_sized
 from plimsoll.measure.checks.load import phases_apart
-from plimsoll.measure.summary import counted
 
 TOO_HIGH = (cache_sized.reason, phases_apart.reason)
 """Findings on rates that may be higher than those of the storage: memory answered, or clients did not share it."""

@@ -14,12 +14,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from plimsoll.api.names import AbortReason, LatencyKind, Metric, Operation, Outcome, Verdict
+from plimsoll.api.names import LatencyKind, Metric, Operation, Outcome, Verdict
 from plimsoll.api.operation import OperationResult, OperationSummary, Statistic
 from plimsoll.api.result import Finding, Matrix, Summary, Trial
+from plimsoll.measure.attempts import counted, counts, judge_replaced, last_attempts, reasons_text, why_not_counted
 from plimsoll.measure.checks.check import CheckedValue, by_reason, evaluate, verdict_of, worst_of
 from plimsoll.measure.checks.judge import (
-    ATTEMPTS_REPLACED,
     NO_TRIAL_COUNTS,
     PASSES_MISSING,
     UNREPLICATED,
@@ -33,8 +33,6 @@ from plimsoll.measure.statistics import describe
 from plimsoll.measure.text import passes_text, quote
 
 T = TypeVar("T")
-
-_INTERRUPTIONS = (AbortReason.INTERRUPTED, AbortReason.CONDUCTOR_RESTARTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,33 +50,23 @@ def iops_of(operation: OperationSummary) -> Statistic | None:
     return operation.iops if counts else None
 
 
-def counted(trials: Iterable[Trial]) -> list[Trial]:
-    """Return the trials that count, by pass: the last attempt of each, if it was measured and is not Invalid."""
-    return [trial for trial in last_attempts(trials).values() if _counts(trial)]
-
-
-def last_attempts(trials: Iterable[Trial]) -> dict[int, Trial]:
-    """Return the last attempt of every recorded pass, by ascending pass."""
-    ordered = sorted(trials, key=lambda trial: (trial.pass_number, trial.attempt))
-    return {trial.pass_number: trial for trial in ordered}
-
-
 def summarise(trials: Sequence[Trial], repetitions: int, matrix: Matrix | None = None) -> PointNumbers:
     """Summarise a point of which `repetitions` trials were planned; `matrix` is that of the trials that count."""
     last = last_attempts(trials)
     good = counted(trials)
     passes = sorted({*range(repetitions), *last})
-    missing = {number: _cause(last.get(number)) for number in passes if not (number in last and _counts(last[number]))}
+    missing = {number: _cause(last.get(number)) for number in passes if not (number in last and counts(last[number]))}
     causes = _listed(missing.items())
     if good:
         absent = CheckedValue(value=len(missing), detail=f"planned repetitions do not count: {causes}")
         replication = (
             *evaluate(PASSES_MISSING, [absent]),
-            *judge_replaced(replaced_attempts(trials)),
+            *judge_replaced(trials),
             *evaluate(UNREPLICATED, [CheckedValue(value=len(good))]),
         )
     else:
-        detail = f"no repetition counts: {causes or 'none is planned'}"
+        tried = f"; {len(trials)} attempts: {reasons_text(trials)}" if len(trials) > len(last) else ""
+        detail = f"no repetition counts: {causes or 'none is planned'}{tried}"
         replication = evaluate(NO_TRIAL_COUNTS, [CheckedValue(value=0, detail=detail)])
     agreement = (*judge_versions(good), *judge_clients(trials, good), *judge_rates(_rates_of(good)))
     findings = in_order([*rolled_up(good or list(last.values())), *agreement, *replication])
@@ -94,39 +82,10 @@ def summarise(trials: Sequence[Trial], repetitions: int, matrix: Matrix | None =
     )
 
 
-def _counts(trial: Trial) -> bool:
-    return trial.outcome is Outcome.MEASURED and trial.verdict is not Verdict.INVALID
-
-
-def was_interrupted(trial: Trial) -> bool:
-    """Whether the user or the harness ended an attempt, not the storage: to repeat it selects no numbers."""
-    return trial.abort is not None and trial.abort.reason in _INTERRUPTIONS
-
-
-def replaced_attempts(trials: Iterable[Trial]) -> list[Trial]:
-    """Return the attempts that another one replaced, without interrupted ones."""
-    trials = list(trials)
-    last = last_attempts(trials)
-    return [trial for trial in trials if trial.attempt < last[trial.pass_number].attempt and not was_interrupted(trial)]
-
-
 def _cause(trial: Trial | None) -> str:
     if trial is None:
         return "not recorded"
-    if trial.abort is not None:
-        return f"{Outcome.ABORTED} ({trial.abort.reason})"
-    reasons = [finding.reason for finding in trial.findings if finding.verdict is Verdict.INVALID]
-    return f"{trial.verdict} ({', '.join(reasons)})" if reasons else f"{trial.outcome}, {trial.verdict}"
-
-
-def judge_replaced(
-    replaced: Sequence[Trial], named: Callable[[Collection[int]], str] = passes_text
-) -> tuple[Finding, ...]:
-    """Return the finding on attempts that were replaced, with all passes that have them as `named`."""
-    causes = _listed(((trial.pass_number, _cause(trial)) for trial in replaced), named)
-    number = "1 attempt was" if len(replaced) == 1 else f"{len(replaced)} attempts were"
-    again = CheckedValue(value=len(replaced), detail=f"{number} replaced: {causes}")
-    return evaluate(ATTEMPTS_REPLACED, [again])
+    return f"{Outcome.ABORTED if trial.abort else trial.verdict} ({', '.join(why_not_counted(trial))})"
 
 
 def judge_versions(good: Sequence[Trial]) -> tuple[Finding, ...]:
@@ -252,7 +211,7 @@ def problem_of(values: Sequence[float | None], metric: Metric, where: str) -> st
     present = [value for value in values if value is not None]
     if missing := len(values) - len(present):
         beyond = f", or has fewer than {MINIMUM_BEYOND} results beyond the percentile" if metric.percentile else ""
-        why = f"its operation is absent, was too fast to be timed{beyond}"
+        why = f"its operation is absent, was too fast to be timed, ended without numbers{beyond}"
         return f"{metric} is missing in {missing} of {len(values)} trials {where}: {why}; measure for longer"
     if odd := sum(not math.isfinite(value) for value in present):
         return f"{metric} is not a finite number in {odd} of {len(values)} trials {where}; check these trials"

@@ -24,9 +24,9 @@ from plimsoll.api.suite_status import (
     HypothesisVerdict,
     RoundVerdict,
 )
+from plimsoll.measure.attempts import counted
 from plimsoll.measure.line.model import lower_bound
 from plimsoll.measure.line.summary import UNKNOWN, objectives_text
-from plimsoll.measure.summary import counted
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.catalogue import MetricFamily, Sample, bound_samples, known_samples
 

@@ -14,8 +14,8 @@ from plimsoll.api.names import Operation, Verdict, format_duration
 from plimsoll.api.operation import OperationSummary, SteadinessState
 from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.result import BenchmarkResult, Trial
+from plimsoll.measure.attempts import counted
 from plimsoll.measure.line.model import arrived_load, counting_trials
-from plimsoll.measure.summary import counted
 from plimsoll.report.inputs import ReportedRun, results_of
 from plimsoll.report.view import Block, Chart, Json, Section, Text, count_text
 from plimsoll.tools.registry import DEPTH_AXES, SIZE_AXES, TOOLS

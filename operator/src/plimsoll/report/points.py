@@ -9,6 +9,7 @@ from plimsoll.api.line import Line, LineSearch, Objective, Probe
 from plimsoll.api.names import Operation, Outcome, Verdict
 from plimsoll.api.operation import OperationResult, OperationSummary, Statistic, SteadinessState
 from plimsoll.api.result import BenchmarkResult, Finding, Trial
+from plimsoll.measure.checks.judge import reasons_of
 from plimsoll.measure.histogram import PERCENTILES
 from plimsoll.measure.line import summary as lines
 from plimsoll.measure.rates import rate_text
@@ -131,7 +132,8 @@ def _reasons(findings: Iterable[Finding]) -> str:
 
 def reasons_text(row: PointRow) -> str:
     """Return the names of the reasons of a verdict."""
-    return _reasons(row.result.status.findings)
+    status = row.result.status
+    return " ".join(reasons_of(status)) if status.final else ""
 
 
 def no_numbers(result: BenchmarkResult) -> str:

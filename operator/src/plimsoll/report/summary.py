@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from plimsoll.api.names import Outcome, Verdict
 from plimsoll.api.result import Finding
+from plimsoll.measure.attempts import counted
 from plimsoll.measure.checks.check import verdict_of
 from plimsoll.measure.rates import rate_text
-from plimsoll.measure.summary import counted, iops_of
+from plimsoll.measure.summary import iops_of
 from plimsoll.report.figure import (
     UNFINISHED,
     PlottedPoint,

@@ -8,7 +8,7 @@ from functools import partial
 from statistics import fmean
 
 from plimsoll.api.names import Metric
-from plimsoll.api.suite_status import PINNED_ROUNDS
+from plimsoll.api.suite_status import PINNED_ROUNDS, Conclusion
 from plimsoll.measure.compare.sides import Ratios, ratios_of
 from plimsoll.measure.compare.significance import (
     Judgement,
@@ -23,7 +23,7 @@ from plimsoll.measure.compare.significance import (
 )
 from plimsoll.measure.compare.values import RegressionRule, worsening
 from plimsoll.measure.rates import grouped
-from plimsoll.measure.statistics import f_p_value
+from plimsoll.measure.statistics import CONFIDENCE, f_p_value, half_width
 from plimsoll.suite.measured import Group, MeasuredRound, Quantity
 
 MINIMUM_ROUNDS = 3
@@ -149,10 +149,14 @@ class JudgedChange:
         return ratios_of(self.metric, self.change)
 
 
-def judge_changes(baselines: Mapping[Against, Mapping[Quantity, Runs]], rule: RegressionRule) -> list[JudgedChange]:
+def judge_changes(
+    baselines: Mapping[Against, Mapping[Quantity, Runs]], rule: RegressionRule, *, has_own_scatter: bool = False
+) -> list[JudgedChange]:
     """Judge all changes of a round against these baselines, means first.
 
     Each workload has a test of its mean, which may be a single point, and one of each point if it has several.
+    `has_own_scatter` says that the round may scatter more than the rounds before: `NoRegression` then needs that its
+    own runs exclude a loss beyond the threshold too.
     """
     tests: list[tuple[partial[JudgedChange], Runs, Member]] = []
     for against, runs_of in baselines.items():
@@ -175,8 +179,21 @@ def judge_changes(baselines: Mapping[Against, Mapping[Quantity, Runs]], rule: Re
         scatter = math.sqrt(mean_and_variance(values)[1] * _USUAL_RUNS / len(values)) if len(values) > 1 else -math.inf
         worse = assessment.worse and worsened > scatter
         judgement = conclude(member.metric, replace(assessment, worse=worse), rule)
+        if (
+            has_own_scatter
+            and judgement.conclusion is Conclusion.NO_REGRESSION
+            and worsened + _half_width(values) > rule.log_threshold(member.metric)
+        ):
+            judgement = Judgement(conclusion=Conclusion.INCONCLUSIVE)
         judged.append(change_of(rounds=len(runs.earlier), change=assessment.change, judgement=judgement))
     return sorted(judged, key=lambda change: bool(change.point))
+
+
+def _half_width(values: Sequence[float]) -> float:
+    """Return how far from the mean of these runs the truth may be, with a confidence of 95 % on one side."""
+    if len(values) < 2:  # noqa: PLR2004 - one value has no deviation
+        return math.inf
+    return half_width(math.sqrt(mean_and_variance(values)[1] / len(values)), len(values) - 1, 2 * CONFIDENCE - 1)
 
 
 _IMPROVED = 0.001

@@ -16,17 +16,17 @@ from plimsoll.api.suite_status import (
     HypothesisResult,
     RoundVerdict,
 )
+from plimsoll.measure.attempts import repeated_too_often, runs_on_first_attempts
 from plimsoll.measure.compare.comparison import (
     change_text,
     compare,
     mean_text,
     place_of,
     quantity_text,
-    repeated_too_often,
 )
 from plimsoll.measure.compare.noise import as_one_run
 from plimsoll.measure.compare.sides import Change, Comparison
-from plimsoll.measure.compare.values import Pair, RegressionRule, RepeatsError, check_distinct, match_points
+from plimsoll.measure.compare.values import Matching, Pair, RegressionRule, RepeatsError, check_distinct, match_points
 from plimsoll.measure.hypotheses.decide import Decision, decide_all
 from plimsoll.measure.hypotheses.select import MeasuredRun, measured_run
 from plimsoll.measure.summary import MINIMUM_TRIALS
@@ -68,7 +68,7 @@ _TRIAL_FIELDS = (
     "probe",
 )
 _OPERATION_FIELDS = ("operation", "ios", "bytes", "rates", "wholeRun", "sumOfRates", "latency")
-_STATUS_FIELDS = ("line", "verdict", "findings", "environment", "fingerprint", "final")
+_STATUS_FIELDS = ("line", "firstLine", "verdict", "findings", "environment", "fingerprint", "final")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -305,15 +305,23 @@ def _compared(
     baseline, candidate = variants
     ours, theirs = runs[baseline], runs[candidate]
     of_runs = min(len(ours), len(theirs)) >= MINIMUM_TRIALS
+
+    def matched(*sides: Sequence[Sequence[BenchmarkResult]]) -> Matching:
+        # A variant may change a parameter of a point, which is the same point here.
+        one_run = [as_one_run(side) if of_runs else next(iter(side), []) for side in sides]
+        return match_points(*one_run, also_by_name=True)
+
     doubts: list[str] = []
+    comparison, matching = None, match_points([], [])
     try:
         check_distinct((*ours, *theirs))
-        sides = (as_one_run(ours), as_one_run(theirs)) if of_runs else (next(iter(ours), []), next(iter(theirs), []))
+        matching = matched(ours, theirs)
+        if ours and theirs:
+            firsts = [runs_on_first_attempts(side) for side in (ours, theirs)] if of_runs else []
+            first = matched(firsts[0] or ours, firsts[1] or theirs) if any(firsts) else None
+            comparison = compare(matching, rule_of(asked.allow), first=first)
     except RepeatsError as error:
-        sides, doubts = ([], []), [str(error)]
-    # A variant may change a parameter of a point, which is the same point here.
-    matching = match_points(*sides, also_by_name=True)
-    comparison = compare(matching, rule_of(asked.allow)) if ours and theirs and not doubts else None
+        doubts = [str(error)]
     likeness = likeness_of(matching.pairs)
     if likeness.unknown:
         unknown = first_few(likeness.unknown, 1)

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from plimsoll.api.suite_status import WORST_FIRST, Conclusion, EndedRound
@@ -45,6 +45,8 @@ class VariantJudgement:
     drift: Conclusion | None = None
     judged: Sequence[JudgedChange] = ()  # what was compared, means first
     reasons: Sequence[str] = ()  # why it is not known that nothing is worse, apart from the numbers
+    # Whether the first attempts decide, because the attempts that count look better: only repeating made them so.
+    is_of_first_attempts: bool = False
 
     @property
     def conclusion(self) -> Conclusion:
@@ -96,7 +98,43 @@ def judge(
     variants: Sequence[str],
     rule: RegressionRule,
 ) -> RoundJudgement:
-    """Judge a round against the accepted rounds, and against the pinned ones among them, both in their order."""
+    """Judge a round against the accepted rounds, and against the pinned ones among them, both in their order.
+
+    It is judged on the attempts that count, and on the first attempts. Of each variant the worse judgement is returned.
+    """
+    counted = _judge(accepted, pinned, measured, variants, rule)
+    if all(each.first_values is None for each in (*accepted, measured)):
+        return counted
+    of_first = _judge(
+        [each.on_first_attempts for each in accepted],
+        [each.on_first_attempts for each in pinned],
+        measured.on_first_attempts,
+        variants,
+        rule,
+        has_own_scatter=measured.first_values is not None,
+    )
+    return replace(counted, variants=[*map(_worse, counted.variants, of_first.variants)])
+
+
+def _worse(counted: VariantJudgement, first: VariantJudgement) -> VariantJudgement:
+    if WORST_FIRST.index(first.conclusion) >= WORST_FIRST.index(counted.conclusion):
+        return counted
+    reason = (
+        f"the storage spoiled first attempts, and with them the conclusion is {first.conclusion}; the attempts that "
+        f"count alone show {counted.conclusion}"
+    )
+    return replace(first, reasons=(reason, *first.reasons), is_of_first_attempts=True)
+
+
+def _judge(
+    accepted: Sequence[MeasuredRound],
+    pinned: Sequence[MeasuredRound],
+    measured: MeasuredRound,
+    variants: Sequence[str],
+    rule: RegressionRule,
+    *,
+    has_own_scatter: bool = False,
+) -> RoundJudgement:
     measures_the_same = not accepted or accepted[-1].digest == measured.digest
     changes = changes_since(accepted, measured) if measures_the_same else Changes(obstacles=[_OTHER_DIGEST])
     if changes.obstacles:
@@ -107,7 +145,8 @@ def judge(
         ]
     else:
         trusted = [variant for variant in variants if not measured.doubts.get(variant)]
-        changed = judge_changes(baselines_of(accepted, pinned, measured, trusted, rule), rule)
+        baselines = baselines_of(accepted, pinned, measured, trusted, rule)
+        changed = judge_changes(baselines, rule, has_own_scatter=has_own_scatter)
         judgements = []
         for variant in variants:
             variant_changes = [change for change in changed if change.group.variant == variant]
@@ -169,10 +208,17 @@ def _points(names: Sequence[str]) -> str:
 
 
 def is_acceptable(measured: MeasuredRound, judgements: Iterable[RoundJudgement]) -> bool:
-    """Whether later rounds may be compared with a round: it is complete, did not regress, and nothing is in doubt."""
+    """Whether later rounds may be compared with a round: it is complete, did not regress, and nothing is in doubt.
+
+    A round that is as good as the accepted ones only because attempts were repeated would lower what later ones have to
+    reach.
+    """
     is_sound = measured.is_complete and not any(measured.doubts.values())
     return is_sound and all(
-        judgement.comparable and judgement.conclusion is not Conclusion.REGRESSION for judgement in judgements
+        judgement.comparable
+        and judgement.conclusion is not Conclusion.REGRESSION
+        and not any(variant.is_of_first_attempts for variant in judgement.variants)
+        for judgement in judgements
     )
 
 

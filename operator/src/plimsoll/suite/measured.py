@@ -1,7 +1,7 @@
 """A measured round of a suite: one value for each run, quantity, point and variant."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from typing import NamedTuple
@@ -10,13 +10,13 @@ from pydantic import JsonValue
 
 from plimsoll.api.names import Metric, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult, Fingerprint
-from plimsoll.measure.compare.comparison import repeated_too_often
+from plimsoll.measure.attempts import counted, repeated_too_often, runs_on_first_attempts
 from plimsoll.measure.compare.lines import line_estimate, operation_of, valueless
 from plimsoll.measure.compare.noise import as_one_run
 from plimsoll.measure.compare.significance import Series, logarithm
 from plimsoll.measure.compare.values import DEFAULT_GATES, RegressionRule, RepeatsError, gates_of
 from plimsoll.measure.rates import grouped
-from plimsoll.measure.summary import counted, operations_of, values_of
+from plimsoll.measure.summary import operations_of, values_of
 from plimsoll.measure.text import first_few
 from plimsoll.plan.fingerprint import DROPPED_IN_PART, Difference, differences
 
@@ -91,12 +91,19 @@ class MeasuredRound:
     # Quantity -> number of the repeat -> logarithm; only of gating metrics of points that are not Invalid, with a value
     # in every run.
     values: Mapping[Quantity, Series]
+    # The same from the first attempts; None if these are the attempts that count.
+    first_values: Mapping[Quantity, Series] | None = None
     conditions: Sequence[Condition] = ()  # of each point that has values, of each variant
     # Variant -> what is missing, so that the round cannot show that nothing is worse.
     gaps: Mapping[str, Sequence[str]] = field(default_factory=dict)
     # Variant -> reasons not to rely on any of its numbers.
     doubts: Mapping[str, Sequence[str]] = field(default_factory=dict)
     is_complete: bool = True  # whether all planned runs are measured
+
+    @property
+    def on_first_attempts(self) -> "MeasuredRound":
+        """The round in which the first attempts count."""
+        return self if self.first_values is None else replace(self, values=self.first_values)
 
 
 def measured_round(
@@ -105,6 +112,7 @@ def measured_round(
     """Return the round from the results of the complete runs of each variant, of which `repeat` were planned."""
     changed = [*changed_during(result for of_variant in runs.values() for run in of_variant for result in run)]
     values: dict[Quantity, Series] = {}
+    first_values: dict[Quantity, Series] = {}
     conditions: list[Condition] = []
     gaps: dict[str, list[str]] = {}
     doubts = {variant: [*changed] for variant in runs}
@@ -124,20 +132,18 @@ def measured_round(
         except RepeatsError as error:
             doubts[variant].append(str(error))
             continue
-        measured = {
-            quantity: series
-            for result in combined
-            for quantity, series in _values(variant, result, points[result.spec.point])
-        }
-        incomplete = [quantity for quantity, series in measured.items() if len(series) < len(complete)]
+        measured, incomplete = _values_in_all(variant, used)
         gaps[variant] += _valueless(incomplete, points)
-        values |= {quantity: series for quantity, series in measured.items() if quantity not in incomplete}
+        values |= measured
+        first = runs_on_first_attempts(used)
+        first_values |= measured if first is None else _values_in_all(variant, first)[0]
         conditions += [_condition(variant, result, points[result.spec.point]) for result in combined]
         doubts[variant] += [doubt for run in used if run for doubt in repeated_too_often(run[0].spec.run, run)]
     return MeasuredRound(
         minute=minute,
         digest=digest,
         values=values,
+        first_values=None if first_values == values else first_values,
         conditions=tuple(conditions),
         gaps=gaps,
         doubts=doubts,
@@ -176,6 +182,20 @@ def _valueless(quantities: Sequence[Quantity], results: Mapping[str, Sequence[Be
     others = sorted({quantity.point for quantity in quantities if quantity.metric is not Metric.LINE})
     if others:
         yield f"a gating metric has no value, or is 0, in a run: {first_few(others)}"
+
+
+def _values_in_all(
+    variant: str, runs: Sequence[Sequence[BenchmarkResult]]
+) -> tuple[dict[Quantity, Series], list[Quantity]]:
+    """Return the gating quantities with a value in every run, and the others; RepeatsError as `as_one_run`."""
+    points = grouped([result for run in runs for result in run], lambda result: result.spec.point)
+    values = {
+        quantity: series
+        for result in as_one_run(runs)
+        for quantity, series in _values(variant, result, points[result.spec.point])
+    }
+    incomplete = [quantity for quantity, series in values.items() if len(series) < len(runs)]
+    return {quantity: series for quantity, series in values.items() if quantity not in incomplete}, incomplete
 
 
 def _values(

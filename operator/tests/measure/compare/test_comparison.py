@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from plimsoll.api.names import AbortReason, LatencyKind, Metric, Operation, Verdict
-from plimsoll.api.result import BenchmarkResult, Finding, Trial
+from plimsoll.api.result import Abort, BenchmarkResult, Finding, Trial
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.comparison import compare
 from plimsoll.measure.compare.sides import Comparison, MetricComparison
@@ -163,9 +163,10 @@ def test_noise_beyond_the_threshold_is_ungateable() -> None:
 # Trials that count
 
 
-def test_invalid_and_replaced_trials_are_not_compared() -> None:
+def test_trials_that_the_harness_spoiled_are_not_compared() -> None:
     good = trials_of(steady(1000, 9))
-    invalid = trial(0, measured(1), verdict=Verdict.INVALID)
+    late = Finding(reason="LateClient", verdict=Verdict.INVALID, message="m")
+    invalid = trial(0, measured(1), verdict=Verdict.INVALID, findings=(late,))
     again = trial(0, *good[0].operations, attempt=1)
     found = one(good, [invalid, again, *good[1:]])
     assert metric(found, Metric.IOPS).ratio == pytest.approx(1)
@@ -188,14 +189,26 @@ def test_a_run_that_repeated_more_than_a_fifth_of_its_trials_shows_nothing(faile
     trials = [each.model_copy(update={"attempt": 1}) for each in trials_of(steady(800))]
     found = one(trials_of(steady(1000)), [*repeated, *trials])
     assert found.conclusion is conclusion
-    assert any("2 of 5 trials of the candidate were repeated" in reason for reason in found.reasons) == (failed == 2)
+    assert any("2 of 7 attempts of the candidate were replaced" in reason for reason in found.reasons) == (failed == 2)
 
 
-@pytest.mark.parametrize("reason", [AbortReason.INTERRUPTED, AbortReason.CONDUCTOR_RESTARTED])
-def test_attempts_that_were_interrupted_are_no_reason_to_doubt_the_others(reason: AbortReason) -> None:
-    interrupted = [aborted(number, reason=reason) for number in range(3)]
+@pytest.mark.parametrize(
+    ("abort", "conclusion"),
+    [
+        pytest.param(Abort(reason=AbortReason.INTERRUPTED, message="m"), Conclusion.NO_REGRESSION, id="before-T0"),
+        pytest.param(
+            Abort(reason=AbortReason.INTERRUPTED, message="m", after_start=True), Conclusion.INCONCLUSIVE, id="after-T0"
+        ),
+        # Nothing shows when it died, or whether a user deleted its pod because of what a trial showed.
+        pytest.param(Abort(reason=AbortReason.CONDUCTOR_RESTARTED, message="m"), Conclusion.INCONCLUSIVE, id="killed"),
+    ],
+)
+def test_attempts_that_were_interrupted_count_if_somebody_may_have_seen_their_rates(
+    abort: Abort, conclusion: Conclusion
+) -> None:
+    interrupted = [aborted(number).model_copy(update={"abort": abort}) for number in range(3)]
     trials = [each.model_copy(update={"attempt": 1}) for each in trials_of(steady(1000))]
-    assert one(trials_of(steady(1000)), [*interrupted, *trials]).conclusion is Conclusion.NO_REGRESSION
+    assert one(trials_of(steady(1000)), [*interrupted, *trials]).conclusion is conclusion
 
 
 @pytest.mark.parametrize("reason", [AbortReason.INTERRUPTED, AbortReason.CONDUCTOR_RESTARTED])
@@ -203,7 +216,7 @@ def test_trials_that_were_interrupted_and_not_repeated_are_a_selection(reason: A
     lost = [aborted(number, reason=reason).model_copy(update={"attempt": 2}) for number in range(2)]
     found = one(trials_of(steady(1000)), [*lost, *trials_of(steady(1000))[2:]])
     assert found.conclusion is Conclusion.INCONCLUSIVE
-    assert any("2 of 5 trials of the candidate" in text for text in found.reasons)
+    assert any("2 of 5 attempts of the candidate" in text for text in found.reasons)
 
 
 def test_an_unfinished_run_proves_no_equivalence_but_may_have_regressed() -> None:

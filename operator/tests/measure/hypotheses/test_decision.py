@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from plimsoll.api.names import Verdict
-from plimsoll.api.result import Finding
+from plimsoll.api.names import AbortReason, Verdict
+from plimsoll.api.result import Finding, Trial
 from plimsoll.api.suite_status import HypothesisVerdict
 from plimsoll.measure.hypotheses.decide import Decision, Form, decide, decide_all
 from plimsoll.measure.hypotheses.judge import Unit
@@ -414,9 +414,10 @@ def test_an_unfinished_point_decides_nothing() -> None:
     assert found.reasons == ("rbd-000 of run r1 is not finished",)
 
 
-def test_replaced_attempts_do_not_count() -> None:
+def test_attempts_that_the_harness_spoiled_do_not_count() -> None:
+    late = Finding(reason="LateClient", verdict=Verdict.INVALID, message="m")
     attempts = [
-        trial(0, operation_at(1), verdict=Verdict.INVALID),
+        trial(0, operation_at(1), verdict=Verdict.INVALID, findings=(late,)),
         *trials_at(RADOS)[1:],
         trial(0, operation_at(98), attempt=1),
     ]
@@ -425,6 +426,46 @@ def test_replaced_attempts_do_not_count() -> None:
         run_of_points(point("rbd-0", attempts, blockSize="4Mi"), point("rados-0", RADOS, objectSize="4Mi")),
     )
     assert found.estimate == pytest.approx(1)
+
+
+def decided_with(*spoiled: Trial, trials: int = 12) -> Decision:
+    """Decide that RBD is at least 90 % of RADOS, at equal rates; these attempts at RBD were replaced."""
+    again = {attempt.pass_number for attempt in spoiled}
+    rates = [100 + number % 3 for number in range(trials)]
+    rbd = [trial(number, operation_at(rate), attempt=number in again) for number, rate in enumerate(rates)]
+    runs = run_of_points(point("rbd-0", [*spoiled, *rbd], blockSize="4Mi"), point("rados-0", rates, objectSize="4Mi"))
+    return decided(hypothesis(), runs)
+
+
+def test_a_hypothesis_holds_only_if_the_first_attempts_show_it_too() -> None:
+    stalled = Finding(reason="Stalled", verdict=Verdict.INVALID, message="m")
+    collapsed = trial(0, operation_at(40), verdict=Verdict.INVALID, findings=(stalled,))
+    assert decided_with().verdict is HypothesisVerdict.HELD
+    assert decided_with(aborted(0), aborted(1)).verdict is HypothesisVerdict.HELD, "the harness lost them"
+    found = decided_with(collapsed)
+    assert found.verdict is HypothesisVerdict.UNDECIDED
+    assert found.notes[0] == (
+        "the storage spoiled first attempts (Stalled), and with them the verdict is Undecided; the attempts that count "
+        "alone show Held"
+    )
+
+
+def test_a_hypothesis_does_not_hold_where_an_attempt_hung() -> None:
+    found = decided_with(aborted(0, reason=AbortReason.TOOL_OVERRAN))
+    assert found.verdict is HypothesisVerdict.UNDECIDED
+    assert "throughput is missing" in found.reasons[0] or "bytesPerSecond is missing" in found.reasons[0]
+
+
+def test_first_attempts_refute() -> None:
+    stalled = Finding(reason="Stalled", verdict=Verdict.INVALID, message="m")
+    slow = [trial(number, operation_at(30), verdict=Verdict.INVALID, findings=(stalled,)) for number in range(12)]
+    assert decided_with(*slow, trials=40).verdict is HypothesisVerdict.REFUTED
+
+
+def test_too_many_replaced_attempts_decide_nothing() -> None:
+    found = decided_with(*(aborted(number) for number in range(7)))
+    assert found.verdict is HypothesisVerdict.UNDECIDED
+    assert found.reasons[0].startswith("7 of 31 attempts of the selected points were replaced or do not count")
 
 
 def test_the_document_is_json() -> None:

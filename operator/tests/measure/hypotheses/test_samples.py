@@ -63,8 +63,8 @@ def test_a_percentile_that_some_trials_lack() -> None:
     found = decided(given, run_of_points(point("rbd-0", some), point("rados-0", RADOS)))
     assert found.reasons == (
         (
-            "p99 is missing in 2 of 3 trials of rbd-0 of run r1: its operation is absent, was too fast to be timed, or "
-            "has fewer than 10 results beyond the percentile; measure for longer"
+            "p99 is missing in 2 of 3 trials of rbd-0 of run r1: its operation is absent, was too fast to be timed, "
+            "ended without numbers, or has fewer than 10 results beyond the percentile; measure for longer"
         ),
     )
 

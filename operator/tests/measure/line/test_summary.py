@@ -58,7 +58,7 @@ def test_a_search_whose_loads_were_tried_until_they_were_valid_is_suspect() -> N
     numbers = judged(*PROBES, *again, *done)
     (finding,) = numbers.findings
     assert (numbers.verdict, finding.reason) == (Verdict.SUSPECT, "AttemptsReplaced")
-    assert finding.message.startswith("2 attempts were replaced: probes 4 and 5 Invalid (ClientStalled); fix")
+    assert finding.message.startswith("2 of 8 attempts: ClientStalled (probes 4 and 5); fix")
 
 
 def test_where_no_probe_counts_nothing_is_said_of_attempts() -> None:

@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
 from typing import NewType
 
-from plimsoll.api.names import ConditionType
+from plimsoll.api.names import Cause, ConditionType
 
 
 class Reason(StrEnum):
@@ -123,6 +123,14 @@ class Explanation:
 
     meaning: str
     advice: str = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptExplanation(Explanation):
+    """The row of a reason why an attempt has no numbers."""
+
+    _: KW_ONLY
+    cause: Cause
 
 
 @dataclass(frozen=True, slots=True)

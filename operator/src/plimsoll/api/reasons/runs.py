@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from plimsoll.api.names import AbortReason, ConditionType
-from plimsoll.api.reasons.reason import Explanation, Reason, ReasonEntry, Severity
+from plimsoll.api.names import AbortReason, Cause, ConditionType
+from plimsoll.api.reasons.reason import AttemptExplanation, Explanation, Reason, ReasonEntry, Severity
 
 _CLIENTS = (ConditionType.CLIENTS_READY, ConditionType.SUCCEEDED, ConditionType.RECONCILING)
 _REQUESTS = (ConditionType.SUCCEEDED, ConditionType.RECONCILING, ConditionType.CLIENTS_READY)
@@ -493,35 +493,50 @@ ENDING_REASONS = (
 )
 
 
-ATTEMPT_REASONS: Mapping[AbortReason, Explanation] = {
-    AbortReason.CLIENT_LOST: Explanation(
+ATTEMPT_REASONS: Mapping[AbortReason, AttemptExplanation] = {
+    AbortReason.CLIENT_LOST: AttemptExplanation(
         "a client of the trial died, was replaced, or sent nothing for 20 s",
         "check its pod and node: memory, eviction, network",
+        cause=Cause.HARNESS,
     ),
-    AbortReason.CLIENT_NOT_STAGED: Explanation(
+    AbortReason.CLIENT_NOT_STAGED: AttemptExplanation(
         "a client could not write the data that the trial reads, or not within the timeout",
         "check the pool and the client's termination message",
+        cause=Cause.STORAGE,
     ),
-    AbortReason.CACHES_NOT_DROPPED: Explanation(
+    AbortReason.CACHES_NOT_DROPPED: AttemptExplanation(
         "the caches of a client's node, or of the OSDs, were not dropped before the trial; the message names the node "
         "and the cause",
         "check the helper's pod on that node: `kubectl -n plimsoll-caches logs`",
+        cause=Cause.HARNESS,
     ),
-    AbortReason.CLIENT_NOT_ARMED: Explanation(
+    AbortReason.CLIENT_NOT_ARMED: AttemptExplanation(
         "a client did not report in time that it is armed, or could not build the command; no client did any I/O",
         "check the load and the network of its node; the message names an impossible parameter",
+        cause=Cause.HARNESS,
     ),
-    AbortReason.LATE_CLIENT: Explanation(
-        "a client did not start at T0", "check for other load on its node; give the clients more CPU"
+    AbortReason.LATE_CLIENT: AttemptExplanation(
+        "a client did not start at T0",
+        "check for other load on its node; give the clients more CPU",
+        cause=Cause.HARNESS,
     ),
-    AbortReason.TOOL_OVERRAN: Explanation("no result 45 s after the planned end", "check whether the storage hangs"),
-    AbortReason.RESULT_REFUSED: Explanation(
+    AbortReason.TOOL_OVERRAN: AttemptExplanation(
+        "no result 45 s after the planned end", "check whether the storage hangs", cause=Cause.STORAGE
+    ),
+    AbortReason.RESULT_REFUSED: AttemptExplanation(
         "the conductor rejected a client's document: larger than 16 MiB, or of another version",
         "the message names the cause; report a bug",
+        cause=Cause.HARNESS,
     ),
-    AbortReason.CONDUCTOR_RESTARTED: Explanation(
-        "the conductor died during the attempt", "check the log of the conductor's earlier pod: memory, eviction"
+    AbortReason.CONDUCTOR_RESTARTED: AttemptExplanation(
+        "the conductor died during the attempt",
+        "check the log of the conductor's earlier pod: memory, eviction",
+        cause=Cause.HARNESS,
     ),
-    AbortReason.INTERRUPTED: Explanation("the run was suspended, or the conductor was asked to stop"),
-    AbortReason.DEADLINE_EXCEEDED: Explanation("`totalSeconds` elapsed", "raise it, or plan fewer trials"),
+    AbortReason.INTERRUPTED: AttemptExplanation(
+        "the run was suspended, or the conductor was asked to stop", cause=Cause.HARNESS
+    ),
+    AbortReason.DEADLINE_EXCEEDED: AttemptExplanation(
+        "`totalSeconds` elapsed", "raise it, or plan fewer trials", cause=Cause.HARNESS
+    ),
 }

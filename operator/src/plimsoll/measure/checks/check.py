@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from plimsoll.api.names import Verdict
+from plimsoll.api.names import Cause, Verdict
 from plimsoll.api.result import Finding
 from plimsoll.measure.rates import grouped
 from plimsoll.measure.text import clients_text, number_text
@@ -32,6 +32,9 @@ class Check:
     invalid: float | None = None  # a value beyond it makes them Invalid; None if no value does
     direction: Direction = Direction.ABOVE  # which side of a limit is beyond it; a value equal to its limit passes
     remedy: str  # what the user can do, as a clause
+    # What makes an attempt Invalid: the storage, unless that is excluded. The first attempt without a harness cause is
+    # evidence, whatever came after it.
+    cause: Cause = Cause.STORAGE
 
     def verdict(self, value: float) -> Verdict:
         """Return the verdict on a value."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from itertools import pairwise
 
-from plimsoll.api.names import Operation, Verdict
+from plimsoll.api.names import Cause, Operation, Verdict
 from plimsoll.ceph.gate import (
     checks_text,
     is_only_laggy,
@@ -250,6 +250,7 @@ def cluster_unhealthy(evidence: Evidence) -> CheckedValues:
 
 @TrialCheck(
     reason="ForeignLoad",
+    cause=Cause.HARNESS,
     what=(
         "operations or bytes of other pools, as a part of those of the run's pools, whichever is more; up to "
         f"{_FLOOR.reads} operations/s and {size_text(_FLOOR.bytes)}/s for each OSD never Invalid, and Suspect only if "
@@ -391,6 +392,7 @@ def _within(shares: Iterable[Share], interval: Interval) -> Amount:
 
 @TrialCheck(
     reason="CephOptionsDiffer",
+    cause=Cause.HARNESS,
     what="options set for the run that the database or an OSD did not have before or after the trial",
     invalid=0,
     remedy="find out with `ceph config log` and `ceph config show osd.N` who changed or overrides it, and run again",

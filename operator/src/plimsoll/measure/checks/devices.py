@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass
 
-from plimsoll.api.names import Operation
+from plimsoll.api.names import Cause, Operation
 from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction, client_value
 from plimsoll.measure.checks.evidence import Evidence, ObservedClient, TrialCheck, by_node, value_of_clients
 from plimsoll.measure.cluster import pool_io_within
@@ -93,6 +93,7 @@ def _compared_with_memory(data: str, clients: Collection[ObservedClient], size: 
 
 @TrialCheck(
     reason="WrongDevice",
+    cause=Cause.HARNESS,
     what="clients whose tool had something other than the client's volume open",
     invalid=0,
     remedy="check that the volume is mounted or mapped where the tool expects it",
@@ -105,6 +106,7 @@ def wrong_device(evidence: Evidence) -> CheckedValues:
 
 @TrialCheck(
     reason="DeviceBypassed",
+    cause=Cause.HARNESS,
     what="part of the direct reads, or of the direct writes, that reached the block device below the data set",
     unit="%",
     suspect=90,

@@ -3,7 +3,7 @@
 import signal
 from collections.abc import Iterator
 
-from plimsoll.api.names import LatencyKind, Operation, Verdict
+from plimsoll.api.names import Cause, LatencyKind, Operation, Verdict
 from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction, client_value
 from plimsoll.measure.checks.evidence import Evidence, TrialCheck
 from plimsoll.measure.histogram import histogram_problem
@@ -43,6 +43,7 @@ def _exit_text(exit_code: int) -> str:
 
 @TrialCheck(
     reason="OutputUnreadable",
+    cause=Cause.HARNESS,
     what="outputs of the tool that cannot be parsed",
     invalid=0,
     remedy="check the tool's version and its raw output; if that version is supported, report a bug",
@@ -55,6 +56,7 @@ def output_unreadable(evidence: Evidence) -> CheckedValues:
 
 @TrialCheck(
     reason="ClientMissing",
+    cause=Cause.HARNESS,
     what="planned clients that sent no result",
     invalid=0,
     remedy="check the client's pod and node; the load of the others is not the requested one",
@@ -66,6 +68,7 @@ def client_missing(evidence: Evidence) -> CheckedValues:
 
 @TrialCheck(
     reason="LateClient",
+    cause=Cause.HARNESS,
     what="start after the planned time, without the longest operation",
     unit="s",
     suspect=1,
@@ -102,6 +105,7 @@ def _seconds(nanoseconds: int) -> str:
 
 @TrialCheck(
     reason="EarlyClient",
+    cause=Cause.HARNESS,
     what="start before the planned time",
     unit="s",
     suspect=1,
@@ -178,6 +182,7 @@ def requests_slowed(evidence: Evidence) -> CheckedValues:
 @TrialCheck(
     reason="LowOverlap",
     load_explains=True,
+    cause=Cause.HARNESS,
     what=(
         "time in which all clients measured, as a part of their mean runtime; "
         f"Suspect only if more than {_MISSING_SECONDS} s are missing"
@@ -399,6 +404,7 @@ def clock_unknown(evidence: Evidence) -> CheckedValues:
 
 @TrialCheck(
     reason="ClockOffset",
+    cause=Cause.HARNESS,
     what="certain difference between the client's clock and the conductor's",
     unit="ms",
     suspect=10,
@@ -414,6 +420,7 @@ def clock_offset(evidence: Evidence) -> CheckedValues:
 
 @TrialCheck(
     reason="HistogramMismatch",
+    cause=Cause.HARNESS,
     what="operations whose latency histogram does not contain exactly the completed operations",
     invalid=0,
     remedy="check the tool's version and its raw output; the percentiles would describe other operations",

@@ -1,6 +1,6 @@
 """Whether the clients, their nodes or the network between them and the storage were the limit."""
 
-from plimsoll.api.names import Operation, Verdict
+from plimsoll.api.names import Cause, Operation, Verdict
 from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction, client_value
 from plimsoll.measure.checks.devices import direct_bytes, has_statistics
 from plimsoll.measure.checks.effect import NEGLIGIBLE_TIME, Activity, effect_of
@@ -32,6 +32,7 @@ def host_unknown(evidence: Evidence) -> CheckedValues:
 
 @TrialCheck(
     reason="ClientThrottled",
+    cause=Cause.HARNESS,
     what=(
         "periods in which the CPU quota stopped the client, as a part of all periods, or stopped time, as a "
         "part of the measured time, if that is less; Suspect unless the client's rate, median and 99th percentile were "
@@ -130,6 +131,7 @@ def network_bound(evidence: Evidence) -> CheckedValues:
 
 @TrialCheck(
     reason="FasterThanNetwork",
+    cause=Cause.HARNESS,
     what="reads of the clients of one node, as a part of spec.clients.networkBytesPerSecond",
     unit="%",
     invalid=105,

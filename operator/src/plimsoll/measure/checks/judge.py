@@ -5,9 +5,10 @@ sent), `hosts` and `devices` (their machines), `load` and `outliers` (their I/O)
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from plimsoll.api.names import Verdict
+from plimsoll.api.names import Cause, Verdict
+from plimsoll.api.reasons.runs import ATTEMPT_REASONS
 from plimsoll.api.result import Finding, ResultStatus, Trial
 from plimsoll.measure.checks import cluster, devices, documents, hosts, load, outliers, repetitions
 from plimsoll.measure.checks.check import SEVERITY, Check, Direction
@@ -129,6 +130,14 @@ CHECKS: tuple[Check, ...] = (
 )
 """The table of checks of a trial, of all its rounds, of a search, and of a point; two of them share `Drifting`."""
 
+_CAUSES: Mapping[str, Cause] = {
+    **{check.reason: check.cause for check in CHECKS if check.invalid is not None},
+    **{reason.value: explanation.cause for reason, explanation in ATTEMPT_REASONS.items()},
+}
+
+_FOLLOW = {ATTEMPTS_REPLACED.reason, PASSES_MISSING.reason}
+"""Reasons that follow from those of attempts that do not count."""
+
 _ORDER = {check.reason: place for place, check in enumerate(CHECKS)}
 
 
@@ -152,14 +161,20 @@ def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=place))
 
 
+def cause_of(reason: str) -> Cause:
+    """Return what a reason why an attempt does not count shows; of a reason of another version, the storage."""
+    return _CAUSES.get(reason, Cause.STORAGE)
+
+
 def markdown_table(checks: Sequence[Check] = CHECKS) -> str:
     """Return the table of checks as Markdown."""
     rows = [
-        "| Reason | What is measured | Suspect | Invalid | What to do |",
-        "|---|---|---|---|---|",
+        "| Reason | What is measured | Suspect | Invalid | Cause | What to do |",
+        "|---|---|---|---|---|---|",
         *(
             f"| `{check.reason}` | {check.what} | {check.limit_text(check.suspect)} "
-            f"| {check.limit_text(check.invalid)} | {check.remedy} |"
+            f"| {check.limit_text(check.invalid)} | {check.cause if check.invalid is not None else '-'} "
+            f"| {check.remedy} |"
             for check in checks
         ),
     ]
@@ -170,13 +185,17 @@ def reasons_of(status: ResultStatus) -> tuple[str, ...]:
     """Return the reasons of a point's verdict, those of the worst verdict first; empty if it is Valid.
 
     Before there is a verdict they are those of the last attempt. `NoTrialCounts` is a consequence: in its place appear
-    the reasons of all attempts, the most frequent first.
+    the reasons of all attempts, the most frequent first. Before the reasons that attempts do not count, or were
+    replaced, stand the causes.
     """
     if not status.final:
         return _most_frequent_first(status.trials[-1:])
     causes = [finding for finding in status.findings if finding.reason != NO_TRIAL_COUNTS.reason]
     if causes or not status.findings:
-        return (*_reasons_with(Verdict.INVALID, causes), *_reasons_with(Verdict.SUSPECT, causes))
+        reasons = (*_reasons_with(Verdict.INVALID, causes), *_reasons_with(Verdict.SUSPECT, causes))
+        why = _why_uncounted(status.trials)
+        place = next((place for place, reason in enumerate(reasons) if reason in _FOLLOW), None)
+        return reasons if place is None else tuple(dict.fromkeys((*reasons[:place], *why, *reasons[place:])))
     return _most_frequent_first(status.trials) or (NO_TRIAL_COUNTS.reason,)
 
 
@@ -186,14 +205,20 @@ def _reasons_with(verdict: Verdict, findings: Sequence[Finding]) -> list[str]:
 
 def _most_frequent_first(trials: Sequence[Trial]) -> tuple[str, ...]:
     """Return why attempts do not count, then what made them Suspect; of equally frequent reasons, the latest first."""
-    invalid, suspect = Counter[str](), Counter[str]()
+    suspect = Counter[str]()
     for trial in reversed(trials):
-        if trial.abort:
-            invalid[trial.abort.reason.value] += 1
-        else:
-            invalid.update(_reasons_with(Verdict.INVALID, trial.findings))
+        if not trial.abort:
             suspect.update(_reasons_with(Verdict.SUSPECT, trial.findings))
-    return tuple(dict.fromkeys(reason for counts in (invalid, suspect) for reason, _ in counts.most_common()))
+    return tuple(dict.fromkeys((*_why_uncounted(trials), *(reason for reason, _ in suspect.most_common()))))
+
+
+def _why_uncounted(trials: Sequence[Trial]) -> list[str]:
+    """Return why attempts do not count, in the same order."""
+    invalid = Counter[str]()
+    for trial in reversed(trials):
+        reasons = [trial.abort.reason.value] if trial.abort else _reasons_with(Verdict.INVALID, trial.findings)
+        invalid.update(reasons)
+    return [reason for reason, _ in invalid.most_common()]
 
 
 def main_reasons(reasons: Iterable[str]) -> str:

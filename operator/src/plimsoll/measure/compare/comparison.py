@@ -11,10 +11,11 @@ error hold for two runs that share everything except the change.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from plimsoll.api.names import Metric, Operation, Verdict
-from plimsoll.api.result import BenchmarkResult
-from plimsoll.api.suite_status import Conclusion
+from plimsoll.api.suite_status import WORST_FIRST, Conclusion
+from plimsoll.measure.attempts import on_first_attempts, reasons_text, repeated_too_often, spoiled_attempts
 from plimsoll.measure.compare.lines import compare_lines, is_search, lines_of
 from plimsoll.measure.compare.sides import (
     Case,
@@ -41,7 +42,6 @@ from plimsoll.measure.compare.significance import (
     point_members,
 )
 from plimsoll.measure.compare.values import COMPARED, Matching, Pair, RegressionRule, check_distinct
-from plimsoll.measure.summary import counted, last_attempts, was_interrupted
 from plimsoll.measure.text import first_few
 
 
@@ -88,10 +88,6 @@ def _count(conclusions: Sequence[Conclusion], what: str) -> Iterator[str]:
             yield f"{conclusion} in {number} of {len(conclusions)} {what}"
 
 
-MAX_REPLACED = 0.2
-"""Above this share of repeated trials, a run's numbers describe selected moments only."""
-
-
 def marks_of(pair: Pair) -> tuple[str, ...]:
     """Return the doubts about either result; none if both are Valid."""
     marks = []
@@ -102,29 +98,6 @@ def marks_of(pair: Pair) -> tuple[str, ...]:
             reasons = ", ".join(dict.fromkeys(finding.reason for finding in status.findings))
             marks.append(f"the {name} is {status.verdict}: {reasons or 'no reason is recorded'}")
     return tuple(marks)
-
-
-def repeated_too_often(name: str, results: Sequence[BenchmarkResult]) -> Iterator[str]:
-    """Yield that a run repeated too many trials, if it did: the remaining ones are a selection."""
-    planned = failed = 0
-    for result in results:
-        trials = result.status.trials
-        # A search needs as many trials as it made.
-        planned += len({trial.pass_number for trial in trials}) if result.spec.line else result.spec.repetitions
-        last = last_attempts(trials)
-        # Whoever interrupts chooses which trials are missing, unless they are repeated.
-        failed += len(
-            {
-                trial.pass_number
-                for trial in trials
-                if not counted([trial]) and not (was_interrupted(trial) and trial is not last[trial.pass_number])
-            }
-        )
-    if failed > MAX_REPLACED * planned:
-        yield (
-            f"{failed} of {planned} trials of {name} were repeated or do not count (limit {100 * MAX_REPLACED:g} %); "
-            "find the cause, then measure again"
-        )
 
 
 def gaps(matching: Matching, ungated: Sequence[str]) -> Iterator[str]:
@@ -147,9 +120,55 @@ def gaps(matching: Matching, ungated: Sequence[str]) -> Iterator[str]:
 NO_FLOOR = Floor()
 
 
-def compare(matching: Matching, rule: RegressionRule, floor: Floor = NO_FLOOR) -> Comparison:
-    """Compare two runs, point by point as matched; RepeatsError if they are the same run."""
-    check_distinct([[pair.baseline for pair in matching.pairs], [pair.candidate for pair in matching.pairs]])
+def compare(
+    matching: Matching, rule: RegressionRule, floor: Floor = NO_FLOOR, *, first: Matching | None = None
+) -> Comparison:
+    """Compare two runs, point by point as matched; RepeatsError if they are the same run.
+
+    What the attempts that count show is a selection if the storage spoiled others, so the first attempts have to show
+    it too. Of both comparisons the worse one is returned.
+
+    Args:
+        matching: the points to compare.
+        rule: which changes matter.
+        floor: repeated runs without a change.
+        first: the same points with the first attempts of all runs, if the results of `matching` stand for several
+            runs; None to take them from `matching`.
+
+    """
+    sides = ([pair.baseline for pair in matching.pairs], [pair.candidate for pair in matching.pairs])
+    check_distinct(sides)
+    counted = _compare(matching, rule, floor)
+    repeated = (*repeated_too_often("the baseline", sides[0]), *repeated_too_often("the candidate", sides[1]))
+    if repeated:
+        reasons = (*repeated, *counted.reasons)
+        return counted.model_copy(update={"conclusion": Conclusion.INCONCLUSIVE, "reasons": reasons})
+    spoiled = [trial for side in sides for trial in spoiled_attempts(side)]
+    if first is None and not spoiled:
+        return counted
+    of_first = _compare(first or _first_attempts_of(matching), rule, floor)
+    if WORST_FIRST.index(of_first.conclusion) >= WORST_FIRST.index(counted.conclusion):
+        return counted
+    why = f" ({reasons_text(spoiled)})" if spoiled else ""
+    reason = (
+        f"the storage spoiled first attempts{why}, and with them the conclusion is {of_first.conclusion}; the attempts "
+        f"that count alone show {counted.conclusion}"
+    )
+    return of_first.model_copy(update={"reasons": (reason, *of_first.reasons)})
+
+
+def _first_attempts_of(matching: Matching) -> Matching:
+    return replace(
+        matching,
+        pairs=tuple(
+            Pair(baseline=on_first_attempts(pair.baseline), candidate=on_first_attempts(pair.candidate))
+            for pair in matching.pairs
+        ),
+    )
+
+
+def _compare(matching: Matching, rule: RegressionRule, floor: Floor) -> Comparison:
+    """Compare two runs on the trials that count."""
     searches = [lines_of(pair, floor) for pair in matching.pairs if is_search(pair)]
     cases = [[] if is_search(pair) else [*cases_of(pair, rule, floor)] for pair in matching.pairs]
     samples = [case.sample for of_point in cases for case in of_point if case.sample]
@@ -177,12 +196,8 @@ def compare(matching: Matching, rule: RegressionRule, floor: Floor = NO_FLOOR) -
         )
         for pair, of_point in zip(matching.pairs, cases, strict=True)
     )
-    repeated = (
-        *repeated_too_often("the baseline", [pair.baseline for pair in matching.pairs]),
-        *repeated_too_often("the candidate", [pair.candidate for pair in matching.pairs]),
-    )
     ungated = [point.baseline for point in points if not any(metric.gates for metric in point.metrics)]
-    doubts = (*repeated, *gaps(matching, ungated))
+    doubts = tuple(gaps(matching, ungated))
     gating = [metric for point in points for metric in point.metrics if metric.gates]
     conclusion = overall(
         [change.conclusion for change in (*means, *filter(has_to_decide, gating))],
@@ -190,7 +205,7 @@ def compare(matching: Matching, rule: RegressionRule, floor: Floor = NO_FLOOR) -
         doubted=bool(doubts),
     )
     return Comparison(
-        conclusion=Conclusion.INCONCLUSIVE if repeated else conclusion,
+        conclusion=conclusion,
         reasons=(*doubts, *tally(means, gating)),
         rate_threshold=rule.rate,
         latency_threshold=rule.latency,

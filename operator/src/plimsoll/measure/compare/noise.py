@@ -9,6 +9,7 @@ from plimsoll.api.line import Ending, Line
 from plimsoll.api.names import Metric, Operation, Outcome, Verdict
 from plimsoll.api.operation import Latency, OperationResult, Rates
 from plimsoll.api.result import BenchmarkResult, Finding, ResultStatus, Trial
+from plimsoll.measure.attempts import counted
 from plimsoll.measure.checks.judge import in_order
 from plimsoll.measure.compare.lines import line_estimate, lines_between, operation_of, side_of_line
 from plimsoll.measure.compare.sides import MetricModel, Side, deviation_of, noise_note, side_of
@@ -31,7 +32,6 @@ from plimsoll.measure.statistics import half_width
 from plimsoll.measure.summary import (
     PartialOperation,
     complete,
-    counted,
     operations_of,
     results_of,
     summarise,

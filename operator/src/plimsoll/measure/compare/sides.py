@@ -12,6 +12,7 @@ from plimsoll.api.model import Model
 from plimsoll.api.names import Metric, Operation
 from plimsoll.api.result import ResultSpec, Trial
 from plimsoll.api.suite_status import Conclusion
+from plimsoll.measure.attempts import counted
 from plimsoll.measure.compare.significance import (
     MINIMUM_RUNS,
     Assessment,
@@ -39,7 +40,6 @@ from plimsoll.measure.rates import grouped
 from plimsoll.measure.summary import (
     MINIMUM_TRIALS,
     complete,
-    counted,
     is_reported,
     operations_of,
     problem_of,

@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from enum import StrEnum
 
 from plimsoll.api.hypothesis import Hypothesis, Selector
 from plimsoll.api.model import Model
 from plimsoll.api.names import Verdict
 from plimsoll.api.suite_status import HypothesisVerdict
+from plimsoll.measure.attempts import on_first_attempts, reasons_text, repeated_too_often, spoiled_attempts
 from plimsoll.measure.compare.values import RepeatsError, check_distinct
 from plimsoll.measure.hypotheses.judge import (
     ENOUGH_RUNS,
@@ -19,8 +21,10 @@ from plimsoll.measure.hypotheses.judge import (
     judge,
 )
 from plimsoll.measure.hypotheses.select import (
+    MeasuredPoint,
     MeasuredRun,
     Sample,
+    SelectedPoint,
     axis_text,
     listed,
     parameter_text,
@@ -255,10 +259,11 @@ def _decision(hypothesis: Hypothesis, variant: str | None, runs: Sequence[Measur
     except RepeatsError as error:
         problems = (str(error),)
     samples = [sample_of(point) for point in selected]
+    note = ""
     if problems:
         judgement = Judgement(verdict=HypothesisVerdict.UNDECIDED, reasons=problems)
     else:
-        judgement = judge(hypothesis, samples)
+        judgement, samples, note = _judged(hypothesis, samples)
     interval, (at_least, at_most) = judgement.interval, hypothesis.bounds
     basis = tuple(map(_basis, samples))
     return Decision(
@@ -275,9 +280,36 @@ def _decision(hypothesis: Hypothesis, variant: str | None, runs: Sequence[Measur
         replicates=judgement.replicates,
         sentence=sentence(hypothesis, judgement, samples, variant),
         reasons=judgement.reasons or interval_reason(hypothesis, judgement),
-        notes=tuple(_notes(basis, judgement)),
+        notes=tuple(filter(None, (note, *_notes(basis, judgement)))),
         basis=basis,
     )
+
+
+_SEVERITY = (HypothesisVerdict.REFUTED, HypothesisVerdict.UNDECIDED, HypothesisVerdict.HELD)
+
+
+def _judged(hypothesis: Hypothesis, samples: list[Sample]) -> tuple[Judgement, list[Sample], str]:
+    """Judge by the attempts that count and by the first ones; return the worse judgement, its samples, and a note."""
+    judgement, results = judge(hypothesis, samples), [sample.result for sample in samples]
+    if judgement.interval is not None and (repeated := tuple(repeated_too_often("the selected points", results))):
+        return Judgement(verdict=HypothesisVerdict.UNDECIDED, reasons=repeated), samples, ""
+    spoiled = spoiled_attempts(results)
+    if not spoiled:
+        return judgement, samples, ""
+    first_samples = [sample_of(_on_first_attempts(sample.selected)) for sample in samples]
+    of_first = judge(hypothesis, first_samples)
+    if _SEVERITY.index(of_first.verdict) >= _SEVERITY.index(judgement.verdict):
+        return judgement, samples, ""
+    note = (
+        f"the storage spoiled first attempts ({reasons_text(spoiled)}), and with them the verdict is "
+        f"{of_first.verdict}; the attempts that count alone show {judgement.verdict}"
+    )
+    return of_first, first_samples, note
+
+
+def _on_first_attempts(selected: SelectedPoint[MeasuredPoint]) -> SelectedPoint[MeasuredPoint]:
+    point = selected.point
+    return replace(selected, point=replace(point, result=on_first_attempts(point.result)))
 
 
 def _basis(sample: Sample) -> Basis:

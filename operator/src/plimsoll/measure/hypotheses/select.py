@@ -12,9 +12,10 @@ from plimsoll.api.hypothesis import CLIENTS, Hypothesis, Selector
 from plimsoll.api.names import Metric, Operation, Verdict
 from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.result import BenchmarkResult, Trial
+from plimsoll.measure.attempts import counted
 from plimsoll.measure.checks.check import invalid_reasons
 from plimsoll.measure.compare.lines import Position, line_problem, position_of_result
-from plimsoll.measure.summary import complete, counted, is_reported, operations_of, problem_of, results_of, values_of
+from plimsoll.measure.summary import complete, is_reported, operations_of, problem_of, results_of, values_of
 from plimsoll.measure.text import first_few
 
 _NAMED = 8

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from plimsoll.api.line import MOST_PROBES, Line, Probe, ProbeOutcome
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Trial
+from plimsoll.measure.attempts import last_attempts
 from plimsoll.measure.line.observe import BROKEN, in_flight_of
-from plimsoll.measure.summary import last_attempts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

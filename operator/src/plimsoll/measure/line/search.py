@@ -22,6 +22,8 @@ from itertools import takewhile
 
 from plimsoll.api.line import Ending, Line
 from plimsoll.api.names import Verdict
+from plimsoll.api.result import Trial as Attempt
+from plimsoll.measure.attempts import as_counted, counts, first_attempts
 from plimsoll.measure.line.curve import (
     DRIFTING,
     NEEDED,
@@ -33,7 +35,7 @@ from plimsoll.measure.line.curve import (
     exception_bayes_factor,
     posterior,
 )
-from plimsoll.measure.line.model import Progress, Settings, TriedLoad
+from plimsoll.measure.line.model import Progress, Settings, TriedLoad, tried_loads
 from plimsoll.measure.statistics import CONFIDENCE
 
 _IN_A_ROW = 2
@@ -92,6 +94,18 @@ _CLIMB = 1.1
 def progress_of(probes: Sequence[TriedLoad], settings: Settings) -> Progress:
     """Return what the probes show, and the next load unless the search ended."""
     return _Search(probes, settings).progress()
+
+
+def first_line_of(trials: Sequence[Attempt], settings: Settings, line: Line) -> Line | None:
+    """Return the line of a search as the first attempts show it; None if these are the attempts that count.
+
+    It has the ending of `line`, which is that of the search.
+    """
+    first = first_attempts(trials)
+    if all(map(counts, first)):
+        return None
+    probes = tried_loads([trial if counts(trial) else as_counted(trial) for trial in first])
+    return progress_of(probes, settings).line.model_copy(update={"ending": line.ending})
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from plimsoll.api.line import MOST_PROBES, Ending, Line, LineSearch, Objective, ProbeOutcome, Vary
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding, Trial
+from plimsoll.measure.attempts import judge_replaced, last_attempts
 from plimsoll.measure.checks.check import CheckedValue, evaluate, invalid_reasons, verdict_of
 from plimsoll.measure.checks.judge import NO_TRIAL_COUNTS, PASSES_MISSING, in_order
 from plimsoll.measure.checks.repetitions import judge_clients
 from plimsoll.measure.line.curve import DRIFTING, NOT_MONOTONE
 from plimsoll.measure.line.model import Progress, arrived_load, counting_trials, lower_bound, tried_loads
 from plimsoll.measure.line.observe import BROKEN
-from plimsoll.measure.summary import judge_replaced, judge_versions, last_attempts, replaced_attempts, rolled_up
+from plimsoll.measure.summary import judge_versions, rolled_up
 from plimsoll.measure.text import first_few, number_text, percent_text, probes_text
 
 _WHY = {
@@ -85,7 +86,7 @@ def summarise_search(trials: Sequence[Trial], progress: Progress) -> LineNumbers
             *doubts,
             *judge_versions(good),
             *judge_clients(trials, good, probes_text),
-            *judge_replaced(replaced_attempts(trials) if good else (), probes_text),
+            *judge_replaced(trials if good else (), probes_text),
             *_counted(last, len(good), line, uncounted_text(trials)),
         ]
     )

@@ -1,0 +1,159 @@
+"""Which attempts of a trial count, which came first, and why attempts do not count.
+
+An attempt without trustworthy numbers is repeated, so the attempts that count are a selection: of storage that
+collapses in every tenth trial, they show only the other nine. The first attempts are no selection. Of each trial that
+is the first attempt without a harness cause, whatever its verdict is. Comparisons, rounds of suites and hypotheses are
+therefore decided on both, by the same rules: see `on_first_attempts`.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import chain
+
+from plimsoll.api.line import ProbeOutcome
+from plimsoll.api.names import AbortReason, Cause, Outcome, Verdict
+from plimsoll.api.result import BenchmarkResult, Finding, Trial
+from plimsoll.measure.checks.check import CheckedValue, evaluate, invalid_reasons
+from plimsoll.measure.checks.judge import ATTEMPTS_REPLACED, cause_of
+from plimsoll.measure.rates import grouped
+from plimsoll.measure.text import passes_text
+
+MAX_REPLACED = 0.2
+"""Above this share of attempts that were replaced or do not count, a run's numbers describe selected moments only."""
+
+
+def counted(trials: Iterable[Trial]) -> list[Trial]:
+    """Return the trials that count, by pass: the last attempt of each, if it was measured and is not Invalid."""
+    return [trial for trial in last_attempts(trials).values() if counts(trial)]
+
+
+def counts(trial: Trial) -> bool:
+    """Whether an attempt has trustworthy numbers."""
+    return trial.outcome is Outcome.MEASURED and trial.verdict is not Verdict.INVALID
+
+
+def last_attempts(trials: Iterable[Trial]) -> dict[int, Trial]:
+    """Return the last attempt of every recorded pass, by ascending pass."""
+    return {trial.pass_number: trial for trial in _ordered(trials)}
+
+
+def first_attempts(trials: Iterable[Trial]) -> list[Trial]:
+    """Return the first attempt without a harness cause of every pass that has one, by ascending pass.
+
+    Such an attempt counts, or the storage spoiled it; then it has no operations if it ended without numbers.
+    """
+    first: dict[int, Trial] = {}
+    for trial in _ordered(trials):
+        if not any(cause_of(reason) is Cause.HARNESS for reason in why_not_counted(trial)):
+            first.setdefault(trial.pass_number, trial)
+    return [*first.values()]
+
+
+def spoiled_attempts(results: Iterable[BenchmarkResult]) -> list[Trial]:
+    """Return the first attempts of all points that do not count, each because of the storage."""
+    return [trial for result in results for trial in first_attempts(result.status.trials) if not counts(trial)]
+
+
+def _ordered(trials: Iterable[Trial]) -> list[Trial]:
+    return sorted(trials, key=lambda trial: (trial.pass_number, trial.attempt))
+
+
+def why_not_counted(trial: Trial) -> tuple[str, ...]:
+    """Return the reasons why an attempt has no trustworthy numbers; empty if it has."""
+    if counts(trial):
+        return ()
+    if trial.abort is not None:
+        return (trial.abort.reason.value,)
+    return tuple(invalid_reasons(trial.findings)) or ("no reason is recorded",)
+
+
+def on_first_attempts(result: BenchmarkResult) -> BenchmarkResult:
+    """Return a result in which the first attempts count; the result itself if they are the attempts that count.
+
+    A first attempt without numbers counts as a trial without values, so that no metric has a value at this point. In a
+    search it is a probe that broke, as is every attempt that the storage spoiled, and `status.first_line` is the line.
+    """
+    status, first = result.status, first_attempts(result.status.trials)
+    if all(map(counts, first)):
+        return result
+    update = {
+        "trials": tuple(trial if counts(trial) else as_counted(trial) for trial in first),
+        "line": status.first_line or status.line,
+        "verdict": Verdict.SUSPECT if status.verdict is Verdict.INVALID else status.verdict,
+    }
+    return result.model_copy(update={"status": status.model_copy(update=update)})
+
+
+def runs_on_first_attempts(runs: Sequence[Sequence[BenchmarkResult]]) -> list[list[BenchmarkResult]] | None:
+    """Return the results of runs in which the first attempts count; None if these are the attempts that count."""
+    first = [[on_first_attempts(result) for result in run] for run in runs]
+    is_same = all(new is old for new, old in zip(chain(*first), chain(*runs), strict=True))
+    return None if is_same else first
+
+
+def as_counted(trial: Trial) -> Trial:
+    """Return an attempt that the storage spoiled as one that counts: its numbers, and the load of a search broke."""
+    probe = trial.probe and trial.probe.model_copy(update={"outcome": ProbeOutcome.LATE})
+    return trial.model_copy(
+        update={"outcome": Outcome.MEASURED, "verdict": Verdict.SUSPECT, "abort": None, "probe": probe}
+    )
+
+
+def replaced_attempts(trials: Iterable[Trial]) -> list[Trial]:
+    """Return the attempts that another one replaced, except those that ended before anybody could know their numbers.
+
+    A user who suspends a run while a trial generates load may have seen that it looks bad.
+    """
+    trials = list(trials)
+    last = last_attempts(trials)
+    return [trial for trial in trials if trial.attempt < last[trial.pass_number].attempt and not _is_blind(trial)]
+
+
+def _is_blind(trial: Trial) -> bool:
+    """Whether an attempt was interrupted before its load began."""
+    return trial.abort is not None and trial.abort.reason is AbortReason.INTERRUPTED and not trial.abort.after_start
+
+
+def judge_replaced(
+    trials: Sequence[Trial], named: Callable[[Collection[int]], str] = passes_text
+) -> tuple[Finding, ...]:
+    """Return the finding on attempts that were replaced, with all passes that have them as `named`.
+
+    A conductor that dies chooses no numbers, so an attempt that it lost is no reason for a mark.
+    """
+    replaced = [
+        trial
+        for trial in replaced_attempts(trials)
+        if trial.abort is None or trial.abort.reason is not AbortReason.CONDUCTOR_RESTARTED
+    ]
+    detail = f"{len(replaced)} of {len(trials)} attempts: {reasons_text(replaced, named)}"
+    return evaluate(ATTEMPTS_REPLACED, [CheckedValue(value=len(replaced), detail=detail)])
+
+
+def reasons_text(trials: Iterable[Trial], named: Callable[[Collection[int]], str] | None = None) -> str:
+    """Return why attempts do not count, the most frequent reasons first: `Stalled (passes 0 and 2), ClientLost`.
+
+    Without `named`, the number of attempts follows a reason that several have: `Stalled (4)`.
+    """
+    cases = [(", ".join(why_not_counted(trial)), trial.pass_number) for trial in trials]
+    by_reason = grouped(cases, lambda case: case[0])
+    texts = []
+    for reason, of_reason in sorted(by_reason.items(), key=lambda item: -len(item[1])):
+        where = named({number for _, number in of_reason}) if named else len(of_reason) if len(of_reason) > 1 else ""
+        texts.append(f"{reason} ({where})" if where else reason)
+    return "; ".join(texts[:8])
+
+
+def repeated_too_often(name: str, results: Sequence[BenchmarkResult]) -> Iterator[str]:
+    """Yield that too many attempts of a run were replaced or do not count, if so: the others are a selection."""
+    failed: list[Trial] = []
+    attempts = 0
+    for result in results:
+        trials = result.status.trials
+        replaced, last = replaced_attempts(trials), last_attempts(trials)
+        failed += [*replaced, *(trial for trial in last.values() if not counts(trial))]
+        attempts += len(replaced) + len(last)
+    if len(failed) > MAX_REPLACED * attempts:
+        yield (
+            f"{len(failed)} of {attempts} attempts of {name} were replaced or do not count "
+            f"(limit {100 * MAX_REPLACED:g} %): {reasons_text(failed)}; find the cause, then measure again"
+        )
