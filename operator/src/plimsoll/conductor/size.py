@@ -58,7 +58,11 @@ def fit(status: ResultStatus) -> ResultStatus:
             break
         warning = f"{name} {_LEFT_OUT}{'' if status.line else _REMEDY}"
         reduced = [(trial, without(trial)) for trial in status.trials]
-        trials = (new if new == old else _with(new, warnings=(*new.warnings, warning)) for old, new in reduced)
+        # Attempts of a search that do not count may be many: what they lack does not have to be said in each of them.
+        trials = (
+            new if new == old or (status.line and not new.operations) else _with(new, warnings=(*new.warnings, warning))
+            for old, new in reduced
+        )
         status = _with(status, trials=tuple(trials))
     return _without_parts_of_matrix(status) if _is_too_large(status) else status
 
