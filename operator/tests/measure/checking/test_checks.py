@@ -154,7 +154,7 @@ def test_a_check_has_no_limit_for_a_verdict_it_never_gives() -> None:
 def test_table_lists_every_check_with_its_limits() -> None:
     lines = markdown_table().splitlines()
     assert len(lines) == len(CHECKS) + 2
-    assert {line.count("|") for line in lines} == {6}
+    assert {line.count("|") for line in lines} == {7}
     assert any(line.startswith("| `LowOverlap` |") and "| below 0.98 | below 0.9 |" in line for line in lines)
     assert any(line.startswith("| `WideSpread` |") and "| above 1 s | - |" in line for line in lines)
 
