@@ -32,6 +32,8 @@ def workload(**changes: Any) -> dict[str, Any]:
     """
     base = {
         "name": "read",
+        # Reads of small data sets, which the OSDs hold in memory.
+        "caches": "Warm",
         "fio": {"pattern": "randread", "ioDepth": [4], "rateIops": RATE},
         "runtimeSeconds": 8,
         "rampSeconds": 2,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.ceph.environment import Outputs, ceph_environment, clients_on_storage_nodes, osd_classes
+from plimsoll.ceph.environment import Outputs, ceph_environment, clients_on_storage_nodes, osd_classes, osd_memory_bytes
 from plimsoll.ceph.osds import Osd
 from support.goldens import CEPH_VERSIONS, CRUSH_RULES, NEW_ROOK, ceph, rook
 
@@ -262,6 +262,19 @@ def test_whether_clients_share_nodes_with_osds(nodes: list[str], osds: list[tupl
 def test_device_classes_of_osds() -> None:
     assert osd_classes(OURS) == {0: "ssd", 1: "ssd", 2: "ssd"}
     assert osd_classes(Outputs(osd_df="x")) == {}
+
+
+def test_the_memory_of_the_osds_is_the_sum_of_their_targets() -> None:
+    described = environment()["ceph"]["settings"]["memoryTargetBytes"]
+    assert osd_memory_bytes(OURS, "golden") == 3 * described["median"]
+    assert osd_memory_bytes(dataclasses.replace(OURS, configs={}, config_dump=""), "golden") is None
+
+
+def test_the_memory_of_an_osd_that_was_not_asked_is_that_of_the_others() -> None:
+    one = {0: OURS.configs[0]} if OURS.configs else {}
+    assert osd_memory_bytes(dataclasses.replace(OURS, configs=one, config_dump=""), "golden") == osd_memory_bytes(
+        OURS, "golden"
+    )
 
 
 def test_nodes_of_osds_in_pods_are_unknown() -> None:

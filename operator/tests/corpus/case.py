@@ -34,6 +34,8 @@ class Watch(Model):
         file_system: the run measures a file system with one metadata server.
         owns_file_system: that file system was created for the run.
         sets_options: the run set options of the OSDs.
+        osd_memory_bytes: sum of the OSDs' memory targets; absent if it is unknown.
+        dropped_caches: the OSDs dropped their caches before the trial.
 
     """
 
@@ -48,6 +50,8 @@ class Watch(Model):
     file_system: bool = False
     owns_file_system: bool = False
     sets_options: bool = False
+    osd_memory_bytes: int | None = None
+    dropped_caches: bool = False
 
 
 class Setting(Model):
@@ -65,6 +69,8 @@ class Setting(Model):
         osd_classes: the known device classes of OSDs.
         objective_microseconds: the trial is a probe of a search for the depth at which the 99th percentile is this
             long; absent outside of searches.
+        warm_caches: the workload declares that the storage's caches are to answer reads.
+        servers: number of each client that serves others -> its node.
 
     """
 
@@ -83,6 +89,8 @@ class Setting(Model):
     ceph: Watch | None = None
     osd_classes: dict[int, str] = Field(default_factory=dict)
     objective_microseconds: int | None = None
+    warm_caches: bool = False
+    servers: dict[int, str] = Field(default_factory=dict)
 
 
 class Pace(Model):

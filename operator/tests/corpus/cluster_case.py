@@ -52,6 +52,7 @@ def watch_of(setting: Setting, faults: Sequence[Fault], t0: int) -> ClusterWatch
         owns_file_system=watch.owns_file_system,
         accepted_checks=frozenset(watch.accepted),
         required=watch.required,
+        osd_memory_bytes=watch.osd_memory_bytes,
         options=tuple(_readings(faults)) if watch.sets_options else (),
     )
 

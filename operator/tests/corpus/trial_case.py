@@ -25,6 +25,7 @@ from plimsoll.measure.intake import Offer, TrialFacts
 from plimsoll.measure.sample import ClientDocument, Measurement
 from plimsoll.measure.summary import PointNumbers, summarise
 from plimsoll.measure.trial import TrialNumbers, combined, measure_trial
+from plimsoll.plan.refusals import offer_of
 from plimsoll.tools.base import Output, StepContext, StepKind, Timing
 from plimsoll.tools.fio.command import gap_milliseconds, slice_seconds
 from plimsoll.tools.fio.parameters import FioParameters
@@ -92,13 +93,16 @@ def _facts(setting: Setting, faults: Sequence[Fault]) -> TrialFacts:
         least_runtime_seconds=TOOLS[setting.tool].least_runtime_seconds,
         quantities=TOOLS[setting.tool].quantities,
         measures_network=TOOLS[setting.tool].layer is Layer.NETWORK,
+        nodes=setting.servers,
+        warm_caches=setting.warm_caches,
+        dropped_osd_caches=setting.ceph is not None and setting.ceph.dropped_caches,
         offer=_offer(setting),
     )
 
 
 def _offer(setting: Setting) -> Offer | None:
     if setting.objective_microseconds is None:
-        return None
+        return offer_of(setting.fio, setting.clients) if setting.tool == "fio" else None
     objective = Objective(percentile="99", latency_microseconds=setting.objective_microseconds)
     search = LineSearch(vary=Vary.DEPTH, start=1, limit=10_000, objectives=(objective,))
     return Offer(search=search, load=setting.clients * setting.fio.io_depth)

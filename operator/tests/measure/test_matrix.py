@@ -98,4 +98,4 @@ def test_pairs_on_one_node_are_a_warning(rounds: int) -> None:
     numbers = measure(document(0), document(1))
     local = replace(CELLS[0], peer_node="n1")
     (warning,) = combined([replace(numbers, matrix=(local, *CELLS[1:])) for _ in range(rounds)]).warnings
-    assert warning.startswith(f"{rounds} of {3 * rounds} pairs are on one node: the network between nodes does not")
+    assert warning.startswith(f"{rounds} of {3 * rounds} pairs are on one node, and not in the rates")

@@ -200,10 +200,12 @@ def test_udp_of_old_versions_has_only_one_sum() -> None:
     assert sample.bytes == pytest.approx(total["bytes"] * (1 - total["lost_packets"] / total["packets"]), rel=1e-6)
 
 
-def test_udp_that_is_sent_too_slowly_is_a_warning() -> None:
+def test_udp_says_which_part_of_its_rate_it_sent() -> None:
+    assert golden("tcp-send").parse().pace is None
     recorded = golden("udp-send")
+    assert recorded.parse().pace == pytest.approx(1, abs=0.01)
     faster = replace(recorded, parameters=recorded.parameters.model_copy(update={"bitrate": 20_000_000}))
-    assert faster.parse().warnings == ("UDP sent 50 % of the requested bitrate: the sender could not send faster",)
+    assert faster.parse().pace == pytest.approx(0.5, abs=0.01)
 
 
 def test_an_error_is_one_whatever_the_exit_code() -> None:

@@ -122,6 +122,7 @@ class Worker:
         self._data_set: PreparedDataSet | None = None
         self._data_set_bytes: int | None = None
         self._staged: TrialKey | None = None
+        self._staged_bytes: int | None = None  # what the tool wrote to be read, where it says so
         self._measuring = False
 
     async def facts(self) -> dict[str, JsonValue]:
@@ -143,7 +144,7 @@ class Worker:
 
     async def stage(self, order: StageOrder, progress: Progress) -> None:
         """Run the tool's step before arming, if any; PreparationError, with its output, if it fails or stalls."""
-        self._staged = None
+        self._staged = self._staged_bytes = None
         tool = _tool(order.tool)
         if tool.own_files and isinstance(self._volume, FileVolume | SharedVolume):
             # Its files have the space of the data set. A quota of CephFS counts the size even of a sparse file.
@@ -152,7 +153,8 @@ class Worker:
             _, _, context, command = self._build(order, StepKind.PREPARE)
             await self._programs.write_inputs(command, Path(context.work_directory))
             if command.argv:
-                await self._run_preparation(tool, command, context, progress)
+                output = await self._run_preparation(tool, command, context, progress)
+                self._staged_bytes = tool.prepared_bytes(_parameters(tool, order), output)
         self._staged = order.trial
 
     async def serve(self, order: ServeOrder, ready: Callable[[], Awaitable[None]]) -> None:
@@ -242,6 +244,8 @@ class Worker:
             # Most tools do not print their version with the measurement.
             version = self._versions.get(armed.order.tool, "").removeprefix(f"{measurement.tool} ")
             measurement = measurement.model_copy(update={"tool_version": version})
+        if measurement is not None and self._staged_bytes is not None:
+            measurement = measurement.model_copy(update={"data_bytes": self._staged_bytes})
         target = armed.context.target
         return ClientDocument(
             client=self._client,
@@ -293,8 +297,10 @@ class Worker:
         words = last_words(output)
         return f"{tool.key}'s clean-up of {context.target.name} ended with exit code {output.exit_code}: {words}"
 
-    async def _run_preparation(self, tool: AnyTool, command: Command, context: StepContext, progress: Progress) -> None:
-        """Run a tool's step before arming, without a time limit while it makes progress."""
+    async def _run_preparation(
+        self, tool: AnyTool, command: Command, context: StepContext, progress: Progress
+    ) -> Output:
+        """Run a tool's step before arming, without a time limit while it makes progress; return its output."""
         step, of = f"{tool.key}'s preparation", context.target.name
         watches = [report_elapsed(f"{tool.key} prepares the trial", progress)]
         if not isinstance(context.target, VolumeTarget):
@@ -305,6 +311,7 @@ class Worker:
             message = f"{step} of {of} {error}; check `ceph status`, the pool's placement groups, and full OSDs"
             raise PreparationError(message) from error
         check_step(output, step, of=of)
+        return output
 
     def _build(self, order: ToolOrder, step: StepKind) -> tuple[AnyTool, ToolParameters, StepContext, Command]:
         """Return a step's tool, parameters, context and command; PreparationError if the order cannot be fulfilled."""

@@ -131,22 +131,31 @@ class LineSearch(Model):
     objectives: Annotated[tuple[Objective, ...], Field(min_length=1, max_length=4)]
 
 
-class Probe(Model):
-    """The load of a trial of a search.
+class OfferedLoad(Model):
+    """The load that a trial offered, and what of it arrived.
 
     Attributes:
         offered: Offered load: operations per second or operations in flight of all clients together.
         achieved: Achieved load: completed operations per second or, for a depth, the mean number of operations in
             flight; absent without numbers.
-        depth_full_percent: Percentage of submissions that filled the depth, of the client with the highest; absent for
-            a depth and without numbers.
-        outcome: Whether the trial met the objectives.
+        depth_full_percent: Percentage of submissions that filled the depth, of the client with the highest; absent
+            unless operations are due at random times, and without numbers.
 
     """
 
     offered: Annotated[float, ServerOnly(minimum=0, above_minimum=True)]
     achieved: Rate | None = None
     depth_full_percent: Annotated[float, ServerOnly(minimum=0)] | None = None
+
+
+class Probe(OfferedLoad):
+    """The load of a trial of a search.
+
+    Attributes:
+        outcome: Whether the trial met the objectives.
+
+    """
+
     outcome: ProbeOutcome
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal, Self, TypeVar
 from pydantic import Field, JsonValue, model_validator
 
 from plimsoll.api.environment import Environment
-from plimsoll.api.line import Line, LineSearch, Probe
+from plimsoll.api.line import Line, LineSearch, OfferedLoad, Probe
 from plimsoll.api.model import ClientNumbers, Count, Model, Rule, ServerOnly
 from plimsoll.api.names import AbortReason, Operation, Outcome, Verdict
 from plimsoll.api.operation import OperationResult, OperationSummary, Rate, Steadiness
@@ -299,6 +299,7 @@ class Trial(Model):
         new_data_set: True if the clients' data sets were prepared for this attempt (prepare.perTrial); absent
             otherwise.
         probe: Load of the trial in a search for the line; absent otherwise.
+        load: Rate that the workload offers, and what of it arrived; absent without a rate, and in a search.
         outcome: How the attempt ended.
         started_at: When the attempt began.
         finished_at: When the attempt ended.
@@ -329,6 +330,7 @@ class Trial(Model):
     places: Annotated[tuple[_Place, ...], ServerOnly(max_length=2048)] = ()
     new_data_set: bool | None = None
     probe: Probe | None = None
+    load: OfferedLoad | None = None
     outcome: Outcome
     started_at: _Time
     finished_at: _Time

@@ -101,7 +101,7 @@ MAX_WORKLOADS = 32
 MAX_AXIS_VALUES = 64
 MAX_REPETITIONS = 10
 MAX_RUNTIME_SECONDS = 24 * 3600
-GENERIC_WORKLOAD_FIELDS = ("name", "clients", "runtimeSeconds", "rampSeconds", "line")
+GENERIC_WORKLOAD_FIELDS = ("name", "clients", "runtimeSeconds", "rampSeconds", "caches", "line")
 """The fields of a workload besides its tool."""
 MAX_TIMEOUT_SECONDS = 30 * 24 * 3600
 
@@ -189,6 +189,9 @@ class Workload(Model):
         runtime_seconds: Duration of the measurement in each trial.
         ramp_seconds: Duration of the load before the measurement, until all clients reach full speed. Less than
             runtimeSeconds.
+        caches: Warm declares that reads are meant to be answered from the storage's own caches as far as these hold the
+            data. If absent, a data set that the memory of the OSDs could hold makes reads Suspect (ServerCacheSized),
+            unless prepare.dropCaches drops it before every trial.
         line: Search for the load at which latency breaks, instead of measuring at one load.
 
     """
@@ -221,6 +224,7 @@ class Workload(Model):
     ) = None
     runtime_seconds: Annotated[Integer, Field(ge=1, le=MAX_RUNTIME_SECONDS)] = 60
     ramp_seconds: Annotated[Integer, Field(ge=0, le=3600)] = 10
+    caches: Literal["Warm"] | None = None
     line: LineSearch | None = None
 
     @model_validator(mode="before")

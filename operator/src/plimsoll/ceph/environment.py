@@ -8,7 +8,7 @@ OSDs. What could not be read is absent.
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import median
+from statistics import fmean, median
 from typing import Literal, TypeVar
 
 from plimsoll.api.environment import (
@@ -152,6 +152,25 @@ def osd_classes(outputs: Outputs) -> dict[int, str]:
     return {number: osd.device_class for number, osd in _read_osds(_Reading(), outputs).items() if osd.device_class}
 
 
+def osd_memory_bytes(outputs: Outputs, pool: str) -> int | None:
+    """Return the sum of the memory targets of the OSDs that may hold a pool's data; None if none is known.
+
+    Those of OSDs that did not show theirs are the mean of the known ones.
+    """
+    reading = _Reading()
+    details = (reading.of(parse_pools, outputs.pools) or {}).get(pool)
+    rule = (reading.of(parse_crush_rules, outputs.crush_rules) or {}).get(details.crush_rule) if details else None
+    device_class = rule.device_class if rule else ""
+    members = {
+        number: osd
+        for number, osd in _read_osds(reading, outputs).items()
+        if osd.is_in is not False and (not device_class or osd.device_class == device_class)
+    }
+    targets = [osd.memory_target_bytes for osd in _settings_of(reading, outputs, members).values()]
+    known = [target for target in targets if target]
+    return round(fmean(known) * len(members)) if known else None
+
+
 def _read_osds(reading: _Reading, outputs: Outputs) -> dict[int, Osd]:
     return merge_osds(
         reading.of(parse_osd_metadata, outputs.osd_metadata) or {},
@@ -219,9 +238,7 @@ def _osds(osds: Collection[Osd]) -> OsdsDescription | None:
 
 def _settings(reading: _Reading, outputs: Outputs, osds: Mapping[int, Osd]) -> OsdSettingsDescription | None:
     """Return the OSDs' settings, in which two clusters with the same hardware may differ."""
-    stored = reading.of(parse_config_dump, outputs.config_dump) or {}
-    shown = {number: reading.of(parse_config_show, text) or {} for number, text in outputs.configs.items()}
-    settings = {number: settings_of(osd, shown.get(number, {}), stored) for number, osd in osds.items()}
+    settings = _settings_of(reading, outputs, osds)
     used = settings.values()
     description = OsdSettingsDescription(
         mclock_profiles=_counts(osd.profile for osd in used),
@@ -232,6 +249,12 @@ def _settings(reading: _Reading, outputs: Outputs, osds: Mapping[int, Osd]) -> O
         memory_target_bytes=_quantiles(osd.memory_target_bytes for osd in used),
     )
     return description if description.document() else None
+
+
+def _settings_of(reading: _Reading, outputs: Outputs, osds: Mapping[int, Osd]) -> dict[int, OsdSettings]:
+    stored = reading.of(parse_config_dump, outputs.config_dump) or {}
+    shown = {number: reading.of(parse_config_show, text) or {} for number, text in outputs.configs.items()}
+    return {number: settings_of(osd, shown.get(number, {}), stored) for number, osd in osds.items()}
 
 
 def _capacities(osds: Mapping[int, Osd], settings: Mapping[int, OsdSettings]) -> dict[str, CapacityDescription]:

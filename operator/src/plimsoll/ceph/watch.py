@@ -133,6 +133,8 @@ class ClusterWatch:
     required: bool = True
     osds: OsdsSeen = NO_OSDS  # those that the run has seen until the trial
     widest: int = 3  # OSDs that a placement group is on, in the pool with the most
+    # Memory that the OSDs of the data's device class may use: the sum of `osd_memory_target`; None if it is unknown
+    osd_memory_bytes: int | None = None
     # The readings before and after the trial of options that the run has set; empty if it sets none
     options: tuple[OptionReading, ...] = ()
 

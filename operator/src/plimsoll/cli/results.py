@@ -28,6 +28,7 @@ from plimsoll.report.points import (
     line_rows,
     named,
     objective_rows,
+    point_label,
     probe_columns,
     probe_rows,
     result_rows,
@@ -83,7 +84,7 @@ def _output_probes(searches: Sequence[BenchmarkResult], output: str) -> None:
         return
     console = stdout_console()
     for number, result in enumerate(searches):
-        title = f"{result.spec.run}-{result.spec.point}: {result.spec.label}"
+        title = f"{result.spec.run}-{result.spec.point}: {point_label(result)}"
         console.print(Text(f"{chr(10) if number else ''}{title}", style="bold"))
         console.print(fitted(probe_columns(result.spec.line), [*probe_rows(named([result]))], remedy="--probes -o csv"))
         for sentence in line_sentences([result]):

@@ -127,6 +127,7 @@ class Attempt:
             **self._identity(epoch, moment),
             places=numbers.places,
             probe=numbers.probe,
+            load=numbers.load,
             outcome=Outcome.MEASURED,
             verdict=numbers.verdict,
             findings=numbers.findings,
@@ -175,7 +176,7 @@ def new_attempt(ledger: Ledger, key: TrialKey, started_at: str) -> Attempt:
     point, offer = plan.point(key.point), ledger.offer(key)
     return Attempt(
         key=key,
-        point=point if offer is None else at_load(point, offer.search, offer.load),
+        point=at_load(point, offer.search, offer.load) if offer and offer.search else point,
         started_at=started_at,
         new_data_set=plan.renews_data_sets,
         offer=offer,

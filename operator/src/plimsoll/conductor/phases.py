@@ -13,6 +13,7 @@ from plimsoll.conductor.roster import Client, Roster
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.measure.sample import ClientDocument
 from plimsoll.plan.document import Plan
+from plimsoll.plan.refusals import offer_of
 from plimsoll.protocol.helpers import CacheDrop
 from plimsoll.protocol.messages import AgentState, DropCachesOrder
 from plimsoll.tools.registry import TOOLS
@@ -147,20 +148,22 @@ Effect = BeginAttempt | ReadToken | JudgeAttempt | RecordAttempt
 
 def judging(attempt: Attempt, plan: Plan, roster: Roster) -> JudgeAttempt:
     """Return the effect that judges the documents of the attempt's current round by its plan."""
-    tool = TOOLS[attempt.point.tool]
+    tool, parameters = TOOLS[attempt.point.tool], parameters_of(attempt.point)
     facts = TrialFacts(
         clients=attempt.round.loading,
         runtime_seconds=attempt.point.runtime_seconds,
         ramp_seconds=attempt.point.ramp_seconds,
         t0_nanoseconds=attempt.t0,
         windowed=tool.windowed,
-        ends_when_done=tool.ends_when_done(parameters_of(attempt.point)),
+        ends_when_done=tool.ends_when_done(parameters),
         new_data_set=attempt.new_data_set,
         least_runtime_seconds=tool.least_runtime_seconds,
         measures_network=tool.layer is Layer.NETWORK,
         quantities=tool.quantities,
         network_bytes_per_second=plan.network_bytes_per_second,
-        offer=attempt.offer,
+        warm_caches=attempt.point.warm_caches,
+        dropped_osd_caches=attempt.caches is not None and attempt.caches.osds is not None,
+        offer=attempt.offer or offer_of(parameters, attempt.point.clients),
         nodes={client.number: client.node for client in roster.get(attempt.round.members)},
     )
     return JudgeAttempt(facts=facts, documents=attempt.documents)

@@ -16,7 +16,7 @@ from plimsoll.ceph.gate import gate_problems
 from plimsoll.ceph.watch import ClusterSample, ClusterStatus, ClusterWatch, PoolCounters
 from plimsoll.measure.rates import grouped
 from plimsoll.measure.sample import Measurement
-from plimsoll.measure.text import quote
+from plimsoll.measure.text import percent_text, quote, size_text
 from plimsoll.measure.timeline import NANOSECONDS, Interval, rounded_iops
 
 LAG = 10 * NANOSECONDS
@@ -111,8 +111,10 @@ def foreign_io(watch: ClusterWatch, samples: Iterable[ClusterSample]) -> Iterato
         yield Interval(start=first.at, end=last.at), _difference(first, last, names)
 
 
-def cluster_summary(watch: ClusterWatch | None, span: Interval | None) -> ClusterSummary | None:
-    """Return the cluster's part of the result; None if the run watches no cluster."""
+def cluster_summary(
+    watch: ClusterWatch | None, span: Interval | None, data_set_bytes: int | None = None
+) -> ClusterSummary | None:
+    """Return the cluster's part of the result, with the size of what was read; None if the run watches no cluster."""
     if watch is None:
         return None
     samples = polls_around(watch, span)
@@ -140,7 +142,22 @@ def cluster_summary(watch: ClusterWatch | None, span: Interval | None) -> Cluste
         written_bytes_per_second=round(rates.per_second(rates.ours.written_bytes)) if rates else None,
         operations_per_second=round(rates.per_second(rates.ours.operations), 3) if rates else None,
         foreign_operations_per_second=round(rates.per_second(rates.foreign.operations), 3) if rates else None,
+        data_set_bytes=data_set_bytes,
+        osd_memory_bytes=watch.osd_memory_bytes,
     )
+
+
+def data_set_text(clusters: Iterable[ClusterSummary | None]) -> str:
+    """Return what trials read from, beside the memory of the OSDs: `of 12 GiB, 25 % of the OSDs' memory`.
+
+    Empty without a Ceph cluster, without reads, or if the size of the data is unknown.
+    """
+    known = [cluster for cluster in clusters if cluster is not None and cluster.data_set_bytes]
+    if not known or not (size := known[-1].data_set_bytes):
+        return ""
+    memory = known[-1].osd_memory_bytes
+    part = f"{percent_text(100 * size / memory)} of the OSDs' memory" if memory else "the OSDs' memory is unknown"
+    return f"of {size_text(size)}, {part}"
 
 
 def _with_counters(watch: ClusterWatch, samples: Iterable[ClusterSample]) -> list[ClusterSample]:

@@ -6,11 +6,11 @@ all code after this module can rely on finite numbers from 0 to 2^63, and on one
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from plimsoll.api.line import LineSearch, Vary
+from plimsoll.api.line import LineSearch, Objective, Vary
 from plimsoll.api.names import Operation
 from plimsoll.api.result import ToolUse
 from plimsoll.ceph.watch import ClusterWatch
@@ -18,6 +18,9 @@ from plimsoll.measure.rates import ALL_QUANTITIES, Quantities
 from plimsoll.measure.sample import ClientDocument, Clock, HostUse, Measurement, implausible_host, implausible_number
 from plimsoll.measure.text import quote
 from plimsoll.measure.timeline import NANOSECONDS, Interval, Share
+
+READS = (Operation.READ, Operation.READ_CHARACTERS, Operation.REWRITE, Operation.SEEK)
+"""The operations that read data."""
 
 MAX_ARGUMENTS = 128
 MAX_ARGUMENT_CHARACTERS = 512
@@ -28,13 +31,29 @@ _DIGEST_CHARACTERS = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """The load that a trial of a search offers."""
+    """The load that a trial offers: of a search for the line, or the rate that its workload sets."""
 
-    search: LineSearch
     load: float  # operations per second or in flight of all clients together
+    search: LineSearch | None = None  # None outside of a search
+    at_random: bool = True  # whether operations of a rate are due at random times, whatever is in flight
     depth: int | None = None  # operations that one client can have in flight; None if that is unknown
     # Operation -> its part of all operations, 0 to 1; empty if the tool does not set them.
     shares: Mapping[Operation, float] = field(default_factory=dict)
+
+    @property
+    def vary(self) -> Vary:
+        """What the load is: a rate outside of a search."""
+        return self.search.vary if self.search else Vary.RATE
+
+    @property
+    def objectives(self) -> tuple[Objective, ...]:
+        """The objectives of the search; none outside of one."""
+        return self.search.objectives if self.search else ()
+
+    @property
+    def is_open_loop(self) -> bool:
+        """Whether operations are due however fast the storage answers."""
+        return self.vary is Vary.RATE and self.at_random
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,12 +76,19 @@ class TrialFacts:
     nodes: Mapping[int, str] = field(default_factory=dict)  # number of a client, or of one that serves it, -> its node
     # The tool measures the network itself, so its limits say nothing against the numbers.
     measures_network: bool = False
-    offer: Offer | None = None  # the load that the trial offers in a search for the line; None in other trials
+    warm_caches: bool = False  # the storage's own caches are meant to answer reads
+    dropped_osd_caches: bool = False  # the OSDs dropped theirs before the trial
+    offer: Offer | None = None  # the load that the trial offers; None if it does as much as the storage permits
+
+    @property
+    def search(self) -> LineSearch | None:
+        """The search for the line that the trial is a probe of; None for other trials."""
+        return self.offer.search if self.offer else None
 
     @property
     def is_open_loop(self) -> bool:
-        """Whether operations arrive at an offered rate, however fast the storage answers."""
-        return self.offer is not None and self.offer.search.vary is Vary.RATE
+        """Whether a search offers operations at a rate, however fast the storage answers."""
+        return self.search is not None and self.search.vary is Vary.RATE
 
     @property
     def is_judged_for_steadiness(self) -> bool:
@@ -141,6 +167,22 @@ class ClientMeasurement:
         """The client's node."""
         return self.answer.document.node
 
+    @property
+    def data_bytes(self) -> int:
+        """The size of what the tool worked on: of its files, or of the data set; 0 if it is unknown."""
+        size = self.measurement.data_bytes
+        return self.answer.document.data_set_bytes if size is None else size
+
+    def does(self, operation: Operation) -> bool:
+        """Whether the tool did such operations."""
+        samples = self.measurement.operations
+        return any(sample.operation is operation and (sample.ios or sample.bytes) for sample in samples)
+
+    @property
+    def reads(self) -> bool:
+        """Whether it read data, also if it was too fast to be timed."""
+        return any(operation in self.measurement.untimed or self.does(operation) for operation in READS)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intake:
@@ -150,6 +192,12 @@ class Intake:
     measured: tuple[ClientMeasurement, ...]
     missing: tuple[int, ...]  # planned clients without a document
     unplanned: tuple[int, ...]  # clients that sent one although they do not take part; it is ignored
+
+
+def bytes_read_from(measured: Collection[ClientMeasurement]) -> int | None:
+    """Return the size of the data that the clients read from, of all of them; None if none reads, or it is unknown."""
+    sizes = [item.data_bytes for item in measured if item.reads]
+    return sum(sizes) if sizes and all(sizes) else None
 
 
 def receive(facts: TrialFacts, documents: Mapping[int, ClientDocument]) -> Intake:

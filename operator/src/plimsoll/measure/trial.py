@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 
-from plimsoll.api.line import Probe
+from plimsoll.api.line import OfferedLoad, Probe
 from plimsoll.api.names import LatencyKind, Operation, Verdict
 from plimsoll.api.operation import OperationResult, Rates, Steadiness
 from plimsoll.api.result import ClientPlace, ClientSummary, Finding, Stalls, ToolUse, Window
@@ -17,8 +17,16 @@ from plimsoll.measure.checks.outliers import judge_links
 from plimsoll.measure.checks.repetitions import places_of
 from plimsoll.measure.cluster import cluster_summary, osds_summary
 from plimsoll.measure.histogram import MINIMUM_BEYOND, merge_latencies
-from plimsoll.measure.intake import MAX_VERSIONS, ClientMeasurement, Intake, TrialFacts, receive, tool_use
-from plimsoll.measure.line.observe import client_load, observed, probe_of
+from plimsoll.measure.intake import (
+    MAX_VERSIONS,
+    ClientMeasurement,
+    Intake,
+    TrialFacts,
+    bytes_read_from,
+    receive,
+    tool_use,
+)
+from plimsoll.measure.line.observe import client_load, observed, offered_load, probe_of
 from plimsoll.measure.matrix import MatrixCell, cells_of
 from plimsoll.measure.rates import OperationRates, by_operation, rates_of
 from plimsoll.measure.sample import ClientDocument, HostUse
@@ -62,6 +70,7 @@ class TrialNumbers:
     matrix: tuple[MatrixCell, ...] = ()  # the rates between pairs of clients, if the tool measures them
     probe: Probe | None = None  # the load that was offered and whether it met the objectives, in a search for the line
     places: tuple[ClientPlace, ...] = ()  # where the clients ran, those that served included; by ascending client
+    load: OfferedLoad | None = None  # the rate that the workload offers and what of it arrived; None in a search
 
 
 def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) -> TrialNumbers:
@@ -73,12 +82,13 @@ def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
     whole = union_interval(intervals)
     # The sum of an operation is unknown if one client did it too fast to be timed.
     untimed = {operation for item in measured for operation in item.measurement.untimed}
-    timed = (share for item in measured for share in item.shares if share.sample.operation not in untimed)
-    shares = by_operation(timed, lambda share: share.sample.operation)
+    timed = [(item, share) for item in measured for share in item.shares if share.sample.operation not in untimed]
+    shares = by_operation((share for _, share in timed), lambda share: share.sample.operation)
     rates = {} if whole is None else {name: rates_of(part, common=common, whole=whole) for name, part in shares.items()}
     window = window_of(intervals) if facts.windowed else None
     judged = common if facts.is_judged_for_steadiness else None
     operations = tuple(_operation(name, shares[name], rates[name], common, judged) for name in rates)
+    cells = tuple(cells_of(measured, facts.nodes))
     observation = None
     if facts.offer is not None and common is not None:
         observation = observed(facts.offer, operations, window, [client_load(item, common) for item in measured])
@@ -104,16 +114,17 @@ def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
         window=window,
         stalls=standstill.published() if standstill else None,
         steadiness=steadiness,
-        operations=operations,
+        operations=_between_nodes(operations, cells, timed, common, whole) if whole else (),
         hosts=hosts_of([host_summary(host) for item in measured if (host := item.answer.host)]),
         slowest=_slowest(measured, standstill),
         osds=osds_summary(item.measurement for item in measured),
-        cluster=cluster_summary(facts.cluster, evidence.span),
+        cluster=cluster_summary(facts.cluster, evidence.span, bytes_read_from(measured)),
         tool=tool_use(intake.answers, measured),
         warnings=_warnings(intake, explained),
-        matrix=tuple(cells_of(measured, facts.nodes)),
-        probe=probe_of(facts.offer, observation, verdict) if facts.offer else None,
+        matrix=cells,
+        probe=probe_of(facts.offer, observation, verdict) if facts.offer and facts.search else None,
         places=places_of(measured, facts.nodes),
+        load=offered_load(facts.offer, observation) if facts.offer and not facts.search else None,
     )
 
 
@@ -184,6 +195,50 @@ def _operation(
     )
 
 
+def _between_nodes(
+    operations: tuple[OperationResult, ...],
+    cells: Sequence[MatrixCell],
+    shares: Sequence[tuple[ClientMeasurement, Share]],
+    common: Interval | None,
+    whole: Interval,
+) -> tuple[OperationResult, ...]:
+    """Return the operations without the traffic between clients on one node; of a tool without pairs, all of them.
+
+    Of a client with pairs of both kinds, the rate is divided as the rates of its pairs are; its latencies cannot be.
+    """
+    if not any(cell.is_local for cell in cells):
+        return operations
+    crossing = {cell.client for cell in cells if not cell.is_local}
+    theirs = [cell for cell in cells if cell.client in crossing]
+    by_bytes = any(cell.bytes_per_second for cell in cells)
+    amounts = [(cell.bytes_per_second if by_bytes else cell.iops, cell.is_local) for cell in theirs]
+    everything = sum(amount for amount, _ in amounts)
+    part = sum(amount for amount, is_local in amounts if not is_local) / everything if everything else 0.0
+    left = by_operation(
+        (share for item, share in shares if item.client in crossing), lambda share: share.sample.operation
+    )
+    return tuple(
+        _scaled(_operation(name, found, rates_of(found, common=common, whole=whole), common, None), part)
+        for name, found in left.items()
+    )
+
+
+def _scaled(result: OperationResult, part: float) -> OperationResult:
+    def scaled(rates: Rates) -> Rates:
+        return Rates(iops=rounded_iops(part * rates.iops), bytes_per_second=round(part * rates.bytes_per_second))
+
+    return result.model_copy(
+        update={
+            "ios": round(part * result.ios),
+            "bytes": round(part * result.bytes),
+            "rates": scaled(result.rates),
+            "whole_run": scaled(result.whole_run),
+            "sum_of_rates": scaled(result.sum_of_rates),
+            "series": result.series if part == 1 else None,
+        }
+    )
+
+
 def _slowest(measured: Sequence[ClientMeasurement], standstill: Standstill | None) -> tuple[ClientSummary, ...]:
     first = min((item.interval.start for item in measured), default=0)
     ordered = sorted(measured, key=lambda item: (*_client_rates(item), item.client))[:MAX_SLOWEST]
@@ -242,13 +297,8 @@ def combined(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
     matrix, links = judge_links([numbers.matrix for numbers in rounds])
     operations = rounds[0].operations if len(rounds) == 1 else tuple(_mean_operations(rounds))
     lines = [*_missing_percentiles(rounds[0].probe, operations), *(line for each in rounds for line in each.warnings)]
-    # No check compares these pairs with others.
     if local := sum(cell.is_local for cell in matrix):
-        lines.insert(
-            0,
-            f"{local} of {len(matrix)} pairs are on one node: the network between nodes does not limit their rates, "
-            "which count in the mean nevertheless",
-        )
+        lines.insert(0, f"{local} of {len(matrix)} pairs are on one node, and not in the rates: they cross no link")
     warnings = tuple(dict.fromkeys(lines))[:MAX_WARNINGS]
     if len(rounds) == 1:
         findings = in_order([*rounds[0].findings, *links])

@@ -42,6 +42,7 @@ class Point(Model):
     ramp_seconds: int
     shares_file: bool = False  # whether all clients work on one file of a shared volume
     reads_next_client: bool = False  # whether each client reads the data set of the next one
+    warm_caches: bool = False  # whether the storage's own caches are meant to answer reads
     # The search for the line, whose probes are trials with other loads; None for a measurement at one load
     line: LineSearch | None = None
 

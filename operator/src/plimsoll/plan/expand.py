@@ -70,6 +70,7 @@ def expand(run: BenchmarkRun) -> tuple[Point, ...]:
                     ramp_seconds=workload.ramp_seconds,
                     shares_file=parameters.shares_file,
                     reads_next_client=parameters.reads_next_client,
+                    warm_caches=workload.caches == "Warm",
                     line=search,
                 )
             )

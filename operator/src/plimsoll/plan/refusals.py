@@ -57,6 +57,20 @@ def offer_at(point: Point, search: LineSearch, load: float) -> Offer:
     return Offer(search=search, load=load, depth=parameters.most_in_flight, shares=shares)
 
 
+def offer_of(parameters: ToolParameters, clients: int) -> Offer | None:
+    """Return the offer of the rate that is due on each of that number of clients; None if nothing limits the rate."""
+    rates = parameters.offered_rates
+    total = sum(rates.values())
+    if not total:
+        return None
+    return Offer(
+        load=clients * total,
+        at_random=parameters.is_open_loop,
+        depth=parameters.most_in_flight,
+        shares={operation: rate / total for operation, rate in rates.items()},
+    )
+
+
 def _parameters(point: Point) -> ToolParameters:
     parameters: ToolParameters = TOOLS[point.tool].parameters.model_validate(point.parameters)
     return parameters

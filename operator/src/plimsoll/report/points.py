@@ -10,6 +10,7 @@ from plimsoll.api.names import Operation, Outcome, Verdict
 from plimsoll.api.operation import OperationResult, OperationSummary, Statistic, SteadinessState
 from plimsoll.api.result import BenchmarkResult, Finding, Trial
 from plimsoll.measure.checks.judge import reasons_of
+from plimsoll.measure.cluster import data_set_text
 from plimsoll.measure.histogram import PERCENTILES
 from plimsoll.measure.line import summary as lines
 from plimsoll.measure.rates import rate_text
@@ -155,6 +156,11 @@ def _remarks_text(row: PointRow) -> str:
     return reasons_text(row) or ("" if row.operation else no_numbers(row.result))
 
 
+def point_label(result: BenchmarkResult) -> str:
+    """Return the label of a point; of reads from Ceph with the size of the data beside the memory of the OSDs."""
+    return f"{result.spec.label} {data_set_text(trial.cluster for trial in result.status.trials)}".strip()
+
+
 _PointColumn = Column[PointRow]
 RUN = _PointColumn(heading="Run", key="run", value=lambda row: row.run, priority=None)
 _POINT = _PointColumn(
@@ -167,7 +173,13 @@ _POINT = _PointColumn(
 _WORKLOAD = _PointColumn(
     heading="Workload", key="workload", value=lambda row: row.result.spec.workload, stacked=True, in_page=False
 )
-_PARAMETERS = _PointColumn(heading="Parameters", key="label", value=lambda row: row.result.spec.label, stacked=True)
+_PARAMETERS = _PointColumn(
+    heading="Parameters",
+    key="label",
+    value=lambda row: row.result.spec.label,
+    text=lambda row: point_label(row.result),
+    stacked=True,
+)
 _CLIENTS = _PointColumn(
     heading="Clients", key="clients", value=lambda row: row.result.spec.clients, right=True, priority=3
 )

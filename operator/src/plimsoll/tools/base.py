@@ -184,6 +184,16 @@ class ToolParameters(Model):
         return 0
 
     @property
+    def offered_rates(self) -> Mapping[Operation, float]:
+        """Operation -> operations per second that are due on each client; empty if nothing limits their rate."""
+        return {}
+
+    @property
+    def is_open_loop(self) -> bool:
+        """Whether operations are due at random times, which do not depend on the storage."""
+        return False
+
+    @property
     def shares(self) -> Mapping[Operation, int]:
         """Operation -> percent of all operations; empty if the tool does not set them."""
         return {}
@@ -353,6 +363,10 @@ class Tool(ABC, Generic[P]):
             ValueError: the parameters do not fit the target, for example a block larger than the target.
 
         """
+
+    def prepared_bytes(self, parameters: P, output: Output) -> int | None:  # noqa: ARG002 - for tools that prepare
+        """Return the size of the data that the step `prepare` wrote for the measurement; None if that is unknown."""
+        return None
 
     def ends_when_done(self, parameters: P) -> bool:  # noqa: ARG002 - for tools with an amount of work
         """Whether the load ends when its work is done, and the runtime only limits it."""

@@ -126,7 +126,6 @@ _END = frozenset(
 _MAX_SECONDS = 10**6
 # Intervals are printed with six digits; timers of iperf3 are as exact as its event loop.
 _LARGEST_GAP = SECOND // 10
-_LEAST_OF_BITRATE = 0.9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,6 +200,7 @@ class Iperf3(PeerTool[Iperf3Parameters]):
             operations=(byte_sample(parameters.direction.operation, connections, start, end),),
             submitters=parameters.streams * len(reports),
             thread_percent=max(report.thread_percent for report in reports),
+            pace=min((_pace(report, requested) for report in reports), default=1.0) if requested else None,
             peers=tuple(
                 PeerRate(
                     peer=peer,
@@ -212,7 +212,7 @@ class Iperf3(PeerTool[Iperf3Parameters]):
                 for peer, report in zip(peers, reports, strict=True)
             ),
             errors=bounded([f"exit code {client.exit_code}" for client in output.all if client.exit_code]),
-            warnings=bounded([line for report in reports for line in (*report.warnings, *_slow(report, requested))]),
+            warnings=bounded([line for report in reports for line in report.warnings]),
         )
 
 
@@ -357,12 +357,7 @@ def _place(report: _Report, output: Output) -> tuple[list[Mark], bool]:
     return marks, latest - earliest > SECOND // 2
 
 
-def _slow(report: _Report, requested: float) -> list[str]:
-    """Return a warning if UDP sent fewer bytes than requested."""
-    if report.lost_percent is None:
-        return []
-    received_share = 1 - report.lost_percent / 100
-    sent = report.received / received_share if received_share else requested
-    if sent >= _LEAST_OF_BITRATE * requested:
-        return []
-    return [f"UDP sent {100 * sent / requested:.0f} % of the requested bitrate: the sender could not send faster"]
+def _pace(report: _Report, requested: float) -> float:
+    """Return the bytes that UDP sent, as a part of the requested ones."""
+    received_share = 1 - (report.lost_percent or 0.0) / 100
+    return report.received / received_share / requested if received_share else 1.0

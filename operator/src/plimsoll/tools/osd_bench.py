@@ -116,6 +116,7 @@ class OsdBench(Tool[OsdBenchParameters]):
     target: ClassVar[TargetKind] = TargetKind.OSDS
     executor: ClassVar[Executor] = ACTOR
     windowed: ClassVar[bool] = False
+    least_runtime_seconds: ClassVar[int] = 1
 
     def command(self, parameters: OsdBenchParameters, context: StepContext) -> Command:
         """Return the command.

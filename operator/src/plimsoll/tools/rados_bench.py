@@ -230,6 +230,11 @@ class RadosBench(Tool[RadosBenchParameters]):
             )
         )
 
+    def prepared_bytes(self, parameters: RadosBenchParameters, output: Output) -> int | None:
+        """Return the size of the objects that were written to be read."""
+        written = re.search(rf"^Total writes made:\s+({COUNT})$", output.stdout, re.ASCII | re.MULTILINE)
+        return int(written[1]) * parameters.object_size if written else None
+
     def live(self, parameters: RadosBenchParameters, printed: str) -> tuple[LiveRate, ...]:
         """Return the rate of the last two seconds, each of which prints a line. An operation is a whole object."""
         *complete, _ = printed.split("\n")

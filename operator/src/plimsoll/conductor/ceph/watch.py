@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 
 from plimsoll.api.environment import Environment
-from plimsoll.ceph.environment import Outputs, ceph_environment, osd_classes
+from plimsoll.ceph.environment import Outputs, ceph_environment, osd_classes, osd_memory_bytes
 from plimsoll.ceph.gate import gate_problems
 from plimsoll.ceph.options import differing_options, reading_problems
 from plimsoll.ceph.pools import parse_counters, parse_pools
@@ -62,6 +62,7 @@ class CephCluster:
         self._prepared = Prepared(problems=("the cluster is not prepared yet",))
         self._outputs: Outputs | None = None
         self._osd_classes: dict[int, str] = {}
+        self._osd_memory: int | None = None
         self._environments: dict[frozenset[str], Environment] = {}
         self._readings: list[OptionReading] = []
 
@@ -102,6 +103,7 @@ class CephCluster:
             required=self.required,
             osds=self._osds,
             widest=self._prepared.widest,
+            osd_memory_bytes=self._osd_memory,
             options=tuple(self._readings),
         )
         return replace(facts, cluster=watch, osd_classes=self._osd_classes)
@@ -168,6 +170,7 @@ class CephCluster:
         report("querying Ceph's versions and settings")
         self._outputs = await ask(self._commands, self._plan, prepared.pools, prepared.osds)
         self._osd_classes = osd_classes(self._outputs)
+        self._osd_memory = osd_memory_bytes(self._outputs, self._target.pools[-1])
         _log.info("the cluster is prepared")
 
     async def _reread_options(self) -> None:

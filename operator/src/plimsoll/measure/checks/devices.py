@@ -9,13 +9,12 @@ from plimsoll.api.names import Cause, Operation
 from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction, client_value
 from plimsoll.measure.checks.evidence import Evidence, ObservedClient, TrialCheck, by_node, value_of_clients
 from plimsoll.measure.cluster import pool_io_within
-from plimsoll.measure.intake import ClientMeasurement
+from plimsoll.measure.intake import ClientMeasurement, bytes_read_from
 from plimsoll.measure.sample import DeviceUse, HostUse, ToolIo
 from plimsoll.measure.text import number_text, percent_text, quote, size_text
 from plimsoll.measure.timeline import NANOSECONDS
 
 _DATA = (Operation.READ, Operation.WRITE)
-_READS = (Operation.READ, Operation.READ_CHARACTERS, Operation.REWRITE, Operation.SEEK)
 
 
 def has_statistics(device: DeviceUse) -> bool:
@@ -47,36 +46,21 @@ def _bytes(item: ClientMeasurement, operations: Collection[Operation]) -> int:
 def cache_sized(evidence: Evidence) -> CheckedValues:
     # Clients without a data set have nothing that their page cache could hold.
     cached = [(item, host) for item, host in evidence.observed if not item.measurement.bypasses_cache]
-    for node, clients in by_node((item, host) for item, host in cached if _data_bytes(item)).items():
+    for node, clients in by_node((item, host) for item, host in cached if item.data_bytes).items():
         # If a tool was too fast to be timed, a cache is even more likely.
-        readers = [
-            (item, host)
-            for item, host in clients
-            if any(operation in item.measurement.untimed or _does(item, operation) for operation in _READS)
-        ]
+        readers = [(item, host) for item, host in clients if item.reads]
         if readers:
-            size = sum(_data_bytes(item) for item, _ in readers)
+            size = sum(item.data_bytes for item, _ in readers)
             yield _compared_with_memory(f"data sets read on {quote(node, 80)}", readers, size)
         writers = [
             (item, host)
             for item, host in clients
-            if _does(item, Operation.WRITE) and not (_does(item, Operation.SYNC) or item.measurement.flushes)
+            if item.does(Operation.WRITE) and not (item.does(Operation.SYNC) or item.measurement.flushes)
         ]
         if writers:
             # Overwriting the same data takes no more memory.
-            size = sum(min(_data_bytes(item), _bytes(item, (Operation.WRITE,))) for item, _ in writers)
+            size = sum(min(item.data_bytes, _bytes(item, (Operation.WRITE,))) for item, _ in writers)
             yield _compared_with_memory(f"writes without fsync on {quote(node, 80)}", writers, size)
-
-
-def _data_bytes(item: ClientMeasurement) -> int:
-    """Return the size of what the tool worked on: of its files, or of the data set."""
-    size = item.measurement.data_bytes
-    return item.answer.document.data_set_bytes if size is None else size
-
-
-def _does(item: ClientMeasurement, operation: Operation) -> bool:
-    samples = item.measurement.operations
-    return any(sample.operation is operation and (sample.ios or sample.bytes) for sample in samples)
 
 
 def _compared_with_memory(data: str, clients: Collection[ObservedClient], size: int) -> CheckedValue:
@@ -89,6 +73,32 @@ def _compared_with_memory(data: str, clients: Collection[ObservedClient], size: 
         "of memory that may hold them"
     )
     return value_of_clients(clients, size / memory, detail)
+
+
+@TrialCheck(
+    reason="ServerCacheSized",
+    what=(
+        "data that the clients read from, as a part of the memory that the OSDs may use (all osd_memory_target), "
+        "unless they dropped their caches before the trial, or the workload declares caches: Warm"
+    ),
+    unit="%",
+    suspect=100,
+    direction=Direction.BELOW,
+    remedy=(
+        "read from larger volumes, set prepare.dropCaches, or declare caches: Warm if a cached working set is what you "
+        "want to measure; the OSDs may answer from memory what they answer from disks in daily use"
+    ),
+)
+def server_cache_sized(evidence: Evidence) -> CheckedValues:
+    facts, size = evidence.facts, bytes_read_from(evidence.measured)
+    memory = facts.cluster.osd_memory_bytes if facts.cluster else None
+    if memory and size is not None and not (facts.warm_caches or facts.dropped_osd_caches):
+        part = 100 * size / memory
+        detail = (
+            f"the clients read from {size_text(size)}, {percent_text(part)} of the {size_text(memory)} of memory that "
+            "the OSDs may use"
+        )
+        yield CheckedValue(value=part, detail=detail)
 
 
 @TrialCheck(

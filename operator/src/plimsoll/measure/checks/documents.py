@@ -8,7 +8,7 @@ from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction
 from plimsoll.measure.checks.evidence import Evidence, TrialCheck
 from plimsoll.measure.histogram import histogram_problem
 from plimsoll.measure.intake import ClientMeasurement
-from plimsoll.measure.text import MAX_QUOTE_CHARACTERS, number_text, percent_text, quote
+from plimsoll.measure.text import MAX_QUOTE_CHARACTERS, number_text, percent_text, quote, size_text
 from plimsoll.measure.timeline import NANOSECONDS, Share
 
 _MILLISECONDS = 1000
@@ -162,13 +162,13 @@ def data_set_unfinished(evidence: Evidence) -> CheckedValues:
 
 @TrialCheck(
     reason="RequestsSlowed",
-    what="rate at which the tool could submit its requests, as a part of the requested rate",
+    what="rate at which the tool could submit its requests or datagrams, as a part of the requested rate",
     unit="%",
     suspect=80,
     direction=Direction.BELOW,
     remedy=(
-        "lower the requested rate, or look for the limits of API priority and fairness and for a slow API server; the "
-        "load was not the requested one"
+        "lower the requested rate, give the client more CPU, or look for a slow API server and the limits of API "
+        "priority and fairness; the load was not the requested one"
     ),
 )
 def requests_slowed(evidence: Evidence) -> CheckedValues:
@@ -265,6 +265,33 @@ def not_prefilled(evidence: Evidence) -> CheckedValues:
         if operation in _USES_EXTENTS and not item.answer.document.prefilled and not is_intended:
             detail = f"{_USES_EXTENTS[operation]} a data set that was never written, or was trimmed since"
             yield client_value(item.client, 1, detail)
+
+
+@TrialCheck(
+    reason="NothingTrimmed",
+    what="trims that found nothing to trim, because the blocks were never written, or trimmed before; at least",
+    unit="%",
+    suspect=10,
+    remedy=(
+        "set prepare.prefill: true and prepare.perTrial: NewDataSet, so that every trial trims what was written, and "
+        "use a volume that is larger than what a trial trims; storage has nothing to do for the others"
+    ),
+)
+def nothing_trimmed(evidence: Evidence) -> CheckedValues:
+    for item in evidence.measured:
+        trimmed = sum(sample.bytes for sample in item.measurement.operations if sample.operation is Operation.TRIM)
+        if not trimmed:
+            continue
+        if not item.answer.document.prefilled:
+            detail = "trimmed a data set that was never written, or was trimmed since"
+            yield client_value(item.client, 100, detail)
+        elif item.data_bytes:
+            part = 100 * max(0.0, 1 - item.data_bytes / trimmed)
+            detail = (
+                f"trimmed {size_text(trimmed)} of a data set of {size_text(item.data_bytes)}: {percent_text(part)} at "
+                "least were trimmed before"
+            )
+            yield client_value(item.client, part, detail)
 
 
 @TrialCheck(

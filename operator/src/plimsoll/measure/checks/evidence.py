@@ -36,7 +36,7 @@ class Evidence:
     operations: tuple[OperationResult, ...]
     standstill: Standstill | None  # None if it is unknown
     steadiness: Steadiness | None  # of the rate of all operations; None if it is not judged
-    # What the trial shows of an offered load; None outside of a search, and if it shows nothing.
+    # What the trial shows of an offered load; None without one, and if it shows nothing.
     observation: Observation | None = None
 
     @property
@@ -61,7 +61,7 @@ class Evidence:
 
     @property
     def is_open_loop(self) -> bool:
-        """Whether operations arrived at an offered rate, however fast the storage answered."""
+        """Whether a search offered operations at a rate, however fast the storage answered."""
         return self.facts.is_open_loop
 
     @cached_property
@@ -71,9 +71,9 @@ class Evidence:
         In a closed loop operations in flight wait for the storage, so a depth that was not reached is the client's
         fault.
         """
-        if self.facts.offer is None or self.observation is None:
+        if self.facts.search is None or self.observation is None:
             return False
-        outcome = outcome_of(self.observation, self.facts.offer.search.objectives)
+        outcome = outcome_of(self.observation, self.facts.search.objectives)
         return outcome in BROKEN if self.is_open_loop else outcome is ProbeOutcome.LATE
 
     def shares_of(self, operation: Operation) -> list[Share]:

@@ -9,7 +9,13 @@ from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction
 from plimsoll.measure.checks.effect import NEGLIGIBLE_TIME
 from plimsoll.measure.checks.evidence import Evidence, TrialCheck
 from plimsoll.measure.intake import clients_by_version
-from plimsoll.measure.line.observe import EDGE_SHARE, THINKING_SECONDS, THINKING_SHARE
+from plimsoll.measure.line.observe import (
+    EDGE_SHARE,
+    LEAST_SHORTFALL,
+    MOST_DEPTH_FULL,
+    THINKING_SECONDS,
+    THINKING_SHARE,
+)
 from plimsoll.measure.steadiness import LEAST_DEVIATIONS, MAX_P99_CHANGE, MAX_RATE_CHANGE, deviations_of
 from plimsoll.measure.text import clients_text, number_text, percent_text
 from plimsoll.measure.timeline import NANOSECONDS, Interval, common_interval
@@ -175,6 +181,62 @@ def _change(
 
 
 @TrialCheck(
+    reason="NotAchieved",
+    what=(
+        "operations of an offered rate that did not arrive, of all clients, of one, or of one kind of operation, if "
+        f"they are more than {100 * LEAST_SHORTFALL:g} % and more than chance explains; a search judges them itself"
+    ),
+    unit="%",
+    suspect=0,
+    remedy=(
+        "offer what the storage and the clients can do; the numbers are those of the load that arrived, and operations "
+        "that came late or never have no latency"
+    ),
+)
+def not_achieved(evidence: Evidence) -> CheckedValues:
+    observation, facts = evidence.observation, evidence.facts
+    # The rate was offered by all clients; those that measured nothing are named by other checks.
+    if observation is None or facts.search is not None or len(evidence.measured) < len(facts.clients):
+        return
+    parts = observation.parts
+    for part, among in ((observation.whole, 1), *((part, len(parts)) for part in parts)):
+        arrived, least = 100 * part.achieved / part.offered, 100 * part.least(among)
+        detail = (
+            f"{number_text(part.achieved)} of {number_text(part.offered)} {part.operation or 'operation'}s per second "
+            f"that were due completed: {percent_text(arrived)} (at least {percent_text(least)} but for chance)"
+        )
+        value = 0.0 if part.is_achieved(among) else 100 - arrived
+        yield CheckedValue(clients=() if part.client is None else (part.client,), value=value, detail=detail)
+
+
+@TrialCheck(
+    reason="DepthFull",
+    what=(
+        "submissions that filled ioDepth, where operations are due at random times whatever is in flight, of the "
+        "client with the most; with an ioDepth of 1, time with an operation in flight; a search judges them itself"
+    ),
+    unit="%",
+    suspect=100 * MOST_DEPTH_FULL,
+    remedy=(
+        "offer less, or raise ioDepth (to 2, 4, 8, 16, 32 or 64, of which fio counts how often they were full) or the "
+        "number of clients; operations that were due meanwhile started late, and their latency does not show it"
+    ),
+)
+def depth_full(evidence: Evidence) -> CheckedValues:
+    offer, observation = evidence.facts.offer, evidence.observation
+    if offer is None or observation is None or offer.search is not None or not offer.is_open_loop:
+        return
+    share, depth = observation.depth_full_share, offer.depth
+    if share is None:
+        yield CheckedValue(value=100, detail=f"how often ioDepth, {depth} on each client, was full is unknown")
+        return
+    what = f"of the submissions filled ioDepth, {depth} on each client"
+    if depth == 1:
+        what = "of the time an operation was in flight, and ioDepth is 1"
+    yield CheckedValue(value=100 * share, detail=f"{percent_text(100 * share)} {what}")
+
+
+@TrialCheck(
     reason="SubmissionBound",
     what="part of the time that the tool's threads spent submitting",
     unit="%",
@@ -256,14 +318,14 @@ def littles_law(evidence: Evidence) -> CheckedValues:
     what=(
         "runtimeSeconds, or the time of work that ended before, as a part of the minimum for the tool: three intervals "
         "of its time series, usually 3 s, and ten times as long without a ramp. A tool that "
-        "runs for its work has a minimum only if its work is timed (dd: 10 s)"
+        "runs for its work has a minimum only if its work is timed (dd: 10 s; osdBench: 10 s of each OSD)"
     ),
     unit="%",
     suspect=100,
     direction=Direction.BELOW,
     remedy=(
         "raise runtimeSeconds (60 or more for reliable numbers), and set rampSeconds to 1 or more; if the work ends "
-        "before, as with until DataSetDone, use a larger volume"
+        "before, as with until DataSetDone, use a larger volume, or with osdBench a larger totalSize"
     ),
 )
 def runtime_too_short(evidence: Evidence) -> CheckedValues:
@@ -271,16 +333,20 @@ def runtime_too_short(evidence: Evidence) -> CheckedValues:
     facts = evidence.facts
     has_ramp = facts.windowed and facts.ramp_seconds
     least = facts.least_runtime_seconds * (1 if has_ramp else _WITHOUT_RAMP)
-    if not least or not (facts.windowed or facts.ends_when_done):
-        return
+    # What the write cache of its device holds, an OSD writes in no time.
+    osds = [rate for item in evidence.measured for rate in item.measurement.osds]
     worked = [item.interval.length for item in evidence.measured] if facts.ends_when_done else []
-    seconds = min(worked) / NANOSECONDS if worked else facts.runtime_seconds
+    if not least or not (facts.windowed or facts.ends_when_done or osds):
+        return
+    seconds: float = facts.runtime_seconds
+    runtime = f"the requested runtime is {facts.runtime_seconds} s after a ramp of {facts.ramp_seconds} s"
+    if osds:
+        first = min(osds, key=lambda rate: rate.seconds)
+        seconds, runtime = first.seconds, f"osd.{first.osd} wrote for {number_text(first.seconds)} s"
+    elif worked:
+        seconds = min(worked) / NANOSECONDS
+        runtime = f"the first client ended after {number_text(seconds)} s"
     part = 100 * seconds / least
-    runtime = (
-        f"the first client ended after {number_text(seconds)} s"
-        if worked
-        else f"the requested runtime is {facts.runtime_seconds} s after a ramp of {facts.ramp_seconds} s"
-    )
     yield CheckedValue(value=part, detail=f"{runtime}, {percent_text(part)} of the minimum of {least} s")
 
 

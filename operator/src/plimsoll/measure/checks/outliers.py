@@ -5,7 +5,9 @@ Of the links of a matrix only like pairs are compared:
     value = rate / median of the other pairs with as many pairs from the client's node, and to the server's node
 
 counted in the pair's round, since pairs of a round share links. The rounds of a trial have to be complete, because a
-pair may have a round of its own. Traffic between two clients on one node crosses no link.
+pair may have a round of its own. Of two pairs, or the two directions between two clients, the slower one is compared
+with the faster one. Traffic between two clients on one node crosses no link; it is not compared, and no headline
+contains it.
 """
 
 import math
@@ -177,7 +179,7 @@ LINK_OUTLIER = Check(
     reason="LinkOutlier",
     what=(
         "rate from one client to another, as a part of the median of the other pairs whose nodes carry as many pairs "
-        "in a round; not with fewer than three pairs, nor between clients on one node"
+        "in a round; not between clients on one node"
     ),
     unit="%",
     # Healthy links between like nodes differ by 1 to 2 %, virtual machines by 10 %. The mildest fault, a link that
@@ -190,7 +192,19 @@ LINK_OUTLIER = Check(
     ),
 )
 
-_LEAST_CELLS = 3
+LOCAL_PAIRS = Check(
+    reason="LocalPairs",
+    what=(
+        "pairs of clients on one node, whose traffic crosses no link and is not in the rates, if other pairs were "
+        "active at the same time, or if there are no others"
+    ),
+    suspect=0,
+    remedy=(
+        "use as many nodes as clients and servers, or pairing EachPair; pairs on one node load its processors, and do "
+        "not measure the network"
+    ),
+)
+
 _LEAST_LINKS = 2
 
 
@@ -201,6 +215,7 @@ class _Link:
     cell: MatrixCell
     rate: float
     usual: float
+    others: int  # how many there are
 
     @property
     def part(self) -> float:
@@ -214,7 +229,7 @@ class _Link:
 
 
 def judge_links(rounds: Sequence[Sequence[MatrixCell]]) -> tuple[tuple[MatrixCell, ...], tuple[Finding, ...]]:
-    """Return the cells of all rounds of a trial, with the outliers marked, and the finding that names them."""
+    """Return the cells of all rounds of a trial, with the outliers marked, and the findings on them."""
     cells = [cell for round_cells in rounds for cell in round_cells]
     by_bytes = any(cell.bytes_per_second for cell in cells)
     links = [*_links(rounds, by_bytes=by_bytes)]
@@ -228,13 +243,27 @@ def judge_links(rounds: Sequence[Sequence[MatrixCell]]) -> tuple[tuple[MatrixCel
         pair = (link.cell.client, link.cell.peer)
         back = rates.get((link.cell.peer, link.cell.client))
         reverse = "" if back is None else f" (other direction {_text(back, by_bytes=by_bytes)})"
+        usual = "median" if link.others > 1 else "other one's"
         detail = (
             f"{_named(link.cell.client, link.cell.client_node)} to {_named(link.cell.peer, link.cell.peer_node)}: "
-            f"{_text(link.rate, by_bytes=by_bytes)}{reverse}, {percent_text(link.part)} of the median "
+            f"{_text(link.rate, by_bytes=by_bytes)}{reverse}, {percent_text(link.part)} of the {usual} "
             f"{_text(link.usual, by_bytes=by_bytes)}{nodes}"
         )
         values.append(CheckedValue(clients=pair, value=link.part, detail=detail, detail_names_clients=True))
-    return marked, evaluate(LINK_OUTLIER, values)
+    return marked, (*evaluate(LINK_OUTLIER, values), *evaluate(LOCAL_PAIRS, _local_pairs(rounds)))
+
+
+def _local_pairs(rounds: Sequence[Sequence[MatrixCell]]) -> CheckedValues:
+    """Yield the number of pairs on one node that disturbed others, or of all pairs if there are only such."""
+    mixed = [cells for cells in rounds if len({cell.is_local for cell in cells}) > 1]
+    if all(cell.is_local for cells in rounds for cell in cells):
+        mixed = [*rounds]
+    active = [cell for cells in mixed for cell in cells]
+    local = sum(cell.is_local for cell in active)
+    detail = f"{local} of {len(active)} pairs are on one node and not in the rates"
+    if local == len(active):
+        detail = f"all {local} pairs are on one node, so there are no rates of the network"
+    yield CheckedValue(value=local, detail=detail)
 
 
 def _links(rounds: Sequence[Sequence[MatrixCell]], *, by_bytes: bool) -> Iterator[_Link]:
@@ -248,10 +277,10 @@ def _links(rounds: Sequence[Sequence[MatrixCell]], *, by_bytes: bool) -> Iterato
             kind = (leaving[_end(cell.client, cell.client_node)], arriving[_end(cell.peer, cell.peer_node)])
             kinds.setdefault(kind, []).append(cell)
     for cells in kinds.values():
-        if len(cells) >= _LEAST_CELLS:
+        if len(cells) >= _PAIR:
             cell_rates = [_rate(cell, by_bytes=by_bytes) for cell in cells]
             for cell, rate, usual in zip(cells, cell_rates, _medians_of_others(cell_rates), strict=True):
-                yield _Link(cell=cell, rate=rate, usual=usual)
+                yield _Link(cell=cell, rate=rate, usual=usual, others=len(cells) - 1)
 
 
 def _end(number: int, node: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from statistics import NormalDist
 
-from plimsoll.api.line import Objective, Probe, ProbeOutcome, Vary
+from plimsoll.api.line import Objective, OfferedLoad, Probe, ProbeOutcome, Vary
 from plimsoll.api.names import LatencyKind, Operation, Verdict
 from plimsoll.api.operation import Latency, OperationResult
 from plimsoll.api.result import Window
@@ -48,6 +48,9 @@ _CHANCE = NormalDist().cdf(-3)
 class PartialLoad:
     """A load, or a part of one."""
 
+    # What it is the part of; the whole is that of all clients and operations.
+    client: int | None = None
+    operation: Operation | None = None
     offered: float  # in operations per second or in flight
     achieved: float  # likewise
     # Number of operations that the load consists of: of a rate as many as were offered, so that a storage that
@@ -55,12 +58,16 @@ class PartialLoad:
     operations: float
     unavoidable: float | None = None  # part of an offered depth that a tool cannot keep in flight
 
-    def is_achieved(self, among: int = 1) -> bool:
-        """Whether it was achieved, except for what the tool and chance explain in one of so many parts."""
+    def least(self, among: int = 1) -> float:
+        """Return the share, 0 to 1, that arrives except for what the tool and chance explain in one of so many."""
         tolerated = tolerated_shortfall(self.operations, among)
         if self.unavoidable is not None:
             tolerated = min(tolerated + self.unavoidable, EDGE_SHARE)
-        return self.achieved >= self.offered * (1 - tolerated)
+        return 1 - tolerated
+
+    def is_achieved(self, among: int = 1) -> bool:
+        """Whether it was achieved, except for what the tool and chance explain in one of so many parts."""
+        return self.achieved >= self.offered * self.least(among)
 
     def is_mostly_achieved(self, among: int = 1) -> bool:
         """Whether at least half of it was achieved, or less only by chance in one of so many parts."""
@@ -72,6 +79,7 @@ class PartialLoad:
 class ClientLoad:
     """What a client, or all of them, did in the window."""
 
+    client: int | None = None  # None for all of them
     rate: float  # operations completed per second, without syncs
     in_flight: float | None  # mean number of operations in flight; None if a mean latency is unknown
     longest: float  # latency of the longest operation, in seconds
@@ -86,11 +94,12 @@ class ClientLoad:
 
     def part_of(self, offer: Offer, offered: float, seconds: float) -> PartialLoad:
         """Return what it achieved of the load that it was offered."""
-        if offer.search.vary is Vary.RATE:
-            return PartialLoad(offered=offered, achieved=self.rate, operations=offered * seconds)
+        if offer.vary is Vary.RATE:
+            return PartialLoad(client=self.client, offered=offered, achieved=self.rate, operations=offered * seconds)
         # Of a depth, so much is not in flight although the client is not at fault, as LittlesLaw has it.
         between = min(self.rate * THINKING_SECONDS / offered, THINKING_SHARE)
         return PartialLoad(
+            client=self.client,
             offered=offered,
             achieved=self.in_flight or 0.0,
             operations=self.rate * seconds,
@@ -138,7 +147,7 @@ def omits_arrivals(offer: Offer, loads: Sequence[OperationResult], whole: Partia
     more can be missing than were not achieved.
     """
     completed = whole.operations - _missing(whole)
-    for objective in offer.search.objectives:
+    for objective in offer.objectives:
         omitted = omitted_arrivals(offer, loads, whole, clients, objective)
         if omitted and omitted >= MOST_OMITTED * (completed + omitted):
             return True
@@ -211,7 +220,7 @@ class Observation:
     # number of operations in flight (Little's law: their rate times their mean latency in seconds).
     whole: PartialLoad
     parts: Sequence[PartialLoad] = ()  # those of each client and of each operation, where there are several
-    # Share of submissions that filled the depth, of the client with the highest; None in a closed loop, where all do,
+    # Share of submissions that filled the depth, of the client with the highest; None in a closed loop, where all may,
     # or if the tool does not know it.
     depth_full_share: float | None
     # Of each objective, its percentile in nanoseconds, of the operation with the highest: infinity if it exceeds what
@@ -240,22 +249,21 @@ def observed(
         in_flight=in_flight_of(loads),
         longest=max(load.latency.max_nanoseconds or 0 for load in loads) / NANOSECONDS,
     )
-    varies_depth = offer.search.vary is Vary.DEPTH
-    if varies_depth and whole.in_flight is None:
+    if offer.vary is Vary.DEPTH and whole.in_flight is None:
         return None
     total = whole.part_of(offer, offer.load, window.seconds)
-    share = None if varies_depth else _highest_share(clients)
+    share = _highest_share(clients, offer.depth) if offer.is_open_loop else None
     waiting = [
         omitted_arrivals(offer, loads, total, max(1, len(clients)), objective) if share else 0.0
-        for objective in offer.search.objectives
+        for objective in offer.objectives
     ]
     return Observation(
-        vary=offer.search.vary,
+        vary=offer.vary,
         whole=total,
         parts=tuple(_parts(offer, clients, loads, window.seconds)),
         depth_full_share=share,
         blocks=any(client.is_blocked(offer.load / len(clients)) for client in clients),
-        latencies=[_worst(loads, objective) for objective in offer.search.objectives],
+        latencies=[_worst(loads, objective) for objective in offer.objectives],
         unfinished=(2 * (whole.in_flight or 0.0) + max(waiting, default=0.0)) / window.seconds,
         omits_arrivals=bool(share) and omits_arrivals(offer, loads, total, max(1, len(clients))),
     )
@@ -309,18 +317,24 @@ def _outcome_without_latencies(observation: Observation) -> ProbeOutcome | None:
     return ProbeOutcome.DEPTH_FULL if observation.omits_arrivals else None
 
 
-def probe_of(offer: Offer, observation: Observation | None = None, verdict: Verdict = Verdict.INVALID) -> Probe:
-    """Return the record of a trial's load; without trustworthy numbers its outcome is unknown."""
+def offered_load(offer: Offer, observation: Observation | None = None) -> OfferedLoad:
+    """Return the record of what was offered, and of what arrived as far as that is known."""
     if observation is None:
-        return Probe(offered=offer.load, outcome=ProbeOutcome.UNKNOWN)
+        return OfferedLoad(offered=offer.load)
     share = observation.depth_full_share
-    judged = outcome_of(observation, offer.search.objectives)
-    return Probe(
+    return OfferedLoad(
         offered=offer.load,
         achieved=observation.whole.achieved,
         depth_full_percent=None if share is None else 100 * share,
-        outcome=ProbeOutcome.UNKNOWN if verdict is Verdict.INVALID else judged,
     )
+
+
+def probe_of(offer: Offer, observation: Observation | None = None, verdict: Verdict = Verdict.INVALID) -> Probe:
+    """Return the record of a search's trial; without trustworthy numbers its outcome is unknown."""
+    outcome = ProbeOutcome.UNKNOWN
+    if observation is not None and verdict is not Verdict.INVALID:
+        outcome = outcome_of(observation, offer.objectives)
+    return Probe(**dict(offered_load(offer, observation)), outcome=outcome)
 
 
 def _parts(
@@ -332,16 +346,22 @@ def _parts(
     """
     if len(clients) > 1:
         yield from (client.part_of(offer, offer.load / len(clients), seconds) for client in clients)
-    if offer.search.vary is Vary.RATE and len(offer.shares) > 1:
+    if offer.vary is Vary.RATE and len(offer.shares) > 1:
         rates = {load.operation: load.rates.iops for load in loads}
         for operation, share in offer.shares.items():
             offered = offer.load * share
-            yield PartialLoad(offered=offered, achieved=rates.get(operation, 0.0), operations=offered * seconds)
+            achieved = rates.get(operation, 0.0)
+            yield PartialLoad(operation=operation, offered=offered, achieved=achieved, operations=offered * seconds)
 
 
-def _highest_share(clients: Sequence[ClientLoad]) -> float | None:
-    """Return the share of full depth of the client with the highest; None if an unknown one may be too high."""
-    shares = [client.depth_full_share for client in clients if client.depth_full_share is not None]
+def _highest_share(clients: Sequence[ClientLoad], depth: int | None) -> float | None:
+    """Return the share of full depth of the client with the highest; None if an unknown one may be too high.
+
+    Every submission fills a depth of 1. There it is the share of arrivals that find an operation in flight, which for
+    random ones is that of the time (Wolff 1982, "Poisson arrivals see time averages").
+    """
+    known = [client.in_flight if depth == 1 else client.depth_full_share for client in clients]
+    shares = [share for share in known if share is not None]
     highest = max(shares, default=None)
     is_full = highest is not None and highest >= MOST_DEPTH_FULL
     return highest if is_full or len(shares) == len(clients) else None
@@ -383,6 +403,7 @@ def client_load(item: ClientMeasurement, window: Interval) -> ClientLoad:
         for operation in measurement.operations
     )
     return ClientLoad(
+        client=item.client,
         rate=sum(rates),
         in_flight=mean_in_flight(zip(rates, means, strict=True)),
         longest=max((latency.max_nanoseconds for latency in latencies), default=0) / NANOSECONDS,

@@ -273,6 +273,13 @@ class FioParameters(ToolParameters):
         return {operation: self.rate_iops * share // (100 * self.jobs) for operation, share in self.shares.items()}
 
     @property
+    def offered_rates(self) -> Mapping[Operation, float]:
+        """Operation -> operations per second that are due on each client; empty without a limit."""
+        if self.is_open_loop and self.rate_iops is not None:
+            return {operation: self.rate_iops * share / 100 for operation, share in self.shares.items()}
+        return {operation: self.jobs * rate for operation, rate in self.rate_per_job.items()}
+
+    @property
     def in_flight(self) -> int | None:
         """Operations that all jobs together always keep in flight; None if a rate or a sync makes them wait.
 
