@@ -205,12 +205,14 @@ def test_first_writes_to_a_new_data_set_are_intended_where_each_block_is_written
     assert only(once, "NotPrefilled").verdict is Verdict.SUSPECT
 
 
-def test_writes_to_what_was_never_written_are_suspect_and_trims_are_not() -> None:
+def test_writes_to_what_was_never_written_are_suspect_and_so_are_trims() -> None:
     finding = only(measure(document(0, prefilled=False)), "NotPrefilled")
     assert (finding.verdict, finding.clients) == (Verdict.SUSPECT, (0,))
     assert "wrote to a data set that was never written" in finding.message
     trimming = measurement(operation(operation=Operation.TRIM))
-    assert measure(document(0, trimming, prefilled=False)).verdict is Verdict.VALID
+    nothing = only(measure(document(0, trimming, prefilled=False)), "NothingTrimmed")
+    assert (nothing.verdict, nothing.clients) == (Verdict.SUSPECT, (0,))
+    assert measure(document(0, trimming)).verdict is Verdict.VALID
 
 
 def test_short_and_dropped_operations() -> None:

@@ -21,8 +21,9 @@ MET = Observation(
     depth_full_share=0.0,
     latencies=(4_000_000, 900_000),
 )
-RATE = Offer(search=LineSearch(start=100, limit=10_000, objectives=(P99, P50)), load=1000)
-DEPTH = Offer(search=RATE.search.model_copy(update={"vary": Vary.DEPTH}), load=64)
+SEARCH = LineSearch(start=100, limit=10_000, objectives=(P99, P50))
+RATE = Offer(search=SEARCH, load=1000)
+DEPTH = Offer(search=SEARCH.model_copy(update={"vary": Vary.DEPTH}), load=64)
 WINDOW = Window(
     start_nanoseconds=0,
     end_nanoseconds=60 * 10**9,
@@ -217,7 +218,7 @@ def test_an_unknown_percentile_of_one_operation_does_not_hide_that_another_is_la
 def test_a_storage_that_completes_next_to_nothing_did_not_achieve_the_load(count: int) -> None:
     """The number of operations that completed must not decide how many may be missing."""
     found = observation(operation(iops=count / 60, count=count, percentiles={}), full=None)
-    assert outcome_of(found, RATE.search.objectives) is ProbeOutcome.NOT_ACHIEVED
+    assert outcome_of(found, RATE.objectives) is ProbeOutcome.NOT_ACHIEVED
 
 
 def is_mix_achieved(reads: float, writes: float | None) -> bool:
@@ -273,7 +274,7 @@ def test_the_depth_is_full_if_that_of_one_client_is(
     found = observed(RATE, [operation()], WINDOW, of_clients(*shares))
     assert found is not None
     assert found.depth_full_share == expected
-    is_full = outcome_of(found, RATE.search.objectives) is ProbeOutcome.DEPTH_FULL
+    is_full = outcome_of(found, RATE.objectives) is ProbeOutcome.DEPTH_FULL
     assert is_full is (expected is not None and expected >= 0.01)
 
 
@@ -282,10 +283,10 @@ def test_a_depth_is_the_mean_number_of_operations_in_flight() -> None:
     assert found.whole.achieved == pytest.approx(63.5)
     assert found.whole.operations == 47_500 * 60
     assert found.depth_full_share is None
-    assert outcome_of(found, DEPTH.search.objectives) is ProbeOutcome.MET
+    assert outcome_of(found, DEPTH.objectives) is ProbeOutcome.MET
     # 48 instead of 64 is less than the pauses between operations explain.
     few = observation(operation(iops=47_900), offer=DEPTH)
-    assert outcome_of(few, DEPTH.search.objectives) is ProbeOutcome.NOT_ACHIEVED
+    assert outcome_of(few, DEPTH.objectives) is ProbeOutcome.NOT_ACHIEVED
 
 
 def test_a_tool_that_needs_time_between_operations_of_a_fast_device_achieves_its_depth() -> None:

@@ -156,7 +156,7 @@ def seen(found: Replay, asked: Offer, clients: int = 1) -> Observation:
 
 
 def outcome(found: Replay, asked: Offer) -> ProbeOutcome:
-    return outcome_of(seen(found, asked), asked.search.objectives)
+    return outcome_of(seen(found, asked), asked.objectives)
 
 
 def every(period: float, length: float) -> list[tuple[float, float]]:
@@ -194,7 +194,7 @@ def test_how_much_may_be_missing_depends_on_the_percentile() -> None:
     client = ClientLoad(rate=10_000, in_flight=1, longest=0, depth_full_share=found.full_share)
     observation = observed(strict, [shown], WINDOW, [client])
     assert observation is not None
-    assert outcome_of(observation, strict.search.objectives) is ProbeOutcome.DEPTH_FULL
+    assert outcome_of(observation, strict.objectives) is ProbeOutcome.DEPTH_FULL
 
 
 def test_a_slow_client_of_a_storage_that_never_filled_the_depth_is_no_freeze() -> None:
@@ -287,7 +287,7 @@ def test_a_freeze_counts_as_long_as_it_was_although_the_last_bin_is_open() -> No
     asked = offer(1.05 * len(frozen.latencies) / SECONDS)
     rate = replace(asked, load=10.0)
     whole = PartialLoad(offered=1_100, achieved=1_000, operations=10_000)
-    waited = omitted_arrivals(rate, [frozen.operation(SECONDS)], whole, 1, asked.search.objectives[0])
+    waited = omitted_arrivals(rate, [frozen.operation(SECONDS)], whole, 1, asked.objectives[0])
     assert waited == pytest.approx(10 * 39.995, rel=0.01)
 
 
@@ -305,7 +305,7 @@ def test_each_operation_of_a_mix_has_its_part_of_what_is_missing(late_writes: in
     client = ClientLoad(rate=25_000, in_flight=1, longest=0, depth_full_share=0.001)
     observation = observed(asked, loads, WINDOW, [client])
     assert observation is not None
-    assert outcome_of(observation, asked.search.objectives) is expected
+    assert outcome_of(observation, asked.objectives) is expected
 
 
 def test_what_a_full_depth_hides_breaks_the_load_that_was_offered() -> None:
@@ -320,5 +320,6 @@ def test_what_a_full_depth_hides_breaks_the_load_that_was_offered() -> None:
 def test_a_depth_that_is_varied_is_always_full_and_omits_nothing() -> None:
     found = replayed(arrivals(10_000), Freezing(0.0005, every(2.0, 0.1)), DEPTH, SECONDS)
     asked = offer(5)
+    assert asked.search is not None
     closed = replace(asked, search=asked.search.model_copy(update={"vary": Vary.DEPTH}))
     assert not seen(found, closed).omits_arrivals

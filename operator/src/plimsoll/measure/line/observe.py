@@ -252,7 +252,7 @@ def observed(
     if offer.vary is Vary.DEPTH and whole.in_flight is None:
         return None
     total = whole.part_of(offer, offer.load, window.seconds)
-    share = _highest_share(clients, offer.depth) if offer.is_open_loop else None
+    share = _highest_share(clients, takes_one=offer.depth == 1 and not offer.search) if offer.is_open_loop else None
     waiting = [
         omitted_arrivals(offer, loads, total, max(1, len(clients)), objective) if share else 0.0
         for objective in offer.objectives
@@ -354,13 +354,13 @@ def _parts(
             yield PartialLoad(operation=operation, offered=offered, achieved=achieved, operations=offered * seconds)
 
 
-def _highest_share(clients: Sequence[ClientLoad], depth: int | None) -> float | None:
+def _highest_share(clients: Sequence[ClientLoad], *, takes_one: bool) -> float | None:
     """Return the share of full depth of the client with the highest; None if an unknown one may be too high.
 
-    Every submission fills a depth of 1. There it is the share of arrivals that find an operation in flight, which for
+    Every submission fills a depth of 1 (`takes_one`), which searches refuse. There it is the share of arrivals that find an operation in flight, which for
     random ones is that of the time (Wolff 1982, "Poisson arrivals see time averages").
     """
-    known = [client.in_flight if depth == 1 else client.depth_full_share for client in clients]
+    known = [client.in_flight if takes_one else client.depth_full_share for client in clients]
     shares = [share for share in known if share is not None]
     highest = max(shares, default=None)
     is_full = highest is not None and highest >= MOST_DEPTH_FULL
