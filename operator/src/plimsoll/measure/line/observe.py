@@ -357,8 +357,9 @@ def _parts(
 def _highest_share(clients: Sequence[ClientLoad], *, takes_one: bool) -> float | None:
     """Return the share of full depth of the client with the highest; None if an unknown one may be too high.
 
-    Every submission fills a depth of 1 (`takes_one`), which searches refuse. There it is the share of arrivals that find an operation in flight, which for
-    random ones is that of the time (Wolff 1982, "Poisson arrivals see time averages").
+    Every submission fills a depth of 1 (`takes_one`), which searches refuse. There it is the share of arrivals that
+    find an operation in flight, which for random ones is that of the time (Wolff 1982, "Poisson arrivals see time
+    averages").
     """
     known = [client.in_flight if takes_one else client.depth_full_share for client in clients]
     shares = [share for share in known if share is not None]
