@@ -36,6 +36,7 @@ _WORKLOADS = [
     refused("name long", "spec.workloads.0.name", "w" * 33, f"{_W}.name", "more than 32"),
     *bounds("spec.workloads.0.runtimeSeconds", 1, 86400),
     *bounds("spec.workloads.0.rampSeconds", 0, 3600),
+    *choice("spec.workloads.0.caches", "Warm"),
     Manifest(
         name="ramp as long as runtime",
         changes={"spec.workloads.0.runtimeSeconds": 20, "spec.workloads.0.rampSeconds": 20},

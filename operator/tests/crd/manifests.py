@@ -89,6 +89,7 @@ FULL: Mapping[str, Any] = {
             },
             {
                 "name": "mixed",
+                "caches": "Warm",
                 "fio": {
                     "pattern": "randrw",
                     "blockSize": [4096],
