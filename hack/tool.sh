@@ -16,7 +16,7 @@ readonly KUBE_BURNER_VERSION=v2.7.3 KUBE_BURNER_KUBERNETES_VERSION=v0.34.3
 readonly KUBE_BURNER_OPENAPI_VERSION=v0.0.0-20250710124328-f3f2b991d03b
 readonly CSI_PROVISIONER_VERSION=v5.1.0 CSI_SPEC_VERSION=v1.9.0 KUBELET_VERSION=v0.34.4
 here=$(realpath "$(dirname "$0")")
-# shellcheck source=../e2e/cluster/versions.sh
+# shellcheck source=e2e/cluster/versions.sh
 . "$here/../e2e/cluster/versions.sh"
 cache=$(realpath -m "${PLIMSOLL_CACHE:-$HOME/.cache/plimsoll}")/tools
 name=${1:-}

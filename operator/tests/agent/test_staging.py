@@ -69,6 +69,9 @@ class Steps:
     def steps(self, _: ToolParameters) -> Sequence[StepKind]:
         return self._steps
 
+    def prepared_bytes(self, _parameters: ToolParameters, _output: Output) -> int | None:
+        return None
+
     def command(self, _: ToolParameters, context: StepContext) -> Command:
         if context.seed == 0:
             raise ValueError("it does not fit")

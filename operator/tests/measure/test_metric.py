@@ -92,7 +92,7 @@ def test_values_are_complete_only_if_every_trial_has_one() -> None:
     ("values", "problem"),
     [
         ([1.0, 2.0], ""),
-        ([1.0, None], "iops is missing in 1 of 2 trials of it: its operation is absent, was too fast to be timed;"),
+        ([1.0, None], "iops is missing in 1 of 2 trials of it: its operation is absent, was too fast to be timed,"),
         ([1.0, math.nan], "iops is not a finite number in 1 of 2 trials of it;"),
         ([1.0, math.inf], "iops is not a finite number in 1 of 2 trials of it;"),
         ([0.0, 0.0], "iops is 0 in 2 of 2 trials of it, so it has no logarithm;"),
