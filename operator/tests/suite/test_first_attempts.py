@@ -1,5 +1,6 @@
 """Rounds of suites, and their variants, on storage whose trials collapse and are repeated until they do not."""
 
+import json
 import random
 from collections import Counter
 from collections.abc import Sequence
@@ -9,7 +10,9 @@ import pytest
 from plimsoll.api.names import AbortReason, Verdict
 from plimsoll.api.result import BenchmarkResult, Finding, Trial
 from plimsoll.api.suite_status import Conclusion
+from plimsoll.measure.attempts import first_attempts
 from plimsoll.measure.compare.values import RegressionRule
+from plimsoll.suite.evaluation import projected
 from plimsoll.suite.judging import RoundJudgement, is_acceptable, judge
 from plimsoll.suite.measured import MeasuredRound, measured_round
 from support.results import aborted, measured, result, trial
@@ -51,6 +54,15 @@ def test_a_round_without_replaced_attempts_is_judged_once() -> None:
     judgement = judged(ACCEPTED, measured)
     assert judgement.conclusion is Conclusion.NO_REGRESSION
     assert is_acceptable(measured, [judgement])
+
+
+@pytest.mark.parametrize("finding", [STALLED, LATE], ids=["storage", "harness"])
+def test_the_part_of_a_result_that_is_read_has_the_same_first_attempts(finding: Finding) -> None:
+    (whole,) = run_of("r", random.Random(1), collapsed(0, finding))  # noqa: S311 - numbers, not secrets
+    part = projected(json.loads(whole.model_dump_json(by_alias=True, exclude_none=True)))
+    first = [(attempt.pass_number, attempt.attempt) for attempt in first_attempts(whole.status.trials)]
+    assert [(attempt.pass_number, attempt.attempt) for attempt in first_attempts(part.status.trials)] == first
+    assert ((0, 0) in first) is (finding is STALLED)
 
 
 @pytest.mark.parametrize(

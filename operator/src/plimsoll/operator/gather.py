@@ -17,7 +17,7 @@ from itertools import chain
 from typing import Generic, TypeVar
 
 from plimsoll.api.names import API_VERSION, RESULT_KIND
-from plimsoll.kube.errors import ForbiddenError, InvalidError, UnknownKindError
+from plimsoll.kube.errors import ForbiddenError, InvalidError, NotFoundError, UnknownKindError
 from plimsoll.kube.port import Changed, Gone, Kind, Kube, Listed, Object, Version
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import (
@@ -337,7 +337,7 @@ async def _answer(kube: Kube, query: Query | Rehearsal) -> Sequence[Object]:
     if isinstance(query, Rehearsal):
         try:
             await kube.create(query.obj, dry_run=True)
-        except InvalidError as error:
+        except (InvalidError, NotFoundError) as error:
             return ({"message": error.reason},)
         return ()
     kind, namespace = Kind(api_version=query.api_version, kind=query.kind), query.namespace or None

@@ -64,6 +64,7 @@ _TRIAL_FIELDS = (
     "finishedAt",
     "abort",
     "verdict",
+    "findings",
     "operations",
     "probe",
 )

@@ -325,7 +325,8 @@ def _too_old(rook: RookStorage, cluster: ClusterFact, platform: RookPlatform) ->
             continue
         if coded.optimizations and (why := optimizations_problem(name, version)):
             return RunEnding.failure(Reason.CEPH_TOO_OLD, f"{field}.optimizations: {why}")
-        if coded.stripe_unit is not None and platform.refusal:
+        # A webhook may refuse every dry run, or the pool for a reason of its own: its creation will say so.
+        if coded.stripe_unit is not None and "stripeUnit" in platform.refusal:
             rooks = f"Rook{f' {platform.rook_version}' if platform.rook_version else ''} of {name}"
             why = f"the resource definitions of {rooks} do not accept it ({platform.refusal[:_MAX_REFUSAL_CHARACTERS]})"
             message = f"{field}.stripeUnit: {why}; upgrade Rook, or remove the field"

@@ -11,7 +11,7 @@ from plimsoll.api.result import ClientPlace, Finding, Trial
 from plimsoll.measure.checks.check import Check, CheckedValue, CheckedValues, client_value, evaluate
 from plimsoll.measure.intake import ClientMeasurement
 from plimsoll.measure.statistics import describe, least_variation, trend_of
-from plimsoll.measure.text import first_few, number_text, passes_text, percent_text
+from plimsoll.measure.text import first_few, number_text, passes_text, percent_text, quote
 
 BY_CHANCE = 0.01
 """The probability that chance alone makes the rates of a point exceed a limit."""
@@ -155,7 +155,7 @@ def _moved(
         if len(nodes) > 1 or len(volumes) > 1:
             what = "node" if len(nodes) > 1 else "volume"
             texts = [
-                f"{place.node if len(nodes) > 1 else place.volume} in {named(numbers)}"
+                f"{quote(str(place.node if len(nodes) > 1 else place.volume), 120)} in {named(numbers)}"
                 for place, numbers in places.items()
                 if len(nodes) > 1 or place.volume is not None
             ]
