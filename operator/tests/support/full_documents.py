@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from plimsoll.api.environment import Environment
-from plimsoll.api.line import Ending, Line, LineSearch, Objective, Probe, ProbeOutcome, Vary
+from plimsoll.api.line import Ending, Line, LineSearch, Objective, OfferedLoad, Probe, ProbeOutcome, Vary
 from plimsoll.api.names import (
     AbortReason,
     ConditionStatus,
@@ -159,7 +159,7 @@ _TRIAL = Trial(
     outcome=Outcome.MEASURED,
     started_at="2026-01-01T00:00:00.000Z",
     finished_at="2026-01-01T00:01:00.000Z",
-    abort=Abort(reason=AbortReason.LATE_CLIENT, message="m"),
+    abort=Abort(reason=AbortReason.LATE_CLIENT, message="m", after_start=True),
     verdict=Verdict.SUSPECT,
     findings=(_FINDING,),
     window=Window(
@@ -200,6 +200,7 @@ _TRIAL = Trial(
     ),
     slowest=_slowest_clients("n" * 253),
     places=(ClientPlace(client=1000, node="n" * 253, volume="v" * 256),),
+    load=OfferedLoad(offered=1e9 / 3, achieved=1e9 / 3, depth_full_percent=99.5),
     osds=Osds(
         count=2000,
         iops=_SPREAD,
@@ -218,6 +219,8 @@ _TRIAL = Trial(
         written_bytes_per_second=0,
         operations_per_second=1e9 / 3,
         foreign_operations_per_second=0.125,
+        data_set_bytes=2**62,
+        osd_memory_bytes=2**62,
     ),
     tool=ToolUse(versions=("fio 3.39",) * 8, argv=("a" * 512,) * 40, argv_client=3, raw_sha256="0" * 64),
     warnings=("w",) * 20,
@@ -242,6 +245,7 @@ RESULT = BenchmarkResult(
     status=ResultStatus(
         trials=(_TRIAL,),
         line=Line(ending=Ending.PRECISE, probes=20, counted=19, estimate=12_412.3, low=11_824.7, high=13_001.9),
+        first_line=Line(ending=Ending.PRECISE, probes=20, counted=19, estimate=12_412.3, low=11_824.7, high=13_001.9),
         summary=Summary(
             trials=1,
             operations=(
