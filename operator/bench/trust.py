@@ -19,9 +19,11 @@ from typing import Any
 
 from figures import heading_rows, percent
 from plimsoll.api.names import Verdict
+from plimsoll.api.operation import SteadinessState
 from plimsoll.api.result import Trial
 from plimsoll.ceph.watch import ClusterStatus, PoolCounters
 from plimsoll.measure.sample import HostUse
+from plimsoll.measure.summary import counted
 from support.goldens import network_golden
 from support.random_trials import Course, Scene, judged
 
@@ -325,12 +327,12 @@ def _outcome(name: str, number: int) -> Outcome:
     status = judged(scene, chance)
     last = status.trials[-1]
     verdict, findings = (status.verdict, status.findings) if scene.trials > 1 else (last.verdict, last.findings)
-    return str(verdict), any(map(_is_unknown, status.trials)), [*{finding.reason for finding in findings}]
+    return str(verdict), any(map(_is_unknown, counted(status.trials))), [*{finding.reason for finding in findings}]
 
 
 def _is_unknown(trial: Trial) -> bool:
     """Whether it is unknown if the rate of a trial was steady."""
-    return getattr(getattr(trial, "steadiness", None), "state", "Unknown") == "Unknown"
+    return trial.steadiness is None or trial.steadiness.state is SteadinessState.UNKNOWN
 
 
 def _figures(outcomes: Sequence[Outcome]) -> Iterator[str]:
