@@ -192,13 +192,13 @@ bench: setup ## Measure Plimsoll itself
 	fio=$$(hack/fio.sh) && PLIMSOLL_FIO=$$fio $(BIN)/python operator/bench/run.py
 
 .PHONY: bench-comparing
-bench-comparing: setup ## Measure how often comparisons of runs, rounds and lines, and hypotheses, are right: tables of docs/comparing.md and docs/suites.md; takes less than an hour
+bench-comparing: setup ## Measure how often comparisons of runs, rounds and lines, and hypotheses, are right: tables of docs/comparing.md and docs/suites.md; should take less than an hour
 	cd operator && PYTHONPATH=tests $(BIN)/python bench/comparing.py $(COMPARISONS)
 	cd operator && PYTHONPATH=tests $(BIN)/python bench/rounds.py $(ROUNDS)
 	cd operator && PYTHONPATH=tests $(BIN)/python bench/compared_lines.py $(SEARCHES)
 
 .PHONY: bench-trust
-bench-trust: setup ## Measure how often verdicts are right: the table of docs/trust.md; takes ten minutes
+bench-trust: setup ## Measure how often verdicts are right: the table of docs/trust.md; takes minutes
 	cd operator && PYTHONPATH=tests $(BIN)/python bench/trust.py $(TRIALS)
 
 .PHONY: bench-line

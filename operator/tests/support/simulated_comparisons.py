@@ -55,7 +55,7 @@ def _day(chance: random.Random, length: int) -> Levels:
 COURSES: Mapping[str, Callable[[random.Random, int], Levels]] = {
     "independent": lambda chance, length: _autocorrelated(chance, length, memory=0),
     "autocorrelated": _autocorrelated,
-    "two states, anew each time": lambda chance, length: _states(chance, length, leaves=0.5),
+    "two states, drawn for each pass": lambda chance, length: _states(chance, length, leaves=0.5),
     "two states, seldom left": lambda chance, length: _states(chance, length, leaves=0.1),
     "drifting": _drift,
     "day and night": _day,

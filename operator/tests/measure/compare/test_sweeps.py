@@ -47,7 +47,7 @@ def test_storage_that_seldom_leaves_a_state_makes_single_runs_differ_and_not_sev
     assert share(several, 100, Conclusion.REGRESSION, -0.2, points) >= 0.8
 
 
-@pytest.mark.parametrize("course", ["drifting", "two states, anew each time"])
+@pytest.mark.parametrize("course", ["drifting", "two states, drawn for each pass"])
 def test_what_happens_in_every_run_alike_is_no_regression(course: str) -> None:
     sweep = UnsteadySweep(points=4, course=course)
     assert share(sweep, 100, Conclusion.REGRESSION) <= 0.04
