@@ -22,8 +22,8 @@ from plimsoll.api.names import Verdict
 from plimsoll.api.operation import SteadinessState
 from plimsoll.api.result import Trial
 from plimsoll.ceph.watch import ClusterStatus, PoolCounters
+from plimsoll.measure.attempts import counted
 from plimsoll.measure.sample import HostUse
-from plimsoll.measure.summary import counted
 from support.goldens import network_golden
 from support.random_trials import Course, Scene, judged
 
