@@ -125,6 +125,18 @@ def test_osds_that_go_down_or_out_close_the_gate_and_those_that_always_were_do_n
     assert bool(gate_problems(status, accepted=NONE, most=OsdsSeen().and_in(HEALTHY))) is bool(words)
 
 
+def test_an_osd_that_was_out_may_go_down_and_be_purged_and_one_that_was_in_may_not() -> None:
+    drained = dataclasses.replace(HEALTHY, osds=4, osds_up=4, osds_in=3)
+    most = OsdsSeen().and_in(drained)
+    for osds in (4, 3):
+        assert gate_problems(dataclasses.replace(drained, osds=osds, osds_up=3), accepted=NONE, most=most) == ()
+    purged = dataclasses.replace(drained, osds=3, osds_up=3, osds_in=2)
+    assert "1 of 3 OSDs went out" in " ".join(gate_problems(purged, accepted=NONE, most=most))
+    # As many are up as are in, but not the same ones: Ceph names those that are in and down.
+    down = dataclasses.replace(drained, osds_up=3, health="HEALTH_WARN", checks={"OSD_DOWN": "HEALTH_WARN"})
+    assert "OSD_DOWN" in " ".join(gate_problems(down, accepted=NONE, most=most))
+
+
 def test_groups_move_if_none_of_their_data_lacks_a_copy() -> None:
     moving = {"active+remapped+backfilling": 1, "active+clean+remapped": 2, "active+recovery_wait": 3}
     others = {"active+undersized+degraded+remapped+backfilling": 1, "active+remapped+laggy": 1, "remapped+peering": 1}

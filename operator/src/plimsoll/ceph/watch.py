@@ -52,14 +52,18 @@ class ClusterStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OsdsSeen:
-    """The most OSDs that polls showed up, and in: which OSDs are missing is a change only in comparison with it."""
+    """The most OSDs that polls showed up, and in: which OSDs are missing is a change only in comparison with it.
+
+    Ceph counts OSDs that are up and OSDs that are in, not those that are both. One that is out but up, because its
+    data was moved away, may go down and be purged at any time, so no more OSDs count as up than are in.
+    """
 
     up: int = 0
     members: int = 0  # OSDs that were in
 
     def and_in(self, status: ClusterStatus) -> "OsdsSeen":
         """Return the most of these and those of a status."""
-        return OsdsSeen(up=max(self.up, status.osds_up), members=max(self.members, status.osds_in))
+        return OsdsSeen(up=max(self.up, min(status.osds_up, status.osds_in)), members=max(self.members, status.osds_in))
 
 
 NO_OSDS = OsdsSeen()
