@@ -182,6 +182,12 @@ def test_different_versions_are_all_listed() -> None:
     assert found == {"mon": {"19.2.1 squid": 3}, "osd": {"18.2.7 reef": 2}}
 
 
+def test_gateways_of_another_version_do_not_hide_the_version_that_was_measured() -> None:
+    reef, squid = "ceph version 18.2.7 (0) reef (stable)", "ceph version 19.2.1 (0) squid (stable)"
+    daemons = {"mon": {reef: 3}, "osd": {reef: 2}, "rgw": {squid: 1}, "overall": {reef: 5, squid: 1}}
+    assert environment(dataclasses.replace(OURS, versions=json.dumps(daemons)))["ceph"]["versions"] == "18.2.7 reef"
+
+
 def many_osds(count: int) -> Outputs:
     nodes = [
         {

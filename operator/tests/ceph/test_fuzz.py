@@ -3,6 +3,7 @@
 import copy
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -28,7 +29,7 @@ PARSERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
         [*_of_both("status-osd-down"), rook("status-osd-down", NEW_ROOK)],
     ),
     "counters": (parse_counters, [*_of_both("df-detail"), rook("df-detail", NEW_ROOK)]),
-    "versions": (parse_versions, _of_both("versions")),
+    "versions": (partial(parse_versions, file_system=True), _of_both("versions")),
     "pools": (
         parse_pools,
         [ceph("osd-pool-ls-detail", "20.2"), rook("osd-pool-ls-detail"), rook("osd-pool-ls-detail", NEW_ROOK)],

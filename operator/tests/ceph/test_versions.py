@@ -24,7 +24,7 @@ from support.goldens import NEW_ROOK, ceph, rook, rook_object
     ],
 )
 def test_the_version_of_all_daemons(text: str, number: tuple[int, int, int], name: str) -> None:
-    (version,) = parse_versions(text)
+    (version,) = parse_versions(text, file_system=False)
     assert (version_number(version), version_name(version)) == (number, name)
 
 
@@ -32,6 +32,9 @@ def test_the_version_that_rook_writes() -> None:
     status = rook_object("cephcluster-ready-health-ok")["status"]
     assert version_number(status["version"]["version"]) == (20, 2, 4)
     assert [version_number(version) for version in status["ceph"]["versions"]["overall"]] == [(20, 2, 4)]
+
+
+NEW, OLD = (next(iter(parse_versions(ceph("versions", version), file_system=False))) for version in ("20.2", "18.2"))
 
 
 @pytest.mark.parametrize("text", ["", "ceph version Development (no_version) tentacle (dev)", "0x20.2.4", "twenty"])
@@ -69,8 +72,37 @@ def test_a_refusal_names_both_versions_and_the_remedy() -> None:
 
 
 def test_a_mixture_names_all_versions_and_one_version_is_none() -> None:
-    new, old = (next(iter(parse_versions(ceph("versions", version)))) for version in ("20.2", "18.2"))
+    new, old = NEW, OLD
     assert mixture_problem("the cluster", [new]) == mixture_problem("the cluster", []) == ""
     text = json.dumps({"mon": {new: 3}, "osd": {old: 3}, "overall": {new: 3, old: 3}})
-    problem = mixture_problem("the cluster", parse_versions(text))
+    problem = mixture_problem("the cluster", parse_versions(text, file_system=False))
     assert problem.startswith(f"the cluster runs different versions of Ceph ({old}; {new}); wait")
+
+
+@pytest.mark.parametrize(
+    ("kind", "matters", "matters_to_files"),
+    [
+        ("mon", True, True),
+        ("mgr", True, True),
+        ("osd", True, True),
+        ("mds", False, True),
+        ("rgw", False, False),
+        ("rbd-mirror", False, False),
+        ("cephfs-mirror", False, False),
+        ("ceph-exporter", False, False),
+    ],
+)
+def test_only_daemons_that_numbers_depend_on_have_to_be_of_one_version(
+    kind: str, *, matters: bool, matters_to_files: bool
+) -> None:
+    daemons = {name: {NEW: 3} for name in ("mon", "mgr", "osd", "mds")}
+    text = json.dumps({**daemons, kind: {NEW: 2, OLD: 1}, "overall": {NEW: 11, OLD: 1}})
+    for file_system, expected in ((False, matters), (True, matters_to_files)):
+        versions = parse_versions(text, file_system=file_system)
+        assert versions == ((OLD, NEW) if expected else (NEW,))
+        assert bool(mixture_problem("the cluster", versions)) == expected
+
+
+def test_an_old_daemon_that_no_number_depends_on_is_too_old_for_nothing() -> None:
+    text = json.dumps({"osd": {NEW: 3}, "rgw": {"ceph version 16.2.15 (0) pacific (stable)": 1}})
+    assert parse_versions(text, file_system=True) == (NEW,)

@@ -102,7 +102,7 @@ def set_versions(*versions: str) -> Arrange:
     def arrange(world: PretendWorld) -> None:
         cluster = world.cluster.find("CephCluster", "rook-ceph")
         assert cluster is not None
-        ceph = {"health": "HEALTH_OK", "versions": {"overall": dict.fromkeys(versions, 3)}}
+        ceph = {"health": "HEALTH_OK", "versions": {"osd": dict.fromkeys(versions, 3)}}
         world.cluster.set_status(cluster, ceph=ceph)
 
     return arrange

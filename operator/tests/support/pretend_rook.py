@@ -92,7 +92,7 @@ class PretendRook:
             put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         ready = {"type": "Ready", "status": "True", "reason": "ClusterCreated"}
         conditions = [ready | {"message": "Cluster created successfully"}]
-        ceph = {"health": "HEALTH_OK", "versions": {"overall": {_VERSION: 7}}}
+        ceph = {"health": "HEALTH_OK", "versions": {"osd": {_VERSION: 3}, "overall": {_VERSION: 7}}}
         status = {"ceph": ceph, "conditions": conditions, "phase": "Ready", "version": {"version": "18.2.7-0"}}
         put(_object(ROOK_API, "CephCluster", "rook-ceph", spec={}, status=status))
         endpoints = {"data": "c=10.240.0.12:6789,a=10.240.0.11:6789,b=10.240.0.13:6789"}

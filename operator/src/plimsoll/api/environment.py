@@ -187,7 +187,7 @@ class CephDescription(Description):
     """A Ceph cluster."""
 
     fsid: str | None = None
-    # The version of all daemons; if they differ, the number of each version by kind of daemon
+    # The version of the daemons that numbers depend on; if they have several, the number of each by kind of daemon
     versions: str | dict[str, Counts] | None = None
     osds: OsdsDescription | None = None
     settings: OsdSettingsDescription | None = None

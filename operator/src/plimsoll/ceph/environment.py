@@ -49,7 +49,7 @@ from plimsoll.ceph.pools import (
     parse_pools,
     parse_profile,
 )
-from plimsoll.ceph.versions import version_name
+from plimsoll.ceph.versions import parse_versions, version_name
 from plimsoll.ceph.watch import is_muted
 
 _Read = TypeVar("_Read")
@@ -121,7 +121,7 @@ def ceph_environment(
     used = [details[name] for name in dict.fromkeys(pools) if name in details]
     ceph = CephDescription(
         fsid=reading.of(lambda text: parse_answer(text)["fsid"].text()[:_CHARACTERS], outputs.osd_dump),
-        versions=reading.of(_versions, outputs.versions),
+        versions=reading.of(lambda text: _versions(text, file_system=access == "CephFS"), outputs.versions),
         osds=_osds(osds.values()),
         settings=_settings(reading, outputs, osds),
         cluster_flags=reading.of(_cluster_flags, outputs.osd_dump),
@@ -199,15 +199,16 @@ def _short(name: str) -> str:
     return name.partition(".")[0].lower()
 
 
-def _versions(text: str) -> str | dict[str, Counts]:
-    """Return the common version of all daemons, or else the versions of each kind of daemon."""
+def _versions(text: str, *, file_system: bool) -> str | dict[str, Counts]:
+    """Return the common version of the daemons that numbers depend on, or else the versions of each kind of daemon."""
+    common = parse_versions(text, file_system=file_system)
+    if len(common) == 1:
+        return version_name(common[0])[:_CHARACTERS]
     daemons = {
         kind: Counter({version_name(name)[:_CHARACTERS]: count.count() for name, count in versions.items()})
         for kind, versions in parse_answer(text).items()
+        if kind != "overall"
     }
-    overall = daemons.pop("overall", Counter())
-    if len(overall) == 1:
-        return next(iter(overall))
     return {
         kind[:_CHARACTERS]: counts
         for kind, versions in [*daemons.items()][:_KINDS]

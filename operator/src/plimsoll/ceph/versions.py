@@ -1,7 +1,7 @@
 """Versions of Ceph: how its commands and Rook write them, and which ones a run can use."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 
 from plimsoll.ceph.document import AES256K, parse_answer
 
@@ -10,6 +10,11 @@ OLDEST = (18, 2)
 
 EC_OPTIMIZATIONS_SINCE = 20
 """The first release with `allow_ec_optimizations`, for which all daemons must have it. Source: Ceph 20, Tentacle."""
+
+_MEASURED = ("mon", "mgr", "osd")
+"""Kinds of daemons on which every number depends: those that serve I/O, or count it."""
+_FILE_SYSTEM = ("mds",)
+"""Kinds on which numbers of a file system depend as well."""
 
 _FIRST_READERS = ((19, 2, 6), (20, 2, 4))
 _VERSION = re.compile(r"(?:\bceph version |^)(\d+)\.(\d+)\.(\d+)")
@@ -28,9 +33,23 @@ def version_name(text: str) -> str:
     return f"{words[2]} {words[4]}" if words[:2] == ["ceph", "version"] and len(words) >= _WORDS else text
 
 
-def parse_versions(versions_text: str) -> tuple[str, ...]:
-    """Read `ceph versions`: the sorted versions of all daemons, in Ceph's words. ValueError with the field."""
-    return tuple(sorted(name for name, _ in parse_answer(versions_text)["overall"].items()))
+def parse_versions(versions_text: str, *, file_system: bool) -> tuple[str, ...]:
+    """Read the versions in `ceph versions` that matter; see `versions_that_matter`. ValueError with the field."""
+    kinds = parse_answer(versions_text).items()
+    return versions_that_matter(
+        {kind: [name for name, _ in versions.items()] for kind, versions in kinds}, file_system=file_system
+    )
+
+
+def versions_that_matter(versions: Mapping[str, Iterable[str]], *, file_system: bool) -> tuple[str, ...]:
+    """Return the sorted versions, in Ceph's words, of the daemons that a measurement depends on.
+
+    `versions` are by kind of daemon. Gateways, mirrors and exporters are upgraded at other times, and no number
+    depends on them; on metadata servers it does if it is that of a `file_system`. Ceph does not say which file system
+    a metadata server belongs to.
+    """
+    kinds = (*_MEASURED, *(_FILE_SYSTEM if file_system else ()))
+    return tuple(sorted({version for kind in kinds for version in versions.get(kind, ())}))
 
 
 def cannot_read(version: str, of_type: str) -> bool:
@@ -44,7 +63,7 @@ def cannot_read(version: str, of_type: str) -> bool:
 
 
 def mixture_problem(cluster: str, versions: Collection[str]) -> str:
-    """Return that the daemons of a cluster have different versions, as a sentence; empty if they do not."""
+    """Return that a cluster has daemons of different versions, as a sentence; empty for `versions` of one."""
     if len(versions) <= 1:
         return ""
     names = "; ".join(sorted(version[:200] for version in versions))

@@ -37,7 +37,7 @@ def why(
         "phase": "Progressing",
         "message": "Configuring Ceph OSDs",
         "conditions": [{"type": "Progressing", "status": "True"}, {"type": "Ready", "status": ready}],
-        "ceph": {"health": health, "details": details, "versions": {"overall": dict.fromkeys(versions, 3)}},
+        "ceph": {"health": health, "details": details, "versions": {"osd": dict.fromkeys(versions, 3)}},
         "version": {"version": "18.2.7-0"},
     }
     spec = {"healthCheck": {"muteHealthWarning": {name: {"policy": policy} for name, policy in (mutes or {}).items()}}}
@@ -192,6 +192,18 @@ def test_different_versions_are_refused() -> None:
     assert "reef" in found
     assert "quincy" in found
     assert "wait for its upgrade to finish" in found
+
+
+@pytest.mark.parametrize(
+    ("kind", "file_system", "is_refused"), [("rgw", True, False), ("mds", False, False), ("mds", True, True)]
+)
+def test_daemons_of_another_version_matter_only_if_numbers_depend_on_them(
+    kind: str, *, file_system: bool, is_refused: bool
+) -> None:
+    ceph = {"health": "HEALTH_OK", "versions": {"mon": {REEF: 3}, "osd": {REEF: 3}, kind: {QUINCY: 1}}}
+    status = {"conditions": [{"type": "Ready", "status": "True"}], "ceph": ceph}
+    found = cluster_fact({"metadata": {"namespace": "a", "name": "b"}, "status": status}, file_system=file_system)
+    assert ("different versions" in why_unusable(found, Gates())) is is_refused
 
 
 def test_a_cluster_that_is_being_created_is_refused_with_what_rook_reports() -> None:

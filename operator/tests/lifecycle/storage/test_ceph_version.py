@@ -19,7 +19,7 @@ def rook(name: str) -> dict[str, Any]:
 
 
 def cluster(version: str, *daemons: str) -> dict[str, Any]:
-    status = {"version": {"version": version}, "ceph": {"versions": {"overall": dict.fromkeys(daemons, 3)}}}
+    status = {"version": {"version": version}, "ceph": {"versions": {"osd": dict.fromkeys(daemons, 3)}}}
     return {"metadata": {"namespace": "rook", "name": "a"}, "status": status}
 
 

@@ -121,7 +121,7 @@ async def test_lost_answer_is_no_refusal(played: PlayedSuite, kube: FakeKube) ->
 
 async def test_another_version_of_ceph_starts_a_round(played: PlayedSuite, kube: FakeKube) -> None:
     def cluster(*versions: str, version: str = "18.2.7-0") -> None:
-        status = {"ceph": {"versions": {"overall": dict.fromkeys(versions, 3)}}, "version": {"version": version}}
+        status = {"ceph": {"versions": {"osd": dict.fromkeys(versions, 3)}}, "version": {"version": version}}
         metadata = {"namespace": "rook-ceph", "name": "rook-ceph"}
         kube.put({"apiVersion": "ceph.rook.io/v1", "kind": "CephCluster", "metadata": metadata, "status": status})
 

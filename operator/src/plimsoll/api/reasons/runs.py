@@ -375,7 +375,9 @@ ENDING_REASONS = (
         Reason.CEPH_TOO_OLD,
         ended=Explanation(
             "the Ceph cluster is older than any that Plimsoll measures, or than `erasureCoded.optimizations` needs; "
-            "the message has both versions. Nothing was created in it",
+            "the message has both versions. Nothing was created in it if its `CephCluster` reports a version; "
+            "otherwise the conductor asked Ceph before it changed anything, and what Rook created for the run is "
+            "removed",
             "upgrade Ceph, or remove the field that the message names, in a new run",
         ),
     ),

@@ -195,16 +195,16 @@ async def prepare(commands: Commands, plan: Plan, target: CephTarget, *, report:
     try:
         if target.rook is not None and (problems := await options_of_others(commands, uid=plan.run.uid)):
             return Prepared(problems=problems)
-        return await _version_problem(commands) or await _prepare(commands, plan, target, report)
+        return await _version_problem(commands, target) or await _prepare(commands, plan, target, report)
     except ClientTooOldError as error:
         return Prepared(problems=(str(error),), refusal=FailureReason.CEPH_CLIENT_TOO_OLD)
     except (CommandError, ValueError) as error:
         return Prepared(problems=(str(error),))
 
 
-async def _version_problem(commands: Commands) -> Prepared | None:
+async def _version_problem(commands: Commands, target: CephTarget) -> Prepared | None:
     """Return that the cluster runs several versions of Ceph, or one that is too old; None if neither."""
-    versions = parse_versions(await commands.ceph("versions"))
+    versions = parse_versions(await commands.ceph("versions"), file_system=target.file_system is not None)
     if problem := mixture_problem("the cluster", versions):
         return Prepared(problems=(problem,))
     if versions and (problem := age_problem("the cluster", versions[0])):

@@ -20,7 +20,7 @@ from plimsoll.ceph.gate import (
     reported_checks,
     standing_checks,
 )
-from plimsoll.ceph.versions import mixture_problem
+from plimsoll.ceph.versions import mixture_problem, versions_that_matter
 from plimsoll.lifecycle.ceph.rook_render import BLOCK_POOL, CEPH_CLIENT, FILE_SYSTEM
 from plimsoll.lifecycle.children import Child, Object, child_of, time_of
 from plimsoll.lifecycle.decision import Fact
@@ -107,7 +107,8 @@ class ClusterFact:
     health: str  # Ceph's health; empty before Rook has queried it
     checks: Mapping[str, str]  # health check that may be unmuted -> its severity
     messages: Mapping[str, str]  # failing health check, even if it is muted -> its message
-    versions: tuple[str, ...]  # Ceph versions of all daemons; more than one during an upgrade
+    # Ceph versions of the daemons that a measurement depends on; more than one during an upgrade
+    versions: tuple[str, ...]
     version: str  # of Ceph, short form; empty if unknown
     message: str  # of Rook, about what it is doing
     checked: datetime | None  # when Rook last queried Ceph's health; None if unknown
@@ -165,8 +166,8 @@ def own_objects(target: CephTarget) -> Iterable[tuple[str, str]]:
     yield from ((CEPH_CLIENT, user) for user in (target.conductor_user, target.agent_user))
 
 
-def cluster_fact(obj: Object) -> ClusterFact:
-    """Read a CephCluster."""
+def cluster_fact(obj: Object, *, file_system: bool = False) -> ClusterFact:
+    """Read a CephCluster, of which a `file_system` is measured, or only pools."""
     status = obj.get("status") or {}
     ceph = status.get("ceph") or {}
     health = str(ceph.get("health", ""))
@@ -185,7 +186,9 @@ def cluster_fact(obj: Object) -> ClusterFact:
         health=health,
         checks=reported_checks(health, checks, muted),
         messages={name: str(details[name].get("message", "")) for name in checks if checks[name] != HEALTH_OK},
-        versions=tuple(sorted((ceph.get("versions") or {}).get("overall") or ())),
+        versions=versions_that_matter(
+            {kind: versions or () for kind, versions in (ceph.get("versions") or {}).items()}, file_system=file_system
+        ),
         version=str((status.get("version") or {}).get("version", "")),
         message=str(status.get("message", "")),
         checked=checked if checked and checked.tzinfo else None,

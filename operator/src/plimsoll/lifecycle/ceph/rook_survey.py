@@ -93,7 +93,7 @@ def why_not_usable(
         unusable = unusable_file_system(target, platform.file_systems)
     if unusable is not None:
         return unusable
-    cluster = cluster_fact(platform.cluster)
+    cluster = cluster_fact(platform.cluster, file_system=target.file_system is not None)
     if cluster.ready and len(cluster.versions) <= 1 and (ending := _too_old(rook, cluster, platform)):
         return ending
     # A pool that does not fit even with all OSDs available is not worth waiting for; a new cluster may get more OSDs.
