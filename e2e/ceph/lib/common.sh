@@ -23,6 +23,13 @@ lock() {
     flock --nonblock 8 || { say "waiting for another command to end"; flock --timeout 600 8 || die "the other command has not ended within 600 s"; }
 }
 
+# COMMAND...: run it in a subshell while no command of another namespace changes what all namespaces share.
+exclusively() (
+    exec 9> "${TMPDIR:-/tmp}/plimsoll-ceph.lock"
+    flock --timeout 300 9 || die "another command has changed what all namespaces share for 300 s"
+    "$@"
+)
+
 # LIMIT_SECONDS WHAT WHY COMMAND...: wait until a command succeeds; the command WHY prints the reason for waiting.
 wait_until() {
     local limit=$1 what=$2 why=$3 deadline=$((SECONDS + $1)) reason='' last=''
