@@ -130,6 +130,7 @@ def _trial(
         operations=() if numbers is None else numbers.operations,
         tool=None if numbers is None else numbers.tool,
         places=() if numbers is None else numbers.places,
+        load=None if numbers is None else numbers.load,
     )
 
 

@@ -15,6 +15,7 @@ from plimsoll.measure.statistics import (
     t_quantile,
     t_two_sided_p_value,
     trend_of,
+    two_groups_of,
 )
 
 # From tables with this many digits; those for 1, 2 and 4 degrees of freedom also have closed forms, tested below.
@@ -267,3 +268,42 @@ def test_trend_without_residuals_is_certain_and_of_equal_values_there_is_none() 
 def test_trend_of_two_values_is_refused() -> None:
     with pytest.raises(ValueError, match="fewer than three"):
         trend_of([1, 2])
+
+
+def test_an_outlier_is_tested_as_grubbs_does() -> None:
+    """Eight masses of uranium isotopes, with one outlier (NIST/SEMATECH e-Handbook, 1.3.5.17.1): G = 2.4687."""
+    masses = [199.31, 199.53, 200.19, 200.82, 201.92, 201.95, 202.18, 245.57]
+    groups, n = two_groups_of(masses), len(masses)
+    g = (max(masses) - statistics.fmean(masses)) / statistics.stdev(masses)
+    assert g == pytest.approx(2.4687, abs=1e-4)
+    t = math.sqrt(n * (n - 2) * g * g / ((n - 1) ** 2 - n * g * g))
+    assert (groups.lows, groups.high) == (7, 245.57)
+    assert groups.p_value == pytest.approx(4 * n * t_two_sided_p_value(t, n - 2), rel=1e-9)
+
+
+def test_two_groups_of_known_values() -> None:
+    """Means 2 and 10, squares between 6 * 64 / 4 = 96 and within 4, so that F = 96, and 20 / 2 * 2 * 3 divisions."""
+    groups = two_groups_of([3, 9, 2, 10, 1, 11])
+    assert (groups.lows, groups.low, groups.high) == (3, 2, 10)
+    assert groups.p_value == pytest.approx(20 * 3 * t_two_sided_p_value(math.sqrt(96), 4))
+
+
+@given(st.lists(st.floats(1, 1e6), min_size=3, max_size=20), st.floats(1e-3, 1e3))
+def test_neither_order_nor_unit_of_values_matters_to_their_groups(numbers: list[float], unit: float) -> None:
+    groups, scaled = two_groups_of(numbers), two_groups_of([unit * number for number in reversed(numbers)])
+    assert scaled.p_value == pytest.approx(groups.p_value, rel=1e-3, abs=1e-6)
+    assert groups.low <= groups.high or groups.low == pytest.approx(groups.high)
+
+
+@pytest.mark.parametrize("n", [3, 5, 8, 12])
+def test_normal_values_have_two_groups_by_chance_no_more_often_than_the_p_value_says(n: int) -> None:
+    chance = random.Random(n)  # noqa: S311 - numbers, not secrets
+    clear = sum(two_groups_of([chance.gauss(10, 1) for _ in range(n)]).p_value < 0.01 for _ in range(2000))
+    assert clear <= 30
+
+
+def test_equal_values_have_no_groups_and_two_values_none() -> None:
+    assert two_groups_of([7, 7, 7]).p_value == 1
+    assert two_groups_of([7, 7, 8]).p_value == pytest.approx(0, abs=1e-6)
+    with pytest.raises(ValueError, match="fewer than three"):
+        two_groups_of([1, 2])

@@ -1,4 +1,4 @@
-"""Mean, deviation, confidence interval and trend of the trials of a point.
+"""Mean, deviation, confidence interval, trend and groups of the trials of a point.
 
 The interval is Student's: mean +- t(0.975, n-1) * s / sqrt(n). The quantile of t is the inverse of its distribution,
 a regularised incomplete beta function: P(|T| > t) = I_x(df/2, 1/2) with x = df / (df + t^2).
@@ -188,6 +188,42 @@ def trend_of(values: Sequence[float]) -> Trend:
     error = math.sqrt(residuals / (n - 2) / squares)
     p_value = t_two_sided_p_value(slope / error, n - 2) if error else float(not slope)
     return Trend(first=mean - middle * slope, last=mean + middle * slope, p_value=p_value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TwoGroups:
+    """Values divided where they divide most clearly: the lowest of them, and the others."""
+
+    lows: int  # number of values in the lower group, at least one and fewer than all
+    low: float  # mean of the lower group
+    high: float  # mean of the others
+    p_value: float  # no more than the probability that normal values of one kind divide as clearly
+
+
+def two_groups_of(values: Sequence[float]) -> TwoGroups:
+    """Return the division of values into two groups that differ most; ValueError if there are fewer than three.
+
+    A group of one is an outlier, and the test then that of Grubbs ("Sample criteria for testing outlying observations",
+    Annals of Mathematical Statistics 21, 1950); of several, that of Tietjen and Moore ("Some Grubbs-type statistics for
+    the detection of several outliers", Technometrics 14, 1972) on both sides. For given members of a group, the square
+    of Student's t between the groups has an F distribution with 1 and n - 2 degrees of freedom; n! / (k! (n - k)!)
+    groups of k values, and n / 2 sizes of the smaller one, could have differed as much (Bonferroni).
+    """
+    n = len(values)
+    if n < 3:  # noqa: PLR2004  # two groups of one have no scatter
+        raise ValueError("no groups of fewer than three values")
+    ordered = sorted(values)
+    mean = math.fsum(ordered) / n
+    squares = math.fsum((value - mean) ** 2 for value in ordered)
+    divisions = list[TwoGroups]()
+    for lows in range(1, n):
+        low, high = math.fsum(ordered[:lows]) / lows, math.fsum(ordered[lows:]) / (n - lows)
+        between = (high - low) ** 2 * lows * (n - lows) / n
+        within = max(0.0, squares - between)
+        p_value = f_p_value(between * (n - 2) / within, 1, n - 2) if within else float(not between)
+        p_value = min(1.0, p_value * math.comb(n, lows) * (n // 2))
+        divisions.append(TwoGroups(lows=lows, low=low, high=high, p_value=p_value))
+    return min(divisions, key=lambda groups: groups.p_value)
 
 
 def _incomplete_beta(a: float, b: float, x: float, complement: float) -> float:

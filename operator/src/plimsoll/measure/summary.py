@@ -26,7 +26,7 @@ from plimsoll.measure.checks.judge import (
     VERSIONS_CHANGED,
     in_order,
 )
-from plimsoll.measure.checks.repetitions import judge_clients, judge_rates
+from plimsoll.measure.checks.repetitions import judge_agreement, judge_clients
 from plimsoll.measure.histogram import MINIMUM_BEYOND, PERCENTILES, merge_latencies
 from plimsoll.measure.rates import counts_operations
 from plimsoll.measure.statistics import describe
@@ -68,7 +68,7 @@ def summarise(trials: Sequence[Trial], repetitions: int, matrix: Matrix | None =
         tried = f"; {len(trials)} attempts: {reasons_text(trials)}" if len(trials) > len(last) else ""
         detail = f"no repetition counts: {causes or 'none is planned'}{tried}"
         replication = evaluate(NO_TRIAL_COUNTS, [CheckedValue(value=0, detail=detail)])
-    agreement = (*judge_versions(good), *judge_clients(trials, good), *judge_rates(_rates_of(good)))
+    agreement = (*judge_versions(good), *judge_clients(trials, good), *_judge_agreement(good))
     findings = in_order([*rolled_up(good or list(last.values())), *agreement, *replication])
     operations = tuple(
         _operation(operation, results)
@@ -99,16 +99,22 @@ def judge_versions(good: Sequence[Trial]) -> tuple[Finding, ...]:
     return evaluate(VERSIONS_CHANGED, [CheckedValue(value=len(passes), detail=detail)])
 
 
-def _rates_of(good: Iterable[Trial]) -> dict[str, list[float]]:
-    """Return the rates of each operation over trials in the order of time: operations per second, or else bytes."""
+def _judge_agreement(good: Iterable[Trial]) -> tuple[Finding, ...]:
+    """Judge whether trials agree: in their rates, and in the latencies of a workload that sets its rate.
+
+    Of a rate, these are operations per second, or else bytes.
+    """
     ordered = sorted(good, key=lambda trial: trial.started_at)
-    rates = {}
+    rates, latencies = dict[str, list[float]](), dict[str, list[float]]()
     for operation in operations_of(ordered):
         iops = complete(values_of(ordered, operation, Metric.IOPS))
         volume = complete(values_of(ordered, operation, Metric.BYTES))
         if values := iops or volume:
             rates[f"{operation} {'operations' if iops else 'bytes'}/s"] = values
-    return rates
+        for metric in (Metric.P50, Metric.P99):
+            if (values := complete(values_of(ordered, operation, metric))) and all(trial.load for trial in ordered):
+                latencies[f"{operation} {metric}"] = values
+    return judge_agreement(rates, latencies)
 
 
 def _listed(causes: Iterable[tuple[int, str]], named: Callable[[Collection[int]], str] = passes_text) -> str:

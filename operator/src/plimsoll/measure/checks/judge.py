@@ -128,12 +128,16 @@ CHECKS: tuple[Check, ...] = (
     VERSIONS_CHANGED,
     repetitions.CLIENTS_CHANGED,
     repetitions.DRIFTING,
+    repetitions.LATENCY_DRIFTING,
+    repetitions.TRIALS_APART,
+    repetitions.LATENCIES_APART,
     repetitions.SCATTERED,
+    repetitions.LATENCY_SCATTERED,
     ATTEMPTS_REPLACED,
     PASSES_MISSING,
     UNREPLICATED,
 )
-"""The table of checks of a trial, of all its rounds, of a search, and of a point; two of them share `Drifting`."""
+"""The table of checks of a trial, of all its rounds, of a search, and of a point; some of them share a reason."""
 
 _CAUSES: Mapping[str, Cause] = {
     **{check.reason: check.cause for check in CHECKS if check.invalid is not None},

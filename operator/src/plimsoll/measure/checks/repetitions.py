@@ -4,26 +4,34 @@ A mean describes trials that scatter around it. If burst credits, a cache or a n
 the others, or if each is worse than the one before, it describes none of them, although each trial alone is sound.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
+from plimsoll.api.names import format_duration
 from plimsoll.api.result import ClientPlace, Finding, Trial
 from plimsoll.measure.checks.check import Check, CheckedValue, CheckedValues, client_value, evaluate
 from plimsoll.measure.intake import ClientMeasurement
-from plimsoll.measure.statistics import describe, least_variation, trend_of
+from plimsoll.measure.statistics import describe, least_variation, trend_of, two_groups_of
 from plimsoll.measure.text import first_few, number_text, passes_text, percent_text, quote
 
 BY_CHANCE = 0.01
 """The probability that chance alone makes the rates of a point exceed a limit."""
 
-LEAST_SCATTERED = 3
-LEAST_DRIFTING = 5
-"""Trials; a line through fewer is rarely clear, and through three often steep."""
+LEAST_SCATTERED = 2
+LEAST_ALONG = 5
+"""Trials; a line through fewer is rarely clear, and through three often steep. Nor do fewer show two groups."""
+
+LATENCY_FACTOR = 2
+"""By which the limits of latencies exceed those of rates, as those of steadiness do."""
+
+_OF_LATENCY = "a median or 99th percentile of latency, where the workload sets the rate,"
 
 DRIFTING = Check(
     reason="Drifting",
     what=(
-        f"change of a rate from the first to the last of at least {LEAST_DRIFTING} trials, along a straight line "
+        f"change of a rate from the first to the last of at least {LEAST_ALONG} trials, along a straight line "
         "through them, as a part of its mean; only if chance makes a line as clear in less than 1 of 100 points"
     ),
     unit="%",
@@ -31,6 +39,20 @@ DRIFTING = Check(
     remedy=(
         "precondition the storage, let it settle, and look for burst credits, a filling cache and other load, then run "
         "again; the mean depends on when it was measured"
+    ),
+)
+TRIALS_APART = Check(
+    reason="TrialsApart",
+    what=(
+        f"difference of a rate between two groups of at least {LEAST_ALONG} trials, one of which may be a single trial, "
+        "as a part of its mean; only if chance separates two groups as clearly in less than 1 of 100 points (Grubbs' "
+        "test for any number of outliers)"
+    ),
+    unit="%",
+    suspect=20,
+    remedy=(
+        "compare the trials of the two groups: look for a storage with two states, such as another leader, a cache or "
+        "garbage collection, and for other load; the mean is the rate of neither group"
     ),
 )
 SCATTERED = Check(
@@ -46,6 +68,15 @@ SCATTERED = Check(
         "measure for longer; a mean describes none of trials that contradict each other"
     ),
 )
+
+
+def _of_latency(check: Check) -> Check:
+    what = check.what.replace("a rate", _OF_LATENCY)
+    remedy = check.remedy.replace("the rate of neither", "the latency of neither")
+    return replace(check, suspect=LATENCY_FACTOR * (check.suspect or 0), what=what, remedy=remedy)
+
+
+LATENCY_DRIFTING, LATENCIES_APART, LATENCY_SCATTERED = map(_of_latency, (DRIFTING, TRIALS_APART, SCATTERED))
 CLIENTS_CHANGED = Check(
     reason="ClientsChanged",
     what="clients that were replaced between trials by one on another node or volume",
@@ -57,41 +88,67 @@ CLIENTS_CHANGED = Check(
 )
 
 
-def judge_rates(rates: Mapping[str, Sequence[float]]) -> tuple[Finding, ...]:
-    """Return the findings on rates over trials in the order of time, by name such as `read operations/s`.
+def judge_agreement(
+    rates: Mapping[str, Sequence[float]], latencies: Mapping[str, Sequence[float]] | None = None
+) -> tuple[Finding, ...]:
+    """Return the findings on values over trials in the order of time, by name such as `read operations/s`.
 
-    Chance makes a point without a trend Drifting, or one that varies by 10 % Scattered, in less than 1 of 100 cases
-    whatever the number of its rates, among which that probability is divided (Bonferroni).
+    Latencies, in nanoseconds, are those of workloads that set their rate, and have limits of their own. Chance gives a
+    point without a trend, with one state, that varies by 10 %, one of the findings in less than 1 of 100 cases each,
+    whatever the number of its values, among which that probability is divided (Bonferroni).
     """
     present = {name: values for name, values in rates.items() if sum(values) > 0}
-    by_chance = BY_CHANCE / max(1, len(present))
+    latencies = latencies or {}
+    by_chance = BY_CHANCE / max(1, len(present) + len(latencies))
     return (
-        *evaluate(DRIFTING, _drifts(present, by_chance)),
-        *evaluate(SCATTERED, _variations(present, by_chance)),
+        *evaluate(DRIFTING, _drifts(present, by_chance, number_text)),
+        *evaluate(LATENCY_DRIFTING, _drifts(latencies, by_chance, format_duration)),
+        *evaluate(TRIALS_APART, _groups(present, by_chance, number_text)),
+        *evaluate(LATENCIES_APART, _groups(latencies, by_chance, format_duration)),
+        *evaluate(SCATTERED, _variations(present, by_chance, number_text)),
+        *evaluate(LATENCY_SCATTERED, _variations(latencies, by_chance, format_duration)),
     )
 
 
-def _drifts(rates: Mapping[str, Sequence[float]], by_chance: float) -> CheckedValues:
-    for name, values in rates.items():
-        if len(values) < LEAST_DRIFTING:
+_Show = Callable[[float], str]
+
+
+def _drifts(values_by_name: Mapping[str, Sequence[float]], by_chance: float, show: _Show) -> CheckedValues:
+    for name, values in values_by_name.items():
+        if len(values) < LEAST_ALONG:
             continue
         trend = trend_of(values)
         change, way = 100 * abs(trend.change), "fell" if trend.change < 0 else "rose"
         detail = (
-            f"{name} {way} from {number_text(trend.first)} to {number_text(trend.last)} over {len(values)} trials, by "
+            f"{name} {way} from {show(trend.first)} to {show(trend.last)} over {len(values)} trials, by "
             f"{percent_text(change)} of the mean (p = {number_text(trend.p_value)})"
         )
         yield CheckedValue(value=change if trend.p_value < by_chance else 0.0, detail=detail)
 
 
-def _variations(rates: Mapping[str, Sequence[float]], by_chance: float) -> CheckedValues:
-    for name, values in rates.items():
+def _groups(values_by_name: Mapping[str, Sequence[float]], by_chance: float, show: _Show) -> CheckedValues:
+    for name, values in values_by_name.items():
+        if len(values) < LEAST_ALONG:
+            continue
+        groups = two_groups_of(values)
+        mean = math.fsum(values) / len(values)
+        change = 100 * (groups.high - groups.low) / mean
+        detail = (
+            f"{name}: {groups.lows} of {len(values)} trials have a mean of {show(groups.low)}, the others of "
+            f"{show(groups.high)}, which differs by {percent_text(change)} of the mean of all (p = "
+            f"{number_text(groups.p_value)})"
+        )
+        yield CheckedValue(value=change if groups.p_value < by_chance else 0.0, detail=detail)
+
+
+def _variations(values_by_name: Mapping[str, Sequence[float]], by_chance: float, show: _Show) -> CheckedValues:
+    for name, values in values_by_name.items():
         statistic = describe(values)
         if len(values) < LEAST_SCATTERED or statistic.coefficient_of_variation is None:
             continue
         least = 100 * (least_variation(statistic, 1 - by_chance) or 0.0)
         detail = (
-            f"{name} of {len(values)} trials lie between {number_text(min(values))} and {number_text(max(values))}: "
+            f"{name} of {len(values)} trials lie between {show(min(values))} and {show(max(values))}: "
             f"their coefficient of variation is {percent_text(100 * statistic.coefficient_of_variation)}, and at least "
             f"{percent_text(least)} with {100 * (1 - by_chance):.3g} % confidence"
         )
