@@ -44,9 +44,9 @@ DRIFTING = Check(
 TRIALS_APART = Check(
     reason="TrialsApart",
     what=(
-        f"difference of a rate between two groups of at least {LEAST_ALONG} trials, one of which may be a single trial, "
-        "as a part of its mean; only if chance separates two groups as clearly in less than 1 of 100 points (Grubbs' "
-        "test for any number of outliers)"
+        f"difference of a rate between two groups of at least {LEAST_ALONG} trials, one of which may be a single "
+        "trial, as a part of its mean; only if chance separates two groups as clearly in less than 1 of 100 points "
+        "(Grubbs' test, for any number of outliers)"
     ),
     unit="%",
     suspect=20,
