@@ -163,10 +163,10 @@ def _scrubs(late: float) -> Course:
     return Course(status=status, late=lambda second: late if 15 <= second < 45 else 0.0)
 
 
-def _large(out: int = 0, scrubbed: int = 0) -> Course:
-    """Return a cluster of 500 OSDs and 20,000 groups, of which so many are out and scrubbed all the time."""
+def _large(out: int = 0, scrubbed: int = 0, osds: int = 500) -> Course:
+    """Return a cluster of many OSDs and 20,000 groups, of which so many are out and scrubbed all the time."""
     states = {"active+clean": 20_000 - scrubbed} | ({"active+clean+scrubbing+deep": scrubbed} if scrubbed else {})
-    return Course(status=lambda _, usual: replace(usual, osds=500, osds_up=500, osds_in=500 - out, pg_states=states))
+    return Course(status=lambda _, usual: replace(usual, osds=osds, osds_up=osds, osds_in=osds - out, pg_states=states))
 
 
 def _slow_poll(second: float, usual: ClusterStatus) -> ClusterStatus:
@@ -279,8 +279,10 @@ _GOOD: dict[str, Storage] = {
         rate=150,
         **_KEPT_UP,
     ),
-    "one of 500 OSDs is out": _flash(_large(out=1)),
-    "one of 20,000 groups is scrubbed all the time": _flash(_large(scrubbed=1)),
+    "one of 500 OSDs is out": _flash(_large(out=1), osds=499),
+    "reads of 1,000 OSDs, where one of 20,000 groups is scrubbed all the time": _flash(
+        _large(scrubbed=1, osds=1_000), parameters={"pattern": "randread", "ioDepth": 16}, osds=1_000
+    ),
     "scrubs in half of the window that change nothing": _flash(_scrubs(0.0), runtime=60),
     "slow operations in one poll": _flash(Course(status=_slow_poll)),
 }

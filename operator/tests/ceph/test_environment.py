@@ -4,8 +4,16 @@ from typing import Any
 
 import pytest
 
-from plimsoll.ceph.environment import Outputs, ceph_environment, clients_on_storage_nodes, osd_classes, osd_memory_bytes
+from plimsoll.ceph.environment import (
+    Outputs,
+    ceph_environment,
+    clients_on_storage_nodes,
+    osd_classes,
+    osd_memory_bytes,
+    placement_of,
+)
 from plimsoll.ceph.osds import Osd
+from plimsoll.ceph.watch import Placement
 from support.goldens import CEPH_VERSIONS, CRUSH_RULES, NEW_ROOK, ceph, rook
 
 OURS, OURS_20 = (
@@ -281,6 +289,21 @@ def test_the_memory_of_an_osd_that_was_not_asked_is_that_of_the_others() -> None
     assert osd_memory_bytes(dataclasses.replace(OURS, configs=one, config_dump=""), "golden") == osd_memory_bytes(
         OURS, "golden"
     )
+
+
+def test_the_osds_of_a_pool_are_those_of_its_rule_and_no_more_than_its_groups_are_on() -> None:
+    assert placement_of(OURS, "golden") == Placement(osds=3, per_read=1, per_write=3)
+    assert placement_of(OURS, "golden-data").per_read == placement_of(OURS, "golden-data").per_write == 3
+    assert placement_of(OURS, "no such pool") == Placement()
+    assert placement_of(dataclasses.replace(OURS, crush_rules=""), "golden").osds is None
+    assert placement_of(dataclasses.replace(OURS, osd_tree=""), "golden").osds is None
+    disks = dataclasses.replace(OURS, osd_tree=OURS.osd_tree.replace('"device_class":"ssd"', '"device_class":"hdd"', 2))
+    flash = dataclasses.replace(disks, osd_df="", crush_rules=CRUSH_RULES.replace('"default"', '"default~ssd"'))
+    assert placement_of(flash, "golden").osds == 1
+    one = json.loads(OURS.pools)
+    for pool in one:
+        pool["pg_num"], pool["size"] = 1, 2
+    assert placement_of(dataclasses.replace(OURS, pools=json.dumps(one)), "golden").osds == 2
 
 
 def test_nodes_of_osds_in_pods_are_unknown() -> None:

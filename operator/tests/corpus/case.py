@@ -34,6 +34,7 @@ class Watch(Model):
         file_system: the run measures a file system with one metadata server.
         owns_file_system: that file system was created for the run.
         sets_options: the run set options of the OSDs.
+        data_osds: number of OSDs that may hold the run's data; absent if it is unknown. A write is on three of them.
         osd_memory_bytes: sum of the OSDs' memory targets; absent if it is unknown.
         dropped_caches: the OSDs dropped their caches before the trial.
 
@@ -50,6 +51,7 @@ class Watch(Model):
     file_system: bool = False
     owns_file_system: bool = False
     sets_options: bool = False
+    data_osds: int | None = 12
     osd_memory_bytes: int | None = None
     dropped_caches: bool = False
 

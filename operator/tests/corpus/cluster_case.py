@@ -13,6 +13,7 @@ from plimsoll.ceph.watch import (
     MetadataServer,
     OptionDifference,
     OptionReading,
+    Placement,
     PoolCounters,
 )
 from plimsoll.tools.fio.parameters import FioParameters
@@ -52,6 +53,7 @@ def watch_of(setting: Setting, faults: Sequence[Fault], t0: int) -> ClusterWatch
         owns_file_system=watch.owns_file_system,
         accepted_checks=frozenset(watch.accepted),
         required=watch.required,
+        placement=Placement(osds=watch.data_osds, per_read=1, per_write=3),
         osd_memory_bytes=watch.osd_memory_bytes,
         options=tuple(_readings(faults)) if watch.sets_options else (),
     )

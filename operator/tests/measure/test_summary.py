@@ -6,6 +6,7 @@ from plimsoll.api.names import AbortReason, LatencyKind, Operation, Outcome, Ver
 from plimsoll.api.operation import Latency, OperationResult, Rates
 from plimsoll.api.result import Abort, Finding, ToolUse, Trial
 from plimsoll.measure.attempts import counted
+from plimsoll.measure.checks.judge import CHECKS
 from plimsoll.measure.histogram import Histogram, bin_index, bin_midpoint, merge_latencies
 from plimsoll.measure.summary import summarise
 
@@ -203,6 +204,16 @@ def test_suspect_trials_make_the_point_suspect_and_are_rolled_up_once() -> None:
         ("LateClient", "passes 0 and 2: LateClient here"),
         ("ShortRun", "pass 0: ShortRun here"),
     ]
+
+
+def test_a_long_finding_keeps_its_remedy() -> None:
+    """The end says what to do; what is left out is in the middle."""
+    long = Finding(reason="ShortRun", verdict=Verdict.SUSPECT, message=f"client 0: {'x' * 600}; lengthen the runtime")
+    message = summarise([trial(0).model_copy(update={"findings": (long,)})], 1).findings[0].message
+    assert len(message) == 500
+    assert message.startswith("pass 0: client 0: xxx")
+    assert message.endswith("xxx; lengthen the runtime")
+    assert all(len(check.remedy) < 240 for check in CHECKS)
 
 
 STALLED = ("ClientStalled", Verdict.SUSPECT)

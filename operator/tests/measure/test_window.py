@@ -2,7 +2,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.measure.timeline import NANOSECONDS, Interval, common_interval, union_interval, window_of
+from plimsoll.measure.timeline import (
+    NANOSECONDS,
+    Coverage,
+    Interval,
+    common_interval,
+    joined,
+    union_interval,
+    window_of,
+)
 
 intervals = st.builds(
     lambda start, length: Interval(start=start, end=start + length), st.integers(0, 2**62), st.integers(0, 10**14)
@@ -73,3 +81,9 @@ def test_clipping_is_symmetric(one: Interval, other: Interval) -> None:
 @pytest.mark.parametrize(("start", "end", "expected"), [(0, 5, 5), (3, 20, 7), (10, 20, 0), (-5, 2, 2)])
 def test_clipping(start: int, end: int, expected: int) -> None:
     assert Interval(start=0, end=10).clipped(Interval(start=start, end=end)) == expected
+
+
+@given(st.lists(intervals, max_size=8), intervals)
+def test_coverage_is_the_sum_of_what_each_stretch_covers(stretches: list[Interval], interval: Interval) -> None:
+    union = joined(stretches)
+    assert Coverage(union).within(interval) == sum(interval.clipped(stretch) for stretch in union)

@@ -21,7 +21,7 @@ from plimsoll.api.environment import CephDescription, Environment, OsdSettingsDe
 from plimsoll.api.names import AbortReason, Operation
 from plimsoll.api.result import ResultStatus
 from plimsoll.api.status import TrialKey
-from plimsoll.ceph.watch import ClusterSample, ClusterStatus, ClusterWatch, PoolCounters
+from plimsoll.ceph.watch import ClusterSample, ClusterStatus, ClusterWatch, Placement, PoolCounters
 from plimsoll.conductor.attempt import Attempt, Fault, Moment, cast_of, new_attempt, parameters_of
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.phases import judging
@@ -100,6 +100,7 @@ class Scene:
         trials: repetitions.
         course: of each attempt.
         watched: whether the storage is a Ceph that the conductor watches.
+        osds: number of OSDs that may hold the data; a write is on three of them.
         prints: the output of another tool, by the time of its start and the number of the client.
 
     """
@@ -119,6 +120,7 @@ class Scene:
     trials: int = 1
     course: Callable[[TrialKey], Course] = lambda _: Course()
     watched: bool = True
+    osds: int = 12
     prefilled: bool = True
     data_set: int = 100 * 2**30
     prints: Callable[[Random, int, int], str] = lambda _, __, ___: ""
@@ -263,7 +265,11 @@ def _watch(scene: Scene, course: Course, start: int, measured: Sequence[Measurem
 
     seconds = range(-(scene.ramp // _POLL + 2) * _POLL, scene.runtime + 2 * _POLL, _POLL)
     samples = tuple(sample(second + 0.2) for second in seconds)
-    return ClusterWatch(samples=samples, pools=("bench",) if scene.tool == "fio" else ())
+    return ClusterWatch(
+        samples=samples,
+        pools=("bench",) if scene.tool == "fio" else (),
+        placement=Placement(osds=scene.osds, per_read=1, per_write=3),
+    )
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ from plimsoll.ceph.osds import (
     merge_osds,
     parse_config_dump,
     parse_config_show,
+    parse_members,
     parse_osd_df,
     parse_osd_metadata,
     parse_osd_tree,
@@ -50,7 +51,7 @@ from plimsoll.ceph.pools import (
     parse_profile,
 )
 from plimsoll.ceph.versions import parse_versions, version_name
-from plimsoll.ceph.watch import is_muted
+from plimsoll.ceph.watch import Placement, is_muted
 
 _Read = TypeVar("_Read")
 
@@ -155,20 +156,49 @@ def osd_classes(outputs: Outputs) -> dict[int, str]:
 def osd_memory_bytes(outputs: Outputs, pool: str) -> int | None:
     """Return the sum of the memory targets of the OSDs that may hold a pool's data; None if none is known.
 
-    Those of OSDs that did not show theirs are the mean of the known ones.
+    Those of OSDs that did not show theirs are the mean of the known ones. If the pool's OSDs are unknown, all count.
+    """
+    reading = _Reading()
+    osds = _read_osds(reading, outputs)
+    members = _members(reading, outputs, osds, (reading.of(parse_pools, outputs.pools) or {}).get(pool))
+    used = {number: osd for number, osd in osds.items() if osd.is_in is not False and number in (members or osds)}
+    targets = [osd.memory_target_bytes for osd in _settings_of(reading, outputs, used).values()]
+    known = [target for target in targets if target]
+    return round(fmean(known) * len(used)) if known else None
+
+
+def placement_of(outputs: Outputs, pool: str) -> Placement:
+    """Return the OSDs of a pool: those of its rule's root and device class, and no more than its groups can be on.
+
+    A read of an erasure-coded pool may take an OSD for each of its chunks.
     """
     reading = _Reading()
     details = (reading.of(parse_pools, outputs.pools) or {}).get(pool)
-    rule = (reading.of(parse_crush_rules, outputs.crush_rules) or {}).get(details.crush_rule) if details else None
-    device_class = rule.device_class if rule else ""
-    members = {
+    if details is None:
+        return Placement()
+    members = _members(reading, outputs, _read_osds(reading, outputs), details)
+    return Placement(
+        osds=min(len(members), details.pg_num * details.size) if members else None,
+        per_read=1 if details.is_replicated else details.size,
+        per_write=details.size,
+    )
+
+
+def _members(
+    reading: _Reading, outputs: Outputs, osds: Mapping[int, Osd], pool: PoolDetail | None
+) -> dict[int, Osd] | None:
+    """Return the OSDs that are in, and that a pool's rule can choose; None if they are unknown."""
+    rule = (reading.of(parse_crush_rules, outputs.crush_rules) or {}).get(pool.crush_rule) if pool else None
+    if rule is None or not rule.root:
+        return None
+    below = reading.of(lambda text: parse_members(text, rule.root), outputs.osd_tree) or set()
+    return {
         number: osd
-        for number, osd in _read_osds(reading, outputs).items()
-        if osd.is_in is not False and (not device_class or osd.device_class == device_class)
+        for number, osd in osds.items()
+        if number in below
+        and osd.is_in is not False
+        and (not rule.device_class or osd.device_class == rule.device_class)
     }
-    targets = [osd.memory_target_bytes for osd in _settings_of(reading, outputs, members).values()]
-    known = [target for target in targets if target]
-    return round(fmean(known) * len(members)) if known else None
 
 
 def _read_osds(reading: _Reading, outputs: Outputs) -> dict[int, Osd]:

@@ -105,6 +105,20 @@ def parse_osd_tree(text: str) -> dict[int, Osd]:
     return {osd.number: osd for osd in osds}
 
 
+def parse_members(osd_tree_text: str, root: str) -> set[int]:
+    """Read the numbers of the OSDs below a bucket of `ceph osd tree`."""
+    nodes = {node["id"].integer(): node for node in parse_answer(osd_tree_text)["nodes"].elements()}
+    below = [number for number, node in nodes.items() if node["name"].text() == root]
+    members = set[int]()
+    while below:
+        number = below.pop()
+        if number >= 0:
+            members.add(number)
+        elif (bucket := nodes.pop(number, None)) is not None:
+            below += [child.integer() for child in bucket["children"].elements()]
+    return members
+
+
 def merge_osds(*sources: Mapping[int, Osd]) -> dict[int, Osd]:
     """Merge the outputs of several commands; the first known value of each field wins."""
     merged: dict[int, Osd] = {}

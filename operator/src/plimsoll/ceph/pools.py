@@ -43,6 +43,11 @@ class PoolDetail:
     stripe_width: int  # bytes of data in a stripe, over all data chunks; 0 for a replicated pool
 
     @property
+    def is_replicated(self) -> bool:
+        """Whether each OSD of a placement group has a whole copy."""
+        return self.type == _TYPES[1]
+
+    @property
     def is_settled(self) -> bool:
         """Whether no placement group is still to be split or merged."""
         return self.pg_num == self.pg_num_target == self.pgp_num == self.pgp_num_target

@@ -120,6 +120,15 @@ class OptionReading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """The OSDs that hold a run's data: what goes on elsewhere in the cluster does not dilute what goes on there."""
+
+    osds: int | None = None  # number of OSDs that may hold it; None if it is unknown
+    per_read: int = 3  # OSDs that a read waits for
+    per_write: int = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterWatch:
     """The observations around one trial, in order: the first before T0, the last after the end.
 
@@ -137,6 +146,7 @@ class ClusterWatch:
     required: bool = True
     osds: OsdsSeen = NO_OSDS  # those that the run has seen until the trial
     widest: int = 3  # OSDs that a placement group is on, in the pool with the most
+    placement: Placement = Placement()
     # Memory that the OSDs of the data's device class may use: the sum of `osd_memory_target`; None if it is unknown
     osd_memory_bytes: int | None = None
     # The readings before and after the trial of options that the run has set; empty if it sets none

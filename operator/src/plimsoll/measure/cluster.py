@@ -22,7 +22,7 @@ from plimsoll.measure.timeline import NANOSECONDS, Interval, rounded_iops
 LAG = 10 * NANOSECONDS
 """The longest lag of the counters."""
 
-_LONGEST_PAUSE = 15 * NANOSECONDS
+LONGEST_PAUSE = 15 * NANOSECONDS
 """Three polling intervals; a longer pause was not watched."""
 
 _LEAST_COUNTED = 10 * NANOSECONDS
@@ -71,7 +71,7 @@ def unwatched_nanoseconds(watch: ClusterWatch, span: Interval) -> int:
     last = min((at for at in answers if at >= span.end), default=span.end)
     edges = [first, *(at for at in answers if span.start < at < span.end), last]
     pauses = [Interval(start=start, end=end) for start, end in pairwise(edges)]
-    return sum(span.clipped(pause) for pause in pauses if pause.length > _LONGEST_PAUSE)
+    return sum(span.clipped(pause) for pause in pauses if pause.length > LONGEST_PAUSE)
 
 
 def pool_io(watch: ClusterWatch, samples: Collection[ClusterSample]) -> PoolIo | None:

@@ -30,7 +30,7 @@ from plimsoll.measure.checks.repetitions import judge_agreement, judge_clients
 from plimsoll.measure.histogram import MINIMUM_BEYOND, PERCENTILES, merge_latencies
 from plimsoll.measure.rates import counts_operations
 from plimsoll.measure.statistics import describe
-from plimsoll.measure.text import passes_text, quote
+from plimsoll.measure.text import passes_text, quote_finding
 
 T = TypeVar("T")
 
@@ -130,7 +130,7 @@ def rolled_up(trials: Sequence[Trial], named: Callable[[Collection[int]], str] =
     for cases in by_reason((trial.pass_number, finding) for trial in trials for finding in trial.findings):
         _, worst = worst_of(cases)
         passes = named({number for number, _ in cases})
-        yield worst.model_copy(update={"message": quote(f"{passes}: {worst.message}", 500)})
+        yield worst.model_copy(update={"message": quote_finding(f"{passes}: {worst.message}")})
 
 
 def _operation(operation: Operation, results: Sequence[OperationResult]) -> OperationSummary:

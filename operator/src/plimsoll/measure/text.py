@@ -3,6 +3,9 @@
 from collections.abc import Collection, Sequence
 
 MAX_QUOTE_CHARACTERS = 300
+_MAX_FINDING = 500
+_FINDING_END = 240
+"""Characters, enough for any remedy."""
 _NAMED = 6
 _WHOLE_FROM = 999.5
 
@@ -12,6 +15,12 @@ def quote(text: str, limit: int = MAX_QUOTE_CHARACTERS) -> str:
     line = " ".join(text[: 4 * limit].split())
     printable = "".join(character if character.isprintable() else "?" for character in line)
     return printable if len(printable) <= limit else printable[: limit - 1] + "…"
+
+
+def quote_finding(text: str) -> str:
+    """Return the message of a finding, of which the middle is left out beyond the limit: its end is the remedy."""
+    line = quote(text, len(text))
+    return line if len(line) <= _MAX_FINDING else f"{line[: _MAX_FINDING - _FINDING_END - 3]} … {line[-_FINDING_END:]}"
 
 
 def number_text(value: float, digits: int = 3) -> str:

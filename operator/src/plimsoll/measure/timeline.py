@@ -2,6 +2,7 @@
 
 import math
 from array import array
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -109,6 +110,26 @@ def without(some: Sequence[Interval], others: Sequence[Interval]) -> list[Interv
 def length_of(stretches: Iterable[Interval]) -> int:
     """Return the total length."""
     return sum(stretch.length for stretch in stretches)
+
+
+class Coverage:
+    """Answers, in logarithmic time, how much of an interval lies in a list of intervals, such as `joined` returns."""
+
+    def __init__(self, stretches: Sequence[Interval]) -> None:
+        """Prepare for these, which are in order and do not overlap."""
+        self._stretches = stretches
+        self._starts = [stretch.start for stretch in stretches]
+        self._before = [*accumulate((stretch.length for stretch in stretches), initial=0)]
+
+    def within(self, interval: Interval) -> int:
+        """Return how many nanoseconds of the interval they cover."""
+        return self._until(interval.end) - self._until(interval.start)
+
+    def _until(self, moment: int) -> int:
+        index = bisect_right(self._starts, moment) - 1
+        return (
+            self._before[index] + min(self._stretches[index].length, moment - self._starts[index]) if index >= 0 else 0
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,7 +32,7 @@ from plimsoll.measure.rates import OperationRates, by_operation, rates_of
 from plimsoll.measure.sample import ClientDocument, HostUse
 from plimsoll.measure.stalls import Standstill, standstill_of
 from plimsoll.measure.steadiness import p99_steadiness, rate_steadiness
-from plimsoll.measure.text import clients_text, quote
+from plimsoll.measure.text import clients_text, quote, quote_finding
 from plimsoll.measure.timeline import (
     NANOSECONDS,
     Interval,
@@ -305,7 +305,7 @@ def combined(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
         return replace(rounds[0], verdict=verdict_of(findings), findings=findings, matrix=matrix, warnings=warnings)
     numbered = ((number, finding) for number, part in enumerate(rounds, start=1) for finding in part.findings)
     worst = [
-        finding.model_copy(update={"message": quote(f"round {number} of {len(rounds)}: {finding.message}", 500)})
+        finding.model_copy(update={"message": quote_finding(f"round {number} of {len(rounds)}: {finding.message}")})
         for number, finding in map(worst_of, by_reason(numbered))
     ]
     findings = in_order([*worst, *links])

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.names import LatencyKind, Operation, Verdict
-from plimsoll.ceph.watch import ClusterSample, ClusterWatch, OsdsSeen, PoolCounters
+from plimsoll.ceph.watch import ClusterSample, ClusterWatch, OsdsSeen, Placement, PoolCounters
 from plimsoll.measure.sample import Cells, LatencySample
 from plimsoll.measure.trial import TrialNumbers
 from support.client_documents import (
@@ -40,7 +40,9 @@ def look(
 
 
 def watch(*samples: ClusterSample, **changes: Any) -> ClusterWatch:
-    return dataclasses.replace(ClusterWatch(samples=samples, pools=("ours",)), **changes)
+    return dataclasses.replace(
+        ClusterWatch(samples=samples, pools=("ours",), placement=Placement(osds=3, per_read=1)), **changes
+    )
 
 
 def looks(**changes: Any) -> tuple[ClusterSample, ...]:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 
 from plimsoll.api.environment import Environment
-from plimsoll.ceph.environment import Outputs, ceph_environment, osd_classes, osd_memory_bytes
+from plimsoll.ceph.environment import Outputs, ceph_environment, osd_classes, osd_memory_bytes, placement_of
 from plimsoll.ceph.gate import gate_problems
 from plimsoll.ceph.options import differing_options, reading_problems
 from plimsoll.ceph.pools import parse_counters, parse_pools
-from plimsoll.ceph.watch import NO_OSDS, ClusterSample, ClusterWatch, OptionReading, parse_status
+from plimsoll.ceph.watch import NO_OSDS, ClusterSample, ClusterWatch, OptionReading, Placement, parse_status
 from plimsoll.conductor.ceph.commands import CommandError, Commands
 from plimsoll.conductor.ceph.options import read_options, restore_options
 from plimsoll.conductor.ceph.prepare import Prepared, ask, prepare, restore_scrubs
@@ -63,6 +63,7 @@ class CephCluster:
         self._outputs: Outputs | None = None
         self._osd_classes: dict[int, str] = {}
         self._osd_memory: int | None = None
+        self._placement = Placement()
         self._environments: dict[frozenset[str], Environment] = {}
         self._readings: list[OptionReading] = []
 
@@ -103,6 +104,7 @@ class CephCluster:
             required=self.required,
             osds=self._osds,
             widest=self._prepared.widest,
+            placement=self._placement,
             osd_memory_bytes=self._osd_memory,
             options=tuple(self._readings),
         )
@@ -171,6 +173,7 @@ class CephCluster:
         self._outputs = await ask(self._commands, self._plan, prepared.pools, prepared.osds)
         self._osd_classes = osd_classes(self._outputs)
         self._osd_memory = osd_memory_bytes(self._outputs, self._target.pools[-1])
+        self._placement = placement_of(self._outputs, self._target.pools[-1])
         _log.info("the cluster is prepared")
 
     async def _reread_options(self) -> None:

@@ -22,32 +22,34 @@ from plimsoll.ceph.gate import (
 )
 from plimsoll.ceph.options import difference_text
 from plimsoll.ceph.pools import inactive_servers, servers_of
-from plimsoll.ceph.watch import ClusterStatus, ClusterWatch, OsdsSeen, PoolCounters
+from plimsoll.ceph.watch import ClusterStatus, OsdsSeen, PoolCounters
+from plimsoll.measure.checks.activities import (
+    HEAVY_PART,
+    SLOW_OPS,
+    judged,
+    moving,
+    neighbours_of,
+    slow_operations,
+    upkeep,
+)
 from plimsoll.measure.checks.check import CheckedValue, CheckedValues
-from plimsoll.measure.checks.effect import Activity, effect_of
+from plimsoll.measure.checks.effect import Activity
 from plimsoll.measure.checks.evidence import Evidence, TrialCheck
 from plimsoll.measure.cluster import (
     LAG,
     PoolIo,
-    foreign_io,
-    pool_io,
     pool_io_within,
     statuses_of,
     unwatched_nanoseconds,
 )
 from plimsoll.measure.text import first_few, number_text, percent_text, quote, size_text
-from plimsoll.measure.timeline import NANOSECONDS, Amount, Interval, Share, add, joined
+from plimsoll.measure.timeline import NANOSECONDS, Amount, Interval, Share, add
 
 _KIBIBYTE = 1024
 _MEBIBYTE = 1024**2
-_LEAST_FOREIGN = PoolCounters(reads=1, read_bytes=_MEBIBYTE)
-"""Per second; clusters cause less by themselves."""
 _FLOOR = PoolCounters(reads=10, read_bytes=_MEBIBYTE)
 """Per second and OSD, up to which foreign load is never Invalid: a tenth of what a disk can do, a hundredth of its
 bytes."""
-_DISK_BYTES = 100 * _MEBIBYTE
-"""Per second, of a slow disk."""
-_SLOW_OPS = "SLOW_OPS"
 
 
 @TrialCheck(
@@ -146,19 +148,20 @@ def _states_detail(states: Mapping[str, int], words: str) -> str:
 
 
 def _judged_by_effect(
-    evidence: Evidence, part_of: Callable[[ClusterStatus], float], detail_of: Callable[[ClusterStatus], str]
+    evidence: Evidence,
+    activity: Activity,
+    shows: Callable[[ClusterStatus], float],
+    detail_of: Callable[[ClusterStatus], str],
 ) -> CheckedValues:
-    """Yield the part of the polls that show an activity in percent, worded by the worst; 0 if it was harmless.
+    """Yield the part of the polls that show an activity in percent, worded by the one that `shows` most of it.
 
-    `part_of` returns the part of the OSDs that take part in it; `detail_of` describes it.
+    0 if it was harmless.
     """
-    polls = [(sample.at, sample.status) for sample in evidence.polls if sample.status is not None]
-    activity = Activity.polled([(at, part_of(status)) for at, status in polls])
-    if activity is not None:
-        effect = effect_of(evidence, activity)
-        worst = max((status for _, status in polls), key=part_of)
-        shown = 100 * sum(part_of(status) > 0 for _, status in polls) / len(polls)
-        yield CheckedValue(value=0 if effect.is_harmless else shown, detail=f"{detail_of(worst)}; {effect.text}")
+    shown = [status for status in evidence.statuses if shows(status)]
+    if shown:
+        effect = judged(evidence, activity)
+        part = 0.0 if effect.is_harmless else 100 * len(shown) / len(evidence.statuses)
+        yield CheckedValue(value=part, detail=f"{detail_of(max(shown, key=shows))}; {effect.text}")
 
 
 @TrialCheck(
@@ -173,21 +176,15 @@ def _judged_by_effect(
     concerns_health=True,
 )
 def recovery_traffic(evidence: Evidence) -> CheckedValues:
-    watch = evidence.facts.cluster
-
-    def part(status: ClusterStatus) -> float:
-        if watch is None or not (status.recovering_bytes_per_second or moving_states(status)):
-            return 0.0
-        # Data moves from one set of OSDs to another; of which groups is unknown if all are clean.
-        groups = sum(unclean_states(status).values())
-        return 2 * groups * watch.widest / max(1, status.osds_in) if groups else 1.0
+    def moved(status: ClusterStatus) -> float:
+        return sum(moving_states(status).values()) + status.recovering_bytes_per_second
 
     def detail(status: ClusterStatus) -> str:
         rate = f"the cluster recovered or moved {size_text(status.recovering_bytes_per_second)}/s"
-        moving = moving_states(status)
-        return f"{rate}, {_states_detail(moving, 'moving')}" if moving else rate
+        states = moving_states(status)
+        return f"{rate}, {_states_detail(states, 'moving')}" if states else rate
 
-    yield from _judged_by_effect(evidence, part, detail)
+    yield from _judged_by_effect(evidence, moving(evidence), moved, detail)
 
 
 @TrialCheck(
@@ -203,10 +200,10 @@ def recovery_traffic(evidence: Evidence) -> CheckedValues:
     ),
 )
 def scrubbing(evidence: Evidence) -> CheckedValues:
-    widest = evidence.facts.cluster.widest if evidence.facts.cluster else 0
     yield from _judged_by_effect(
         evidence,
-        lambda status: sum(upkeep_states(status).values()) * widest / max(1, status.osds_in),
+        upkeep(evidence),
+        lambda status: sum(upkeep_states(status).values()),
         lambda status: _states_detail(upkeep_states(status), "scrubbed or trimmed"),
     )
 
@@ -226,11 +223,11 @@ def slow_ops(evidence: Evidence) -> CheckedValues:
     accepted = evidence.facts.cluster.accepted_checks if evidence.facts.cluster else frozenset[str]()
 
     def is_slow(status: ClusterStatus) -> bool:
-        return _SLOW_OPS in standing_checks(status.health, status.checks, accepted)
+        return SLOW_OPS in standing_checks(status.health, status.checks, accepted)
 
     slow = sum(map(is_slow, evidence.statuses))
     detail = f"{slow} of {len(evidence.statuses)} polls reported slow operations"
-    yield from _judged_by_effect(evidence, lambda status: float(is_slow(status)), lambda _: detail)
+    yield from _judged_by_effect(evidence, slow_operations(evidence), is_slow, lambda _: detail)
 
 
 @TrialCheck(
@@ -243,7 +240,7 @@ def cluster_unhealthy(evidence: Evidence) -> CheckedValues:
     watch = evidence.facts.cluster
     if watch is not None:
         for status in evidence.statuses:
-            bad = standing_checks(status.health, status.checks, watch.accepted_checks | {_SLOW_OPS})
+            bad = standing_checks(status.health, status.checks, watch.accepted_checks | {SLOW_OPS})
             detail = f"the cluster was {quote(status.health, 40)}: {checks_text(bad)}"
             yield CheckedValue(value=len(bad), detail=detail)
 
@@ -253,92 +250,30 @@ def cluster_unhealthy(evidence: Evidence) -> CheckedValues:
     cause=Cause.HARNESS,
     what=(
         "operations or bytes of other pools, as a part of those of the run's pools, whichever is more; up to "
-        f"{_FLOOR.reads} operations/s and {size_text(_FLOOR.bytes)}/s for each OSD never Invalid, and Suspect only if "
-        "rate, median or 99th percentile were worse meanwhile, or if that is unknown"
+        f"{_FLOOR.reads} operations/s and {size_text(_FLOOR.bytes)}/s for each OSD of the run's data never Invalid, "
+        "and Suspect only if rate, median or 99th percentile were worse meanwhile, or if that is unknown"
     ),
     unit="%",
-    suspect=5,
+    suspect=100 * HEAVY_PART,
     invalid=20,
     remedy="keep other users off the cluster while measuring",
     concerns_health=True,
 )
 def foreign_load(evidence: Evidence) -> CheckedValues:
-    watch, samples = evidence.facts.cluster, evidence.polls
-    # All counters lag alike, so both numbers cover the same time. Where that reaches beyond the load, the part is a
-    # little too large, never too small.
-    io = pool_io(watch, samples) if watch is not None else None
-    if watch is None or io is None or not _exceeds(io, _LEAST_FOREIGN):
+    watch, neighbours = evidence.facts.cluster, neighbours_of(evidence)
+    if watch is None or neighbours is None:
         return
-    ours = _own_io(evidence, io)
-    if not ours.operations:
-        return
-    part = 100 * _larger_part(io.foreign, ours)
-    osds = max((status.osds_in for status in evidence.statuses), default=0)
-    heavy = foreign_load.limit(Verdict.SUSPECT) / 100
-    # The counters of all these polls may lag.
-    busy = joined(
-        between
-        for between, foreign in foreign_io(watch, samples)
-        if between.length and _larger_part(foreign, ours) > heavy * between.length / io.between.length
-    )
-    activity = Activity(
-        certain=[Interval(start=it.start, end=it.end - LAG) for it in busy if it.length > LAG],
-        possible=[Interval(start=it.start - LAG, end=it.end) for it in busy],
-        part=_part_of_osds(evidence, watch, io, osds),
-    )
-    effect = effect_of(evidence, activity)
+    io, ours, part = neighbours.io, neighbours.ours, 100 * neighbours.part
+    effect = judged(evidence, neighbours.activity)
     detail = (
         f"other pools had {_io_text(io, io.foreign)}, {percent_text(part)} of this run's {_io_text(io, ours)}; "
         f"{effect.text}"
     )
     most = foreign_load.limit(Verdict.INVALID)
-    is_below_floor = not _exceeds(io, _FLOOR, osds)
+    is_below_floor = not neighbours.exceeds(_FLOOR, watch.placement.osds or 0)
     if effect.is_harmless and (part <= most or is_below_floor):
         part = 0
     yield CheckedValue(value=min(part, most) if is_below_floor else part, detail=detail)
-
-
-def _own_io(evidence: Evidence, io: PoolIo) -> PoolCounters:
-    """Return the larger of what the run's pools and what the clients counted: measuring OSDs bypasses all pools."""
-    samples = [sample for item in evidence.measured for sample in item.measurement.operations]
-    return PoolCounters(
-        reads=max(io.ours.operations, sum(sample.ios for sample in samples)),
-        read_bytes=max(io.ours.bytes, sum(sample.bytes for sample in samples)),
-    )
-
-
-def _larger_part(foreign: PoolCounters, ours: PoolCounters) -> float:
-    """Return the operations or the bytes as a part of the run's, whichever is more."""
-    parts = [foreign.operations / ours.operations if ours.operations else 0.0]
-    # Syncs, and operations on metadata, have no bytes.
-    parts += [foreign.bytes / ours.bytes] if ours.bytes else []
-    return max(parts)
-
-
-def _exceeds(io: PoolIo, limit: PoolCounters, times: int = 1) -> bool:
-    """Whether foreign operations or bytes exceed this many times a limit per second."""
-    return (
-        io.per_second(io.foreign.operations) >= times * limit.operations
-        or io.per_second(io.foreign.bytes) >= times * limit.bytes
-    )
-
-
-def _part_of_osds(evidence: Evidence, watch: ClusterWatch, io: PoolIo, osds: int) -> float:
-    """Return the part of the OSDs' time that foreign operations took, by the utilisation law: their rate times theirs.
-
-    Each takes an OSD for no longer than a usual operation of the run took in all, and for its bytes. A write takes as
-    many OSDs as the widest placement group has. 1 if that is unknown.
-    """
-    times = [
-        latency.percentiles.get("50") or latency.mean_nanoseconds
-        for latency in (result.latency for result in evidence.operations if result.operation is not Operation.SYNC)
-    ]
-    if not osds or not times or not all(times):
-        return 1.0
-    reads, writes = io.per_second(io.foreign.reads), io.per_second(io.foreign.writes)
-    volume = io.per_second(io.foreign.read_bytes) + watch.widest * io.per_second(io.foreign.written_bytes)
-    seconds = max(time for time in times if time) / NANOSECONDS
-    return min(1.0, ((reads + watch.widest * writes) * seconds + volume / _DISK_BYTES) / osds)
 
 
 def _io_text(io: PoolIo, counters: PoolCounters) -> str:

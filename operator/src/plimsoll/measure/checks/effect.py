@@ -1,21 +1,32 @@
 """Whether an activity beside the measurement changed the numbers: scrubs, neighbours, a throttled client.
 
 A shared cluster always has some. An activity is harmless if rate, median and 99th percentile of the time with it are no
-worse than in the rest of the window, but for chance and a stated bound. For the reasoning see docs/trust.md.
+worse than in the time without any activity, but for chance and a stated bound. For the reasoning see docs/trust.md.
 """
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.checks.evidence import Evidence
+from plimsoll.measure.cluster import LONGEST_PAUSE
 from plimsoll.measure.histogram import MINIMUM_BEYOND, Histogram, HistogramError, bin_midpoint
 from plimsoll.measure.rates import by_operation, grouped
 from plimsoll.measure.statistics import margin_of_difference
 from plimsoll.measure.text import percent_text
-from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, amounts_between, both, joined, length_of, without
+from plimsoll.measure.timeline import (
+    NANOSECONDS,
+    Coverage,
+    Interval,
+    Share,
+    amounts_between,
+    both,
+    joined,
+    length_of,
+    without,
+)
 
 MOST_SLOWER = 0.05
 """Part by which the rate may be lower."""
@@ -24,8 +35,12 @@ MOST_LONGER = 0.10
 NEGLIGIBLE_TIME = 0.005
 """Part of the time in which an activity cannot matter: it changes the rate by no more, and adds less than half of the
 slowest hundredth of the operations."""
-UNCOMPARED_TIME = 0.02
-"""Part of the OSDs' time that an activity may take if there is no time without it to compare with."""
+_MOST_TOUCHED = 0.005
+"""Part of the operations that an activity may touch if its effect is unknown: half of those that a 99th percentile
+leaves out."""
+_MOST_TOUCHED_BRIEFLY = 0.02
+"""The same if no 99th percentile is published, so that only the rate and the median can change, and of an activity that
+delays an operation by no more than one usually takes: few become as late as the slowest hundredth."""
 
 _SERIOUSLY_SLOWER = 0.25
 _SERIOUSLY_LONGER = 1.0
@@ -45,30 +60,44 @@ class Activity:
     """Something that went on beside the measurement."""
 
     certain: Sequence[Interval]  # when it certainly went on
-    possible: Sequence[Interval]  # all the time in which it may have gone on
-    part: float  # part of the OSDs' time, or of a client's, that it took at most, 0 to 1
+    possible: Sequence[Interval]  # all the time in which it may have gone on, as far as it was seen
+    unknown: Sequence[Interval] = ()  # when nobody looked
+    part: float  # part of the operations that it can have touched, 0 to 1; 0 if it was not seen
+    is_brief: bool = False  # whether it delays an operation by no more than one usually takes
+    clients: tuple[int, ...] = ()  # those that it concerns; empty for all
 
     @classmethod
-    def polled(cls, polls: Sequence[tuple[int, float]]) -> "Activity | None":
+    def polled(
+        cls, polls: Sequence[tuple[int, float | None]], span: Interval | None, *, touching: int = 1
+    ) -> "Activity":
         """Return the activity that polls showed, each at a time and with the part of the OSDs that took part.
 
-        It may have begun just after the poll before and ended just before the next one. None if no poll shows any.
+        It may have begun just after the poll before and ended just before the next one. The part of a poll that was not
+        answered is None: it may have been the greatest that was seen, and the time around it is unknown, as are pauses
+        of more than 15 s and what lies in `span` outside of all answers. `touching` is the number of OSDs that an
+        operation takes.
         """
-        shown = [number for number, (_, part) in enumerate(polls) if part]
-        if not shown:
-            return None
-        last = len(polls) - 1
-        return cls(
-            certain=[
-                Interval(start=polls[before][0], end=polls[after][0])
-                for before, after in pairwise(shown)
-                if after == before + 1
-            ],
-            possible=[
-                Interval(start=polls[max(0, number - 1)][0], end=polls[min(last, number + 1)][0]) for number in shown
-            ],
-            part=math.fsum(min(1.0, part) for _, part in polls) / len(polls),
-        )
+        known = [(number, at, part) for number, (at, part) in enumerate(polls) if part is not None]
+        most = max((part for _, _, part in known), default=0.0)
+        certain, possible, unknown = list[Interval](), list[Interval](), list[Interval]()
+        for (number, at, part), (following, end, next_part) in pairwise(known):
+            stretch = Interval(start=at, end=end)
+            is_watched = following == number + 1 and stretch.length <= LONGEST_PAUSE
+            if not is_watched:
+                unknown.append(stretch)
+            elif part and next_part:
+                certain.append(stretch)
+            if part or next_part:
+                possible.append(stretch)
+        if span is not None:
+            first, last = (known[0][1], known[-1][1]) if known else (span.end, span.end)
+            unknown += [Interval(start=span.start, end=first)] if first > span.start else []
+            unknown += [Interval(start=last, end=span.end)] if last < span.end else []
+        touched = math.fsum(min(1.0, touching * (most if part is None else part)) for _, part in polls)
+        return cls(certain=certain, possible=possible, unknown=unknown, part=touched / len(polls) if most else 0.0)
+
+
+NO_ACTIVITY = Activity(certain=(), possible=(), part=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +116,7 @@ class Effect:
 
     activity: Activity
     time: float  # part of the window in which it may have gone on
+    most_touched: float = _MOST_TOUCHED  # part of the operations that it may touch if what it changed is unknown
     differences: tuple[Difference, ...] = ()
 
     @property
@@ -104,47 +134,79 @@ class Effect:
         """Whether the numbers are as good as without the activity."""
         if self.time < NEGLIGIBLE_TIME:
             return True
-        return not self.is_noticeable and (self.is_known or self.activity.part < UNCOMPARED_TIME)
+        return not self.is_noticeable and (self.is_known or self.activity.part < self.most_touched)
 
     @property
     def text(self) -> str:
         """The effect, in words."""
         if not self.is_known and not self.is_noticeable:
-            why = "chance hides it" if self.differences else "there was no time without it to compare with"
-            part = percent_text(100 * self.activity.part)
-            limit = percent_text(100 * UNCOMPARED_TIME)
-            return f"its effect is unknown, since {why}, and it took up to {part} of the time, more than {limit}"
+            why = "chance hides it" if self.differences else "there was no time without any activity to compare with"
+            part, limit = percent_text(100 * self.activity.part), percent_text(100 * self.most_touched)
+            return f"its effect is unknown, since {why}, and it may have touched {part} of the operations, over {limit}"
         shown = [difference for difference in self.differences if difference.is_noticeable] or self.differences
         return f"meanwhile {', '.join(difference.text for difference in shown)}"
 
 
-def effect_of(evidence: Evidence, activity: Activity, clients: Collection[int] = ()) -> Effect:
-    """Return the effect of an activity on the numbers of these clients, by default of all.
+def effect_of(evidence: Evidence, activity: Activity, all_activities: Iterable[Activity] = ()) -> Effect:
+    """Return the effect of an activity on the numbers of the clients that it concerns.
 
-    It is unknown without 10 s of time without it, if a client has no series of its rates, or if a percentile is
-    published whose course over time the tool did not keep.
+    It is compared with the time that was free of all activities. It is unknown without 10 s of such time, if a client
+    has no series of its rates, or if a percentile is published whose course over time the tool did not keep.
     """
     span = evidence.span
     if span is None or not span.length:
         return Effect(activity=activity, time=1.0)
-    possible = both(joined(part for part in activity.possible if part.length), [span])
-    time = length_of(possible) / span.length
-    calm = without([span], possible)
+    shares = by_operation(
+        (
+            share
+            for item in evidence.measured
+            if not activity.clients or item.client in activity.clients
+            for share in item.shares
+            # No tool keeps a series of its syncs.
+            if share.sample.operation is not Operation.SYNC
+        ),
+        lambda share: share.sample.operation,
+    )
+    shares = {operation: parts for operation, parts in shares.items() if any(share.sample.ios for share in parts)}
+    has_p99 = any(_publishes_p99(parts) for parts in shares.values())
+
+    def most_touched(each: Activity) -> float:
+        return _MOST_TOUCHED if has_p99 and not each.is_brief else _MOST_TOUCHED_BRIEFLY
+
+    def time_of(each: Activity) -> list[Interval]:
+        return both(joined(part for part in (*each.possible, *each.unknown) if part.length > 0), [span])
+
+    unknown = Effect(
+        activity=activity, time=length_of(time_of(activity)) / span.length, most_touched=most_touched(activity)
+    )
+    taken = [*activity.possible, *activity.unknown]
+    for other in all_activities:
+        if activity.clients and other.clients and not {*activity.clients} & {*other.clients}:
+            continue
+        matters = other.part >= most_touched(other) and length_of(time_of(other)) >= NEGLIGIBLE_TIME * span.length
+        taken += [*other.possible, *other.unknown] if matters else other.unknown
+    calm = without([span], joined(part for part in taken if part.length > 0))
+    possible = both(joined(part for part in activity.possible if part.length > 0), [span])
     if evidence.window is None or not possible or length_of(calm) < _LEAST_COMPARED:
-        return Effect(activity=activity, time=time)
+        return unknown
     # The certain time alone, unless it is too short.
     certain = both(joined(activity.certain), [span])
     busy = certain if length_of(certain) >= _LEAST_COMPARED else possible
-    shares = (share for item in evidence.measured if not clients or item.client in clients for share in item.shares)
     differences = list[Difference]()
-    # No tool keeps a series of its syncs.
-    for operation, parts in by_operation(shares, lambda share: share.sample.operation).items():
-        if operation is not Operation.SYNC and any(share.sample.ios for share in parts):
-            found = [*_differences(operation, parts, span, busy, calm)]
-            if not found:
-                return Effect(activity=activity, time=time)
-            differences += found
-    return Effect(activity=activity, time=time, differences=tuple(differences))
+    for operation, parts in shares.items():
+        found = [*_differences(operation, parts, span, busy, calm)]
+        if not found:
+            return unknown
+        differences += found
+    return replace(unknown, differences=tuple(differences))
+
+
+def _publishes_p99(shares: Sequence[Share]) -> bool:
+    """Whether the operations of all clients have a 99th percentile."""
+    return (
+        any(share.sample.latency.kind is LatencyKind.FULL for share in shares)
+        and sum(share.sample.ios for share in shares) >= _LEAST_FOR_P99
+    )
 
 
 def _differences(
@@ -161,10 +223,10 @@ def _differences(
         return
     yield rate
     if blocks:
-        during = _histograms(blocks, busy, partly=True)
-        otherwise = _histograms(blocks, calm, partly=False)
-        total = sum(histogram.total for _, histogram in blocks)
-        names = {50: "median", 99: "99th percentile"} if total >= _LEAST_FOR_P99 else {50: "median"}
+        active, quiet = Coverage(busy), Coverage(calm)
+        during = [histogram for block, histogram in blocks if active.within(block)]
+        otherwise = [histogram for block, histogram in blocks if quiet.within(block) == block.length]
+        names = {50: "median", 99: "99th percentile"} if _publishes_p99(shares) else {50: "median"}
         for percentile, name in names.items():
             yield _percentile_difference(f"{name} of {operation}", percentile, during, otherwise)
 
@@ -180,8 +242,9 @@ def _rate_difference(
     # The last block may be shorter.
     cells = [Interval(start=start, end=end) for start, end in pairwise(edges)]
     rates = [(cell, amount.per_second(cell.length).ios) for cell, amount in zip(cells, amounts, strict=True)]
-    with_it = [rate for cell, rate in rates if _overlap(cell, busy) > 0]
-    without_it = [rate for cell, rate in rates if _overlap(cell, calm) == cell.length]
+    active, quiet = Coverage(busy), Coverage(calm)
+    with_it = [rate for cell, rate in rates if active.within(cell)]
+    without_it = [rate for cell, rate in rates if quiet.within(cell) == cell.length]
     usual = math.fsum(without_it) / len(without_it) if without_it else 0.0
     if not with_it or not usual:
         return None
@@ -205,16 +268,6 @@ def _latencies(shares: Sequence[Share]) -> Blocks:
         )
         for _, same in sorted(grouped(pieces, lambda piece: piece[0]).items())
     ]
-
-
-def _histograms(blocks: Blocks, times: Sequence[Interval], *, partly: bool) -> list[Histogram]:
-    """Return the blocks that lie in these times, or at least partly."""
-    least: Callable[[Interval], int] = (lambda _: 1) if partly else (lambda block: block.length)
-    return [histogram for block, histogram in blocks if _overlap(block, times) >= least(block)]
-
-
-def _overlap(block: Interval, times: Iterable[Interval]) -> int:
-    return sum(block.clipped(part) for part in times)
 
 
 def _percentile_difference(

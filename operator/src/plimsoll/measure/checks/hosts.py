@@ -1,17 +1,14 @@
 """Whether the clients, their nodes or the network between them and the storage were the limit."""
 
 from plimsoll.api.names import Cause, Operation, Verdict
+from plimsoll.measure.checks.activities import judged, throttling
 from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction, client_value
 from plimsoll.measure.checks.devices import direct_bytes, has_statistics
-from plimsoll.measure.checks.effect import NEGLIGIBLE_TIME, Activity, effect_of
+from plimsoll.measure.checks.effect import NEGLIGIBLE_TIME
 from plimsoll.measure.checks.evidence import Evidence, TrialCheck, by_node, value_of_clients
 from plimsoll.measure.rates import grouped
 from plimsoll.measure.text import number_text, percent_text, quote, size_text
-from plimsoll.measure.timeline import Interval, add
-
-_MILLISECOND = 10**6
-_PERIODS_PER_SECOND = 10
-"""Of a CPU quota, unless the kubelet's `cpuCFSQuotaPeriod` was changed."""
+from plimsoll.measure.timeline import add
 
 
 @TrialCheck(
@@ -45,22 +42,15 @@ def host_unknown(evidence: Evidence) -> CheckedValues:
 )
 def client_throttled(evidence: Evidence) -> CheckedValues:
     for item, host in evidence.observed:
-        seconds = host.cpu.throttled_seconds
-        if not seconds:
+        activity, seconds = throttling((item, host)), host.cpu.throttled_seconds
+        if activity is None or not seconds:
             continue
-        part, detail = 100 * seconds / host.seconds, f"its CPU quota stopped it for {number_text(seconds)} s"
-        # The kernel sums the time over CPUs, so it can exceed the observed time.
-        if periods := host.cpu.throttled_periods:
-            part = min(part, 100 * periods / (host.seconds * _PERIODS_PER_SECOND))
-            detail = f"{detail}, summed over CPUs, in {periods} periods"
+        part, detail = 100 * activity.part, f"its CPU quota stopped it for {number_text(seconds)} s"
+        if host.cpu.throttled_periods:
+            detail = f"{detail}, summed over CPUs, in {host.cpu.throttled_periods} periods"
         detail = f"{detail}, in {number_text(host.seconds)} s of observation: {percent_text(part)}"
-        start = item.interval.start
-        times = [
-            Interval(start=start + begin * _MILLISECOND, end=start + end * _MILLISECOND)
-            for begin, end in host.cpu.throttled or ()
-        ] or [item.interval]
-        effect = effect_of(evidence, Activity(certain=times, possible=times, part=part / 100), [item.client])
-        is_harmless = part / 100 < NEGLIGIBLE_TIME or effect.is_harmless
+        effect = judged(evidence, activity)
+        is_harmless = activity.part < NEGLIGIBLE_TIME or effect.is_harmless
         passes = is_harmless and client_throttled.verdict(part) is not Verdict.INVALID
         yield client_value(item.client, 0 if passes else part, f"{detail}; {effect.text}")
 

@@ -1,0 +1,210 @@
+"""What went on beside a measurement: scrubs, moving data, slow operations, neighbours, a throttled client.
+
+Each is judged by its effect (see `effect`), in comparison with the time that was free of all of them.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from plimsoll.api.names import Operation
+from plimsoll.ceph.gate import moving_states, standing_checks, unclean_states, upkeep_states
+from plimsoll.ceph.watch import ClusterStatus, ClusterWatch, PoolCounters
+from plimsoll.measure.checks.effect import NO_ACTIVITY, Activity, Effect, effect_of
+from plimsoll.measure.checks.evidence import Evidence, ObservedClient
+from plimsoll.measure.cluster import LAG, PoolIo, foreign_io, pool_io
+from plimsoll.measure.timeline import NANOSECONDS, Interval, joined
+
+SLOW_OPS = "SLOW_OPS"
+HEAVY_PART = 0.05
+"""Part of the run's own operations or bytes from which foreign load is an activity."""
+
+_MEBIBYTE = 1024**2
+_MILLISECOND = 10**6
+_PERIODS_PER_SECOND = 10
+"""Of a CPU quota, unless the kubelet's `cpuCFSQuotaPeriod` was changed."""
+_LEAST_FOREIGN = PoolCounters(reads=1, read_bytes=_MEBIBYTE)
+"""Per second; clusters cause less by themselves."""
+_DISK_BYTES = 100 * _MEBIBYTE
+"""Per second, of a slow disk."""
+
+
+def judged(evidence: Evidence, activity: Activity) -> Effect:
+    """Return the effect of an activity, compared with the time without it and without all others."""
+    return effect_of(evidence, activity, _all(evidence))
+
+
+def _all(evidence: Evidence) -> Iterator[Activity]:
+    neighbours = neighbours_of(evidence)
+    yield from (moving(evidence), upkeep(evidence), slow_operations(evidence))
+    yield from [neighbours.activity] if neighbours is not None else []
+    yield from (found for client in evidence.observed if (found := throttling(client)) is not None)
+
+
+def _polled(evidence: Evidence, part_of: Callable[[ClusterStatus, ClusterWatch], float]) -> Activity:
+    """Return an activity that polls show; `part_of` the OSDs that hold the run's data it may take at a time."""
+    watch = evidence.facts.cluster
+    if watch is None:
+        return NO_ACTIVITY
+    polls = [
+        (sample.at, part_of(sample.status, watch) if sample.status is not None else None) for sample in evidence.polls
+    ]
+    return Activity.polled(polls, evidence.span, touching=_osds_per_operation(evidence))
+
+
+def _osds_per_operation(evidence: Evidence) -> int:
+    if (watch := evidence.facts.cluster) is None:
+        return 1
+    samples = [sample for item in evidence.measured for sample in item.measurement.operations]
+    writes = any(sample.ios or sample.bytes for sample in samples if sample.operation is not Operation.READ)
+    return max(watch.placement.per_read, watch.placement.per_write) if writes else watch.placement.per_read
+
+
+def _part_of_groups(groups: int, watch: ClusterWatch) -> float:
+    """Return the part of the data's OSDs that may be busy with placement groups, of whichever pool."""
+    osds = watch.placement.osds
+    return min(1.0, groups * watch.widest / osds) if osds else float(groups > 0)
+
+
+def moving(evidence: Evidence) -> Activity:
+    """Return the recovery and the movement of data."""
+
+    def part(status: ClusterStatus, watch: ClusterWatch) -> float:
+        if not (status.recovering_bytes_per_second or moving_states(status)):
+            return 0.0
+        # Data moves from one set of OSDs to another; of which groups is unknown if all are clean.
+        groups = sum(unclean_states(status).values())
+        return _part_of_groups(2 * groups, watch) if groups else 1.0
+
+    return _polled(evidence, part)
+
+
+def upkeep(evidence: Evidence) -> Activity:
+    """Return the scrubs and the trimming of snapshots."""
+    return _polled(evidence, lambda status, watch: _part_of_groups(sum(upkeep_states(status).values()), watch))
+
+
+def slow_operations(evidence: Evidence) -> Activity:
+    """Return the reports of slow operations, unless they are accepted."""
+
+    def is_slow(status: ClusterStatus, watch: ClusterWatch) -> float:
+        return float(SLOW_OPS in standing_checks(status.health, status.checks, watch.accepted_checks))
+
+    return _polled(evidence, is_slow)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbours:
+    """The load of other pools."""
+
+    io: PoolIo
+    ours: PoolCounters
+    activity: Activity
+
+    @property
+    def part(self) -> float:
+        """Their operations or bytes as a part of the run's, whichever is more."""
+        return _larger_part(self.io.foreign, self.ours)
+
+    def exceeds(self, limit: PoolCounters, times: int = 1) -> bool:
+        """Whether they exceed this many times a limit per second."""
+        return _exceeds(self.io, limit, times)
+
+
+def neighbours_of(evidence: Evidence) -> Neighbours | None:
+    """Return the load of other pools; None if it is unknown, or no more than clusters cause by themselves."""
+    watch, samples = evidence.facts.cluster, evidence.polls
+    # All counters lag alike, so both numbers cover the same time. Where that reaches beyond the load, the part is a
+    # little too large, never too small.
+    io = pool_io(watch, samples) if watch is not None else None
+    if watch is None or io is None or not _exceeds(io, _LEAST_FOREIGN):
+        return None
+    ours = _own_io(evidence, io)
+    if not ours.operations:
+        return None
+    # The counters of all these polls may lag.
+    busy = joined(
+        between
+        for between, foreign in foreign_io(watch, samples)
+        if between.length and _larger_part(foreign, ours) > HEAVY_PART * between.length / io.between.length
+    )
+    span, usual = evidence.span or io.between, _usual_seconds(evidence)
+    activity = Activity(
+        certain=[Interval(start=it.start, end=it.end - LAG) for it in busy if it.length > LAG],
+        possible=[Interval(start=it.start - LAG, end=it.end) for it in busy],
+        unknown=[Interval(start=span.start, end=io.between.start), Interval(start=io.between.end, end=span.end)],
+        part=min(1.0, _osds_per_operation(evidence) * _part_of_osds(watch, io, usual)),
+        is_brief=_longest_transfer(io) <= usual,
+    )
+    return Neighbours(io=io, ours=ours, activity=activity)
+
+
+def _own_io(evidence: Evidence, io: PoolIo) -> PoolCounters:
+    """Return the larger of what the run's pools and what the clients counted: measuring OSDs bypasses all pools."""
+    samples = [sample for item in evidence.measured for sample in item.measurement.operations]
+    return PoolCounters(
+        reads=max(io.ours.operations, sum(sample.ios for sample in samples)),
+        read_bytes=max(io.ours.bytes, sum(sample.bytes for sample in samples)),
+    )
+
+
+def _larger_part(foreign: PoolCounters, ours: PoolCounters) -> float:
+    parts = [foreign.operations / ours.operations if ours.operations else 0.0]
+    # Syncs, and operations on metadata, have no bytes.
+    parts += [foreign.bytes / ours.bytes] if ours.bytes else []
+    return max(parts)
+
+
+def _exceeds(io: PoolIo, limit: PoolCounters, times: int = 1) -> bool:
+    return (
+        io.per_second(io.foreign.operations) >= times * limit.operations
+        or io.per_second(io.foreign.bytes) >= times * limit.bytes
+    )
+
+
+def _usual_seconds(evidence: Evidence) -> float:
+    """Return how long a usual operation of the run took, of the slowest kind; infinite if that is unknown."""
+    times = [
+        latency.percentiles.get("50") or latency.mean_nanoseconds
+        for latency in (result.latency for result in evidence.operations if result.operation is not Operation.SYNC)
+    ]
+    return max(time or math.inf for time in times) / NANOSECONDS if times else math.inf
+
+
+def _part_of_osds(watch: ClusterWatch, io: PoolIo, usual_seconds: float) -> float:
+    """Return the part of the OSDs' time that foreign operations took, by the utilisation law: their rate times theirs.
+
+    Each takes an OSD for no longer than a usual operation of the run took in all, and for its bytes. A write takes as
+    many OSDs as the widest placement group has. 1 if that is unknown.
+    """
+    if not (osds := watch.placement.osds):
+        return 1.0
+    operations = io.per_second(io.foreign.reads) + watch.widest * io.per_second(io.foreign.writes)
+    volume = io.per_second(io.foreign.read_bytes) + watch.widest * io.per_second(io.foreign.written_bytes)
+    return min(1.0, ((operations * usual_seconds if operations else 0.0) + volume / _DISK_BYTES) / osds)
+
+
+def _longest_transfer(io: PoolIo) -> float:
+    """Return the seconds that the bytes of a mean foreign operation take, of the kind with the larger ones."""
+    kinds = ((io.foreign.reads, io.foreign.read_bytes), (io.foreign.writes, io.foreign.written_bytes))
+    return max(volume / max(1, number) / _DISK_BYTES for number, volume in kinds)
+
+
+def throttling(client: ObservedClient) -> Activity | None:
+    """Return when its CPU quota stopped a client; None if it did not.
+
+    The kernel sums the stopped time over CPUs, so it can exceed the observed time: the part is that of the time, or
+    that of the periods of the quota, if that is less.
+    """
+    item, host = client
+    if not (seconds := host.cpu.throttled_seconds):
+        return None
+    part = seconds / host.seconds
+    if periods := host.cpu.throttled_periods:
+        part = min(part, periods / (host.seconds * _PERIODS_PER_SECOND))
+    start = item.interval.start
+    times = [
+        Interval(start=start + begin * _MILLISECOND, end=start + end * _MILLISECOND)
+        for begin, end in host.cpu.throttled or ()
+    ] or [item.interval]
+    return Activity(certain=times, possible=times, part=part, clients=(item.client,))
