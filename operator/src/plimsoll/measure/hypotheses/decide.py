@@ -72,11 +72,13 @@ def interval_reason(hypothesis: Hypothesis, judgement: Judgement) -> tuple[str, 
     is_ratio = hypothesis.of is not None
     if judgement.scatter is not None:
         scatter = f"{_PERCENT * judgement.scatter:.2g} %" if is_ratio else f"{judgement.scatter:.2g}"
-        reason = (
-            f"{min(judgement.replicates)} runs that scatter by {scatter} decide only on an effect of more than "
-            f"{SCATTERS} times that; measure at least {ENOUGH_RUNS} runs (repeat)"
-        )
-        return (reason,)
+        what = {
+            Unit.RUN: f"{min(judgement.replicates)} runs that scatter by {scatter}",
+            Unit.TRIAL: f"fewer than {MINIMUM_TRIALS} runs, whose trials scatter by {scatter},",
+            Unit.PROBE: f"fewer than {MINIMUM_TRIALS} runs, whose lines have an error of {scatter},",
+        }[judgement.unit or Unit.TRIAL]
+        effect = f"decide only on an effect of more than {SCATTERS} times that"
+        return (f"{what} {effect}; measure at least {ENOUGH_RUNS} runs (repeat)",)
     inside = [bound for bound in hypothesis.bounds if bound is not None and interval.low <= bound <= interval.high]
     limits = listed([f"{_bound_text(bound, is_ratio=is_ratio)}{' %' if is_ratio else ''}" for bound in inside])
     return (f"the interval includes {limits}; {_NARROWER[judgement.unit or Unit.TRIAL]}",)

@@ -5,15 +5,16 @@ noise between runs. Lines of fewer runs have intervals of their own, from their 
 means, scaling the exponent of a power law fitted to all values. Points of the same runs are compared within each run:
 what makes a whole run faster or slower changes neither.
 
-All of this takes runs, or trials, as independent. Three runs that happen to agree prove little of that, so fewer than
-five decide only what is also farther from the limit than three times their scatter.
+All of this takes runs, or trials, as independent. Three runs that happen to agree prove little of that, and trials of
+one run nothing, so fewer than five runs decide only what is also farther from the limit than three times the scatter of
+the runs, or if they are fewer than three, of their trials.
 """
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from statistics import fmean, stdev
+from statistics import fmean, pvariance, stdev
 
 from plimsoll.api.hypothesis import Hypothesis
 from plimsoll.api.suite_status import HypothesisVerdict
@@ -126,7 +127,8 @@ class Judgement:
     unit: Unit | None = None  # None without an interval
     replicates: tuple[int, ...] = ()  # number of units on each side; a single number for scaling
     reasons: tuple[str, ...] = ()  # why there is no interval
-    # Standard deviation of what single runs show, of a logarithm or an exponent, if only that prevents a decision.
+    # Standard deviation of what single runs or trials show, of a logarithm or an exponent, or the error of the ratio of
+    # lines, if only that prevents a decision.
     scatter: float | None = None
 
 
@@ -162,10 +164,11 @@ def judge(hypothesis: Hypothesis, samples: Sequence[Sample]) -> Judgement:
     if bounds and verdict is HypothesisVerdict.UNDECIDED:
         return Judgement(verdict=verdict, reasons=bounds)
     replicates = tuple(_replicates(unit, places))
-    if unit is Unit.RUN and min(replicates) < ENOUGH_RUNS and verdict is not HypothesisVerdict.UNDECIDED:
-        half = SCATTERS * (deviation := _scatter_of_runs(hypothesis, places))
-        wider = Interval(estimate=interval.estimate, low=interval.estimate - half, high=interval.estimate + half)
-        if _verdict(wider, hypothesis) is HypothesisVerdict.UNDECIDED:
+    are_few = unit is not Unit.RUN or min(replicates) < ENOUGH_RUNS
+    if are_few and verdict is not HypothesisVerdict.UNDECIDED:
+        half = SCATTERS * (deviation := _scatter(hypothesis, unit, places))
+        low, high = min(interval.low, interval.estimate - half), max(interval.high, interval.estimate + half)
+        if _verdict(replace(interval, low=low, high=high), hypothesis) is HypothesisVerdict.UNDECIDED:
             verdict, scatter = HypothesisVerdict.UNDECIDED, deviation
     if not hypothesis.over:
         estimate, low, high = (
@@ -212,14 +215,25 @@ def _are_same_runs(left: Sequence[Sample], of: Sequence[Sample]) -> bool:
     return runs[0] == runs[1]
 
 
-def _scatter_of_runs(hypothesis: Hypothesis, places: _Places) -> float:
-    """Return the standard deviation of the logarithm of the ratio, or of the exponent, that single runs show."""
+def _scatter(hypothesis: Hypothesis, unit: Unit, places: _Places) -> float:
+    """Return the standard deviation of the logarithm of the ratio, or of the exponent, that single units show.
+
+    A search is one measurement of its line, with an error that is known.
+    """
+    if hypothesis.over and unit is Unit.TRIAL:
+        # Of trials at the same value (pure error): what the line does not fit is no scatter.
+        values = [[math.log(value) for value in _values(unit, samples)] for samples in places.values()]
+        variance = math.fsum(len(row) * pvariance(row) for row in values) / sum(len(row) - 1 for row in values)
+        axis = [math.log(x or 1) for _, x in places]
+        return math.sqrt(variance / len(axis) / pvariance(axis))
     if hypothesis.over:
         rows = [[(x or 0, value) for value in _values(Unit.RUN, samples)] for (_, x), samples in places.items()]
         return stdev(exponent([run]).estimate for run in zip(*rows, strict=True))
     left, of = places["left", None], places["of", None]
-    ours, theirs = ([math.log(value) for value in _values(Unit.RUN, side)] for side in (left, of))
-    if _are_same_runs(left, of):
+    if unit is Unit.PROBE:
+        return math.hypot(_mean_position(left).error, _mean_position(of).error)
+    ours, theirs = ([math.log(value) for value in _values(unit, side)] for side in (left, of))
+    if unit is Unit.RUN and _are_same_runs(left, of):
         return stdev(value - other for value, other in zip(ours, theirs, strict=True))
     return math.hypot(stdev(ours), stdev(theirs))
 
