@@ -3,7 +3,8 @@
 import json
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from runs import run, workload
@@ -341,13 +342,34 @@ class Ceph:
         self.admin("ceph", "mds", "fail", name)
 
     def stop_osd(self, osd: int) -> None:
-        self._scale(osd, 0)
+        self._scale(f"osd-{osd}", 0)
 
     def start_osd(self, osd: int) -> None:
-        self._scale(osd, 1)
+        self._scale(f"osd-{osd}", 1)
 
-    def _scale(self, osd: int, replicas: int) -> None:
-        self._cluster.kubectl("scale", f"deployment/rook-ceph-osd-{osd}", "-n", NAMESPACE, f"--replicas={replicas}")
+    def until_osds_down(self, count: int) -> None:
+        """Wait until Ceph has noticed that so many OSDs are down."""
+
+        def down() -> bool:
+            osds = self.json("ceph", "osd", "stat")
+            return bool(osds["num_osds"] - osds["num_up_osds"] == count)
+
+        self._cluster.until(down, seconds=60, what=f"{count} OSDs are down")
+
+    @contextmanager
+    def while_rook_is_stopped(self) -> Iterator[None]:
+        """Stop the stand-in for Rook, and start it again at the end."""
+        self._scale("operator", 0)
+        self._cluster.kubectl(
+            "wait", "pod", "-l", "app=rook-ceph-operator", "-n", NAMESPACE, "--for=delete", "--timeout=60s"
+        )
+        try:
+            yield
+        finally:
+            self._scale("operator", 1)
+
+    def _scale(self, daemon: str, replicas: int) -> None:
+        self._cluster.kubectl("scale", f"deployment/rook-ceph-{daemon}", "-n", NAMESPACE, f"--replicas={replicas}")
 
     def _script(self, script: str, *arguments: str) -> str:
         done = subprocess.run(

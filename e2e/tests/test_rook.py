@@ -104,12 +104,16 @@ def test_a_pool_with_inactive_groups_is_kept_until_they_are_active_without_block
     cluster: Cluster, clean: Ceph, namespace: str
 ) -> None:
     """Deleting the pool while its OSDs are down would block Rook for all users."""
-    timeouts = {"provisionSeconds": 60, "readySeconds": 60, "totalSeconds": 600}
-    cluster.apply(rook_run("broken", namespace, timeouts=timeouts))
-    (pool,) = cluster.until(clean.rook_pools, seconds=60, what="the run creates its CephBlockPool")
+    timeouts = {"provisionSeconds": 75, "readySeconds": 60, "totalSeconds": 600}
+    clean.until_rook_is_healthy()
     try:
-        for osd in (0, 1):
-            clean.stop_osd(osd)
+        # Rook is to meet the pool after its OSDs are down, not when it pleases: the run would measure.
+        with clean.while_rook_is_stopped():
+            cluster.apply(rook_run("broken", namespace, timeouts=timeouts))
+            (pool,) = cluster.until(clean.rook_pools, seconds=60, what="the run creates its CephBlockPool")
+            for osd in (0, 1):
+                clean.stop_osd(osd)
+            clean.until_osds_down(2)
         cleaned = cluster.until_condition("broken", namespace, "CleanedUp", reason="PlacementGroupsInactive")
         assert "PG_AVAILABILITY" in cleaned["message"]
         clean.make_rook_pool("e2e-another-users")
