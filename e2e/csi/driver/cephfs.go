@@ -75,8 +75,10 @@ func (c *cephfs) stage(ctx context.Context, ceph *connection, request *csi.NodeS
 	if err := os.MkdirAll(path, 0o750); err != nil {
 		return err
 	}
+	// With spliced replies, Linux 6.18 sometimes waits for ever for a page that ceph-fuse has long sent.
 	_, err := command(ctx, "ceph-fuse", path, "--conf", ceph.configuration(), "--id", ceph.user, "--keyring", ceph.keyring(),
-		"--client_fs", volume.pool, "-r", request.GetVolumeContext()["subvolumePath"])
+		"--client_fs", volume.pool, "-r", request.GetVolumeContext()["subvolumePath"],
+		"--fuse_splice_write=false", "--fuse_splice_move=false")
 	if err != nil {
 		return internal("an error occurred while mounting the volume: %v", err)
 	}
