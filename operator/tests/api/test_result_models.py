@@ -23,7 +23,7 @@ from plimsoll.api.result import (
     Trial,
     Window,
 )
-from plimsoll.api.status import CurrentTrial, Failure, Prefill, RunState, TrialKey
+from plimsoll.api.status import CurrentTrial, Failure, OsdsSeen, Prefill, RunState, TrialKey
 
 RATES = Rates(iops=100, bytes_per_second=409600)
 STATISTIC = Statistic(trials=2, mean=0.1, standard_deviation=1 / 3, coefficient_of_variation=None, low=-1.5, high=2.0)
@@ -117,6 +117,8 @@ STATE = RunState(
     current=CurrentTrial(key=KEY, label="l", clients=(0, 1), starts_at=1.25, ends_at=2.5),
     in_flight=KEY,
     in_flight_since="2026-01-01T00:00:00.000Z",
+    in_flight_t0_nanoseconds=2**62,
+    osds=OsdsSeen(up=3, members=4),
     elapsed_seconds=1.5,
     trials_done=1,
     trials_total=2,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.ceph.gate import gate_problems, moving_states, unclean_states, upkeep_states
-from plimsoll.ceph.watch import ClusterStatus, OsdsSeen, parse_status
+from plimsoll.ceph.watch import ClusterStatus, parse_status
 from support.goldens import CEPH_VERSIONS, NEW_ROOK, ceph, rook
 
 HEALTHY = parse_status(ceph("status-healthy"))
@@ -121,13 +121,13 @@ def test_osds_that_go_down_or_out_close_the_gate_and_those_that_always_were_do_n
 ) -> None:
     status = dataclasses.replace(HEALTHY, **changes)  # type: ignore[arg-type]  # fields by name
     assert gate_problems(status, accepted=NONE) == ()
-    assert words in " ".join(gate_problems(status, accepted=NONE, most=OsdsSeen().and_in(HEALTHY)))
-    assert bool(gate_problems(status, accepted=NONE, most=OsdsSeen().and_in(HEALTHY))) is bool(words)
+    assert words in " ".join(gate_problems(status, accepted=NONE, most=HEALTHY.osds_seen))
+    assert bool(gate_problems(status, accepted=NONE, most=HEALTHY.osds_seen)) is bool(words)
 
 
 def test_an_osd_that_was_out_may_go_down_and_be_purged_and_one_that_was_in_may_not() -> None:
     drained = dataclasses.replace(HEALTHY, osds=4, osds_up=4, osds_in=3)
-    most = OsdsSeen().and_in(drained)
+    most = drained.osds_seen
     for osds in (4, 3):
         assert gate_problems(dataclasses.replace(drained, osds=osds, osds_up=3), accepted=NONE, most=most) == ()
     purged = dataclasses.replace(drained, osds=3, osds_up=3, osds_in=2)

@@ -11,8 +11,8 @@ import pytest
 from plimsoll.agent.connection import Connection
 from plimsoll.api.names import AbortReason, FailureReason, Outcome, RunPhase
 from plimsoll.api.run import Gates
+from plimsoll.api.status import OsdsSeen
 from plimsoll.api.storage import ErasureCoded, Pool, Replicated
-from plimsoll.ceph.watch import OsdsSeen
 from plimsoll.conductor.ceph.commands import CommandError, Commands, NotPermittedError
 from plimsoll.conductor.gate import ClusterView
 from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED
@@ -49,7 +49,7 @@ def ceph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PretendedCeph:
 
 async def test_a_cluster_is_prepared_once_its_scrubs_pause_and_every_client_has_an_image(ceph: PretendedCeph) -> None:
     seen = await attend_until(cluster_of(plan_of()), is_prepared)
-    assert seen[-1] == ClusterView(prepared=True)
+    assert seen[-1] == ClusterView(prepared=True, osds=OsdsSeen(up=3, members=3))
     assert ClusterView(prepared=False, problems=("2 of 2 images are created",)) in seen
     assert ceph.flags("golden") == ceph.flags("golden-data") == BOTH
     assert ceph.state["images"] == {
@@ -300,6 +300,16 @@ async def test_an_osd_that_is_out_from_the_beginning_is_a_fact_and_one_that_goes
     assert seen[-1].problems[0].startswith("1 of 3 OSDs went out since the run began")
     assert watch is not None
     assert (watch.osds, watch.widest) == (OsdsSeen(up=3, members=3), 3)
+
+
+async def test_an_osd_that_was_lost_while_there_was_no_conductor_closes_the_gate(ceph: PretendedCeph) -> None:
+    with ceph.changing() as state:
+        state["osdmap"] = {"num_osds": 4, "num_up_osds": 3, "num_in_osds": 3}
+    cluster = cluster_of(plan_of())
+    cluster.osds = OsdsSeen(up=4, members=4)
+    seen = await attend_until(cluster, is_prepared)
+    assert seen[-1].osds == OsdsSeen(up=4, members=4)
+    assert any("1 of 4 OSDs went out since the run began" in problem for problem in seen[-1].problems)
 
 
 async def test_a_command_that_hangs_is_ended_and_named(ceph: PretendedCeph) -> None:

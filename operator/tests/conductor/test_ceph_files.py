@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from plimsoll.api.status import OsdsSeen
 from plimsoll.api.storage import Volume
 from plimsoll.conductor.gate import ClusterView
 from plimsoll.measure.intake import TrialFacts
@@ -54,7 +55,7 @@ async def test_a_file_system_is_prepared_without_images_and_noted_in_its_data_po
     put_file_system(ceph)
     cluster = cluster_of(plan_of_files())
     seen = await attend_until(cluster, is_prepared)
-    assert seen[-1] == ClusterView(prepared=True)
+    assert seen[-1] == ClusterView(prepared=True, osds=OsdsSeen(up=3, members=3))
     assert ceph.flags("golden") == ceph.flags("golden-data") == BOTH
     assert NOTE in ceph.state["objects"]["golden-data/"]
     assert ceph.commands("rbd") == []

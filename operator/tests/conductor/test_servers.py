@@ -10,9 +10,10 @@ import pytest
 from plimsoll.agent.worker import Armed
 from plimsoll.api.names import AbortReason, LatencyKind, Operation, Outcome, RunPhase, Verdict
 from plimsoll.api.result import Matrix, ResultStatus, Trial
+from plimsoll.api.status import TrialKey
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.main import EXIT_COMPLETE
-from plimsoll.conductor.phases import Effect, RecordAttempt, Running
+from plimsoll.conductor.phases import Effect, Gathering, RecordAttempt, Running
 from plimsoll.conductor.session import Session
 from plimsoll.conductor.sink import FilesSink, read_results
 from plimsoll.measure.sample import Cells, ClientDocument, Clock, LatencySample, Measurement, OperationSample, PeerRate
@@ -74,7 +75,8 @@ class Simulated(Simulation):
             for name, status in self.statuses.items()
             if status.summary and status.summary.matrix
         }
-        session.ledger = Ledger(self.plan, self.stored, matrices)
+        trials = {point.name: session.ledger.trials(point.name) for point in self.plan.points}
+        session.ledger = Ledger(self.plan, trials, matrices)
         return session
 
     def document(self, client: int, armed: ArmOrder) -> ClientDocument:
@@ -183,6 +185,37 @@ def test_a_lost_server_aborts_the_trial_which_is_repeated() -> None:
     assert first.abort is not None
     assert first.abort.reason is AbortReason.CLIENT_LOST
     assert (second.outcome, matrix_of(simulation).trials) == (Outcome.MEASURED, 1)
+
+
+def between_rounds() -> Simulated:
+    """Return a run whose first round has been judged, before its second one begins."""
+    simulation = simulated(repetitions=1)
+    simulation.until(Running)
+    simulation.until(Gathering)
+    assert simulation.session.unfinished
+    assert simulation.state.in_flight == TrialKey(point="w0-000", pass_number=0, attempt=0)
+    return simulation
+
+
+def test_a_conductor_that_dies_between_two_rounds_leaves_the_attempt() -> None:
+    simulation = between_rounds()
+    simulation.publish()
+    simulation.crash()
+    simulation.settle()
+    first, second = simulation.stored["w0-000"]
+    assert first.abort is not None
+    assert (first.abort.reason, first.abort.after_start) == (AbortReason.CONDUCTOR_RESTARTED, True)
+    assert second.outcome is Outcome.MEASURED
+
+
+def test_a_run_that_is_suspended_between_two_rounds_leaves_the_attempt() -> None:
+    simulation = between_rounds()
+    simulation.session.stop()
+    simulation.settle()
+    assert simulation.phase is RunPhase.INTERRUPTED
+    (trial,) = simulation.stored["w0-000"]
+    assert trial.abort is not None
+    assert (trial.abort.reason, trial.abort.after_start) == (AbortReason.INTERRUPTED, True)
 
 
 def test_a_new_conductor_extends_the_recorded_matrix() -> None:

@@ -9,9 +9,11 @@ from plimsoll.conductor.attempt import Moment
 from plimsoll.conductor.faults import INTERRUPTED
 from plimsoll.conductor.phases import Arming, Gathering, JudgeAttempt, Preparing, Recording, Running, Settling
 from plimsoll.conductor.roster import Client
+from plimsoll.measure.attempts import replaced_attempts
 from plimsoll.measure.sample import ClientDocument
+from plimsoll.measure.summary import summarise
 from plimsoll.protocol import messages
-from plimsoll.protocol.messages import AgentState, RefusedError
+from plimsoll.protocol.messages import AgentState, ArmOrder, RefusedError
 from plimsoll.tools.cast import choose_clients
 from support.client_documents import SECOND, make_document, make_plan
 from support.simulation import Simulation
@@ -159,6 +161,37 @@ def test_a_conductor_that_dies_leaves_an_aborted_attempt_and_its_successor_does_
     simulation.settle()
     attempts = simulation.stored["w-000"]
     assert [attempt.epoch for attempt in attempts] == ["epoch-2", "epoch-2"]
+
+
+@pytest.mark.parametrize(("phase", "is_seen"), [(Arming, None), (Running, True)])
+def test_an_attempt_whose_conductor_died_under_load_is_one_whose_rates_could_be_seen(
+    phase: type, *, is_seen: bool | None
+) -> None:
+    """Who kills the conductor of each trial that looks bad is found like one who suspends the run."""
+    simulation = Simulation(make_plan(points=1, repetitions=2))
+    for _ in range(2):
+        simulation.until(phase)
+        if phase is Running:
+            simulation.run_for(3)
+        simulation.publish()
+        simulation.crash()
+        simulation.until(Gathering)
+    simulation.settle()
+    aborts = [trial.abort for trial in simulation.trials if trial.abort]
+    assert [(abort.reason, abort.after_start) for abort in aborts] == [(AbortReason.CONDUCTOR_RESTARTED, is_seen)] * 2
+    assert len(replaced_attempts(simulation.trials)) == (2 if is_seen else 0)
+    findings = [finding.reason for finding in summarise(simulation.trials, 2).findings]
+    assert ("AttemptsReplaced" in findings) is bool(is_seen)
+
+
+def test_a_repeated_attempt_has_other_random_blocks() -> None:
+    simulation = Simulation(make_plan(points=1, repetitions=1))
+    simulation.until(Arming)
+    seeds = [order.seed for client in simulation.session.roster if isinstance(order := client.order, ArmOrder)]
+    simulation.crash()
+    simulation.until(Arming)
+    later = [order.seed for client in simulation.session.roster if isinstance(order := client.order, ArmOrder)]
+    assert len({*seeds, *later}) == 4
 
 
 def test_a_post_of_an_earlier_epoch_is_acknowledged_and_discarded() -> None:

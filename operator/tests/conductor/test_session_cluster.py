@@ -1,9 +1,12 @@
 """The conductor's decisions about a cluster that is not ready, and about clients that write before they read."""
 
+import dataclasses
+
 import pytest
 
 from plimsoll.api.environment import Environment
 from plimsoll.api.names import AbortReason, FailureReason, Outcome, RunPhase
+from plimsoll.api.status import OsdsSeen
 from plimsoll.conductor.attempt import Timings
 from plimsoll.conductor.gate import ClusterView
 from plimsoll.conductor.phases import Arming, Gathering, Gating, Preparing, Running, Staging
@@ -13,6 +16,7 @@ from support.client_documents import SECOND, make_plan
 from support.simulation import Simulation
 
 WELL = ClusterView(prepared=True)
+OSDS = OsdsSeen(up=4, members=5)
 ILL = ClusterView(prepared=True, problems=("1 of 3 OSDs are down", "8 placement groups are undersized"))
 
 
@@ -143,6 +147,18 @@ def test_an_attempt_that_died_with_a_conductor_is_recorded_before_waiting_for_th
     (trial,) = simulation.trials
     assert trial.abort is not None
     assert trial.abort.reason is AbortReason.CONDUCTOR_RESTARTED
+
+
+def test_a_new_conductor_knows_the_osds_that_those_before_it_have_seen() -> None:
+    simulation = Simulation(make_plan(points=1, repetitions=2), cluster=dataclasses.replace(WELL, osds=OSDS))
+    simulation.until(Running)
+    simulation.publish()
+    fewer = OsdsSeen(up=3, members=3)
+    simulation.cluster = dataclasses.replace(WELL, osds=fewer)
+    simulation.crash()
+    assert simulation.session.osds == OSDS
+    simulation.until(Running)
+    assert (simulation.session.osds, simulation.state.osds) == (OSDS, OSDS)
 
 
 def test_t0_is_set_only_when_all_clients_have_written_their_data() -> None:

@@ -23,6 +23,7 @@ def test_passes_and_seeds_have_different_orders(seed: int, points: int) -> None:
 def test_order_is_the_same_in_every_version_of_python() -> None:
     assert shuffled(1, pass_number=0, points=8) == (2, 4, 3, 0, 7, 5, 6, 1)
     assert client_seed(1, point="w-000", pass_number=0, client=0) == 1144236148
+    assert client_seed(1, point="w-000", pass_number=0, client=0, attempt=1) == 660317558
 
 
 def test_every_point_may_come_first() -> None:
@@ -37,13 +38,14 @@ def test_client_seed_is_a_positive_31_bit_number(seed: int, point: str, pass_num
     assert value == client_seed(seed, point=point, pass_number=pass_number, client=client)
 
 
-def test_clients_passes_points_and_runs_have_different_seeds() -> None:
+def test_clients_attempts_passes_points_and_runs_have_different_seeds() -> None:
     seeds = [
-        client_seed(run, point=point, pass_number=pass_number, client=client)
+        client_seed(run, point=point, pass_number=pass_number, client=client, attempt=attempt)
         for run in (1, 2)
         for point in ("w-000", "w-001")
         for pass_number in range(10)
-        for client in range(100)
+        for client in range(50)
+        for attempt in range(2)
     ]
     # Of 4000 numbers of 31 bits, a pair is equal with a probability of 0.4 %: for these it was looked up.
     assert len(set(seeds)) == len(seeds)

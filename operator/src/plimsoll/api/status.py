@@ -332,6 +332,21 @@ class Failure(Model):
     message: str
 
 
+class OsdsSeen(Model):
+    """The most OSDs that polls showed up, and in: which OSDs are missing is a change only in comparison with it."""
+
+    up: int = 0
+    members: int = 0  # OSDs that were in
+
+    def most(self, other: "OsdsSeen") -> "OsdsSeen":
+        """Return the most of both."""
+        return OsdsSeen(up=max(self.up, other.up), members=max(self.members, other.members))
+
+
+NO_OSDS = OsdsSeen()
+"""Before the first poll."""
+
+
 class RunState(Model):
     """The state of the conductor."""
 
@@ -348,6 +363,8 @@ class RunState(Model):
     # The attempt that has started and is not recorded yet; a later conductor records it as aborted
     in_flight: TrialKey | None = None
     in_flight_since: str = ""
+    in_flight_t0_nanoseconds: int = 0  # T0 of its first round, Unix time; 0 before that is set
+    osds: OsdsSeen = NO_OSDS  # the most OSDs that the run's conductors have seen
     elapsed_seconds: float = 0.0  # how long the run has been active, without suspensions and interruptions
     # Number of (point, pass) pairs that need no further attempt; a search for the line is one pair
     trials_done: int = 0

@@ -9,8 +9,9 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 
+from plimsoll.api.status import NO_OSDS, OsdsSeen
 from plimsoll.ceph.pools import server_problems
-from plimsoll.ceph.watch import NO_OSDS, ClusterStatus, FileSystemDetail, OsdsSeen
+from plimsoll.ceph.watch import ClusterStatus, FileSystemDetail
 
 HEALTH_OK = "HEALTH_OK"
 HEALTH_WARN = "HEALTH_WARN"

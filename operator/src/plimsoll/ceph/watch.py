@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from plimsoll.api.json_reader import JsonNode
+from plimsoll.api.status import NO_OSDS, OsdsSeen
 from plimsoll.ceph.document import parse_answer
 
 
@@ -49,25 +50,14 @@ class ClusterStatus:
     total_bytes: int
     metadata_servers: tuple[MetadataServer, ...] = ()  # those with a rank, of all file systems
 
+    @property
+    def osds_seen(self) -> OsdsSeen:
+        """The OSDs that are up, and in.
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OsdsSeen:
-    """The most OSDs that polls showed up, and in: which OSDs are missing is a change only in comparison with it.
-
-    Ceph counts OSDs that are up and OSDs that are in, not those that are both. One that is out but up, because its
-    data was moved away, may go down and be purged at any time, so no more OSDs count as up than are in.
-    """
-
-    up: int = 0
-    members: int = 0  # OSDs that were in
-
-    def and_in(self, status: ClusterStatus) -> "OsdsSeen":
-        """Return the most of these and those of a status."""
-        return OsdsSeen(up=max(self.up, min(status.osds_up, status.osds_in)), members=max(self.members, status.osds_in))
-
-
-NO_OSDS = OsdsSeen()
-"""Before the first poll."""
+        Ceph counts OSDs that are up and OSDs that are in, not those that are both. One that is out but up, because its
+        data was moved away, may go down and be purged at any time, so no more OSDs count as up than are in.
+        """
+        return OsdsSeen(up=min(self.osds_up, self.osds_in), members=self.osds_in)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

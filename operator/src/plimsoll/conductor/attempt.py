@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from plimsoll.api.names import AbortReason, Outcome, Verdict
+from plimsoll.api.names import AbortReason, Cause, Outcome, Verdict
 from plimsoll.api.result import Abort, Trial
 from plimsoll.api.status import TrialKey
 from plimsoll.api.surroundings import DroppedCaches
@@ -79,6 +79,7 @@ class Fault:
 
     reason: AbortReason
     message: str
+    cause: Cause | None = None  # what the evidence shows; None if the reason alone tells
 
 
 @dataclass(slots=True, kw_only=True)
@@ -90,6 +91,7 @@ class Attempt:
     cast: Cast | None = None  # the clients of each round; None before they are chosen
     round_number: int = 0  # the current round, from 0
     t0: int = 0  # start of the current round; Unix nanoseconds
+    first_t0: int = 0  # start of the first round; 0 before it is set
     # Whether the current round has a second T0, because the first one was too soon for its clients.
     is_postponed: bool = False
     started_at: str = ""
@@ -153,7 +155,8 @@ class Attempt:
             abort=Abort(
                 reason=fault.reason,
                 message=fault.message,
-                after_start=bool(self.round_number or 0 < self.t0 <= moment.wall) or None,
+                after_start=0 < self.first_t0 <= moment.wall or None,
+                cause=fault.cause,
             ),
             verdict=Verdict.INVALID,
         )
@@ -291,7 +294,13 @@ def _tool_fields(plan: Plan, attempt: Attempt, client: int) -> dict[str, Any]:
         "parameters": point.parameters,
         "ramp_seconds": point.ramp_seconds,
         "runtime_seconds": point.runtime_seconds,
-        "seed": client_seed(plan.seed, point=point.name, pass_number=attempt.key.pass_number, client=client),
+        "seed": client_seed(
+            plan.seed,
+            point=point.name,
+            pass_number=attempt.key.pass_number,
+            attempt=attempt.key.attempt,
+            client=client,
+        ),
     }
 
 

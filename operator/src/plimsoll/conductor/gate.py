@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from plimsoll.api.names import FailureReason
 from plimsoll.api.run import Timeouts
-from plimsoll.api.status import RunState
+from plimsoll.api.status import NO_OSDS, OsdsSeen, RunState
 from plimsoll.conductor.phases import Gathering, Gating
 from plimsoll.conductor.roster import Roster
 
@@ -61,6 +61,7 @@ class ClusterView:
     # values, so that a trial would be Invalid.
     differing_options: tuple[str, ...] = ()
     refusal: FailureReason | None = None  # why it will never be prepared, such as an option that Ceph refuses
+    osds: OsdsSeen = NO_OSDS  # the most OSDs that have been seen so far
 
 
 class Gate:

@@ -103,6 +103,7 @@ async def conduct(
     )
     if cluster is not None:
         session.describe = cluster.environment
+        cluster.osds = session.osds
     driver = _Driver(session, sink, cluster, listen.caches_token)
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, driver.stop)

@@ -31,6 +31,8 @@ def run_state(session: Session, moment: Moment) -> RunState:
     """Return the public state of a session."""
     missing = session.roster.missing(moment.seconds)
     attempt = session.phase.attempt if isinstance(session.phase, InFlight) else None
+    # Between two rounds, the clients gather as they do between attempts.
+    begun = attempt or session.unfinished
     current = None
     # An attempt that is being recorded is over, and counted as done.
     if attempt and attempt.t0 and not isinstance(session.phase, Recording):
@@ -55,8 +57,10 @@ def run_state(session: Session, moment: Moment) -> RunState:
         prefill=Prefill(done_bytes=sum(done for done, _ in written), total_bytes=sum(total for _, total in written)),
         current=current,
         live=_live_rates(session, moment),
-        in_flight=attempt.key if attempt else None,
-        in_flight_since=attempt.started_at if attempt else "",
+        in_flight=begun.key if begun else None,
+        in_flight_since=begun.started_at if begun else "",
+        in_flight_t0_nanoseconds=begun.first_t0 if begun else 0,
+        osds=session.osds,
         elapsed_seconds=round(session.start.elapsed(moment.seconds), 3),
         trials_done=session.ledger.done,
         trials_total=session.ledger.total,

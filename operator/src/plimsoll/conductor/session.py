@@ -9,9 +9,9 @@ at a time. An attempt is measured only after its effect `BeginAttempt` is durabl
 from collections.abc import Callable
 
 from plimsoll.api.environment import Environment
-from plimsoll.api.names import AbortReason, FailureReason, RunPhase
+from plimsoll.api.names import AbortReason, Cause, FailureReason, RunPhase
 from plimsoll.api.result import Trial
-from plimsoll.api.status import Failure, RunState
+from plimsoll.api.status import NO_OSDS, Failure, RunState
 from plimsoll.conductor import faults, phases, reporting
 from plimsoll.conductor.attempt import (
     Attempt,
@@ -98,12 +98,14 @@ class Session:
         self._lead = Lead(timings)
         self._effects: list[Effect] = []
         self._stopping = False
-        self._unfinished: Attempt | None = None
+        self.unfinished: Attempt | None = None  # the attempt between two of its rounds
+        self.osds = before.osds if before is not None else NO_OSDS  # the most that the run has seen in its cluster
         self.start = Start(job=job, before=before, timeouts=plan.timeouts, now=moment.seconds)
         self.phase: Phase = Gathering(deadline=self.start.deadline(moment.seconds))
         if before is not None and before.in_flight is not None and not ledger.has(before.in_flight):
             # The previous conductor died with this attempt.
             attempt = new_attempt(ledger, before.in_flight, before.in_flight_since)
+            attempt.first_t0 = before.in_flight_t0_nanoseconds
             self._record(attempt, attempt.aborted(faults.CONDUCTOR_RESTARTED, epoch=epoch, moment=moment))
 
     # -- requests of agents -----------------------------------------------------------------------------------------
@@ -154,6 +156,7 @@ class Session:
     def see(self, view: ClusterView, moment: Moment) -> None:
         """Update the view of the cluster, every few seconds between trials."""
         self.gate.see(view, moment.seconds)
+        self.osds = self.osds.most(view.osds)
 
     def take_effect(self) -> Effect | None:
         """Return the next effect to perform, if any."""
@@ -189,7 +192,7 @@ class Session:
         attempt.round_number += 1
         attempt.is_postponed = False
         attempt.documents = {}
-        self._unfinished = attempt
+        self.unfinished = attempt
         self._gather(moment)
 
     def recorded(self, moment: Moment) -> None:
@@ -215,7 +218,7 @@ class Session:
 
     def unprepared(self) -> list[Client]:
         """Return the clients that have to prepare their data sets before the next attempt."""
-        return unprepared_clients(self.plan, self.roster, continues=self._unfinished is not None)
+        return unprepared_clients(self.plan, self.roster, continues=self.unfinished is not None)
 
     def _advance(self, moment: Moment) -> bool:
         """Make one transition; false if none is due."""
@@ -276,8 +279,8 @@ class Session:
             self._wait_for_cluster(moment)
         else:
             new = new_attempt(self.ledger, key, reporting.timestamp(moment.wall))
-            self.phase = Beginning(attempt=self._unfinished or new)
-            self._unfinished = None
+            self.phase = Beginning(attempt=self.unfinished or new)
+            self.unfinished = None
             self._effects.append(BeginAttempt())
         return True
 
@@ -344,13 +347,17 @@ class Session:
 
     def _arm(self, attempt: Attempt, moment: Moment) -> bool:
         attempt.t0 = moment.wall + int(self._lead.seconds(attempt, self.roster) * _SECOND)
+        if not attempt.round_number:
+            attempt.first_t0 = attempt.t0
         give_arming(self.plan, attempt, self.roster)
         self.phase = Arming(attempt=attempt, since=moment.seconds)
         return True
 
     def _leave_arming(self, phase: Arming, moment: Moment) -> bool:
         attempt = phase.attempt
-        fault = faults.reported_failure(attempt.round.members, self.roster, AbortReason.CLIENT_NOT_ARMED)
+        # Arming finds its target, and on some tools looks at files there: both fail, or take too long, on bad storage.
+        members = attempt.round.members
+        fault = faults.reported_failure(members, self.roster, AbortReason.CLIENT_NOT_ARMED, Cause.STORAGE)
         if fault:
             return self._abort_if(attempt, fault, moment)
         since = moment.seconds - phase.since
@@ -386,10 +393,16 @@ class Session:
         self._effects.append(RecordAttempt(point=point, status=self.ledger.status(point, environment)))
 
     def _end_if_due(self, moment: Moment) -> bool:
+        limit = self.plan.timeouts.total_seconds
+        overdue = faults.out_of_time(self.start.elapsed(moment.seconds), limit)
+        fault = faults.INTERRUPTED if self._stopping else overdue
+        if fault and self.unfinished is not None:
+            # The rounds before may have shown rates.
+            attempt, self.unfinished = self.unfinished, None
+            return self._abort_if(attempt, fault, moment)
         if self._stopping:
             return self._end(RunPhase.INTERRUPTED, None, moment)
-        limit = self.plan.timeouts.total_seconds
-        if self.start.elapsed(moment.seconds) > limit:
+        if overdue:
             message = f"not measured within timeouts.totalSeconds ({limit} s); raise it or plan fewer trials"
             return self._fail(FailureReason.DEADLINE_EXCEEDED, message, moment)
         return False

@@ -133,13 +133,14 @@ def shuffled(seed: int, *, pass_number: int, points: int) -> tuple[int, ...]:
     return tuple(sorted(range(points), key=lambda point: _hash("order", seed, pass_number, point)))
 
 
-def client_seed(seed: int, *, point: str, pass_number: int, client: int) -> int:
+def client_seed(seed: int, *, point: str, pass_number: int, client: int, attempt: int = 0) -> int:
     """Return a tool's random seed, 1 to 2**31 - 1.
 
-    It differs between clients, so that they do not find each other's blocks in a cache, and between passes. A repeated
-    attempt has the seed of the first.
+    It differs between clients, so that they do not find each other's blocks in a cache, between passes, and between
+    attempts, which would otherwise find the blocks of the attempt that they replace.
     """
-    return int.from_bytes(_hash("client", seed, point, pass_number, client)[:8], "big") % (2**31 - 1) + 1
+    parts = ("client", seed, point, pass_number, client, *([attempt] if attempt else []))
+    return int.from_bytes(_hash(*parts)[:8], "big") % (2**31 - 1) + 1
 
 
 def child_seed(seed: int, *, variant: str, repeat: int) -> int:

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.names import LatencyKind, Operation, Verdict
-from plimsoll.ceph.watch import ClusterSample, ClusterWatch, OsdsSeen, Placement, PoolCounters
+from plimsoll.api.status import OsdsSeen
+from plimsoll.ceph.watch import ClusterSample, ClusterWatch, Placement, PoolCounters
 from plimsoll.measure.sample import Cells, LatencySample
 from plimsoll.measure.trial import TrialNumbers
 from support.client_documents import (

@@ -7,11 +7,12 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 
 from plimsoll.api.environment import Environment
+from plimsoll.api.status import NO_OSDS
 from plimsoll.ceph.environment import Outputs, ceph_environment, osd_classes, osd_memory_bytes, placement_of
 from plimsoll.ceph.gate import gate_problems
 from plimsoll.ceph.options import differing_options, reading_problems
 from plimsoll.ceph.pools import parse_counters, parse_pools
-from plimsoll.ceph.watch import NO_OSDS, ClusterSample, ClusterWatch, OptionReading, Placement, parse_status
+from plimsoll.ceph.watch import ClusterSample, ClusterWatch, OptionReading, Placement, parse_status
 from plimsoll.conductor.ceph.commands import CommandError, Commands
 from plimsoll.conductor.ceph.options import read_options, restore_options
 from plimsoll.conductor.ceph.prepare import Prepared, ask, prepare, restore_scrubs
@@ -57,7 +58,8 @@ class CephCluster:
         self._commands = commands
         self._accepted = frozenset(plan.gates.accepted_health_checks)
         self._samples: list[ClusterSample] = []
-        self._osds = NO_OSDS
+        # The most that this conductor has seen, and those before it, since an OSD may get lost while there is none.
+        self.osds = NO_OSDS
         self._is_measuring = False
         self._prepared = Prepared(problems=("the cluster is not prepared yet",))
         self._outputs: Outputs | None = None
@@ -102,7 +104,7 @@ class CephCluster:
             owns_file_system=self._target.file_system is not None and self._target.file_system.made is not None,
             accepted_checks=self._accepted,
             required=self.required,
-            osds=self._osds,
+            osds=self.osds,
             widest=self._prepared.widest,
             placement=self._placement,
             osd_memory_bytes=self._osd_memory,
@@ -190,7 +192,7 @@ class CephCluster:
         # Between trials only the last sample matters: it may become the one before T0.
         self._samples = [*(self._samples if self._is_measuring else ()), sample]
         if sample.status is not None:
-            self._osds = self._osds.and_in(sample.status)
+            self.osds = self.osds.most(sample.status.osds_seen)
         return sample
 
     async def _sample(self) -> ClusterSample:
@@ -218,9 +220,14 @@ class CephCluster:
         if sample.status is None:
             return ClusterView(prepared=True, problems=(sample.problem,), differing_options=differing)
         problems = gate_problems(
-            sample.status, accepted=self._accepted, file_system=self._prepared.file_system, most=self._osds
+            sample.status, accepted=self._accepted, file_system=self._prepared.file_system, most=self.osds
         )
-        return ClusterView(prepared=True, problems=(*problems, *reading_problems(reading)), differing_options=differing)
+        return ClusterView(
+            prepared=True,
+            problems=(*problems, *reading_problems(reading)),
+            differing_options=differing,
+            osds=self.osds,
+        )
 
 
 async def _try(step: Coroutine[object, object, None], consequence: str) -> None:
