@@ -12,6 +12,7 @@ from plimsoll.api.result import (
 )
 from plimsoll.api.status import TrialKey
 from plimsoll.conductor.ledger import Ledger, is_settled
+from plimsoll.conductor.size import MAX_STATUS_BYTES
 from plimsoll.plan.fingerprint import fingerprint
 from support.client_documents import make_plan
 from support.full_documents import FACTS, HOST, full_operation, worst_fields
@@ -98,6 +99,7 @@ def test_the_largest_result_stays_below_its_limit() -> None:
     status = ledger.status("w-000", environment)
     text = status.model_dump_json(exclude_none=True)
     assert len(text) < LIMIT_OF_A_RESULT, len(text)
+    assert status.trials[0].place_digests
     assert all(any("left out" in line for line in trial.warnings) for trial in status.trials if trial.attempt == 2)
 
 
@@ -175,3 +177,31 @@ def test_a_trial_keeps_only_the_places_that_earlier_trials_of_its_point_do_not_s
     findings = {name: ledger.status(name, None).findings for name in ("w-000", "w-001")}
     assert [(finding.reason, finding.clients) for finding in findings["w-000"]] == [("ClientsChanged", (1,))]
     assert findings["w-001"] == ()
+
+
+@pytest.mark.parametrize("moved", [(), (7,)])
+def test_of_1000_clients_the_names_of_places_go_first_and_changes_are_found_by_their_digests(
+    moved: tuple[int, ...],
+) -> None:
+    places = [ClientPlace(client=n, node=f"node-{n:036}", volume=f"disk-{n:036}") for n in range(1000)]
+    later = [place.model_copy(update={"node": "other"}) if place.client in moved else place for place in places]
+    plan = make_plan(points=1, clients=2, repetitions=10)
+    rest = {
+        "operations": tuple(full_operation(kind, 1) for kind in (Operation.READ, Operation.WRITE)),
+        "slowest": worst_fields()["slowest"][:1],
+    }
+    ledger = Ledger(plan)
+    for number in range(10):
+        ledger.add("w-000", make_trial(number, places=later if number else places, **rest))
+        # Another conductor continues with what is stored.
+        status = ledger.status("w-000", None)
+        ledger = Ledger(plan, {"w-000": status.trials})
+    assert len(status.model_dump_json(exclude_none=True)) <= MAX_STATUS_BYTES
+    findings = [finding for finding in status.findings if finding.reason == "ClientsChanged"]
+    assert [finding.clients for finding in findings] == ([moved] if moved else [])
+    first, second = status.trials[:2]
+    assert first.place_digests is not None
+    assert (first.places, len(first.place_digests.clients)) == ((), 1000)
+    assert [bool(trial.place_digests) for trial in (first, second)] == [True, bool(moved)]
+    assert [warning.split(" left out")[0] for warning in first.warnings] == ["names of the clients' nodes and volumes"]
+    assert all(trial.operations[0].series and trial.slowest for trial in status.trials)

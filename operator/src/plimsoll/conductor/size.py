@@ -7,6 +7,7 @@ from plimsoll.api.model import Model
 from plimsoll.api.names import Verdict
 from plimsoll.api.operation import OperationResult
 from plimsoll.api.result import ResultStatus, Trial
+from plimsoll.measure.checks.repetitions import without_names
 from plimsoll.measure.text import quote
 
 MAX_STATUS_BYTES = 248 * 2**10
@@ -31,13 +32,14 @@ def replaced_attempt(trial: Trial) -> Trial:
     return _without_steadiness(without_distributions(reduced))
 
 
-def bare_attempt(trial: Trial, *, is_first: bool) -> Trial:
+def bare_attempt(trial: Trial, *, has_rates: bool) -> Trial:
     """Return the part of a repeated attempt of a search to keep, which may have many: its outcome and the reasons.
 
-    The first attempt without a harness cause, `is_first`, keeps its rates and percentiles.
+    The first attempt that the harness alone did not spoil keeps its rates and percentiles (`has_rates`), and so does
+    one of which that is not known yet.
     """
     bare = _with(_with_short_findings(replaced_attempt(trial)), warnings=(), hosts=None, tool=None)
-    return bare if is_first else _with(bare, operations=())
+    return bare if has_rates else _with(bare, operations=())
 
 
 def without_histograms(trial: Trial) -> Trial:
@@ -46,14 +48,14 @@ def without_histograms(trial: Trial) -> Trial:
 
 
 def fit(status: ResultStatus) -> ResultStatus:
-    """Return a status below `MAX_STATUS_BYTES`: if needed without series, hosts, slowest clients, nodes or commands.
+    """Return a status below `MAX_STATUS_BYTES`: if needed without names of places, series, hosts, nodes or commands.
 
-    The last to go are parts of the matrix.
+    First to go is what neither a verdict nor a page needs, last are parts of the matrix.
 
     Each trial's warnings name the omissions. Histograms stay, because the summary is computed from them, except in a
     search, which has none.
     """
-    for name, without in (*_OPTIONAL, *(_OPTIONAL_IN_SEARCH if status.line else ())):
+    for name, without in (*_OPTIONAL, *(_OPTIONAL_IN_SEARCH if status.line else (_DIGESTS,))):
         if not _is_too_large(status):
             break
         warning = f"{name} {_LEFT_OUT}{'' if status.line else _REMEDY}"
@@ -128,6 +130,8 @@ def _with(model: M, **changes: object) -> M:
 
 
 _OPTIONAL: tuple[tuple[str, Callable[[Trial], Trial]], ...] = (
+    # No page shows them, and their digests show as well whether a client was replaced.
+    ("names of the clients' nodes and volumes", without_names),
     ("series over time", _without_series),
     (
         "use of the hosts",
@@ -137,8 +141,17 @@ _OPTIONAL: tuple[tuple[str, Callable[[Trial], Trial]], ...] = (
     ("slowest OSDs and what was wrong with the cluster", _without_storage),
     ("nodes whose caches were dropped", _without_cached_nodes),
     ("commands of the tools", _without_command),
-    ("nodes and volumes of the clients", lambda trial: _with(trial, places=())),
+    (
+        "details of findings on attempts that do not count",
+        lambda trial: _with_short_findings(trial) if trial.verdict is Verdict.INVALID else trial,
+    ),
 )
+
+_DIGESTS: tuple[str, Callable[[Trial], Trial]] = (
+    "digests of the clients' nodes and volumes",
+    lambda trial: _with(trial, place_digests=None),
+)
+"""Without them, another conductor would not know whether a client was replaced."""
 
 _OPTIONAL_IN_SEARCH: tuple[tuple[str, Callable[[Trial], Trial]], ...] = (
     ("steadiness", _without_steadiness),
@@ -147,5 +160,6 @@ _OPTIONAL_IN_SEARCH: tuple[tuple[str, Callable[[Trial], Trial]], ...] = (
         "numbers of attempts that do not count",
         lambda trial: _with(trial, operations=()) if trial.verdict is Verdict.INVALID else trial,
     ),
+    _DIGESTS,
     ("histograms", without_histograms),
 )

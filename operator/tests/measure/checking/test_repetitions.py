@@ -7,7 +7,7 @@ import pytest
 
 from plimsoll.api.names import AbortReason, Outcome, Verdict
 from plimsoll.api.result import Abort, ClientPlace, Finding, Trial
-from plimsoll.measure.checks.repetitions import judge_agreement, judge_clients, new_places, places_of
+from plimsoll.measure.checks.repetitions import judge_agreement, judge_clients, new_places, places_of, without_names
 from plimsoll.measure.intake import receive
 from plimsoll.measure.sample import DeviceUse
 from plimsoll.measure.text import probes_text
@@ -204,6 +204,19 @@ def test_only_new_places_are_recorded() -> None:
     assert new_places(before, [place(0, "a"), place(1, "c")]) == (), "volumes that are unknown now"
     back = place(1, "b", "disk 2")
     assert new_places(before, [place(0, "a", "disk 1"), back]) == (back,)
+
+
+def test_digests_of_places_show_who_moved_as_their_names_do() -> None:
+    before = without_names(trial(0, place(0, "a", "disk 1"), place(1, "b"), place(2, "c", "disk 3")))
+    assert before.places == ()
+    same = [place(0, "a", "disk 1"), place(1, "b"), place(2, "c")]
+    assert new_places([before], same) == ()
+    assert moved(before, trial(1, *same)) == ()
+    assert without_names(trial(1)) == trial(1)
+    (finding,) = moved(before, trial(1, place(0, "a", "disk 2")), without_names(trial(2, place(1, "d"))))
+    assert finding.clients == (0, 1)
+    assert "client 0: was replaced by one on another volume: #" in finding.message
+    assert "disk 2 in passes 1 and 2" in finding.message
 
 
 def test_a_place_is_the_node_and_what_identifies_the_volume_or_its_number() -> None:

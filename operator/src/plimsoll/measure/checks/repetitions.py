@@ -5,12 +5,15 @@ the others, or if each is worse than the one before, it describes none of them, 
 """
 
 import math
+from base64 import b64decode, b64encode
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Self
 
 from plimsoll.api.names import format_duration
-from plimsoll.api.result import ClientPlace, Finding, Trial
+from plimsoll.api.result import ClientPlace, Finding, PlaceDigests, Trial
 from plimsoll.measure.checks.check import Check, CheckedValue, CheckedValues, client_value, evaluate
 from plimsoll.measure.intake import ClientMeasurement
 from plimsoll.measure.statistics import describe, least_variation, trend_of, two_groups_of
@@ -27,6 +30,11 @@ LATENCY_FACTOR = 2
 """By which the limits of latencies exceed those of rates, as those of steadiness do."""
 
 _OF_LATENCY = "a median or 99th percentile of latency, where the workload sets the rate,"
+
+_DIGEST_BYTES = 4
+"""Two of a thousand volumes have the same digest with a probability of 0.01 %, and a new one that of its predecessor
+with 2e-10."""
+_UNKNOWN = bytes(_DIGEST_BYTES)
 
 DRIFTING = Check(
     reason="Drifting",
@@ -169,22 +177,65 @@ def places_of(measured: Iterable[ClientMeasurement], nodes: Mapping[int, str]) -
 def new_places(recorded: Iterable[Trial], places: Iterable[ClientPlace]) -> tuple[ClientPlace, ...]:
     """Return those of a trial's places that are not known from the trials of the point recorded before."""
     known = next((places for _, places in reversed(_with_places(recorded))), {})
-    return tuple(place for place in places if _updated(known.get(place.client), place) != known.get(place.client))
+    return tuple(
+        place for place in places if _seen(known.get(place.client), _Seen.at(place)) != known.get(place.client)
+    )
 
 
-def _with_places(recorded: Iterable[Trial]) -> list[tuple[Trial, dict[int, ClientPlace]]]:
+def without_names(trial: Trial) -> Trial:
+    """Return a trial with digests in place of the nodes and volumes of its clients, which show changes as well."""
+    if not trial.places:
+        return trial
+    seen = {place.client: _Seen.at(place) for place in trial.places}
+    digests = b"".join(seen[client].node + seen[client].volume for client in sorted(seen))
+    short = PlaceDigests(clients=tuple(sorted(seen)), digests=b64encode(digests).decode())
+    return trial.model_copy(update={"places": (), "place_digests": short})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """Where a client was seen; equal for equal digests, whether the names are known or not."""
+
+    node: bytes
+    volume: bytes  # empty digest if it is unknown
+    node_name: str = field(compare=False)
+    volume_name: str = field(compare=False)
+
+    @classmethod
+    def at(cls, place: ClientPlace) -> Self:
+        volume = place.volume or ""
+        return cls(node=_digest(place.node), volume=_digest(volume), node_name=place.node, volume_name=volume)
+
+
+def _digest(name: str) -> bytes:
+    return sha256(name.encode()).digest()[:_DIGEST_BYTES] if name else _UNKNOWN
+
+
+def _places(trial: Trial) -> dict[int, _Seen]:
+    """Return what a trial records of places, by client; of a digest, the name is its hexadecimal digits."""
+    short = trial.place_digests
+    seen = {}
+    if short is not None:
+        digests = b64decode(short.digests)
+        parts = [digests[start : start + _DIGEST_BYTES] for start in range(0, len(digests), _DIGEST_BYTES)]
+        for client, node, volume in zip(short.clients, parts[::2], parts[1::2], strict=False):
+            seen[client] = _Seen(node=node, volume=volume, node_name=f"#{node.hex()}", volume_name=f"#{volume.hex()}")
+    return seen | {place.client: _Seen.at(place) for place in trial.places}
+
+
+def _with_places(recorded: Iterable[Trial]) -> list[tuple[Trial, dict[int, _Seen]]]:
     """Return trials in the order of recording, each with the places of all clients as far as they are known then."""
-    history: list[tuple[Trial, dict[int, ClientPlace]]] = []
-    known: dict[int, ClientPlace] = {}
+    history: list[tuple[Trial, dict[int, _Seen]]] = []
+    known: dict[int, _Seen] = {}
     for trial in recorded:
-        known = known | {place.client: _updated(known.get(place.client), place) for place in trial.places}
+        known = known | {client: _seen(known.get(client), place) for client, place in _places(trial).items()}
         history.append((trial, known))
     return history
 
 
-def _updated(before: ClientPlace | None, place: ClientPlace) -> ClientPlace:
+def _seen(before: _Seen | None, place: _Seen) -> _Seen:
     """Return a place, with its volume as known before if its node is the same and the volume is unknown now."""
-    return before if before and place.volume is None and place.node == before.node else place
+    return before if before and place.volume == _UNKNOWN and place.node == before.node else place
 
 
 def judge_clients(
@@ -195,7 +246,7 @@ def judge_clients(
     `recorded` are all trials of the point in the order of recording, since each has only what was new about places.
     """
     attempts = {(trial.pass_number, trial.attempt) for trial in counted}
-    passes = defaultdict[int, dict[ClientPlace, set[int]]](dict)
+    passes = defaultdict[int, dict[_Seen, set[int]]](dict)
     for trial, places in _with_places(recorded):
         if (trial.pass_number, trial.attempt) in attempts:
             for client, place in places.items():
@@ -204,16 +255,16 @@ def judge_clients(
 
 
 def _moved(
-    passes: Mapping[int, Mapping[ClientPlace, Collection[int]]], named: Callable[[Collection[int]], str]
+    passes: Mapping[int, Mapping[_Seen, Collection[int]]], named: Callable[[Collection[int]], str]
 ) -> CheckedValues:
     for client, places in passes.items():
         nodes = {place.node for place in places}
-        volumes = {place.volume for place in places if place.volume is not None}
+        volumes = {place.volume for place in places if place.volume != _UNKNOWN}
         if len(nodes) > 1 or len(volumes) > 1:
             what = "node" if len(nodes) > 1 else "volume"
             texts = [
-                f"{quote(str(place.node if len(nodes) > 1 else place.volume), 120)} in {named(numbers)}"
+                f"{quote(place.node_name if len(nodes) > 1 else place.volume_name, 120)} in {named(numbers)}"
                 for place, numbers in places.items()
-                if len(nodes) > 1 or place.volume is not None
+                if len(nodes) > 1 or place.volume != _UNKNOWN
             ]
             yield client_value(client, 1, f"was replaced by one on another {what}: {first_few(texts, 3)}")
