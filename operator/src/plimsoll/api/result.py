@@ -13,7 +13,7 @@ from pydantic import Field, JsonValue, model_validator
 from plimsoll.api.environment import Environment
 from plimsoll.api.line import Line, LineSearch, OfferedLoad, Probe
 from plimsoll.api.model import ClientNumbers, Count, Model, Rule, ServerOnly
-from plimsoll.api.names import AbortReason, Operation, Outcome, Verdict
+from plimsoll.api.names import AbortReason, Cause, Operation, Outcome, Verdict
 from plimsoll.api.operation import OperationResult, OperationSummary, Rate, Steadiness
 from plimsoll.api.surroundings import ClusterSummary, DroppedCaches, Hosts, HostSummary, Osds
 
@@ -211,6 +211,8 @@ class Finding(Model):
         verdict: Verdict that the check gives.
         message: The measured value, the limit, and the remedy.
         clients: Numbers of the affected clients; empty if it affects all of them.
+        cause: What made the attempt Invalid, if the evidence of this attempt decides that; absent if the reason alone
+            does, or if only other attempts show it.
 
     """
 
@@ -218,6 +220,7 @@ class Finding(Model):
     verdict: Verdict
     message: _Message
     clients: Annotated[tuple[_Client, ...], ServerOnly(max_length=32)] = ()
+    cause: Cause | None = None
 
 
 _Findings = Annotated[tuple[Finding, ...], ServerOnly(max_length=64)]
@@ -229,14 +232,15 @@ class Abort(Model):
     Attributes:
         reason: Reason in CamelCase, for programs.
         message: What happened, in words.
-        after_start: True if the clients had begun to generate load, so that their rates could be seen; absent
-            otherwise.
+        after_start: True if T0 had passed, so that the rates of the clients could be seen; absent otherwise.
+        cause: What ended the attempt, if the evidence of this attempt decides that; absent if the reason alone does.
 
     """
 
     reason: AbortReason
     message: _Message
     after_start: bool | None = None
+    cause: Cause | None = None
 
 
 class ClientSummary(Model):
@@ -286,6 +290,20 @@ class ClientPlace(Model):
 _Place = Annotated[ClientPlace, Field(description="One client.")]
 
 
+class PlaceDigests(Model):
+    """Where clients ran, shortened to what shows whether it changed.
+
+    Attributes:
+        clients: Numbers of the clients.
+        digests: For each of them, in ascending order, the first four bytes of the SHA-256 of the name of its node, and
+            of what identifies its volume, or four zero bytes if that is unknown; all of them in base64.
+
+    """
+
+    clients: ClientNumbers
+    digests: Annotated[str, ServerOnly(max_length=65536)]
+
+
 class Trial(Model):
     """One attempt at one repetition.
 
@@ -296,6 +314,7 @@ class Trial(Model):
         clients: Numbers of the clients that took part, such as 0-7,12; servers included.
         places: Where the clients ran, as far as the trials recorded before do not show it. In the first trial these are
             all clients, and in later ones those that were replaced by one on another node or volume.
+        place_digests: Digests of places that are left out because the result would be too large; absent otherwise.
         new_data_set: True if the clients' data sets were prepared for this attempt (prepare.perTrial); absent
             otherwise.
         probe: Load of the trial in a search for the line; absent otherwise.
@@ -328,6 +347,7 @@ class Trial(Model):
     epoch: Annotated[str, ServerOnly(max_length=128)]
     clients: ClientNumbers
     places: Annotated[tuple[_Place, ...], ServerOnly(max_length=2048)] = ()
+    place_digests: PlaceDigests | None = None
     new_data_set: bool | None = None
     probe: Probe | None = None
     load: OfferedLoad | None = None

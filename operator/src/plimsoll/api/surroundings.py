@@ -77,6 +77,7 @@ class ClusterSummary(Model):
         written_bytes_per_second: Bytes per second written to the run's pools, over the same time.
         operations_per_second: Operations per second on the run's pools, over the same time.
         foreign_operations_per_second: Operations per second on all other pools, over the same time.
+        foreign_bytes_per_second: Bytes per second read from and written to them.
         data_set_bytes: Size of the data that all clients read from; absent if none reads, or it is unknown.
         osd_memory_bytes: Memory that the OSDs may use for it, the sum of osd_memory_target; absent if it is unknown.
 
@@ -91,6 +92,7 @@ class ClusterSummary(Model):
     written_bytes_per_second: Count | None = None
     operations_per_second: float | None = None
     foreign_operations_per_second: float | None = None
+    foreign_bytes_per_second: Count | None = None
     data_set_bytes: Count | None = None
     osd_memory_bytes: Count | None = None
 

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Sequence
 
-from plimsoll.api.names import AbortReason
+from plimsoll.api.names import AbortReason, Cause
 from plimsoll.conductor import reporting
 from plimsoll.conductor.attempt import (
     Attempt,
@@ -29,10 +29,12 @@ CONDUCTOR_RESTARTED = Fault(
 )
 
 
-def reported_failure(members: Sequence[int], roster: Roster, reason: AbortReason) -> Fault | None:
+def reported_failure(
+    members: Sequence[int], roster: Roster, reason: AbortReason, cause: Cause | None = None
+) -> Fault | None:
     """Return the messages of the clients that failed as a fault with that reason; None if none did."""
     message = reporting.failures(roster.get(members))
-    return Fault(reason=reason, message=message) if message else None
+    return Fault(reason=reason, message=message, cause=cause) if message else None
 
 
 def running_fault(attempt: Attempt, roster: Roster, timings: Timings, moment: Moment) -> Fault | None:

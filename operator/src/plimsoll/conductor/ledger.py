@@ -12,7 +12,7 @@ from plimsoll.api.names import AbortReason, Outcome, Verdict
 from plimsoll.api.result import Matrix, ResultStatus, Summary, Trial
 from plimsoll.api.status import TrialKey
 from plimsoll.conductor.size import bare_attempt, fit, replaced_attempt, without_distributions, without_histograms
-from plimsoll.measure.attempts import first_attempts
+from plimsoll.measure.attempts import first_attempts, is_undecided
 from plimsoll.measure.checks.repetitions import new_places
 from plimsoll.measure.intake import Offer
 from plimsoll.measure.line.model import Progress, Settings, arrived_load, tried_loads
@@ -128,7 +128,8 @@ def recorded(search: Search, trials: Sequence[Trial]) -> tuple[Trial, ...]:
 
     def reduced(trial: Trial) -> Trial:
         if trial.attempt < last[trial.pass_number]:
-            return bare_attempt(trial, is_first=(trial.pass_number, trial.attempt) in first)
+            has_rates = (trial.pass_number, trial.attempt) in first or is_undecided(trial)
+            return bare_attempt(trial, has_rates=has_rates)
         return trial if trial.pass_number in near else without_histograms(trial)
 
     return tuple(map(reduced, trials))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from plimsoll.api.names import AbortReason, Layer, RunPhase
+from plimsoll.api.names import AbortReason, Cause, Layer, RunPhase
 from plimsoll.api.result import ResultStatus
 from plimsoll.api.status import Failure
 from plimsoll.api.surroundings import MAX_LISTED, DroppedCaches, NodeCaches
@@ -213,7 +213,10 @@ def dropping_fault(phase: Dropping, roster: Roster, timings: Timings, moment: Mo
         nodes = reporting.shortened(undropped_nodes(phase, roster))
         limit = timings.dropping + timings.dropping_grace
         message = f"the caches of {nodes} were not dropped within {limit:g} s; check the helper's pod there"
-    return Fault(reason=AbortReason.CACHES_NOT_DROPPED, message=message) if message else None
+    # OSDs that do not answer, or dirty data that does not reach them in time, show storage that hangs.
+    is_late = moment.seconds >= phase.deadline - timings.dropping_grace
+    cause = Cause.STORAGE if is_late or phase.has_reached_osds else None
+    return Fault(reason=AbortReason.CACHES_NOT_DROPPED, message=message, cause=cause) if message else None
 
 
 def dropped_caches(phase: Dropping, roster: Roster) -> DroppedCaches:

@@ -2,21 +2,28 @@
 
 An attempt without trustworthy numbers is repeated, so the attempts that count are a selection: of storage that
 collapses in every tenth trial, they show only the other nine. The first attempts are no selection. Of each trial that
-is the first attempt without a harness cause, whatever its verdict is. Comparisons, rounds of suites and hypotheses are
-therefore decided on both, by the same rules: see `on_first_attempts`.
+is the first attempt that the harness alone did not spoil, whatever its verdict is. Comparisons, rounds of suites and
+hypotheses are therefore decided on both, by the same rules: see `on_first_attempts`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain
+from statistics import median
 
 from plimsoll.api.line import ProbeOutcome
-from plimsoll.api.names import AbortReason, Cause, Outcome, Verdict
+from plimsoll.api.names import AbortReason, Cause, Operation, Outcome, Verdict
+from plimsoll.api.reasons.runs import ATTEMPT_REASONS
 from plimsoll.api.result import BenchmarkResult, Finding, Trial
 from plimsoll.measure.checks.check import CheckedValue, evaluate, invalid_reasons
 from plimsoll.measure.checks.judge import ATTEMPTS_REPLACED, cause_of
 from plimsoll.measure.rates import grouped
 from plimsoll.measure.text import passes_text
+from plimsoll.measure.timeline import Amount
 
+_INTERRUPTIONS = (AbortReason.INTERRUPTED, AbortReason.CONDUCTOR_RESTARTED)
+_MOST_COST = 2
+"""Operations, or bytes, of the run that one of a neighbour's can cost: as many on storage that both use up, and more if
+it writes where the run reads."""
 MAX_REPLACED = 0.2
 """Above this share of attempts that were replaced or do not count, a run's numbers describe selected moments only."""
 
@@ -37,15 +44,64 @@ def last_attempts(trials: Iterable[Trial]) -> dict[int, Trial]:
 
 
 def first_attempts(trials: Iterable[Trial]) -> list[Trial]:
-    """Return the first attempt without a harness cause of every pass that has one, by ascending pass.
+    """Return the first attempt of every pass that the harness alone did not spoil, by ascending pass.
 
     Such an attempt counts, or the storage spoiled it; then it has no operations if it ended without numbers.
     """
-    first: dict[int, Trial] = {}
+    trials, first = [*trials], dict[int, Trial]()
     for trial in _ordered(trials):
-        if not any(cause_of(reason) is Cause.HARNESS for reason in why_not_counted(trial)):
+        if counts(trial) or spoiled_by(trial, trials) is Cause.STORAGE:
             first.setdefault(trial.pass_number, trial)
     return [*first.values()]
+
+
+def spoiled_by(trial: Trial, trials: Iterable[Trial]) -> Cause:
+    """Return what spoiled an attempt of a point with these trials that does not count: the storage if a reason says so.
+
+    Without any reason it is the storage, too.
+    """
+    if trial.abort is not None:
+        return trial.abort.cause or ATTEMPT_REASONS[trial.abort.reason].cause
+    causes = _causes(trial)
+    is_of_storage = Cause.STORAGE in causes or not causes or (None in causes and lost_more_than_taken(trial, trials))
+    return Cause.STORAGE if is_of_storage else Cause.HARNESS
+
+
+def is_undecided(trial: Trial) -> bool:
+    """Whether only other attempts can show what spoiled an attempt."""
+    return trial.abort is None and None in _causes(trial)
+
+
+def _causes(trial: Trial) -> set[Cause | None]:
+    return {cause_of(finding) for finding in trial.findings if finding.verdict is Verdict.INVALID}
+
+
+def lost_more_than_taken(trial: Trial, trials: Iterable[Trial]) -> bool:
+    """Whether an attempt beside foreign load lost more than twice what the neighbours had.
+
+    The foreign load is then no explanation: it is a large part of the run's only because the storage collapsed. What
+    the run lost is in comparison with the median of the attempts that count, in a search of those at the same load.
+    False if that is unknown.
+    """
+    usual = [
+        _rate_of(other)
+        for other in trials
+        if counts(other) and (trial.probe is None or other.pass_number == trial.pass_number)
+    ]
+    cluster, ios = trial.cluster, median(rate.ios for rate in usual) if usual else 0.0
+    if cluster is None or cluster.foreign_operations_per_second is None or not trial.operations or not usual:
+        return False
+    volume, rate = median(rate.bytes for rate in usual), _rate_of(trial)
+    lost = [1 - part / whole for part, whole in ((rate.ios, ios), (rate.bytes, volume)) if whole]
+    foreign = (cluster.foreign_operations_per_second, cluster.foreign_bytes_per_second or 0)
+    taken = [part / whole for part, whole in zip(foreign, (ios, volume), strict=True) if whole]
+    return bool(lost) and max(lost) > _MOST_COST * max(taken)
+
+
+def _rate_of(trial: Trial) -> Amount:
+    """Return operations and bytes per second of a trial, without syncs."""
+    rates = [result.rates for result in trial.operations if result.operation is not Operation.SYNC]
+    return Amount(ios=sum(rate.iops for rate in rates), bytes=sum(rate.bytes_per_second for rate in rates))
 
 
 def spoiled_attempts(results: Iterable[BenchmarkResult]) -> list[Trial]:
@@ -101,7 +157,7 @@ def as_counted(trial: Trial) -> Trial:
 def replaced_attempts(trials: Iterable[Trial]) -> list[Trial]:
     """Return the attempts that another one replaced, except those that ended before anybody could know their numbers.
 
-    A user who suspends a run while a trial generates load may have seen that it looks bad.
+    A user who suspends a run while a trial generates load, or ends its conductor, may have seen that it looks bad.
     """
     trials = list(trials)
     last = last_attempts(trials)
@@ -109,22 +165,16 @@ def replaced_attempts(trials: Iterable[Trial]) -> list[Trial]:
 
 
 def _is_blind(trial: Trial) -> bool:
-    """Whether an attempt was interrupted before its load began."""
-    return trial.abort is not None and trial.abort.reason is AbortReason.INTERRUPTED and not trial.abort.after_start
+    """Whether an attempt was interrupted, or lost its conductor, before its load began."""
+    abort = trial.abort
+    return abort is not None and abort.reason in _INTERRUPTIONS and not abort.after_start
 
 
 def judge_replaced(
     trials: Sequence[Trial], named: Callable[[Collection[int]], str] = passes_text
 ) -> tuple[Finding, ...]:
-    """Return the finding on attempts that were replaced, with all passes that have them as `named`.
-
-    A conductor that dies chooses no numbers, so an attempt that it lost is no reason for a mark.
-    """
-    replaced = [
-        trial
-        for trial in replaced_attempts(trials)
-        if trial.abort is None or trial.abort.reason is not AbortReason.CONDUCTOR_RESTARTED
-    ]
+    """Return the finding on attempts that were replaced, with all passes that have them as `named`."""
+    replaced = replaced_attempts(trials)
     detail = f"{len(replaced)} of {len(trials)} attempts: {reasons_text(replaced, named)}"
     return evaluate(ATTEMPTS_REPLACED, [CheckedValue(value=len(replaced), detail=detail)])
 

@@ -142,6 +142,7 @@ def cluster_summary(
         written_bytes_per_second=round(rates.per_second(rates.ours.written_bytes)) if rates else None,
         operations_per_second=round(rates.per_second(rates.ours.operations), 3) if rates else None,
         foreign_operations_per_second=round(rates.per_second(rates.foreign.operations), 3) if rates else None,
+        foreign_bytes_per_second=round(rates.per_second(rates.foreign.bytes)) if rates else None,
         data_set_bytes=data_set_bytes,
         osd_memory_bytes=watch.osd_memory_bytes,
     )

@@ -68,6 +68,7 @@ _TRIAL_FIELDS = (
     "operations",
     "probe",
 )
+_CLUSTER_FIELDS = ("samples", "failed", "foreignOperationsPerSecond", "foreignBytesPerSecond")
 _OPERATION_FIELDS = ("operation", "ios", "bytes", "rates", "wholeRun", "sumOfRates", "latency")
 _STATUS_FIELDS = ("line", "firstLine", "verdict", "findings", "environment", "fingerprint", "final")
 
@@ -281,7 +282,9 @@ def projected(document: Mapping[str, Any]) -> BenchmarkResult:
         operations = [_part(operation, _OPERATION_FIELDS) for operation in trial.get("operations") or ()]
         for operation in operations:
             operation["latency"] = {key: part for key, part in operation["latency"].items() if key != "histogram"}
-        trials.append({**_part(trial, _TRIAL_FIELDS), "operations": operations})
+        # Decides what spoiled an attempt beside foreign load.
+        cluster = {"cluster": _part(trial["cluster"], _CLUSTER_FIELDS)} if trial.get("cluster") else {}
+        trials.append({**_part(trial, _TRIAL_FIELDS), **cluster, "operations": operations})
     return BenchmarkResult.model_validate(
         {
             "apiVersion": document["apiVersion"],

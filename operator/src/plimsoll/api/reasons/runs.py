@@ -508,13 +508,15 @@ ATTEMPT_REASONS: Mapping[AbortReason, AttemptExplanation] = {
     ),
     AbortReason.CACHES_NOT_DROPPED: AttemptExplanation(
         "the caches of a client's node, or of the OSDs, were not dropped before the trial; the message names the node "
-        "and the cause",
+        "and what failed. The cause is storage if the time was used up, or the OSDs failed",
         "check the helper's pod on that node: `kubectl -n plimsoll-caches logs`",
         cause=Cause.HARNESS,
     ),
     AbortReason.CLIENT_NOT_ARMED: AttemptExplanation(
-        "a client did not report in time that it is armed, or could not build the command; no client did any I/O",
-        "check the load and the network of its node; the message names an impossible parameter",
+        "a client did not report in time that it is armed, or could not build the command; no client did any I/O. The "
+        "cause is storage if it could not, for instance because the target was missing or hung",
+        "check the load and the network of its node; the message names what it could not find, or an impossible "
+        "parameter",
         cause=Cause.HARNESS,
     ),
     AbortReason.LATE_CLIENT: AttemptExplanation(
@@ -531,7 +533,7 @@ ATTEMPT_REASONS: Mapping[AbortReason, AttemptExplanation] = {
         cause=Cause.HARNESS,
     ),
     AbortReason.CONDUCTOR_RESTARTED: AttemptExplanation(
-        "the conductor died during the attempt",
+        "the conductor died during the attempt; after T0, the attempt counts as replaced, as if it was suspended",
         "check the log of the conductor's earlier pod: memory, eviction",
         cause=Cause.HARNESS,
     ),

@@ -32,9 +32,9 @@ class Check:
     invalid: float | None = None  # a value beyond it makes them Invalid; None if no value does
     direction: Direction = Direction.ABOVE  # which side of a limit is beyond it; a value equal to its limit passes
     remedy: str  # what the user can do, as a clause
-    # What makes an attempt Invalid: the storage, unless that is excluded. The first attempt without a harness cause is
-    # evidence, whatever came after it.
-    cause: Cause = Cause.STORAGE
+    # What makes an attempt Invalid: the storage, unless that is excluded. None if each value has a cause of its own, or
+    # if only other attempts show it. An attempt with a storage cause is evidence, whatever came after it.
+    cause: Cause | None = Cause.STORAGE
 
     def verdict(self, value: float) -> Verdict:
         """Return the verdict on a value."""
@@ -80,6 +80,7 @@ class CheckedValue:
     clients: tuple[int, ...] = ()  # those with this value; empty for a value of the trial or the point
     detail: str = ""  # replaces the bare value in the message, such as the tool's own message
     detail_names_clients: bool = False  # whether the message needs no other mention of the clients
+    cause: Cause | None = None  # what this value shows if it is Invalid; None if its check or other attempts tell
 
 
 CheckedValues = Iterator[CheckedValue]
@@ -106,8 +107,12 @@ def by_reason(findings: Iterable[tuple[int, Finding]]) -> list[list[tuple[int, F
 
 
 def worst_of(findings: Iterable[tuple[int, Finding]]) -> tuple[int, Finding]:
-    """Return the first of the numbered findings with the worst verdict."""
-    return max(findings, key=lambda case: SEVERITY.index(case[1].verdict))
+    """Return the first of the numbered findings with the worst verdict, of equal ones one that blames the storage."""
+
+    def badness(case: tuple[int, Finding]) -> tuple[int, bool]:
+        return SEVERITY.index(case[1].verdict), case[1].cause is Cause.STORAGE
+
+    return max(findings, key=badness)
 
 
 def evaluate(check: Check, values: Iterable[CheckedValue]) -> tuple[Finding, ...]:
@@ -126,4 +131,14 @@ def evaluate(check: Check, values: Iterable[CheckedValue]) -> tuple[Finding, ...
     limit_text = f" (limit {check.with_unit(limit)})" if limit or not worst.detail else ""
     also = f"; also {clients_text(others)}" if others else ""
     message = f"{subject}{value}{limit_text}{also}; {check.remedy}"
-    return (Finding(reason=check.reason, verdict=verdict, message=message, clients=tuple(clients[:MAX_NAMED_CLIENTS])),)
+    causes = {item.cause for item in bad if item.cause and check.verdict(item.value) is Verdict.INVALID}
+    return (
+        Finding(
+            reason=check.reason,
+            verdict=verdict,
+            message=message,
+            clients=tuple(clients[:MAX_NAMED_CLIENTS]),
+            # One client that the storage may have spoiled is enough.
+            cause=Cause.STORAGE if Cause.STORAGE in causes else next(iter(causes), None),
+        ),
+    )

@@ -9,7 +9,7 @@ from plimsoll.measure.checks.evidence import Evidence, TrialCheck
 from plimsoll.measure.histogram import histogram_problem
 from plimsoll.measure.intake import ClientMeasurement
 from plimsoll.measure.text import MAX_QUOTE_CHARACTERS, number_text, percent_text, quote, size_text
-from plimsoll.measure.timeline import NANOSECONDS, Share
+from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, window_of
 
 _MILLISECONDS = 1000
 _MISSING_SECONDS = 0.25
@@ -43,7 +43,7 @@ def _exit_text(exit_code: int) -> str:
 
 @TrialCheck(
     reason="OutputUnreadable",
-    cause=Cause.HARNESS,
+    cause=None,
     what="outputs of the tool that cannot be parsed",
     invalid=0,
     remedy="check the tool's version and its raw output; if that version is supported, report a bug",
@@ -51,7 +51,11 @@ def _exit_text(exit_code: int) -> str:
 def output_unreadable(evidence: Evidence) -> CheckedValues:
     for answer in evidence.intake.answers:
         if answer.problem:
-            yield client_value(answer.client, 1, f"the tool's output cannot be parsed: {quote(answer.problem)}")
+            # A tool whose storage hung from the beginning may have measured nothing.
+            has_nothing = not answer.document.parse_error and not answer.implausible
+            detail = f"the tool's output cannot be parsed: {quote(answer.problem)}"
+            cause = Cause.STORAGE if has_nothing else Cause.HARNESS
+            yield CheckedValue(clients=(answer.client,), value=1, detail=detail, cause=cause)
 
 
 @TrialCheck(
@@ -68,7 +72,7 @@ def client_missing(evidence: Evidence) -> CheckedValues:
 
 @TrialCheck(
     reason="LateClient",
-    cause=Cause.HARNESS,
+    cause=None,
     what="start after the planned time, without the longest operation",
     unit="s",
     suspect=1,
@@ -78,7 +82,9 @@ def client_missing(evidence: Evidence) -> CheckedValues:
 def late_client(evidence: Evidence) -> CheckedValues:
     """Yield each client's delay on its own clock, without what long operations explain: a ramp ends with a completion.
 
-    They must be as long on every client: on a client that was stopped, operations in flight are long too.
+    They must be as long on every client: on a client that was stopped, operations in flight are long too. Who launched
+    the tool too late is to blame for it; a tool that was launched in time may have waited for the storage, to open its
+    files, to lay them out, or to complete an operation.
     """
     facts, measured = evidence.facts, evidence.measured
     longest = min(map(_longest_operation, measured), default=0)
@@ -91,7 +97,14 @@ def late_client(evidence: Evidence) -> CheckedValues:
         detail = (
             f"started {_seconds(late)} after the planned time; operations of all clients explain {_seconds(longest)}"
         )
-        yield client_value(item.client, unexplained / NANOSECONDS, detail)
+        limit = late_client.limit(Verdict.INVALID) * NANOSECONDS
+        explains = launched > limit and unexplained - launched <= limit
+        yield CheckedValue(
+            clients=(item.client,),
+            value=unexplained / NANOSECONDS,
+            detail=detail,
+            cause=Cause.HARNESS if explains else Cause.STORAGE,
+        )
 
 
 def _longest_operation(item: ClientMeasurement) -> int:
@@ -182,7 +195,7 @@ def requests_slowed(evidence: Evidence) -> CheckedValues:
 @TrialCheck(
     reason="LowOverlap",
     load_explains=True,
-    cause=Cause.HARNESS,
+    cause=None,
     what=(
         "time in which all clients measured, as a part of their mean runtime; "
         f"Suspect only if more than {_MISSING_SECONDS} s are missing"
@@ -196,6 +209,7 @@ def requests_slowed(evidence: Evidence) -> CheckedValues:
     ),
 )
 def low_overlap(evidence: Evidence) -> CheckedValues:
+    """Yield the overlap. The harness explains it if the clients would have overlapped, had each been launched at T0."""
     window, measured = evidence.window, evidence.measured
     if window is None:
         return
@@ -208,8 +222,19 @@ def low_overlap(evidence: Evidence) -> CheckedValues:
     )
     is_short = mean - window.seconds <= _MISSING_SECONDS
     passes = is_short and window.overlap >= low_overlap.limit(Verdict.INVALID)
-    value = 1.0 if passes else window.overlap
-    yield CheckedValue(clients=tuple(sorted({last, done})), value=value, detail=detail if mean else "")
+    if_launched_at_t0 = window_of([_if_launched_at(evidence.facts.t0_nanoseconds, item) for item in measured])
+    explains = if_launched_at_t0 is not None and low_overlap.verdict(if_launched_at_t0.overlap) is not Verdict.INVALID
+    yield CheckedValue(
+        clients=tuple(sorted({last, done})),
+        value=1.0 if passes else window.overlap,
+        detail=detail if mean else "",
+        cause=Cause.HARNESS if explains else Cause.STORAGE,
+    )
+
+
+def _if_launched_at(t0: int, item: ClientMeasurement) -> Interval:
+    late = item.answer.document.launched_at - t0
+    return Interval(start=item.interval.start - late, end=item.interval.end - late)
 
 
 @TrialCheck(

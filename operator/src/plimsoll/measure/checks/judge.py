@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from plimsoll.api.names import Cause, Verdict
-from plimsoll.api.reasons.runs import ATTEMPT_REASONS
 from plimsoll.api.result import Finding, ResultStatus, Trial
 from plimsoll.measure.checks import cluster, devices, documents, hosts, load, outliers, repetitions
 from plimsoll.measure.checks.check import SEVERITY, Check, Direction
@@ -139,10 +138,7 @@ CHECKS: tuple[Check, ...] = (
 )
 """The table of checks of a trial, of all its rounds, of a search, and of a point; some of them share a reason."""
 
-_CAUSES: Mapping[str, Cause] = {
-    **{check.reason: check.cause for check in CHECKS if check.invalid is not None},
-    **{reason.value: explanation.cause for reason, explanation in ATTEMPT_REASONS.items()},
-}
+_CAUSES: Mapping[str, Cause | None] = {check.reason: check.cause for check in CHECKS if check.invalid is not None}
 
 _FOLLOW = {ATTEMPTS_REPLACED.reason, PASSES_MISSING.reason}
 """Reasons that follow from those of attempts that do not count."""
@@ -170,9 +166,12 @@ def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=place))
 
 
-def cause_of(reason: str) -> Cause:
-    """Return what a reason why an attempt does not count shows; of a reason of another version, the storage."""
-    return _CAUSES.get(reason, Cause.STORAGE)
+def cause_of(finding: Finding) -> Cause | None:
+    """Return what an Invalid finding shows: of a reason of another version, the storage.
+
+    None if only other attempts can show it.
+    """
+    return finding.cause or _CAUSES.get(finding.reason, Cause.STORAGE)
 
 
 def markdown_table(checks: Sequence[Check] = CHECKS) -> str:
@@ -182,7 +181,7 @@ def markdown_table(checks: Sequence[Check] = CHECKS) -> str:
         "|---|---|---|---|---|---|",
         *(
             f"| `{check.reason}` | {check.what} | {check.limit_text(check.suspect)} "
-            f"| {check.limit_text(check.invalid)} | {check.cause if check.invalid is not None else '-'} "
+            f"| {check.limit_text(check.invalid)} | {(check.cause or 'either') if check.invalid is not None else '-'} "
             f"| {check.remedy} |"
             for check in checks
         ),
