@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.environment import CephDescription, Environment
-from plimsoll.api.names import AbortReason, Outcome
+from plimsoll.api.names import AbortReason, Cause, Outcome
 from plimsoll.api.status import TrialKey
 from plimsoll.api.surroundings import MAX_LISTED, NodeCaches, OsdCaches
 from plimsoll.conductor import phases
@@ -170,6 +170,7 @@ def test_a_node_that_fails_to_drop_its_caches_aborts_the_attempt_with_its_name()
     for trial in simulation.trials:
         assert trial.abort is not None
         assert trial.abort.reason is AbortReason.CACHES_NOT_DROPPED
+        assert trial.abort.cause is None
         assert "client 1 on node-1: the helper did not drop the caches (status 500): no" in trial.abort.message
     assert not simulation.touched, "warm caches are not measured"
 
@@ -186,6 +187,8 @@ def test_a_node_that_does_not_answer_aborts_the_attempt_after_its_time_limit() -
     assert simulation.trials[0].abort is not None
     assert simulation.trials[0].abort.reason is AbortReason.CACHES_NOT_DROPPED
     assert "the caches of node-0 were not dropped within 35 s" in simulation.trials[0].abort.message
+    # Dirty data may not have reached the storage.
+    assert simulation.trials[0].abort.cause is Cause.STORAGE
 
 
 def test_the_helper_of_another_node_does_not_count() -> None:

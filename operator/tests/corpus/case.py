@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from corpus.searched import Searched
 from plimsoll.api.line import Ending, ProbeOutcome
 from plimsoll.api.model import Model
-from plimsoll.api.names import AbortReason, Operation, Outcome, RunPhase, Verdict
+from plimsoll.api.names import AbortReason, Cause, Operation, Outcome, RunPhase, Verdict
 from plimsoll.api.operation import SteadinessState
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.registry import TOOLS
@@ -356,6 +356,7 @@ class Expectation(Model):
         attempts: exactly the attempts of a session.
         ending: of a search.
         line: load in the interval of a search; absent if the storage has no line.
+        spoiled_by: what spoiled the trials that do not count; absent if the case is not about it.
 
     """
 
@@ -374,6 +375,7 @@ class Expectation(Model):
     attempts: tuple[ExpectedAttempt, ...] = ()
     ending: Ending | None = None
     line: float | None = None
+    spoiled_by: Cause | None = None
 
 
 class Case(Model):

@@ -14,6 +14,7 @@ from corpus.session_case import conduct
 from corpus.trial_case import SECOND, Measured, measure
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding, Summary, Trial
+from plimsoll.measure.attempts import counts, spoiled_by
 from plimsoll.measure.checks.judge import CHECKS, NO_TRIAL_COUNTS, UNREPLICATED
 from plimsoll.measure.trial import TrialNumbers
 from plimsoll.tools.registry import TOOLS
@@ -44,6 +45,9 @@ def test_trial_gets_its_verdict_for_exactly_its_reasons(case: Case) -> None:
     assert_point(measured, case)
     assert_numbers(measured.point.summary, case)
     assert_sums(measured, case)
+    if case.expect.spoiled_by is not None:
+        spoiled = [spoiled_by(trial, measured.recorded) for trial in measured.recorded if not counts(trial)]
+        assert set(spoiled) == {case.expect.spoiled_by}
 
 
 @pytest.mark.parametrize("case", SESSIONS, ids=slug)

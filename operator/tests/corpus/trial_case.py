@@ -46,10 +46,11 @@ _NOISE = f"{'noise':-<99}\n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """The numbers of a case; `trials` by pass, without those without numbers."""
+    """The numbers of a case; `trials` by pass, without those without numbers; `recorded` are all attempts."""
 
     trials: Mapping[int, TrialNumbers]
     point: PointNumbers
+    recorded: Sequence[Trial]
 
 
 def measure(case: Case) -> Measured:
@@ -76,7 +77,7 @@ def measure(case: Case) -> Measured:
             documents = dict(_documents(setting, faults, number))
             trials[number] = combined([measure_trial(_facts(setting, faults), documents)])
             recorded.append(_trial(number, setting, attempt=len(replaced), numbers=trials[number]))
-    return Measured(trials=trials, point=summarise(recorded, setting.repetitions))
+    return Measured(trials=trials, point=summarise(recorded, setting.repetitions), recorded=recorded)
 
 
 def _facts(setting: Setting, faults: Sequence[Fault]) -> TrialFacts:
@@ -130,6 +131,7 @@ def _trial(
         operations=() if numbers is None else numbers.operations,
         tool=None if numbers is None else numbers.tool,
         places=() if numbers is None else numbers.places,
+        cluster=None if numbers is None else numbers.cluster,
         load=None if numbers is None else numbers.load,
     )
 

@@ -173,15 +173,16 @@ def test_attempts_that_ended_for_reasons_of_their_own_are_replaced_without_a_mar
     assert summarise([trial(0, abort=reason), trial(0, attempt=1), trial(1)], 2).findings == ()
 
 
-def test_attempts_that_a_user_interrupted_under_load_are_named() -> None:
-    """Who suspends each trial that looks bad chooses the numbers."""
-    seen = Abort(reason=AbortReason.INTERRUPTED, message="suspended", after_start=True)
-    suspended = [trial(0, attempt=n, abort=AbortReason.INTERRUPTED).model_copy(update={"abort": seen}) for n in (0, 1)]
+@pytest.mark.parametrize("reason", [AbortReason.INTERRUPTED, AbortReason.CONDUCTOR_RESTARTED])
+def test_attempts_that_a_user_interrupted_under_load_are_named(reason: AbortReason) -> None:
+    """Who suspends each trial that looks bad, or kills its conductor, chooses the numbers."""
+    seen = Abort(reason=reason, message="suspended", after_start=True)
+    suspended = [trial(0, attempt=n, abort=reason).model_copy(update={"abort": seen}) for n in (0, 1)]
     numbers = summarise([*suspended, trial(0, attempt=2), trial(1)], 2)
     assert [(finding.reason, finding.verdict) for finding in numbers.findings] == [
         ("AttemptsReplaced", Verdict.SUSPECT)
     ]
-    assert numbers.findings[0].message.startswith("2 of 4 attempts: Interrupted (pass 0); ")
+    assert numbers.findings[0].message.startswith(f"2 of 4 attempts: {reason} (pass 0); ")
 
 
 def test_a_point_of_which_no_attempt_counts_names_what_all_of_them_had() -> None:

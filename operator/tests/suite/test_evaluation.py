@@ -238,7 +238,10 @@ def test_part_has_neither_distributions_nor_hosts_and_ignores_later_additions() 
     assert part.status.fingerprint == RESULT.status.fingerprint
     assert part.status.summary is None
     for one, whole in zip(part.status.trials, RESULT.status.trials, strict=True):
-        assert (one.hosts, one.cluster, one.slowest, one.warnings) == (None, None, (), ())
+        assert (one.hosts, one.slowest, one.warnings) == (None, (), ())
+        assert (one.cluster is None) is (whole.cluster is None)
+        # What decides about foreign load.
+        assert one.cluster is None or (one.cluster.problems, one.cluster.used_ratio) == ((), None)
         assert [each.rates for each in one.operations] == [each.rates for each in whole.operations]
         assert all(each.series is None and each.latency.histogram is None for each in one.operations)
     assert len(part.model_dump_json()) < len(RESULT.model_dump_json()) / 2

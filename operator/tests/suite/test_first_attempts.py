@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from plimsoll.api.names import AbortReason, Verdict
+from plimsoll.api.names import AbortReason, Cause, Verdict
 from plimsoll.api.result import BenchmarkResult, Finding, Trial
 from plimsoll.api.suite_status import Conclusion
+from plimsoll.api.surroundings import ClusterSummary
 from plimsoll.measure.attempts import first_attempts
 from plimsoll.measure.compare.values import RegressionRule
 from plimsoll.suite.evaluation import projected
@@ -18,7 +19,9 @@ from plimsoll.suite.measured import MeasuredRound, measured_round
 from support.results import aborted, measured, result, trial
 
 STALLED = Finding(reason="Stalled", verdict=Verdict.INVALID, message="m")
-LATE = Finding(reason="LateClient", verdict=Verdict.INVALID, message="m")
+LATE = Finding(reason="LateClient", verdict=Verdict.INVALID, message="m", cause=Cause.HARNESS)
+HUNG = LATE.model_copy(update={"cause": Cause.STORAGE})
+NEIGHBOURS = Finding(reason="ForeignLoad", verdict=Verdict.INVALID, message="m")
 TRIALS = 10
 
 
@@ -56,13 +59,15 @@ def test_a_round_without_replaced_attempts_is_judged_once() -> None:
     assert is_acceptable(measured, [judgement])
 
 
-@pytest.mark.parametrize("finding", [STALLED, LATE], ids=["storage", "harness"])
+@pytest.mark.parametrize("finding", [STALLED, LATE, HUNG, NEIGHBOURS])
 def test_the_part_of_a_result_that_is_read_has_the_same_first_attempts(finding: Finding) -> None:
-    (whole,) = run_of("r", random.Random(1), collapsed(0, finding))  # noqa: S311 - numbers, not secrets
+    cluster = ClusterSummary(samples=9, failed=0, foreign_operations_per_second=100, foreign_bytes_per_second=409600)
+    replaced = collapsed(0, finding).model_copy(update={"cluster": cluster})
+    (whole,) = run_of("r", random.Random(1), replaced)  # noqa: S311 - numbers, not secrets
     part = projected(json.loads(whole.model_dump_json(by_alias=True, exclude_none=True)))
     first = [(attempt.pass_number, attempt.attempt) for attempt in first_attempts(whole.status.trials)]
     assert [(attempt.pass_number, attempt.attempt) for attempt in first_attempts(part.status.trials)] == first
-    assert ((0, 0) in first) is (finding is STALLED)
+    assert ((0, 0) in first) is (finding is not LATE)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from plimsoll.api import names
 from plimsoll.api.environment import Environment
 from plimsoll.api.line import Ending, Line, LineSearch, Objective, OfferedLoad, Probe, ProbeOutcome, Vary
 from plimsoll.api.names import (
@@ -38,6 +39,7 @@ from plimsoll.api.result import (
     Fingerprint,
     Matrix,
     MatrixMember,
+    PlaceDigests,
     ResultMeta,
     ResultSpec,
     ResultStatus,
@@ -148,7 +150,13 @@ def _slowest_clients(node: str) -> tuple[ClientSummary, ...]:
     )
 
 
-_FINDING = Finding(reason="LowOverlap", verdict=Verdict.SUSPECT, message="m" * 1000, clients=tuple(range(32)))
+_FINDING = Finding(
+    reason="LowOverlap",
+    verdict=Verdict.SUSPECT,
+    message="m" * 1000,
+    clients=tuple(range(32)),
+    cause=names.Cause.STORAGE,
+)
 _TRIAL = Trial(
     pass_number=1,
     attempt=2,
@@ -159,7 +167,7 @@ _TRIAL = Trial(
     outcome=Outcome.MEASURED,
     started_at="2026-01-01T00:00:00.000Z",
     finished_at="2026-01-01T00:01:00.000Z",
-    abort=Abort(reason=AbortReason.LATE_CLIENT, message="m", after_start=True),
+    abort=Abort(reason=AbortReason.LATE_CLIENT, message="m", after_start=True, cause=names.Cause.HARNESS),
     verdict=Verdict.SUSPECT,
     findings=(_FINDING,),
     window=Window(
@@ -200,6 +208,7 @@ _TRIAL = Trial(
     ),
     slowest=_slowest_clients("n" * 253),
     places=(ClientPlace(client=1000, node="n" * 253, volume="v" * 256),),
+    place_digests=PlaceDigests(clients=tuple(range(0, 1000, 2)), digests="q" * 5336),
     load=OfferedLoad(offered=1e9 / 3, achieved=1e9 / 3, depth_full_percent=99.5),
     osds=Osds(
         count=2000,
@@ -219,6 +228,7 @@ _TRIAL = Trial(
         written_bytes_per_second=0,
         operations_per_second=1e9 / 3,
         foreign_operations_per_second=0.125,
+        foreign_bytes_per_second=2**62,
         data_set_bytes=2**62,
         osd_memory_bytes=2**62,
     ),

@@ -199,8 +199,15 @@ def test_a_run_that_repeated_more_than_a_fifth_of_its_trials_shows_nothing(faile
         pytest.param(
             Abort(reason=AbortReason.INTERRUPTED, message="m", after_start=True), Conclusion.INCONCLUSIVE, id="after-T0"
         ),
-        # Nothing shows when it died, or whether a user deleted its pod because of what a trial showed.
-        pytest.param(Abort(reason=AbortReason.CONDUCTOR_RESTARTED, message="m"), Conclusion.INCONCLUSIVE, id="killed"),
+        # Nothing shows whether a user deleted its pod because of what a trial showed.
+        pytest.param(
+            Abort(reason=AbortReason.CONDUCTOR_RESTARTED, message="m", after_start=True),
+            Conclusion.INCONCLUSIVE,
+            id="killed",
+        ),
+        pytest.param(
+            Abort(reason=AbortReason.CONDUCTOR_RESTARTED, message="m"), Conclusion.NO_REGRESSION, id="killed-before-T0"
+        ),
     ],
 )
 def test_attempts_that_were_interrupted_count_if_somebody_may_have_seen_their_rates(

@@ -8,16 +8,17 @@ from itertools import count
 import pytest
 
 from plimsoll.api.line import Ending, Line
-from plimsoll.api.names import AbortReason, Metric, Verdict
+from plimsoll.api.names import AbortReason, Cause, Metric, Verdict
 from plimsoll.api.result import BenchmarkResult, Finding, Trial
 from plimsoll.api.suite_status import Conclusion
+from plimsoll.api.surroundings import ClusterSummary
 from plimsoll.measure.compare.comparison import compare
 from plimsoll.measure.compare.sides import Comparison
 from plimsoll.measure.compare.values import RegressionRule, match_points
-from support.results import aborted, measured, result, searched, steady, trial, trials_of
+from support.results import BLOCK, aborted, measured, result, searched, steady, trial, trials_of
 
 STALLED = Finding(reason="Stalled", verdict=Verdict.INVALID, message="m")
-LATE = Finding(reason="LateClient", verdict=Verdict.INVALID, message="m")
+LATE = Finding(reason="LateClient", verdict=Verdict.INVALID, message="m", cause=Cause.HARNESS)
 
 
 def compared(baseline: Sequence[Sequence[Trial]], candidate: Sequence[Sequence[Trial]]) -> Comparison:
@@ -53,6 +54,30 @@ def test_a_trial_that_collapsed_and_was_repeated_excludes_that_nothing_is_worse(
 def test_a_trial_that_the_harness_spoiled_and_was_repeated_excludes_nothing() -> None:
     found = compared([trials_of(steady(1000, 10))], [replaced(collapsed(0, LATE), aborted(1))])
     assert found.conclusion is Conclusion.NO_REGRESSION
+
+
+def disturbed(number: int, foreign: float, iops: float = 400) -> Trial:
+    """Return an attempt beside neighbours with so many operations per second."""
+    cluster = ClusterSummary(
+        samples=9, failed=0, foreign_operations_per_second=foreign, foreign_bytes_per_second=round(foreign * BLOCK)
+    )
+    finding = Finding(reason="ForeignLoad", verdict=Verdict.INVALID, message="m")
+    spoiled = trial(number, measured(iops), verdict=Verdict.INVALID, findings=(finding,))
+    return spoiled.model_copy(update={"cluster": cluster})
+
+
+@pytest.mark.parametrize(("foreign", "conclusion"), [(150, Conclusion.INCONCLUSIVE), (500, Conclusion.NO_REGRESSION)])
+def test_a_collapse_beside_the_usual_neighbours_counts_and_a_disturbance_by_new_ones_does_not(
+    foreign: float, conclusion: Conclusion
+) -> None:
+    found = compared([trials_of(steady(1000, 10))], [replaced(disturbed(0, foreign))])
+    assert found.conclusion is conclusion
+
+
+def test_storage_that_collapses_in_every_trial_beside_its_neighbours_never_looks_healthy() -> None:
+    candidate = [disturbed(number, 150).model_copy(update={"attempt": a}) for number in range(5) for a in range(3)]
+    found = compared([trials_of(steady(1000, 5))], [candidate])
+    assert found.conclusion is not Conclusion.NO_REGRESSION
 
 
 def test_a_trial_that_hung_and_was_repeated_excludes_that_nothing_is_worse() -> None:

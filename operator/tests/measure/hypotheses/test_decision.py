@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from plimsoll.api.names import AbortReason, Verdict
+from plimsoll.api.names import AbortReason, Cause, Verdict
 from plimsoll.api.result import Finding, Trial
 from plimsoll.api.suite_status import HypothesisVerdict
 from plimsoll.measure.hypotheses.decide import Decision, Form, decide, decide_all
@@ -441,7 +441,7 @@ def test_an_unfinished_point_decides_nothing() -> None:
 
 
 def test_attempts_that_the_harness_spoiled_do_not_count() -> None:
-    late = Finding(reason="LateClient", verdict=Verdict.INVALID, message="m")
+    late = Finding(reason="LateClient", verdict=Verdict.INVALID, message="m", cause=Cause.HARNESS)
     attempts = [
         trial(0, operation_at(1), verdict=Verdict.INVALID, findings=(late,)),
         *trials_at(RADOS)[1:],
