@@ -139,6 +139,8 @@ def test_a_killed_conductor_loses_and_doubles_no_trial(tmp_path: Path, fio: str)
         os.kill(run.conductor(), signal.SIGKILL)
         run.complete()
     assert faults(run.trials()) == [AbortReason.CONDUCTOR_RESTARTED]
+    (lost,) = (each for trial in run.trials() if (each := trial.abort) and each.reason in faults(run.trials()))
+    assert lost.after_start, "somebody may have seen its rates"
     assert_every_planned_trial_is_measured_once(run, passes=3)
     assert len({trial.epoch for trial in run.trials()}) == 2
     for client in range(2):
