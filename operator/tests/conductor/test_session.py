@@ -2,7 +2,7 @@
 
 import pytest
 
-from plimsoll.api.names import AbortReason, FailureReason, Outcome, RunPhase, Verdict
+from plimsoll.api.names import AbortReason, Cause, FailureReason, Outcome, RunPhase, Verdict
 from plimsoll.api.result import Stalls
 from plimsoll.api.storage import Precondition, Prepare
 from plimsoll.conductor.attempt import Moment
@@ -113,14 +113,19 @@ def test_a_client_that_never_registers_ends_the_run_and_is_named() -> None:
     assert "2" in state.failure.message
 
 
-def test_an_agent_that_is_not_armed_by_t0_aborts_all_before_any_io() -> None:
-    simulation = Simulation(make_plan(points=1, repetitions=1))
+@pytest.mark.parametrize(("looks_at_files", "cause"), [(False, None), (True, Cause.STORAGE)])
+def test_an_agent_that_is_not_armed_by_t0_aborts_all_before_any_io(
+    *, looks_at_files: bool, cause: Cause | None
+) -> None:
+    plan = make_plan(points=1, repetitions=1)
+    points = tuple(point.model_copy(update={"reads_next_client": looks_at_files}) for point in plan.points)
+    simulation = Simulation(plan.model_copy(update={"points": points}))
     simulation.until(Arming)
     simulation.until(Gathering, without=(1,))
     (trial,) = simulation.trials
     assert trial.outcome is Outcome.ABORTED
     assert trial.abort is not None
-    assert trial.abort.reason is AbortReason.CLIENT_NOT_ARMED
+    assert (trial.abort.reason, trial.abort.cause) == (AbortReason.CLIENT_NOT_ARMED, cause)
     assert "client 1" in trial.abort.message
     assert not simulation.touched
 

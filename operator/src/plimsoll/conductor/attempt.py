@@ -214,6 +214,11 @@ def needs_staging(attempt: Attempt) -> bool:
     return has_step(attempt.point, StepKind.PREPARE) or bool(attempt.round.serving)
 
 
+def looks_at_files_to_arm(point: Point) -> bool:
+    """Whether clients look at files on their volumes to be armed: the tool's own, or those of the next client."""
+    return point.reads_next_client or TOOLS[point.tool].own_files
+
+
 def unready_clients(attempt: Attempt, roster: Roster) -> tuple[int, ...]:
     """Return the clients of the current round that are neither staged nor serving yet."""
     states = [(client, AgentState.STAGED) for client in roster.get(attempt.round.loading)]

@@ -22,6 +22,7 @@ from plimsoll.conductor.attempt import (
     give_arming,
     give_preparation,
     give_staging,
+    looks_at_files_to_arm,
     needs_staging,
     new_attempt,
     staging_seconds,
@@ -355,9 +356,10 @@ class Session:
 
     def _leave_arming(self, phase: Arming, moment: Moment) -> bool:
         attempt = phase.attempt
-        # Arming finds its target, and on some tools looks at files there: both fail, or take too long, on bad storage.
+        # Looking at files fails, or takes too long, on storage that hangs.
+        cause = Cause.STORAGE if looks_at_files_to_arm(attempt.point) else None
         members = attempt.round.members
-        fault = faults.reported_failure(members, self.roster, AbortReason.CLIENT_NOT_ARMED, Cause.STORAGE)
+        fault = faults.reported_failure(members, self.roster, AbortReason.CLIENT_NOT_ARMED, cause)
         if fault:
             return self._abort_if(attempt, fault, moment)
         since = moment.seconds - phase.since
@@ -371,7 +373,8 @@ class Session:
         if too_late:
             who = reporting.names(unarmed or attempt.round.loading)
             message = f"{who} did not report in time that they are armed; no client did any I/O"
-            return self._abort_if(attempt, Fault(reason=AbortReason.CLIENT_NOT_ARMED, message=message), moment)
+            fault = Fault(reason=AbortReason.CLIENT_NOT_ARMED, message=message, cause=cause)
+            return self._abort_if(attempt, fault, moment)
         self.roster.give(attempt.round.loading, GoOrder(trial=attempt.key))
         self.phase = Running(attempt=attempt)
         return True

@@ -514,9 +514,8 @@ ATTEMPT_REASONS: Mapping[AbortReason, AttemptExplanation] = {
     ),
     AbortReason.CLIENT_NOT_ARMED: AttemptExplanation(
         "a client did not report in time that it is armed, or could not build the command; no client did any I/O. The "
-        "cause is storage if it could not, for instance because the target was missing or hung",
-        "check the load and the network of its node; the message names what it could not find, or an impossible "
-        "parameter",
+        "cause is storage if it looks at files before: with `bonnie`, and with `readBack: NextClient`",
+        "check the load and the network of its node; the message names an impossible parameter",
         cause=Cause.HARNESS,
     ),
     AbortReason.LATE_CLIENT: AttemptExplanation(
