@@ -139,8 +139,8 @@ def client_seed(seed: int, *, point: str, pass_number: int, client: int, attempt
     It differs between clients, so that they do not find each other's blocks in a cache, between passes, and between
     attempts, which would otherwise find the blocks of the attempt that they replace.
     """
-    parts = ("client", seed, point, pass_number, client, *([attempt] if attempt else []))
-    return int.from_bytes(_hash(*parts)[:8], "big") % (2**31 - 1) + 1
+    later = (attempt,) if attempt else ()
+    return int.from_bytes(_hash("client", seed, point, pass_number, client, *later)[:8], "big") % (2**31 - 1) + 1
 
 
 def child_seed(seed: int, *, variant: str, repeat: int) -> int:
