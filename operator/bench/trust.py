@@ -24,8 +24,8 @@ from plimsoll.api.result import Trial
 from plimsoll.ceph.watch import ClusterStatus, PoolCounters
 from plimsoll.measure.attempts import counted
 from plimsoll.measure.sample import HostUse
+from random_trials import Course, Scene, judged
 from support.goldens import network_golden
-from support.random_trials import Course, Scene, judged
 
 _TRIALS = 400
 _GOAL = 0.02

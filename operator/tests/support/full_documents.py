@@ -193,6 +193,7 @@ _TRIAL = Trial(
             latency=_LATENCY,
             processor_percent=2.5,
             series=Series(interval_seconds=1, iops=(0.0, 2.5) * 60, bytes_per_second=(0, 2**62) * 60),
+            p50_steadiness=STEADINESS,
             p99_steadiness=STEADINESS,
         )
         for operation in Operation
@@ -394,6 +395,7 @@ def full_operation(operation: Operation, seed: int) -> OperationResult:
             iops=tuple(chance.randrange(10**6, 10**7) for _ in range(120)),
             bytes_per_second=tuple(chance.randrange(10**10, 10**11) for _ in range(120)),
         ),
+        p50_steadiness=STEADINESS,
         p99_steadiness=STEADINESS,
     )
 

@@ -115,7 +115,7 @@ class Steadiness(Model):
     """How the part of the window that differs most from the rest differs from it.
 
     Attributes:
-        state: NotSteady if the change is above its limit, 0.1 for rates and 0.2 for a 99th percentile of latency, and
+        state: NotSteady if the change is above its limit, 0.1 for rates and 0.2 for percentiles of latency, and
             above six standard deviations of chance. Steady if it is certainly below twice the limit. Otherwise Unknown:
             chance is too large for the number of operations and the length of the window.
         start_seconds: Start of the part, after the start of the window.
@@ -151,6 +151,8 @@ class OperationResult(Model):
         sum_of_rates: Sum of each client's I/O divided by its own runtime, as other tools print it.
         bias: IOPS of sumOfRates divided by IOPS of rates, minus 1; absent without I/O while all clients were
             measuring.
+        p50_steadiness: Whether the median of latency stayed the same over the window; absent unless the workload sets
+            the rate, and if the tool does not record latencies over time, or if there are too few operations.
         p99_steadiness: Whether the 99th percentile of latency stayed the same over the window; absent if the tool
             does not record latencies over time, or if there are too few operations.
 
@@ -166,6 +168,7 @@ class OperationResult(Model):
     latency: Latency
     processor_percent: Rate | None = None
     series: Series | None = None
+    p50_steadiness: Steadiness | None = None
     p99_steadiness: Steadiness | None = None
 
 

@@ -106,8 +106,8 @@ def _without_cached_nodes(trial: Trial) -> Trial:
 
 
 def _without_steadiness(trial: Trial) -> Trial:
-    without_p99 = _with_operations(trial, lambda operation: _with(operation, p99_steadiness=None))
-    return _with(without_p99, steadiness=None)
+    fields = {"p50_steadiness": None, "p99_steadiness": None}
+    return _with(_with_operations(trial, lambda operation: _with(operation, **fields)), steadiness=None)
 
 
 def _with_short_findings(trial: Trial) -> Trial:

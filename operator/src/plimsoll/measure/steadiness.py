@@ -23,19 +23,23 @@ from plimsoll.measure.rates import ALL_QUANTITIES, Quantities
 from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, amounts_between, divided
 
 LEAST_ROUNDS = 10
-"""A window with fewer is not judged. Rounds are no shorter than the intervals of the series, usually a second."""
+"""With fewer, chance is hardly known. Rounds are no shorter than the intervals of the series, usually a second."""
+FEWEST_ROUNDS = 5
+"""A window with fewer than `LEAST_ROUNDS` is never called steady; of one with fewer than these nothing is known."""
 MAX_ROUNDS = 40
 MAX_RATE_CHANGE = 0.10
-MAX_P99_CHANGE = 0.20
+MAX_LATENCY_CHANGE = 0.20
 """Parts of the mean over the window; a smaller change moves the mean by half of it at most, and is no finding."""
+MAX_SHIFT, MAX_SHIFT_OF_FEW = 0.20, 0.40
+"""By which part of itself a burst, however short, may raise the mean above the rate of the rest of the window; the
+latter where there are fewer than `LEAST_ROUNDS`."""
 LEAST_DEVIATIONS = 6
 """Standard deviations of chance from which a change is one."""
 
-_P99 = 99
 _DECIMALS = 6
 _EDGE, _MIDDLE = 5, 3
 """A part at an edge of the window is at least a fifth of it, one in the middle a third; so is the rest. What is shorter
-is scatter, such as a flush."""
+is scatter, such as a flush, unless it is so much that the mean is no rate of most of the window."""
 _LONGEST = 10
 """Scatter is averaged over up to this part of the window: half of the shortest part."""
 _MOST_DEVIATIONS = 1000
@@ -48,11 +52,11 @@ def rate_steadiness(
 ) -> Steadiness | None:
     """Judge operations per second of all clients and operations together, or bytes of a tool that counts only those.
 
-    None if the window is shorter than ten intervals of the series, if nothing completed in it, or if a client has no
+    None if the window is shorter than five intervals of the series, if nothing completed in it, or if a client has no
     usable series. Syncs do not count: no tool keeps their series.
     """
     counted = [share for share in shares if share.sample.operation is not Operation.SYNC]
-    rounds = _rounds(window, [share.curve.width for share in counted if share.curve])
+    rounds = _rounds(window, [share.curve.width for share in counted if share.curve], least=FEWEST_ROUNDS)
     amounts = amounts_between(counted, divided(window, rounds)) if rounds else None
     if not amounts:
         return None
@@ -60,11 +64,18 @@ def rate_steadiness(
     counting = sum(totals) / rounds if quantities.operations else 0.0
     per_second = rounds * NANOSECONDS / window.length
     scaled = [total * per_second for total in totals]
-    return _judged(scaled, window, variance=counting * per_second**2, limit=MAX_RATE_CHANGE)
+    variance = counting * per_second**2
+    judged = _judged(scaled, window, _parts(rounds), variance=variance, limit=MAX_RATE_CHANGE)
+    if judged is None or (judged.state is SteadinessState.NOT_STEADY and rounds >= LEAST_ROUNDS):
+        return judged
+    bursts = _judged(scaled, window, _bursts(scaled), variance=variance, limit=MAX_RATE_CHANGE)
+    if bursts and bursts.state is SteadinessState.NOT_STEADY:
+        return bursts
+    return judged if rounds >= LEAST_ROUNDS else judged.model_copy(update={"state": SteadinessState.UNKNOWN})
 
 
-def p99_steadiness(shares: Collection[Share], window: Interval) -> Steadiness | None:
-    """Judge the 99th percentile of one operation's latency, in nanoseconds, over all clients.
+def latency_steadiness(shares: Collection[Share], window: Interval, percentile: int) -> Steadiness | None:
+    """Judge a percentile, 0 to 100, of one operation's latency, in nanoseconds, over all clients.
 
     None if the tool keeps no latencies over time, if they are incomplete or damaged, or if there are not ten rounds
     with ten operations beyond the percentile.
@@ -76,7 +87,9 @@ def p99_steadiness(shares: Collection[Share], window: Interval) -> Steadiness | 
         # The last one, which is partial, may be missing.
         covered = Interval(start=window.start, end=min(window.end, *(part[-1][0].end for part in slices)))
         timed = sum(share.sample.latency.count for share in shares)
-        rounds = _rounds(covered, [part[0][0].length for part in slices], most=timed // (100 * MINIMUM_BEYOND))
+        rounds = _rounds(
+            covered, [part[0][0].length for part in slices], most=timed * (100 - percentile) // (100 * MINIMUM_BEYOND)
+        )
         edges = divided(covered, max(1, rounds))
         texts: list[list[str]] = [[] for _ in range(rounds)]
         for piece, text in chain.from_iterable(slices):
@@ -87,23 +100,34 @@ def p99_steadiness(shares: Collection[Share], window: Interval) -> Steadiness | 
         merged = [Histogram.merge_texts(part) for part in texts]
     except HistogramError:
         return None
-    tails = [tail for histogram in merged if (tail := _tail(histogram)) is not None]
+    tails = [tail for histogram in merged if (tail := _value(histogram, percentile)) is not None]
     if not tails or len(tails) < rounds:
         return None
     variance = math.fsum(deviation**2 for _, deviation in tails) / rounds
-    return _judged([value for value, _ in tails], covered, variance=variance, limit=MAX_P99_CHANGE)
+    values = [value for value, _ in tails]
+    return _judged(values, covered, _parts(rounds), variance=variance, limit=MAX_LATENCY_CHANGE)
 
 
-def deviations_of(measured: Steadiness, limit: float) -> float:
-    """Return a change above its limit in standard deviations of chance, at most 1000; 0 for a smaller one."""
+def is_too_short(window: Interval, steadiness: Steadiness | None) -> bool:
+    """Whether it is unknown if the rate was steady because the window is too short, if intervals are seconds."""
+    is_found = steadiness is not None and steadiness.state is SteadinessState.NOT_STEADY
+    return window.length < LEAST_ROUNDS * NANOSECONDS and not is_found
+
+
+def deviations_of(measured: Steadiness) -> float:
+    """Return a change in standard deviations of chance, at most 1000; 0 if it is none."""
+    return _deviations(measured) if measured.state is SteadinessState.NOT_STEADY else 0.0
+
+
+def _deviations(measured: Steadiness) -> float:
     size = abs(measured.change)
-    return size / max(measured.deviation, size / _MOST_DEVIATIONS) if size > limit else 0.0
+    return size / max(measured.deviation, size / _MOST_DEVIATIONS)
 
 
-def _rounds(window: Interval, widths: Sequence[int], *, most: int = MAX_ROUNDS) -> int:
+def _rounds(window: Interval, widths: Sequence[int], *, least: int = LEAST_ROUNDS, most: int = MAX_ROUNDS) -> int:
     """Return the number of rounds, none of which is shorter than the widest interval; 0 if they would be too few."""
     rounds = min(most, MAX_ROUNDS, window.length // max(widths)) if widths and min(widths) > 0 else 0
-    return rounds if rounds >= LEAST_ROUNDS else 0
+    return rounds if rounds >= least else 0
 
 
 def _slices(share: Share) -> list[tuple[Interval, str]]:
@@ -115,32 +139,41 @@ def _slices(share: Share) -> list[tuple[Interval, str]]:
     return slices
 
 
-def _tail(histogram: Histogram) -> tuple[int, float] | None:
-    """Return the 99th percentile of a round, and its standard deviation by chance; None if either is unknown.
+def _value(histogram: Histogram, percentile: int) -> tuple[int, float] | None:
+    """Return a percentile of a round, and its standard deviation by chance; None if either is unknown.
 
     Of n operations the rank scatters by sqrt(p (1 - p) / n), whatever the distribution (order statistics).
     """
     # Rounds have ten operations beyond it on average, some of them fewer.
-    if histogram.samples_beyond(_P99) < MINIMUM_BEYOND / 2:
+    if histogram.samples_beyond(percentile) < MINIMUM_BEYOND / 2:
         return None
-    rank = 100 * math.sqrt(0.99 * 0.01 / histogram.total)
-    low, value, high = (histogram.percentile(p) for p in (_P99 - rank, _P99, _P99 + rank))
+    rank = math.sqrt(percentile * (100 - percentile) / histogram.total)
+    low, value, high = (histogram.percentile(p) for p in (percentile - rank, percentile, percentile + rank))
     return None if low is None or value is None or high is None else (value, (high - low) / 2)
 
 
-def _judged(rounds: Sequence[float], window: Interval, *, variance: float, limit: float) -> Steadiness | None:
-    """Judge a quantity by its values in rounds of equal length; `variance` is what chance gives one round at least."""
+_Part = tuple[int, int]
+"""A part of the window: its first round, and the one after its last."""
+
+
+def _judged(
+    rounds: Sequence[float], window: Interval, parts: Sequence[_Part], *, variance: float, limit: float
+) -> Steadiness | None:
+    """Judge a quantity by its values in rounds of equal length, of those parts of the window.
+
+    `variance` is what chance gives one round at least. None without parts, or if all values are 0.
+    """
     sums = [*accumulate(rounds, initial=0.0)]
     number, total = len(rounds), sums[-1]
-    if total <= 0:
+    if total <= 0 or not parts:
         return None
 
-    def difference(part: tuple[int, int]) -> float:
+    def difference(part: _Part) -> float:
         start, end = part
         inside, length = sums[end] - sums[start], end - start
         return inside / length - (total - inside) / (number - length)
 
-    part = max(_parts(number), key=lambda part: abs(difference(part)) / _spread(number, part))
+    part = max(parts, key=lambda part: abs(difference(part)) / _spread(number, part))
     start, end = part
     mean = total / number
     inside = sums[end] - sums[start]
@@ -155,7 +188,7 @@ def _judged(rounds: Sequence[float], window: Interval, *, variance: float, limit
         change=round(change, _DECIMALS),
         deviation=round(deviation, _DECIMALS),
     )
-    if deviations_of(measured, limit) > LEAST_DEVIATIONS:
+    if abs(change) > limit and _deviations(measured) > LEAST_DEVIATIONS:
         return measured.model_copy(update={"state": SteadinessState.NOT_STEADY})
     # Two one-sided tests (Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15, 1987).
     is_steady = abs(change) + _SURE * deviation <= 2 * limit
@@ -163,9 +196,9 @@ def _judged(rounds: Sequence[float], window: Interval, *, variance: float, limit
 
 
 @lru_cache(maxsize=MAX_ROUNDS)
-def _parts(rounds: int) -> tuple[tuple[int, int], ...]:
-    """Return the parts of the window that are compared with the rest, as their first round and the one after them."""
-    parts = list[tuple[int, int]]()
+def _parts(rounds: int) -> tuple[_Part, ...]:
+    """Return the parts of the window that are compared with the rest."""
+    parts = list[_Part]()
     for start, end in combinations(range(rounds + 1), 2):
         is_middle = start > 0 and end < rounds
         least = -(-rounds // (_MIDDLE if is_middle else _EDGE))
@@ -176,13 +209,32 @@ def _parts(rounds: int) -> tuple[tuple[int, int], ...]:
     return tuple(parts)
 
 
-def _spread(rounds: int, part: tuple[int, int]) -> float:
+def _bursts(rounds: Sequence[float]) -> list[_Part]:
+    """Return the parts, of any length up to half of the window, that raise the mean far above the rate of the rest.
+
+    None if nothing completed in half of the rounds: then most of the window has no rate. Standstills, which lower the
+    mean, have checks of their own.
+    """
+    sums = [*accumulate(rounds, initial=0.0)]
+    number, total = len(rounds), sums[-1]
+    most = (MAX_SHIFT if number >= LEAST_ROUNDS else MAX_SHIFT_OF_FEW) * total / number
+    if 2 * rounds.count(0) >= number:
+        return []
+    return [
+        (start, end)
+        for start, end in combinations(range(number + 1), 2)
+        if end - start <= number // 2
+        and total / number - (total - sums[end] + sums[start]) / (number - end + start) > most
+    ]
+
+
+def _spread(rounds: int, part: _Part) -> float:
     """Return the deviation of the difference between part and rest, as a multiple of the deviation of one round."""
     length = part[1] - part[0]
     return math.sqrt(1 / length + 1 / (rounds - length))
 
 
-def _scatter(sums: Sequence[float], part: tuple[int, int]) -> float:
+def _scatter(sums: Sequence[float], part: _Part) -> float:
     """Return the variance of one round that explains the means of several: times their number, it is the largest.
 
     It is the overlapping Allan variance over neighbours on the same side of the part's edges. Each estimate is taken
@@ -190,7 +242,7 @@ def _scatter(sums: Sequence[float], part: tuple[int, int]) -> float:
     """
     number = len(sums) - 1
     worst = 0.0
-    for length in range(1, number // _LONGEST + 1):
+    for length in range(1, max(1, number // _LONGEST) + 1):
         differences = [
             (sums[first + 2 * length] - 2 * sums[first + length] + sums[first]) / length
             for first in range(number - 2 * length + 1)

@@ -31,8 +31,8 @@ from plimsoll.measure.matrix import MatrixCell, cells_of
 from plimsoll.measure.rates import OperationRates, by_operation, rates_of
 from plimsoll.measure.sample import ClientDocument, HostUse
 from plimsoll.measure.stalls import Standstill, standstill_of
-from plimsoll.measure.steadiness import p99_steadiness, rate_steadiness
-from plimsoll.measure.text import clients_text, quote, quote_finding
+from plimsoll.measure.steadiness import LEAST_ROUNDS, is_too_short, latency_steadiness, rate_steadiness
+from plimsoll.measure.text import clients_text, number_text, quote, quote_finding
 from plimsoll.measure.timeline import (
     NANOSECONDS,
     Interval,
@@ -87,7 +87,11 @@ def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
     rates = {} if whole is None else {name: rates_of(part, common=common, whole=whole) for name, part in shares.items()}
     window = window_of(intervals) if facts.windowed else None
     judged = common if facts.is_judged_for_steadiness else None
-    operations = tuple(_operation(name, shares[name], rates[name], common, judged) for name in rates)
+    # The load that a trial offers, and not its storage, decides its rate; then latencies tell whether it was steady.
+    offers = facts.offer is not None and facts.search is None
+    operations = tuple(
+        _operation(name, shares[name], rates[name], common, judged, offers_load=offers) for name in rates
+    )
     cells = tuple(cells_of(measured, facts.nodes))
     observation = None
     if facts.offer is not None and common is not None:
@@ -106,6 +110,7 @@ def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
         steadiness=steadiness,
         observation=observation,
     )
+    is_short = judged is not None and is_too_short(judged, steadiness)
     findings, explained = judge(evidence)
     verdict = verdict_of(findings)
     return TrialNumbers(
@@ -120,7 +125,7 @@ def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
         osds=osds_summary(item.measurement for item in measured),
         cluster=cluster_summary(facts.cluster, evidence.span, bytes_read_from(measured)),
         tool=tool_use(intake.answers, measured),
-        warnings=_warnings(intake, explained),
+        warnings=_warnings(intake, explained, judged if is_short and verdict is not Verdict.INVALID else None),
         matrix=cells,
         probe=probe_of(facts.offer, observation, verdict) if facts.offer and facts.search else None,
         places=places_of(measured, facts.nodes),
@@ -177,6 +182,8 @@ def _operation(
     rates: OperationRates,
     common: Interval | None,
     judged: Interval | None,
+    *,
+    offers_load: bool = False,
 ) -> OperationResult:
     return OperationResult(
         operation=operation,
@@ -191,7 +198,8 @@ def _operation(
             (percent for share in shares if (percent := share.sample.processor_percent) is not None), default=None
         ),
         series=None if common is None else series_of(shares, common),
-        p99_steadiness=None if judged is None else p99_steadiness(shares, judged),
+        p50_steadiness=latency_steadiness(shares, judged, 50) if judged and offers_load else None,
+        p99_steadiness=latency_steadiness(shares, judged, 99) if judged else None,
     )
 
 
@@ -265,8 +273,8 @@ def _client_rates(item: ClientMeasurement) -> tuple[float, float]:
     return ios * NANOSECONDS / item.interval.length, volume * NANOSECONDS / item.interval.length
 
 
-def _warnings(intake: Intake, explained: Iterable[Finding]) -> tuple[str, ...]:
-    """Return what a load that broke explains, then each warning once, with its clients."""
+def _warnings(intake: Intake, explained: Iterable[Finding], too_short: Interval | None) -> tuple[str, ...]:
+    """Return what a load that broke explains, each warning once with its clients, and what a window leaves open."""
     clients = defaultdict[str, set[int]](set)
     for answer in intake.answers:
         for warning in answer.measurement.warnings if answer.measurement else ():
@@ -283,6 +291,11 @@ def _warnings(intake: Intake, explained: Iterable[Finding]) -> tuple[str, ...]:
         ),
         *(f"{clients_text(numbers)}: {text}" for text, numbers in clients.items()),
     ]
+    if too_short:
+        lines.append(
+            f"the window of {number_text(too_short.length / NANOSECONDS)} s is too short to show whether the rate was "
+            f"steady; measure for {LEAST_ROUNDS} s or longer"
+        )
     if len(lines) <= MAX_WARNINGS:
         return tuple(lines)
     return (*lines[: MAX_WARNINGS - 1], f"{len(lines) - MAX_WARNINGS + 1} more warnings")

@@ -11,12 +11,13 @@ from plimsoll.measure.checks.evidence import Evidence, TrialCheck
 from plimsoll.measure.intake import clients_by_version
 from plimsoll.measure.line.observe import (
     EDGE_SHARE,
+    LEAST_EXCESS,
     LEAST_SHORTFALL,
     MOST_DEPTH_FULL,
     THINKING_SECONDS,
     THINKING_SHARE,
 )
-from plimsoll.measure.steadiness import LEAST_DEVIATIONS, MAX_P99_CHANGE, MAX_RATE_CHANGE, deviations_of
+from plimsoll.measure.steadiness import LEAST_DEVIATIONS, MAX_LATENCY_CHANGE, MAX_RATE_CHANGE, deviations_of
 from plimsoll.measure.text import clients_text, number_text, percent_text
 from plimsoll.measure.timeline import NANOSECONDS, Interval, common_interval
 
@@ -141,14 +142,14 @@ def phases_apart(evidence: Evidence) -> CheckedValues:
     reason="NotSteady",
     what=(
         "difference between a part of the window and the rest, in standard deviations of chance: of the rate of all "
-        f"operations, if it is above {100 * MAX_RATE_CHANGE:g} % of the mean, or of a 99th percentile, if it is above "
-        f"{100 * MAX_P99_CHANGE:g} %; not with until DataSetDone"
+        f"operations, if it is above {100 * MAX_RATE_CHANGE:g} % of the mean, or of a 99th percentile (or a median, if "
+        f"the workload sets the rate), if it is above {100 * MAX_LATENCY_CHANGE:g} %; not with until DataSetDone"
     ),
     suspect=LEAST_DEVIATIONS,
     remedy="lengthen ramp and runtime, or set prepare.precondition; the mean depends on when it was measured",
 )
 def not_steady(evidence: Evidence) -> CheckedValues:
-    """Judge the rate of all operations, and if that is steady, the 99th percentile of each."""
+    """Judge the rate of all operations, and if that is steady, the percentiles of each."""
     rate, window = evidence.steadiness, evidence.window
     if window is None:
         return
@@ -157,14 +158,16 @@ def not_steady(evidence: Evidence) -> CheckedValues:
         yield _change(rate, MAX_RATE_CHANGE, per_second, number_text, window.seconds)
     if rate is None or rate.state is not SteadinessState.NOT_STEADY:
         for result in evidence.operations:
-            if p99 := result.p99_steadiness:
-                yield _change(p99, MAX_P99_CHANGE, f"{result.operation} p99", format_duration, window.seconds)
+            for name, latency in (("p50", result.p50_steadiness), ("p99", result.p99_steadiness)):
+                if latency is not None:
+                    quantity = f"{result.operation} {name}"
+                    yield _change(latency, MAX_LATENCY_CHANGE, quantity, format_duration, window.seconds)
 
 
 def _change(
     measured: Steadiness, limit: float, quantity: str, show: Callable[[float], str], window_seconds: float
 ) -> CheckedValue:
-    value = deviations_of(measured, limit)
+    value = deviations_of(measured)
     start, end, seconds = map(number_text, (measured.start_seconds, measured.end_seconds, window_seconds))
     if not measured.start_seconds:
         part = f"in the first {end} s of {seconds} s"
@@ -184,13 +187,14 @@ def _change(
     reason="NotAchieved",
     what=(
         "operations of an offered rate that did not arrive, of all clients, of one, or of one kind of operation, if "
-        f"they are more than {100 * LEAST_SHORTFALL:g} % and more than chance explains; a search judges them itself"
+        f"they are more than {100 * LEAST_SHORTFALL:g} % and, of random arrivals, more than chance explains; or that "
+        f"came beyond a rate of even arrivals, if more than {100 * LEAST_EXCESS:g} %; a search judges them itself"
     ),
     unit="%",
     suspect=0,
     remedy=(
-        "offer what the storage and the clients can do; the numbers are those of the load that arrived, and operations "
-        "that came late or never have no latency"
+        "offer what the storage and the clients can do, and lengthen the ramp if more came than was due; the numbers "
+        "are those of the load that arrived, and operations that came late or never have no latency"
     ),
 )
 def not_achieved(evidence: Evidence) -> CheckedValues:
@@ -200,12 +204,14 @@ def not_achieved(evidence: Evidence) -> CheckedValues:
         return
     parts = observation.parts
     for part, among in ((observation.whole, 1), *((part, len(parts)) for part in parts)):
-        arrived, least = 100 * part.achieved / part.offered, 100 * part.least(among)
+        arrived, least, most = (100 * share for share in (part.achieved / part.offered, part.least(among), part.most))
+        bound = f"at most {percent_text(most)}" if arrived > most else f"at least {percent_text(least)}"
         detail = (
             f"{number_text(part.achieved)} of {number_text(part.offered)} {part.operation or 'operation'}s per second "
-            f"that were due completed: {percent_text(arrived)} (at least {percent_text(least)} but for chance)"
+            f"that were due completed: {percent_text(arrived)} ({bound}{' but for chance' * (part.pending is None)})"
         )
-        value = 0.0 if part.is_achieved(among) else 100 - arrived
+        is_other = arrived > most or not part.is_achieved(among)
+        value = abs(100 - arrived) if is_other else 0.0
         yield CheckedValue(clients=() if part.client is None else (part.client,), value=value, detail=detail)
 
 

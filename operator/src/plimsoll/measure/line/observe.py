@@ -23,6 +23,9 @@ from plimsoll.measure.timeline import NANOSECONDS, Interval
 LEAST_SHORTFALL = 0.01
 """Smallest shortfall of the achieved load, as a part of the offered load, that matters."""
 
+LEAST_EXCESS = 0.05
+"""Smallest excess of a rate that is due after equal times; less may have been due before the window, and caught up."""
+
 THINKING_SECONDS = 10e-6
 """The longest time from a completion to the next submission that is not the client's fault; fio takes 2 to 8 µs."""
 
@@ -57,10 +60,15 @@ class PartialLoad:
     # completes few of them is not excused by their small number.
     operations: float
     unavoidable: float | None = None  # part of an offered depth that a tool cannot keep in flight
+    # Of a rate that is due after equal times, the number of operations that may be in flight: no others can be due and
+    # not completed. None if chance decides how many are due.
+    pending: int | None = None
 
     def least(self, among: int = 1) -> float:
         """Return the share, 0 to 1, that arrives except for what the tool and chance explain in one of so many."""
         tolerated = tolerated_shortfall(self.operations, among)
+        if self.pending is not None:
+            tolerated = min(tolerated, max(LEAST_SHORTFALL, self.pending / self.operations))
         if self.unavoidable is not None:
             tolerated = min(tolerated + self.unavoidable, EDGE_SHARE)
         return 1 - tolerated
@@ -68,6 +76,11 @@ class PartialLoad:
     def is_achieved(self, among: int = 1) -> bool:
         """Whether it was achieved, except for what the tool and chance explain in one of so many parts."""
         return self.achieved >= self.offered * self.least(among)
+
+    @property
+    def most(self) -> float:
+        """The share, from 1 on, beyond which more arrived than was due; infinite if chance decides what is due."""
+        return math.inf if self.pending is None else 1 + max(LEAST_EXCESS, self.pending / self.operations)
 
     def is_mostly_achieved(self, among: int = 1) -> bool:
         """Whether at least half of it was achieved, or less only by chance in one of so many parts."""
@@ -92,10 +105,16 @@ class ClientLoad:
         missing = 1 - self.rate / offered - self.rate * THINKING_SECONDS
         return self.blocked >= max(MOST_BLOCKED, _EXPLAINED * missing)
 
-    def part_of(self, offer: Offer, offered: float, seconds: float) -> PartialLoad:
-        """Return what it achieved of the load that it was offered."""
+    def part_of(self, offer: Offer, offered: float, seconds: float, clients: int = 1) -> PartialLoad:
+        """Return what it, or all of so many clients, achieved of the load that was offered."""
         if offer.vary is Vary.RATE:
-            return PartialLoad(client=self.client, offered=offered, achieved=self.rate, operations=offered * seconds)
+            return PartialLoad(
+                client=self.client,
+                offered=offered,
+                achieved=self.rate,
+                operations=offered * seconds,
+                pending=pending(offer, clients),
+            )
         # Of a depth, so much is not in flight although the client is not at fault, as LittlesLaw has it.
         between = min(self.rate * THINKING_SECONDS / offered, THINKING_SHARE)
         return PartialLoad(
@@ -105,6 +124,11 @@ class ClientLoad:
             operations=self.rate * seconds,
             unavoidable=between + self.longest / seconds,
         )
+
+
+def pending(offer: Offer, clients: int) -> int | None:
+    """Return how many operations of so many clients may be due and not completed; None if chance decides."""
+    return None if offer.is_open_loop or offer.vary is Vary.DEPTH else clients * (offer.depth or 1)
 
 
 def tolerated_shortfall(operations: float, among: int = 1) -> float:
@@ -251,7 +275,7 @@ def observed(
     )
     if offer.vary is Vary.DEPTH and whole.in_flight is None:
         return None
-    total = whole.part_of(offer, offer.load, window.seconds)
+    total = whole.part_of(offer, offer.load, window.seconds, max(1, len(clients)))
     share = _highest_share(clients, takes_one=offer.depth == 1 and not offer.search) if offer.is_open_loop else None
     waiting = [
         omitted_arrivals(offer, loads, total, max(1, len(clients)), objective) if share else 0.0
@@ -351,7 +375,13 @@ def _parts(
         for operation, share in offer.shares.items():
             offered = offer.load * share
             achieved = rates.get(operation, 0.0)
-            yield PartialLoad(operation=operation, offered=offered, achieved=achieved, operations=offered * seconds)
+            yield PartialLoad(
+                operation=operation,
+                offered=offered,
+                achieved=achieved,
+                operations=offered * seconds,
+                pending=pending(offer, max(1, len(clients))),
+            )
 
 
 def _highest_share(clients: Sequence[ClientLoad], *, takes_one: bool) -> float | None:
