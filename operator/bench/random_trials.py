@@ -34,7 +34,7 @@ from plimsoll.measure.trial import combined, measure_trial
 from plimsoll.plan.document import Plan
 from plimsoll.protocol.messages import PROTOCOL_VERSION, Registration
 from plimsoll.tools.base import Output, StepContext, StepKind, Timing
-from plimsoll.tools.fio.command import LOG_MILLISECONDS, gap_milliseconds, slice_seconds
+from plimsoll.tools.fio.command import LOG_MILLISECONDS, gap_milliseconds
 from plimsoll.tools.fio.logs import DIRECTIONS
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.tool import EXACT_DEPTHS
@@ -284,7 +284,7 @@ class _Fio:
 
     def output(self, began: int) -> Output:
         """Return the document and the logs of a measurement from a time on, Unix nanoseconds."""
-        frozen, width = self.course.frozen, slice_seconds(self.scene.timing)
+        frozen, width = self.course.frozen, self.scene.timing.slice_seconds
         live = [
             1 - sum(max(0.0, min(end, second + 1) - max(start, second)) for start, end in frozen)
             for second in range(self.scene.runtime)
@@ -356,7 +356,7 @@ class _Fio:
 
     def _slice_log(self, operation: Operation, parts: Sequence[Counter[int]]) -> Iterator[tuple[int, str]]:
         """Yield a line for each slice but the last; that of an empty one comes with the next operation."""
-        width, due = LOG_MILLISECONDS * slice_seconds(self.scene.timing), 0
+        width, due = LOG_MILLISECONDS * self.scene.timing.slice_seconds, 0
         prefix = f"{DIRECTIONS[operation]}, {self.parameters.block_size}"
         for number, part in enumerate(parts):
             left = Counter(part)

@@ -163,10 +163,18 @@ def _scrubs(late: float) -> Course:
     return Course(status=status, late=lambda second: late if 15 <= second < 45 else 0.0)
 
 
+def _felt(second: float) -> float:
+    return 0.7 if 15 <= second < 45 else 1.0
+
+
 def _large(out: int = 0, scrubbed: int = 0, osds: int = 500) -> Course:
     """Return a cluster of many OSDs and 20,000 groups, of which so many are out and scrubbed all the time."""
     states = {"active+clean": 20_000 - scrubbed} | ({"active+clean+scrubbing+deep": scrubbed} if scrubbed else {})
     return Course(status=lambda _, usual: replace(usual, osds=osds, osds_up=osds, osds_in=osds - out, pg_states=states))
+
+
+def _moving_all_the_time(_: float, usual: ClusterStatus) -> ClusterStatus:
+    return replace(usual, osds=500, osds_up=500, osds_in=500, pg_states={"active+remapped+backfilling": 1})
 
 
 def _slow_poll(second: float, usual: ClusterStatus) -> ClusterStatus:
@@ -212,6 +220,12 @@ _BAD: dict[str, Storage] = {
     ),
     "scrubs in half of the window, a p99 three times as long": _disks(
         _scrubs(0.011), parameters={"ioDepth": 64, "rateIops": 500}, clients=1, rate=500, runtime=60, **_KEPT_UP
+    ),
+    "disks with 5 % writes, scrubs in half of the window that take 30 % of the rate": _disks(
+        replace(_scrubs(0.0), pace=_felt), runtime=60
+    ),
+    "a pool on 10 of 500 OSDs, from or to which data moves all the time": _flash(
+        Course(status=_moving_all_the_time, pace=lambda _: 0.7), osds=10
     ),
     "two nodes, one direction 100 times as fast as the other": _flash(
         tool="iperf3", parameters={}, rate=1, clients=2, ramp=1, runtime=3, watched=False, prints=_iperf3
@@ -284,6 +298,7 @@ _GOOD: dict[str, Storage] = {
         _large(scrubbed=1, osds=1_000), parameters={"pattern": "randread", "ioDepth": 16}, osds=1_000
     ),
     "scrubs in half of the window that change nothing": _flash(_scrubs(0.0), runtime=60),
+    "disks with 5 % writes, scrubs in half of the window that change nothing": _disks(_scrubs(0.0), runtime=60),
     "slow operations in one poll": _flash(Course(status=_slow_poll)),
 }
 

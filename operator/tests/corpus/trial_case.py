@@ -27,7 +27,7 @@ from plimsoll.measure.summary import PointNumbers, summarise
 from plimsoll.measure.trial import TrialNumbers, combined, measure_trial
 from plimsoll.plan.refusals import offer_of
 from plimsoll.tools.base import Output, StepContext, StepKind, Timing
-from plimsoll.tools.fio.command import gap_milliseconds, slice_seconds
+from plimsoll.tools.fio.command import gap_milliseconds
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.tool import FIO
 from plimsoll.tools.registry import TOOLS
@@ -217,7 +217,7 @@ def _run(setting: Setting, faults: Sequence[Fault]) -> FioRun:
         started_at=T0 // 10**6 + round((setting.ramp_seconds + late) * MILLISECONDS) + _START,
         # fio's own runtime is a millisecond longer than requested.
         stretches=tuple(_stretches(setting, [pace for f in faults for pace in f.paces], length + 0.001)),
-        slice_seconds=slice_seconds(_timing(setting)),
+        slice_seconds=_timing(setting).slice_seconds,
         gap_milliseconds=gap_milliseconds(setting.fio, _timing(setting)),
     )
     for fault in faults:

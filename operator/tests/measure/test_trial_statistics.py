@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.measure.statistics import (
+    binomial_p_value,
     chi_square_p_value,
     chi_square_quantile,
     describe,
@@ -180,6 +181,15 @@ def test_quantiles_of_chi_square_equal_their_closed_forms(probability: float) ->
 def test_quantile_of_chi_square_inverts_the_distribution(probability: float, degrees: int) -> None:
     value = chi_square_quantile(probability, degrees)
     assert chi_square_p_value(value, degrees) == pytest.approx(1 - probability, rel=1e-9)
+
+
+@given(st.integers(0, 40), st.integers(1, 40), st.floats(0.001, 0.999))
+def test_the_binomial_distribution_is_the_sum_of_its_terms(successes: int, trials: int, probability: float) -> None:
+    terms = (
+        math.comb(trials, k) * probability**k * (1 - probability) ** (trials - k)
+        for k in range(min(successes, trials) + 1)
+    )
+    assert binomial_p_value(successes, trials, probability) == pytest.approx(math.fsum(terms), rel=1e-9, abs=1e-15)
 
 
 @given(st.floats(0.01, 200), st.integers(1, 60))

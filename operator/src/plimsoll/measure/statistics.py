@@ -116,6 +116,13 @@ def f_p_value(f: float, numerator: float, denominator: float) -> float:
     return _incomplete_beta(denominator / 2, numerator / 2, denominator / whole, numerator * f / whole)
 
 
+def binomial_p_value(successes: int, trials: int, probability: float) -> float:
+    """Return the probability of no more than so many successes: I_(1-p)(n - k, k + 1), the sum of the first terms."""
+    if successes >= trials:
+        return 1.0
+    return _incomplete_beta(trials - successes, successes + 1, 1 - probability, probability)
+
+
 def chi_square_p_value(chi_square: float, degrees_of_freedom: int) -> float:
     """Return the probability that chi-square with whole degrees of freedom exceeds a value from 0 on.
 

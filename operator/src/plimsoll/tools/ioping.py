@@ -195,7 +195,7 @@ class Ioping(Tool[IopingParameters]):
             started_at=output.launched_at + max(0, between) // 2 + part.start,
             start_is_estimated=not 0 <= between <= 250 * MILLISECOND,
             runtime=part.length,
-            operations=(_sample(parameters, part, max(1, timing.runtime_seconds // 20) * SECOND),),
+            operations=(_sample(parameters, part, timing.slice_seconds * SECOND),),
             in_flight=None if parameters.interval_milliseconds else 1,
             bypasses_cache=parameters.direct,
             gaps=longest_gaps(gaps, MILLISECOND),

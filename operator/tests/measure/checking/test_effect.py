@@ -17,7 +17,19 @@ from plimsoll.measure.checks.effect import Activity, Difference, Effect
 from plimsoll.measure.histogram import Histogram, bin_index, bin_midpoint
 from plimsoll.measure.sample import Cells, LatencySample, LatencySlices, Measurement, OperationSample
 from plimsoll.measure.trial import TrialNumbers
-from support.client_documents import BLOCK, QUIET_CLUSTER, RAMP, SECOND, T0, document, measure, measurement, operation
+from plimsoll.tools.base import Timing
+from support.client_documents import (
+    BLOCK,
+    QUIET_CLUSTER,
+    RAMP,
+    SECOND,
+    T0,
+    document,
+    measure,
+    measurement,
+    operation,
+    quiet_host,
+)
 
 LENGTH = 60
 START = T0 + RAMP * SECOND
@@ -28,8 +40,13 @@ PLACEMENT = Placement(osds=3, per_read=1, per_write=3)
 SCRUBBED = {"active+clean": 7, "active+clean+scrubbing": 1}
 
 
-def run(rates: Sequence[float], late: Sequence[float | Histogram], *, slices: bool = True) -> Measurement:
-    """Make a client's minute: operations of each second, and the part of them that took long, or their latencies."""
+def run(
+    rates: Sequence[float], late: Sequence[float | Histogram], *, slices: bool = True, width: int = 1
+) -> Measurement:
+    """Make a client's run: operations of each second, and the part of them that took long, or their latencies.
+
+    `width` is that of a slice of latencies, in seconds.
+    """
     ios = [round(rate) for rate in rates]
     histograms = [
         part
@@ -47,23 +64,28 @@ def run(rates: Sequence[float], late: Sequence[float | Histogram], *, slices: bo
         max_nanoseconds=max(SLOW + SLOW // 32, bin_midpoint(max(whole.counts))),
         histogram=whole.encode(),
     )
-    logged = LatencySlices(width_nanoseconds=SECOND, histograms=tuple(one.encode() for one in histograms))
+    logged = LatencySlices(
+        width_nanoseconds=width * SECOND,
+        histograms=tuple(
+            Histogram.merge(histograms[start : start + width]).encode() for start in range(0, len(rates), width)
+        ),
+    )
     wrote = operation(
         ios=sum(ios), bytes=BLOCK * sum(ios), cells=cells, latency=timed, slices=logged if slices else None
     )
-    return measurement(wrote, runtime=LENGTH * SECOND)
+    return measurement(wrote, runtime=len(rates) * SECOND)
 
 
-def looks(scrubbed: range, *, foreign: float = 0.0) -> ClusterWatch:
+def looks(scrubbed: range, *, foreign: float = 0.0, length: int = LENGTH) -> ClusterWatch:
     """Look every five seconds; scrubs, and foreign operations per second, are those of some seconds alone."""
     samples = []
-    for second in range(-10, LENGTH + 10, 5):
+    for second in range(-10, length + 10, 5):
         status = (
             dataclasses.replace(QUIET_CLUSTER, pg_states=SCRUBBED)
             if second in scrubbed and not foreign
             else QUIET_CLUSTER
         )
-        done = min(max(0, second + RAMP), RAMP + LENGTH) * RATE
+        done = min(max(0, second + RAMP), RAMP + length) * RATE
         others = round(foreign * min(max(0, second - scrubbed.start), len(scrubbed)))
         pools = {
             "ours": PoolCounters(reads=0, writes=done, read_bytes=0, written_bytes=done * BLOCK),
@@ -262,7 +284,7 @@ def wrote(**changes: Any) -> OperationSample:
     return minute(MEANWHILE, **changes).operations[0]
 
 
-@pytest.mark.parametrize(("rate", "is_known"), [(40, False), (120, True)])
+@pytest.mark.parametrize(("rate", "is_known"), [(20, False), (40, True), (120, True)])
 def test_too_few_operations_show_no_effect_on_a_percentile(rate: float, *, is_known: bool) -> None:
     few = run([rate] * LENGTH, [0.0] * LENGTH).operations[0]
     assert ("chance hides it" not in scrub_message(few)) is is_known
@@ -308,6 +330,33 @@ def test_what_was_only_partly_calm_was_disturbed() -> None:
     shifted = run([RATE] * LENGTH, tails).operations[0]
     assert scrub_message(run([RATE] * LENGTH, [0.005] * LENGTH).operations[0], scrubbed=range(20, 21), late=0.5) == ""
     assert scrub_message(shifted, scrubbed=range(20, 21), late=0.5) != ""
+
+
+@pytest.mark.parametrize(("late", "is_found"), [(0.005, False), (0.015, True)])
+def test_half_a_minute_of_scrubs_in_ten_are_judged_by_their_own_latencies(late: float, *, is_found: bool) -> None:
+    """In slices of 30 s most of what overlaps the scrubs would be from other times."""
+    length, scrubbed = 600, range(290, 320)
+    tails = [late if second in range(285, 321) else 0.005 for second in range(length)]
+    measured = run([RATE] * length, tails, width=Timing(ramp_seconds=RAMP, runtime_seconds=length).slice_seconds)
+    numbers = measure(document(0, measured), runtime_seconds=length, cluster=looks(scrubbed, length=length))
+    assert ("the 99th percentile of write was 7" in words(numbers, "Scrubbing")) is is_found
+    assert is_found or words(numbers, "Scrubbing") == ""
+
+
+def test_a_client_that_is_stopped_every_other_second_for_an_hour_is_compared_with_the_seconds_between() -> None:
+    length = 3600
+    spans = tuple((1000 * second, 1000 * second + 1000) for second in range(0, length, 2))
+    stopped = quiet_host(float(length))
+    cpu = {"throttled_seconds": 90.0, "throttled_periods": 900, "throttled": spans}
+    stopped = stopped.model_copy(update={"cpu": stopped.cpu.model_copy(update=cpu)})
+    for rate, says in ((RATE, ""), (0.9 * RATE, "the write rate was 10 % lower")):
+        measured = run([rate if second % 2 == 0 else RATE for second in range(length)], [0.0] * length, slices=False)
+        plain = {"latency": LatencySample(kind=LatencyKind.NONE), "slices": None}
+        sample = measured.operations[0].model_copy(update=plain)
+        answer = document(0, measurement(sample, runtime=length * SECOND), host=stopped)
+        found = words(measure(answer, runtime_seconds=length), "ClientThrottled")
+        assert says in found
+        assert bool(found) is bool(says)
 
 
 @pytest.mark.parametrize(
@@ -367,6 +416,38 @@ def test_scrubs_with_an_effect_beyond_chance_are_found(effect: dict[str, float])
     documents = [document(0, noisy(chance, **effect)) for _ in range(60)]
     found = [words(measure(each, runtime_seconds=LENGTH, cluster=looks(HALF)), "Scrubbing") for each in documents]
     assert sum(text == "" for text in found) == 0
+
+
+def mixed(chance: random.Random, *, reads: dict[str, float], writes: dict[str, float]) -> Measurement:
+    """Make a minute of a disk with 285 reads and 15 writes per second, with effects for half of the time."""
+    (read,), (write,) = (
+        noisy(chance, operations=operations, scatter=0.02, **effect).operations
+        for operations, effect in ((285, reads), (15, writes))
+    )
+    return measurement(read.model_copy(update={"operation": Operation.READ}), write, runtime=LENGTH * SECOND)
+
+
+def share_found(trials: int, **effects: dict[str, float]) -> float:
+    chance = random.Random(39)  # noqa: S311 - numbers, not secrets
+    documents = [document(0, mixed(chance, **effects)) for _ in range(trials)]
+    found = [words(measure(each, runtime_seconds=LENGTH, cluster=looks(HALF)), "Scrubbing") for each in documents]
+    return sum(text != "" for text in found) / trials
+
+
+def test_few_writes_beside_many_reads_do_not_make_harmless_scrubs_unknown() -> None:
+    assert share_found(50, reads={}, writes={}) <= 1 / 50, "the goal is 2 %"
+
+
+@pytest.mark.parametrize(
+    "effects",
+    [
+        {"reads": {"rate": 0.7}, "writes": {"rate": 0.7}},
+        {"reads": {"tail": 1.5}, "writes": {}},
+        {"reads": {}, "writes": {"tail": 2.5}},
+    ],
+)
+def test_scrubs_that_change_many_reads_or_few_writes_are_found(effects: dict[str, dict[str, float]]) -> None:
+    assert share_found(15, **effects) == 1
 
 
 def test_neighbours_that_come_and_go_are_judged_by_what_they_changed_up_to_a_fifth() -> None:

@@ -7,14 +7,15 @@ worse than in the time without any activity, but for chance and a stated bound. 
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
+from statistics import NormalDist
 
 from plimsoll.api.names import LatencyKind, Operation
-from plimsoll.measure.checks.evidence import Evidence
+from plimsoll.measure.checks.evidence import Evidence, Slices, slices_of
 from plimsoll.measure.cluster import LONGEST_PAUSE
-from plimsoll.measure.histogram import MINIMUM_BEYOND, Histogram, HistogramError, bin_midpoint
-from plimsoll.measure.rates import by_operation, grouped
-from plimsoll.measure.statistics import margin_of_difference
+from plimsoll.measure.histogram import Histogram, bin_midpoint
+from plimsoll.measure.rates import by_operation
+from plimsoll.measure.statistics import binomial_p_value, margin_of_difference
 from plimsoll.measure.text import percent_text
 from plimsoll.measure.timeline import (
     NANOSECONDS,
@@ -44,15 +45,16 @@ delays an operation by no more than one usually takes: few become as late as the
 
 _SERIOUSLY_SLOWER = 0.25
 _SERIOUSLY_LONGER = 1.0
-"""An effect is known if chance does not hide one of this size."""
+"""An effect is known if one of this size is excluded."""
 _CONFIDENCE = 0.9973
-"""Three standard deviations on both sides."""
+"""That an effect is more than chance: three standard deviations on both sides."""
 _DEVIATIONS = 3
+_EXCLUSION = 0.99
+"""That an effect is less than serious, on one side."""
+_EXCLUDING = NormalDist().inv_cdf(_EXCLUSION)
 _LEAST_COMPARED = 10 * NANOSECONDS
 _LEAST_FOR_P99 = 1000
-_MOST_BLOCKS = 600
-
-Blocks = list[tuple[Interval, Histogram]]
+_MOST_BLOCKS = 3600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +109,8 @@ class Difference:
     text: str  # such as `the rate was 20 % lower`
     size: float  # part by which it was worse; negative if it was better
     is_noticeable: bool  # worse by more than chance and the bound
-    is_known: bool  # chance does not hide a serious effect
+    is_known: bool  # a serious effect is excluded
+    longer: float = 1.0  # how many times as long a window would probably exclude it, if there is none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,18 +119,29 @@ class Effect:
 
     activity: Activity
     time: float  # part of the window in which it may have gone on
+    seconds: float = 0.0  # length of the window
     most_touched: float = _MOST_TOUCHED  # part of the operations that it may touch if what it changed is unknown
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[Difference, ...] = ()  # of each kind of operation
+    together: tuple[Difference, ...] = ()  # of all operations, if there are several kinds
 
     @property
     def is_noticeable(self) -> bool:
         """Whether the numbers would have been different without the activity."""
-        return any(difference.is_noticeable for difference in self.differences)
+        return any(difference.is_noticeable for difference in (*self.differences, *self.together))
+
+    @property
+    def size(self) -> float:
+        """The largest part by which something was noticeably worse; 0 if nothing was."""
+        return max((each.size for each in (*self.differences, *self.together) if each.is_noticeable), default=0.0)
 
     @property
     def is_known(self) -> bool:
-        """Whether the comparison could have shown a serious effect."""
-        return bool(self.differences) and all(difference.is_known for difference in self.differences)
+        """Whether a serious effect is excluded, be it on all kinds of operations together."""
+        return any(part and all(difference.is_known for difference in part) for part in self._parts)
+
+    @property
+    def _parts(self) -> tuple[tuple[Difference, ...], ...]:
+        return (self.differences, self.together)
 
     @property
     def is_harmless(self) -> bool:
@@ -139,12 +153,21 @@ class Effect:
     @property
     def text(self) -> str:
         """The effect, in words."""
-        if not self.is_known and not self.is_noticeable:
-            why = "chance hides it" if self.differences else "there was no time without any activity to compare with"
-            part, limit = percent_text(100 * self.activity.part), percent_text(100 * self.most_touched)
-            return f"its effect is unknown, since {why}, and it may have touched {part} of the operations, over {limit}"
-        shown = [difference for difference in self.differences if difference.is_noticeable] or self.differences
-        return f"meanwhile {', '.join(difference.text for difference in shown)}"
+        if self.is_noticeable or self.is_known:
+            shown = next(
+                (noticed for part in self._parts if (noticed := [each for each in part if each.is_noticeable])),
+                self.differences,
+            )
+            return f"meanwhile {', '.join(difference.text for difference in shown)}"
+        if self.differences:
+            longer = max(difference.longer for difference in self.together or self.differences)
+            seconds = math.ceil(longer * self.seconds / 10) * 10 if math.isfinite(longer) else 0
+            remedy = f" (set runtimeSeconds to about {seconds} to see it)" if seconds else ""
+            why = f"chance hides it in so few operations{remedy}"
+        else:
+            why = "there was no time without any activity to compare with"
+        part, limit = percent_text(100 * self.activity.part), percent_text(100 * self.most_touched)
+        return f"its effect is unknown, since {why}, and it may have touched {part} of the operations, over {limit}"
 
 
 def effect_of(evidence: Evidence, activity: Activity, all_activities: Iterable[Activity] = ()) -> Effect:
@@ -177,7 +200,10 @@ def effect_of(evidence: Evidence, activity: Activity, all_activities: Iterable[A
         return both(joined(part for part in (*each.possible, *each.unknown) if part.length > 0), [span])
 
     unknown = Effect(
-        activity=activity, time=length_of(time_of(activity)) / span.length, most_touched=most_touched(activity)
+        activity=activity,
+        time=length_of(time_of(activity)) / span.length,
+        seconds=span.length / NANOSECONDS,
+        most_touched=most_touched(activity),
     )
     taken = [*activity.possible, *activity.unknown]
     for other in all_activities:
@@ -192,13 +218,19 @@ def effect_of(evidence: Evidence, activity: Activity, all_activities: Iterable[A
     # The certain time alone, unless it is too short.
     certain = both(joined(activity.certain), [span])
     busy = certain if length_of(certain) >= _LEAST_COMPARED else possible
-    differences = list[Difference]()
-    for operation, parts in shares.items():
-        found = [*_differences(operation, parts, span, busy, calm)]
-        if not found:
-            return unknown
-        differences += found
-    return replace(unknown, differences=tuple(differences))
+    slices = evidence.slices if not activity.clients else {kind: slices_of(parts) for kind, parts in shares.items()}
+    kinds = [[*_differences(f" {kind}", parts, slices[kind], span, busy, calm)] for kind, parts in shares.items()]
+    if not all(kinds):
+        return unknown
+    differences = tuple(chain.from_iterable(kinds))
+    if len(kinds) == 1:
+        return replace(unknown, differences=differences)
+    # What takes an OSD's time takes it from all kinds of operations: rare ones alone rarely exclude anything.
+    everything = [share for parts in shares.values() for share in parts]
+    mixed = _merged([slices[kind] or [] for kind in shares])
+    return replace(
+        unknown, differences=differences, together=tuple(_differences("", everything, mixed, span, busy, calm))
+    )
 
 
 def _publishes_p99(shares: Sequence[Share]) -> bool:
@@ -209,30 +241,44 @@ def _publishes_p99(shares: Sequence[Share]) -> bool:
     )
 
 
+def _merged(kinds: Sequence[Slices]) -> Slices:
+    """Return the slices of several kinds of operations together; none if a kind has none."""
+    if not all(kinds):
+        return []
+    return [
+        (
+            Interval(start=min(time.start for time, _ in same), end=max(time.end for time, _ in same)),
+            Histogram.merge(histogram for _, histogram in same),
+        )
+        for same in zip(*kinds, strict=False)
+    ]
+
+
 def _differences(
-    operation: Operation, shares: Sequence[Share], span: Interval, busy: Sequence[Interval], calm: Sequence[Interval]
+    kind: str,
+    shares: Sequence[Share],
+    slices: Slices | None,
+    span: Interval,
+    busy: Sequence[Interval],
+    calm: Sequence[Interval],
 ) -> Iterator[Difference]:
-    """Yield the differences of an operation; nothing if they are unknown."""
-    try:
-        # Of a tool without percentiles the rate is all that is published, besides a mean that follows from it.
-        blocks = _latencies(shares) if any(share.sample.latency.kind is LatencyKind.FULL for share in shares) else []
-    except HistogramError:
-        return
-    rate = _rate_difference(operation, shares, span, busy, calm)
+    """Yield the differences of operations, such as ` write`; nothing if they are unknown."""
+    rate = _rate_difference(kind, shares, span, busy, calm) if slices is not None else None
     if rate is None:
         return
     yield rate
-    if blocks:
+    # Of a tool without percentiles the rate is all that is published, besides a mean that follows from it.
+    if slices:
         active, quiet = Coverage(busy), Coverage(calm)
-        during = [histogram for block, histogram in blocks if active.within(block)]
-        otherwise = [histogram for block, histogram in blocks if quiet.within(block) == block.length]
+        during = [histogram for time, histogram in slices if active.within(time)]
+        otherwise = [histogram for time, histogram in slices if quiet.within(time) == time.length]
         names = {50: "median", 99: "99th percentile"} if _publishes_p99(shares) else {50: "median"}
         for percentile, name in names.items():
-            yield _percentile_difference(f"{name} of {operation}", percentile, during, otherwise)
+            yield _percentile_difference(f"{name}{kind and f' of{kind}'}", percentile, during, otherwise)
 
 
 def _rate_difference(
-    operation: Operation, shares: Sequence[Share], span: Interval, busy: Sequence[Interval], calm: Sequence[Interval]
+    kind: str, shares: Sequence[Share], span: Interval, busy: Sequence[Interval], calm: Sequence[Interval]
 ) -> Difference | None:
     width = max(NANOSECONDS, -(-span.length // _MOST_BLOCKS))
     edges = [*range(span.start, span.end, width), span.end]
@@ -249,25 +295,16 @@ def _rate_difference(
     if not with_it or not usual:
         return None
     slower = 1 - math.fsum(with_it) / len(with_it) / usual
-    margin = margin_of_difference(with_it, without_it, _CONFIDENCE) / usual
+    chance = margin_of_difference(with_it, without_it, _CONFIDENCE) / usual
+    excluded = margin_of_difference(with_it, without_it, 2 * _EXCLUSION - 1) / usual
     return Difference(
-        text=f"the {operation} rate was {percent_text(abs(100 * slower))} {'lower' if slower > 0 else 'higher'}",
+        text=f"the{kind} rate was {percent_text(abs(100 * slower))} {'lower' if slower > 0 else 'higher'}",
         size=slower,
-        is_noticeable=slower > MOST_SLOWER + margin,
-        is_known=slower + margin <= _SERIOUSLY_SLOWER,
+        is_noticeable=slower > MOST_SLOWER + chance,
+        is_known=slower + excluded <= _SERIOUSLY_SLOWER,
+        # Then the rate may scatter by as much as is excluded.
+        longer=(2 * excluded / _SERIOUSLY_SLOWER) ** 2,
     )
-
-
-def _latencies(shares: Sequence[Share]) -> Blocks:
-    """Return the latencies of all clients in each slice of time; HistogramError if one client's are missing."""
-    pieces = ((number, *piece) for share in shares for number, piece in enumerate(share.slices()))
-    return [
-        (
-            Interval(start=min(piece.start for _, piece, _ in same), end=max(piece.end for _, piece, _ in same)),
-            Histogram.merge_texts(text for _, _, text in same),
-        )
-        for _, same in sorted(grouped(pieces, lambda piece: piece[0]).items())
-    ]
 
 
 def _percentile_difference(
@@ -278,31 +315,40 @@ def _percentile_difference(
     The percentile is longer by the bound if more than the usual part of the operations took longer than the bound
     allows. The error of a part of operations that come in clusters, the blocks, is that of a ratio (Cochran, "Sampling
     Techniques", 3rd edition, 1977, section 3.12), and no less than the binomial one.
+
+    That it is seriously longer is excluded if fewer operations than the usual part took twice the usual percentile, by
+    an exact binomial test (Clopper and Pearson, 1934) and by the error of the ratio. The usual percentile is then its
+    lower confidence limit by order statistics (Conover, "Practical Nonparametric Statistics", section 3.2).
     """
-    limit = Histogram.merge(otherwise).percentile(percentile)
-    busy, calm = (sum(histogram.total for histogram in histograms) for histograms in (during, otherwise))
-    if not limit or not busy:
-        return Difference(text=f"the {name} is unknown", size=0.0, is_noticeable=False, is_known=False)
-    expected = 1 - percentile / 100
-    binomial = _DEVIATIONS * math.sqrt(expected * (1 - expected))
-    part, margin = _part_beyond(during, otherwise, (1 + MOST_LONGER) * limit)
-    serious_part, serious_margin = _part_beyond(during, otherwise, (1 + _SERIOUSLY_LONGER) * limit)
-    longer = (Histogram.merge(during).percentile(percentile) or math.inf) / limit - 1
+    calm, disturbed = Histogram.merge(otherwise), Histogram.merge(during)
+    usual, expected = calm.percentile(percentile), 1 - percentile / 100
+    if not usual or not disturbed.total:
+        return Difference(text=f"the {name} is unknown", size=0.0, is_noticeable=False, is_known=False, longer=math.inf)
+    variance = expected * (1 - expected)
+    part, chance = _part_beyond(during, otherwise, (1 + MOST_LONGER) * usual, _CONFIDENCE)
+    chance = max(chance, _DEVIATIONS * math.sqrt(variance * (1 / disturbed.total + 1 / calm.total)))
+    rank = percentile - 100 * _EXCLUDING * math.sqrt(variance / calm.total)
+    serious = (1 + _SERIOUSLY_LONGER) * ((calm.percentile(rank) if rank > 0 else None) or 0)
+    late, excluded = _part_beyond(during, otherwise, serious, 2 * _EXCLUSION - 1)
+    longer = (disturbed.percentile(percentile) or math.inf) / usual - 1
     return Difference(
         text=f"the {name} was {percent_text(abs(100 * longer))} {'longer' if longer > 0 else 'shorter'}",
         size=longer,
-        is_noticeable=part - expected > max(margin, binomial * math.sqrt(1 / busy + 1 / calm)),
+        is_noticeable=part - expected > chance,
         is_known=(
-            serious_part + max(serious_margin, binomial / math.sqrt(busy)) <= expected
-            and calm * expected >= MINIMUM_BEYOND
+            late + excluded <= expected
+            and binomial_p_value(round(late * disturbed.total), disturbed.total, expected) <= 1 - _EXCLUSION
         ),
+        longer=2 * max(_EXCLUDING**2 / expected / min(disturbed.total, calm.total), (excluded / expected) ** 2),
     )
 
 
-def _part_beyond(during: Sequence[Histogram], otherwise: Sequence[Histogram], limit: float) -> tuple[float, float]:
+def _part_beyond(
+    during: Sequence[Histogram], otherwise: Sequence[Histogram], limit: float, confidence: float
+) -> tuple[float, float]:
     """Return the part of the operations beyond a limit, and how much it may differ between two times by chance."""
     (part, residuals), (_, usual_residuals) = _beyond(during, limit), _beyond(otherwise, limit)
-    return part, margin_of_difference(residuals, usual_residuals, _CONFIDENCE)
+    return part, margin_of_difference(residuals, usual_residuals, confidence)
 
 
 def _beyond(histograms: Sequence[Histogram], limit: float) -> tuple[float, list[float]]:

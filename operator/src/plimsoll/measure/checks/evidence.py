@@ -1,25 +1,29 @@
 """What a trial is judged by, and its checks."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
 from plimsoll.api.line import ProbeOutcome
-from plimsoll.api.names import Operation
+from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.api.operation import OperationResult, Steadiness
 from plimsoll.api.result import Finding, Window
 from plimsoll.ceph.watch import ClusterSample, ClusterStatus
 from plimsoll.measure.checks.check import Check, CheckedValue, CheckedValues, evaluate
 from plimsoll.measure.cluster import polls_around, statuses_of
+from plimsoll.measure.histogram import Histogram, HistogramError
 from plimsoll.measure.intake import ClientMeasurement, Intake, TrialFacts
 from plimsoll.measure.line.observe import BROKEN, Observation, outcome_of
-from plimsoll.measure.rates import OperationRates, grouped
+from plimsoll.measure.rates import OperationRates, by_operation, grouped
 from plimsoll.measure.sample import HostUse
 from plimsoll.measure.stalls import Standstill
 from plimsoll.measure.timeline import Interval, Share
 
 ObservedClient = tuple[ClientMeasurement, HostUse]
+
+Slices = list[tuple[Interval, Histogram]]
+"""Latencies in each slice of time, in order."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,9 +80,37 @@ class Evidence:
         outcome = outcome_of(self.observation, self.facts.search.objectives)
         return outcome in BROKEN if self.is_open_loop else outcome is ProbeOutcome.LATE
 
+    @cached_property
+    def slices(self) -> Mapping[Operation, Slices | None]:
+        """The latencies over time of each operation, as `slices_of` returns them."""
+        shares = by_operation(
+            (share for item in self.measured for share in item.shares), lambda it: it.sample.operation
+        )
+        return {operation: slices_of(parts) for operation, parts in shares.items()}
+
     def shares_of(self, operation: Operation) -> list[Share]:
         """Return the shares of all clients in one operation."""
         return [share for item in self.measured for share in item.shares if share.sample.operation is operation]
+
+
+def slices_of(shares: Sequence[Share]) -> Slices | None:
+    """Return the latencies of an operation over time; none of a tool without percentiles, None if they are missing."""
+    if not any(share.sample.latency.kind is LatencyKind.FULL for share in shares):
+        return []
+    try:
+        numbered = grouped(
+            ((number, *piece) for share in shares for number, piece in enumerate(share.slices())),
+            lambda piece: piece[0],
+        )
+        return [
+            (
+                Interval(start=min(time.start for _, time, _ in same), end=max(time.end for _, time, _ in same)),
+                Histogram.merge_texts(text for _, _, text in same),
+            )
+            for _, same in sorted(numbered.items())
+        ]
+    except HistogramError:
+        return None
 
 
 def by_node(clients: Iterable[ObservedClient]) -> dict[str, list[ObservedClient]]:

@@ -145,15 +145,6 @@ def work_bytes(parameters: FioParameters, target: DataSet) -> int | None:
     return None if parameters.until is None else _slice_bytes(parameters, target)
 
 
-def slice_seconds(timing: Timing) -> int:
-    """Return the width of a slice of latency over time: a twentieth of the runtime, in whole seconds.
-
-    For each slice, direction and job, fio writes 1856 numbers (6 to 20 KB) and keeps 15 KB in memory until it ends.
-    With at most 39 slices, a job's log is smaller than 2 MiB.
-    """
-    return max(1, timing.runtime_seconds // 20)
-
-
 def gap_milliseconds(parameters: FioParameters, timing: Timing) -> int:
     """Return the interval of the latency log, from which gaps between completions are read.
 
@@ -235,5 +226,5 @@ def _report(parameters: FioParameters, timing: Timing, work_directory: str) -> I
     yield f"--log_avg_msec={gap_milliseconds(parameters, timing)}"
     for kind in ("bw", "iops"):
         yield f"--{kind}avgtime={LOG_MILLISECONDS}"
-    yield f"--log_hist_msec={1000 * slice_seconds(timing)}"
+    yield f"--log_hist_msec={1000 * timing.slice_seconds}"
     yield "--per_job_logs=1"

@@ -14,7 +14,7 @@ from plimsoll.measure.sample import Cells, Gaps, LatencySlices, OperationSample
 from plimsoll.measure.timeline import Interval, both, joined, length_of, without
 from plimsoll.tools.base import Timing
 from plimsoll.tools.fio.command import LOG_MILLISECONDS as WIDTH
-from plimsoll.tools.fio.command import gap_milliseconds, log_name, slice_seconds
+from plimsoll.tools.fio.command import gap_milliseconds, log_name
 from plimsoll.tools.fio.document import read_histogram
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.reading import MILLISECOND, cells_of_operations, longest_gaps
@@ -116,7 +116,7 @@ class LogReader:
             slices = slices_of(
                 [JobLog(text=text, total=total) for text, total in zip(texts, totals, strict=True)],
                 operation,
-                slice_seconds(self.timing),
+                self.timing.slice_seconds,
                 milliseconds=self.milliseconds,
                 cells=cells,
                 in_flight=self.parameters.most_in_flight,
