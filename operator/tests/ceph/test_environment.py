@@ -300,6 +300,10 @@ def test_the_osds_of_a_pool_are_those_of_its_rule_and_no_more_than_its_groups_ar
     disks = dataclasses.replace(OURS, osd_tree=OURS.osd_tree.replace('"device_class":"ssd"', '"device_class":"hdd"', 2))
     flash = dataclasses.replace(disks, osd_df="", crush_rules=CRUSH_RULES.replace('"default"', '"default~ssd"'))
     assert placement_of(flash, "golden").osds == 1
+    sites = CRUSH_RULES.replace(
+        '"item_name":"default"}', '"item_name":"ceph-host-0"},{"op":"take","item_name":"default"}'
+    )
+    assert placement_of(dataclasses.replace(OURS, crush_rules=sites), "golden").osds == 1, "the smaller of two sites"
     one = json.loads(OURS.pools)
     for pool in one:
         pool["pg_num"], pool["size"] = 1, 2

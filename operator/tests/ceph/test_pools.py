@@ -76,12 +76,9 @@ def test_profile(text: str, plugin: str, failure_domain: str) -> None:
 
 def test_crush_rules() -> None:
     rules = parse_crush_rules(CRUSH_RULES)
-    assert rules[0] == CrushRule(
-        number=0, name="replicated_rule", failure_domain="host", device_class="", root="default"
-    )
-    assert rules[1] == CrushRule(
-        number=1, name="golden-data", failure_domain="host", device_class="ssd", root="default"
-    )
+    assert rules[0] == CrushRule(number=0, name="replicated_rule", failure_domain="host", takes=(("default", ""),))
+    assert rules[1] == CrushRule(number=1, name="golden-data", failure_domain="host", takes=(("default", "ssd"),))
+    assert (rules[1].root, rules[1].device_class) == ("default", "ssd")
     assert rules[2].failure_domain == ""
 
 

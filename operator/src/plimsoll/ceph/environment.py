@@ -8,6 +8,7 @@ OSDs. What could not be read is absent.
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from statistics import fmean, median
 from typing import Literal, TypeVar
 
@@ -159,46 +160,43 @@ def osd_memory_bytes(outputs: Outputs, pool: str) -> int | None:
     Those of OSDs that did not show theirs are the mean of the known ones. If the pool's OSDs are unknown, all count.
     """
     reading = _Reading()
-    osds = _read_osds(reading, outputs)
-    members = _members(reading, outputs, osds, (reading.of(parse_pools, outputs.pools) or {}).get(pool))
-    used = {number: osd for number, osd in osds.items() if osd.is_in is not False and number in (members or osds)}
+    osds = {number: osd for number, osd in _read_osds(reading, outputs).items() if osd.is_in is not False}
+    details = (reading.of(parse_pools, outputs.pools) or {}).get(pool)
+    numbers = set[int]().union(*_taken(reading, outputs, osds, details)) or {*osds}
+    used = {number: osd for number, osd in osds.items() if number in numbers}
     targets = [osd.memory_target_bytes for osd in _settings_of(reading, outputs, used).values()]
     known = [target for target in targets if target]
     return round(fmean(known) * len(used)) if known else None
 
 
 def placement_of(outputs: Outputs, pool: str) -> Placement:
-    """Return the OSDs of a pool: those of its rule's root and device class, and no more than its groups can be on.
+    """Return the OSDs of a pool: those that its rule takes, and no more than its groups can be on.
 
-    A read of an erasure-coded pool may take an OSD for each of its chunks.
+    If it takes several buckets, such as two sites, the one with the fewest OSDs counts. A read of an erasure-coded pool
+    may wait for an OSD for each of its chunks.
     """
     reading = _Reading()
     details = (reading.of(parse_pools, outputs.pools) or {}).get(pool)
     if details is None:
         return Placement()
-    members = _members(reading, outputs, _read_osds(reading, outputs), details)
+    osds = {number: osd for number, osd in _read_osds(reading, outputs).items() if osd.is_in is not False}
+    fewest = min(map(len, _taken(reading, outputs, osds, details)), default=0)
     return Placement(
-        osds=min(len(members), details.pg_num * details.size) if members else None,
+        osds=min(fewest, details.pg_num * details.size) or None,
         per_read=1 if details.is_replicated else details.size,
         per_write=details.size,
     )
 
 
-def _members(
-    reading: _Reading, outputs: Outputs, osds: Mapping[int, Osd], pool: PoolDetail | None
-) -> dict[int, Osd] | None:
-    """Return the OSDs that are in, and that a pool's rule can choose; None if they are unknown."""
+def _taken(reading: _Reading, outputs: Outputs, osds: Mapping[int, Osd], pool: PoolDetail | None) -> list[set[int]]:
+    """Return the OSDs below each bucket that a pool's rule takes, of its device class; none if they are unknown."""
     rule = (reading.of(parse_crush_rules, outputs.crush_rules) or {}).get(pool.crush_rule) if pool else None
-    if rule is None or not rule.root:
-        return None
-    below = reading.of(lambda text: parse_members(text, rule.root), outputs.osd_tree) or set()
-    return {
-        number: osd
-        for number, osd in osds.items()
-        if number in below
-        and osd.is_in is not False
-        and (not rule.device_class or osd.device_class == rule.device_class)
-    }
+    taken = []
+    for root, device_class in rule.takes if rule else ():
+        below = reading.of(partial(parse_members, root=root), outputs.osd_tree) or set()
+        classed = {number for number, osd in osds.items() if not device_class or osd.device_class == device_class}
+        taken.append(below & classed)
+    return taken
 
 
 def _read_osds(reading: _Reading, outputs: Outputs) -> dict[int, Osd]:

@@ -74,8 +74,18 @@ class CrushRule:
     # Type of the buckets over which replicas or chunks are spread, such as `host`; empty if the rule chooses in more
     # than one step
     failure_domain: str
-    device_class: str  # empty for all classes
-    root: str  # name of the bucket whose OSDs it uses; empty if it takes more than one
+    # Name of each bucket whose OSDs it uses, and the class of its devices; empty for all classes
+    takes: tuple[tuple[str, str], ...]
+
+    @property
+    def root(self) -> str:
+        """Name of the only bucket whose OSDs it uses; empty if there are several."""
+        return self.takes[0][0] if len(self.takes) == 1 else ""
+
+    @property
+    def device_class(self) -> str:
+        """The class of its devices; empty for all classes, or if it uses several buckets."""
+        return self.takes[0][1] if len(self.takes) == 1 else ""
 
 
 def parse_counters(df_detail_text: str) -> dict[str, PoolCounters]:
@@ -142,14 +152,13 @@ def _rule(rule: JsonNode) -> CrushRule:
     steps = list(rule["steps"].elements())
     taken = [step["item_name"].text() for step in steps if step["op"].text() == "take"]
     # CRUSH keeps a shadow tree `default~ssd` for each device class.
-    root, _, device_class = (taken[0] if len(taken) == 1 else "").partition("~")
+    takes = tuple((root, device_class) for root, _, device_class in (name.partition("~") for name in taken))
     chosen = [step["type"].text() for step in steps if step["op"].text().startswith("choose")]
     return CrushRule(
         number=rule["rule_id"].count(),
         name=rule["rule_name"].text(),
         failure_domain=chosen[0] if len(chosen) == 1 else "",
-        device_class=device_class,
-        root=root,
+        takes=takes,
     )
 
 

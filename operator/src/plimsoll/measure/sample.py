@@ -63,7 +63,7 @@ class LatencySample(Model):
 
 
 class LatencySlices(Model):
-    """Latency over time, used only to judge whether it is steady.
+    """Latency over time, used only to judge whether it is steady, and what went on beside it changed.
 
     Slice k covers [k * width, (k+1) * width) after the start of measuring; each is a `Histogram.encode`. The last,
     partial one may be missing, and so may single operations at the edges: `LatencySample` has the totals. Submission
