@@ -271,7 +271,8 @@ def test_an_effect_on_a_few_osds_that_can_be_seen_counts() -> None:
 
 
 def test_without_latencies_over_time_the_effect_is_unknown() -> None:
-    assert "effect is unknown" in words(trial(looks(MEANWHILE), MEANWHILE, slices=False), "Scrubbing")
+    found = words(trial(looks(MEANWHILE), MEANWHILE, slices=False), "Scrubbing")
+    assert "effect is unknown, since rates or latencies over time are missing" in found
 
 
 def scrub_message(*operations: OperationSample, scrubbed: range = MEANWHILE, late: float = 0.0) -> str:

@@ -115,7 +115,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """What an activity changed; without differences, there was no time without it to compare with."""
+    """What an activity changed; without differences, that is unknown."""
 
     activity: Activity
     time: float  # part of the window in which it may have gone on
@@ -123,6 +123,7 @@ class Effect:
     most_touched: float = _MOST_TOUCHED  # part of the operations that it may touch if what it changed is unknown
     differences: tuple[Difference, ...] = ()  # of each kind of operation
     together: tuple[Difference, ...] = ()  # of all operations, if there are several kinds
+    problem: str = "there was no time without any activity to compare with"  # why there are no differences
 
     @property
     def is_noticeable(self) -> bool:
@@ -165,7 +166,7 @@ class Effect:
             remedy = f" (set runtimeSeconds to about {seconds} to see it)" if seconds else ""
             why = f"chance hides it in so few operations{remedy}"
         else:
-            why = "there was no time without any activity to compare with"
+            why = self.problem
         part, limit = percent_text(100 * self.activity.part), percent_text(100 * self.most_touched)
         return f"its effect is unknown, since {why}, and it may have touched {part} of the operations, over {limit}"
 
@@ -221,7 +222,7 @@ def effect_of(evidence: Evidence, activity: Activity, all_activities: Iterable[A
     slices = evidence.slices if not activity.clients else {kind: slices_of(parts) for kind, parts in shares.items()}
     kinds = [[*_differences(f" {kind}", parts, slices[kind], span, busy, calm)] for kind, parts in shares.items()]
     if not all(kinds):
-        return unknown
+        return replace(unknown, problem="rates or latencies over time are missing, or too coarse")
     differences = tuple(chain.from_iterable(kinds))
     if len(kinds) == 1:
         return replace(unknown, differences=differences)
