@@ -162,13 +162,14 @@ class Effect:
             return f"meanwhile {', '.join(difference.text for difference in shown)}"
         if self.differences:
             longer = max(difference.longer for difference in self.together or self.differences)
-            seconds = math.ceil(longer * self.seconds / 10) * 10 if math.isfinite(longer) else 0
+            seconds = math.ceil(max(1.5, longer) * self.seconds / 10) * 10 if math.isfinite(longer) else 0
             remedy = f" (set runtimeSeconds to about {seconds} to see it)" if seconds else ""
             why = f"chance hides it in so few operations{remedy}"
         else:
             why = self.problem
         part, limit = percent_text(100 * self.activity.part), percent_text(100 * self.most_touched)
-        return f"its effect is unknown, since {why}, and it may have touched {part} of the operations, over {limit}"
+        touched = f"it may have touched {part} of the operations (harmless: less than {limit})"
+        return f"its effect is unknown, since {why}; {touched}"
 
 
 def effect_of(evidence: Evidence, activity: Activity, all_activities: Iterable[Activity] = ()) -> Effect:
