@@ -109,7 +109,8 @@ def test_short_repeated_freezes_of_storage_are_detected(cluster: Cluster, namesp
 
 def test_a_late_client_is_detected(cluster: Cluster, namespace: str, faults: ExitStack) -> None:
     cluster.apply(run("bad", namespace, repetitions=1, workloads=[workload(runtimeSeconds=10)]))
-    stop_tool(cluster, faults, namespace, 1, after=0, seconds=7)
+    # The ramp explains two seconds, and in some versions of fio a step of it one more.
+    stop_tool(cluster, faults, namespace, 1, after=0, seconds=9)
     messages = assert_invalid(cluster, namespace, "LateClient")
     assert "client 1" in messages
 

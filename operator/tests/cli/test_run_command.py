@@ -10,7 +10,8 @@ from click import ClickException
 from click.testing import CliRunner
 
 from plimsoll.api.run import BenchmarkRun, decode_run
-from plimsoll.cli.local_storage import _on_this_machine, client_volume
+from plimsoll.cli.local_storage import Target, _on_this_machine, client_volume, fit_to_machine
+from plimsoll.cli.options import read_run
 from plimsoll.cli.run import command as run_command
 from plimsoll.plan.expand import make_plan
 from plimsoll.protocol.assignment import SharedDirectory
@@ -102,6 +103,28 @@ def test_a_tool_that_is_not_installed_is_refused(tmp_path: Path, monkeypatch: py
         f"Error: {file} cannot be run on this machine: ioping of workload w cannot be run; install ioping, or remove "
         "the workload\n"
     )
+
+
+def test_the_option_is_named_that_gives_workloads_the_volume_they_need(tmp_path: Path) -> None:
+    file, storage = tmp_path / "run.yaml", {"storageClass": {"name": "any"}, "volume": {"size": "16Mi"}}
+    file.write_text(yaml.safe_dump(document(storage, fio={"pattern": "randtrim"})))
+    assert refusal(file, tmp_path) == (
+        f"Error: {file} cannot be run with --directory, because a workload trims; use --device DEV, or leave out the "
+        "workloads that trim\n"
+    )
+    fit_to_machine(file, read_run(file), Target(devices=(Path("/dev/none"),)))
+
+
+def test_a_tool_that_needs_files_is_refused_on_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda program: f"/usr/bin/{program}")
+    run = run_of({"storageClass": {"name": "any"}, "volume": {"size": "1Gi", "mode": "Filesystem"}}, bonnie={})
+    message = (
+        r"with --device, because bonnie works on files and directories; use --directory DIR, or leave out the "
+        r"workloads with bonnie"
+    )
+    with pytest.raises(ClickException, match=message):
+        fit_to_machine(FILE, run, Target(devices=(Path("/dev/none"),)))
+    fit_to_machine(FILE, run, Target(directory=Path("/none")))
 
 
 def test_engine_of_librbd_is_refused(tmp_path: Path) -> None:

@@ -160,6 +160,25 @@ def test_the_osds_of_the_cluster_drop_their_caches_after_all_nodes() -> None:
     assert (trial.caches.osds.count, trial.caches.osds.osds) == (3, (0, 1, 2))
 
 
+@pytest.mark.parametrize(
+    ("osds", "dropped"),
+    [
+        (OsdCaches(count=3, osds=(0, 1, 2)), True),
+        (OsdCaches(count=0, reason="the helper has no key of a Ceph administrator"), False),
+        (None, False),
+    ],
+)
+def test_osds_that_kept_their_caches_have_warm_ones(osds: OsdCaches | None, *, dropped: bool) -> None:
+    simulation = ColdSimulation(plan())
+    simulation.until(Running)
+    phase = simulation.session.phase
+    assert isinstance(phase, Running)
+    assert phase.attempt.caches is not None
+    phase.attempt.caches = phase.attempt.caches.model_copy(update={"osds": osds})
+    facts = phases.judging(phase.attempt, simulation.session.plan, simulation.session.roster).facts
+    assert (facts.dropped_node_caches, facts.dropped_osd_caches) == (True, dropped)
+
+
 def test_a_node_that_fails_to_drop_its_caches_aborts_the_attempt_with_its_name() -> None:
     simulation = ColdSimulation(plan())
     simulation.behaviour[1] = AgentState.FAILED

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from aiohttp import web
 
 from plimsoll.agent.agent import EXIT_REFUSED, EXIT_SILENCE
 from plimsoll.agent.connection import Connection, UnreachableError
@@ -19,7 +20,7 @@ from plimsoll.api.run import Timeouts
 from plimsoll.api.status import TrialKey
 from plimsoll.api.storage import Prepare
 from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_OF_FAILURE
-from plimsoll.conductor.secret import make_secret, write_secret
+from plimsoll.conductor.secret import make_secret, server_context, write_secret
 from plimsoll.conductor.sink import FilesSink
 from plimsoll.measure.attempts import counted
 from plimsoll.measure.sample import ClientDocument, Clock
@@ -154,6 +155,23 @@ async def test_a_held_request_is_answered_after_the_hold_time(setting: Setting) 
         ordered = await connection.orders(client=0, instance="i", epoch=registered.epoch, after=0, hold=1)
         assert ordered.sequence == 0
         assert time.monotonic() - begun >= 0.9
+
+
+async def test_an_agent_that_gets_only_errors_says_which(setting: Setting, caplog: pytest.LogCaptureFixture) -> None:
+    async def overloaded(_: web.Request) -> web.Response:
+        return web.Response(status=503)
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", overloaded)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", setting.port, ssl_context=server_context(setting.secret)).start()
+    assert await setting.agent(0, silence_seconds=2.0) == EXIT_SILENCE
+    await runner.cleanup()
+    assert "the conductor answered only errors for 2 s: /v1/clients answered with status 503" in caplog.text
+    caplog.clear()
+    assert await setting.agent(0, silence_seconds=0.5) == EXIT_SILENCE
+    assert "the conductor did not answer for 0.5 s" in caplog.text
 
 
 async def test_an_agent_leaves_after_a_bounded_silence(setting: Setting) -> None:

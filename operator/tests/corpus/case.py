@@ -72,6 +72,7 @@ class Setting(Model):
         objective_microseconds: the trial is a probe of a search for the depth at which the 99th percentile is this
             long; absent outside of searches.
         warm_caches: the workload declares that the storage's caches are to answer reads.
+        dropped_caches: the nodes of the clients dropped their page caches before the trial.
         servers: number of each client that serves others -> its node.
 
     """
@@ -83,7 +84,7 @@ class Setting(Model):
     runtime_seconds: int = 60
     fio: FioParameters = FioParameters(io_depth=16)
     iops: int = 5000
-    fio_version: Literal["3.33", "3.39"] = "3.39"
+    fio_version: Literal["3.33", "3.39", "3.41"] = "3.39"
     tool: Annotated[str, Field(pattern=f"^({'|'.join(TOOLS)})$")] = "fio"
     parameters: dict[str, Any] = Field(default_factory=dict)
     recorded: str = ""
@@ -92,6 +93,7 @@ class Setting(Model):
     osd_classes: dict[int, str] = Field(default_factory=dict)
     objective_microseconds: int | None = None
     warm_caches: bool = False
+    dropped_caches: bool = False
     servers: dict[int, str] = Field(default_factory=dict)
 
 

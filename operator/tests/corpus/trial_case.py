@@ -26,7 +26,7 @@ from plimsoll.measure.sample import ClientDocument, Measurement
 from plimsoll.measure.summary import PointNumbers, summarise
 from plimsoll.measure.trial import TrialNumbers, combined, measure_trial
 from plimsoll.plan.refusals import offer_of
-from plimsoll.tools.base import Output, StepContext, StepKind, Timing
+from plimsoll.tools.base import Output, StepContext, StepKind, Timing, ToolParameters
 from plimsoll.tools.fio.command import gap_milliseconds
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.tool import FIO
@@ -96,6 +96,8 @@ def _facts(setting: Setting, faults: Sequence[Fault]) -> TrialFacts:
         measures_network=TOOLS[setting.tool].layer is Layer.NETWORK,
         nodes=setting.servers,
         warm_caches=setting.warm_caches,
+        dropped_node_caches=setting.dropped_caches,
+        at_random=_parameters(setting).at_random,
         dropped_osd_caches=setting.ceph is not None and setting.ceph.dropped_caches,
         offer=_offer(setting),
     )
@@ -110,8 +112,12 @@ def _offer(setting: Setting) -> Offer | None:
 
 
 def _ends_when_done(setting: Setting) -> bool:
+    return TOOLS[setting.tool].ends_when_done(_parameters(setting))
+
+
+def _parameters(setting: Setting) -> ToolParameters:
     tool = TOOLS[setting.tool]
-    return tool.ends_when_done(setting.fio if tool is FIO else tool.parameters.model_validate(setting.parameters))
+    return setting.fio if tool is FIO else tool.parameters.model_validate(setting.parameters)
 
 
 def _trial(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.measure.histogram import Histogram
-from plimsoll.measure.sample import Clock, LatencySlices, Measurement
+from plimsoll.measure.sample import ClientDocument, Clock, LatencySlices, Measurement
 from plimsoll.measure.trial import MAX_SLOWEST, MAX_WARNINGS, measure_trial
 from support.client_documents import (
     BLOCK,
@@ -132,6 +132,19 @@ def test_the_longest_operation_explains_a_late_start_and_a_long_run() -> None:
         ).findings
     ]
     assert "ShortRun" not in reasons
+
+
+def test_a_tool_that_ends_its_ramp_in_steps_of_a_second_explains_one_of_them() -> None:
+    def begun(late: float) -> ClientDocument:
+        return document(1, measurement(late=late).model_copy(update={"ramp_step": SECOND}))
+
+    assert measure(document(0), begun(1.2)).verdict is Verdict.VALID
+    reasons = [finding.reason for finding in measure(document(0), begun(2.1)).findings]
+    assert reasons == ["LateClient", "LowOverlap", "WideSpread"]
+    invented = document(1, measurement(late=3).model_copy(update={"ramp_step": 5 * SECOND}))
+    assert "OutputUnreadable" in [finding.reason for finding in measure(document(0), invented).findings]
+    launched = begun(0.0).model_copy(update={"launched_at": T0 + 3 * SECOND // 2})
+    assert only(measure(document(0), launched), "LateClient").clients == (1,)
 
 
 def test_late_launch_counts_although_the_ramp_was_cut() -> None:

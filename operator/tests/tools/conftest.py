@@ -114,11 +114,11 @@ class Golden:
         return self.with_document(replaced(pattern, replacement)(self.document))
 
 
-def parse(parameters: FioParameters, output: Output, target: DataSet = FILE) -> Measurement:
+def parse(parameters: FioParameters, output: Output, target: DataSet = FILE, *, ramp: int = 0) -> Measurement:
     context = StepContext(
         step=StepKind.MEASURE,
         target=target,
-        timing=Timing(ramp_seconds=0, runtime_seconds=5),
+        timing=Timing(ramp_seconds=ramp, runtime_seconds=5),
         seed=1,
         work_directory="/work",
     )
@@ -136,7 +136,7 @@ def load(version: str, case: str, *, job: str = "measure") -> Golden:
     return Golden(parameters=_PARAMETERS.get(case, FioParameters(io_depth=4)), output=output)
 
 
-@pytest.fixture(params=["3.33", "3.39"])
+@pytest.fixture(params=["3.33", "3.39", "3.41"])
 def version(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -39,20 +39,28 @@ def changed(golden: Golden, path: str, value: object) -> Golden:
 EXPECTED = {
     ("randread-4k-qd16", "3.33"): {"read": (10000, 40960000)},
     ("randread-4k-qd16", "3.39"): {"read": (10000, 40960000)},
+    ("randread-4k-qd16", "3.41"): {"read": (10000, 40960000)},
     ("randwrite-4k-qd1", "3.33"): {"write": (2500, 10240000)},
     ("randwrite-4k-qd1", "3.39"): {"write": (2500, 10240000)},
+    ("randwrite-4k-qd1", "3.41"): {"write": (2500, 10240000)},
     ("randrw70-8k", "3.33"): {"read": (3500, 28672000), "write": (1500, 12288000)},
     ("randrw70-8k", "3.39"): {"read": (3500, 28672000), "write": (1500, 12288000)},
+    ("randrw70-8k", "3.41"): {"read": (3500, 28672000), "write": (1500, 12288000)},
     ("write-fsync", "3.33"): {"write": (2500, 10240000), "sync": (312, 0)},
     ("write-fsync", "3.39"): {"write": (2500, 10240000), "sync": (312, 0)},
+    ("write-fsync", "3.41"): {"write": (2501, 10244096), "sync": (312, 0)},
     ("numjobs2", "3.33"): {"read": (8000, 32768000)},
     ("numjobs2", "3.39"): {"read": (8000, 32768000)},
+    ("numjobs2", "3.41"): {"read": (8000, 32768000)},
     ("randrw-jobs2-ramp", "3.33"): {"read": (3501, 28680192), "write": (1501, 12296192)},
     ("randrw-jobs2-ramp", "3.39"): {"read": (3501, 28680192), "write": (1501, 12296192)},
+    ("randrw-jobs2-ramp", "3.41"): {"read": (3501, 28680192), "write": (1501, 12296192)},
     ("read-128k-qd256", "3.33"): {"read": (5000, 655360000)},
     ("read-128k-qd256", "3.39"): {"read": (5000, 655360000)},
+    ("read-128k-qd256", "3.41"): {"read": (5000, 655360000)},
     ("trim", "3.33"): {"trim": (2500, 163840000)},
     ("trim", "3.39"): {"trim": (2496, 163577856)},
+    ("trim", "3.41"): {"trim": (2501, 163905536)},
 }
 
 
@@ -134,6 +142,21 @@ def test_start_is_printed_by_new_versions_and_estimated_for_old_ones(golden: Gol
     job_start = document["jobs"][0].get("job_start")
     assert measurement.start_is_estimated == (version == "3.33") == (job_start is None)
     assert measurement.started_at == (job_start or document["timestamp_ms"] - 4001) * 10**6
+
+
+def test_recorded_versions_end_their_ramp_in_time(golden: Goldens) -> None:
+    case = golden("ramp")
+    assert parse(case.parameters, case.output, ramp=2).ramp_step == 0
+
+
+@pytest.mark.parametrize(
+    ("number", "step"),
+    [("3.36", 0), ("3.41", 0), ("3.42", 10**9), ("3.42-12-g0a1b2c3", 10**9), ("4.0", 10**9), ("nightly", 0)],
+)
+def test_later_versions_look_once_a_second_whether_their_ramp_is_over(number: str, step: int) -> None:
+    case = changed(load("3.41", "ramp"), "fio version", f"fio-{number}")
+    assert parse(case.parameters, case.output, ramp=2).ramp_step == step
+    assert parse(case.parameters, case.output, ramp=0).ramp_step == 0, "it has no ramp"
 
 
 def test_window_is_the_common_time_of_all_jobs(one_golden: Golden) -> None:

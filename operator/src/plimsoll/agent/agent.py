@@ -106,7 +106,10 @@ class Agent:
             _log.error("%s", error)
             return EXIT_UNUSABLE
         except _SilenceError:
-            _log.error("the conductor did not answer for %g s", self._silence)
+            if answer := self._connection.last_error:
+                _log.error("the conductor answered only errors for %g s: %s", self._silence, answer)
+            else:
+                _log.error("the conductor did not answer for %g s", self._silence)
             return EXIT_SILENCE
         finally:
             for task in (watchdog, listening):

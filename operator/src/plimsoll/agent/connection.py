@@ -47,7 +47,11 @@ class UnreachableError(Exception):
 
 
 class Connection:
-    """Requests to one conductor. `last_answer` is the monotonic time of its last answer."""
+    """Requests to one conductor.
+
+    `last_answer` is the monotonic time of its last answer, and `last_error` what it has answered since, instead of one:
+    an HTTP status; empty if the last request was answered, or reached nobody.
+    """
 
     def __init__(self, url: str, secret: Path) -> None:
         context = ssl.create_default_context(cafile=str(secret / CERTIFICATE_FILE))
@@ -58,6 +62,7 @@ class Connection:
             headers={"Authorization": f"Bearer {(secret / TOKEN_FILE).read_text().strip()}"},
         )
         self.last_answer = time.monotonic()
+        self.last_error = ""
 
     async def close(self) -> None:
         """Close the connections."""
@@ -113,9 +118,10 @@ class Connection:
             ) as response:
                 text = await response.text()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            self.last_error = ""
             raise UnreachableError(f"{path}: {str(error) or type(error).__name__}") from error
         if response.status < _HTTP_ERROR:
-            self.last_answer = time.monotonic()
+            self.last_answer, self.last_error = time.monotonic(), ""
             return text
         # The status comes from the conductor: its certificate was verified.
         message = f"{path} answered with status {response.status}"
@@ -124,6 +130,7 @@ class Connection:
         except ValidationError:
             if response.status < _HTTP_SERVER_ERROR:
                 raise RefusedError("BadRequest", message) from None
+            self.last_error = message
             raise UnreachableError(message) from None
         raise RefusedError(refusal.code, refusal.message)
 

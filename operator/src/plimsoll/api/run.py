@@ -190,8 +190,9 @@ class Workload(Model):
         ramp_seconds: Duration of the load before the measurement, until all clients reach full speed. Less than
             runtimeSeconds.
         caches: Warm declares that reads are meant to be answered from the storage's own caches as far as these hold the
-            data. If absent, a data set that the memory of the OSDs could hold makes reads Suspect (ServerCacheSized),
-            unless prepare.dropCaches drops it before every trial.
+            data. If absent, reads are Suspect (ServerCacheSized) if the memory of the OSDs may have answered more than
+            half of them: with a data set of less than twice that memory, or, if prepare.dropCaches drops it before
+            every trial, one that the trial reads again and again.
         line: Search for the load at which latency breaks, instead of measuring at one load.
 
     """

@@ -149,6 +149,7 @@ Effect = BeginAttempt | ReadToken | JudgeAttempt | RecordAttempt
 def judging(attempt: Attempt, plan: Plan, roster: Roster) -> JudgeAttempt:
     """Return the effect that judges the documents of the attempt's current round by its plan."""
     tool, parameters = TOOLS[attempt.point.tool], parameters_of(attempt.point)
+    caches = attempt.caches.osds if attempt.caches else None
     facts = TrialFacts(
         clients=attempt.round.loading,
         runtime_seconds=attempt.point.runtime_seconds,
@@ -162,7 +163,10 @@ def judging(attempt: Attempt, plan: Plan, roster: Roster) -> JudgeAttempt:
         quantities=tool.quantities,
         network_bytes_per_second=plan.network_bytes_per_second,
         warm_caches=attempt.point.warm_caches,
-        dropped_osd_caches=attempt.caches is not None and attempt.caches.osds is not None,
+        dropped_node_caches=attempt.caches is not None,
+        # OSDs that kept theirs, for which the helpers have no key, say why.
+        dropped_osd_caches=caches is not None and caches.reason is None,
+        at_random=parameters.at_random,
         offer=attempt.offer or offer_of(parameters, attempt.point.clients),
         nodes={client.number: client.node for client in roster.get(attempt.round.members)},
     )

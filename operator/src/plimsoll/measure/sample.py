@@ -158,6 +158,8 @@ class Measurement(Model):
         started_at: start of the measured part, after the ramp.
         start_is_estimated: the output does not show exactly when the measured part began; then the trial is Suspect
             (`ToolTooOld`).
+        ramp_step: the tool looks only that often whether its ramp is over, so it may end so much too late; 0 if it
+            looks at every operation, or without a ramp.
         runtime: length of the measured part.
         submitters: threads or processes of the tool that submit operations.
         thread_percent: CPU time of the tool's threads that move data, as a part of the measured time of each; of the
@@ -187,6 +189,7 @@ class Measurement(Model):
     tool_version: Name
     started_at: int
     start_is_estimated: bool = False
+    ramp_step: int = 0
     runtime: int
     operations: Annotated[tuple[OperationSample, ...], Field(max_length=_MAX_OPERATIONS)]
     submitters: int = 1
@@ -373,6 +376,8 @@ class ClientDocument(Model):
 _LIMIT = 2**63
 _GREATEST = {
     (Measurement, "depth_full_share"): 1,
+    # That of fio. A longer one would excuse any lateness.
+    (Measurement, "ramp_step"): 10**9,
     (CpuUse, "node_busy"): 1,
     # A device's busy time is counted in clock ticks, and may exceed the time between two readings by one or two.
     (DeviceUse, "busy"): 1.05,

@@ -143,6 +143,11 @@ class ToolParameters(Model):
         return False
 
     @property
+    def at_random(self) -> bool:
+        """Whether operations are at random places, some of which are visited again before all of them were."""
+        return False
+
+    @property
     def removes_data(self) -> bool:
         """Whether the measurement leaves unwritten extents in the data set."""
         return False

@@ -75,6 +75,11 @@ class IopingParameters(ToolParameters):
         """Whether the operation is a read."""
         return self.operation is IopingOperation.READ
 
+    @property
+    def at_random(self) -> bool:
+        """Return True: requests are at random places."""
+        return True
+
     def label(self) -> str:
         """Return a short description: `ioping read 4Ki every 10 ms buffered`."""
         interval = f" every {self.interval_milliseconds} ms" if self.interval_milliseconds else ""

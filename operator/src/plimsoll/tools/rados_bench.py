@@ -93,6 +93,11 @@ class RadosBenchParameters(ToolParameters):
         """Whether the operation reads what the `prepare` step wrote."""
         return self.operation is not RadosOperation.WRITE
 
+    @property
+    def at_random(self) -> bool:
+        """Whether objects are read in random order, in which rados bench repeats some."""
+        return self.operation is RadosOperation.RAND
+
     def preparation_seconds(self, timing: Timing) -> int:
         """Return how long objects are written before they are read."""
         if self.write_seconds is not None:

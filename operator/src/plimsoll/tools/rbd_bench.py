@@ -84,6 +84,11 @@ class RbdBenchParameters(ToolParameters):
         """Whether the operation is a read."""
         return self.operation is RbdOperation.READ
 
+    @property
+    def at_random(self) -> bool:
+        """Whether the order is random."""
+        return self.order is RbdOrder.RAND
+
     def label(self) -> str:
         """Return a short description: `rbd rand write 4Ki t16`."""
         return f"rbd {self.order} {self.operation} {format_quantity(self.block_size)} t{self.concurrency}"

@@ -9,7 +9,7 @@ from plimsoll.api.names import Cause, Operation
 from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction, client_value
 from plimsoll.measure.checks.evidence import Evidence, ObservedClient, TrialCheck, by_node, value_of_clients
 from plimsoll.measure.cluster import pool_io_within
-from plimsoll.measure.intake import ClientMeasurement, bytes_read_from
+from plimsoll.measure.intake import ClientMeasurement, bytes_read_from, part_read_again
 from plimsoll.measure.sample import DeviceUse, HostUse, ToolIo
 from plimsoll.measure.text import number_text, percent_text, quote, size_text
 from plimsoll.measure.timeline import NANOSECONDS
@@ -33,15 +33,21 @@ def _bytes(item: ClientMeasurement, operations: Collection[Operation]) -> int:
     return sum(sample.bytes for sample in item.measurement.operations if sample.operation in operations)
 
 
+_MOST_FROM_MEMORY = 50
+"""Percent that memory may have answered: the storage answered at least as much. Of larger data sets, a part is in
+memory in daily use, too."""
+
+
 @TrialCheck(
     reason="CacheSized",
     what=(
-        "data that the clients of one node read, or wrote without fsync, through the page cache, as a "
-        "multiple of the memory that may hold it"
+        "part of the data that the clients of one node read, or wrote without fsync, through the page cache, that was "
+        "in memory at most: what memory can hold of it; of this, only what was read again if the nodes dropped their "
+        "caches before the trial"
     ),
-    suspect=2,
-    direction=Direction.BELOW,
-    remedy="use direct I/O, larger volumes or longer writes; at twice the memory, half of the data may still be in it",
+    unit="%",
+    suspect=_MOST_FROM_MEMORY,
+    remedy="use direct I/O, larger volumes (twice the memory) or longer writes",
 )
 def cache_sized(evidence: Evidence) -> CheckedValues:
     # Clients without a data set have nothing that their page cache could hold.
@@ -51,7 +57,12 @@ def cache_sized(evidence: Evidence) -> CheckedValues:
         readers = [(item, host) for item, host in clients if item.reads]
         if readers:
             size = sum(item.data_bytes for item, _ in readers)
-            yield _compared_with_memory(f"data sets read on {quote(node, 80)}", readers, size)
+            again = None
+            if evidence.facts.dropped_node_caches:
+                again = part_read_again(evidence.facts, [item for item, _ in readers])
+            data = f"data sets read on {quote(node, 80)} through the page cache"
+            part, detail = _part_in_memory(data, size, _page_cache(readers), again)
+            yield value_of_clients(readers, part, detail)
         writers = [
             (item, host)
             for item, host in clients
@@ -60,44 +71,57 @@ def cache_sized(evidence: Evidence) -> CheckedValues:
         if writers:
             # Overwriting the same data takes no more memory.
             size = sum(min(item.data_bytes, _bytes(item, (Operation.WRITE,))) for item, _ in writers)
-            yield _compared_with_memory(f"writes without fsync on {quote(node, 80)}", writers, size)
+            data = f"writes without fsync on {quote(node, 80)} through the page cache"
+            part, detail = _part_in_memory(data, size, _page_cache(writers), None)
+            yield value_of_clients(writers, part, detail)
 
 
-def _compared_with_memory(data: str, clients: Collection[ObservedClient], size: int) -> CheckedValue:
+def _page_cache(clients: Collection[ObservedClient]) -> int:
+    """Return the memory that can hold the data of a node's clients: the node's, or what their limits allow."""
     memory = max(host.memory.node_total for _, host in clients)
     limits = [host.memory.limit for _, host in clients if host.memory.limit]
-    if len(limits) == len(clients):
-        memory = min(memory, sum(limits))
-    detail = (
-        f"{data} through the page cache: {size_text(size)}, {number_text(size / memory)} times the {size_text(memory)} "
-        "of memory that may hold them"
+    return min(memory, sum(limits)) if len(limits) == len(clients) else memory
+
+
+def _part_in_memory(data: str, size: int, memory: int, again: float | None) -> tuple[float, str]:
+    """Return how much of some data was in memory at most, in percent, and the message of the check.
+
+    Memory may hold any part of the data, whether it was written or read last. If caches were dropped, it was empty at
+    the beginning, and `again` is the part of the I/O, 0 to 1, on data that had been read or written since.
+    """
+    held = 100 * min(1.0, memory / size)
+    detail = f"{data}: {size_text(size)}, of which {size_text(memory)} of memory may hold {percent_text(held)}"
+    if again is None:
+        return held, detail
+    part = held * again
+    return part, (
+        f"{detail}; {percent_text(100 * again)} of the I/O was on data that had been read or written since the caches "
+        f"were dropped, so {percent_text(part)} may have been in memory"
     )
-    return value_of_clients(clients, size / memory, detail)
 
 
 @TrialCheck(
     reason="ServerCacheSized",
     what=(
-        "data that the clients read from, as a part of the memory that the OSDs may use (all osd_memory_target), "
-        "unless they dropped their caches before the trial, or the workload declares caches: Warm"
+        "part of the data that the clients read from that was in the memory of the OSDs at most: what all "
+        "osd_memory_target can hold of it; of this, only what was read again if the OSDs dropped their caches before "
+        "the trial; not if the workload declares caches: Warm"
     ),
     unit="%",
-    suspect=100,
-    direction=Direction.BELOW,
+    suspect=_MOST_FROM_MEMORY,
     remedy=(
-        "read from larger volumes, set prepare.dropCaches, or declare caches: Warm if a cached working set is what you "
-        "want to measure; the OSDs may answer from memory what they answer from disks in daily use"
+        "read from larger volumes (twice the memory), set prepare.dropCaches and read hardly anything twice, or "
+        "declare caches: Warm if a cached working set is what you want to measure; the OSDs may answer from memory "
+        "what they answer from disks in daily use"
     ),
 )
 def server_cache_sized(evidence: Evidence) -> CheckedValues:
     facts, size = evidence.facts, bytes_read_from(evidence.measured)
     memory = facts.cluster.osd_memory_bytes if facts.cluster else None
-    if memory and size is not None and not (facts.warm_caches or facts.dropped_osd_caches):
-        part = 100 * size / memory
-        detail = (
-            f"the clients read from {size_text(size)}, {percent_text(part)} of the {size_text(memory)} of memory that "
-            "the OSDs may use"
-        )
+    if memory and size is not None and not facts.warm_caches:
+        readers = [item for item in evidence.measured if item.reads]
+        again = part_read_again(facts, readers) if facts.dropped_osd_caches else None
+        part, detail = _part_in_memory("data that the clients read from the OSDs", size, memory, again)
         yield CheckedValue(value=part, detail=detail)
 
 

@@ -73,18 +73,19 @@ def client_missing(evidence: Evidence) -> CheckedValues:
 @TrialCheck(
     reason="LateClient",
     cause=None,
-    what="start after the planned time, without the longest operation",
+    what="start after the planned time, without the longest operation and the step in which the tool ends its ramp",
     unit="s",
     suspect=1,
     invalid=5,
     remedy="lengthen the ramp, and look for other load on the client's node",
 )
 def late_client(evidence: Evidence) -> CheckedValues:
-    """Yield each client's delay on its own clock, without what long operations explain: a ramp ends with a completion.
+    """Yield each client's delay on its own clock, without what long operations and the tool explain.
 
-    They must be as long on every client: on a client that was stopped, operations in flight are long too. Who launched
-    the tool too late is to blame for it; a tool that was launched in time may have waited for the storage, to open its
-    files, to lay them out, or to complete an operation.
+    A ramp ends with a completion, or when the tool next looks whether it is over (`ramp_step`). Operations must be as
+    long on every client: on a client that was stopped, operations in flight are long too. Who launched the tool too
+    late is to blame for it; a tool that was launched in time may have waited for the storage, to open its files, to lay
+    them out, or to complete an operation.
     """
     facts, measured = evidence.facts, evidence.measured
     longest = min(map(_longest_operation, measured), default=0)
@@ -93,9 +94,11 @@ def late_client(evidence: Evidence) -> CheckedValues:
         # What a tool without a window does before it measures takes as long as it takes, and delays no other client.
         # It has no ramp to cut short either.
         started = item.interval.start - facts.planned_start if facts.windowed else launched
-        late, unexplained = max(started, launched), max(started - longest, launched)
+        step = item.measurement.ramp_step
+        late, unexplained = max(started, launched), max(started - longest - step, launched)
         detail = (
             f"started {_seconds(late)} after the planned time; operations of all clients explain {_seconds(longest)}"
+            f"{f', and the step of the ramp {_seconds(step)}' if step else ''}"
         )
         limit = late_client.limit(Verdict.INVALID) * NANOSECONDS
         explains = launched > limit and unexplained - launched <= limit
@@ -198,7 +201,7 @@ def requests_slowed(evidence: Evidence) -> CheckedValues:
     cause=None,
     what=(
         "time in which all clients measured, as a part of their mean runtime; "
-        f"Suspect only if more than {_MISSING_SECONDS} s are missing"
+        f"Suspect only if more than {_MISSING_SECONDS} s are missing, besides the step in which the tool ends its ramp"
     ),
     suspect=0.98,
     invalid=0.90,
@@ -220,7 +223,8 @@ def low_overlap(evidence: Evidence) -> CheckedValues:
         f"all clients measured together for {number_text(window.seconds)} s of a mean runtime of {number_text(mean)} "
         f"s: {number_text(window.overlap)}"
     )
-    is_short = mean - window.seconds <= _MISSING_SECONDS
+    step = max(item.measurement.ramp_step for item in measured) / NANOSECONDS
+    is_short = mean - window.seconds <= _MISSING_SECONDS + step
     passes = is_short and window.overlap >= low_overlap.limit(Verdict.INVALID)
     if_launched_at_t0 = window_of([_if_launched_at(evidence.facts.t0_nanoseconds, item) for item in measured])
     explains = if_launched_at_t0 is not None and low_overlap.verdict(if_launched_at_t0.overlap) is not Verdict.INVALID
@@ -239,16 +243,24 @@ def _if_launched_at(t0: int, item: ClientMeasurement) -> Interval:
 
 @TrialCheck(
     reason="WideSpread",
-    what="time between the first and the last client's start",
+    what="time between the first and the last client's start, without the step in which the tool ends its ramp",
     unit="s",
     suspect=1,
     remedy="lengthen the ramp, and look for other load on the late clients' nodes",
 )
 def wide_spread(evidence: Evidence) -> CheckedValues:
     if evidence.window is not None:
-        first = min(evidence.measured, key=lambda item: item.interval.start).client
-        last = max(evidence.measured, key=lambda item: item.interval.start).client
-        yield CheckedValue(clients=tuple(sorted({first, last})), value=evidence.window.spread_seconds)
+        first = min(evidence.measured, key=lambda item: item.interval.start)
+        last = max(evidence.measured, key=lambda item: item.interval.start)
+        spread, step = evidence.window.spread_seconds, last.measurement.ramp_step
+        yield CheckedValue(
+            clients=tuple(sorted({first.client, last.client})),
+            value=spread - step / NANOSECONDS,
+            detail=(
+                f"the first and the last client's start were {number_text(spread)} s apart"
+                f"{f', of which the step of the ramp explains {_seconds(step)}' if step else ''}"
+            ),
+        )
 
 
 @TrialCheck(

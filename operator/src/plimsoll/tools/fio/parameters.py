@@ -243,6 +243,11 @@ class FioParameters(ToolParameters):
         return Operation.READ in self.pattern.operations
 
     @property
+    def at_random(self) -> bool:
+        """Whether the pattern is random; with an end, fio visits each block once."""
+        return self.pattern.is_random and self.until is None
+
+    @property
     def removes_data(self) -> bool:
         """Whether the pattern trims."""
         return Operation.TRIM in self.pattern.operations

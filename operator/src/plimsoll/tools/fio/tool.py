@@ -71,6 +71,12 @@ _RUNNING = frozenset("RrWwMmDd")
 _OVER = frozenset("FfE_X")
 """States of jobs that measure or have measured. Any other state precedes the measurement: `/` is the ramp."""
 
+_RAMP_STEP_SINCE = (3, 42)
+"""The first version in which a helper thread ends the ramp, not the operation that completes after it. The program of
+3.41 has no such thread, and ends its ramp like 3.39; fio's source has it since."""
+_RAMP_STEP = 1000 * MILLISECOND
+"""Time between two looks of that thread (`RAMP_PERIOD_CHECK_MSEC`), which may look just before the ramp is over."""
+
 _PREFIXES = ("", "k", "M", "G", "T", "P")
 
 
@@ -157,12 +163,14 @@ class Fio(Tool[FioParameters]):
             offsets=[span.start - common.start for span in spans],
         )
         logged, gaps, log_warnings = reader.read(samples)
+        version = document.root["fio version"].line().removeprefix("fio-")[:MAX_NAME]
         has_series = any(sample.cells for sample in logged)
         return Measurement(
             tool="fio",
-            tool_version=document.root["fio version"].line().removeprefix("fio-")[:MAX_NAME],
+            tool_version=version,
             started_at=common.start * MILLISECOND,
             start_is_estimated=common.is_estimated,
+            ramp_step=_RAMP_STEP if context.timing.ramp_seconds and _looks_seldom(version) else 0,
             runtime=common.milliseconds * MILLISECOND if has_series else _effective_runtime(jobs, common),
             operations=tuple(logged),
             submitters=parameters.jobs,
@@ -177,6 +185,12 @@ class Fio(Tool[FioParameters]):
 
 
 FIO = Fio()
+
+
+def _looks_seldom(version: str) -> bool:
+    """Whether a version, such as `3.42` or `3.42-12-gabcdef`, may end its ramp late; unknown ones do not."""
+    number = re.match(r"(\d{1,4})\.(\d{1,4})", version, re.ASCII)
+    return number is not None and (int(number[1]), int(number[2])) >= _RAMP_STEP_SINCE
 
 
 def depth_full_share(jobs: Sequence[JsonNode], depth: int) -> float | None:
