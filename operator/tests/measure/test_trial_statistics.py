@@ -3,7 +3,7 @@ import random
 import statistics
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from plimsoll.measure.statistics import (
@@ -299,6 +299,7 @@ def test_two_groups_of_known_values() -> None:
 
 
 @given(st.lists(st.floats(1, 1e6), min_size=3, max_size=20), st.floats(1e-3, 1e3))
+@example([69.08898187213197] * 4, 1.25)
 def test_neither_order_nor_unit_of_values_matters_to_their_groups(numbers: list[float], unit: float) -> None:
     groups, scaled = two_groups_of(numbers), two_groups_of([unit * number for number in reversed(numbers)])
     assert scaled.p_value == pytest.approx(groups.p_value, rel=1e-3, abs=1e-6)

@@ -220,6 +220,9 @@ def two_groups_of(values: Sequence[float]) -> TwoGroups:
     if n < 3:  # noqa: PLR2004  # two groups of one have no scatter
         raise ValueError("no groups of fewer than three values")
     ordered = sorted(values)
+    # The mean of equal values may not equal them, and this scatter of rounding would divide them for certain.
+    if math.isclose(ordered[0], ordered[-1], rel_tol=1e-12):
+        return TwoGroups(lows=1, low=ordered[0], high=ordered[-1], p_value=1)
     mean = math.fsum(ordered) / n
     squares = math.fsum((value - mean) ** 2 for value in ordered)
     divisions = list[TwoGroups]()
