@@ -54,7 +54,9 @@ class Clusters:
         name, old = found["metadata"]["name"], found.get("status", {})
         status, usage, versions = (self._monitors.read(what) for what in ("status", "df", "versions"))
         classes = self._monitors.read("osd crush class ls")
-        reported = sampled(old.get("ceph", {}), status, usage, versions)
+        before = old.get("ceph", {})
+        reported = {name: before[name] for name in ("previousHealth", "lastChanged") if name in before}
+        reported |= sampled(before, status, usage, versions)
         version = f"{next(iter(versions['mon'])).split()[2]}-0"
         if not old:
             self._api.patch_status(KIND, name, {"phase": "Progressing", "state": "Creating"})
@@ -62,7 +64,7 @@ class Clusters:
             KIND,
             name,
             {
-                "ceph": {"details": None} | reported,
+                "ceph": replacing(before, reported),
                 "conditions": [_ready(old)],
                 "message": _CREATED,
                 "observedGeneration": found["metadata"]["generation"],
@@ -101,6 +103,15 @@ def sampled(old: Object, status: Any, usage: Any, versions: Any) -> Object:  # n
     if old.get("health") not in {None, health}:
         report |= {"previousHealth": old["health"], "lastChanged": now()}
     return report
+
+
+def replacing(old: Object, new: Object) -> Object:
+    """Return the merge patch that makes of an old object a new one: what a patch does not name stays."""
+    patch = dict.fromkeys(old) | new
+    for name, value in new.items():
+        if isinstance(value, dict) and isinstance(old.get(name), dict):
+            patch[name] = replacing(old[name], value)
+    return patch
 
 
 def _ready(old: Object) -> Object:

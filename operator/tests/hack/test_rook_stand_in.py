@@ -89,6 +89,27 @@ def test_a_cluster_without_checks_has_no_details(stand_in: Mapping[str, ModuleTy
     assert "details" not in report
 
 
+def merged(old: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object with a merge patch applied (RFC 7386)."""
+    changed = {
+        name: merged(old.get(name) or {}, value) if isinstance(value, dict) else value for name, value in patch.items()
+    }
+    return {name: value for name, value in {**old, **changed}.items() if value is not None}
+
+
+OSD_DOWN = {"OSD_DOWN": {"message": "2 osds down", "severity": "HEALTH_WARN"}}
+FLAGS = {"POOL_SCRUB_FLAGS": {"message": "Some pool(s) have the noscrub flag(s) set", "severity": "HEALTH_OK"}}
+
+
+@pytest.mark.parametrize("checks", [{}, FLAGS, OSD_DOWN | FLAGS])
+def test_checks_that_are_over_are_reported_no_more(stand_in: Mapping[str, ModuleType], checks: dict[str, Any]) -> None:
+    old = {"health": "HEALTH_WARN", "details": OSD_DOWN | FLAGS, "versions": {"osd": {"ceph version 18.2.7": 3}}}
+    new = {"health": "HEALTH_OK", "versions": {"osd": {"ceph version 20.2.4": 3}}} | (
+        {"details": checks} if checks else {}
+    )
+    assert merged(old, stand_in["cluster"].replacing(old, new)) == new
+
+
 @pytest.mark.parametrize(("version", "is_served"), [(OLD_ROOK, False), (NEW_ROOK, True)])
 def test_only_the_newer_release_serves_a_cluster_whose_only_errors_are_about_keys(
     stand_in: Mapping[str, ModuleType], version: str, *, is_served: bool
