@@ -156,6 +156,7 @@ def judged(scene: Scene, chance: Random) -> ResultStatus:
         attempt.cast = cast_of(attempt.point, roster)
         for number in range(len(attempt.cast.rounds)):
             attempt.round_number, attempt.t0 = number, wall
+            attempt.first_t0 = attempt.first_t0 or wall
             _measure(scene, course, attempt, plan, roster, chance, speed)
             wall += (scene.ramp + scene.runtime + _PAUSE) * SECOND
         moment = Moment(seconds=wall / SECOND, wall=wall)
@@ -269,6 +270,7 @@ def _watch(scene: Scene, course: Course, start: int, measured: Sequence[Measurem
         samples=samples,
         pools=("bench",) if scene.tool == "fio" else (),
         placement=Placement(osds=scene.osds, per_read=1, per_write=3),
+        osd_memory_bytes=HEALTHY.osds * MEMORY_TARGET,
     )
 
 
