@@ -83,9 +83,9 @@ def test_as_little_as_necessary_is_left_out_with_a_warning(histogram: int, expec
     assert kept(after) == expected
     assert size_of(after) <= MAX_STATUS_BYTES
     for trial in after.trials:
-        warnings, names = trial.warnings[1:], ("series over time", "use of the hosts", "slowest clients")
-        assert len(warnings) == expected.count(False)
-        assert all(line.startswith(f"{name} left out, because") for line, name in zip(warnings, names, strict=False))
+        names = ("series over time", "use of the hosts", "slowest clients")[: expected.count(False)]
+        left_out = [line.split(" left out, because")[0] for line in trial.warnings[1:]]
+        assert left_out == ([", ".join(names)] if names else [])
 
 
 def test_a_trial_without_omissions_has_no_warning() -> None:
@@ -110,7 +110,7 @@ def test_slowest_osds_and_problems_of_the_cluster_go_last() -> None:
     for trial in after.trials:
         assert trial.osds == osds.model_copy(update={"slowest": ()})
         assert trial.cluster == ClusterSummary(samples=9, failed=0)
-        assert trial.warnings[-1].startswith("slowest OSDs and what was wrong with the cluster left out")
+        assert ", slowest OSDs and what was wrong with the cluster left out" in trial.warnings[-1]
 
 
 def test_commands_go_after_everything_else_and_versions_and_digests_stay() -> None:
@@ -119,7 +119,7 @@ def test_commands_go_after_everything_else_and_versions_and_digests_stay() -> No
     for trial in fit(ResultStatus(trials=tuple(trials))).trials:
         assert trial.tool == tool.model_copy(update={"argv": ()})
         assert trial.slowest == ()
-        assert trial.warnings[-1].startswith("commands of the tools left out")
+        assert ", commands of the tools left out" in trial.warnings[-1]
 
 
 def test_an_attempt_that_was_replaced_keeps_its_evidence_but_no_command() -> None:

@@ -1,6 +1,6 @@
 """The size limit of results, which every watcher of the API server receives whole, and what is dropped first."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from plimsoll.api.model import Model
@@ -18,7 +18,7 @@ _REASON_CHARACTERS = 80
 M = TypeVar("M", bound=Model)
 
 _LEFT_OUT = "left out, because the result would be larger than 256 KiB"
-_REMEDY = "; use fewer repetitions to have it"
+_REMEDY = "; use fewer repetitions to have them"
 
 
 def without_distributions(trial: Trial) -> Trial:
@@ -52,25 +52,36 @@ def fit(status: ResultStatus) -> ResultStatus:
 
     First to go is what neither a verdict nor a page needs, last are parts of the matrix.
 
-    Each trial's warnings name the omissions. Histograms stay, because the summary is computed from them, except in a
-    search, which has none.
+    One warning of each trial that counts names the omissions. Histograms stay, because the summary is computed from
+    them, except in a search, which has none.
     """
+    trials = status.trials
+    omitted: list[tuple[str, ...]] = [()] * len(trials)
     for name, without in (*_OPTIONAL, *(_OPTIONAL_IN_SEARCH if status.line else (_DIGESTS,))):
         if not _is_too_large(status):
             break
-        warning = f"{name} {_LEFT_OUT}{'' if status.line else _REMEDY}"
-        reduced = [(trial, without(trial)) for trial in status.trials]
-        # Attempts of a search that do not count may be many: what they lack does not have to be said in each of them.
-        trials = (
-            new if new == old or (status.line and not new.operations) else _with(new, warnings=(*new.warnings, warning))
-            for old, new in reduced
+        reduced = tuple(map(without, trials))
+        omitted = [
+            names if new == old else (*names, name) for names, new, old in zip(omitted, reduced, trials, strict=True)
+        ]
+        trials = reduced
+        # Attempts that do not count may be many: what they lack does not have to be said in each of them.
+        counts = [bool(trial.operations) if status.line else trial.verdict is not Verdict.INVALID for trial in trials]
+        remedy = "" if status.line else _REMEDY
+        warned = (
+            _with_warning(trial, names, remedy) if names and counted else trial
+            for trial, names, counted in zip(trials, omitted, counts, strict=True)
         )
-        status = _with(status, trials=tuple(trials))
+        status = _with(status, trials=tuple(warned))
     return _without_parts_of_matrix(status) if _is_too_large(status) else status
 
 
 def _is_too_large(status: ResultStatus) -> bool:
     return len(status.model_dump_json(exclude_none=True).encode()) > MAX_STATUS_BYTES
+
+
+def _with_warning(trial: Trial, omitted: Sequence[str], remedy: str) -> Trial:
+    return _with(trial, warnings=(*trial.warnings, f"{', '.join(omitted)} {_LEFT_OUT}{remedy}"))
 
 
 def _without_parts_of_matrix(status: ResultStatus) -> ResultStatus:
@@ -79,11 +90,10 @@ def _without_parts_of_matrix(status: ResultStatus) -> ResultStatus:
         return status
     matrix = _with(status.summary.matrix, least_bytes_per_second=None, least_iops=None, retransmits=None)
     *others, last = status.trials
-    warning = f"lowest rates and retransmits of pairs {_LEFT_OUT}{_REMEDY}"
     return _with(
         status,
         summary=_with(status.summary, matrix=matrix),
-        trials=(*others, _with(last, warnings=(*last.warnings, warning))),
+        trials=(*others, _with_warning(last, ["lowest rates and retransmits of pairs"], _REMEDY)),
     )
 
 

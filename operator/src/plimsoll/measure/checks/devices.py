@@ -111,8 +111,7 @@ def _part_in_memory(data: str, size: int, memory: int, again: float | None) -> t
     suspect=_MOST_FROM_MEMORY,
     remedy=(
         "read from larger volumes (twice the memory), set prepare.dropCaches and read hardly anything twice, or "
-        "declare caches: Warm if a cached working set is what you want to measure; the OSDs may answer from memory "
-        "what they answer from disks in daily use"
+        "declare caches: Warm if a cached working set is what you want to measure; daily use may read from disks"
     ),
 )
 def server_cache_sized(evidence: Evidence) -> CheckedValues:
