@@ -68,6 +68,16 @@ CRUSH_RULES = """
 """`ceph osd crush rule dump --format json` of the test cluster, with a rule for a device class and one of two steps."""
 
 
+VERSIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "dd": ("9.1", "9.10"),
+        "iperf3": ("3.12", "3.22"),
+        "ping": ("20221126", "20250605"),
+        "netcat": ("1.10",),
+    }
+)
+"""Those of each program whose output was recorded; the tests of its parser hold for all of them."""
+
 PEER = PeerTarget(addresses={1: "192.0.2.2"})
 
 _TOOLS: Mapping[str, AnyTool] = MappingProxyType({"iperf3": IPERF3, "ping": PING, "netcat": NETCAT})
@@ -94,31 +104,33 @@ class NetworkGolden:
 _UDP = {"protocol": "UDP", "bitrate": "10M", "datagramBytes": 1400}
 _CASES: Mapping[str, tuple[Mapping[str, object], int, int]] = MappingProxyType(
     {
-        "iperf3-3.12-tcp-send": ({}, 1, 3),
-        "iperf3-3.12-tcp-receive": ({"direction": "Receive"}, 2, 3),
-        "iperf3-3.12-tcp-4-streams": ({"streams": 4, "window": "256Ki"}, 1, 3),
-        "iperf3-3.12-udp-send": ({**_UDP, "streams": 2}, 1, 3),
-        "iperf3-3.12-udp-receive": ({**_UDP, "direction": "Receive"}, 1, 3),
-        "iperf3-3.12-udp-lossy": ({**_UDP, "bitrate": "30M"}, 1, 3),
-        "iperf3-3.12-killed": ({}, 1, 30),
-        "iperf3-3.12-server-died": ({}, 1, 5),
-        "iperf3-3.12-refused": ({}, 1, 3),
-        "ping-20221126-good": ({}, 1, 3),
-        "ping-20221126-large": ({"size": 1400, "intervalMilliseconds": 50}, 0, 3),
-        "ping-20221126-losses": ({"size": 1000}, 1, 3),
-        "ping-20221126-nobody": ({"intervalMilliseconds": 100}, 0, 1),
-        "ping-20221126-went-away": ({}, 1, 3),
-        "ping-20221126-killed": ({"intervalMilliseconds": 50}, 1, 28),
-        "netcat-1.10-receive": ({}, 1, 4),
-        "netcat-1.10-server-died": ({}, 1, 4),
+        "iperf3-tcp-send": ({}, 1, 3),
+        "iperf3-tcp-receive": ({"direction": "Receive"}, 2, 3),
+        "iperf3-tcp-4-streams": ({"streams": 4, "window": "256Ki"}, 1, 3),
+        "iperf3-udp-send": ({**_UDP, "streams": 2}, 1, 3),
+        "iperf3-udp-receive": ({**_UDP, "direction": "Receive"}, 1, 3),
+        "iperf3-udp-lossy": ({**_UDP, "bitrate": "30M"}, 1, 3),
+        "iperf3-killed": ({}, 1, 30),
+        "iperf3-server-died": ({}, 1, 5),
+        "iperf3-refused": ({}, 1, 3),
+        "ping-good": ({}, 1, 3),
+        "ping-large": ({"size": 1400, "intervalMilliseconds": 50}, 0, 3),
+        "ping-losses": ({"size": 1000}, 1, 3),
+        "ping-nobody": ({"intervalMilliseconds": 100}, 0, 1),
+        "ping-went-away": ({}, 1, 3),
+        "ping-killed": ({"intervalMilliseconds": 50}, 1, 28),
+        "netcat-receive": ({}, 1, 4),
+        "netcat-server-died": ({}, 1, 4),
     }
 )
 
 
 @cache
 def network_golden(name: str) -> NetworkGolden:
-    fields, ramp, runtime = _CASES[name]
-    tool = _TOOLS[name.partition("-")[0]]
+    """Return a golden of a network tool, by program, version and case: `iperf3-3.22-tcp-send`."""
+    program, _, case = name.split("-", 2)
+    fields, ramp, runtime = _CASES[f"{program}-{case}"]
+    tool = _TOOLS[program]
     # `with_suffix` would take the version for a suffix.
     files = {
         match[1]: path.read_text()

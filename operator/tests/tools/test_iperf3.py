@@ -1,6 +1,7 @@
 """iperf3: its commands and what real ones printed."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -15,13 +16,23 @@ from plimsoll.tools.base import Output, StepContext, StepKind, Timing
 from plimsoll.tools.cast import SERVING_PORTS, Pairing, serving_port
 from plimsoll.tools.iperf3 import IPERF3, Iperf3Parameters
 from plimsoll.tools.target import PeerTarget, TargetKind
-from support.goldens import NetworkGolden, network_golden
+from support.goldens import VERSIONS, NetworkGolden, network_golden
 
 SECOND = 10**9
 
 
-def golden(case: str) -> NetworkGolden:
-    return network_golden(f"iperf3-3.12-{case}")
+Cases = Callable[[str], NetworkGolden]
+
+
+@pytest.fixture(params=VERSIONS["iperf3"])
+def version(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def golden(version: str) -> Cases:
+    """The recorded cases of each version."""
+    return lambda case: network_golden(f"iperf3-{version}-{case}")
 
 
 def context(step: StepKind = StepKind.MEASURE, **addresses: str) -> StepContext:
@@ -35,14 +46,14 @@ def context(step: StepKind = StepKind.MEASURE, **addresses: str) -> StepContext:
     )
 
 
-def edited(case: str, edit: Callable[[dict[str, Any]], object]) -> str:
-    document = json.loads(golden(case).output.stdout)
+def edited(recorded: NetworkGolden, edit: Callable[[dict[str, Any]], object]) -> str:
+    document = document_of(recorded)
     edit(document)
     return json.dumps(document)
 
 
-def document_of(case: str) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(golden(case).output.stdout)
+def document_of(recorded: NetworkGolden) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(recorded.output.stdout)
     return document
 
 
@@ -132,9 +143,9 @@ def test_label() -> None:
         ("udp-lossy", Operation.WRITE),
     ],
 )
-def test_bytes_are_those_that_the_receiver_got(case: str, operation: Operation) -> None:
+def test_bytes_are_those_that_the_receiver_got(golden: Cases, version: str, case: str, operation: Operation) -> None:
     measurement = golden(case).parse()
-    received = document_of(case)["end"]["sum_received"]
+    received = document_of(golden(case))["end"]["sum_received"]
     (sample,) = measurement.operations
     (peer,) = measurement.peers
     assert (sample.operation, sample.ios, sample.bytes) == (operation, 0, received["bytes"])
@@ -144,11 +155,11 @@ def test_bytes_are_those_that_the_receiver_got(case: str, operation: Operation) 
     assert min(sample.cells.bytes[:3]) > 0
     assert measurement.runtime / SECOND == pytest.approx(3, abs=0.05)
     assert (measurement.errors, measurement.warnings, measurement.start_is_estimated) == ((), (), False)
-    assert measurement.tool_version == "iperf 3.12"
+    assert measurement.tool_version == f"iperf {version}"
 
 
 @pytest.mark.parametrize("case", ["tcp-send", "tcp-receive", "udp-send"])
-def test_the_start_lies_between_what_the_agent_saw(case: str) -> None:
+def test_the_start_lies_between_what_the_agent_saw(golden: Cases, case: str) -> None:
     recorded = golden(case)
     measurement = recorded.parse()
     ramp = recorded.timing.ramp_seconds * SECOND
@@ -157,7 +168,7 @@ def test_the_start_lies_between_what_the_agent_saw(case: str) -> None:
     assert measurement.started_at + measurement.runtime <= recorded.output.finished_at
 
 
-def test_a_slow_end_makes_the_start_an_estimate() -> None:
+def test_a_slow_end_makes_the_start_an_estimate(golden: Cases) -> None:
     recorded = golden("tcp-send")
     slow = replace(recorded.output, finished_at=recorded.output.finished_at + SECOND)
     assert recorded.tool.parse(recorded.parameters, recorded.context(), slow).start_is_estimated
@@ -166,63 +177,89 @@ def test_a_slow_end_makes_the_start_an_estimate() -> None:
         recorded.tool.parse(recorded.parameters, recorded.context(), early)
 
 
-def test_retransmits_and_losses_are_kept() -> None:
-    (sent,) = golden("tcp-send").parse().peers
-    assert (sent.retransmits, sent.lost_percent) == (document_of("tcp-send")["end"]["sum_sent"]["retransmits"], None)
-    (lossy,) = golden("udp-lossy").parse().peers
-    assert lossy.retransmits is None
-    assert lossy.lost_percent is not None
-    assert 10 < lossy.lost_percent < 90
+def test_retransmits_are_those_after_the_ramp(golden: Cases) -> None:
+    for case in ("tcp-send", "tcp-4-streams"):
+        (peer,) = golden(case).parse().peers
+        intervals = [interval["sum"] for interval in document_of(golden(case))["intervals"]]
+        assert peer.retransmits == sum(total["retransmits"] for total in intervals if not total["omitted"])
+        assert peer.lost_percent is None
 
 
-def test_the_busier_end_counts_and_threads_depend_on_the_version() -> None:
+@pytest.mark.parametrize("case", ["udp-send", "udp-receive", "udp-lossy"])
+def test_what_was_sent_was_received_or_lost(golden: Cases, case: str) -> None:
+    """iperf3 3.12 counts the datagrams that were lost in the ramp, too."""
+    (peer,) = golden(case).parse().peers
+    sent = document_of(golden(case))["end"]["sum_sent"]["bytes"]
+    assert peer.retransmits is None
+    assert peer.lost_percent is not None
+    assert sent * (1 - peer.lost_percent / 100) == pytest.approx(peer.bytes, rel=0.01)
+    # The link of `udp-lossy` carried two thirds of what was sent.
+    assert peer.lost_percent == pytest.approx(35 if case == "udp-lossy" else 0, abs=1)
+
+
+def test_more_losses_in_the_ramp_than_datagrams_after_it_are_no_damage() -> None:
+    recorded = network_golden("iperf3-3.12-udp-lossy")
+    (peer,) = recorded.parse(edited(recorded, lambda document: document["end"]["sum"].update(lost_packets=9000))).peers
+    assert peer.lost_percent == pytest.approx(35, abs=1)
+
+
+@pytest.mark.parametrize(("version_of_tool", "threads"), [("3.12", 1), ("3.15", 1), ("3.16", 4), ("3.22", 4)])
+def test_the_busier_end_counts_and_threads_depend_on_the_version(
+    golden: Cases, version_of_tool: str, threads: int
+) -> None:
     def busy(document: dict[str, Any]) -> None:
+        document["start"]["version"] = f"iperf {version_of_tool}"
         document["end"]["cpu_utilization_percent"] |= {"host_total": 40.0, "remote_total": 96.0}
 
-    def busy_and_new(document: dict[str, Any]) -> None:
-        busy(document)
-        document["start"]["version"] = "iperf 3.18"
-
     recorded = golden("tcp-4-streams")
-    assert recorded.parse(edited("tcp-4-streams", busy)).thread_percent == 96
-    assert recorded.parse(edited("tcp-4-streams", busy_and_new)).thread_percent == 24
+    assert recorded.parse(edited(recorded, busy)).thread_percent == 96 / threads
 
 
-def test_udp_of_old_versions_has_only_one_sum() -> None:
+def test_udp_of_old_versions_has_only_one_sum(golden: Cases) -> None:
     """iperf3 3.9 prints neither `sum_sent` nor `sum_received` for UDP."""
 
     def older(document: dict[str, Any]) -> None:
         document["start"]["version"] = "iperf 3.9"
         del document["end"]["sum_sent"], document["end"]["sum_received"]
 
-    total = document_of("udp-lossy")["end"]["sum"]
-    (sample,) = golden("udp-lossy").parse(edited("udp-lossy", older)).operations
+    recorded = golden("udp-lossy")
+    total = document_of(recorded)["end"]["sum"]
+    (sample,) = recorded.parse(edited(recorded, older)).operations
     assert sample.bytes == pytest.approx(total["bytes"] * (1 - total["lost_packets"] / total["packets"]), rel=1e-6)
 
 
-def test_udp_says_which_part_of_its_rate_it_sent() -> None:
+def test_udp_says_which_part_of_its_rate_it_sent(golden: Cases) -> None:
     assert golden("tcp-send").parse().pace is None
     recorded = golden("udp-send")
     assert recorded.parse().pace == pytest.approx(1, abs=0.01)
+    assert golden("udp-lossy").parse().pace == pytest.approx(1, abs=0.01)
     faster = replace(recorded, parameters=recorded.parameters.model_copy(update={"bitrate": 20_000_000}))
     assert faster.parse().pace == pytest.approx(0.5, abs=0.01)
 
 
-def test_an_error_is_one_whatever_the_exit_code() -> None:
-    recorded = golden("refused")
-    assert recorded.output.exit_code == 0
-    measurement = recorded.parse()
-    assert measurement.errors == ("unable to connect to server: Connection refused",)
+@pytest.mark.parametrize("exit_code", [0, 1])
+@pytest.mark.parametrize(
+    ("case", "message"),
+    [
+        ("refused", r"unable to connect to server.*: Connection refused"),
+        ("server-died", r"unable to write to stream socket: Connection reset by peer|control socket has closed .*"),
+    ],
+)
+def test_an_error_is_one_whatever_the_exit_code(golden: Cases, case: str, message: str, exit_code: int) -> None:
+    """iperf3 3.12 exits with 0, 3.22 with 1."""
+    recorded = golden(case)
+    measurement = replace(recorded, output=replace(recorded.output, exit_code=exit_code)).parse()
+    (error,) = measurement.errors
+    assert re.fullmatch(message, error)
     assert (measurement.runtime, measurement.operations) == (0, ())
-    assert golden("server-died").parse().errors == ("unable to write to stream socket: Connection reset by peer",)
 
 
-def test_a_killed_client_leaves_nothing() -> None:
+def test_a_killed_client_leaves_nothing(golden: Cases) -> None:
     with pytest.raises(OutputError, match="iperf3 failed with exit code -9"):
         golden("killed").parse()
 
 
-def test_two_servers_are_two_peers_in_one_series() -> None:
+def test_two_servers_are_two_peers_in_one_series(golden: Cases) -> None:
     recorded = golden("tcp-send")
     both = replace(recorded.output, beside=(recorded.output,))
     target = PeerTarget(addresses={1: "192.0.2.2", 4: "192.0.2.3"})
@@ -236,7 +273,7 @@ def test_two_servers_are_two_peers_in_one_series() -> None:
     assert two.cells.bytes == pytest.approx([2 * cell for cell in single.cells.bytes])
 
 
-def test_every_peer_needs_an_output() -> None:
+def test_every_peer_needs_an_output(golden: Cases) -> None:
     recorded = golden("tcp-send")
     target = PeerTarget(addresses={1: "192.0.2.2", 4: "192.0.2.3"})
     with pytest.raises(OutputError, match="1 clients of iperf3 ended for 2 peers"):
@@ -259,17 +296,18 @@ def test_every_peer_needs_an_output() -> None:
         (lambda document: document["end"].clear(), "is missing"),
     ],
 )
-def test_damage_is_noticed(edit: Callable[[dict[str, Any]], object], message: str) -> None:
+def test_damage_is_noticed(golden: Cases, edit: Callable[[dict[str, Any]], object], message: str) -> None:
     with pytest.raises(OutputError, match=message):
-        golden("tcp-send").parse(edited("tcp-send", edit))
+        golden("tcp-send").parse(edited(golden("tcp-send"), edit))
 
 
-def test_an_unknown_field_is_a_warning() -> None:
-    stdout = edited("tcp-send", lambda document: document["end"].update(new=1))
-    assert golden("tcp-send").parse(stdout).warnings == ("end.new is an unknown field and was ignored",)
+def test_an_unknown_field_is_a_warning(golden: Cases) -> None:
+    recorded = golden("tcp-send")
+    stdout = edited(recorded, lambda document: document["end"].update(new=1))
+    assert recorded.parse(stdout).warnings == ("end.new is an unknown field and was ignored",)
 
 
-def test_something_other_than_a_document_is_refused() -> None:
+def test_something_other_than_a_document_is_refused(golden: Cases) -> None:
     for text, words in (
         ("[1]", "is not an object"),
         ("", "is not JSON"),
@@ -296,6 +334,6 @@ def silent_from(part: float) -> Callable[[dict[str, Any]], object]:
 
 
 @pytest.mark.parametrize(("part", "lost"), [(1.0, 0.0), (0.97, 0.0), (0.5, 50.0), (0.0, 100.0)])
-def test_datagrams_after_the_last_one_that_arrives_are_lost_too(part: float, lost: float) -> None:
-    (peer,) = golden("udp-send").parse(edited("udp-send", silent_from(part))).peers
+def test_datagrams_after_the_last_one_that_arrives_are_lost_too(golden: Cases, part: float, lost: float) -> None:
+    (peer,) = golden("udp-send").parse(edited(golden("udp-send"), silent_from(part))).peers
     assert peer.lost_percent == pytest.approx(lost, abs=0.1)

@@ -12,24 +12,20 @@ import pytest
 
 from plimsoll.api.json_reader import OutputError
 from plimsoll.measure.sample import Measurement
-from support.goldens import NetworkGolden, network_golden
+from support.goldens import VERSIONS, NetworkGolden, network_golden
 
-MEASURED_CASES = (
-    "iperf3-3.12-tcp-send",
-    "iperf3-3.12-tcp-receive",
-    "iperf3-3.12-tcp-4-streams",
-    "iperf3-3.12-udp-send",
-    "iperf3-3.12-udp-receive",
-    "iperf3-3.12-udp-lossy",
-    "ping-20221126-good",
-    "ping-20221126-large",
-    "ping-20221126-losses",
-    "ping-20221126-went-away",
-    "netcat-1.10-receive",
-)
-"""Those of a measurement that was not cut short."""
-
-
+_MEASURED = {
+    "iperf3": ("tcp-send", "tcp-receive", "tcp-4-streams", "udp-send", "udp-receive", "udp-lossy"),
+    "ping": ("good", "large", "losses", "went-away"),
+    "netcat": ("receive",),
+}
+"""The cases of a measurement that was not cut short."""
+MEASURED_CASES = [
+    f"{program}-{version}-{case}"
+    for program, cases in _MEASURED.items()
+    for version in VERSIONS[program]
+    for case in cases
+]
 TEXTS = [case for case in MEASURED_CASES if not case.startswith("iperf3")]
 DOCUMENTS = [case for case in MEASURED_CASES if case.startswith("iperf3")]
 NOISE = '\x00\x1b\x7f\ufffd{}[]",:-eE. \n'

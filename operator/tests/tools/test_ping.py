@@ -1,6 +1,7 @@
 """ping: its command, and what real ones printed."""
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -13,15 +14,20 @@ from plimsoll.measure.rates import Quantities
 from plimsoll.tools.base import StepContext, StepKind, Timing
 from plimsoll.tools.ping import PING, PingParameters
 from plimsoll.tools.target import PeerTarget, TargetKind
-from support.goldens import NetworkGolden, network_golden
+from support.goldens import VERSIONS, NetworkGolden, network_golden
 
 from .conftest import replaced
 
 SECOND = 10**9
 
 
-def golden(case: str) -> NetworkGolden:
-    return network_golden(f"ping-20221126-{case}")
+Cases = Callable[[str], NetworkGolden]
+
+
+@pytest.fixture(params=VERSIONS["ping"])
+def golden(request: pytest.FixtureRequest) -> Cases:
+    """The recorded cases of each version."""
+    return lambda case: network_golden(f"ping-{request.param}-{case}")
 
 
 def context(seconds: int = 10, step: StepKind = StepKind.MEASURE) -> StepContext:
@@ -81,7 +87,7 @@ def test_parameters_that_make_no_sense_are_refused(document: dict[str, object]) 
 
 
 @pytest.mark.parametrize("case", ["good", "large"])
-def test_replies_to_requests_after_the_ramp_are_measured(case: str) -> None:
+def test_replies_to_requests_after_the_ramp_are_measured(golden: Cases, case: str) -> None:
     recorded = golden(case)
     measurement = recorded.parse()
     replies = [
@@ -106,7 +112,7 @@ def test_replies_to_requests_after_the_ramp_are_measured(case: str) -> None:
     assert (measurement.errors, measurement.warnings) == ((), ())
 
 
-def test_lost_replies_are_counted() -> None:
+def test_lost_replies_are_counted(golden: Cases) -> None:
     lossy, gone = golden("losses").parse().operations[0], golden("went-away").parse().operations[0]
     assert lossy.lost_ios > 0
     assert gone.lost_ios > 0
@@ -127,14 +133,14 @@ def test_lost_replies_are_counted() -> None:
     ],
 )
 def test_requests_without_a_reply_are_lost_if_they_belong_to_the_measured_part(
-    sent: int, numbers: list[int], lost: int
+    golden: Cases, sent: int, numbers: list[int], lost: int
 ) -> None:
     stdout = printed(sent, *((number, number / 100) for number in numbers))
     (sample,) = golden("good").parse(stdout).operations
     assert sample.lost_ios == pytest.approx(lost, abs=1 if lost else 0)
 
 
-def test_numbers_beyond_16_bits_go_on() -> None:
+def test_numbers_beyond_16_bits_go_on(golden: Cases) -> None:
     recorded = replace(golden("good"), timing=Timing(ramp_seconds=0, runtime_seconds=700))
     stdout = printed(70_000, *((number, number / 100) for number in range(1, 70_001)), lasted=700_000)
     (sample,) = recorded.parse(stdout).operations
@@ -148,18 +154,18 @@ def test_numbers_beyond_16_bits_go_on() -> None:
         ("killed", "no number of packets, exit code -9"),
     ],
 )
-def test_a_ping_that_fails_is_an_error(case: str, message: str) -> None:
+def test_a_ping_that_fails_is_an_error(golden: Cases, case: str, message: str) -> None:
     with pytest.raises(OutputError, match=message):
         golden(case).parse()
 
 
-def test_replies_that_all_arrived_before_are_no_replies() -> None:
+def test_replies_that_all_arrived_before_are_no_replies(golden: Cases) -> None:
     doubled = re.sub(r"(icmp_seq=\d+ [^\n]+ ms)\n", r"\1 (DUP!)\n", golden("good").output.stdout)
     with pytest.raises(OutputError, match="requests got 0 replies"):
         golden("good").parse(doubled)
 
 
-def test_remarks_are_warnings() -> None:
+def test_remarks_are_warnings(golden: Cases) -> None:
     stdout = golden("good").output.stdout
     router = "From 192.0.2.1 icmp_seq=3 Destination Host Unreachable\n"
     assert golden("good").parse(stdout.replace("\n", f"\n{router}", 1)).warnings == (f"unknown line: {router.strip()}",)
@@ -177,12 +183,12 @@ def test_remarks_are_warnings() -> None:
         (r"time \d+ms", "time 2000ms", "before the end of its runtime"),
     ],
 )
-def test_damage_is_noticed(pattern: str, by: str, message: str) -> None:
+def test_damage_is_noticed(golden: Cases, pattern: str, by: str, message: str) -> None:
     with pytest.raises(OutputError, match=message):
         golden("good").parse(replaced(pattern, by)(golden("good").output.stdout))
 
 
-def test_two_peers_are_one_distribution() -> None:
+def test_two_peers_are_one_distribution(golden: Cases) -> None:
     recorded = golden("good")
     both = replace(recorded.output, beside=(recorded.output,))
     measurement = recorded.tool.parse(recorded.parameters, replace(recorded.context(), target=context().target), both)

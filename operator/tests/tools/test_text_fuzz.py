@@ -4,7 +4,7 @@ The outcome is the true measurement, an error, or a measurement with a warning.
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -19,7 +19,7 @@ from plimsoll.tools.osd_bench import OSD_BENCH, OsdBenchParameters
 from plimsoll.tools.rados_bench import RADOS_BENCH, RadosBenchParameters
 from plimsoll.tools.rbd_bench import RBD_BENCH, RbdBenchParameters
 from plimsoll.tools.target import OsdsTarget, PoolTarget, Target, VolumeKind, VolumeTarget
-from support.goldens import CEPH_VERSIONS
+from support.goldens import CEPH_VERSIONS, VERSIONS
 
 from .conftest import IMAGE, text_golden, volume_golden
 
@@ -90,9 +90,9 @@ def osds(case: str, **parameters: object) -> Recorded:
     )
 
 
-def dd(case: str, **parameters: object) -> Recorded:
+def dd(version: str, case: str, **parameters: object) -> Recorded:
     return Recorded(
-        case=f"dd-9.1-{case}",
+        case=f"dd-{version}-{case}",
         tool=DD,
         parameters=DdParameters.model_validate({"blockSize": "64Ki", **parameters}),
         target=VOLUME,
@@ -119,15 +119,18 @@ OF_CEPH = [
     osds("osds-bench", totalSize="64Mi"),
     osds("osds-bench-4k", blockSize="4Ki"),
 ]
+OF_DD: Mapping[str, dict[str, object]] = {
+    "read": {},
+    "copy": {"operation": "Copy"},
+    "partial": {},
+    "io-error": {},
+    "slow-read": {"blockSize": 512},
+    "interrupted": {"blockSize": 512},
+    "stall": {"blockSize": 512},
+}
 CASES = [
     *(replace(recorded, ceph_version=version) for recorded in OF_CEPH for version in CEPH_VERSIONS),
-    dd("read"),
-    dd("copy", operation="Copy"),
-    dd("partial"),
-    dd("io-error"),
-    dd("slow-read", blockSize=512),
-    dd("interrupted", blockSize=512),
-    dd("stall", blockSize=512),
+    *(dd(version, case, **parameters) for version in VERSIONS["dd"] for case, parameters in OF_DD.items()),
     ioping("back-to-back", ramp=0),
     ioping("interval", ramp=1, intervalMilliseconds=200),
 ]

@@ -311,27 +311,28 @@ def _received(parameters: Iperf3Parameters, end: JsonNode) -> tuple[int, float |
     """Return the received bytes, and the lost part of UDP in percent; None for TCP.
 
     The receiver counts the gaps before the datagrams that arrive. If none arrives from some time on, only the number of
-    bytes shows it, beyond what may be under way at the end.
+    bytes shows it; and before 3.13, the count includes the gaps of the ramp. So the bytes decide where they contradict
+    the count by more than may be under way at the end of the ramp or of the measurement.
     """
     if parameters.protocol is Protocol.TCP:
         return end["sum_received"]["bytes"].count(), None
     total = end["sum"]
     lost, packets = total["lost_packets"].count(), total["packets"].count()
-    if lost > packets:
-        raise OutputError(f"{total.path} has {lost} lost packets of {packets}")
     lost_percent = 100 * lost / packets if packets else 0.0
     if "sum_received" not in end:
         # Up to 3.9, UDP has only one sum.
+        if lost > packets:
+            raise OutputError(f"{total.path} has {lost} lost packets of {packets}")
         return round(total["bytes"].count() * (1 - lost_percent / 100)), lost_percent
     received, sent = end["sum_received"]["bytes"].count(), end["sum_sent"]
     sent_bytes, sent_packets = sent["bytes"].count(), sent["packets"].count()
     if sent_bytes and sent_packets:
-        # A twentieth of all bytes, or four datagrams of each stream, may be under way at the end.
+        # A twentieth of all bytes, or four datagrams of each stream.
         under_way = max(sent_bytes / 20, 4 * parameters.streams * sent_bytes / sent_packets)
-        missing = sent_bytes - received
-        if missing > sent_bytes * lost_percent / 100 + under_way:
+        missing = max(0, sent_bytes - received)
+        if abs(missing - sent_bytes * lost_percent / 100) > under_way:
             lost_percent = 100 * missing / sent_bytes
-    return received, lost_percent
+    return received, min(100.0, lost_percent)
 
 
 def _thread_percent(version: str, streams: int, cpu: JsonNode) -> float:
