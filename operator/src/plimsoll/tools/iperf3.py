@@ -16,11 +16,11 @@ from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement, PeerRate
 from plimsoll.tools.base import Command, Output, PeerTool, StepContext, StepKind, Timing, ToolParameters, together
 from plimsoll.tools.cast import SERVING_PORTS, Pairing, serving_port
-from plimsoll.tools.reading import SECOND, Mark, bounded, byte_sample, excerpt, failure
+from plimsoll.tools.reading import MILLISECOND, SECOND, Mark, bounded, byte_sample, excerpt, failure
 from plimsoll.tools.target import PeerTarget
 
 _MAX_OMIT_SECONDS = 60
-"""The limit of `--omit` up to iperf3 3.12."""
+"""The limit of `--omit` before iperf3 3.18."""
 
 _USES_UDP = "self.protocol.exists(protocol, protocol == 'UDP')"
 
@@ -134,7 +134,7 @@ class _Report:
 
     version: str
     error: str = ""  # iperf3's message of an error; nothing else is then known. Empty if there was none.
-    connected: int = 0  # when the client had connected, in whole Unix seconds
+    connected: int = 0  # when the client had connected, in Unix nanoseconds, rounded down as it was printed
     omitted: int = 0  # nanoseconds of the ramp
     marks: tuple[Mark, ...] = ()  # the client's own intervals, in nanoseconds after the ramp
     received: int = 0  # bytes that the receiver got in the measured part, and `seconds` how long it measured
@@ -238,7 +238,7 @@ def _read_report(parameters: Iperf3Parameters, output: Output) -> _Report:
     start = root["start"]
     version = start["version"].line()
     if "error" in root:
-        # iperf3 3.12 exits with 0 nevertheless.
+        # Before 3.14, iperf3 exits with 0 nevertheless.
         return _Report(version=version, error=root["error"].line() or "an error without a message")
     test = start["test_start"]
     actual = (test["protocol"].line(), test["num_streams"].count(), test["reverse"].count())
@@ -259,7 +259,7 @@ def _read_report(parameters: Iperf3Parameters, output: Output) -> _Report:
         raise OutputError(f"{received.path}.seconds is 0")
     return _Report(
         version=version,
-        connected=start["timestamp"]["timesecs"].count(at_most=10**10),
+        connected=_connected(start["timestamp"]),
         omitted=test["omit"].count(at_most=_MAX_SECONDS) * SECOND,
         marks=marks,
         received=received_bytes,
@@ -281,6 +281,13 @@ def _read_document(output: Output) -> JsonNode:
         return JsonNode.parse(output.stdout)
     except OutputError as error:
         raise OutputError(f"{error}, {failure(output)}") from error
+
+
+def _connected(timestamp: JsonNode) -> int:
+    if "timemillisecs" in timestamp:
+        return timestamp["timemillisecs"].count(at_most=10**13) * MILLISECOND
+    # Before 3.20, only the whole second.
+    return timestamp["timesecs"].count(at_most=10**10) * SECOND
 
 
 def _read_marks(root: JsonNode) -> tuple[Mark, ...]:
@@ -311,7 +318,7 @@ def _received(parameters: Iperf3Parameters, end: JsonNode) -> tuple[int, float |
     """Return the received bytes, and the lost part of UDP in percent; None for TCP.
 
     The receiver counts the gaps before the datagrams that arrive. If none arrives from some time on, only the number of
-    bytes shows it; and before 3.13, the count includes the gaps of the ramp. So the bytes decide where they contradict
+    bytes shows it; and before 3.14, the count includes the gaps of the ramp. So the bytes decide where they contradict
     the count by more than may be under way at the end of the ramp or of the measurement.
     """
     if parameters.protocol is Protocol.TCP:
@@ -346,7 +353,7 @@ def _thread_percent(version: str, streams: int, cpu: JsonNode) -> float:
 
 def _place(report: _Report, output: Output) -> tuple[list[Mark], bool]:
     """Return the bytes moved until moments in Unix nanoseconds, and whether these are uncertain."""
-    earliest = max(output.launched_at, report.connected * SECOND)
+    earliest = max(output.launched_at, report.connected)
     latest = output.finished_at - report.omitted - report.marks[-1].moment
     if latest < earliest - SECOND // 20:
         missing = f"{(earliest - latest) / SECOND:.1f} s"
