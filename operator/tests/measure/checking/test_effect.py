@@ -1,10 +1,12 @@
 """Whether an activity changed the rate or the percentiles, or whether that is unknown: in both directions."""
 
 import dataclasses
+import math
 import random
 import re
 from collections import Counter
 from collections.abc import Sequence
+from statistics import NormalDist
 from typing import Any
 
 import pytest
@@ -394,13 +396,16 @@ def noisy(
         expected = operations * (1 + wander) * (rate if is_busy else 1)
         ios.append(max(1, round(chance.gauss(expected, expected**0.5))))
         slow = (tail if is_busy else 1) * (1 - wander) * FAST
-        histograms.append(
-            Histogram(counts=Counter(bin_index(int(slow * chance.lognormvariate(0, 0.6))) for _ in range(ios[-1])))
-        )
+        counts: Counter[int] = Counter()
+        for latency, operations_of_it in Counter(chance.choices(LATENCIES, k=ios[-1])).items():
+            counts[bin_index(int(slow * latency))] += operations_of_it
+        histograms.append(Histogram(counts=counts))
     return run(ios, histograms)
 
 
 HALF = range(15, 45)
+LATENCIES = [math.exp(0.6 * NormalDist().inv_cdf((part + 0.5) / 500)) for part in range(500)]
+"""Of a log-normal distribution, equally likely."""
 
 
 @pytest.mark.parametrize("operations", [100, 300, 1500])
