@@ -1,3 +1,7 @@
+import re
+
+import pytest
+
 from plimsoll.api.names import Verdict
 from plimsoll.measure.cluster import MAX_SLOWEST_OSDS, osds_summary, speeds_of
 from plimsoll.measure.sample import OsdRate
@@ -30,8 +34,25 @@ def test_osd_that_was_measured_twice_has_one_rate() -> None:
 def test_all_are_compared_if_no_class_is_known_and_classes_apart_if_they_are() -> None:
     slow = document(0, measurement(osds=(rate(0), rate(1), rate(2, 600))))
     finding = only(measure(slow), "OsdOutlier")
-    assert "osd.2 at 60 % of the median of all" in finding.message
+    assert "osd.2 at 60 % of the median of the others" in finding.message
     assert measure(slow, osd_classes={0: "ssd", 1: "ssd", 2: "hdd"}).verdict is Verdict.VALID
+
+
+@pytest.mark.parametrize(
+    ("rates", "slow"),
+    [
+        ((1000, 300, 300), 2),
+        ((1000, 550), 1),
+        ((1000,) * 3 + (550,) * 3, 3),
+        ((1000, 720, 720), 0),
+        ((1000, 900, 1100, 2000, 950, 1050), 0),
+        ((300,), 0),
+    ],
+)
+def test_half_of_the_osds_may_be_slow_and_two_of_three(rates: tuple[int, ...], slow: int) -> None:
+    numbers = measure(document(0, measurement(osds=tuple(rate(osd, each) for osd, each in enumerate(rates)))))
+    messages = [finding.message for finding in numbers.findings if finding.reason == "OsdOutlier"]
+    assert len(re.findall(r"osd\.\d+ at", "".join(messages))) == slow
 
 
 def test_many_outliers_are_named_within_bounds() -> None:

@@ -71,3 +71,20 @@ def test_share_lies_between_those_of_the_jobs(depth: int, jobs: list[tuple[int, 
     shares = [percent / 100 for _, percent in jobs]
     assert share is not None
     assert min(shares) - 1e-9 <= share <= max(shares) + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("case", "percent"),
+    [
+        ("randread-4k-qd16", 10.2),
+        ("gaps-randrw-jobs2", 6.9),  # the busier one of two jobs
+        ("replay", None),  # it looks at the clock until the next arrival
+        ("write-fsync", None),
+        ("trim", None),
+    ],
+)
+def test_the_busiest_job_of_a_closed_loop_shows_whether_its_thread_is_the_limit(
+    case: str, percent: float | None
+) -> None:
+    found = load("3.41", case).parse().thread_percent
+    assert found == (None if percent is None else pytest.approx(percent, abs=0.1))

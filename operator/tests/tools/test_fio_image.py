@@ -91,6 +91,7 @@ def test_label_names_a_specified_engine() -> None:
 def test_measurement_through_librbd_is_complete(case: str, version: str) -> None:
     measurement = measured(version, case)
     assert (measurement.errors, measurement.start_is_estimated) == ((), False)
+    assert measurement.thread_percent is None, "librbd has threads of its own"
     for sample in measurement.operations:
         assert sample.ios > 0
         assert sample.latency.histogram

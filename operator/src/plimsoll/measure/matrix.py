@@ -25,6 +25,7 @@ class MatrixCell:
     iops: float
     bytes_per_second: float
     retransmits: int | None = None  # TCP segments that were sent again; None if the tool does not report them
+    round_trip_nanoseconds: float | None = None  # the median; None if the tool does not measure it
     is_outlier: bool = False  # whether its rate is far below those of comparable cells
 
     @property
@@ -45,6 +46,7 @@ def cells_of(measured: Iterable[ClientMeasurement], nodes: Mapping[int, str]) ->
                 iops=rate.ios / rate.seconds,
                 bytes_per_second=rate.bytes / rate.seconds,
                 retransmits=rate.retransmits,
+                round_trip_nanoseconds=rate.round_trip_nanoseconds,
             )
 
 

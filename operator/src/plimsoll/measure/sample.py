@@ -140,6 +140,7 @@ class PeerRate(Model):
     Attributes:
         retransmits: TCP segments that the sender sent again; absent if the tool does not know them.
         lost_percent: datagrams that did not arrive, of all that were sent; absent if the tool does not know them.
+        round_trip_nanoseconds: the median; absent if the tool does not measure it.
 
     """
 
@@ -149,6 +150,7 @@ class PeerRate(Model):
     seconds: float
     retransmits: int | None = None
     lost_percent: float | None = None
+    round_trip_nanoseconds: float | None = None
 
 
 class Measurement(Model):

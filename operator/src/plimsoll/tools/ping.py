@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import median
 from typing import Annotated, ClassVar
 
 from pydantic import Field
@@ -155,7 +156,13 @@ class Ping(PeerTool[PingParameters]):
             operations=(sample,),
             submitters=len(parts),
             peers=tuple(
-                PeerRate(peer=peer, ios=len(part.replies), bytes=0, seconds=(part.end - part.start) / SECOND)
+                PeerRate(
+                    peer=peer,
+                    ios=len(part.replies),
+                    bytes=0,
+                    seconds=(part.end - part.start) / SECOND,
+                    round_trip_nanoseconds=median(reply.nanoseconds for reply in part.replies),
+                )
                 for peer, part in zip(peers, parts, strict=True)
             ),
             warnings=bounded(

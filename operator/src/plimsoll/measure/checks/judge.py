@@ -120,6 +120,7 @@ VERSIONS_CHANGED = Check(
 CHECKS: tuple[Check, ...] = (
     *TRIAL_CHECKS,
     outliers.LINK_OUTLIER,
+    outliers.ROUND_TRIP_OUTLIER,
     outliers.LOCAL_PAIRS,
     curve.NOT_MONOTONE,
     curve.DRIFTING,

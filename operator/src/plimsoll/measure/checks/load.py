@@ -247,7 +247,7 @@ def depth_full(evidence: Evidence) -> CheckedValues:
     what="part of the time that the tool's threads spent submitting",
     unit="%",
     suspect=90,
-    remedy="use direct I/O or more jobs; submissions that block keep the queue shallower than requested",
+    remedy="use direct I/O, more jobs or more clients; submissions that block keep the queue shallower than requested",
 )
 def submission_bound(evidence: Evidence) -> CheckedValues:
     for item in evidence.measured:
@@ -258,12 +258,15 @@ def submission_bound(evidence: Evidence) -> CheckedValues:
 
 @TrialCheck(
     reason="ToolCpuBound",
-    what="CPU time of the tool's threads that move data, as a part of their time, at the busier end of a network",
+    what=(
+        "CPU time of the tool's threads that move data, as a part of their time, at the busier end of a network; of "
+        "fio, of its busiest job, if it submits asynchronously and as fast as it can"
+    ),
     unit="%",
     suspect=90,
     remedy=(
-        "use more streams (iperf3 uses one thread for all of them before 3.16), or give the clients more CPU; the rate "
-        "is that of the tool, not of the network"
+        "use more jobs, streams (iperf3 uses one thread for all of them before 3.16) or clients; the rate is that of "
+        "the tool, not of the storage or the network"
     ),
 )
 def tool_cpu_bound(evidence: Evidence) -> CheckedValues:
@@ -297,7 +300,7 @@ def packets_lost(evidence: Evidence) -> CheckedValues:
     ),
     unit="%",
     suspect=5,
-    remedy="give the client more CPU or the tool more jobs; the load was not the requested one",
+    remedy="give the client more CPU, or use more jobs or clients; the load was not the requested one",
 )
 def littles_law(evidence: Evidence) -> CheckedValues:
     for item in evidence.measured:

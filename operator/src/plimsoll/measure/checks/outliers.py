@@ -1,22 +1,23 @@
 """Whether one OSD, client or link is far from the others.
 
-Of the links of a matrix only like pairs are compared:
+OSDs and links are compared with the median of the others. If most are slow, as four of the six links between three
+nodes are when one node is, the median is that of the slow ones: then 70 % of what the fastest others reach counts, of
+OSDs a third and of links a sixth, as many as half of four nodes have between them.
 
-    value = rate / median of the other pairs with as many pairs from the client's node, and to the server's node
-
-counted in the pair's round, since pairs of a round share links. The rounds of a trial have to be complete, because a
-pair may have a round of its own. Of two pairs, or the two directions between two clients, the slower one is compared
-with the faster one. Traffic between two clients on one node crosses no link; it is not compared, and no headline
-contains it.
+Of the links of a matrix only like pairs are compared, with as many pairs from the client's node, and to the server's
+node, counted in the pair's round, since pairs of a round share links. The rounds of a trial have to be complete,
+because a pair may have a round of its own. Of two pairs, or the two directions between two clients, the slower one is
+compared with the faster one. Traffic between two clients on one node crosses no link; it is not compared, and no
+headline contains it.
 """
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from plimsoll.api.names import Operation, Verdict
+from plimsoll.api.names import Operation, Verdict, format_duration
 from plimsoll.api.result import Finding
 from plimsoll.measure.checks.check import Check, CheckedValue, CheckedValues, Direction, client_value, evaluate
 from plimsoll.measure.checks.evidence import Evidence, TrialCheck
@@ -30,7 +31,10 @@ from plimsoll.measure.timeline import NANOSECONDS, Interval
 
 @TrialCheck(
     reason="OsdOutlier",
-    what="rate of one OSD, as a part of the median of its device class",
+    what=(
+        "rate of one OSD, as a part of the median of the others of its device class, or of 70 % of what a third of "
+        "them reach, if that is more"
+    ),
     unit="%",
     suspect=70,
     direction=Direction.BELOW,
@@ -42,16 +46,53 @@ def osd_outlier(evidence: Evidence) -> CheckedValues:
     by_class = grouped(speeds_of_all, lambda speed: evidence.facts.osd_classes.get(speed.osd, ""))
     slow = []
     for name, speeds in by_class.items():
-        usual = median(speed.bytes_per_second for speed in speeds)
-        parts = ((100 * speed.bytes_per_second / usual, speed.osd, name) for speed in speeds if usual)
-        slow += [part for part in parts if osd_outlier.fails(part[0])]
+        rates = [speed.bytes_per_second for speed in speeds]
+        for speed, others in zip(speeds, _others_of(rates, _FASTEST_OSDS), strict=False):
+            part = others.part(speed.bytes_per_second)
+            if osd_outlier.fails(part):
+                of = f" of class {quote(name, 40)}" if name else ""
+                slow.append((part, speed.osd, f"osd.{speed.osd} at {others.compared(speed.bytes_per_second)}{of}"))
     if slow:
         slow.sort()
-        texts = [
-            f"osd.{osd} at {percent_text(part)} of the median of {f'class {quote(name, 40)}' if name else 'all'}"
-            for part, osd, name in slow
-        ]
-        yield CheckedValue(value=slow[0][0], detail=f"slow OSDs: {first_few(texts)}")
+        yield CheckedValue(value=slow[0][0], detail=f"slow OSDs: {first_few([text for _, _, text in slow])}")
+
+
+_FASTEST_OSDS = 1 / 3
+_FASTEST_LINKS = 1 / 6
+_OF_FASTEST = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class _Others:
+    """What the others like one OSD or link reach; the same unit as its rate."""
+
+    median: float
+    fastest: float  # reached by a stated part of the others
+
+    @property
+    def usual(self) -> float:
+        """What it is compared with."""
+        return max(self.median, _OF_FASTEST * self.fastest)
+
+    def part(self, rate: float) -> float:
+        """Return the rate in percent of the usual one; one of 0 shows nothing."""
+        return 100 * rate / self.usual if self.usual else 100.0
+
+    def compared(self, rate: float, show: Callable[[float], str] | None = None) -> str:
+        """Return how the rate compares, in words, with that of the others if `show` gives it."""
+        slower = self.usual == self.median
+        which = "the median of the others" if slower else f"{percent_text(100 * _OF_FASTEST)} of the fastest others"
+        shown = f", {show(self.median if slower else self.fastest)}" if show else ""
+        return f"{percent_text(self.part(rate))} of {which}{shown}{'' if slower else ': they or it are the outliers'}"
+
+
+def _others_of(rates: Sequence[float], fastest: float) -> Iterator[_Others]:
+    """Yield for each rate the median of the others, and what this part of them, 0 to 1, reach; nothing for one rate."""
+    if len(rates) < _PAIR:
+        return
+    others = len(rates) - 1
+    reached = _at_of_others(rates, others - math.ceil(fastest * others))
+    yield from map(_Others, _medians_of_others(rates), reached)
 
 
 _CHANCE = 3
@@ -168,18 +209,22 @@ def _fast(parts: Sequence[_Part], words: _Words) -> CheckedValues:
 
 
 def _medians_of_others(values: Sequence[float]) -> list[float]:
-    """Return for each of at least two values the median of the others, without sorting thousands for each."""
+    """Return for each of at least two values the median of the others."""
+    return _at_of_others(values, (len(values) - 2) // 2, (len(values) - 1) // 2)
+
+
+def _at_of_others(values: Sequence[float], *ranks: int) -> list[float]:
+    """Return for each value the mean of the others at these ascending ranks, without sorting thousands for each."""
     ordered = sorted(values)
     places = {value: place for place, value in enumerate(ordered)}
-    middle = ((len(values) - 2) // 2, (len(values) - 1) // 2)
-    return [sum(ordered[index if index < places[value] else index + 1] for index in middle) / 2 for value in values]
+    return [sum(ordered[rank + (rank >= places[value])] for rank in ranks) / len(ranks) for value in values]
 
 
 LINK_OUTLIER = Check(
     reason="LinkOutlier",
     what=(
         "rate from one client to another, as a part of the median of the other pairs whose nodes carry as many pairs "
-        "in a round; not between clients on one node"
+        "in a round, or of 70 % of what a sixth of them reach, if that is more; not between clients on one node"
     ),
     unit="%",
     # Healthy links between like nodes differ by 1 to 2 %, virtual machines by 10 %. The mildest fault, a link that
@@ -208,49 +253,70 @@ LOCAL_PAIRS = Check(
 _LEAST_LINKS = 2
 
 
+ROUND_TRIP_OUTLIER = Check(
+    reason="LinkOutlier",
+    what=(
+        "median round trip from one client to another, in percent of which the usual one of the other pairs is; those "
+        "below 0.2 ms count as 0.2 ms"
+    ),
+    unit="%",
+    # Racks, virtual switches and sleeping processors make healthy round trips two to three times as long as others.
+    suspect=20,
+    direction=Direction.BELOW,
+    remedy="check the route between these nodes, what else uses the links, and the power saving of the processors",
+)
+_SHORTEST_ROUND_TRIP = 200_000.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Link:
-    """One cell that is compared: its rate, and the median of the others of its kind."""
+    """One cell that is compared with the others of its kind, by one quantity."""
 
+    check: Check
     cell: MatrixCell
-    rate: float
-    usual: float
-    others: int  # how many there are
-
-    @property
-    def part(self) -> float:
-        """The rate in percent of the median; a median of 0 shows nothing."""
-        return 100 * self.rate / self.usual if self.usual else 100.0
+    rate: float  # of round trips, those in a second if one followed the other
+    others: _Others
+    show: Callable[[float], str]
 
     @property
     def is_outlier(self) -> bool:
         """Whether the check fails."""
-        return LINK_OUTLIER.fails(self.part)
+        return self.check.fails(self.others.part(self.rate))
 
 
 def judge_links(rounds: Sequence[Sequence[MatrixCell]]) -> tuple[tuple[MatrixCell, ...], tuple[Finding, ...]]:
     """Return the cells of all rounds of a trial, with the outliers marked, and the findings on them."""
     cells = [cell for round_cells in rounds for cell in round_cells]
-    by_bytes = any(cell.bytes_per_second for cell in cells)
-    links = [*_links(rounds, by_bytes=by_bytes)]
-    outliers = [link for link in links if link.is_outlier]
-    pairs = {(link.cell.client, link.cell.peer) for link in outliers}
+    if any(cell.bytes_per_second for cell in cells):
+        links = [*_links(rounds, LINK_OUTLIER, lambda cell: cell.bytes_per_second, lambda rate: bits_text(8 * rate))]
+    else:
+        links = [
+            *_links(rounds, LINK_OUTLIER, lambda cell: cell.iops, lambda rate: f"{number_text(rate)} operations/s")
+        ]
+    slow = [*_links(rounds, ROUND_TRIP_OUTLIER, _round_trips, lambda rate: format_duration(1e9 / rate))]
+    pairs = {(link.cell.client, link.cell.peer) for link in (*links, *slow) if link.is_outlier}
     marked = tuple(replace(cell, is_outlier=(cell.client, cell.peer) in pairs) for cell in cells)
+    return marked, (
+        *evaluate(LINK_OUTLIER, _outliers(links)),
+        *evaluate(ROUND_TRIP_OUTLIER, _outliers(slow)),
+        *evaluate(LOCAL_PAIRS, _local_pairs(rounds)),
+    )
+
+
+def _outliers(links: Sequence[_Link]) -> CheckedValues:
+    outliers = [link for link in links if link.is_outlier]
     nodes = _nodes_text(links) if outliers else ""
-    rates = {(cell.client, cell.peer): _rate(cell, by_bytes=by_bytes) for cell in cells}
-    values = []
+    shown = {(link.cell.client, link.cell.peer): link.show(link.rate) for link in links}
     for link in outliers:
         pair = (link.cell.client, link.cell.peer)
-        back = rates.get((link.cell.peer, link.cell.client))
-        reverse = "" if back is None else f" (other direction {_text(back, by_bytes=by_bytes)})"
-        usual = "median" if link.others > 1 else "other one's"
+        back = shown.get((link.cell.peer, link.cell.client))
+        reverse = "" if back is None else f" (other direction {back})"
         detail = (
             f"{_named(link.cell.client, link.cell.client_node)} to {_named(link.cell.peer, link.cell.peer_node)}: "
-            f"{_text(link.rate, by_bytes=by_bytes)}{reverse}, {percent_text(link.part)} of the {usual} "
-            f"{_text(link.usual, by_bytes=by_bytes)}{nodes}"
+            f"{link.show(link.rate)}{reverse}, {link.others.compared(link.rate, link.show)}{nodes}"
         )
-        values.append(CheckedValue(clients=pair, value=link.part, detail=detail, detail_names_clients=True))
-    return marked, (*evaluate(LINK_OUTLIER, values), *evaluate(LOCAL_PAIRS, _local_pairs(rounds)))
+        value = link.others.part(link.rate)
+        yield CheckedValue(clients=pair, value=value, detail=detail, detail_names_clients=True)
 
 
 def _local_pairs(rounds: Sequence[Sequence[MatrixCell]]) -> CheckedValues:
@@ -266,21 +332,30 @@ def _local_pairs(rounds: Sequence[Sequence[MatrixCell]]) -> CheckedValues:
     yield CheckedValue(value=local, detail=detail)
 
 
-def _links(rounds: Sequence[Sequence[MatrixCell]], *, by_bytes: bool) -> Iterator[_Link]:
+def _links(
+    rounds: Sequence[Sequence[MatrixCell]],
+    check: Check,
+    rate_of: Callable[[MatrixCell], float | None],
+    show: Callable[[float], str],
+) -> Iterator[_Link]:
     """Yield the cells between nodes that are compared: with those whose nodes' links as many cells share."""
-    kinds: dict[tuple[int, int], list[MatrixCell]] = {}
+    kinds: dict[tuple[int, int], list[tuple[MatrixCell, float]]] = {}
     for round_cells in rounds:
         cells = [cell for cell in round_cells if not cell.is_local]
         leaving = Counter(_end(cell.client, cell.client_node) for cell in cells)
         arriving = Counter(_end(cell.peer, cell.peer_node) for cell in cells)
         for cell in cells:
             kind = (leaving[_end(cell.client, cell.client_node)], arriving[_end(cell.peer, cell.peer_node)])
-            kinds.setdefault(kind, []).append(cell)
-    for cells in kinds.values():
-        if len(cells) >= _PAIR:
-            cell_rates = [_rate(cell, by_bytes=by_bytes) for cell in cells]
-            for cell, rate, usual in zip(cells, cell_rates, _medians_of_others(cell_rates), strict=True):
-                yield _Link(cell=cell, rate=rate, usual=usual, others=len(cells) - 1)
+            if (rate := rate_of(cell)) is not None:
+                kinds.setdefault(kind, []).append((cell, rate))
+    for rated in kinds.values():
+        for (cell, rate), others in zip(rated, _others_of([rate for _, rate in rated], _FASTEST_LINKS), strict=False):
+            yield _Link(check=check, cell=cell, rate=rate, others=others, show=show)
+
+
+def _round_trips(cell: MatrixCell) -> float | None:
+    time = cell.round_trip_nanoseconds
+    return None if time is None else 1e9 / max(_SHORTEST_ROUND_TRIP, time)
 
 
 def _end(number: int, node: str) -> str:
@@ -288,16 +363,8 @@ def _end(number: int, node: str) -> str:
     return node or f"client {number}"
 
 
-def _rate(cell: MatrixCell, *, by_bytes: bool) -> float:
-    return cell.bytes_per_second if by_bytes else cell.iops
-
-
 def _named(client: int, node: str) -> str:
     return f"client {client} (node {node})" if node else f"client {client}"
-
-
-def _text(rate: float, *, by_bytes: bool) -> str:
-    return bits_text(8 * rate) if by_bytes else f"{number_text(rate)} operations/s"
 
 
 def _nodes_text(links: Sequence[_Link]) -> str:

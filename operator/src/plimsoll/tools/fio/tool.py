@@ -29,7 +29,7 @@ from plimsoll.tools.fio.logs import DIRECTIONS, LogReader, completed
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.rules import SEARCHED_DEPTHS
 from plimsoll.tools.reading import MILLISECOND, bounded, excerpt
-from plimsoll.tools.target import TargetKind
+from plimsoll.tools.target import DataSet, ImageTarget, TargetKind
 
 _ROOT = frozenset(
     {"fio version", "timestamp", "timestamp_ms", "time", "global options", "jobs", "disk_util", "cpu_idleness"}
@@ -174,6 +174,7 @@ class Fio(Tool[FioParameters]):
             runtime=common.milliseconds * MILLISECOND if has_series else _effective_runtime(jobs, common),
             operations=tuple(logged),
             submitters=parameters.jobs,
+            thread_percent=_thread_percent(jobs, parameters, target),
             in_flight=parameters.in_flight,
             depth_full_share=depth_full_share(jobs, parameters.io_depth),
             work_bytes=work_bytes(parameters, target),
@@ -211,6 +212,17 @@ def depth_full_share(jobs: Sequence[JsonNode], depth: int) -> float | None:
     filled = (ios * job["iodepth_level"][bucket].number() / 100 for job, ios in zip(jobs, submitted, strict=True))
     # Buckets are percentages of a total that lacks submissions at the end of the ramp.
     return min(1.0, math.fsum(filled) / sum(submitted))
+
+
+def _thread_percent(jobs: Sequence[JsonNode], parameters: FioParameters, target: DataSet) -> float | None:
+    """Return the CPU time of the busiest job's thread, in percent of its time.
+
+    None where it says nothing: librbd has threads of its own, a synchronous engine submits one operation after the
+    other, and a load that keeps no number of operations in flight is not the most that a thread can do.
+    """
+    if isinstance(target, ImageTarget) or parameters.is_synchronous or parameters.in_flight is None:
+        return None
+    return max(job["usr_cpu"].number() + job["sys_cpu"].number() for job in jobs)
 
 
 def _untimed(jobs: Sequence[JsonNode]) -> Iterator[str]:
