@@ -45,16 +45,33 @@ scrape_configs:
     honor_labels: true
     static_configs: [{{targets: ["plimsoll.plimsoll-system:8081"]}}]
   - job_name: plimsoll-conductors
-    honor_labels: true
+    honor_timestamps: false
+    follow_redirects: false
+    body_size_limit: 1MB
+    sample_limit: 200
+    label_limit: 32
+    label_name_length_limit: 64
+    label_value_length_limit: 1024
     kubernetes_sd_configs: [{{role: pod}}]
     relabel_configs:
       - {{source_labels: [__meta_kubernetes_pod_label_app_kubernetes_io_managed_by], regex: plimsoll, action: keep}}
       - {{source_labels: [__meta_kubernetes_pod_label_app_kubernetes_io_component], regex: conductor, action: keep}}
       - {{source_labels: [__meta_kubernetes_pod_container_port_name], regex: metrics, action: keep}}
+      - {{source_labels: [__meta_kubernetes_namespace], target_label: namespace}}
+      - {{source_labels: [__meta_kubernetes_pod_name], target_label: pod}}
+    metric_relabel_configs:
+      - {{source_labels: [__name__], regex: plimsoll_live_.+, action: keep}}
+      - {{regex: exported_.+, action: labeldrop}}
 ```
 
-`honor_labels` is required: `namespace` is the namespace of the BenchmarkRun or BenchmarkSuite. Without it, Prometheus
-replaces `namespace` by the operator's own, and renames the run's or suite's to `exported_namespace`.
+For the operator, `honor_labels` is required: `namespace` is the namespace of the BenchmarkRun or BenchmarkSuite.
+Without it, Prometheus replaces `namespace` by the operator's own, and renames the run's or suite's to
+`exported_namespace`.
+
+For conductors it must not be set, because anyone who may create pods can label one like a conductor. Prometheus then
+gives its series the namespace of the pod, which is the run's. Only `plimsoll_live_` series are kept, and the limits are
+about four times what a conductor exposes. Such a pod can still invent live series of its own namespace, but not of
+others, and no results.
 
 To read the metrics without Prometheus: `kubectl -n plimsoll-system port-forward deploy/plimsoll 8081`, then
 `curl localhost:8081/metrics`.

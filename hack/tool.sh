@@ -7,7 +7,7 @@
 #                             prometheus-operator-crds: a directory with the definitions of that operator's kinds
 #
 # It is made once and kept in ${PLIMSOLL_CACHE:-$HOME/.cache/plimsoll}/tools, by name and version: Go programs from their
-# modules, promtool from the distribution's package, which is unpacked and not installed.
+# modules, promtool and the Prometheus beside it from the distribution's package, which is unpacked and not installed.
 # Only the path goes to standard output; progress and errors go to standard error.
 set -euo pipefail
 
@@ -125,7 +125,7 @@ make_promtool() {
         die "the distribution's package of Prometheus cannot be had: apt-get update, or put its promtool on PATH"
     package=$(echo prometheus_*.deb)
     dpkg-deb --extract "$package" unpacked
-    cp unpacked/usr/bin/promtool "$work/out/"
+    cp unpacked/usr/bin/{promtool,prometheus} "$work/out/"
 }
 
 # What a program is made from; another one means making it anew.
@@ -139,7 +139,7 @@ version() {
         csi-driver) cat "$here"/../e2e/csi/driver/*.go | cat - <(echo "$CSI_SPEC_VERSION" "$KUBELET_VERSION") | sha256sum | head -c 8 ;;
         kube-apiserver-oldest) echo "$OLDEST_API_VERSION" ;;
         kube-apiserver-newest) echo "$NEWEST_API_VERSION" ;;
-        promtool) echo distribution ;;
+        promtool) echo distribution-with-prometheus ;;
         *) sed -n '4,8s/^# //p' "$0" >&2; exit 2 ;;
     esac
 }

@@ -245,8 +245,6 @@ def test_monitors_find_what_they_are_made_for(everything: Rendering) -> None:
     (endpoint,) = monitor["spec"]["endpoints"]
     assert endpoint["port"] in {port["name"] for port in service["spec"]["ports"]}
     assert endpoint["honorLabels"] is True
-    (conductors,) = everything.one("PodMonitor", "plimsoll-conductors")["spec"]["podMetricsEndpoints"]
-    assert (conductors["interval"], conductors["honorLabels"]) == ("1m30s", True)
 
 
 def _pod_labels(rendering: Rendering) -> Document:

@@ -1,8 +1,8 @@
 """The catalogue of all metrics; docs/metrics.md is generated from it.
 
 Metrics use base units and no percentages. `namespace`, `run` and `suite` are those of the BenchmarkRun or
-BenchmarkSuite: scrape with `honorLabels`, or Prometheus renames them to `exported_namespace` and so on. Results have no
-pod, node or UID as a label.
+BenchmarkSuite: scrape the operator with `honorLabels`, or Prometheus renames them to `exported_namespace` and so on. A
+conductor runs in the namespace of its run. Results have no pod, node or UID as a label.
 """
 
 from collections.abc import Iterator
