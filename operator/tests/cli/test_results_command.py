@@ -16,7 +16,7 @@ from plimsoll.api.operation import Steadiness, SteadinessState
 from plimsoll.api.result import BenchmarkResult, Finding, Stalls, Trial
 from plimsoll.cli import main
 from plimsoll.cli.results import explanations
-from plimsoll.cli.tables import NO_TERMINAL_COLUMNS, results_table, stdout_console
+from plimsoll.cli.tables import NO_TERMINAL_COLUMNS, Terminal, results_table
 from plimsoll.conductor.sink import RESULTS_DIRECTORY
 from plimsoll.report.points import RESULT_COLUMNS, named, result_rows
 from plimsoll.report.view import csv_rows
@@ -162,9 +162,9 @@ def test_no_results_are_an_empty_table() -> None:
 
 def test_where_there_is_no_terminal_every_column_has_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
-    assert stdout_console().width == NO_TERMINAL_COLUMNS
+    assert Terminal().width == NO_TERMINAL_COLUMNS
     monkeypatch.setenv("COLUMNS", "90")
-    assert stdout_console().width == 90
+    assert Terminal().width == 90
 
 
 # Command

@@ -9,9 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
+from plimsoll.api.printable import printable_text
+
 MAX_COUNT = 2**63 - 1
 
 _QUOTED_CHARACTERS = 300
+_ONE_LINE = {ord("\n"): "?", ord("\t"): "?"}
 _CONTRADICTION = object()
 """The value of a field that an object holds several times, with different values."""
 
@@ -24,10 +27,7 @@ def printable(value: object) -> str:
     """Return a value as one short line without unprintable characters."""
     if not isinstance(value, str):
         value = "a list or an object" if isinstance(value, list | dict) else f"{value}"[:_QUOTED_CHARACTERS]
-    quoted = value[:_QUOTED_CHARACTERS]
-    if quoted.isprintable():
-        return quoted
-    return "".join(letter if letter.isprintable() else "?" for letter in quoted)
+    return printable_text(value[:_QUOTED_CHARACTERS].translate(_ONE_LINE))
 
 
 def _build_object(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from plimsoll.cli.streams import printable_streams
+
 _COMMANDS = ("plan", "run", "watch", "results", "report", "layers", "compare", "noise", "percentile", "suite")
 _PROGRAMS = ("operator", "conductor", "agent", "teardown", "burn")
 _HELPERS = {"caches": "caches_command", "burner": "burner_command"}
@@ -64,10 +66,11 @@ class _Program(LazyGroup):
         return super().resolve_command(ctx, args)
 
     def main(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - the signature is click's
-        """Run with the program name that the user typed."""
+        """Run with the program name that the user typed, and print only printable characters."""
         if options.get("prog_name") is None and Path(sys.argv[0]).name == PLUGIN.replace(" ", "-"):
             options["prog_name"] = PLUGIN
-        return super().main(*arguments, **options)
+        with printable_streams():
+            return super().main(*arguments, **options)
 
 
 _MODULES = {

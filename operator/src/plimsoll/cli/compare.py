@@ -17,7 +17,7 @@ from plimsoll.api.suite_status import Conclusion
 from plimsoll.cli.cluster import cluster_options, program
 from plimsoll.cli.options import CSV, JSON, TABLE, YAML, output_option, rule_options, write_csv, write_document
 from plimsoll.cli.source import load_results, runs_of
-from plimsoll.cli.tables import STYLES, fitted, print_line, stdout_console
+from plimsoll.cli.tables import STYLES, Terminal, fitted, print_line
 from plimsoll.measure.compare.comparison import NO_FLOOR, compare, notes_of, quantity_text
 from plimsoll.measure.compare.noise import MetricNoise, noise_of
 from plimsoll.measure.compare.sides import Comparison
@@ -151,7 +151,7 @@ def command(
     comparison = compare(matching, rule, _floor(same, ours, theirs, baseline))
     match output:
         case "table":
-            show_comparison(stdout_console(), comparison, likeness)
+            show_comparison(Terminal(), comparison, likeness)
         case "csv":
             write_csv(COMPARED_COLUMNS, compared_rows(comparison))
         case _:
@@ -289,7 +289,7 @@ def noise_command(
         documents = [{"point": row.result.spec.point, **row.noise.model_dump(mode="json")} for row in rows]
         write_document(documents, output)
         return
-    console = stdout_console()
+    console = Terminal()
     console.print(fitted(_NOISE_COLUMNS, rows, remedy="-o json", blank_repeats=True))
     for row in rows:
         if row.noise.note and row.noise.gates:

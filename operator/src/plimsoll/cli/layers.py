@@ -12,7 +12,7 @@ from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli.cluster import cluster_options, program
 from plimsoll.cli.options import CSV, JSON, TABLE, YAML, output_option, write_csv, write_document
 from plimsoll.cli.source import load_results
-from plimsoll.cli.tables import fitted, print_line, stdout_console
+from plimsoll.cli.tables import Terminal, fitted, print_line
 from plimsoll.conductor.reporting import MAX_FACTS
 from plimsoll.measure.limits import TOO_HIGH, Best, LayerRow, layers, osd_count, too_high
 from plimsoll.measure.text import first_few
@@ -59,7 +59,7 @@ def command(*, result: str, device_run: str | None, output: str) -> None:
         ]
         write_document(documents, output)
         return
-    console = stdout_console()
+    console = Terminal()
     console.print(fitted(LAYER_COLUMNS, rows, remedy="-o json"))
     if any(map(is_marked, rows)):
         console.print(Text(f"* its point is Suspect or not finished; {program()} results shows why", style="dim"))

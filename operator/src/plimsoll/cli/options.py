@@ -114,11 +114,14 @@ def output_option(*forms: str) -> Callable[[F], F]:
 
 
 def write_document(document: object, form: str) -> None:
-    """Print a JSON document as JSON or YAML, in its own order."""
-    text = json.dumps(document, indent=1)
+    """Print a JSON document as JSON or YAML, in its own order. Unprintable characters are escaped, so none is lost."""
+    text = json.dumps(document, indent=1).replace("\x7f", "\\u007f")
     if form == YAML:
         # From JSON, because the YAML dumper does not support StrEnum.
-        text = yaml.safe_dump(json.loads(text), sort_keys=False, allow_unicode=True, width=120).rstrip("\n")
+        value = json.loads(text)
+        # Otherwise it escapes what is not ASCII.
+        is_printable = json.dumps(value, ensure_ascii=False).isprintable()
+        text = yaml.safe_dump(value, sort_keys=False, allow_unicode=is_printable, width=120).rstrip("\n")
     click.echo(text)
 
 

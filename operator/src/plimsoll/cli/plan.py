@@ -16,7 +16,7 @@ from plimsoll.api.storage import Pool
 from plimsoll.cli.cluster import ask, cluster_options
 from plimsoll.cli.options import JSON, TABLE, YAML, freeze, output_option, read_run, write_document
 from plimsoll.cli.source import CONFIG_MAP, RUN, RunInCluster, find, no_such_object
-from plimsoll.cli.tables import facts_table, stdout_console
+from plimsoll.cli.tables import Terminal, facts_table
 from plimsoll.kube.errors import ForbiddenError
 from plimsoll.kube.port import Kube
 from plimsoll.lifecycle import naming
@@ -54,9 +54,9 @@ def command(*, run: str, output: str, seed: int | None) -> None:
     if output != TABLE:
         write_document(plan.model_dump(mode="json"), output)
         return
-    console = stdout_console()
+    console = Terminal()
     for part in (plan.run.name, _table(plan), "", _costs(plan)):
-        console.print(part, highlight=False)
+        console.print(part)
 
 
 async def _frozen(kube: Kube, run: RunInCluster) -> Plan:

@@ -13,7 +13,7 @@ from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.layers import layers_of, write_amplification
 from plimsoll.cli.options import CSV, JSON, TABLE, YAML, output_option, write_csv, write_document
 from plimsoll.cli.source import load_results, selected_points
-from plimsoll.cli.tables import fitted, links_tables, print_line, results_tables, stdout_console
+from plimsoll.cli.tables import Terminal, fitted, links_tables, print_line, results_tables
 from plimsoll.measure.checks.check import verdict_of
 from plimsoll.measure.compare.comparison import compare
 from plimsoll.measure.compare.values import RegressionRule, match_points
@@ -65,7 +65,7 @@ def command(*, results: tuple[str, ...], points: tuple[str, ...], probes: bool, 
     elif output != TABLE:
         write_document([result.model_dump(mode="json") for result in selected], output)
     else:
-        console = stdout_console()
+        console = Terminal()
         for number, (source, results_of_source) in enumerate(of_sources):
             if len(of_sources) > 1:
                 console.print(Text(f"{chr(10) if number else ''}{source}", style="bold"))
@@ -82,7 +82,7 @@ def _output_probes(searches: Sequence[BenchmarkResult], output: str) -> None:
         else:
             write_document([*csv_rows(columns, rows)], output)
         return
-    console = stdout_console()
+    console = Terminal()
     for number, result in enumerate(searches):
         title = f"{result.spec.run}-{result.spec.point}: {point_label(result)}"
         console.print(Text(f"{chr(10) if number else ''}{title}", style="bold"))

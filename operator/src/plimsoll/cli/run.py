@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from plimsoll.api.errors import SpecError
 from plimsoll.api.names import RunPhase, Verdict
@@ -24,7 +23,7 @@ from plimsoll.api.status import Points, RunState, TrialKey
 from plimsoll.cli.launch import Launch, Launcher, free_port
 from plimsoll.cli.local_storage import Target, fit_to_machine, make_directory, make_raw_directory
 from plimsoll.cli.options import destroy_option, fio_option, freeze, load_seed_option, read_run, results_option
-from plimsoll.cli.tables import results_tables, stdout_console
+from plimsoll.cli.tables import Terminal, results_tables
 from plimsoll.cli.watch import Lines, Screen, activity_text, trial_text, view_on
 from plimsoll.cli.watched import WatchedDisplay, WatchedPoint, WatchedRun, WatchedStatus
 from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED
@@ -142,7 +141,7 @@ def measure(
             raw_output=raw_output,
             port=free_port(),
         )
-        with view_on(Console(stderr=True), plan.run.name, os.path.relpath(results), waiting="starting") as view:
+        with view_on(Terminal(stderr=True), plan.run.name, os.path.relpath(results), waiting="starting") as view:
             code = asyncio.run(_follow(Launcher(launch), view, LocalProgress(view, plan, results)))
         return _conclude(code, results)
     finally:
@@ -183,7 +182,7 @@ async def _follow(launcher: Launcher, view: Screen | Lines, progress: LocalProgr
 def _conclude(code: int, results: Path) -> int:
     recorded = read_results(results)
     for table in results_tables(recorded) if recorded else ():
-        stdout_console().print(table)
+        Terminal().print(table)
     state = read_state(results)
     if state is not None and state.failure is not None:
         click.echo(f"not measured: {state.failure.reason}: {state.failure.message}", err=True)

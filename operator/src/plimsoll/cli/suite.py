@@ -24,7 +24,7 @@ from plimsoll.cli.options import (
     read_suite,
     write_document,
 )
-from plimsoll.cli.tables import facts_table, fitted, stdout_console
+from plimsoll.cli.tables import Terminal, facts_table, fitted
 from plimsoll.measure.hypotheses.decide import expectation
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import Estimate, estimate
@@ -98,9 +98,9 @@ def plan_command(*, file: Path, output: str, seed: int | None) -> None:
     if output != TABLE:
         write_document(_document(planned), output)
         return
-    console = stdout_console()
+    console = Terminal()
     for part in _view(planned):
-        console.print(part, highlight=False)
+        console.print(part)
 
 
 def _view(planned: _PlannedSuite) -> Iterator[RenderableType]:

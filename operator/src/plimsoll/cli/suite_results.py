@@ -17,7 +17,7 @@ from plimsoll.cli.compare import show_comparison
 from plimsoll.cli.options import JSON, TABLE, YAML, output_option, write_document
 from plimsoll.cli.results import page_option, with_layers, write_page
 from plimsoll.cli.suite_rounds import SuiteRounds, accept_option, exit_code, load_rounds
-from plimsoll.cli.tables import STYLES, fitted, print_line, results_table, stdout_console
+from plimsoll.cli.tables import STYLES, Terminal, fitted, print_line, results_table
 from plimsoll.measure.compare.noise import as_one_run
 from plimsoll.measure.compare.values import RepeatsError, operation_text
 from plimsoll.measure.hypotheses.decide import Decision
@@ -263,7 +263,7 @@ def results_command(*, sources: tuple[str, ...], accepted: tuple[str, ...], outp
     """
     rounds = load_rounds(sources, accepted)
     if output == TABLE:
-        show_rounds(stdout_console(), rounds)
+        show_rounds(Terminal(), rounds)
     else:
         write_document(_document(rounds), output)
     sys.exit(exit_code(rounds.last))

@@ -21,7 +21,7 @@ from plimsoll.cli.options import (
 from plimsoll.cli.run import EXIT_INVALID, measure, new_plan, resumed_plan
 from plimsoll.cli.suite_results import show_rounds
 from plimsoll.cli.suite_rounds import LocalRound, begin, evaluate_rounds, resume
-from plimsoll.cli.tables import stdout_console
+from plimsoll.cli.tables import Terminal
 from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED
 from plimsoll.measure.text import first_few
 from plimsoll.plan.document import PLAN_FILE
@@ -108,7 +108,7 @@ def command(
     if EXIT_INTERRUPTED in codes.values():
         sys.exit(EXIT_INTERRUPTED)
     rounds = evaluate_rounds([round_])
-    show_rounds(stdout_console(), rounds)
+    show_rounds(Terminal(), rounds)
     failed = {name: code for name, code in codes.items() if code not in {EXIT_COMPLETE, EXIT_INVALID}}
     if failed:
         click.echo(f"not measured: {first_few([*failed])}; run the same command with --resume to try again", err=True)

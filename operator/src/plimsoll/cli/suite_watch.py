@@ -29,7 +29,7 @@ from plimsoll.cli.options import timeout_option
 from plimsoll.cli.source import RUN, SuiteInCluster, find_in_cluster
 from plimsoll.cli.suite_results import show_rounds
 from plimsoll.cli.suite_rounds import EXIT_NOT_EVALUATED, exit_code, read_rounds
-from plimsoll.cli.tables import stdout_console
+from plimsoll.cli.tables import Terminal
 from plimsoll.cli.watch import BAR_COLUMNS, LineLog, LivePicture, clock
 from plimsoll.cli.watched import (
     POLL_SECONDS,
@@ -300,7 +300,7 @@ def watch_command(*, suite: str, request: str | None, timeout: int | None) -> No
     for a usage error.
     """
     place = find_in_cluster(suite, SuiteInCluster)
-    console = stdout_console()
+    console = Terminal()
     with SuiteScreen(console, str(place)) if console.is_terminal else SuiteLines(console) as view:
         ending = follow_round(place, view, request, timeout)
     if ending is None:

@@ -7,10 +7,12 @@ from typing import TypeVar
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
 from plimsoll.api.names import Verdict
+from plimsoll.api.printable import printable_text
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import Conclusion, HypothesisVerdict
 from plimsoll.report.figure import UNFINISHED
@@ -31,12 +33,23 @@ _SLOWEST = 10
 R = TypeVar("R")
 
 
-def stdout_console() -> Console:
-    """Return a console for results: as wide as the terminal, or wide enough for every column without one."""
-    console = Console()
-    if console.is_terminal or "COLUMNS" in os.environ:
-        return console
-    return Console(width=NO_TERMINAL_COLUMNS)
+class Terminal(Console):
+    """A console whose only escapes are its own styles: markup and unprintable characters in texts have no effect."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        """Be as wide as the terminal; for results that go elsewhere, wide enough for every column."""
+        super().__init__(stderr=stderr, markup=False, emoji=False, highlight=False)
+        if not stderr and not self.is_terminal and "COLUMNS" not in os.environ:
+            self.width = NO_TERMINAL_COLUMNS
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """Yield the parts of what is printed, with printable texts."""
+        if isinstance(renderable, Text):
+            # Before its lines are broken, because unprintable characters have no width.
+            renderable = renderable.copy()
+            renderable.plain = printable_text(renderable.plain)
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=printable_text(segment.text))
 
 
 def print_line(console: Console, text: str, style: str = "") -> None:

@@ -21,7 +21,7 @@ from plimsoll.cli.cluster import ask, cluster_options, program
 from plimsoll.cli.options import timeout_option
 from plimsoll.cli.results import show_results
 from plimsoll.cli.source import RunInCluster, find_in_cluster, results_of_run
-from plimsoll.cli.tables import MEASURING, fitted, print_line, stdout_console
+from plimsoll.cli.tables import MEASURING, Terminal, fitted, print_line
 from plimsoll.cli.watched import Following, WatchedPoint, WatchedRun, follow
 from plimsoll.measure.line.summary import current_text
 from plimsoll.measure.rates import rate_text
@@ -46,7 +46,15 @@ class LivePicture(AbstractContextManager["LivePicture[S]"], Generic[S]):
         def picture() -> RenderableType:
             return Text(waiting) if self._seen is None else draw(self._seen, time.time(), self._trouble)
 
-        self._live = Live(console=console, transient=True, get_renderable=picture, refresh_per_second=2)
+        # Redirected streams would show styles that a text asks for.
+        self._live = Live(
+            console=console,
+            transient=True,
+            get_renderable=picture,
+            refresh_per_second=2,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
 
     def __enter__(self) -> Self:
         self._live.start(refresh=True)
@@ -304,7 +312,7 @@ def command(*, run: str, timeout: int | None) -> None:
     numbers, or cannot be watched; 3 if it continues after Ctrl-C or --timeout; 2 for a usage error.
     """
     place = find_in_cluster(run, RunInCluster)
-    console = stdout_console()
+    console = Terminal()
     with view_on(console, str(place), str(place), waiting="asking the cluster") as view:
         last = follow(Following(place, view), timeout)
     if last is None:

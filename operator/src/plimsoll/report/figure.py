@@ -12,6 +12,7 @@ from plimsoll.api.hypothesis import CLIENTS
 from plimsoll.api.line import NOTHING_TRIED, Line, LineSearch, Objective, Probe
 from plimsoll.api.names import Operation, Verdict, format_duration
 from plimsoll.api.operation import OperationSummary, SteadinessState
+from plimsoll.api.printable import printable_text
 from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.measure.attempts import counted
@@ -160,14 +161,14 @@ def figures_section(
 
 
 def plain(value: object, key: str = "") -> object:
-    """Return a part of a figure with all texts escaped.
+    """Return a part of a figure with all texts escaped and printable.
 
     plotly interprets a few tags in every text. Templates are constants of this package and keep their tags; in all
     other texts a newline becomes a line break.
     """
     match value:
         case str() if not key.endswith("template"):
-            return html.escape(value, quote=False).replace("\n", "<br>")
+            return html.escape(printable_text(value), quote=False).replace("\n", "<br>")
         case Mapping():
             return {name: plain(part, str(name)) for name, part in value.items()}
         case list() | tuple():

@@ -1,7 +1,7 @@
 """Renders a page as one HTML file with its style, scripts and figures, which needs no network.
 
-The template escapes all texts, and so does `plain` in the figures. The content security policy of the file allows only
-its own two scripts, by their digests, and no requests.
+The template escapes all texts and makes them printable, and so does `plain` in the figures. The content security policy
+of the file allows only its own two scripts, by their digests, and no requests.
 """
 
 import base64
@@ -15,6 +15,7 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs  # type: ignore[import-untyped] # plotly has no types
 
 from plimsoll import __version__
+from plimsoll.api.printable import printable_text
 from plimsoll.report.figure import plain
 from plimsoll.report.view import Block, Chart, Details, ReportPage
 
@@ -26,6 +27,7 @@ def render(page: ReportPage) -> str:
     environment = Environment(
         loader=PackageLoader("plimsoll.report", _TEMPLATES),
         autoescape=True,
+        finalize=_printable,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -53,6 +55,10 @@ def embedded(page: ReportPage) -> Markup:
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)  # noqa: S704 - contains no HTML
+
+
+def _printable(value: object) -> object:
+    return printable_text(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _charts(blocks: Iterable[Block]) -> Iterator[Chart]:
