@@ -11,6 +11,7 @@
 #   BASE_IMAGE    the Debian image to build on, with Ceph 20.2.4 or later; that of the Dockerfile if absent
 #   KUBE_BURNER=1 build also the image of the helper that runs kube-burner
 #
+# The values name pushed images by their digests, which nobody can give to another image, and others by their tag.
 # Only the values go to standard output; progress and errors go to standard error.
 set -euo pipefail
 
@@ -34,34 +35,40 @@ build() {
     docker build "${options[@]}" --target "$1" --tag "$image" "$root" >&2
 }
 
+# NAME: push an image, and print its digest.
+push() {
+    local digest
+    say "pushing $prefix-$1:$tag"
+    digest=$(docker push "$prefix-$1:$tag" | tee >(cat >&2) | sed -n 's/^.*digest: \(sha256:[0-9a-f]\{64\}\) .*$/\1/p') || exit
+    [[ -n $digest ]] || die "docker does not say what the digest of $prefix-$1:$tag is"
+    echo "$digest"
+}
+
+# NAME INDENT: the lines of the values that select an image.
+selected() {
+    printf '%srepository: %s\n' "$2" "$prefix-$1"
+    if [[ $push == 1 ]]; then printf '%sdigest: "%s"\n' "$2" "${digests[$1]}"; else printf '%stag: "%s"\n' "$2" "$tag"; fi
+}
+
 [[ -z $push || $push == [01] ]] || die "PUSH=$push is not understood: set PUSH=1 to push, or leave it out"
 [[ $push != 1 || -n ${REGISTRY:-} ]] || die "PUSH=1 needs a registry: set REGISTRY, such as REGISTRY=registry.example.org/team"
 command -v docker > /dev/null || die "docker is not on PATH: install Docker with BuildKit (Debian: docker.io and docker-buildx)"
 
-build operator
-build runner
-[[ -z ${KUBE_BURNER:-} ]] || build kube-burner
+images=(operator runner ${KUBE_BURNER:+kube-burner})
+declare -A digests
+for name in "${images[@]}"; do
+    build "$name"
+done
 if [[ $push == 1 ]]; then
-    for name in operator runner ${KUBE_BURNER:+kube-burner}; do
-        say "pushing $prefix-$name:$tag"
-        docker push "$prefix-$name:$tag" >&2
+    for name in "${images[@]}"; do
+        digests[$name]=$(push "$name")
     done
 fi
 
 say 'Helm values for these images; save them as values.yaml and install with'
 say '  helm upgrade --install plimsoll charts/plimsoll --namespace plimsoll-system --create-namespace --values values.yaml'
-cat << VALUES
-image:
-  repository: $prefix-operator
-  tag: "$tag"
-runner:
-  image:
-    repository: $prefix-runner
-    tag: "$tag"
-VALUES
-[[ -z ${KUBE_BURNER:-} ]] || cat << VALUES
-kubeBurner:
-  image:
-    repository: $prefix-kube-burner
-    tag: "$tag"
-VALUES
+echo "image:"
+selected operator '  '
+printf 'runner:\n  image:\n'
+selected runner '    '
+[[ -z ${KUBE_BURNER:-} ]] || { printf 'kubeBurner:\n  image:\n'; selected kube-burner '    '; }

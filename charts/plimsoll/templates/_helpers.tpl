@@ -115,6 +115,7 @@ priorityClassName: {{ . }}
 {{- define "plimsoll.commandPod" -}}
 {{- $context := index . 0 }}
 serviceAccountName: {{ index . 1 }}
+automountServiceAccountToken: true
 restartPolicy: Never
 enableServiceLinks: false
 securityContext: {{- include "plimsoll.podSecurityContext" $context | nindent 2 }}
@@ -131,7 +132,7 @@ containers:
       limits: {memory: 256Mi}
     securityContext: {{- include "plimsoll.containerSecurityContext" $context | nindent 6 }}
     volumeMounts: [{name: tmp, mountPath: /tmp}]
-volumes: [{name: tmp, emptyDir: {}}]
+volumes: [{name: tmp, emptyDir: {sizeLimit: 64Mi}}]
 {{- end }}
 
 {{/* Fail if the cluster does not serve a kind of the Prometheus Operator, of a list of the context, the value and the kind. */}}

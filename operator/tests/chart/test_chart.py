@@ -17,7 +17,7 @@ from plimsoll.api.storage import NamespacedName
 from plimsoll.lifecycle.settings import Burning, Helper
 from plimsoll.operator.main import settings_of
 from support.apiserver import read_yaml
-from support.tooling import restricted
+from support.tooling import restricted, unsaid
 
 pytestmark = pytest.mark.chart
 ROOT = CHART.parents[1]
@@ -187,7 +187,8 @@ def test_images_are_of_this_version_unless_a_tag_or_a_digest_says_otherwise(defa
         runner = next(entry["value"] for entry in container["env"] if entry["name"] == "PLIMSOLL_RUNNER_IMAGE")
         return container["image"], runner
 
-    home = "ghcr.io/plimsoll/plimsoll"
+    # As `make images` names them without a registry: nobody else can publish an image under these names.
+    home = "plimsoll"
     assert images(defaults) == (f"{home}-operator:{__version__}", f"{home}-runner:{__version__}")
     named = {"image": {"tag": "7"}, "runner": {"image": {"tag": "7", "digest": DIGEST}}}
     assert images(render(named)) == (f"{home}-operator:7", f"{home}-runner@{DIGEST}")
@@ -224,6 +225,15 @@ def test_definitions_are_those_of_all_kinds(keep: bool) -> None:  # noqa: FBT001
         assert one["spec"] == own["spec"]
         assert ("helm.sh/resource-policy" in one["metadata"].get("annotations", {})) == keep
     assert rendered == {}
+
+
+def test_only_pods_that_say_so_have_a_token_and_their_directories_are_limited(everything: Rendering) -> None:
+    specs = [*pod_specs(everything), everything.one("DaemonSet", "plimsoll-caches")["spec"]["template"]["spec"]]
+    assert [problem for spec in specs for problem in unsaid(spec)] == []
+    assert all(spec["automountServiceAccountToken"] for spec in specs), "each of them asks the API server"
+    accounts = everything.of_kind("ServiceAccount")
+    assert len(accounts) == len(specs)
+    assert not any(account["automountServiceAccountToken"] for account in accounts)
 
 
 def test_every_pod_fits_the_restricted_profile(everything: Rendering) -> None:

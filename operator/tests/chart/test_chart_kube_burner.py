@@ -78,8 +78,8 @@ def test_it_knows_who_may_use_it_and_how_much(everything: Rendering) -> None:
         "burner", f"--namespace={NAME}", "--allow=bench", "--max-objects=50", "--max-qps=20"
     ]  # fmt: skip
     assert container["args"][5] == "--max-volume-size=1Gi"
-    assert container["args"][6].startswith("--pod-image=ghcr.io/plimsoll/plimsoll-runner:")
-    assert container["image"].startswith("ghcr.io/plimsoll/plimsoll-kube-burner:")
+    assert container["args"][6].startswith("--pod-image=plimsoll-runner:")
+    assert container["image"].startswith("plimsoll-kube-burner:")
     assert pod(everything)["nodeSelector"] == {"bench": "true"}
 
 

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ REGISTRY = "registry.example.org/team"
 FAKE_DOCKER = """#!/bin/sh
 echo "$*" >> {calls}
 echo "progress of docker"
+[ "$1 {says}" != "push True" ] || echo "1.2: digest: sha256:$(echo "$2" | sha256sum | sed 's/ .*//') size: 1"
 case "$1" in {failing}) echo "denied: no access" >&2; exit 1 ;; esac
 """
 
@@ -29,14 +31,14 @@ class Machine:
         self._path = directory / "bin"
         self._path.mkdir()
         self._calls = directory / "calls"
-        for program in ("bash", "cat", "dirname", "realpath", "sed"):
+        for program in ("bash", "cat", "dirname", "realpath", "sed", "sha256sum", "tee"):
             found = shutil.which(program)
             assert found is not None
             (self._path / program).symlink_to(found)
 
-    def add_docker(self, *, failing: str = "none") -> None:
+    def add_docker(self, *, failing: str = "none", says_digest: bool = True) -> None:
         docker = self._path / "docker"
-        docker.write_text(FAKE_DOCKER.format(calls=self._calls, failing=failing))
+        docker.write_text(FAKE_DOCKER.format(calls=self._calls, failing=failing, says=says_digest))
         docker.chmod(0o755)
 
     def run(self, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -112,8 +114,18 @@ def test_images_are_pushed_and_the_values_name_them(machine: Machine, registry: 
     images = [f"{REGISTRY}/plimsoll-operator:1.2", f"{REGISTRY}/plimsoll-runner:1.2"]
     assert list(machine.built.values()) == images
     assert machine.pushed == images
-    assert found["image"] == {"repository": f"{REGISTRY}/plimsoll-operator", "tag": "1.2"}
-    assert found["runner"]["image"] == {"repository": f"{REGISTRY}/plimsoll-runner", "tag": "1.2"}
+    # By their digests, which whoever may push to the registry cannot give to another image.
+    lines = [f"{image}\n".encode() for image in images]
+    operator, runner = (f"sha256:{sha256(line).hexdigest()}" for line in lines)
+    assert found["image"] == {"repository": f"{REGISTRY}/plimsoll-operator", "digest": operator}
+    assert found["runner"]["image"] == {"repository": f"{REGISTRY}/plimsoll-runner", "digest": runner}
+
+
+def test_an_image_without_a_known_digest_is_not_selected(machine: Machine) -> None:
+    machine.add_docker(says_digest=False)
+    answer = machine.run(REGISTRY=REGISTRY, PUSH="1")
+    assert (answer.returncode, answer.stdout) == (1, "")
+    assert "docker does not say what the digest of registry.example.org/team/plimsoll-operator" in answer.stderr
 
 
 def test_a_tag_stays_text_in_the_values(machine: Machine) -> None:

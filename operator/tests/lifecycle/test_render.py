@@ -23,7 +23,7 @@ from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import make_plan
 from plimsoll.tools.cast import SERVING_PORTS
 from support.apiserver import read_yamls
-from support.tooling import baseline, restricted
+from support.tooling import baseline, restricted, unsaid
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "render"
 SETTINGS = Settings(runner_image="runner:1")
@@ -141,6 +141,17 @@ def test_the_checker_finds_what_is_forbidden() -> None:
     }
     assert list(baseline(spec)) == ["hostNetwork", "volume v of the host", "c: privileged", "c: port of the host"]
     assert len(list(restricted(spec))) == 9
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_pods_say_whether_they_have_a_token_and_limit_their_directories(name: str) -> None:
+    for spec in pods(name).values():
+        assert list(unsaid(spec)) == []
+    assert list(unsaid({"volumes": [{"name": "tmp", "emptyDir": {"medium": "Memory"}}]})) == [
+        "automountServiceAccountToken",
+        "size of tmp",
+        "tmp in memory",
+    ]
 
 
 @pytest.mark.parametrize("name", RUNS)

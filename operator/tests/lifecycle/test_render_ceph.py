@@ -19,7 +19,7 @@ from plimsoll.protocol.assignment import Assignment, RbdImage
 from plimsoll.tools.cast import ACTOR_CLIENT
 from support.apiserver import read_yamls
 from support.specs import MONITORS, SETTINGS, STORAGE, UID, CephRun, ceph_run, made_for_ceph
-from support.tooling import baseline, restricted
+from support.tooling import baseline, restricted, unsaid
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "render"
 RADOS = {"name": "r", "radosBench": {}, "runtimeSeconds": 4, "rampSeconds": 1}
@@ -71,6 +71,7 @@ def test_only_a_raw_device_takes_more_than_the_restricted_profile(name: str) -> 
 def test_only_the_conductor_has_a_token(name: str) -> None:
     found = {component: spec["automountServiceAccountToken"] for component, spec in pods(ceph_run(name)).items()}
     assert found == {"conductor": True, "client": False, "teardown": False}
+    assert [problem for spec in pods(ceph_run(name)).values() for problem in unsaid(spec)] == []
 
 
 @pytest.mark.parametrize("name", STORAGE)

@@ -59,6 +59,16 @@ def restricted(spec: Pod) -> Iterator[str]:
             yield f"{name}: keeps capabilities"
 
 
+def unsaid(spec: Pod) -> Iterator[str]:
+    """Yield what a pod leaves to the cluster: whether it gets a token, and how much its directories may hold."""
+    if "automountServiceAccountToken" not in spec:
+        yield "automountServiceAccountToken"
+    directories = {volume["name"]: volume["emptyDir"] for volume in spec["volumes"] if "emptyDir" in volume}
+    yield from (f"size of {name}" for name, directory in directories.items() if "sizeLimit" not in directory)
+    # What is in it would count for the memory limit of the container.
+    yield from (f"{name} in memory" for name, directory in directories.items() if directory.get("medium"))
+
+
 def _containers(spec: Pod) -> list[Mapping[str, Any]]:
     return [*spec.get("initContainers", []), *spec["containers"]]
 

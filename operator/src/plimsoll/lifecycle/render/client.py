@@ -106,7 +106,7 @@ def _pod(run: Run, plan: Plan, settings: Settings, assigned: Assignment) -> Json
         common.session_volume(run, {CERTIFICATE_FILE: CERTIFICATE_FILE, token_name(client): TOKEN_FILE}),
         {"name": "assignment", "downwardAPI": {"items": [{"path": ASSIGNMENT_FILE, "fieldRef": field}]}},
         {"name": "scratch", "emptyDir": {"sizeLimit": "1Gi"}},
-        {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}},
+        common.TMP_VOLUME,
         *ceph.client_volumes(run, plan, client),
         *network.burner_access(run, plan, client).volumes,
     ]

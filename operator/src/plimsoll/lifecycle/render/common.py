@@ -23,6 +23,7 @@ READABLE = 0o440
 
 SESSION_MOUNT = {"name": "session", "mountPath": SECRET_MOUNT, "readOnly": True}
 TMP_MOUNT = {"name": "tmp", "mountPath": "/tmp"}  # noqa: S108 - of the container
+TMP_VOLUME = {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}}
 
 _HOST = "kubernetes.io/hostname"
 OSD_LABELS = {"app": "rook-ceph-osd"}

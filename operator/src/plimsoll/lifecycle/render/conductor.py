@@ -103,7 +103,7 @@ def _pod(run: Run, plan: Plan, settings: Settings) -> Json:
         volumes=[
             {"name": "plan", "configMap": {"name": naming.plan_config_map(run.name)}},
             common.session_volume(run, {name: name for name in (CERTIFICATE_FILE, KEY_FILE, TOKEN_KEY_FILE)}),
-            {"name": "tmp", "emptyDir": {}},
+            common.TMP_VOLUME,
             *(ceph.volumes(run, plan.ceph, naming.CONDUCTOR) if plan.ceph else ()),
             *network.caches_access(plan).volumes,
         ],

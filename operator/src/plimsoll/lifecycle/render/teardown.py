@@ -116,6 +116,6 @@ def _pod(record: TeardownRecord, settings: Settings) -> Json:
     }
     volumes = [
         {"name": "ceph", "projected": {"defaultMode": common.READABLE, "sources": sources}},
-        {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}},
+        common.TMP_VOLUME,
     ]
     return common.pod_spec(grace_seconds=30, containers=[container], volumes=volumes)
