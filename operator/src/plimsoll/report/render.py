@@ -50,7 +50,10 @@ def render(page: ReportPage) -> str:
 def embedded(page: ReportPage) -> Markup:
     """Return the figures as JSON that cannot end its HTML element."""
     charts = [chart for section in page.sections for chart in _charts(section.blocks)]
-    figures = {chart.key: {"data": plain(chart.data), "layout": plain(chart.layout)} for chart in charts}
+    # By the identifiers that the template writes.
+    figures = {
+        printable_text(chart.key): {"data": plain(chart.data), "layout": plain(chart.layout)} for chart in charts
+    }
     text = json.dumps(figures, separators=(",", ":"), allow_nan=False)
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
