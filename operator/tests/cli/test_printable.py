@@ -339,6 +339,6 @@ def test_every_console_is_a_terminal_of_ours() -> None:
     others = [
         path.name
         for path in Path(printable_text.__code__.co_filename).parents[1].rglob("*.py")
-        if re.search(r"\bConsole\(|from rich import|rich\.(progress|status|prompt|logging)", path.read_text())
+        if re.search(r"\bConsole\(|from rich import|rich\.(progress|status|prompt|logging)\b", path.read_text())
     ]
     assert others == []
