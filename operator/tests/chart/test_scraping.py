@@ -167,7 +167,7 @@ def scraping(directory: Path, pods: Mapping[str, str]) -> Iterator[Prometheus]:
     program = Path(promtool).with_name("prometheus")
     if not os.access(program, os.X_OK):
         pytest.fail(f"PLIMSOLL_PROMTOOL={promtool} has no prometheus beside it; run `make test-all`", pytrace=False)
-    command = [program, f"--config.file={config}", f"--storage.tsdb.path={directory / 'data'}"]
+    command = [str(program), f"--config.file={config}", f"--storage.tsdb.path={directory / 'data'}"]
     with (
         log.open("w") as output,
         subprocess.Popen(

@@ -171,8 +171,8 @@ COMMANDS: Sequence[Sequence[str]] = (
 
 def write_files(payload: str) -> None:
     """Write poisoned results, runs, suites and rounds into the current directory."""
-    for name, (documents, paths) in RESULTS.items():
-        texts = [poisoned(*found, payload) for found in zip(documents, paths, strict=True)]
+    for name, results in RESULTS.items():
+        texts = [poisoned(*found, payload) for found in zip(*results, strict=True)]
         Path(name).write_text(json.dumps(texts))
     for name, (document, paths) in MANIFESTS.items():
         changed = poisoned(document, paths, payload)
