@@ -31,12 +31,14 @@ def ceph_version(api: Api) -> str:
 
 
 class Clusters:
-    """Updates the status of the CephCluster objects."""
+    """Updates the status of the CephCluster objects, and mutes the health checks that they list."""
 
-    def __init__(self, api: Api, image: str) -> None:
+    def __init__(self, api: Api, release: Release, image: str) -> None:
         self._api = api
+        self._release = release
         self._image = image
         self._monitors = ceph.Monitors()
+        self._muted: dict[str, int] = {}
 
     def run(self) -> Never:
         """Poll Ceph forever, at the interval of the object."""
@@ -45,10 +47,23 @@ class Clusters:
             try:
                 for found in self._api.list(KIND):
                     interval = _interval_seconds(found)
+                    self.mute(found)
                     self._refresh(found)
             except (ApiError, ceph.CommandError) as error:
                 say(f"{KIND}: {error}")
             time.sleep(interval)
+
+    def mute(self, found: Object) -> None:
+        """Mute and unmute health checks, once for each generation of an object; Rook 1.18 has no field for that."""
+        uid, generation = found["metadata"]["uid"], found["metadata"]["generation"]
+        if not self._release.is_new or self._muted.get(uid) == generation:
+            return
+        for command in mutes(found["spec"]):
+            try:
+                ceph.run("ceph", "health", *command)
+            except ceph.CommandError as error:
+                say(f"{KIND}: {error}")
+        self._muted[uid] = generation
 
     def _refresh(self, found: Object) -> None:
         name, old = found["metadata"]["name"], found.get("status", {})
@@ -77,6 +92,14 @@ class Clusters:
                 "version": {"image": self._image, "version": version},
             },
         )
+
+
+def mutes(spec: Object) -> list[tuple[str, ...]]:
+    """Return the commands of `ceph health` that a specification asks for."""
+    listed = spec.get("healthCheck", {}).get("muteHealthWarning", {})
+    return [
+        ("mute", name, "--sticky") if mute["policy"] == "mute" else ("unmute", name) for name, mute in listed.items()
+    ]
 
 
 def sampled(old: Object, status: Any, usage: Any, versions: Any) -> Object:  # noqa: ANN401 - any JSON

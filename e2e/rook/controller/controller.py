@@ -24,26 +24,34 @@ class Controller(ABC):
         self._events = Recorder(api, self.component, release)
 
     def reconcile(self, found: Object) -> float | None:
-        """Make or remove what an object specifies."""
-        metadata = found["metadata"]
-        adopted = self._finalizer in metadata.get("finalizers", [])
-        if "deletionTimestamp" in metadata:
-            if adopted:
+        """Make or remove what an object specifies; `found` is then the object as it was after its adoption."""
+        if "deletionTimestamp" in found["metadata"]:
+            if self._finalizer in found["metadata"].get("finalizers", []):
                 self._remove(found)
                 self._release(found)
             return None
-        if not adopted:
-            finalizers = [*metadata.get("finalizers", []), self._finalizer]
-            spec = self._completed(found["spec"])
-            self._api.replace(self.kind, found | {"metadata": metadata | {"finalizers": finalizers}, "spec": spec})
+        if self._adopt(found):
             return 0
         if not any(is_usable(cluster, self.release) for cluster in self._api.list(CLUSTER_KIND)):
             return _WAIT_SECONDS
-        if not found.get("status", {}).get("phase"):
-            self._report(found, {"phase": "Progressing"} | self._first_status(found["spec"]))
-        ready = {"phase": "Ready", "observedGeneration": metadata["generation"]}
-        self._report(found, ready | self._make(found))
+        status = found.get("status", {})
+        if not status.get("phase"):
+            status = {"phase": "Progressing"} | self._first_status(found["spec"])
+            self._report(found, status)
+        ready = {"phase": "Ready", "observedGeneration": found["metadata"]["generation"]}
+        self._report(found, ready | self._make(found | {"status": status}))
         return None
+
+    def _adopt(self, found: Object) -> bool:
+        """Add the finalizer and complete the specification; return whether that is another generation of the object."""
+        metadata = found["metadata"]
+        finalizers = metadata.get("finalizers", [])
+        if self._finalizer in finalizers:
+            return False
+        adopted = metadata | {"finalizers": [*finalizers, self._finalizer]}
+        completed = found | {"metadata": adopted, "spec": self._completed(found["spec"])}
+        found.update(self._api.replace(self.kind, completed))
+        return bool(found["metadata"]["generation"] != metadata["generation"])
 
     @abstractmethod
     def _completed(self, spec: Object) -> Object:

@@ -1,7 +1,9 @@
 """Rook's reconciliation of a CephFilesystem. The metadata servers are those of e2e/ceph: it creates none."""
 
+import string
 import time
 
+import keys
 from cluster import ceph_version
 from controller import Controller
 from pools import completed, condition, create, forget_pool, validate
@@ -16,6 +18,9 @@ _BLOCKED_SECONDS = 10.0
 _GROUP = "csi"
 """The subvolume group of Rook's CSI driver, which Rook creates in every file system."""
 
+_SERVERS_KEY_TYPE = "aes256k"
+"""Ceph's default, since no specification of the stand-in's CephCluster changes it."""
+
 
 class FileSystems(Controller):
     """The controller of CephFilesystems. `pause_seconds` is the additional time that Rook needs for one."""
@@ -29,15 +34,26 @@ class FileSystems(Controller):
 
     def _completed(self, spec: Object) -> Object:
         pools = [completed({"name": f"data{number}"} | pool) for number, pool in enumerate(spec["dataPools"])]
-        return spec | {"metadataPool": completed(spec["metadataPool"]), "dataPools": pools}
+        written: Object = {"statusCheck": {"mirror": {}}} | _without_flags_that_are_off(spec)
+        servers: Object = {"placement": {}, "resources": {}} | _without_flags_that_are_off(spec["metadataServer"])
+        return written | {
+            "metadataPool": completed(spec["metadataPool"]),
+            "dataPools": pools,
+            "metadataServer": servers,
+        }
 
     def _first_status(self, spec: Object) -> Object:  # noqa: ARG002 - the same for all
-        return {"cephx": {"daemon": {"keyCephVersion": "Uninitialized"}}}
+        return {"cephx": {"daemon": keys.UNINITIALIZED}}
 
     def _make(self, found: Object) -> Object:
-        _make(found["metadata"]["name"], found["spec"])
+        name, spec, reported = found["metadata"]["name"], found["spec"], found["status"]["cephx"]["daemon"]
+        _make(name, spec)
+        if self.release.is_new:
+            _assign_servers(name, spec["metadataServer"])
         time.sleep(self._pause_seconds)
-        return {"cephx": {"daemon": {"keyCephVersion": ceph_version(self._api), "keyGeneration": 1}}}
+        # Rook reports the type that the servers' keys have.
+        wanted = {"keyType": _SERVERS_KEY_TYPE} if self.release.is_new else {}
+        return {"cephx": {"daemon": keys.report(wanted, reported, version=ceph_version(self._api), rotated=False)}}
 
     def _remove(self, found: Object) -> None:
         name = found["metadata"]["name"]
@@ -47,12 +63,22 @@ class FileSystems(Controller):
                 f"{where} will not be deleted until all dependents are removed: filesystem subvolume groups that "
                 f"contain subvolumes (could be from CephFilesystem PVCs or CephNFS exports): [{' '.join(groups)}]"
             )
-            old = {each["type"]: each for each in found.get("status", {}).get("conditions", [])}
-            blocked = condition(old, "DeletionIsBlocked", "True", "ObjectHasDependents", message)
-            self._api.patch_status(self.kind, name, {"conditions": [blocked]})
+            self._report_blocked(found, "True", "ObjectHasDependents", message)
             raise ReconcileError(message, again_seconds=_BLOCKED_SECONDS)
+        no_dependents = f"{where} has no dependent custom resources blocking deletion"
+        self._report_blocked(found, "False", "ObjectHasNoDependents", no_dependents)
         if not found["spec"].get("preserveFilesystemOnDelete"):
             _destroy(name, found["spec"], self.release)
+
+    def _report_blocked(self, found: Object, status: str, reason: str, message: str) -> None:
+        old = {each["type"]: each for each in found.get("status", {}).get("conditions", [])}
+        blocked = condition(old, "DeletionIsBlocked", status, reason, message)
+        self._api.patch_status(self.kind, found["metadata"]["name"], {"conditions": [blocked]})
+
+
+def _without_flags_that_are_off(spec: Object) -> Object:
+    """Return a specification as Rook's types serialize it."""
+    return {name: value for name, value in spec.items() if value is not False}
 
 
 def _pools(name: str, spec: Object) -> dict[str, Object]:
@@ -78,6 +104,16 @@ def _make(name: str, spec: Object) -> None:
     except ceph.CommandError as error:
         message = f'failed to create filesystem "{name}": {error}'
         raise ReconcileError(message, phase="Failure") from error
+
+
+def _assign_servers(name: str, servers: Object) -> None:
+    """Set the option that ties metadata servers to the file system, which Rook leaves behind when it deletes that.
+
+    Here it ties none: the servers of e2e/ceph have other names.
+    """
+    count = servers["activeCount"] * (2 if servers.get("activeStandby") else 1)
+    for letter in string.ascii_lowercase[:count]:
+        ceph.run("ceph", "config", "set", f"mds.{name}-{letter}", "mds_join_fs", name)
 
 
 def _names() -> set[str]:

@@ -26,7 +26,7 @@ def main() -> None:
     release = release_for(ceph.read("ceph", "versions")["mon"])
     failures: SimpleQueue[BaseException] = SimpleQueue()
     parts: list[Callable[[], Never]] = [
-        Clusters(api, os.environ["IMAGE"]).run,
+        Clusters(api, release, os.environ["IMAGE"]).run,
         Worker(api, Pools(api, release, pause_seconds)).run,
         Worker(api, FileSystems(api, release, pause_seconds)).run,
         Worker(api, Clients(api, release)).run,

@@ -40,7 +40,10 @@ class Pools(Controller):
         validate(name, spec)
         _make(name, spec)
         time.sleep(self._pause_seconds)
-        return {"poolID": _pool_id(name)}
+        reported: Object = {"poolID": _pool_id(name)}
+        if self.release.is_new and spec["replicated"]["size"]:
+            reported |= {"mirroringInfo": {}, "mirroringStatus": {}, "snapshotScheduleStatus": {}}
+        return reported
 
     def _remove(self, found: Object) -> None:
         name = found["metadata"]["name"]
@@ -158,22 +161,37 @@ def _make_replicated(name: str, spec: Object) -> None:
 
 
 def _make_erasure_coded(name: str, spec: Object) -> None:
-    chunks, profile = spec["erasureCoded"], f"{name}_ecprofile"
-    device_class = [f"crush-device-class={spec['deviceClass']}"] if spec.get("deviceClass") else []
-    numbers = (f"k={chunks['dataChunks']}", f"m={chunks['codingChunks']}", *stripe_unit(chunks))
-    # Those of Ceph's default profile: jerasure in Ceph 18, isa in Ceph 20.
+    profile = f"{name}_ecprofile"
     default = ceph.read("ceph", "osd", "erasure-code-profile", "get", "default")
-    plugin = (f"plugin={default['plugin']}", f"technique={default['technique']}")
-    place = (f"crush-root={_root(spec)}", f"crush-failure-domain={_domain(spec)}", *device_class)
-    ceph.run("ceph", "osd", "erasure-code-profile", "set", profile, *numbers, *plugin, *place, "--force")
+    pairs = (f"{key}={value}" for key, value in profile_of(spec, default).items())
+    ceph.run("ceph", "osd", "erasure-code-profile", "set", profile, *pairs, "--force")
     ceph.run("ceph", "osd", "pool", "create", name, "0", "erasure", profile)
     ceph.run("ceph", "osd", "pool", "set", name, "allow_ec_overwrites", "true")
 
 
-def stripe_unit(chunks: Object) -> list[str]:
-    """Return the stripe unit as an argument of a profile, in bytes; none for Ceph's default."""
-    unit = chunks.get("stripeUnit")
-    return [f"stripe_unit={int(unit[:-2]) * _UNITS[unit[-2:]]}"] if unit else []
+def profile_of(spec: Object, default: Object) -> dict[str, str]:
+    """Return the erasure-code profile of a pool, given Ceph's default one: of that are plugin and technique.
+
+    They are jerasure's in Ceph 18, and isa's in Ceph 20.
+    """
+    chunks = spec["erasureCoded"]
+    profile = {
+        "k": chunks["dataChunks"],
+        "m": chunks["codingChunks"],
+        "plugin": default["plugin"],
+        "technique": default["technique"],
+        "crush-root": _root(spec),
+        "crush-failure-domain": _domain(spec),
+        "crush-device-class": spec.get("deviceClass"),
+        "crush-num-failure-domains": chunks.get("crushNumFailureDomains"),
+        "crush-osds-per-failure-domain": chunks.get("crushOSDsPerFailureDomain"),
+        "stripe_unit": _bytes_of(chunks["stripeUnit"]) if "stripeUnit" in chunks else None,
+    }
+    return {key: str(value) for key, value in profile.items() if value is not None}
+
+
+def _bytes_of(size: str) -> int:
+    return int(size[:-2]) * _UNITS[size[-2:]]
 
 
 def _set_parameters(name: str, spec: Object) -> None:

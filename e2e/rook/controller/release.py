@@ -14,7 +14,7 @@ class Release(Enum):
 
     @property
     def is_new(self) -> bool:
-        """Whether it counts repeated events in series, removes profiles, and serves clusters with insecure keys."""
+        """Whether it is the newer one: README.md lists what that does differently."""
         return self is Release.ROOK_2026
 
 

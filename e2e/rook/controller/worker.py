@@ -100,6 +100,9 @@ class Worker:
             if failure.phase is not None:
                 self._api.patch_status(kind, name, {"phase": failure.phase})
             self._events.warn(found, f"failed to reconcile {where}. {failure}")
+        except ApiError:
+            seen.due_at = time.monotonic()
+            raise
         else:
             seen.failures = 0
             self._events.inform(found, "ReconcileSucceeded", f"successfully configured {where}")
@@ -113,7 +116,7 @@ class Recorder:
         self._api = api
         self._component = component
         self._release = release
-        self._written: dict[tuple[str, str], tuple[str, int]] = {}
+        self._written: dict[tuple[str, ...], tuple[str, int]] = {}
 
     def inform(self, about: Object, reason: str, message: str) -> None:
         """Record a success."""
@@ -125,7 +128,9 @@ class Recorder:
         self._record(about, "Warning", "ReconcileFailed", message)
 
     def _record(self, about: Object, severity: str, reason: str, message: str) -> None:
-        key = (about["metadata"]["uid"], message)
+        # In a newer Rook, another version of the object begins another series.
+        version = about["metadata"]["resourceVersion"] if self._release.is_new else ""
+        key = (about["metadata"]["uid"], version, message)
         name, count = self._written.get(key, ("", 0))
         if count:
             repeated = {"count": count + 1, "lastTimestamp": now()}

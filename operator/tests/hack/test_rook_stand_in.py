@@ -1,55 +1,42 @@
 """The stand-in for Rook (e2e/rook) writes what real Rooks were recorded to write."""
 
-import importlib
 import json
-import sys
+from base64 import b64decode
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
 from support.goldens import CEPH_VERSIONS, NEW_ROOK, OLD_ROOK, ceph, rook, rook_object
+from support.rook_stand_in import (
+    NamesOfCeph,
+    Objects,
+    Play,
+    is_subsequence,
+    loaded_stand_in,
+    merged,
+    release_of,
+)
 
-CONTROLLER = Path(__file__).parents[3] / "e2e" / "rook" / "controller"
-MODULES = [path.stem for path in CONTROLLER.glob("*.py")]
 USAGE = {"stats": {"total_bytes": 3, "total_used_raw_bytes": 1, "total_avail_bytes": 2}}
-RECORDED_WITH = {OLD_ROOK: "18.2", NEW_ROOK: "20.2"}
+BOTH = (OLD_ROOK, NEW_ROOK)
+RECORDED = {version: json.loads(rook("objects", version)) for version in BOTH}
+"""What each object was asked to be, the states that Rook gave it, and the events about it."""
+
+STORIES = [(version, story) for version in BOTH for story in RECORDED[version]]
+WITH_SECRET = [(version, story) for version, story in STORIES if "secret" in story]
+
+
+def name_of(argument: Any) -> str:
+    """Return the name of an argument in a test's identifier."""
+    return str(argument["name"] if isinstance(argument, dict) else argument)
 
 
 @pytest.fixture
-def stand_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[Mapping[str, ModuleType]]:
-    """The program's modules, by name; they are loaded beside each other, as in its pod."""
-    before = {name: sys.modules.pop(name) for name in (*MODULES, "rados") if name in sys.modules}
-    monkeypatch.syspath_prepend(str(CONTROLLER))
-    sys.modules["rados"] = ModuleType("rados")
-    yield {name: importlib.import_module(name) for name in MODULES if name != "main"}
-    for name in (*MODULES, "rados"):
-        sys.modules.pop(name, None)
-    sys.modules.update(before)
-
-
-class RecordingApi:
-    """Keeps the events that are written."""
-
-    namespace = "rook-ceph"
-
-    def __init__(self) -> None:
-        self.events: dict[str, dict[str, Any]] = {}
-
-    def create(self, kind: str, manifest: dict[str, Any]) -> dict[str, Any]:
-        name = f"{manifest['metadata']['generateName']}{len(self.events)}"
-        self.events[name] = {"apiVersion": "v1", "kind": kind} | manifest
-        return manifest | {"metadata": {"name": name}}
-
-    def patch(self, kind: str, name: str, patch: dict[str, Any]) -> None:
-        assert kind == "Event"
-        self.events[name] |= patch
-
-
-def release_of(stand_in: Mapping[str, ModuleType], version: str) -> Any:
-    return stand_in["release"].release_for(json.loads(ceph("versions", RECORDED_WITH[version]))["mon"])
+def stand_in() -> Iterator[Mapping[str, ModuleType]]:
+    with loaded_stand_in() as modules:
+        yield modules
 
 
 def severities(report: Mapping[str, Any]) -> dict[str, str]:
@@ -89,14 +76,6 @@ def test_a_cluster_without_checks_has_no_details(stand_in: Mapping[str, ModuleTy
     assert "details" not in report
 
 
-def merged(old: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an object with a merge patch applied (RFC 7386)."""
-    changed = {
-        name: merged(old.get(name) or {}, value) if isinstance(value, dict) else value for name, value in patch.items()
-    }
-    return {name: value for name, value in {**old, **changed}.items() if value is not None}
-
-
 OSD_DOWN = {"OSD_DOWN": {"message": "2 osds down", "severity": "HEALTH_WARN"}}
 FLAGS = {"POOL_SCRUB_FLAGS": {"message": "Some pool(s) have the noscrub flag(s) set", "severity": "HEALTH_OK"}}
 
@@ -123,9 +102,9 @@ def test_only_the_newer_release_serves_a_cluster_whose_only_errors_are_about_key
     assert not is_usable({"status": {}}, release)
 
 
-@pytest.mark.parametrize("version", [OLD_ROOK, NEW_ROOK])
+@pytest.mark.parametrize("version", BOTH)
 def test_events_have_the_recorded_form(stand_in: Mapping[str, ModuleType], version: str) -> None:
-    api = RecordingApi()
+    api = Objects(stand_in, version)
     recorded = rook_object("pool-with-both-layouts.events", version)["items"]
     component = recorded[0]["reportingComponent"]
     events = stand_in["worker"].Recorder(api, component, release_of(stand_in, version))
@@ -139,20 +118,188 @@ def test_events_have_the_recorded_form(stand_in: Mapping[str, ModuleType], versi
             else:
                 events.warn(pool, event["message"])
     played = [*api.events.values()]
-    # Rook begins another series for another version of the object; the stand-in does not.
-    newest = [*{event["message"]: event for event in recorded}.values()]
-    assert [written(event) for event in played] == [written(event) for event in newest]
-    for found, wanted in zip(played, newest, strict=True):
-        for field in ("type", "reason", "message"):
+    assert [written(event) for event in played] == [written(event) for event in recorded]
+    for found, wanted in zip(played, recorded, strict=True):
+        for field in ("type", "reason", "message", "involvedObject"):
             assert found[field] == wanted[field]
-        assert found["involvedObject"].keys() == wanted["involvedObject"].keys()
 
 
-def test_a_pool_is_written_back_as_rook_did(stand_in: Mapping[str, ModuleType]) -> None:
-    recorded = rook_object("cephblockpool-fast-ec")
-    asked = json.loads(recorded["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"])
-    completed = stand_in["pools"].completed(asked["spec"])
-    assert completed == recorded["spec"]
-    assert stand_in["pools"].stripe_unit(completed["erasureCoded"]) == ["stripe_unit=16384"]
-    assert json.loads(rook("erasure-code-profile-fast-ec", NEW_ROOK))["stripe_unit"] == "16384"
-    assert stand_in["pools"].stripe_unit({"dataChunks": 2, "codingChunks": 1}) == []
+def play(
+    stand_in: Mapping[str, ModuleType], monkeypatch: pytest.MonkeyPatch, version: str, story: Mapping[str, Any]
+) -> Play:
+    """Return the stand-in after it saw to a recorded object, with three attempts if these fail."""
+    status = story["states"][-1]["status"]
+    played = Play(stand_in, monkeypatch, version, story["kind"], pool_id=status.get("poolID", 1))
+    if "secret" in story:
+        field = story["asked"].get("name", story["name"])
+        played.ceph.next_keys[f"client.{field}"] = [b64decode(story["secret"]["data"]["userKey"]).decode()]
+    played.create(story["name"], story["asked"])
+    played.work()
+    return played
+
+
+@pytest.mark.parametrize(("version", "story"), STORIES, ids=name_of)
+def test_an_object_becomes_what_rook_made_of_it(
+    stand_in: Mapping[str, ModuleType], monkeypatch: pytest.MonkeyPatch, version: str, story: Mapping[str, Any]
+) -> None:
+    played = play(stand_in, monkeypatch, version, story)
+    made = played.object(story["name"])
+    assert made["spec"] == story["spec"]
+    recorded, states = story["states"], played.api.history[story["name"]]
+    if not story["watched"]:
+        # Bad capabilities were recorded before Rook reported the failure.
+        assert recorded[0] in states
+        return
+    if recorded[-1]["generation"] > made["metadata"]["generation"]:
+        played.ceph.content = any(
+            condition["status"] == "True" for state in recorded for condition in state["status"].get("conditions", ())
+        )
+        played.api.delete(story["kind"], story["name"])
+        played.work(8.0)
+        played.ceph.content = False
+        played.work(12.0)
+        assert played.api.get(story["kind"], story["name"]) is None
+    # The watch of the newer Rook's file system began with its first status.
+    assert is_subsequence([state for state in states if state["status"]], recorded)
+    assert states[-1] == recorded[-1]
+
+
+@pytest.mark.parametrize(("version", "story"), STORIES, ids=name_of)
+def test_events_about_an_object_are_those_that_rook_wrote(
+    stand_in: Mapping[str, ModuleType], monkeypatch: pytest.MonkeyPatch, version: str, story: Mapping[str, Any]
+) -> None:
+    """How often it tried again until the recording ended does not matter."""
+    played, recorded = play(stand_in, monkeypatch, version, story).events(), [tuple(event) for event in story["events"]]
+    if story["kind"] == "CephFilesystem":
+        # The newer Rook reads a file system again after its first status, so that a new series begins.
+        assert {event[:3] for event in played} == {event[:3] for event in recorded}
+        return
+    assert [event[:3] for event in played[: len(recorded)]] == [event[:3] for event in recorded]
+    assert {event[2] for event in played} == {event[2] for event in recorded}
+    for found, wanted in zip(played, recorded, strict=False):
+        assert found[0] == "Warning" or found[3] == wanted[3]
+
+
+@pytest.mark.parametrize(("version", "story"), WITH_SECRET, ids=name_of)
+def test_the_secret_of_a_user_is_as_rook_wrote_it(
+    stand_in: Mapping[str, ModuleType], monkeypatch: pytest.MonkeyPatch, version: str, story: Mapping[str, Any]
+) -> None:
+    played, recorded = play(stand_in, monkeypatch, version, story), story["secret"]
+    secret = played.api.get("Secret", recorded["name"])
+    assert secret is not None
+    assert (secret["type"], secret["data"]) == (recorded["type"], recorded["data"])
+    assert secret["metadata"]["annotations"] == recorded["annotations"]
+    (owner,) = secret["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["name"], owner["controller"]) == ("CephClient", story["name"], True)
+
+
+def test_a_request_that_fails_is_repeated(stand_in: Mapping[str, ModuleType], monkeypatch: pytest.MonkeyPatch) -> None:
+    (story,) = (story for story in RECORDED[NEW_ROOK] if story["name"] == "bench-rep2")
+    played, failures = Play(stand_in, monkeypatch, NEW_ROOK, story["kind"]), ["replace", "patch"]
+
+    def fail(verb: str, kind: str) -> None:
+        if kind == story["kind"] and verb in failures:
+            failures.remove(verb)
+            raise stand_in["kube"].ApiError(0, "connection reset")
+
+    played.api.fails = fail
+    played.create(story["name"], story["asked"])
+    played.work()
+    assert failures == []
+    assert played.object(story["name"])["status"]["phase"] == "Ready"
+
+
+CREATED = json.loads(rook("erasure-code-profile-fast-ec", NEW_ROOK))
+
+
+@pytest.mark.parametrize(
+    ("chunks", "recorded"),
+    [
+        ({}, json.loads(rook("erasure-code-profile", NEW_ROOK))),
+        ({"stripeUnit": "16Ki"}, CREATED),
+        (
+            {"stripeUnit": "16Ki", "crushNumFailureDomains": 3, "crushOSDsPerFailureDomain": 2},
+            CREATED | {"crush-num-failure-domains": "3", "crush-osds-per-failure-domain": "2"},
+        ),
+    ],
+)
+def test_an_erasure_code_profile_is_the_recorded_one(
+    stand_in: Mapping[str, ModuleType], chunks: dict[str, Any], recorded: dict[str, str]
+) -> None:
+    spec = {"failureDomain": "osd", "erasureCoded": {"dataChunks": 2, "codingChunks": 1} | chunks}
+    found = stand_in["pools"].profile_of(spec, {"plugin": "isa", "technique": "reed_sol_van"})
+    # Ceph adds what is not said.
+    assert {
+        "crush-device-class": "",
+        "crush-num-failure-domains": "0",
+        "crush-osds-per-failure-domain": "0",
+    } | found == recorded
+    with_class = stand_in["pools"].profile_of(spec | {"deviceClass": "ssd"}, {"plugin": "isa", "technique": "x"})
+    assert with_class["crush-device-class"] == "ssd"
+
+
+@pytest.mark.parametrize(("version", "is_removed"), [(OLD_ROOK, False), (NEW_ROOK, True)])
+def test_only_the_newer_release_removes_the_profile_of_a_deleted_pool(
+    stand_in: Mapping[str, ModuleType], monkeypatch: pytest.MonkeyPatch, version: str, *, is_removed: bool
+) -> None:
+    played = Play(stand_in, monkeypatch, version, "CephBlockPool")
+    played.create("coded", {"erasureCoded": {"dataChunks": 2, "codingChunks": 1}})
+    played.work()
+    played.api.delete("CephBlockPool", "coded")
+    played.work()
+    assert ("osd erasure-code-profile rm coded_ecprofile" in played.ceph.commands) == is_removed
+
+
+@pytest.mark.parametrize(
+    ("version", "servers", "assigned"),
+    [
+        (OLD_ROOK, {"activeCount": 1}, []),
+        (NEW_ROOK, {"activeCount": 1, "activeStandby": False}, ["mds.files-a"]),
+        (NEW_ROOK, {"activeCount": 2, "activeStandby": True}, [f"mds.files-{letter}" for letter in "abcd"]),
+    ],
+)
+def test_the_newer_release_leaves_an_option_of_each_metadata_server(
+    stand_in: Mapping[str, ModuleType],
+    monkeypatch: pytest.MonkeyPatch,
+    version: str,
+    servers: dict[str, Any],
+    assigned: list[str],
+) -> None:
+    played, pool = Play(stand_in, monkeypatch, version, "CephFilesystem"), {"replicated": {"size": 3}}
+    played.create("files", {"metadataPool": pool, "dataPools": [pool], "metadataServer": servers})
+    played.work()
+    played.api.delete("CephFilesystem", "files")
+    played.work()
+    options = [command for command in played.ceph.commands if command.startswith("config ")]
+    assert options == [f"config set {server} mds_join_fs files" for server in assigned]
+
+
+MUTES = {
+    "AUTH_INSECURE_KEYS_ALLOWED": {"policy": "mute"},
+    "AUTH_INSECURE_KEYS_CREATABLE": {"policy": "unmute"},
+}
+
+
+@pytest.mark.parametrize(
+    ("version", "commands"),
+    [
+        (OLD_ROOK, []),
+        (
+            NEW_ROOK,
+            ["health mute AUTH_INSECURE_KEYS_ALLOWED --sticky", "health unmute AUTH_INSECURE_KEYS_CREATABLE"],
+        ),
+    ],
+)
+def test_checks_are_muted_once_for_each_generation_of_a_cluster(
+    stand_in: Mapping[str, ModuleType], monkeypatch: pytest.MonkeyPatch, version: str, commands: list[str]
+) -> None:
+    names, api = NamesOfCeph(stand_in, version), Objects(stand_in, version)
+    monkeypatch.setattr(stand_in["ceph"], "run", names.run)
+    monkeypatch.setattr(stand_in["ceph"], "Monitors", list)
+    clusters = stand_in["cluster"].Clusters(api, release_of(stand_in, version), "image")
+    cluster = api.list("CephCluster")[0] | {"spec": {"healthCheck": {"muteHealthWarning": MUTES}}}
+    for generation in (3, 3, 4):
+        clusters.mute(cluster | {"metadata": cluster["metadata"] | {"generation": generation}})
+    assert names.commands == commands * 2
+    recorded = json.loads(rook("status-health-ok-muted", NEW_ROOK))["health"]["mutes"]
+    assert all(mute["sticky"] for mute in recorded)
