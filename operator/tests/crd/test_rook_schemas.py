@@ -1,17 +1,20 @@
 """What Plimsoll makes in Rook's namespace is what Rook's own schemas take, unknown fields refused.
 
 Rook's definitions are not part of this repository: PLIMSOLL_ROOK_CRDS names directories with them, one for each of its
-versions, separated by colons.
+versions, separated by colons. Those of its stand-in are.
 """
 
+import json
 import os
+import re
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
 from plimsoll.lifecycle.ceph.rook_render import BLOCK_POOL, CEPH_CLIENT, FILE_SYSTEM
-from support.apiserver import ApiServer, Document, create, read_yaml, wait_until
+from support.apiserver import ApiServer, Document, create, patch, read_yamls, wait_until
 from support.specs import STORAGE, ceph_run, made_in_rook, with_fast_coding
 
 pytestmark = pytest.mark.crd
@@ -22,16 +25,20 @@ COLLECTIONS = {
 }
 
 
+ROOT = Path(__file__).parents[3]
 DIRECTORIES = os.environ.get("PLIMSOLL_ROOK_CRDS", "").split(os.pathsep)
+STAND_IN = str(ROOT / "e2e" / "rook")
 
 
-@pytest.fixture(scope="module", params=DIRECTORIES, ids=lambda directory: Path(directory).parent.name or "none")
+@pytest.fixture(
+    scope="module", params=[*DIRECTORIES, STAND_IN], ids=lambda directory: Path(directory).parent.name or "none"
+)
 def rook(api: ApiServer, request: pytest.FixtureRequest) -> Iterator[ApiServer]:
     """An API server with the CRDs of one version of Rook during these tests."""
     directory: str = request.param
     if not directory:
         pytest.skip("PLIMSOLL_ROOK_CRDS names no directory with Rook's definitions: nothing is compared with them")
-    documents = [read_yaml(path.read_text()) for path in sorted(Path(directory).glob("*.yaml"))]
+    documents = chain.from_iterable(read_yamls(path.read_text()) for path in sorted(Path(directory).glob("*.yaml")))
     definitions = [one for one in documents if one["spec"]["names"]["kind"] in COLLECTIONS]
     assert {one["spec"]["names"]["kind"] for one in definitions} == COLLECTIONS.keys()
     for definition in definitions:
@@ -58,9 +65,7 @@ def test_rooks_schemas_take_what_a_run_makes(rook: ApiServer, name: str) -> None
 def test_only_a_newer_rook_takes_a_stripe_unit_and_a_dry_run_shows_it(
     rook: ApiServer, request: pytest.FixtureRequest, name: str
 ) -> None:
-    directory = Path(request.node.callspec.params["rook"])
-    is_known = any("stripeUnit" in path.read_text() for path in directory.glob("*.yaml"))
-    assert is_known == ("1.18" not in directory.parent.name)
+    is_known = knows(request, "stripeUnit")
     fast = ceph_run(name, storage=with_fast_coding(STORAGE[name]))
     *_, obj = (pool for pool in made_in_rook(fast) if pool["kind"] in {BLOCK_POOL, FILE_SYSTEM})
     answer = create(rook, COLLECTIONS[obj["kind"]], {**obj, "metadata": {"name": "fast"}}, keep=False)
@@ -71,6 +76,44 @@ def test_only_a_newer_rook_takes_a_stripe_unit_and_a_dry_run_shows_it(
     else:
         assert "strict decoding error: unknown field" in answer.message
         assert "stripeUnit" in answer.message
+
+
+def knows(request: pytest.FixtureRequest, field: str) -> bool:
+    """Whether the definitions have a field that Rook 1.18 does not know."""
+    directory = Path(request.node.callspec.params["rook"])
+    is_known = any(field in path.read_text() for path in directory.glob("*.yaml"))
+    assert is_known == ("1.18" not in directory.parent.name)
+    return is_known
+
+
+def test_the_documented_change_of_a_key_is_taken_by_a_newer_rook_and_cannot_be_taken_back(
+    rook: ApiServer, request: pytest.FixtureRequest
+) -> None:
+    (text,) = re.findall(r"patch cephclient NAME --type merge -p '([^']*)'", (ROOT / "docs" / "ceph.md").read_text())
+    user = {"apiVersion": "ceph.rook.io/v1", "kind": CEPH_CLIENT, "metadata": {"name": "rotated"}, "spec": {"caps": {}}}
+    create(rook, COLLECTIONS[CEPH_CLIENT], user, keep=True).expect(201)
+    path, change = f"{COLLECTIONS[CEPH_CLIENT]}/rotated", json.loads(text)
+    answer = patch(rook, path, change)
+    if not knows(request, "keyType"):
+        assert 'unknown field "spec.security.cephx.keyType"' in answer.message
+        return
+    assert answer.expect(200)["spec"]["security"] == change["spec"]["security"]
+    for generation, problem in ((1, "cannot be decreased"), (None, "cannot be removed once set")):
+        back = {"spec": {"security": {"cephx": {"keyGeneration": generation}}}}
+        assert f"keyGeneration {problem}" in patch(rook, path, back).message
+
+
+def test_failure_domains_of_chunks_come_with_their_number_of_osds(
+    rook: ApiServer, request: pytest.FixtureRequest
+) -> None:
+    if not knows(request, "crushNumFailureDomains"):
+        return
+    chunks = {"dataChunks": 4, "codingChunks": 2, "crushNumFailureDomains": 3}
+    pool = {"apiVersion": "ceph.rook.io/v1", "kind": BLOCK_POOL, "metadata": {"name": "spread"}}
+    answer = create(rook, COLLECTIONS[BLOCK_POOL], pool | {"spec": {"erasureCoded": chunks}})
+    assert "must be specified together" in answer.message
+    chunks["crushOSDsPerFailureDomain"] = 2
+    create(rook, COLLECTIONS[BLOCK_POOL], pool | {"spec": {"erasureCoded": chunks}}).expect(201)
 
 
 @pytest.mark.parametrize(("kind", "spec"), [(BLOCK_POOL, {"replicas": 3}), (CEPH_CLIENT, {"caps": {}, "secret": "x"})])
