@@ -27,6 +27,10 @@ PLACEMENT_GROUPS = 8
 _PROFILES = (
     "ceph osd erasure-code-profile ls | grep '^plimsoll-.*_ecprofile$' | xargs -r -n 1 ceph osd erasure-code-profile rm"
 )
+_SERVERS = (
+    "ceph config dump | awk '$1 ~ /^mds[.]plimsoll-/ && / mds_join_fs / { print $1 }'"
+    " | xargs -r -I WHO ceph config rm WHO mds_join_fs"
+)
 
 _REMOVE_POOL = """
 ceph osd pool rm "$1" "$1" --yes-i-really-really-mean-it
@@ -264,9 +268,10 @@ class Ceph:
         """Return the documents of several commands without arguments."""
         return [json.loads(line) for line in self.admin("python3", "-c", _DOCUMENTS, *commands).splitlines()]
 
-    def forget_profiles(self) -> None:
-        """Remove the erasure-code profiles, which Rook and its stand-in leave behind."""
-        self.admin("sh", "-c", _PROFILES)
+    def forget_runs(self) -> None:
+        """Remove the erasure-code profiles and options of metadata servers that Rook and its stand-in leave behind."""
+        for command in (_PROFILES, _SERVERS):
+            self.admin("sh", "-c", command)
 
     def _named(self, kinds: str, namespace: str) -> list[str]:
         return self._ours([each["metadata"]["name"] for each in self._cluster.api.objects(kinds, namespace)])

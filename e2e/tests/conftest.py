@@ -105,7 +105,7 @@ def ceph(cluster: Cluster) -> Iterator[Ceph]:
     ceph.up()
     assert ceph.leftovers() == []
     yield ceph
-    ceph.forget_profiles()
+    ceph.forget_runs()
 
 
 @pytest.fixture
