@@ -90,6 +90,18 @@ def test_suspensions_add_up_while_nothing_is_measured_between(world: PretendWorl
     assert hold(world, uid) is None
 
 
+def test_suspensions_count_in_whole_seconds_from_none(world: PretendWorld, uid: str) -> None:
+    counted = []
+    for rest in (0.0, 0.2, 30.0):
+        set_suspended(world, uid, suspend=True)
+        counted.append((hold(world, uid) or {})["seconds"])
+        world.round(rest)
+        set_suspended(world, uid, suspend=False)
+        register(world, uid)
+    assert counted[:2] == [0, 0]
+    assert 1 <= counted[2] <= 2
+
+
 def test_the_message_has_the_end_of_what_is_left(world: PretendWorld, uid: str) -> None:
     toggle(world, uid, rest_seconds=1000.0, active_seconds=0.0)
     until = world.cluster.now + timedelta(seconds=LIMIT - 1000)

@@ -7,7 +7,7 @@ import pytest
 
 from plimsoll.lifecycle.ceph.rook import removal_fact
 from plimsoll.lifecycle.ceph.rook_facts import RookFact, readiness_fact, rook_fact
-from plimsoll.lifecycle.ceph.rook_survey import unusable_pools
+from plimsoll.lifecycle.ceph.rook_survey import RookPlatform, complete_plan, unusable_pools
 from plimsoll.lifecycle.children import warnings_on
 from plimsoll.lifecycle.decision import Fact, RunEnding
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
@@ -198,3 +198,8 @@ def test_an_existing_pool_has_to_be_there_given_and_ready() -> None:
     assert "shared-data does not exist" in words(unusable_pools(target, shared(**given)[:1]))
     going = [thing(name=name, annotations=given, phase="Progressing") for name in ("shared", "shared-data")]
     assert "shared is Progressing" in words(unusable_pools(target, going))
+
+
+def test_a_plan_without_its_cluster_stays_as_it_is() -> None:
+    plan = ceph_run("rook-images").plan
+    assert complete_plan(plan, RookPlatform()) is plan
