@@ -1,7 +1,12 @@
 """The end of a measured run: once its conductor has succeeded and its results are final."""
 
+import json
+from collections.abc import Callable
+
+import pytest
+
 from plimsoll.lifecycle import naming
-from support.pretend_cluster import condition, label, phase
+from support.pretend_cluster import Document, condition, label, phase
 from support.pretend_world import PretendWorld, until_trial
 
 
@@ -30,10 +35,120 @@ def test_a_run_is_measured_before_the_conductors_job_is_complete(world: PretendW
     assert world.conditions(uid)["Succeeded"]["status"] == "True"
 
 
-def test_a_run_with_an_incomplete_result_ends_only_when_the_job_is_complete(world: PretendWorld) -> None:
+def test_a_run_with_an_unfinished_result_ends_only_when_the_job_is_complete(world: PretendWorld) -> None:
     uid = world.create("a")
     complete_conductor(world, uid)
-    world.cluster.delete(world.cluster.of_run("BenchmarkResult", uid)[0])
+    world.cluster.set_status(world.cluster.of_run("BenchmarkResult", uid)[0], final=False)
     world.look(uid)
     assert world.conditions(uid)["Succeeded"]["status"] == "Unknown"
-    assert world.until_ended(uid)["reason"] == "ResultsIncomplete"
+    ending = world.until_ended(uid)
+    assert ending["reason"] == "ResultsIncomplete"
+    assert "only 1 of 2 results is final" in ending["message"]
+
+
+# -- what is deleted while it measures
+
+
+def state_map(world: PretendWorld, uid: str) -> Document:
+    (found,) = (obj for obj in world.cluster.of_run("ConfigMap", uid) if label(obj, naming.LABEL_COMPONENT) == "state")
+    return found
+
+
+def trials_of(world: PretendWorld, uid: str) -> list[Document]:
+    results = world.cluster.of_run("BenchmarkResult", uid)
+    return [trial for result in results for trial in result.get("status", {}).get("trials", ())]
+
+
+def kill_conductors(world: PretendWorld) -> None:
+    for pod in world.conductors.pods():
+        world.conductors.kill(pod)
+
+
+def delete_results(world: PretendWorld, uid: str) -> None:
+    for result in world.cluster.of_run("BenchmarkResult", uid):
+        world.cluster.delete(result)
+
+
+def delete_the_state(world: PretendWorld, uid: str) -> None:
+    world.cluster.delete(state_map(world, uid))
+
+
+def take_the_state(world: PretendWorld, uid: str) -> None:
+    """Edit what makes the state the run's."""
+    world.cluster.edit(state_map(world, uid), lambda new: new["metadata"]["labels"].pop(naming.LABEL_RUN_UID))
+
+
+Deletion = Callable[[PretendWorld, str], None]
+DELETIONS: list[tuple[Deletion, str]] = [
+    (delete_results, "BenchmarkResult a-w-000, BenchmarkResult a-w-001 were deleted"),
+    (delete_the_state, "ConfigMap a-state was deleted"),
+    (take_the_state, "ConfigMap a-state was deleted, or taken from the run"),
+]
+
+
+@pytest.mark.parametrize(("delete", "message"), DELETIONS)
+@pytest.mark.parametrize("when", ["measuring", "suspended", "between conductors"])
+def test_deleting_what_was_recorded_ends_the_run(
+    world: PretendWorld, delete: Deletion, message: str, when: str
+) -> None:
+    uid = world.create("a")
+    world.until(lambda: len(trials_of(world, uid)) == 3)
+    if when == "suspended":
+        world.change(uid, suspend=True)
+        world.until_settled(uid)
+        world.restart_operator()
+    begun = len(world.conductors.loads)
+    delete(world, uid)
+    if when == "between conductors":
+        kill_conductors(world)
+    world.change(uid, suspend=False)
+    ending = world.until_ended(uid)
+    assert (ending["reason"], ending["status"]) == ("ResultsIncomplete", "False")
+    assert message in ending["message"]
+    assert "create the run again" in ending["message"]
+    assert len(world.conductors.loads) <= begun + 1
+    assert len(world.cluster.of_run("BenchmarkResult", uid)) == (0 if delete is delete_results else 2)
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("delete", [delete_results, delete_the_state])
+def test_before_the_first_conductor_everything_is_created_again(
+    world: PretendWorld, delete: Deletion, *, restarts: bool
+) -> None:
+    """As when a GitOps tool prunes them, or a backup is restored."""
+    world.cluster.faults.unmounted = {1}
+    uid = world.create("a")
+    world.until(lambda: world.cluster.of_run("Job", uid))
+    assert world.cluster.find("Job", "a-conductor") is None
+    delete(world, uid)
+    if restarts:
+        world.restart_operator()
+    for _ in range(2):
+        world.round()
+    assert len(world.cluster.of_run("BenchmarkResult", uid)) == 2
+    assert state_map(world, uid)
+    world.cluster.faults.unmounted = set()
+    assert world.until_ended(uid)["status"] == "True"
+    assert len(trials_of(world, uid)) == 4
+
+
+def test_a_state_that_goes_after_the_end_of_the_conductor_is_not_missed(world: PretendWorld) -> None:
+    uid = world.create("a")
+    complete_conductor(world, uid)
+    delete_the_state(world, uid)
+    assert world.until_ended(uid)["reason"] == "Valid"
+
+
+def test_an_edited_state_hides_no_attempt(world: PretendWorld) -> None:
+    """What shows that an attempt has begun is in the status of its result, which users may not write."""
+    uid = world.create("a")
+    for _ in range(2):
+        until_trial(world)
+        state = state_map(world, uid)
+        edited = json.dumps(json.loads(state["data"]["state.json"]) | {"inFlight": None})
+        world.cluster.edit(state, lambda new, text=edited: new["data"].update({"state.json": text}))
+        kill_conductors(world)
+    world.until_ended(uid)
+    attempts = trials_of(world, uid)
+    assert len(attempts) == len(world.conductors.loads)
+    assert [trial["abort"]["reason"] for trial in attempts if "abort" in trial] == ["ConductorRestarted"] * 2

@@ -8,7 +8,7 @@ from typing import Any
 from plimsoll.api.environment import Environment
 from plimsoll.api.line import Probe, ProbeOutcome
 from plimsoll.api.names import AbortReason, FailureReason, Outcome, RunPhase, Verdict
-from plimsoll.api.result import Abort, Finding, ResultStatus, Trial
+from plimsoll.api.result import Abort, Finding, InFlight, ResultStatus, Trial
 from plimsoll.api.status import STATE_FILE, CurrentTrial, Failure, RunState, TrialKey
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED, EXIT_OF_FAILURE
@@ -133,7 +133,7 @@ class _Desk:
     def step(self, since: datetime) -> None:
         ledger, state = self._ledger(), self.state
         if state.epoch != self.epoch:
-            orphan = state.in_flight
+            orphan = self._noted()
             if orphan is not None and not ledger.has(orphan):
                 self._record(ledger, self._aborted(orphan, AbortReason.CONDUCTOR_RESTARTED))
             self._publish(ledger, phase=RunPhase.GATHERING, missing=self._missing())
@@ -176,6 +176,7 @@ class _Desk:
             self._all._since[self.epoch] = self._cluster.now
             pods = {client: pod["metadata"]["uid"] for client, pod in self._accepted().items()}
             self._all.loads.append(Load(run=self.uid, epoch=self.epoch, key=key, pods=pods))
+            self._note(key)
             self._publish(ledger, phase=RunPhase.MEASURING, in_flight=key)
 
     def _gathered(self) -> str:
@@ -258,6 +259,17 @@ class _Desk:
             probe=probe,
             **fields,
         )
+
+    def _note(self, key: TrialKey) -> None:
+        note = InFlight(pass_number=key.pass_number, attempt=key.attempt, started_at=self._cluster.now.isoformat())
+        update = {"inFlight": note.model_dump(mode="json", exclude_none=True)}
+        self._cluster.edit(self._results[key.point], lambda new: new.setdefault("status", {}).update(update))
+
+    def _noted(self) -> TrialKey | None:
+        for point, result in self._results.items():
+            if note := result.get("status", {}).get("inFlight"):
+                return TrialKey(point=point, pass_number=note["passNumber"], attempt=note["attempt"])
+        return None
 
     def _record(self, ledger: Ledger, recorded: tuple[str, Trial]) -> None:
         point, trial = recorded

@@ -451,11 +451,29 @@ class Fingerprint(Model):
     context_sha256: Sha256
 
 
+class InFlight(Model):
+    """The attempt that has begun and is not recorded yet. If its conductor dies, the next one records it as aborted.
+
+    Attributes:
+        pass_number: Number of the repetition, or of the probe of a search for the line, from 0.
+        attempt: Number of the attempt, from 0.
+        started_at: When the attempt began.
+        t0_nanoseconds: When its clients start their tools, in Unix nanoseconds; absent before that is set.
+
+    """
+
+    pass_number: Count
+    attempt: Count
+    started_at: _Time
+    t0_nanoseconds: Count | None = None
+
+
 class ResultStatus(Model):
     """The measured numbers. Only the run's conductor writes them.
 
     Attributes:
         trials: All attempts, in the order of recording.
+        in_flight: The attempt that has begun and is not recorded yet; absent between attempts.
         line: Line as far as it is known; absent if the point is measured at one load, and before the first trial.
         first_line: Line as the first attempts show it: every probe whose first attempt the storage spoiled counts as
             broken. Absent if these are the attempts that count.
@@ -467,6 +485,7 @@ class ResultStatus(Model):
     """
 
     trials: Annotated[tuple[Trial, ...], ServerOnly(max_length=256)] = ()
+    in_flight: InFlight | None = None
     summary: Summary | None = None
     line: Line | None = None
     first_line: Line | None = None

@@ -232,6 +232,8 @@ class BenchmarkRunStatus(Model):
         conditions: Aspects of the run's state. Succeeded summarizes them and is Unknown while the run is active;
             Reconciling and Stalled exist only while they are True.
         start_time: When the run was admitted.
+        conductor_start_time: When the first conductor was created. From then on the run ends if one of its results, or
+            its state, is deleted.
         completion_time: When the run ended, successfully or not.
         estimated_completion_time: When the last trial ends if none has to be repeated.
         plan_sha256: SHA-256 of the frozen plan as the operator created it. A plan with another digest is not used.
@@ -248,6 +250,7 @@ class BenchmarkRunStatus(Model):
         tuple[Condition, ...], Field(max_length=len(ConditionType)), ServerOnly(list_keys=("type",))
     ] = ()
     start_time: _Time | None = None
+    conductor_start_time: _Time | None = None
     completion_time: _Time | None = None
     estimated_completion_time: _Time | None = None
     plan_sha256: Annotated[str, Field(max_length=64)] | None = None

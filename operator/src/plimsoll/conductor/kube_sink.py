@@ -1,9 +1,11 @@
 """The sink of a run in a cluster: the status of its results, and the ConfigMap `<run>-state`.
 
-The operator creates these objects; the conductor may only get and patch them, by name.
+The operator creates these objects; the conductor may only get and patch them, by name. Users may edit ConfigMaps, but
+not the status of results: what shows that an attempt has begun is in the result to which it belongs.
 """
 
 import asyncio
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -11,7 +13,7 @@ from pydantic import ValidationError
 
 from plimsoll.api.errors import SpecError, problems_of
 from plimsoll.api.names import API_VERSION, RESULT_KIND, RunPhase
-from plimsoll.api.result import ResultStatus
+from plimsoll.api.result import InFlight, ResultStatus
 from plimsoll.api.status import STATE_FILE, RunState, TrialKey
 from plimsoll.conductor.reporting import result_display
 from plimsoll.conductor.sink import Stored
@@ -42,6 +44,7 @@ class KubeSink:
         self._plan = plan
         self._namespace = namespace
         self._retry_seconds = retry_seconds
+        self._noted: tuple[str, InFlight] | None = None  # the point of the last attempt that a result shows in flight
         self._state: RunState | None = None
         self._written: RunState | None = None
         self._writing: asyncio.Task[None] | None = None
@@ -62,20 +65,22 @@ class KubeSink:
             raise SpecError(problems_of(error, prefix=[f"ConfigMap {name}", STATE_FILE])) from error
         points, reading = [point.name for point in self._plan.points], asyncio.Semaphore(8)
         results = await asyncio.gather(*(self._status(point, reading) for point in points))
-        return Stored.of(dict(zip(points, results, strict=True)), state)
+        by_point = dict(zip(points, results, strict=True))
+        return Stored.of(by_point, _with_attempt_in_flight(state, by_point))
 
     async def publish(self, state: RunState) -> None:
         """Store the state; see `Sink.publish`.
 
-        Waits for the write only if a successor depends on it: a change of the phase or of the trial in flight, or the
-        end. Progress is written in the background, so that a slow API server does not delay a trial.
+        Waits for the write only if a successor depends on it: a change of the phase, of the attempt in flight or of its
+        T0, or the end. Progress is written in the background, so that a slow API server does not delay a trial.
         """
+        await self._note_attempt(state)
         before, self._state = self._state, state
         if self._writing is None or self._writing.done():
             if self._writing is not None:
                 self._writing.result()
             self._writing = asyncio.create_task(self._write())
-        if before is None or state.phase in _ENDS or _resumed_from(before) != _resumed_from(state):
+        if before is None or state.phase in _ENDS or before.phase is not state.phase:
             await self._writing
 
     async def record(self, point: str, status: ResultStatus) -> None:
@@ -89,6 +94,24 @@ class KubeSink:
         name = naming.result(self._plan.run.name, point)
         ask = partial(self._kube.patch_status, RESULT, name, self._namespace, document)
         await persist(ask, seconds=self._retry_seconds)
+
+    async def _note_attempt(self, state: RunState) -> None:
+        """Store the attempt in flight with its T0 in its result; recording the attempt removes that again."""
+        key = state.in_flight
+        if key is None:
+            return
+        attempt = InFlight(
+            pass_number=key.pass_number,
+            attempt=key.attempt,
+            started_at=state.in_flight_since,
+            t0_nanoseconds=state.in_flight_t0_nanoseconds or None,
+        )
+        if self._noted != (key.point, attempt):
+            note = {"inFlight": attempt.model_dump(mode="json", exclude_none=True)}
+            name = naming.result(self._plan.run.name, key.point)
+            ask = partial(self._kube.patch_status, RESULT, name, self._namespace, note)
+            await persist(ask, seconds=self._retry_seconds)
+            self._noted = key.point, attempt
 
     async def _write(self) -> None:
         """Write until the newest state is stored."""
@@ -109,7 +132,8 @@ class KubeSink:
             raise NotFoundError(f"get {RESULT_KIND} {self._namespace}/{name}", "it belongs to another run of that name")
         try:
             stored = result.get("status", {})
-            fields = {field: stored[field] for field in ("trials", "summary", "line") if field in stored}
+            names = ("trials", "inFlight", "summary", "line")
+            fields = {field: stored[field] for field in names if field in stored}
             return ResultStatus.model_validate(fields)
         except ValidationError as error:
             raise SpecError(problems_of(error, prefix=[f"{RESULT_KIND} {name}", "status"])) from error
@@ -122,5 +146,14 @@ class KubeSink:
         return obj
 
 
-def _resumed_from(state: RunState) -> tuple[RunPhase, TrialKey | None]:
-    return state.phase, state.in_flight
+def _with_attempt_in_flight(state: RunState | None, results: Mapping[str, ResultStatus]) -> RunState | None:
+    """Return the state with the attempt in flight that the results show, whatever the state says of it."""
+    for point, status in results.items():
+        if (attempt := status.in_flight) is not None:
+            update = {
+                "in_flight": TrialKey(point=point, pass_number=attempt.pass_number, attempt=attempt.attempt),
+                "in_flight_since": attempt.started_at,
+                "in_flight_t0_nanoseconds": attempt.t0_nanoseconds or 0,
+            }
+            return (state or RunState()).model_copy(update=update)
+    return state and state.model_copy(update={"in_flight": None})

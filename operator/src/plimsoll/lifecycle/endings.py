@@ -5,6 +5,7 @@ from datetime import datetime
 from plimsoll.api.names import RESULT_KIND, ConditionStatus, ConditionType, Verdict
 from plimsoll.api.reasons import remedy_of
 from plimsoll.api.reasons.reason import Reason, read_reason
+from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.decision import Fact, Refusal, RunEnding
 from plimsoll.lifecycle.observed import Observed, age_seconds, is_own_plan
 from plimsoll.lifecycle.provisioning import is_lost
@@ -29,6 +30,7 @@ from plimsoll.plan.document import Plan
 _MAX_NAMES = 3
 
 _FINDINGS = "kubectl get bres shows the findings"
+_RECORDS_REMEDY = "create the run again, and leave its results and its state alone until it ends"
 
 
 def recorded_ending(run: Run) -> RunEnding | None:
@@ -71,7 +73,7 @@ def obstacle(run: Run, seen: Observed) -> RunEnding | None:
 
 def ending_of(run: Run, plan: Plan, seen: Observed, settings: Settings, now: datetime) -> RunEnding | None:
     """Return how a run ended; None while it is active. A suspended run misses no deadline."""
-    ending = _conductor_failure(seen) or _measured(plan, seen)
+    ending = _conductor_failure(seen) or _missing_records(run, plan, seen) or _measured(plan, seen)
     if ending is not None or run.is_suspended or version_blocker(run, seen):
         return ending
     return (
@@ -113,6 +115,28 @@ def _conductor_failure(seen: Observed) -> RunEnding | None:
     return RunEnding.failure(Reason(failure.reason), ". ".join([failure.message, *problems]))
 
 
+def _missing_records(run: Run, plan: Plan, seen: Observed) -> RunEnding | None:
+    """Return the end of a run with a deleted result or state, from its first conductor on; None if all exist.
+
+    With a new one it would measure again, and what was recorded would be gone without a trace. Before the first
+    conductor, nothing is recorded, and `provisioning` creates what is missing.
+    """
+    if run.conductor_start_time is None and seen.conductor_job is None:
+        return None
+    results, state = [point.name for point in plan.points], naming.state_config_map(run.name)
+    missing = [f"{RESULT_KIND} {naming.result(run.name, name)}" for name in results if name not in seen.results]
+    # At its end, a conductor has recorded everything in the results.
+    if state not in seen.names("ConfigMap") and not seen.conductor_succeeded:
+        missing.append(f"ConfigMap {state}")
+    if not missing:
+        return None
+    message = (
+        f"{listed(missing)} {'was' if len(missing) == 1 else 'were'} deleted, or taken from the run, after its first "
+        f"conductor had started; {_RECORDS_REMEDY}"
+    )
+    return RunEnding.failure(Reason.RESULTS_INCOMPLETE, message)
+
+
 def _measured(plan: Plan, seen: Observed) -> RunEnding | None:
     """Return the end of a measured run: the conductor has succeeded and every result is final.
 
@@ -126,12 +150,10 @@ def _measured(plan: Plan, seen: Observed) -> RunEnding | None:
         # Only Jobs are read before results: if just the pod has succeeded, the results may be out of date.
         if not job.complete or seen.unreadable_results:
             return None
-        message = (
-            f"the conductor finished, but only {final} of {counted(points, 'result')} {are(final)} final; a result may "
-            "have been deleted or changed: create the run again"
-        )
+        finished = f"the conductor finished, but only {final} of {counted(points, 'result')} {are(final)} final"
+        message = f"{finished}; a result may have been changed; {_RECORDS_REMEDY}"
         return RunEnding.failure(Reason.RESULTS_INCOMPLETE, message)
-    results = [seen.results[point.name] for point in plan.points if point.name in seen.results]
+    results = [seen.results[point.name] for point in plan.points]
     invalid = [result.reason for result in results if result.verdict is Verdict.INVALID]
     suspect = [result.reason for result in results if result.verdict is Verdict.SUSPECT]
     if invalid:

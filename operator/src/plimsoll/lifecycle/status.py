@@ -57,7 +57,7 @@ def status_of(run: Run, seen: Observed, situation: Situation, now: datetime) -> 
     if seen.plan is None and run.status.get("completionTime"):
         # A finished run keeps its numbers although the objects they were read from were deleted.
         return {**run.status, "observedGeneration": run.generation, "conditions": _dumped(conditions)}
-    headline = tuple(_headlines(seen))
+    headline, job = tuple(_headlines(seen)), seen.conductor_job
     is_admitted = (ConditionType.ADMITTED, ConditionStatus.TRUE) in {(entry.type, entry.status) for entry in conditions}
     admitted = situation.facts.get("Admitted")
     final = [result for result in seen.results.values() if result.final]
@@ -71,6 +71,7 @@ def status_of(run: Run, seen: Observed, situation: Situation, now: datetime) -> 
         observed_generation=run.generation,
         conditions=conditions,
         start_time=run.status.get("startTime") or (format_time(now) if admitted and admitted.holds else None),
+        conductor_start_time=run.status.get("conductorStartTime") or (format_time(job.created) if job else None),
         completion_time=ended,
         estimated_completion_time=format_time(end) if end and not ended else None,
         plan_sha256=situation.plan_sha256 or run.status.get("planSha256"),

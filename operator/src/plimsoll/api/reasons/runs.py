@@ -465,8 +465,9 @@ ENDING_REASONS = (
     ReasonEntry(
         Reason.RESULTS_INCOMPLETE,
         ended=Explanation(
-            "the conductor finished, but results are not final",
-            "a result may have been deleted or changed; create the run again",
+            "a result, or the ConfigMap `<run>-state`, was deleted after the run's first conductor had started: trials "
+            "may be missing; or the conductor finished, but results are not final",
+            "create the run again, and leave both alone until it ends; to measure something again, create another run",
         ),
     ),
     ReasonEntry(
