@@ -1,6 +1,7 @@
 """Which attempts come first, what spoiled them, and what is left of a result if they count."""
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -198,6 +199,69 @@ def test_more_than_a_fifth_of_the_attempts_is_too_many(replaced: int, is_often: 
     assert bool(reasons) == is_often
     said = "2 of 7 attempts of the run were replaced or do not count (limit 20 %): Stalled (2); find the cause"
     assert all(reason.startswith(said) for reason in reasons)
+
+
+def interrupted(number: int, attempt: int) -> Trial:
+    lost = aborted(number, attempt=attempt)
+    assert lost.abort is not None
+    abort = lost.abort.model_copy(update={"reason": AbortReason.INTERRUPTED, "after_start": True})
+    return lost.model_copy(update={"abort": abort})
+
+
+def point_with(lost: list[int], trials: int = 5, spoil: Callable[[int, int], Trial] = interrupted) -> list[Trial]:
+    """Return the trials of a point, each after so many attempts that do not count."""
+    return [
+        attempt
+        for number, times in enumerate([*lost, *[0] * (trials - len(lost))])
+        for attempt in (*(spoil(number, n) for n in range(times)), trial(number, measured(1000), attempt=times))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lost", "trials", "is_often"),
+    [([1], 5, False), ([1], 3, False), ([1, 1], 5, True), ([2], 3, True), ([1, 1], 10, False)],
+)
+def test_the_limit_applies_to_each_point_but_not_to_a_single_attempt(
+    lost: list[int],
+    trials: int,
+    is_often: bool,  # noqa: FBT001
+) -> None:
+    """A user interrupts what looks bad at one point of fifty."""
+    others = [result(point_with([], trials), point=f"w-{number:03}") for number in range(1, 50)]
+    reasons = [*repeated_too_often("the run", [result(point_with(lost, trials)), *others])]
+    number = sum(lost)
+    said = f"{number} of {number + trials} attempts of the run at randread 4Ki qd1 were replaced or do not count"
+    assert [reason.startswith(said) for reason in reasons] == [True] * is_often
+
+
+def test_what_the_storage_spoiled_at_one_point_is_left_to_the_first_attempts() -> None:
+    collapsed = point_with([1, 1], spoil=lambda number, attempt: spoiled(number, "Stalled", attempt=attempt))
+    others = [result(point_with([]), point=f"w-{number:03}") for number in range(1, 10)]
+    assert not [*repeated_too_often("the run", [result(collapsed), *others])]
+
+
+@pytest.mark.parametrize("points", [1, 4, 10, 50])
+def test_interrupting_bad_attempts_at_one_point_is_rarely_hidden(points: int) -> None:
+    """Half of the attempts at a point lose half of the rate; without the limit, 69 % of four points would pass."""
+    chance, found = random.Random(f"selected {points}"), 0  # noqa: S311 - a simulation
+    for _ in range(200):
+        lost = [next(n for n in range(20) if chance.random() >= 0.5) for _ in range(5)]
+        others = [result(point_with([]), point=f"w-{number:03}") for number in range(1, min(points, 4))]
+        # The attempts at other points are the same.
+        run = [result(point_with(lost)), *others] + others[:1] * (points - 4)
+        found += bool([*repeated_too_often("the run", run)])
+    assert found >= 0.83 * 200
+
+
+@pytest.mark.parametrize("fault", [0.005, 0.02])
+def test_rare_faults_of_the_harness_are_rarely_too_many(fault: float) -> None:
+    """Clients are lost in so many of the attempts, at 20 points of three trials."""
+    chance, found = random.Random(f"faults {fault}"), 0  # noqa: S311 - a simulation
+    for _ in range(100):
+        lost = [[int(chance.random() < fault) for _ in range(3)] for _ in range(20)]
+        run = [result(point_with(each, 3, lambda number, attempt: aborted(number, attempt=attempt))) for each in lost]
+        found += bool([*repeated_too_often("the run", run)])
+    assert found <= 5
 
 
 def test_the_most_frequent_reason_comes_first() -> None:

@@ -25,7 +25,10 @@ _MOST_COST = 2
 """Operations, or bytes, of the run that one of a neighbour's can cost: as many on storage that both use up, and more if
 it writes where the run reads."""
 MAX_REPLACED = 0.2
-"""Above this share of attempts that were replaced or do not count, a run's numbers describe selected moments only."""
+"""Above this share of attempts that were replaced or do not count, the numbers of a run, or of one of its points,
+describe selected moments only."""
+_HABIT = 2
+"""So many such attempts at one point are more than a chance that any of many points may meet."""
 
 
 def counted(trials: Iterable[Trial]) -> list[Trial]:
@@ -194,16 +197,28 @@ def reasons_text(trials: Iterable[Trial], named: Callable[[Collection[int]], str
 
 
 def repeated_too_often(name: str, results: Sequence[BenchmarkResult]) -> Iterator[str]:
-    """Yield that too many attempts of a run were replaced or do not count, if so: the others are a selection."""
-    failed: list[Trial] = []
-    attempts = 0
-    for result in results:
+    """Yield that too many attempts of a run were replaced or do not count, if so: the others are a selection.
+
+    The limit applies to each point, too, to attempts that the harness alone spoiled, as users can: those that the
+    storage spoiled are first attempts, with which everything is decided as well. There it takes two, because one of
+    three would already be too many.
+    """
+    points = [_attempts_of(result) for result in results]
+    places = [("", [trial for failed, _ in points for trial in failed], sum(number for _, number in points), 1)]
+    for result, (failed, number) in zip(results, points, strict=True):
         trials = result.status.trials
-        replaced, last = replaced_attempts(trials), last_attempts(trials)
-        failed += [*replaced, *(trial for trial in last.values() if not counts(trial))]
-        attempts += len(replaced) + len(last)
-    if len(failed) > MAX_REPLACED * attempts:
-        yield (
-            f"{len(failed)} of {attempts} attempts of {name} were replaced or do not count "
-            f"(limit {100 * MAX_REPLACED:g} %): {reasons_text(failed)}; find the cause, then measure again"
-        )
+        chosen = [trial for trial in failed if spoiled_by(trial, trials) is Cause.HARNESS]
+        places.append((f" at {result.spec.label}", chosen, number, _HABIT))
+    for where, failed, number, least in places:
+        if len(failed) > MAX_REPLACED * number and len(failed) >= least:
+            yield (
+                f"{len(failed)} of {number} attempts of {name}{where} were replaced or do not count "
+                f"(limit {100 * MAX_REPLACED:g} %): {reasons_text(failed)}; find the cause, then measure again"
+            )
+            return
+
+
+def _attempts_of(result: BenchmarkResult) -> tuple[list[Trial], int]:
+    """Return the attempts at a point that were replaced or do not count, and the number of all but blind attempts."""
+    replaced, last = replaced_attempts(result.status.trials), last_attempts(result.status.trials)
+    return [*replaced, *(trial for trial in last.values() if not counts(trial))], len(replaced) + len(last)
