@@ -218,6 +218,13 @@ _BAD: dict[str, Storage] = {
     "a foreign pool that appears, with twice our writes": _disks(
         Course(foreign=_neighbour(0, 2_000, since=-4)), parameters={"pattern": "randwrite", "ioDepth": 16}, rate=1_000
     ),
+    "reads of 1 MiB from 12 disks, beside 65 small writes per second on three disks each": _disks(
+        Course(foreign=_neighbour(0, 65)),
+        parameters={"pattern": "read", "blockSize": "1Mi", "ioDepth": 16},
+        rate=1_600,
+        data_set=2**42,
+        runtime=60,
+    ),
     "scrubs in half of the window, a p99 three times as long": _disks(
         _scrubs(0.011), parameters={"ioDepth": 64, "rateIops": 500}, clients=1, rate=500, runtime=60, **_KEPT_UP
     ),
@@ -268,6 +275,7 @@ _GOOD: dict[str, Storage] = {
         parameters={"pattern": "randwrite", "blockSize": "64Ki", "ioDepth": 16}, rate=900, sigma=0.8
     ),
     "flash, at many rates and depths": _flash(runtime=(15, 30, 60, 120)),
+    "flash whose rate wanders by 6 % in waves of about ten seconds": _flash(wander=0.06, runtime=60),
     "flash that freezes for 0.12 s once": _flash(Course(frozen=[(12.3, 12.42)])),
     "2.5 s without I/O in an hour": _flash(
         Course(frozen=[(1_800.2, 1_802.7)]),
@@ -292,6 +300,9 @@ _GOOD: dict[str, Storage] = {
         clients=1,
         rate=150,
         **_KEPT_UP,
+    ),
+    "reads of 4 KiB from flash, beside 65 small writes per second on three OSDs each": _flash(
+        Course(foreign=_neighbour(0, 65)), parameters={"pattern": "randread", "ioDepth": 16}, rate=40_000
     ),
     "one of 500 OSDs is out": _flash(_large(out=1), osds=499),
     "reads of 1,000 OSDs, where one of 20,000 groups is scrubbed all the time": _flash(

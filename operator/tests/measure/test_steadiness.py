@@ -24,6 +24,7 @@ from plimsoll.measure.steadiness import (
     LEAST_DEVIATIONS,
     MAX_RATE_CHANGE,
     deviations_of,
+    is_beyond_counting,
     latency_steadiness,
     rate_steadiness,
 )
@@ -209,6 +210,43 @@ def test_a_trial_says_that_its_window_is_too_short(seconds: int, is_short: bool)
     assert numbers.verdict is Verdict.VALID
     words = f"the window of {seconds} s is too short to show whether the rate was steady; measure for 10 s or longer"
     assert [warning for warning in numbers.warnings if "steady" in warning] == ([words] if is_short else [])
+
+
+def in_turn(second: int) -> float:
+    return 1.0 if second // 15 % 2 == 0 else 1 / 3
+
+
+def falling_and_rising(second: int) -> float:
+    return 1 - 1.4 * min(second + 0.5, MINUTE - second - 0.5) / MINUTE
+
+
+WORDS = "it is unknown whether the rate was steady"
+
+
+@pytest.mark.parametrize("pace", [in_turn, falling_and_rising])
+@pytest.mark.parametrize("rate", [300, 20_000])
+def test_changes_that_the_test_takes_for_scatter_are_named_although_it_is_unknown_what_they_are(
+    pace: Callable[[int], float], rate: float
+) -> None:
+    chance = random.Random(f"{pace.__name__} {rate}")  # noqa: S311 - numbers, not secrets
+    sample = of_cells([float(round(chance.gauss(rate * pace(s), math.sqrt(rate)))) for s in range(MINUTE)])
+    numbers = measure(document(0, measurement(sample, runtime=MINUTE * SECOND)), runtime_seconds=MINUTE)
+    assert numbers.steadiness is not None
+    assert numbers.steadiness.state is UNKNOWN
+    (line,) = [warning for warning in numbers.warnings if warning.startswith(WORDS)]
+    assert "of the mean, but it scatters too much to call that a change" in line
+    assert numbers.verdict is Verdict.VALID
+
+
+@pytest.mark.parametrize("rate", [5, 50, 300, 20_000])
+def test_what_counting_explains_is_not_named(rate: float) -> None:
+    """So is no scatter of 10 % from second to second; of 40 windows of each kind none may be named."""
+    for scatter in (0.0, 0.1):
+        chance = random.Random(f"{rate} {scatter}")  # noqa: S311 - numbers, not secrets
+        for _ in range(40):
+            paces = [max(0.0, chance.gauss(1, scatter)) for _ in range(MINUTE)]
+            sample = of_cells([float(poisson(chance, rate * pace)) for pace in paces])
+            assert not is_beyond_counting(judged(sample), WINDOW, Quantities())
 
 
 def test_a_short_window_that_is_not_steady_has_its_finding_instead() -> None:

@@ -12,7 +12,7 @@ change in question does not count as chance. Over means of more and more rounds 
 
 import math
 from bisect import bisect
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from itertools import accumulate, chain, combinations
 
@@ -20,6 +20,7 @@ from plimsoll.api.names import Operation
 from plimsoll.api.operation import Steadiness, SteadinessState
 from plimsoll.measure.histogram import MINIMUM_BEYOND, Histogram, HistogramError
 from plimsoll.measure.rates import ALL_QUANTITIES, Quantities
+from plimsoll.measure.text import number_text, percent_text
 from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, amounts_between, divided
 
 LEAST_ROUNDS = 10
@@ -112,6 +113,34 @@ def is_too_short(window: Interval, steadiness: Steadiness | None) -> bool:
     """Whether it is unknown if the rate was steady because the window is too short, if intervals are seconds."""
     is_found = steadiness is not None and steadiness.state is SteadinessState.NOT_STEADY
     return window.length < LEAST_ROUNDS * NANOSECONDS and not is_found
+
+
+def is_beyond_counting(measured: Steadiness, window: Interval, quantities: Quantities) -> bool:
+    """Whether it is unknown if the rate was steady although it changed by more than twice the limit.
+
+    Counting does not explain the change, only a rate that goes up and down all the time, for which the window is then
+    too short. What counting explains is unknown, and taken for nothing, if the tool counts only bytes.
+    """
+    inside = measured.end_seconds - measured.start_seconds
+    outside = window.length / NANOSECONDS - inside
+    counted = measured.inside * inside + measured.outside * outside
+    if measured.state is not SteadinessState.UNKNOWN or min(inside, outside, counted) <= 0:
+        return False
+    variance = (inside + outside) ** 2 / (inside * outside * counted) if quantities.operations else 0.0
+    return abs(measured.change) > max(2 * MAX_RATE_CHANGE, LEAST_DEVIATIONS * math.sqrt(variance))
+
+
+def change_text(measured: Steadiness, quantity: str, show: Callable[[float], str], window_seconds: float) -> str:
+    """Return the change of a quantity, shown by `show`, in words: `read p99: 5 ms in the first 20 s of 60 s, ...`."""
+    start, end, seconds = map(number_text, (measured.start_seconds, measured.end_seconds, window_seconds))
+    if not measured.start_seconds:
+        part = f"in the first {end} s of {seconds} s"
+    elif end == seconds:
+        part = f"in the last {number_text(window_seconds - measured.start_seconds)} s of {seconds} s"
+    else:
+        part = f"from {start} s to {end} s of {seconds} s"
+    inside, outside, size = show(measured.inside), show(measured.outside), percent_text(100 * abs(measured.change))
+    return f"{quantity}: {inside} {part}, {outside} in the rest, which differs by {size} of the mean"
 
 
 def deviations_of(measured: Steadiness) -> float:

@@ -31,7 +31,14 @@ from plimsoll.measure.matrix import MatrixCell, cells_of
 from plimsoll.measure.rates import OperationRates, by_operation, rates_of
 from plimsoll.measure.sample import ClientDocument, HostUse
 from plimsoll.measure.stalls import Standstill, standstill_of
-from plimsoll.measure.steadiness import LEAST_ROUNDS, is_too_short, latency_steadiness, rate_steadiness
+from plimsoll.measure.steadiness import (
+    LEAST_ROUNDS,
+    change_text,
+    is_beyond_counting,
+    is_too_short,
+    latency_steadiness,
+    rate_steadiness,
+)
 from plimsoll.measure.text import clients_text, number_text, quote, quote_finding
 from plimsoll.measure.timeline import (
     NANOSECONDS,
@@ -110,9 +117,9 @@ def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
         steadiness=steadiness,
         observation=observation,
     )
-    is_short = judged is not None and is_too_short(judged, steadiness)
     findings, explained = judge(evidence)
     verdict = verdict_of(findings)
+    doubts = _doubts(judged, steadiness, facts) if judged and verdict is not Verdict.INVALID else []
     return TrialNumbers(
         verdict=verdict,
         findings=findings,
@@ -125,7 +132,7 @@ def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
         osds=osds_summary(item.measurement for item in measured),
         cluster=cluster_summary(facts.cluster, evidence.span, bytes_read_from(measured)),
         tool=tool_use(intake.answers, measured),
-        warnings=_warnings(intake, explained, judged if is_short and verdict is not Verdict.INVALID else None),
+        warnings=_warnings(intake, explained, doubts),
         matrix=cells,
         probe=probe_of(facts.offer, observation, verdict) if facts.offer and facts.search else None,
         places=places_of(measured, facts.nodes),
@@ -273,8 +280,25 @@ def _client_rates(item: ClientMeasurement) -> tuple[float, float]:
     return ios * NANOSECONDS / item.interval.length, volume * NANOSECONDS / item.interval.length
 
 
-def _warnings(intake: Intake, explained: Iterable[Finding], too_short: Interval | None) -> tuple[str, ...]:
-    """Return what a load that broke explains, each warning once with its clients, and what a window leaves open."""
+def _doubts(window: Interval, steadiness: Steadiness | None, facts: TrialFacts) -> list[str]:
+    """Return why it is unknown whether the rate was steady, if more of the same load would not just tell."""
+    seconds, doubts = window.length / NANOSECONDS, list[str]()
+    if is_too_short(window, steadiness):
+        doubts.append(
+            f"the window of {number_text(seconds)} s is too short to show whether the rate was steady; measure for "
+            f"{LEAST_ROUNDS} s or longer"
+        )
+    if steadiness is not None and is_beyond_counting(steadiness, window, facts.quantities):
+        change = change_text(steadiness, f"{facts.quantities.unit}/s", number_text, seconds)
+        doubts.append(
+            f"it is unknown whether the rate was steady: {change}, but it scatters too much to call that a change; if "
+            "the series shows different states, measure for many times as long as they last, or each by itself"
+        )
+    return doubts
+
+
+def _warnings(intake: Intake, explained: Iterable[Finding], doubts: Iterable[str]) -> tuple[str, ...]:
+    """Return what a load that broke explains, each warning once with its clients, and what the window leaves open."""
     clients = defaultdict[str, set[int]](set)
     for answer in intake.answers:
         for warning in answer.measurement.warnings if answer.measurement else ():
@@ -290,12 +314,8 @@ def _warnings(intake: Intake, explained: Iterable[Finding], too_short: Interval 
             for finding in explained
         ),
         *(f"{clients_text(numbers)}: {text}" for text, numbers in clients.items()),
+        *doubts,
     ]
-    if too_short:
-        lines.append(
-            f"the window of {number_text(too_short.length / NANOSECONDS)} s is too short to show whether the rate was "
-            f"steady; measure for {LEAST_ROUNDS} s or longer"
-        )
     if len(lines) <= MAX_WARNINGS:
         return tuple(lines)
     return (*lines[: MAX_WARNINGS - 1], f"{len(lines) - MAX_WARNINGS + 1} more warnings")

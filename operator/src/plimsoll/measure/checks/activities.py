@@ -5,7 +5,7 @@ Each is judged by its effect (see `effect`), in comparison with the time that wa
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from plimsoll.api.names import Operation
 from plimsoll.ceph.gate import moving_states, standing_checks, unclean_states, upkeep_states
@@ -13,7 +13,7 @@ from plimsoll.ceph.watch import ClusterStatus, ClusterWatch, PoolCounters
 from plimsoll.measure.checks.effect import NO_ACTIVITY, Activity, Effect, effect_of
 from plimsoll.measure.checks.evidence import Evidence, ObservedClient
 from plimsoll.measure.cluster import LAG, PoolIo, foreign_io, pool_io
-from plimsoll.measure.timeline import NANOSECONDS, Interval, joined
+from plimsoll.measure.timeline import NANOSECONDS, Amount, Interval, add, joined
 
 SLOW_OPS = "SLOW_OPS"
 HEAVY_PART = 0.05
@@ -99,6 +99,7 @@ class Neighbours:
 
     io: PoolIo
     ours: PoolCounters
+    osd_time: float  # part of the OSDs' time, 0 to 1, that they took at most if their operations cost what the run's do
     activity: Activity
 
     @property
@@ -122,13 +123,17 @@ def neighbours_of(evidence: Evidence) -> Neighbours | None:
     ours = _own_io(evidence, io)
     if not ours.operations:
         return None
+    usual, own = _usual_seconds(evidence), _own_load_of_osds(evidence, watch)
+
+    def is_heavy(between: Interval, foreign: PoolCounters) -> bool:
+        share = _larger_part(foreign, ours) * io.between.length / between.length
+        return max(share, _osd_time(watch, replace(io, between=between, foreign=foreign), own, usual)) > HEAVY_PART
+
     # The counters of all these polls may lag.
     busy = joined(
-        between
-        for between, foreign in foreign_io(watch, samples)
-        if between.length and _larger_part(foreign, ours) > HEAVY_PART * between.length / io.between.length
+        between for between, foreign in foreign_io(watch, samples) if between.length and is_heavy(between, foreign)
     )
-    span, usual = evidence.span or io.between, _usual_seconds(evidence)
+    span = evidence.span or io.between
     activity = Activity(
         certain=[Interval(start=it.start, end=it.end - LAG) for it in busy if it.length > LAG],
         possible=[Interval(start=it.start - LAG, end=it.end) for it in busy],
@@ -136,7 +141,43 @@ def neighbours_of(evidence: Evidence) -> Neighbours | None:
         part=min(1.0, _osds_per_operation(evidence) * _part_of_osds(watch, io, usual)),
         is_brief=_longest_transfer(io) <= usual,
     )
-    return Neighbours(io=io, ours=ours, activity=activity)
+    return Neighbours(io=io, ours=ours, osd_time=_osd_time(watch, io, own, usual), activity=activity)
+
+
+def _own_load_of_osds(evidence: Evidence, watch: ClusterWatch) -> Amount:
+    """Return the operations and bytes per second of the clients on all OSDs together: a write takes several of them."""
+    whole = Amount(ios=0, bytes=0)
+    for item in evidence.measured:
+        for sample in (each for each in item.measurement.operations if each.operation is not Operation.SYNC):
+            is_read = sample.operation is Operation.READ
+            osds = watch.placement.per_read if is_read else watch.placement.per_write
+            amount = Amount(ios=osds * sample.ios, bytes=osds * sample.bytes)
+            whole = add([whole, amount.per_second(item.interval.length)])
+    return whole
+
+
+def _osd_time(watch: ClusterWatch, io: PoolIo, own: Amount, usual_seconds: float) -> float:
+    """Return the part of the OSDs' time that foreign operations, or bytes, took, whichever is more; 0 if unknown.
+
+    No OSD is busy for longer than all the time (utilisation law). So an operation of the run, or a byte, took it for
+    no longer than the OSDs' time divided by the run's number of them, nor for longer than a usual operation, or as a
+    byte of a slow disk. A foreign one counts as much.
+    """
+    if not (osds := watch.placement.osds):
+        return 0.0
+    foreign = _load_of_osds(watch, io)
+    seconds = min(usual_seconds, osds / own.ios if own.ios else math.inf)
+    per_byte = min(1 / _DISK_BYTES, osds / own.bytes if own.bytes else math.inf)
+    of_operations = foreign.ios * seconds if foreign.ios and math.isfinite(seconds) else 0.0
+    return min(1.0, max(of_operations, foreign.bytes * per_byte) / osds)
+
+
+def _load_of_osds(watch: ClusterWatch, io: PoolIo) -> Amount:
+    """Return the foreign operations and bytes per second; a write takes as many OSDs as the widest group has."""
+    return Amount(
+        ios=io.per_second(io.foreign.reads) + watch.widest * io.per_second(io.foreign.writes),
+        bytes=io.per_second(io.foreign.read_bytes) + watch.widest * io.per_second(io.foreign.written_bytes),
+    )
 
 
 def _own_io(evidence: Evidence, io: PoolIo) -> PoolCounters:
@@ -174,14 +215,13 @@ def _usual_seconds(evidence: Evidence) -> float:
 def _part_of_osds(watch: ClusterWatch, io: PoolIo, usual_seconds: float) -> float:
     """Return the part of the OSDs' time that foreign operations took, by the utilisation law: their rate times theirs.
 
-    Each takes an OSD for no longer than a usual operation of the run took in all, and for its bytes. A write takes as
-    many OSDs as the widest placement group has. 1 if that is unknown.
+    Each takes an OSD for no longer than a usual operation of the run took in all, and for its bytes. 1 if that is
+    unknown.
     """
     if not (osds := watch.placement.osds):
         return 1.0
-    operations = io.per_second(io.foreign.reads) + watch.widest * io.per_second(io.foreign.writes)
-    volume = io.per_second(io.foreign.read_bytes) + watch.widest * io.per_second(io.foreign.written_bytes)
-    return min(1.0, ((operations * usual_seconds if operations else 0.0) + volume / _DISK_BYTES) / osds)
+    foreign = _load_of_osds(watch, io)
+    return min(1.0, ((foreign.ios * usual_seconds if foreign.ios else 0.0) + foreign.bytes / _DISK_BYTES) / osds)
 
 
 def _longest_transfer(io: PoolIo) -> float:

@@ -257,9 +257,10 @@ def cluster_unhealthy(evidence: Evidence) -> CheckedValues:
     # The storage itself raises the part if it collapses; the other attempts show that: see `measure.attempts`.
     cause=None,
     what=(
-        "operations or bytes of other pools, as a part of those of the run's pools, whichever is more; up to "
-        f"{_FLOOR.reads} operations/s and {size_text(_FLOOR.bytes)}/s for each OSD of the run's data never Invalid, "
-        "and Suspect only if rate, median or 99th percentile were worse meanwhile, or if that is unknown"
+        "operations or bytes of other pools, as a part of those of the run's pools, or the OSDs' time that they took "
+        f"at most, whichever is more; never Invalid by that time alone, nor up to {_FLOOR.reads} operations/s and "
+        f"{size_text(_FLOOR.bytes)}/s for each OSD of the run's data, and Suspect only if rate, median or 99th "
+        "percentile were worse meanwhile, or if that is unknown"
     ),
     unit="%",
     suspect=100 * HEAVY_PART,
@@ -271,13 +272,13 @@ def foreign_load(evidence: Evidence) -> CheckedValues:
     watch, neighbours = evidence.facts.cluster, neighbours_of(evidence)
     if watch is None or neighbours is None:
         return
-    io, ours, part = neighbours.io, neighbours.ours, 100 * neighbours.part
-    effect = judged(evidence, neighbours.activity)
-    detail = (
-        f"other pools had {_io_text(io, io.foreign)}, {percent_text(part)} of this run's {_io_text(io, ours)}; "
-        f"{effect.text}"
-    )
-    most = foreign_load.limit(Verdict.INVALID)
+    io, ours, part, time = neighbours.io, neighbours.ours, 100 * neighbours.part, 100 * neighbours.osd_time
+    effect, most = judged(evidence, neighbours.activity), foreign_load.limit(Verdict.INVALID)
+    shares = f"{percent_text(part)} of this run's {_io_text(io, ours)}"
+    shares += f", and took up to {percent_text(time)} of the OSDs' time" if time > part else ""
+    detail = f"other pools had {_io_text(io, io.foreign)}, {shares}; {effect.text}"
+    # What they took of the OSDs' time at most is no proof that they did.
+    part = max(part, min(time, most))
     is_below_floor = not neighbours.exceeds(_FLOOR, watch.placement.osds or 0)
     if effect.is_harmless and (part <= most or is_below_floor):
         part = 0

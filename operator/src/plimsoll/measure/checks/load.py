@@ -17,7 +17,13 @@ from plimsoll.measure.line.observe import (
     THINKING_SECONDS,
     THINKING_SHARE,
 )
-from plimsoll.measure.steadiness import LEAST_DEVIATIONS, MAX_LATENCY_CHANGE, MAX_RATE_CHANGE, deviations_of
+from plimsoll.measure.steadiness import (
+    LEAST_DEVIATIONS,
+    MAX_LATENCY_CHANGE,
+    MAX_RATE_CHANGE,
+    change_text,
+    deviations_of,
+)
 from plimsoll.measure.text import clients_text, number_text, percent_text
 from plimsoll.measure.timeline import NANOSECONDS, Interval, common_interval
 
@@ -146,7 +152,10 @@ def phases_apart(evidence: Evidence) -> CheckedValues:
         f"the workload sets the rate), if it is above {100 * MAX_LATENCY_CHANGE:g} %; not with until DataSetDone"
     ),
     suspect=LEAST_DEVIATIONS,
-    remedy="lengthen ramp and runtime, or set prepare.precondition; the mean depends on when it was measured",
+    remedy=(
+        "look for what else happened at that time, and lengthen ramp and runtime; for writes to flash, set "
+        "prepare.precondition; the numbers depend on when they were measured"
+    ),
 )
 def not_steady(evidence: Evidence) -> CheckedValues:
     """Judge the rate of all operations, and if that is steady, the percentiles of each."""
@@ -167,19 +176,8 @@ def not_steady(evidence: Evidence) -> CheckedValues:
 def _change(
     measured: Steadiness, limit: float, quantity: str, show: Callable[[float], str], window_seconds: float
 ) -> CheckedValue:
-    value = deviations_of(measured)
-    start, end, seconds = map(number_text, (measured.start_seconds, measured.end_seconds, window_seconds))
-    if not measured.start_seconds:
-        part = f"in the first {end} s of {seconds} s"
-    elif end == seconds:
-        part = f"in the last {number_text(window_seconds - measured.start_seconds)} s of {seconds} s"
-    else:
-        part = f"from {start} s to {end} s of {seconds} s"
-    detail = (
-        f"{quantity}: {show(measured.inside)} {part}, {show(measured.outside)} in the rest, which differs by "
-        f"{percent_text(100 * abs(measured.change))} of the mean (limit {percent_text(100 * limit)}) and "
-        f"{number_text(value)} standard deviations of chance"
-    )
+    value, text = deviations_of(measured), change_text(measured, quantity, show, window_seconds)
+    detail = f"{text} (limit {percent_text(100 * limit)}) and {number_text(value)} standard deviations of chance"
     return CheckedValue(value=value, detail=detail)
 
 
