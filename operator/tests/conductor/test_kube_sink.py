@@ -1,12 +1,14 @@
 """The sink of a run in a cluster, over the fake API; tests/kube/test_programs.py has it over a real one."""
 
 import asyncio
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from plimsoll.agent.worker import Armed
 from plimsoll.api.environment import Environment
 from plimsoll.api.errors import SpecError
 from plimsoll.api.line import Ending, Line, LineSearch, Objective
@@ -19,9 +21,11 @@ from plimsoll.conductor.reporting import result_display
 from plimsoll.conductor.sink import result_of
 from plimsoll.kube import errors
 from plimsoll.kube.errors import ApiError, ForbiddenError, NotFoundError, TransientError
+from plimsoll.kube.port import Kind
+from plimsoll.measure.sample import ClientDocument, Clock
 from support.client_documents import make_plan
 from support.fake_kube import FakeKube, failing
-from support.rendezvous import Setting
+from support.rendezvous import QUICK, PretendedWork, Setting
 
 PLAN = make_plan(points=2)
 STATE = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "simulated-state", "namespace": "default"}}
@@ -83,8 +87,10 @@ async def test_recorded_trials_are_loaded(kube: FakeKube) -> None:
     assert await sink.load() == ({"w-000": (), "w-001": ()}, None, {}, set())
     state = RunState(epoch="e", phase=RunPhase.MEASURING, in_flight=TrialKey(point="w-001", pass_number=0, attempt=0))
     await sink.publish(state)
+    assert (await KubeSink(kube, PLAN, "default").load()).state == state
     await sink.record("w-001", ResultStatus(trials=(trial(),)))
-    assert await KubeSink(kube, PLAN, "default").load() == ({"w-000": (), "w-001": (trial(),)}, state, {}, set())
+    over = state.model_copy(update={"in_flight": None})
+    assert await KubeSink(kube, PLAN, "default").load() == ({"w-000": (), "w-001": (trial(),)}, over, {}, set())
 
 
 async def test_a_record_replaces_the_earlier_one(kube: FakeKube) -> None:
@@ -142,9 +148,84 @@ async def test_progress_does_not_wait_for_the_server(kube: FakeKube) -> None:
             await sink.publish(RunState(phase=RunPhase.MEASURING, trials_done=done))
     assert kube.requests == []
     # A write that a successor depends on waits, and includes all earlier changes.
-    key = TrialKey(point="w-000", pass_number=0, attempt=0)
-    await sink.publish(RunState(phase=RunPhase.MEASURING, trials_done=5, in_flight=key))
-    assert (await sink.load()).state == RunState(phase=RunPhase.MEASURING, trials_done=5, in_flight=key)
+    await sink.publish(RunState(phase=RunPhase.SETTLING, trials_done=5))
+    assert (await sink.load()).state == RunState(phase=RunPhase.SETTLING, trials_done=5)
+
+
+FLIGHT = RunState(
+    phase=RunPhase.MEASURING,
+    in_flight=TrialKey(point="w-001", pass_number=2, attempt=1),
+    in_flight_since="2026-01-01T00:00:00.000Z",
+)
+T0 = 1_800_000_000_123_456_789
+
+
+def attempt_of(state: RunState | None) -> tuple[TrialKey | None, str, int]:
+    assert state is not None
+    return state.in_flight, state.in_flight_since, state.in_flight_t0_nanoseconds
+
+
+async def test_an_attempt_and_its_t0_are_stored_before_it_goes_on(kube: FakeKube) -> None:
+    """Each takes one write that waits, whatever becomes of the state."""
+    sink = KubeSink(kube, PLAN, "default", retry_seconds=5)
+    await sink.publish(RunState(phase=RunPhase.MEASURING))
+    note = "patch status of BenchmarkResult default/simulated-w-001"
+    for state in (FLIGHT, FLIGHT.model_copy(update={"in_flight_t0_nanoseconds": T0})):
+        kube.requests.clear()
+        kube.interfere = failing(lambda asked: TransientError(asked, "away"), times=3)
+        await sink.publish(state)
+        assert kube.requests.count(note) == 4, "three failures"
+        assert attempt_of((await KubeSink(kube, PLAN, "default").load()).state) == attempt_of(state)
+        kube.requests.clear()
+        await sink.publish(state.model_copy(update={"trials_done": 1}))
+        assert note not in kube.requests, "it is stored once"
+
+
+@pytest.mark.parametrize(
+    "edited", [{"in_flight": None}, {"in_flight": TrialKey(point="w-000", pass_number=0, attempt=0)}]
+)
+async def test_what_users_make_of_the_state_does_not_hide_an_attempt(kube: FakeKube, edited: dict[str, Any]) -> None:
+    started = FLIGHT.model_copy(update={"in_flight_t0_nanoseconds": T0})
+    await KubeSink(kube, PLAN, "default").publish(started)
+    state = started.model_copy(update=edited).model_dump_json()
+    for data in ({"state.json": state}, {"state.json": None}):
+        await kube.patch(CONFIG_MAP, "simulated-state", "default", {"data": data})
+        assert attempt_of((await KubeSink(kube, PLAN, "default").load()).state) == attempt_of(started)
+
+
+class TimedWork(PretendedWork):
+    """Notes the T0 of each measurement, and when its load begins."""
+
+    def __init__(self, client: int) -> None:
+        super().__init__(client)
+        self.begun: list[tuple[int, int]] = []
+
+    async def measure(self, armed: Armed, clock: Clock) -> ClientDocument:
+        self.begun.append((armed.order.t0_nanoseconds, time.time_ns()))
+        return await super().measure(armed, clock)
+
+
+async def test_no_client_generates_load_before_its_t0_is_stored(kube: FakeKube, tmp_path: Path) -> None:
+    """Not even if the API server takes as long as the lead to T0."""
+    stored, patch_status = dict[int, int](), kube.patch_status
+
+    async def slow(kind: Kind, name: str, namespace: str | None, status: Mapping[str, Any], **more: Any) -> Any:
+        t0 = (status.get("inFlight") or {}).get("t0Nanoseconds")
+        await asyncio.sleep(QUICK.lead_first if t0 else 0)
+        answer = await patch_status(kind, name, namespace, status, **more)
+        if t0:
+            stored[t0] = time.time_ns()
+        return answer
+
+    kube.patch_status = slow  # type: ignore[method-assign]
+    setting, works = Setting(tmp_path, PLAN), [TimedWork(client) for client in range(PLAN.clients)]
+    async with asyncio.timeout(120):
+        conducting = asyncio.create_task(setting.conduct(sink=KubeSink(kube, PLAN, "default")))
+        await asyncio.gather(*(setting.agent(work.client, work=work) for work in works))
+        assert await conducting == 0
+    for work in works:
+        assert len(work.begun) == PLAN.repetitions * len(PLAN.points)
+        assert all(stored[t0] <= begun for t0, begun in work.begun)
 
 
 async def test_progress_is_written_in_time(kube: FakeKube) -> None:

@@ -274,7 +274,7 @@ CASES = [
     Case(
         reason="ResultsIncomplete",
         meanwhile=delete_a_result_at_the_end,
-        says=("1 of 2 results", "deleted", "create the run again"),
+        says=("BenchmarkResult a-w-000 was deleted", "first conductor", "create the run again"),
     ),
     Case(reason="ResultsExist", before=leave_results, says=("a-w-000", "delete them", "rename")),
     Case(reason="NameTaken", before=take_the_plans_name, says=("ConfigMap a-plan", "rename the run")),

@@ -24,7 +24,7 @@ from plimsoll.measure.steadiness import (
     LEAST_DEVIATIONS,
     MAX_RATE_CHANGE,
     deviations_of,
-    is_beyond_counting,
+    is_change_of_states,
     latency_steadiness,
     rate_steadiness,
 )
@@ -238,17 +238,6 @@ def test_changes_that_the_test_takes_for_scatter_are_named_although_it_is_unknow
     assert numbers.verdict is Verdict.VALID
 
 
-@pytest.mark.parametrize("rate", [5, 50, 300, 20_000])
-def test_what_counting_explains_is_not_named(rate: float) -> None:
-    """So is no scatter of 10 % from second to second; of 40 windows of each kind none may be named."""
-    for scatter in (0.0, 0.1):
-        chance = random.Random(f"{rate} {scatter}")  # noqa: S311 - numbers, not secrets
-        for _ in range(40):
-            paces = [max(0.0, chance.gauss(1, scatter)) for _ in range(MINUTE)]
-            sample = of_cells([float(poisson(chance, rate * pace)) for pace in paces])
-            assert not is_beyond_counting(judged(sample), WINDOW, Quantities())
-
-
 def test_a_short_window_that_is_not_steady_has_its_finding_instead() -> None:
     sample = of_cells([10_000.0, *[1000.0] * 5])
     numbers = measure(document(0, measurement(sample, runtime=6 * SECOND)), runtime_seconds=6)
@@ -334,6 +323,19 @@ STATIONARY: dict[str, Course] = {
 def test_stationary_storage_is_not_marked(name: str, rate: float) -> None:
     for seconds in (60, 300):
         assert states(STATIONARY[name], rate, seconds)[NOT_STEADY] <= 1, seconds
+
+
+@pytest.mark.parametrize("rate", [5, 300, 50_000])
+@pytest.mark.parametrize("name", STATIONARY)
+def test_scatter_of_stationary_storage_is_no_change_of_states(name: str, rate: float) -> None:
+    for seconds in (20, 60):
+        named = 0
+        for number in range(60):
+            chance = random.Random(f"{rate} {seconds} {number}")  # noqa: S311 - numbers, not secrets
+            sample = of_cells([float(poisson(chance, rate * value)) for value in STATIONARY[name](chance, seconds)])
+            window = Interval(start=T0, end=T0 + seconds * SECOND)
+            named += is_change_of_states(judged(sample, seconds=seconds), [share(sample)], window)
+        assert named <= (7 if "3 s" in name else 2), seconds
 
 
 @pytest.mark.parametrize("seconds", [10, 20, 60])
@@ -516,7 +518,7 @@ def test_drift_makes_a_trial_suspect_with_its_size() -> None:
     assert finding.message.startswith(
         "operations/s: 130 in the first 24 s of 60 s, 80 in the rest, which differs by 50 % of the mean (limit 10 %)"
     )
-    assert "standard deviations of chance (limit 6); lengthen" in finding.message
+    assert "standard deviations of chance (limit 6); look for what else happened" in finding.message
 
 
 def test_the_last_part_and_the_middle_are_named_too() -> None:

@@ -56,16 +56,8 @@ def rate_steadiness(
     None if the window is shorter than five intervals of the series, if nothing completed in it, or if a client has no
     usable series. Syncs do not count: no tool keeps their series.
     """
-    counted = [share for share in shares if share.sample.operation is not Operation.SYNC]
-    rounds = _rounds(window, [share.curve.width for share in counted if share.curve], least=FEWEST_ROUNDS)
-    amounts = amounts_between(counted, divided(window, rounds)) if rounds else None
-    if not amounts:
-        return None
-    totals = [quantities.amount(amount.ios, amount.bytes) for amount in amounts]
-    counting = sum(totals) / rounds if quantities.operations else 0.0
-    per_second = rounds * NANOSECONDS / window.length
-    scaled = [total * per_second for total in totals]
-    variance = counting * per_second**2
+    scaled, variance = _rates(shares, window, quantities)
+    rounds = len(scaled)
     judged = _judged(scaled, window, _parts(rounds), variance=variance, limit=MAX_RATE_CHANGE)
     if judged is None or (judged.state is SteadinessState.NOT_STEADY and rounds >= LEAST_ROUNDS):
         return judged
@@ -73,6 +65,37 @@ def rate_steadiness(
     if bursts and bursts.state is SteadinessState.NOT_STEADY:
         return bursts
     return judged if rounds >= LEAST_ROUNDS else judged.model_copy(update={"state": SteadinessState.UNKNOWN})
+
+
+def _rates(shares: Collection[Share], window: Interval, quantities: Quantities) -> tuple[list[float], float]:
+    """Return the rate in each round, and its variance by counting; no rounds if they would be too few."""
+    counted = [share for share in shares if share.sample.operation is not Operation.SYNC]
+    rounds = _rounds(window, [share.curve.width for share in counted if share.curve], least=FEWEST_ROUNDS)
+    amounts = amounts_between(counted, divided(window, rounds)) if rounds else None
+    if not amounts:
+        return [], 0.0
+    totals = [quantities.amount(amount.ios, amount.bytes) for amount in amounts]
+    counting = sum(totals) / rounds if quantities.operations else 0.0
+    per_second = rounds * NANOSECONDS / window.length
+    return [total * per_second for total in totals], counting * per_second**2
+
+
+def is_change_of_states(
+    measured: Steadiness, shares: Collection[Share], window: Interval, quantities: Quantities = ALL_QUANTITIES
+) -> bool:
+    """Whether it is unknown if the rate was steady although it changed by more than twice the limit.
+
+    Neither counting nor scatter from round to round explains the change, only a rate that goes up and down for several
+    rounds at a time, for which the window is then too short.
+    """
+    if measured.state is not SteadinessState.UNKNOWN or abs(measured.change) <= 2 * MAX_RATE_CHANGE:
+        return False
+    rates, variance = _rates(shares, window, quantities)
+    edges = (measured.start_seconds, measured.end_seconds)
+    start, end = (round(edge * NANOSECONDS * len(rates) / window.length) for edge in edges)
+    scatter = max(variance, _scatter([*accumulate(rates, initial=0.0)], (start, end), longest=1))
+    deviation = math.sqrt(scatter) * _spread(len(rates), (start, end)) * len(rates) / sum(rates)
+    return abs(measured.change) > LEAST_DEVIATIONS * deviation
 
 
 def latency_steadiness(shares: Collection[Share], window: Interval, percentile: int) -> Steadiness | None:
@@ -113,21 +136,6 @@ def is_too_short(window: Interval, steadiness: Steadiness | None) -> bool:
     """Whether it is unknown if the rate was steady because the window is too short, if intervals are seconds."""
     is_found = steadiness is not None and steadiness.state is SteadinessState.NOT_STEADY
     return window.length < LEAST_ROUNDS * NANOSECONDS and not is_found
-
-
-def is_beyond_counting(measured: Steadiness, window: Interval, quantities: Quantities) -> bool:
-    """Whether it is unknown if the rate was steady although it changed by more than twice the limit.
-
-    Counting does not explain the change, only a rate that goes up and down all the time, for which the window is then
-    too short. What counting explains is unknown, and taken for nothing, if the tool counts only bytes.
-    """
-    inside = measured.end_seconds - measured.start_seconds
-    outside = window.length / NANOSECONDS - inside
-    counted = measured.inside * inside + measured.outside * outside
-    if measured.state is not SteadinessState.UNKNOWN or min(inside, outside, counted) <= 0:
-        return False
-    variance = (inside + outside) ** 2 / (inside * outside * counted) if quantities.operations else 0.0
-    return abs(measured.change) > max(2 * MAX_RATE_CHANGE, LEAST_DEVIATIONS * math.sqrt(variance))
 
 
 def change_text(measured: Steadiness, quantity: str, show: Callable[[float], str], window_seconds: float) -> str:
@@ -263,15 +271,16 @@ def _spread(rounds: int, part: _Part) -> float:
     return math.sqrt(1 / length + 1 / (rounds - length))
 
 
-def _scatter(sums: Sequence[float], part: _Part) -> float:
+def _scatter(sums: Sequence[float], part: _Part, *, longest: int | None = None) -> float:
     """Return the variance of one round that explains the means of several: times their number, it is the largest.
 
-    It is the overlapping Allan variance over neighbours on the same side of the part's edges. Each estimate is taken
+    It is the overlapping Allan variance over neighbours on the same side of the part's edges, of means over up to
+    `longest` rounds, by default a tenth of the window. Each estimate is taken
     one standard error high, because few neighbours underestimate it easily: sqrt(2 / degrees of freedom) of a variance.
     """
     number = len(sums) - 1
     worst = 0.0
-    for length in range(1, max(1, number // _LONGEST) + 1):
+    for length in range(1, (longest or max(1, number // _LONGEST)) + 1):
         differences = [
             (sums[first + 2 * length] - 2 * sums[first + length] + sums[first]) / length
             for first in range(number - 2 * length + 1)

@@ -1,7 +1,7 @@
 """Turns the documents of a trial's clients into its numbers and their verdict."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 
@@ -34,7 +34,7 @@ from plimsoll.measure.stalls import Standstill, standstill_of
 from plimsoll.measure.steadiness import (
     LEAST_ROUNDS,
     change_text,
-    is_beyond_counting,
+    is_change_of_states,
     is_too_short,
     latency_steadiness,
     rate_steadiness,
@@ -119,7 +119,7 @@ def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
     )
     findings, explained = judge(evidence)
     verdict = verdict_of(findings)
-    doubts = _doubts(judged, steadiness, facts) if judged and verdict is not Verdict.INVALID else []
+    doubts = _doubts(judged, steadiness, everything, facts) if judged and verdict is not Verdict.INVALID else []
     return TrialNumbers(
         verdict=verdict,
         findings=findings,
@@ -280,7 +280,7 @@ def _client_rates(item: ClientMeasurement) -> tuple[float, float]:
     return ios * NANOSECONDS / item.interval.length, volume * NANOSECONDS / item.interval.length
 
 
-def _doubts(window: Interval, steadiness: Steadiness | None, facts: TrialFacts) -> list[str]:
+def _doubts(window: Interval, steadiness: Steadiness | None, shares: Collection[Share], facts: TrialFacts) -> list[str]:
     """Return why it is unknown whether the rate was steady, if more of the same load would not just tell."""
     seconds, doubts = window.length / NANOSECONDS, list[str]()
     if is_too_short(window, steadiness):
@@ -288,7 +288,7 @@ def _doubts(window: Interval, steadiness: Steadiness | None, facts: TrialFacts) 
             f"the window of {number_text(seconds)} s is too short to show whether the rate was steady; measure for "
             f"{LEAST_ROUNDS} s or longer"
         )
-    if steadiness is not None and is_beyond_counting(steadiness, window, facts.quantities):
+    if steadiness is not None and is_change_of_states(steadiness, shares, window, facts.quantities):
         change = change_text(steadiness, f"{facts.quantities.unit}/s", number_text, seconds)
         doubts.append(
             f"it is unknown whether the rate was steady: {change}, but it scatters too much to call that a change; if "
