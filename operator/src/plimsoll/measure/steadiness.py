@@ -86,11 +86,13 @@ def is_change_of_states(
     """Whether it is unknown if the rate was steady although it changed by more than twice the limit.
 
     Neither counting nor scatter from round to round explains the change, only a rate that goes up and down for several
-    rounds at a time, for which the window is then too short.
+    rounds at a time, for which the window is then too short. Standstills have checks of their own.
     """
     if measured.state is not SteadinessState.UNKNOWN or abs(measured.change) <= 2 * MAX_RATE_CHANGE:
         return False
     rates, variance = _rates(shares, window, quantities)
+    if 0 in rates:
+        return False
     edges = (measured.start_seconds, measured.end_seconds)
     start, end = (round(edge * NANOSECONDS * len(rates) / window.length) for edge in edges)
     scatter = max(variance, _scatter([*accumulate(rates, initial=0.0)], (start, end), longest=1))
