@@ -16,7 +16,7 @@ from plimsoll.api.environment import Environment
 from plimsoll.api.names import AbortReason, Outcome, RunPhase, Verdict
 from plimsoll.api.result import ResultStatus, Trial
 from plimsoll.api.run import load_run
-from plimsoll.api.status import STATE_FILE, RunState
+from plimsoll.api.status import STATE_FILE, RunState, TrialKey
 from plimsoll.cli.launch import free_port
 from plimsoll.conductor.kube_sink import CONFIG_MAP, RESULT, KubeSink
 from plimsoll.conductor.secret import client_directory, write_session
@@ -200,6 +200,12 @@ async def test_a_conductor_may_do_what_it_must_and_no_more(programs: Programs) -
         sink = KubeSink(kube, plan, namespace)
         await sink.load()
         await sink.publish(RunState(epoch="e"))
+        key = TrialKey(point=plan.points[0].name, pass_number=0, attempt=0)
+        note: dict[str, Any] = {"passNumber": 0, "attempt": 0, "startedAt": "2026-01-01T00:00:00.000Z"}
+        flight = RunState(epoch="e", in_flight=key, in_flight_since=note["startedAt"])
+        for t0 in (0, 1_800_000_000_123_456_789):
+            await sink.publish(flight.model_copy(update={"in_flight_t0_nanoseconds": t0}))
+            assert programs.status()["inFlight"] == note | ({"t0Nanoseconds": t0} if t0 else {})
         for known in ({"old": 1, "both": 1}, {"both": 2}):
             await sink.record(plan.points[0].name, ResultStatus(environment=Environment.model_validate(known)))
         assert programs.status() == {
