@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -139,14 +140,18 @@ def test_a_state_that_goes_after_the_end_of_the_conductor_is_not_missed(world: P
     assert world.until_ended(uid)["reason"] == "Valid"
 
 
+def edit_data(data: dict[str, str], obj: Document) -> None:
+    obj["data"].update(data)
+
+
 def test_an_edited_state_hides_no_attempt(world: PretendWorld) -> None:
     """What shows that an attempt has begun is in the status of its result, which users may not write."""
     uid = world.create("a")
     for _ in range(2):
         until_trial(world)
         state = state_map(world, uid)
-        edited = json.dumps(json.loads(state["data"]["state.json"]) | {"inFlight": None})
-        world.cluster.edit(state, lambda new, text=edited: new["data"].update({"state.json": text}))
+        edited = {"state.json": json.dumps(json.loads(state["data"]["state.json"]) | {"inFlight": None})}
+        world.cluster.edit(state, partial(edit_data, edited))
         kill_conductors(world)
     world.until_ended(uid)
     attempts = trials_of(world, uid)
