@@ -371,9 +371,12 @@ class Session:
         if self._lead.record_arming(attempt, since, in_time=not too_late):
             return self._arm(attempt, moment)
         if too_late:
-            who = reporting.names(unarmed or attempt.round.loading)
-            message = f"{who} did not report in time that they are armed; no client did any I/O"
-            fault = Fault(reason=AbortReason.CLIENT_NOT_ARMED, message=message, cause=cause)
+            message = f"{reporting.names(unarmed)} did not report in time that they are armed; no client did any I/O"
+            if not unarmed:
+                message = (
+                    "T0 was stored too late to release the clients, which were armed; check the API server's latency"
+                )
+            fault = Fault(reason=AbortReason.CLIENT_NOT_ARMED, message=message, cause=cause if unarmed else None)
             return self._abort_if(attempt, fault, moment)
         self.roster.give(attempt.round.loading, GoOrder(trial=attempt.key))
         self.phase = Running(attempt=attempt)
