@@ -373,10 +373,8 @@ class Session:
         if too_late:
             message = f"{reporting.names(unarmed)} did not report in time that they are armed; no client did any I/O"
             if not unarmed:
-                message = (
-                    "T0 was stored too late to release the clients, which were armed; check the API server's latency"
-                )
-            fault = Fault(reason=AbortReason.CLIENT_NOT_ARMED, message=message, cause=cause if unarmed else None)
+                message = "the clients were armed, and T0 was stored, too late for T0; no client did any I/O"
+            fault = Fault(reason=AbortReason.CLIENT_NOT_ARMED, message=message, cause=cause)
             return self._abort_if(attempt, fault, moment)
         self.roster.give(attempt.round.loading, GoOrder(trial=attempt.key))
         self.phase = Running(attempt=attempt)
