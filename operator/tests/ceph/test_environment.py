@@ -14,7 +14,7 @@ from plimsoll.ceph.environment import (
 )
 from plimsoll.ceph.osds import Osd
 from plimsoll.ceph.watch import Placement
-from support.goldens import CEPH_VERSIONS, CRUSH_RULES, NEW_ROOK, ceph, rook
+from support.goldens import CEPH_VERSIONS, CRUSH_RULES, NEW_ROOK, ceph, rook, shown
 
 OURS, OURS_20 = (
     Outputs(
@@ -27,7 +27,7 @@ OURS, OURS_20 = (
         pools=ceph("osd-pool-ls-detail", version),
         crush_rules=CRUSH_RULES,
         profiles={"golden-data": ceph("erasure-code-profile", version)},
-        configs={0: ceph("config-show-with-defaults-osd.0", version)},
+        settings={0: shown(ceph("config-show-with-defaults-osd.0", version))},
         image=ceph("rbd-info-image-erasure", version),
     )
     for version in CEPH_VERSIONS
@@ -38,8 +38,7 @@ ROOK = Outputs(
     osd_df=rook("osd-df"),
     pools=rook("osd-pool-ls-detail"),
     profiles={"bench-ec21_ecprofile": rook("erasure-code-profile")},
-    configs={0: rook("config-show-osd.0")},
-    config_dump=rook("config-dump"),
+    settings={0: shown(rook("config-show-osd.0"))},
 )
 NEW = Outputs(
     versions=rook("versions", NEW_ROOK),
@@ -54,8 +53,7 @@ NEW = Outputs(
         "fast-ec_ecprofile": rook("erasure-code-profile-fast-ec", NEW_ROOK),
         "plain-ec_ecprofile": rook("erasure-code-profile", NEW_ROOK),
     },
-    configs={0: rook("config-show-osd.0", NEW_ROOK)},
-    config_dump=rook("config-dump", NEW_ROOK),
+    settings={0: shown(rook("config-show-osd.0", NEW_ROOK))},
     image=rook("rbd-info-image", NEW_ROOK),
 )
 
@@ -219,17 +217,12 @@ def many_osds(count: int) -> Outputs:
         }
         for number in range(count)
     ]
-    kept = [
-        {"section": f"osd.{number}", "name": "osd_mclock_max_capacity_iops_hdd", "value": str(300 + number)}
-        for number in range(count)
-    ]
     return dataclasses.replace(
         OURS,
         osd_df=json.dumps({"nodes": nodes}),
         osd_metadata=json.dumps(metadata),
         osd_tree="",
-        configs={},
-        config_dump=json.dumps(kept),
+        settings={number: {"osd_mclock_max_capacity_iops_hdd": str(300 + number)} for number in range(count)},
     )
 
 
@@ -242,11 +235,9 @@ def test_size_is_bounded_for_any_cluster() -> None:
 
 
 def test_connection_modes_are_described() -> None:
-    kept = [
-        {"section": "global", "name": "ms_cluster_mode", "value": "secure"},
-        {"section": "global", "name": "ms_service_mode", "value": "crc secure"},
-    ]
-    found = environment(dataclasses.replace(OURS, config_dump=json.dumps(kept)))["ceph"]["settings"]
+    modes = {"ms_cluster_mode": "secure", "ms_service_mode": "crc secure"}
+    settings = dict.fromkeys(range(3), modes)
+    found = environment(dataclasses.replace(OURS, settings=settings))["ceph"]["settings"]
     assert (found["clusterModes"], found["serviceModes"]) == ({"secure": 3}, {"crc secure": 3})
 
 
@@ -281,14 +272,12 @@ def test_device_classes_of_osds() -> None:
 def test_the_memory_of_the_osds_is_the_sum_of_their_targets() -> None:
     described = environment()["ceph"]["settings"]["memoryTargetBytes"]
     assert osd_memory_bytes(OURS, "golden") == 3 * described["median"]
-    assert osd_memory_bytes(dataclasses.replace(OURS, configs={}, config_dump=""), "golden") is None
+    assert osd_memory_bytes(dataclasses.replace(OURS, settings={}), "golden") is None
 
 
 def test_the_memory_of_an_osd_that_was_not_asked_is_that_of_the_others() -> None:
-    one = {0: OURS.configs[0]} if OURS.configs else {}
-    assert osd_memory_bytes(dataclasses.replace(OURS, configs=one, config_dump=""), "golden") == osd_memory_bytes(
-        OURS, "golden"
-    )
+    asked = {number: {"osd_memory_target": str(size * 2**30)} for number, size in ((0, 1), (2, 3))}
+    assert osd_memory_bytes(dataclasses.replace(OURS, settings=asked), "golden") == 6 * 2**30
 
 
 def test_the_osds_of_a_pool_are_those_of_its_rule_and_no_more_than_its_groups_are_on() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from plimsoll.ceph.environment import Outputs, ceph_environment
 from plimsoll.ceph.gate import gate_problems
-from plimsoll.ceph.osds import parse_config_dump, parse_config_show, parse_osd_df, parse_osd_metadata, parse_osd_tree
+from plimsoll.ceph.osds import SETTINGS, parse_osd_df, parse_osd_metadata, parse_osd_tree
 from plimsoll.ceph.pools import parse_counters, parse_crush_rules, parse_file_system, parse_pools, parse_profile
 from plimsoll.ceph.versions import parse_versions
 from plimsoll.ceph.watch import parse_status
@@ -39,8 +39,6 @@ PARSERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
     "osd-df": (parse_osd_df, [*_of_both("osd-df"), rook("osd-df", NEW_ROOK)]),
     "osd-tree": (parse_osd_tree, [*_of_both("osd-tree"), rook("osd-tree", NEW_ROOK)]),
     "osd-metadata": (parse_osd_metadata, [*_of_both("osd-metadata"), rook("osd-metadata", NEW_ROOK)]),
-    "config-show": (parse_config_show, [rook("config-show-osd.0"), rook("config-show-osd.0", NEW_ROOK)]),
-    "config-dump": (parse_config_dump, [rook("config-dump"), rook("config-dump", NEW_ROOK)]),
     "file-system": (parse_file_system, [rook("fs-get", NEW_ROOK)]),
 }
 CASES = [
@@ -99,8 +97,7 @@ def test_environment_never_raises(text: str) -> None:
         pools=text,
         crush_rules=text,
         profiles={"p": text},
-        configs={0: text},
-        config_dump=text,
+        settings={0: dict.fromkeys(SETTINGS, text)},
         image=text,
     )
     assert ceph_environment(outputs, pools=("a", "b"), access="PVC", client_nodes=[text]).ceph is not None

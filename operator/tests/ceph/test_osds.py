@@ -5,15 +5,14 @@ import pytest
 
 from plimsoll.ceph.osds import (
     Osd,
+    OsdSettings,
     merge_osds,
-    parse_config_dump,
-    parse_config_show,
     parse_osd_df,
     parse_osd_metadata,
     parse_osd_tree,
     settings_of,
 )
-from support.goldens import CEPH_VERSIONS, NEW_ROOK, ceph, rook
+from support.goldens import CEPH_VERSIONS, NEW_ROOK, ceph, rook, shown
 
 ROTATIONAL = Osd(number=0, rotational=True)
 
@@ -55,13 +54,8 @@ def test_osds_of_each_version(read: Callable[[str], str], version: str, device_c
 
 
 def test_settings_of_ceph_20_under_rook() -> None:
-    shown, kept = (
-        parse_config_show(rook("config-show-osd.0", NEW_ROOK)),
-        parse_config_dump(rook("config-dump", NEW_ROOK)),
-    )
-    settings = settings_of(ROTATIONAL, shown, kept)
+    settings = settings_of(ROTATIONAL, shown(rook("config-show-osd.0", NEW_ROOK)))
     assert (settings.profile, settings.queue, settings.capacity_iops) == ("balanced", "mclock_scheduler", 315)
-    assert settings_of(ROTATIONAL, {}, kept).memory_target_bytes == 2**30
 
 
 def test_known_values_are_not_replaced_by_unknown_ones() -> None:
@@ -71,7 +65,7 @@ def test_known_values_are_not_replaced_by_unknown_ones() -> None:
 
 @pytest.mark.parametrize("version", CEPH_VERSIONS)
 def test_settings_with_defaults(version: str) -> None:
-    settings = settings_of(ROTATIONAL, parse_config_show(ceph("config-show-with-defaults-osd.0", version)), {})
+    settings = settings_of(ROTATIONAL, shown(ceph("config-show-with-defaults-osd.0", version)))
     assert (settings.profile, settings.queue, settings.capacity_iops) == ("balanced", "mclock_scheduler", 20000)
 
 
@@ -84,30 +78,12 @@ def test_osd_that_never_started_has_only_a_number() -> None:
     assert parse_osd_metadata('[{"id":7}]') == {7: Osd(number=7)}
 
 
-def test_settings_of_the_daemon_take_precedence() -> None:
-    shown = parse_config_show(rook("config-show-osd.0"))
-    kept = parse_config_dump(rook("config-dump")) | {("osd.0", "osd_mclock_max_capacity_iops_hdd"): "450"}
-    assert settings_of(ROTATIONAL, shown, kept).capacity_iops == 315
-    assert settings_of(ROTATIONAL, {}, kept).capacity_iops == 450
-    assert settings_of(ROTATIONAL, {}, kept).memory_target_bytes == 939524096
-    assert (settings_of(ROTATIONAL, shown, kept).profile, settings_of(ROTATIONAL, {}, {}).profile) == ("balanced", None)
-
-
 def test_capacity_depends_on_the_kind_of_device() -> None:
-    shown = {"osd_mclock_max_capacity_iops_hdd": "315.0", "osd_mclock_max_capacity_iops_ssd": "21500.0"}
-    found = [settings_of(Osd(number=0, rotational=kind), shown, {}).capacity_iops for kind in (True, False, None)]
+    values = {"osd_mclock_max_capacity_iops_hdd": "315.0", "osd_mclock_max_capacity_iops_ssd": "21500.0"}
+    found = [settings_of(Osd(number=0, rotational=kind), values).capacity_iops for kind in (True, False, None)]
     assert found == [315, 21500, None]
 
 
-def test_narrower_sections_win_and_masked_entries_are_not_evaluated() -> None:
-    text = """[{"section":"osd.3","name":"osd_mclock_profile","value":"custom","mask":""},
-        {"section":"osd","name":"osd_mclock_profile","value":"balanced","mask":""},
-        {"section":"osd","name":"osd_memory_target","value":"1","mask":"class:hdd"}]"""
-    kept = parse_config_dump(text)
-    assert settings_of(Osd(number=3), {}, kept).profile == "custom"
-    assert settings_of(Osd(number=2), {}, kept).profile == "balanced"
-    assert settings_of(Osd(number=2), {}, kept).memory_target_bytes is None
-
-
 def test_setting_that_is_not_a_number_is_unknown() -> None:
-    assert settings_of(Osd(number=0), {"osd_memory_target": "much"}, {}).memory_target_bytes is None
+    assert settings_of(Osd(number=0), {"osd_memory_target": "much"}).memory_target_bytes is None
+    assert settings_of(Osd(number=0), {}) == OsdSettings()

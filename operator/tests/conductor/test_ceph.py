@@ -332,7 +332,10 @@ async def test_ceph_s_versions_and_settings_are_in_the_environment(ceph: Pretend
     assert pool.type == "erasure"
     assert known.client_path == "librbd"
     assert known.versions == "18.2.7 reef"
-    assert ceph.commands("ceph config show-with-defaults osd.2")
+    assert known.settings is not None
+    assert known.settings.mclock_profiles == {"balanced": 3}
+    assert ceph.commands("ceph config show osd.2 osd_op_queue")
+    assert ceph.state["denied"] == []
 
 
 async def test_a_missing_capability_is_reported_as_such(ceph: PretendedCeph) -> None:

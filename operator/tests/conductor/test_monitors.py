@@ -17,6 +17,7 @@ from plimsoll.conductor.ceph.commands import (
     Commands,
     NotPermittedError,
     UnresponsiveError,
+    if_present,
 )
 from plimsoll.conductor.ceph.prepare import ask
 from plimsoll.conductor.ceph.teardown import TeardownTarget, tear_down
@@ -94,10 +95,18 @@ async def test_capabilities_that_were_repaired_count_for_the_next_command(ceph: 
     assert len(ceph.connections()) == 2
 
 
-async def test_a_command_that_ceph_does_not_know_is_explained(ceph: PretendedCeph) -> None:
-    with pytest.raises(CommandError, match=r"`ceph no such` failed: .*invalid command: no valid command found"):
-        await run_ceph("no", "such")
+async def test_a_command_that_is_not_in_the_table_is_not_sent(ceph: PretendedCeph) -> None:
+    for command in (("config", "dump"), ("auth", "get", "client.admin"), ("status", "detail"), ()):
+        with pytest.raises(ValueError, match="is not among the commands that Plimsoll may run"):
+            await run_ceph(*command)
     assert not ceph.commands("ceph")
+
+
+async def test_an_object_that_does_not_exist_does_not_end_the_connection(ceph: PretendedCeph) -> None:
+    async with Commands("u") as commands:
+        for _ in range(2):
+            assert await if_present(commands.ceph("config-key", "get", "absent")) is None
+    assert len(ceph.connections()) == 1
 
 
 KEYS: dict[str, str] = json.loads(rook("keys", NEW_ROOK))
@@ -177,9 +186,9 @@ async def test_the_environment_asks_no_more_once_a_command_has_no_answer(
     async with Commands("u") as commands:
         await commands.ceph("status")
         monkeypatch.setattr(commands, "_limit", 3)
-        found = await ask(commands, make_plan(points=1, clients=1, repetitions=1), [], 3)
+        found = await ask(commands, make_plan(points=1, clients=1, repetitions=1), [])
     assert all(getattr(found, name) for name in known)
     assert not found.osd_df
     assert bool(found.osd_tree) == ("osd_tree" in known)
-    assert found.configs == dict.fromkeys(range(3), "")
+    assert not any(found.settings.values())
     assert ceph.commands("ceph")[-1] == f"ceph {hanging}"

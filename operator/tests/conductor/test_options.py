@@ -111,7 +111,7 @@ async def test_scrubs_resume_although_options_cannot_be_restored(ceph: Pretended
     await attend_until(cluster, is_prepared)
     assert ceph.flags("golden") == BOTH
     with ceph.changing() as state:
-        state["refused"] = ["ceph config dump"]
+        state["refused"] = ["ceph config-key get config/"]
     await cluster.release()
     assert ceph.flags("golden") == set()
     assert KEY in ceph.state["config-key"]

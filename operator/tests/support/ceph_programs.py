@@ -1,12 +1,13 @@
 """`ceph`, `rbd` and `rados` for tests, with the behaviour and the error messages of Ceph 18.2.
 
 One file contains the cluster's state, which tests read and change (`pretended_ceph`). Run as a program,
-this module is `rbd` or `rados`; imported as `rados` and `ceph_argparse`, it is Ceph's modules for `ceph`.
+this module is `rbd` or `rados`; imported as `rados`, it is Ceph's module for `ceph`.
 """
 
 import fcntl
 import json
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -50,6 +51,37 @@ def locked(file: Path) -> Iterator[State]:
         written = file.with_suffix(".new")
         written.write_text(json.dumps(state))
         written.replace(file)
+
+
+# As `get_command_descriptions` of 18.2.7 and 20.2.4 lists them: what reads, and does not need capabilities to execute.
+_READING = {
+    "mon": {"status", "health", "versions", "df", "report", "log last", "config dump"},
+    "osd": {"osd metadata", "osd tree", "osd dump", "osd df", "osd pool ls", "osd crush rule dump", "osd ls"}
+    | {"osd erasure-code-profile get"},
+    "pg": {"pg dump"},
+}
+_GRANT = re.compile(r'allow command "([^"]+)"(?: with((?: \w+(?:=| regex )"[^"]*")+))?')
+_LIMIT = re.compile(r' (\w+)(=| regex )"([^"]*)"')
+
+
+def permits(capabilities: str, prefix: str, arguments: Mapping[str, str]) -> bool:
+    """Whether monitors let a user with these capabilities run a command, as MonCap.cc decides it."""
+    for grant in capabilities.split(", "):
+        if grant in {"allow service osd r", "profile simple-rados-client"}:
+            services = ("osd",) if grant.startswith("allow") else ("mon", "osd", "pg")
+            if any(prefix in _READING[service] for service in services):
+                return True
+            continue
+        match = _GRANT.fullmatch(grant)
+        assert match is not None, f"unknown: {grant}"
+        limits = _LIMIT.findall(match[2] or "")
+        if match[1] == prefix and all(
+            name in arguments
+            and (arguments[name] == value if sign == "=" else re.fullmatch(value, arguments[name]) is not None)
+            for name, sign, value in limits
+        ):
+            return True
+    return False
 
 
 def _option(arguments: list[str], *names: str) -> str:
@@ -98,25 +130,20 @@ def _config(state: State, arguments: list[str]) -> str:
     """Answer a command on the configuration database, whose keys are `WHO NAME`."""
     database: dict[str, str] = state["config"]
     match arguments:
-        case ["dump"]:
-            entries = []
-            for key, value in database.items():
-                who, name = key.split(" ")
-                section, _, mask = who.partition("/")
-                at_runtime = bool(OPTIONS.get(name, {}).get("can_update_at_runtime"))
-                entry = {"section": section, "name": name, "value": value, "mask": mask}
-                entries.append(entry | {"can_update_at_runtime": at_runtime})
-            return json.dumps(entries)
         case ["help", name]:
             if name not in OPTIONS:
                 raise ProgramError(2, f"Error ENOENT: configuration option '{name}' not recognized")
             return json.dumps({"name": name, **OPTIONS[name]})
-        case ["show", daemon]:
+        case ["show", daemon, name]:
+            defaults = json.loads((GOLDEN / "config-show-with-defaults-osd.0.json").read_text())
+            shown = {entry["name"]: entry["value"] for entry in defaults}
             # A single OSD takes precedence over all.
-            shown = {key.split(" ")[1]: value for key, value in database.items() if key.startswith(("osd ", "osd/"))}
+            shown |= {key.split(" ")[1]: value for key, value in database.items() if key.startswith(("osd ", "osd/"))}
             shown |= {key.split(" ")[1]: value for key, value in database.items() if key.startswith(f"{daemon} ")}
             shown |= state["overridden"].get(daemon, {})
-            return json.dumps([{"name": name, "value": value, "source": "mon"} for name, value in shown.items()])
+            if name not in shown:
+                raise ProgramError(2, "Error ENOENT: ")
+            return f"{shown[name]}\n"
         case ["set", who, name, value, *force]:
             choices = OPTIONS[name].get("enum_values") or ()
             if not force and ((choices and value not in choices) or value == "invalid"):
@@ -131,9 +158,13 @@ def _config(state: State, arguments: list[str]) -> str:
 
 def _config_key(state: State, arguments: list[str]) -> str:
     stored: dict[str, str] = state["config-key"]
+    # Ceph keeps the configuration database under the same keys.
+    options = {f"config/{key.replace(' ', '/')}": value for key, value in state["config"].items()}
     match arguments:
         case ["ls"]:
-            return json.dumps([*stored])
+            return json.dumps([*options, *stored])
+        case ["get", key] if key in options:
+            return options[key]
         case ["set", key, value]:
             stored[key] = value
             return ""
@@ -264,6 +295,7 @@ class Rados:
         assert rados_id
         assert not conffile, "CEPH_CONF names it"
         assert conf
+        self._user = rados_id
 
     def connect(self) -> None:
         with locked(Path(os.environ[STATE])) as state:
@@ -276,42 +308,32 @@ class Rados:
         with Path(os.environ[STATE]).with_suffix(".connections").open("a") as connections:
             connections.write(f"{os.getpid()}\n")
 
+    def mon_command(self, text: str, data: bytes) -> tuple[int, bytes, str]:
+        """Run a command of the monitors; return its code, below 0 if it fails, its output and its message."""
+        assert data == b""
+        request = json.loads(text)
+        assert request.pop("format") == "json"
+        with locked(Path(os.environ[STATE])) as state:
+            capabilities = state["capabilities"].get(self._user)
+        arguments = {name: str(value) for name, value in request.items() if name != "prefix"}
+        words = request.pop("prefix").split()
+        if capabilities is not None and not permits(capabilities, " ".join(words), arguments):
+            with locked(Path(os.environ[STATE])) as state:
+                state["denied"].append(" ".join((*words, *arguments.values())))
+            return -13, b"", "access denied"
+        for value in request.values():
+            words += ["--force"] if value is True else value if isinstance(value, list) else [value]
+        return self._answer(words)
 
-def parse_json_funcsigs(text: str, consumer: str) -> str:
-    """Return the descriptions of all commands, which is none."""
-    return text + consumer
+    def osd_command(self, osd: int, text: str, data: bytes) -> tuple[int, bytes, str]:
+        """Run a command of an OSD, as `mon_command` does."""
+        assert data == b""
+        return self._answer(["tell", f"osd.{osd}", *json.loads(text)["prefix"].split()])
 
-
-def validate_command(descriptions: str, arguments: list[str]) -> Mapping[str, Any]:
-    if arguments[0] == "no":
-        sys.stderr.write("no valid command found; 10 closest matches:\n")
-        return {}
-    return {"words": arguments, "descriptions": descriptions}
-
-
-def find_cmd_target(arguments: list[str]) -> tuple[str, str]:
-    """Return whom to ask: an OSD for `tell osd.0 ...`, otherwise the monitors."""
-    if arguments[0] == "tell":
-        kind, _, number = arguments[1].partition(".")
-        return kind, number
-    return "mon", ""
-
-
-def json_command(
-    _: Rados, *, target: tuple[str, str] = ("mon", ""), prefix: str = "", argdict: Mapping[str, Any] | None = None
-) -> tuple[int, bytes, str]:
-    """Run a command; return its code, below 0 if it fails, its output and its message."""
-    if prefix:
-        return 0, b"", ""
-    assert argdict is not None
-    assert argdict["format"] == "json"
-    kind, number = target
-    asked = argdict.get("prefix", "").split()
-    values = [argdict[name] for name in ("who", "name", "value", "key", "val") if name in argdict]
-    values += ["--force"] if argdict.get("force") else []
-    words = argdict.get("words", [*asked, *values]) if kind == "mon" else ["tell", f"{kind}.{number}", *asked]
-    code, output, message = _run("ceph", words, answer)
-    return -code, output.encode(), message.partition(": ")[2]
+    @staticmethod
+    def _answer(words: list[str]) -> tuple[int, bytes, str]:
+        code, output, message = _run("ceph", words, answer)
+        return -code, output.encode(), message.partition(": ")[2]
 
 
 def _run(program: str, arguments: list[str], execute: Callable[[State, list[str]], str]) -> tuple[int, str, str]:

@@ -56,6 +56,11 @@ def rook_object(name: str, version: str = NEW_ROOK) -> dict[str, Any]:
     return document
 
 
+def shown(text: str) -> dict[str, str]:
+    """Return what `ceph config show` printed about an OSD: option -> value."""
+    return {entry["name"]: entry["value"] for entry in json.loads(text)}
+
+
 CRUSH_RULES = """
 [{"rule_id":0,"rule_name":"replicated_rule","type":1,"steps":[{"op":"take","item":-1,"item_name":"default"},
   {"op":"chooseleaf_firstn","num":0,"type":"host"},{"op":"emit"}]},

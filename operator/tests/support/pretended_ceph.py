@@ -16,6 +16,7 @@ from plimsoll.api.storage import Volume
 from plimsoll.conductor.ceph.commands import Commands
 from plimsoll.conductor.ceph.watch import CephCluster
 from plimsoll.conductor.gate import ClusterView
+from plimsoll.lifecycle.ceph.rook_render import rights_of
 from plimsoll.plan.document import CephTarget, Plan, flags_object
 from support import ceph_programs
 from support.ceph_programs import GOLDEN, STATE, State, locked
@@ -34,8 +35,7 @@ class PretendedCeph:
             program = f"{sys.executable} -SE {ceph_programs.__file__} {name}"
             path.write_text(f'#!/bin/sh\n{STATE}={self.file} exec {program} "$@"\n')
             path.chmod(path.stat().st_mode | stat.S_IXUSR)
-        for name in ("rados", "ceph_argparse"):
-            (self.programs / f"{name}.py").symlink_to(ceph_programs.__file__)
+        (self.programs / "rados.py").symlink_to(ceph_programs.__file__)
         self.environment: Mapping[str, str] = {
             "PATH": f"{self.programs}:{os.environ['PATH']}",
             "PYTHONPATH": str(self.programs),
@@ -43,8 +43,9 @@ class PretendedCeph:
         }
         pools = json.loads((GOLDEN / "osd-pool-ls-detail.json").read_text())
         state: State = {"status": "status-healthy", "pools": pools, "log": [], "hanging": [], "refused": []}
-        state |= {"version": "18.2.7"}
-        empty = ("images", "trash", "objects", "locators", "config", "config-key", "overridden")
+        state |= {"version": "18.2.7", "denied": []}
+        # Those of users who have others than the administrator's.
+        empty = ("images", "trash", "objects", "locators", "config", "config-key", "overridden", "capabilities")
         state |= {name: {} for name in empty}
         self.file.write_text(json.dumps(state))
 
@@ -100,8 +101,12 @@ def plan_of(
     )
 
 
-def cluster_of(plan: Plan, *, limit_seconds: float = 20.0) -> CephCluster:
+def cluster_of(plan: Plan, *, limit_seconds: float = 20.0, version: str = "20.2.4") -> CephCluster:
+    """Return the cluster of a plan, whose conductor has the capabilities that it gets in a cluster of a version."""
     assert plan.ceph is not None
+    rights = rights_of(plan.run.uid, plan.ceph, version)
+    with locked(Path(os.environ[STATE])) as state:
+        state["capabilities"][plan.ceph.conductor_user] = rights.conductor()["mon"]
     commands = Commands(plan.ceph.conductor_user, limit_seconds=limit_seconds)
     return CephCluster(
         plan, plan.ceph, commands, pause_seconds=0.05, period_seconds=0.05, release_seconds=limit_seconds

@@ -33,8 +33,6 @@ from plimsoll.ceph.osds import (
     Osd,
     OsdSettings,
     merge_osds,
-    parse_config_dump,
-    parse_config_show,
     parse_members,
     parse_osd_df,
     parse_osd_metadata,
@@ -78,9 +76,8 @@ class Outputs:
     pools: str = ""  # `ceph osd pool ls detail`
     crush_rules: str = ""  # `ceph osd crush rule dump`
     profiles: Mapping[str, str] = field(default_factory=dict)  # name -> `ceph osd erasure-code-profile get`
-    # OSD -> `ceph config show-with-defaults osd.N`, for some OSDs, because each needs its own command
-    configs: Mapping[int, str] = field(default_factory=dict)
-    config_dump: str = ""
+    # OSD -> option of `SETTINGS` -> `ceph config show osd.N OPTION`, which is no JSON
+    settings: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
     image: str = ""  # `rbd info` of one of the run's images
     file_system: str = ""  # `ceph fs get` of the run's file system
 
@@ -125,7 +122,7 @@ def ceph_environment(
         fsid=reading.of(lambda text: parse_answer(text)["fsid"].text()[:_CHARACTERS], outputs.osd_dump),
         versions=reading.of(lambda text: _versions(text, file_system=access == "CephFS"), outputs.versions),
         osds=_osds(osds.values()),
-        settings=_settings(reading, outputs, osds),
+        settings=_settings(outputs, osds),
         cluster_flags=reading.of(_cluster_flags, outputs.osd_dump),
         health_checks=reading.of(_health_checks, outputs.status) or None,
         used_ratio=reading.of(
@@ -164,7 +161,7 @@ def osd_memory_bytes(outputs: Outputs, pool: str) -> int | None:
     details = (reading.of(parse_pools, outputs.pools) or {}).get(pool)
     numbers = set[int]().union(*_taken(reading, outputs, osds, details)) or {*osds}
     used = {number: osd for number, osd in osds.items() if number in numbers}
-    targets = [osd.memory_target_bytes for osd in _settings_of(reading, outputs, used).values()]
+    targets = [osd.memory_target_bytes for osd in _settings_of(outputs, used).values()]
     known = [target for target in targets if target]
     return round(fmean(known) * len(used)) if known else None
 
@@ -265,9 +262,9 @@ def _osds(osds: Collection[Osd]) -> OsdsDescription | None:
     )
 
 
-def _settings(reading: _Reading, outputs: Outputs, osds: Mapping[int, Osd]) -> OsdSettingsDescription | None:
+def _settings(outputs: Outputs, osds: Mapping[int, Osd]) -> OsdSettingsDescription | None:
     """Return the OSDs' settings, in which two clusters with the same hardware may differ."""
-    settings = _settings_of(reading, outputs, osds)
+    settings = _settings_of(outputs, osds)
     used = settings.values()
     description = OsdSettingsDescription(
         mclock_profiles=_counts(osd.profile for osd in used),
@@ -280,16 +277,14 @@ def _settings(reading: _Reading, outputs: Outputs, osds: Mapping[int, Osd]) -> O
     return description if description.document() else None
 
 
-def _settings_of(reading: _Reading, outputs: Outputs, osds: Mapping[int, Osd]) -> dict[int, OsdSettings]:
-    stored = reading.of(parse_config_dump, outputs.config_dump) or {}
-    shown = {number: reading.of(parse_config_show, text) or {} for number, text in outputs.configs.items()}
-    return {number: settings_of(osd, shown.get(number, {}), stored) for number, osd in osds.items()}
+def _settings_of(outputs: Outputs, osds: Mapping[int, Osd]) -> dict[int, OsdSettings]:
+    return {number: settings_of(osd, outputs.settings.get(number, {})) for number, osd in osds.items()}
 
 
 def _capacities(osds: Mapping[int, Osd], settings: Mapping[int, OsdSettings]) -> dict[str, CapacityDescription]:
     """Return for each device class the capacity that mClock assumes for its OSDs, and whether it is the same for all.
 
-    It counts only OSDs with a known capacity: if it was never set, only the OSD itself shows Ceph's default.
+    It counts only OSDs with a known capacity.
     """
     by_class: dict[str, list[float]] = {}
     for number, osd in osds.items():

@@ -10,8 +10,12 @@ from typing import Literal
 from plimsoll.api.environment import CephOption
 from plimsoll.api.model import Model
 from plimsoll.ceph.document import parse_answer
-from plimsoll.ceph.osds import Database, OptionKey
 from plimsoll.ceph.watch import OptionDifference, OptionReading
+
+OptionKey = tuple[str, str]
+"""An option in Ceph's configuration database: whose it is (`osd`, `osd.3`, `osd/class:hdd`), and its name."""
+
+Database = Mapping[OptionKey, str]
 
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)$")
 _SIZE = re.compile(r"(0|[1-9][0-9]*)([KMGTPE]i?)?B?$")
@@ -50,6 +54,14 @@ class OptionRecord(Model):
 
 Change = tuple[OptionKey, str | None]
 """A change of the database: the option, and its new value; None removes it."""
+
+
+def database_key(who: str, name: str) -> str:
+    """Return the key of the monitors' store under which they keep an option (Ceph, ConfigMonitor.cc).
+
+    `ceph config get` prints what applies to a daemon, and not whether that is the default or somebody's value.
+    """
+    return f"config/{who}/{name}"
 
 
 def parse_option_help(text: str) -> OptionDescription:
@@ -136,7 +148,8 @@ def option_differences(
 ) -> tuple[OptionDifference, ...]:
     """Return where options differ from those that a run has set: in the database, and on OSDs.
 
-    `osds` are their device classes, `shown` their settings from `ceph config show`, which omits defaults.
+    `osds` are the device classes of the OSDs, `shown` the values that `ceph config show` prints of the options that
+    apply to each (`expected_settings`).
     """
     differences = []
     for option in options:
@@ -147,10 +160,9 @@ def option_differences(
             differences.append(OptionDifference(where=where, name=option.name, wanted=option.value, found=present))
     for number, settings in shown.items():
         for name, wanted in expected_settings(options, number, osds.get(number, "")).items():
-            used = settings.get(name)
-            if not _is_same(used, wanted):
-                present = "Ceph's default" if used is None else used
-                differences.append(OptionDifference(where=f"osd.{number}", name=name, wanted=wanted, found=present))
+            if not _is_same(settings[name], wanted):
+                where = f"osd.{number}"
+                differences.append(OptionDifference(where=where, name=name, wanted=wanted, found=settings[name]))
     return tuple(differences)
 
 

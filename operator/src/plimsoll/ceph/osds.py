@@ -6,10 +6,17 @@ from dataclasses import dataclass, fields, replace
 from plimsoll.api.json_reader import JsonNode
 from plimsoll.ceph.document import parse_answer
 
-OptionKey = tuple[str, str]
-"""An option in Ceph's configuration database: whose it is (`osd`, `osd.3`, `osd/class:hdd`), and its name."""
-
-Database = Mapping[OptionKey, str]
+_CAPACITY = "osd_mclock_max_capacity_iops_"
+SETTINGS = (
+    "osd_mclock_profile",
+    "osd_op_queue",
+    f"{_CAPACITY}hdd",
+    f"{_CAPACITY}ssd",
+    "osd_memory_target",
+    "ms_cluster_mode",
+    "ms_service_mode",
+)
+"""The options that `OsdSettings` is read from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,42 +137,23 @@ def merge_osds(*sources: Mapping[int, Osd]) -> dict[int, Osd]:
     return dict(sorted(merged.items()))
 
 
-def parse_config_show(text: str) -> dict[str, str]:
-    """Read the settings of a running daemon from `ceph config show` or `show-with-defaults`: name -> value."""
-    return {entry["name"].text(): entry["value"].text() for entry in parse_answer(text).elements()}
-
-
-def parse_config_dump(text: str) -> dict[OptionKey, str]:
-    """Read the configuration database from `ceph config dump`."""
-    database: dict[OptionKey, str] = {}
-    for entry in parse_answer(text).elements():
-        mask = entry.get("mask")
-        who = "/".join(filter(None, (entry["section"].text(), mask.text() if mask else "")))
-        database[who, entry["name"].text()] = entry["value"].text()
-    return database
-
-
-def settings_of(osd: Osd, shown: Mapping[str, str], database: Database) -> OsdSettings:
-    """Return an OSD's settings: its own where it shows them, else the database's, whose masks do not count."""
-
-    def setting(name: str) -> str | None:
-        stored = (database.get((who, name)) for who in (f"osd.{osd.number}", "osd", "global"))
-        return shown.get(name, next((value for value in stored if value is not None), None))
+def settings_of(osd: Osd, shown: Mapping[str, str]) -> OsdSettings:
+    """Return an OSD's settings, given the values of `SETTINGS` that `ceph config show` printed for it."""
 
     def number(name: str) -> float | None:
         try:
-            return None if (text := setting(name)) is None else JsonNode(text).unquoted().number()
+            return None if (text := shown.get(name)) is None else JsonNode(text).unquoted().number()
         except ValueError:
             return None
 
-    capacity = f"osd_mclock_max_capacity_iops_{'hdd' if osd.rotational else 'ssd'}"
+    capacity = f"{_CAPACITY}{'hdd' if osd.rotational else 'ssd'}"
     return OsdSettings(
-        profile=setting("osd_mclock_profile"),
-        queue=setting("osd_op_queue"),
+        profile=shown.get("osd_mclock_profile"),
+        queue=shown.get("osd_op_queue"),
         capacity_iops=number(capacity) if osd.rotational is not None else None,
         memory_target_bytes=number("osd_memory_target"),
-        cluster_mode=setting("ms_cluster_mode"),
-        service_mode=setting("ms_service_mode"),
+        cluster_mode=shown.get("ms_cluster_mode"),
+        service_mode=shown.get("ms_service_mode"),
     )
 
 

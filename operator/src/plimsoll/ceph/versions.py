@@ -17,6 +17,8 @@ _FILE_SYSTEM = ("mds",)
 """Kinds on which numbers of a file system depend as well."""
 
 _FIRST_READERS = ((19, 2, 6), (20, 2, 4))
+_GIVES_MAP_ALONE = (20, 2, 4)
+"""The first version, of those tested, whose monitors give the map of the OSDs to users who may read nothing else."""
 _VERSION = re.compile(r"(?:\bceph version |^)(\d+)\.(\d+)\.(\d+)")
 _WORDS = 5
 
@@ -60,6 +62,15 @@ def cannot_read(version: str, of_type: str) -> bool:
     # Each release reads them from one of its versions on; releases after the last one listed always do.
     readers = [first for first in _FIRST_READERS if first[0] == number[0]]
     return number < (readers[0] if readers else _FIRST_READERS[-1])
+
+
+def gives_map_alone(version: str) -> bool:
+    """Whether monitors of a version give the map of the OSDs to a user who may read nothing else; false if unknown.
+
+    Earlier ones give it only to users who may run all of their reading commands.
+    """
+    number = version_number(version)
+    return number is not None and number >= _GIVES_MAP_ALONE
 
 
 def mixture_problem(cluster: str, versions: Collection[str]) -> str:

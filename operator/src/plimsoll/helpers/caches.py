@@ -44,7 +44,7 @@ async def drop_osd_caches(commands: Commands | None, fsid: str) -> OsdCaches:
             return OsdCaches(count=0, reason="the helper's key is for another Ceph cluster")
         numbers = osds_up(dump)
         for number in numbers:
-            await commands.ceph("tell", f"osd.{number}", "cache", "drop", limit_seconds=_ANSWER_SECONDS)
+            await commands.drop_cache(number, limit_seconds=_ANSWER_SECONDS)
     except (CommandError, ValueError) as error:
         message = f"the OSDs did not drop their caches: {error}"
         raise OsdsError(message) from error

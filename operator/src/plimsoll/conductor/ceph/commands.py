@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from threading import Thread
 from typing import Self
 
 from plimsoll.ceph.document import AES256K, key_type, without_keys
+from plimsoll.ceph.rights import request_of
 from plimsoll.ceph.versions import cannot_read
 
 _PROGRAM = Path(__file__).with_name("monitor_program.py")
@@ -121,11 +122,11 @@ class Monitors:
         self._process: asyncio.subprocess.Process | None = None
         self._turn = asyncio.Lock()
 
-    async def ask(self, arguments: tuple[str, ...]) -> Answer:
-        """Run a command.
+    async def ask(self, request: Mapping[str, object], *, osd: int | None = None) -> Answer:
+        """Run a command of the monitors, or of an OSD.
 
-        A command that fails or is cancelled ends the connection, and the next one makes another: a monitor knows the
-        capabilities that a user had when it connected.
+        A command that fails, except for an object that does not exist, or is cancelled ends the connection, and the
+        next one makes another: a monitor knows the capabilities that a user had when it connected.
 
         Raises:
             OSError: the process cannot be started.
@@ -140,9 +141,9 @@ class Monitors:
             )
             answer = None
             try:
-                answer = await self._exchange(process, arguments)
+                answer = await self._exchange(process, {"osd": osd, "request": request})
             finally:
-                if answer is None or answer.code:
+                if answer is None or answer.code not in {0, errno.ENOENT}:
                     await self._end()
             return answer
 
@@ -152,11 +153,11 @@ class Monitors:
             await self._end()
 
     @staticmethod
-    async def _exchange(process: asyncio.subprocess.Process, arguments: tuple[str, ...]) -> Answer:
+    async def _exchange(process: asyncio.subprocess.Process, question: Mapping[str, object]) -> Answer:
         if process.stdin is None or process.stdout is None:
             raise EOFError
         try:
-            process.stdin.write(json.dumps(arguments).encode() + b"\n")
+            process.stdin.write(json.dumps(question).encode() + b"\n")
             await process.stdin.drain()
             header = json.loads(await process.stdout.readuntil())
             output = await process.stdout.readexactly(header["bytes"])
@@ -227,17 +228,26 @@ class Commands:
         await self._monitors.close()
 
     async def ceph(self, *arguments: str, limit_seconds: float | None = None) -> str:
-        """Run a command as `ceph` would, and return its output, as JSON where possible.
+        """Run a command of `plimsoll.ceph.rights` as `ceph` would, and return its output, as JSON where possible.
 
         Commands take turns on one connection, which lasts until `close` or until one of them fails.
 
-        CommandError: it failed, did not answer in time, or could not be started.
+        CommandError: it failed, did not answer in time, or could not be started. ValueError: it is no such command.
         """
-        command = _shown("ceph", arguments)
+        return await self._ask(_shown("ceph", arguments), request_of(arguments), limit_seconds=limit_seconds)
+
+    async def drop_cache(self, osd: int, *, limit_seconds: float) -> None:
+        """Have an OSD drop its caches, for which its user needs all rights on OSDs; see `ceph` for errors."""
+        command, request = f"ceph tell osd.{osd} cache drop", {"prefix": "cache drop", "format": "json"}
+        await self._ask(command, request, osd=osd, limit_seconds=limit_seconds)
+
+    async def _ask(
+        self, command: str, request: Mapping[str, object], *, osd: int | None = None, limit_seconds: float | None
+    ) -> str:
         limit = self._limit if limit_seconds is None else limit_seconds
         try:
             async with asyncio.timeout(limit):
-                answer = await self._monitors.ask(arguments)
+                answer = await self._monitors.ask(request, osd=osd)
         except TimeoutError:
             raise _unresponsive(command, limit) from None
         except OSError as error:

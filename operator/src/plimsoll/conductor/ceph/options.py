@@ -13,20 +13,24 @@ from pydantic import ValidationError
 from plimsoll.api.environment import CephOption
 from plimsoll.ceph.document import parse_answer
 from plimsoll.ceph.options import (
+    Database,
     OptionDescription,
+    OptionKey,
     OptionRecord,
     RecordedOption,
     changes_to_restore,
     changes_to_set,
+    database_key,
+    expected_settings,
     option_differences,
     parse_option_help,
     stored_value,
     why_refused,
 )
-from plimsoll.ceph.osds import Database, Osd, parse_config_dump, parse_config_show, parse_osd_tree
+from plimsoll.ceph.osds import Osd, parse_osd_tree
+from plimsoll.ceph.rights import FORCE
 from plimsoll.ceph.watch import OptionReading
 from plimsoll.conductor.ceph.commands import CommandError, Commands, if_present
-from plimsoll.conductor.ceph.monitor_program import FORCE
 from plimsoll.plan.document import owner_of_options
 
 _READING_SECONDS = 12.0
@@ -88,9 +92,9 @@ async def set_options(commands: Commands, options: Sequence[CephOption], *, key:
         refusals = tuple(_refusals(options, descriptions, await _osds(commands)))
         if refusals:
             return OptionsSet(problems=refusals, refused=True)
-        record = _record(options, descriptions, await _database(commands))
+        record = _record(options, descriptions, await _database(commands, (option.key for option in options)))
         await commands.ceph("config-key", "set", key, record.model_dump_json())
-    changes, problems = changes_to_set(record, await _database(commands))
+    changes, problems = changes_to_set(record, await _database(commands, (option.key for option in record.options)))
     if problems:
         return OptionsSet(problems=tuple(problems))
     for (who, name), value in changes:
@@ -113,7 +117,7 @@ async def restore_options(commands: Commands, *, key: str) -> None:
     record = await read_record(commands, key)
     if record is None:
         return
-    changes, remarks = changes_to_restore(record, await _database(commands))
+    changes, remarks = changes_to_restore(record, await _database(commands, (option.key for option in record.options)))
     for remark in remarks:
         _log.warning("%s", remark)
     for (who, name), value in changes:
@@ -129,15 +133,15 @@ async def read_options(commands: Commands, options: Sequence[CephOption]) -> Opt
     classes: Mapping[int, str] = {}
     problem = ""
     try:
-        database = await _database(commands)
+        database = await _database(commands, (option.key for option in options))
     except (CommandError, ValueError) as error:
         return OptionReading(problem=str(error))
     try:
         osds = await _osds(commands)
         classes = {number: osd.device_class for number, osd in osds.items()}
         for number in (number for number, osd in osds.items() if osd.is_up):
-            answer = await commands.ceph("config", "show", f"osd.{number}", limit_seconds=_READING_SECONDS)
-            shown[number] = parse_config_show(answer)
+            names = expected_settings(options, number, classes[number])
+            shown[number] = {name: await show_option(commands, number, name) for name in names}
     except (CommandError, ValueError) as error:
         problem = str(error)
     return OptionReading(differences=option_differences(options, database, classes, shown), problem=problem)
@@ -154,8 +158,19 @@ async def read_record(commands: Commands, key: str) -> OptionRecord | None:
         raise RecordError(key, text) from error
 
 
-async def _database(commands: Commands) -> Database:
-    return parse_config_dump(await commands.ceph("config", "dump", limit_seconds=_READING_SECONDS))
+async def show_option(commands: Commands, osd: int, name: str) -> str:
+    """Return the value of an option that an OSD uses; see `Commands.ceph` for errors."""
+    return (await commands.ceph("config", "show", f"osd.{osd}", name, limit_seconds=_READING_SECONDS)).strip()
+
+
+async def _database(commands: Commands, keys: Iterable[OptionKey]) -> Database:
+    """Return the values of options in the configuration database, without those that are not in it."""
+    database = {}
+    for who, name in keys:
+        answer = commands.ceph("config-key", "get", database_key(who, name), limit_seconds=_READING_SECONDS)
+        if (value := await if_present(answer)) is not None:
+            database[who, name] = value
+    return database
 
 
 async def _osds(commands: Commands) -> Mapping[int, Osd]:

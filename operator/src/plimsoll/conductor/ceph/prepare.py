@@ -15,11 +15,12 @@ from plimsoll.ceph.document import parse_answer
 from plimsoll.ceph.environment import Outputs
 from plimsoll.ceph.gate import gate_problems, unclean_states
 from plimsoll.ceph.options import reading_problems
+from plimsoll.ceph.osds import SETTINGS, parse_osd_tree
 from plimsoll.ceph.pools import EC_OPTIMIZATIONS, SCRUB_FLAGS, PoolDetail, parse_file_system, parse_pools, wrong_pools
 from plimsoll.ceph.versions import age_problem, mixture_problem, parse_versions
 from plimsoll.ceph.watch import FileSystemDetail, parse_status
 from plimsoll.conductor.ceph.commands import ClientTooOldError, CommandError, Commands, UnresponsiveError, if_present
-from plimsoll.conductor.ceph.options import OptionsSet, options_of_others, read_options, set_options
+from plimsoll.conductor.ceph.options import OptionsSet, options_of_others, read_options, set_options, show_option
 from plimsoll.plan.document import CephTarget, Plan, flags_object, image_name, options_key
 
 _FEATURES = "layering,exclusive-lock"
@@ -39,12 +40,11 @@ _QUESTIONS = {
     "df_detail": ("df", "detail"),
     "pools": ("osd", "pool", "ls", "detail"),
     "crush_rules": ("osd", "crush", "rule", "dump"),
-    "config_dump": ("config", "dump"),
 }
 """Field of `Outputs` -> arguments of `ceph` for the monitors. The manager may hang alone, so it is asked last."""
 
-_ASKED_OSDS = 8
-"""`config show-with-defaults` prints 2000 lines per OSD; `config dump` also shows what differs between OSDs."""
+_ASKED_OSDS = 64
+"""Each of their settings takes a command, and of a larger cluster they are enough to show what is usual."""
 
 _Key = TypeVar("_Key")
 
@@ -142,14 +142,14 @@ async def read_note(commands: Commands, pool: str, note: str) -> Noted | None:
         raise CommandError(command, reason) from error
 
 
-async def ask(commands: Commands, plan: Plan, pools: Iterable[PoolDetail], osds: int) -> Outputs:
+async def ask(commands: Commands, plan: Plan, pools: Iterable[PoolDetail]) -> Outputs:
     """Return Ceph's description of its daemons, settings and the run's pools.
 
     Empty where Ceph refuses; after a command without an answer, no other is tried.
     """
     is_answering = True
 
-    async def answer(command: Callable[..., Awaitable[str]], *arguments: str) -> str:
+    async def answer(command: Callable[..., Awaitable[str]], *arguments: object) -> str:
         nonlocal is_answering
         try:
             return await command(*arguments) if is_answering else ""
@@ -166,15 +166,27 @@ async def ask(commands: Commands, plan: Plan, pools: Iterable[PoolDetail], osds:
     # All of the run's images are alike.
     image = f"{plan.ceph.pool}/{image_name(plan.run.uid, 0)}" if plan.ceph and plan.has_images else ""
     profiles = sorted({pool.erasure_code_profile for pool in pools} - {""})
-    asked = range(min(osds, _ASKED_OSDS))
+    known = await answers(_QUESTIONS)
     return Outputs(
-        **await answers(_QUESTIONS),
+        **known,
         profiles=await answers({name: ("osd", "erasure-code-profile", "get", name) for name in profiles}),
         image=await answer(commands.rbd, "info", image, "--format", "json") if image else "",
         file_system=await answer(commands.ceph, "fs", "get", file_system.name) if file_system else "",
         osd_df=await answer(commands.ceph, "osd", "df"),
-        configs=await answers({number: ("config", "show-with-defaults", f"osd.{number}") for number in asked}),
+        settings={
+            osd: {name: value for name in SETTINGS if (value := await answer(show_option, commands, osd, name))}
+            for osd in _asked_osds(known["osd_tree"])
+        },
     )
+
+
+def _asked_osds(osd_tree: str) -> Sequence[int]:
+    """Return which OSDs to ask for their settings: those that are up, or some from all parts of a large cluster."""
+    try:
+        numbers = [number for number, osd in parse_osd_tree(osd_tree).items() if osd.is_up]
+    except ValueError:
+        return ()
+    return numbers[:: -(-len(numbers) // _ASKED_OSDS) or 1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +195,6 @@ class Prepared:
 
     problems: tuple[str, ...]  # what is still missing; empty when the cluster is prepared
     pools: tuple[PoolDetail, ...] = ()  # the run's pools
-    osds: int = 0  # number of the cluster's OSDs
     widest: int = 3  # OSDs that a placement group is on, in the pool with the most
     file_system: FileSystemDetail | None = None  # the file system of the pools, if the run measures one
     options: tuple[CephOption, ...] = ()  # the options that are set for the run, with their values as Ceph stores them
@@ -245,7 +256,6 @@ async def _prepare(commands: Commands, plan: Plan, target: CephTarget, report: C
     return Prepared(
         problems=problems,
         pools=pools,
-        osds=status.osds,
         widest=max((pool.size for pool in existing.values()), default=3),
         file_system=file_system,
         options=setting.options,

@@ -172,7 +172,7 @@ class CephCluster:
             await asyncio.sleep(self._pause)
         self._prepared = prepared
         report("querying Ceph's versions and settings")
-        self._outputs = await ask(self._commands, self._plan, prepared.pools, prepared.osds)
+        self._outputs = await ask(self._commands, self._plan, prepared.pools)
         self._osd_classes = osd_classes(self._outputs)
         self._osd_memory = osd_memory_bytes(self._outputs, self._target.pools[-1])
         self._placement = placement_of(self._outputs, self._target.pools[-1])

@@ -217,7 +217,9 @@ class Users(RookResource):
         secrets = rook_render.key_secrets(self.target, self.there.all_users)
         if self.view.in_use or secrets is None:
             return ()
-        return _absent(rook_render.users(self.view.run, self.target, secrets), self.there.users)
+        version = self.there.cluster.ceph_version if self.there.cluster else ""
+        users = rook_render.users(self.view.run, self.target, secrets, version=version)
+        return _absent(users, self.there.users)
 
     def ready(self) -> Fact:
         """Return whether pools and users are ready."""

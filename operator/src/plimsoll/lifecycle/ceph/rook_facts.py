@@ -113,6 +113,11 @@ class ClusterFact:
     message: str  # of Rook, about what it is doing
     checked: datetime | None  # when Rook last queried Ceph's health; None if unknown
 
+    @property
+    def ceph_version(self) -> str:
+        """The version of the daemons, or one of them during an upgrade, in Ceph's or Rook's words; empty if unknown."""
+        return next(iter(self.versions), self.version)
+
 
 def rook_fact(obj: Object, warnings: Mapping[str, str]) -> RookFact:
     """Read one of these objects. `warnings` are by UID, so those about an earlier object do not count."""

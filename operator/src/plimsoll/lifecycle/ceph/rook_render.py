@@ -6,7 +6,7 @@ Rook rewrites a pool's specification when it first reconciles it; an update woul
 from collections.abc import Iterable, Iterator, Mapping
 
 from plimsoll.api.storage import Pool
-from plimsoll.ceph.pools import SCRUB_FLAGS
+from plimsoll.ceph.rights import Rights
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import Object
 from plimsoll.lifecycle.render.common import Json, foreign_metadata, manifest
@@ -34,8 +34,6 @@ _CSI_SECRETS = {
         "node-stage": "rook-csi-cephfs-node",
     },
 }
-_LIST_KEYS = 'allow command "config-key ls"'
-"""Shows whether another run has left options. Names of keys only: `allow r` includes no keys of the monitors' store."""
 
 
 def pools(run: Run, target: CephTarget) -> Iterator[Json]:
@@ -116,11 +114,23 @@ def pools_of(file_system: Object) -> Mapping[str, Json]:
     return {in_ceph(metadata, "metadata"): metadata} | named
 
 
-def users(run: Run, target: CephTarget, secrets: tuple[str, str]) -> Iterator[Json]:
+def rights_of(uid: str, target: CephTarget, version: str) -> Rights:
+    """Return what the users of the run with a UID need in a cluster of a version of Ceph, which may be unknown."""
+    return Rights(
+        pools=target.pools_by_note,
+        file_system=target.file_system.name if target.file_system else "",
+        options=target.options,
+        record=options_key(uid) if target.rook or target.options else "",
+        version=version,
+    )
+
+
+def users(run: Run, target: CephTarget, secrets: tuple[str, str], *, version: str) -> Iterator[Json]:
     """Yield the CephX users of the conductor and the agents, whose keys Rook stores in these Secrets."""
     if target.rook is None:
         return
-    wanted = ((target.conductor_user, _conductor_caps(run, target)), (target.agent_user, _agent_caps(target)))
+    rights = rights_of(run.uid, target, version)
+    wanted = ((target.conductor_user, rights.conductor()), (target.agent_user, rights.agent()))
     for (name, caps), secret in zip(wanted, secrets, strict=True):
         yield _rook_object(run, CEPH_CLIENT, target.rook.namespace, name, {"caps": caps, "secretName": secret})
 
@@ -197,35 +207,3 @@ def _rook_object(run: Run, kind: str, namespace: str, name: str, spec: Json) -> 
 def _replicated(size: int) -> Json:
     # Rook rejects a single copy unless requireSafeReplicaSize is false.
     return {"replicated": {"size": size, **({"requireSafeReplicaSize": False} if size == 1 else {})}}
-
-
-def _agent_caps(target: CephTarget) -> dict[str, str]:
-    """Return the capabilities for images and objects in the run's pools; of a file system, only for objects of tools.
-
-    The monitors' profile `rbd` would also allow blocklisting other clients, which librbd needs only to break a dead
-    client's lock; `ceph.conf` disables that.
-    """
-    if target.file_system is not None:
-        return {"mon": "profile simple-rados-client", "osd": f"allow rw pool={target.note_pool}"}
-    return {"mon": "profile simple-rados-client", "osd": ", ".join(f"profile rbd pool={pool}" for pool in target.pools)}
-
-
-def _conductor_caps(run: Run, target: CephTarget) -> dict[str, str]:
-    """Return an agent's capabilities, and those to read the cluster's state and set the run's options and scrub flags.
-
-    The teardown lists the objects in all pools, which shows that their placement groups respond.
-    """
-    others = target.pools_by_note[1:] if target.file_system else ()
-    osd = ", ".join((_agent_caps(target)["osd"], *(f"allow r pool={pool}" for pool in others)))
-    flags = [
-        f'allow command "osd pool set" with pool={pool} var={flag}' for pool in target.pools for flag in SCRUB_FLAGS
-    ]
-    # To set exactly the run's options, and to record their previous values.
-    key, commands = options_key(run.uid), ("set", "get", "rm") if target.options else ()
-    keys = [f'allow command "config-key {command}" with key="{key}"' for command in commands]
-    options = [
-        f'allow command "config {command}" with who="{option.who}" name="{option.name}"'
-        for option in target.options
-        for command in ("set", "rm")
-    ]
-    return {"mon": ", ".join(("allow r", _LIST_KEYS, *flags, *keys, *options)), "mgr": "allow r", "osd": osd}

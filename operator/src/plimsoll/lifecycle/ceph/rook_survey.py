@@ -316,7 +316,7 @@ def rook_version(deployments: Iterable[Object]) -> str:
 
 def _too_old(rook: RookStorage, cluster: ClusterFact, platform: RookPlatform) -> RunEnding | None:
     """Return that this Ceph or this Rook is too old for the run; None if it is not, or a version is unknown."""
-    name, version = cluster_name(cluster), next(iter(cluster.versions), cluster.version)
+    name, version = cluster_name(cluster), cluster.ceph_version
     if why := age_problem(name, version):
         return RunEnding.failure(Reason.CEPH_TOO_OLD, f"{_FIELD}.cluster: {why}")
     for place, pool in _new_pools(rook).items():

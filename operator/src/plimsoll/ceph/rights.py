@@ -1,0 +1,167 @@
+"""The commands that Plimsoll runs in Ceph, and the capabilities that the users of a run get for them.
+
+Ceph's own grants show what is not the run's: `mon "allow r"`, and with it the profiles `rbd` and `simple-rados-client`,
+show the whole configuration database and the cluster's log; `mgr "allow r"` the keys of the dashboard. So users get the
+map of the OSDs, and commands by name. They need no capabilities of the manager: the monitors check its commands against
+their own, and pass them on.
+
+Sources: MonCap.cc, `Monitor::handle_subscribe` and `Monitor::handle_command` of Ceph 18.2.7 and 20.2.4.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from plimsoll.api.environment import CephOption
+from plimsoll.ceph.options import database_key
+from plimsoll.ceph.osds import SETTINGS
+from plimsoll.ceph.pools import SCRUB_FLAGS
+from plimsoll.ceph.versions import gives_map_alone
+
+FORCE = "--force"
+"""After a value for the configuration database: Ceph stores it even if it is not valid."""
+
+_MAP = "allow service osd r"
+"""The map of the OSDs, and the commands that show parts of it."""
+_OLD_MAP = "profile simple-rados-client"
+"""The same of monitors that give nobody a map who may not run all of their reading commands."""
+
+Limits = Mapping[str, str | tuple[str, ...]]
+"""Argument of a command -> its only value, or the only ones: names of options."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rights:
+    """What the users of a run do in a cluster."""
+
+    pools: tuple[str, ...]  # the run's, the one with the conductor's note and with the objects of tools first
+    file_system: str = ""  # the one that the run measures; empty if it measures pools
+    options: tuple[CephOption, ...] = ()  # those that the conductor sets
+    record: str = ""  # key under which it would record their previous values; empty if no run of the cluster sets any
+    version: str = ""  # of Ceph; empty if unknown
+
+    def agent(self) -> dict[str, str]:
+        """Return an agent's capabilities, by kind of daemon: I/O in the run's pools; of a file system, tools' objects.
+
+        The monitors' profile `rbd` would also allow blocklisting other clients, which librbd needs only to break a dead
+        client's lock; `ceph.conf` disables that.
+        """
+        io = [f"profile rbd pool={pool}" for pool in self.pools]
+        return {"mon": self._map(), "osd": f"allow rw pool={self.pools[0]}" if self.file_system else ", ".join(io)}
+
+    def conductor(self) -> dict[str, str]:
+        """Return the capabilities of the conductor and the teardown: an agent's, and the commands of the table.
+
+        The teardown lists the objects in all pools, which shows that their placement groups respond.
+        """
+        others = self.pools[1:] if self.file_system else ()
+        grants = (_grant(prefix, limits) for prefix, command in COMMANDS.items() for limits in command.limits(self))
+        return {
+            "mon": ", ".join((self._map(), *grants)),
+            "osd": ", ".join((self.agent()["osd"], *(f"allow r pool={pool}" for pool in others))),
+        }
+
+    def _map(self) -> str:
+        return _MAP if gives_map_alone(self.version) else _OLD_MAP
+
+
+def _anything(_: Rights) -> Iterable[Limits]:
+    return ({},)
+
+
+def _nothing(_: Rights) -> Iterable[Limits]:
+    return ()
+
+
+def _flags(rights: Rights) -> Iterable[Limits]:
+    return ({"pool": pool, "var": flag} for pool, flag in product(rights.pools, SCRUB_FLAGS))
+
+
+def _shown_options(rights: Rights) -> Iterable[Limits]:
+    return ({"key": tuple(dict.fromkeys((*SETTINGS, *(option.name for option in rights.options))))},)
+
+
+def _described_options(rights: Rights) -> Iterable[Limits]:
+    return ({"key": name} for name in dict.fromkeys(option.name for option in rights.options))
+
+
+def _set_options(rights: Rights) -> Iterable[Limits]:
+    return ({"who": option.who, "name": option.name} for option in rights.options)
+
+
+def _records(rights: Rights) -> Iterable[Limits]:
+    return ({},) if rights.record else ()
+
+
+def _own_record(rights: Rights) -> Iterable[Limits]:
+    return ({"key": rights.record},) if rights.options else ()
+
+
+def _stored_options(rights: Rights) -> Iterable[Limits]:
+    return (*_own_record(rights), *({"key": database_key(option.who, option.name)} for option in rights.options))
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command: the names of its arguments in order, and the arguments with which a conductor may run it."""
+
+    arguments: tuple[str, ...] = ()
+    limits: Callable[[Rights], Iterable[Limits]] = _anything
+
+
+COMMANDS: Mapping[str, Command] = {
+    "status": Command(),
+    "versions": Command(),
+    "df": Command(("detail",)),
+    # Whoever gets the map of the OSDs may run these.
+    "osd metadata": Command(limits=_nothing),
+    "osd tree": Command(limits=_nothing),
+    "osd dump": Command(limits=_nothing),
+    "osd df": Command(limits=_nothing),
+    "osd pool ls": Command(("detail",), _nothing),
+    "osd crush rule dump": Command(limits=_nothing),
+    "osd erasure-code-profile get": Command(("name",), _nothing),
+    "osd pool set": Command(("pool", "var", "val"), _flags),
+    "pg dump": Command(("dumpcontents",)),
+    "fs get": Command(("fs_name",), lambda rights: [{"fs_name": rights.file_system}] if rights.file_system else []),
+    "fs volume info": Command(
+        ("vol_name",), lambda rights: [{"vol_name": rights.file_system}] if rights.file_system else []
+    ),
+    # An OSD's own value of one option, with Ceph's default if it is not set.
+    "config show": Command(("who", "key"), _shown_options),
+    "config help": Command(("key",), _described_options),
+    "config set": Command(("who", "name", "value", "force"), _set_options),
+    "config rm": Command(("who", "name"), _set_options),
+    # Names of keys only. They show whether another run has left options.
+    "config-key ls": Command(limits=_records),
+    "config-key get": Command(("key",), _stored_options),
+    "config-key set": Command(("key", "val"), _own_record),
+    "config-key rm": Command(("key",), _own_record),
+}
+"""All commands of the monitors and the manager that Plimsoll runs: no others can be sent."""
+
+_LONGEST = max(len(prefix.split()) for prefix in COMMANDS)
+_TYPED: Mapping[str, Callable[[str], object]] = {"force": lambda _: True, "dumpcontents": lambda value: [value]}
+"""Arguments that are no strings."""
+
+
+def request_of(arguments: Sequence[str]) -> dict[str, object]:
+    """Return what the monitors take for `ceph ARGUMENTS`; ValueError if that is not in the table.
+
+    A value may be empty, or begin like an option.
+    """
+    for length in range(_LONGEST, 0, -1):
+        prefix, values = " ".join(arguments[:length]), arguments[length:]
+        command = COMMANDS.get(prefix)
+        if command is not None and len(values) <= len(command.arguments):
+            named = zip(command.arguments, values, strict=False)
+            return {"prefix": prefix, "format": "json", **{name: _TYPED.get(name, str)(text) for name, text in named}}
+    raise ValueError(f"`ceph {' '.join(arguments)}` is not among the commands that Plimsoll may run")
+
+
+def _grant(prefix: str, limits: Limits) -> str:
+    values = (
+        f'{name}="{value}"' if isinstance(value, str) else f'{name} regex "{"|".join(value)}"'
+        for name, value in limits.items()
+    )
+    return " ".join((f'allow command "{prefix}"', *(("with", *values) if limits else ())))
