@@ -9,7 +9,7 @@ root=$(realpath "$(dirname "$0")/..")
 namespace=${1:?the namespace is missing}
 readonly root namespace
 
-"$root/e2e/ceph/ceph" admin ceph auth get-or-create client.osd-bench mon 'allow r' osd 'allow *' < /dev/null |
+"$root/e2e/ceph/ceph" admin ceph auth get-or-create client.osd-bench mon 'profile simple-rados-client' osd 'allow *' < /dev/null |
     kubectl create secret generic plimsoll-osd-bench --from-file keyring=/dev/stdin --dry-run=client --output yaml |
     kubectl annotate --local --filename - plimsoll.dev/allow-benchmarks=true --output yaml |
     kubectl --namespace "$namespace" apply --filename - > /dev/null

@@ -7,6 +7,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from plimsoll.ceph.rights import COMMANDS, Rights
+from plimsoll.ceph.versions import gives_map_alone
+
 from runs import run, workload
 from support import OPERATOR_NAMESPACE, ROOT, Cluster
 
@@ -21,6 +24,26 @@ KEYRING = "plimsoll-keyring"
 ALLOW_BENCHMARKS = "plimsoll.dev/allow-benchmarks"
 ADMINISTRATOR = "e2e-osd-bench"
 ADMINISTRATOR_KEYRING = "plimsoll-osd-bench"
+SECRET = "mgr/dashboard/E2E_SECRET"
+ADMIN = "admin"
+SECRETS: Mapping[str, Mapping[str, Any]] = {
+    "config dump": {},
+    "config-key dump": {},
+    "config log": {},
+    "log last": {},
+    "report": {},
+    "auth ls": {},
+    "crash ls": {},
+    "auth get": {"entity": "client.admin"},
+    "config get": {"who": "mgr", "key": SECRET},
+    "config-key get": {"key": SECRET},
+    "config show": {"who": "mgr.a", "key": SECRET},
+    "config show-with-defaults": {"who": "osd.0"},
+    "mgr module ls": {},
+}
+"""Commands that show what is not a run's: prefix -> arguments."""
+OPEN_TO_READERS = {"config dump", "log last", "report"}
+"""Those of `SECRETS` that monitors before 20.2.4 let everybody run who may do I/O."""
 OSDS = 3
 PLACEMENT_GROUPS = 8
 
@@ -33,6 +56,8 @@ _SERVERS = (
 )
 
 _REMOVE_POOL = """
+ceph config rm mgr "$3"
+ceph config-key rm "$3"
 ceph osd pool rm "$1" "$1" --yes-i-really-really-mean-it
 ceph auth rm "client.$2"
 """
@@ -44,7 +69,9 @@ rbd pool init "$1"
 rbd create --size 4M "$1/$3"
 rados -p "$1" put foreign-object /etc/hostname
 ceph osd pool set "$1" noscrub 1
-ceph auth get-or-create "client.$4" mon "allow r, $5" mgr "allow r" osd "profile rbd pool=$1"
+ceph auth get-or-create "client.$4" mon "$5" osd "$6"
+ceph config set mgr "$7" secret --force
+ceph config-key set "$7" secret
 """
 
 _LEAVE_OBJECTS = """
@@ -66,6 +93,26 @@ for prefix in sys.argv[1:]:
         sys.exit(f"{prefix}: {complaint}")
     print(json.dumps(json.loads(output)))
 cluster.shutdown()
+"""
+# USER REQUEST...: print for each request to the monitors, in a line, whether they let the user run it. None of them may
+# have an argument that its command needs and lacks, since that would be refused otherwise.
+_PERMITTED = """
+import errno, rados, sys
+timeouts = {"rados_mon_op_timeout": "60", "client_mount_timeout": "60"}
+administrator = rados.Rados(conffile="/etc/ceph/ceph.conf", conf=timeouts)
+administrator.connect()
+user, *requests = sys.argv[1:]
+code, key, complaint = administrator.mon_command('{"prefix": "auth get-key", "entity": "client.%s"}' % user, b"")
+if code:
+    sys.exit(complaint)
+key = {"key": key.decode(), "keyring": "/dev/null"}
+cluster = rados.Rados(rados_id=user, conffile="/etc/ceph/ceph.conf", conf=timeouts | key)
+cluster.connect()
+for request in requests:
+    code, output, complaint = cluster.mon_command(request, b"")
+    if code not in (0, -errno.EACCES):
+        sys.exit(f"{request}: {code} {complaint}")
+    print("refused" if code else "permitted")
 """
 _CONTENTS = """
 rados -p "$1" ls --all
@@ -154,14 +201,50 @@ class Ceph:
 
     def make_pool(self) -> None:
         """Create a pool of size 3 with a foreign image, one scrub flag, and a user for runs."""
-        flags = ", ".join(
-            f'allow command "osd pool set" with pool={POOL} var={flag}' for flag in ("noscrub", "nodeep-scrub")
-        )
-        self.admin("sh", "-ec", _MAKE_POOL, "make", POOL, str(PLACEMENT_GROUPS), FOREIGN, USER, flags)
+        caps = Rights(pools=(POOL,), version=self.version()).conductor()
+        arguments = (POOL, str(PLACEMENT_GROUPS), FOREIGN, USER, caps["mon"], caps["osd"], SECRET)
+        self.admin("sh", "-ec", _MAKE_POOL, "make", *arguments)
 
     def remove_pool(self) -> None:
         """Remove the pool and the user, if they exist."""
-        self.admin("sh", "-ec", _REMOVE_POOL, "remove", POOL, USER)
+        self.admin("sh", "-ec", _REMOVE_POOL, "remove", POOL, USER, SECRET)
+
+    def version(self) -> str:
+        """Return the version of Ceph, as `ceph version` prints it."""
+        return self.admin("ceph", "version").strip()
+
+    def users(self) -> list[str]:
+        """Return the users that runs created, conductors' before agents'."""
+        entities = [each["entity"].removeprefix("client.") for each in self.json("ceph", "auth", "ls")["auth_dump"]]
+        return sorted(self._ours(entities), key=lambda name: name.endswith("agent"))
+
+    def permitted(self, user: str, commands: Mapping[str, Mapping[str, Any]]) -> set[str]:
+        """Return which commands the monitors let a user run: prefix -> arguments."""
+        requests = [json.dumps({"prefix": prefix, "format": "json", **given}) for prefix, given in commands.items()]
+        answers = self.admin("python3", "-c", _PERMITTED, user, *requests).split()
+        return {prefix for prefix, answer in zip(commands, answers, strict=True) if answer == "permitted"}
+
+    def check_rights(self, conductor: str, *others: str, pool: str = POOL, file_system: str = "") -> None:
+        """Check that a conductor's user may run its commands, and that neither it nor the others see any secret."""
+        commands = {
+            **{prefix: {} for prefix in ("status", "versions", "osd metadata", "osd tree", "osd dump", "osd df")},
+            **{prefix: {"detail": "detail"} for prefix in ("df", "osd pool ls")},
+            "osd crush rule dump": {},
+            "osd erasure-code-profile get": {"name": "default"},
+            "osd pool set": {"pool": pool, "var": "noscrub", "val": "1"},
+            "pg dump": {"dumpcontents": ["pgs_brief"]},
+            "config show": {"who": "osd.0", "key": "osd_memory_target"},
+        }
+        if file_system:
+            commands |= {"fs get": {"fs_name": file_system}, "fs volume info": {"vol_name": file_system}}
+        # Of the others, runs that set options show that they are permitted.
+        assert {prefix for prefix in COMMANDS if not prefix.startswith(("config", "fs"))} <= commands.keys()
+        assert self.permitted(conductor, commands) == commands.keys()
+        open_to_readers = OPEN_TO_READERS if not gives_map_alone(self.version()) else set()
+        for user in (conductor, *others):
+            assert self.permitted(user, SECRETS) == open_to_readers, user
+        # What a module of the manager answers, as `dashboard get-...`, the monitors pass on to those who may run it.
+        assert self.permitted(ADMIN, {"crash ls": {}}) == {"crash ls"}
 
     def give_keyring(self, namespace: str) -> None:
         """Create the keyring Secret of the runs' user in a namespace, and let the operator read it."""
@@ -174,7 +257,7 @@ class Ceph:
 
     def give_administration(self, namespace: str) -> None:
         """Create the keyring Secret of a user with all rights on OSDs in a namespace."""
-        caps = ("mon", "allow r", "osd", "allow *")
+        caps = ("mon", "allow service osd r", "osd", "allow *")
         keyring = self.admin("ceph", "auth", "get-or-create", f"client.{ADMINISTRATOR}", *caps)
         self._write_keyring(namespace, ADMINISTRATOR_KEYRING, keyring)
         self.give_rights(namespace)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ceph import ALLOW_BENCHMARKS, KEYRING, Ceph
+from ceph import ALLOW_BENCHMARKS, KEYRING, USER, Ceph
 from runs import RATE, workload
 from support import Cluster
 
@@ -40,6 +40,7 @@ def test_an_existing_pool_is_measured_and_a_trial_with_a_stopped_osd_is_repeated
     cluster.apply(existing.run("shaken", namespace, workloads=[workload(runtimeSeconds=20)]))
     cluster.until_measuring("shaken", namespace)
     assert existing.flags() == {"noscrub", "nodeep-scrub"}
+    existing.check_rights(USER)
     existing.stop_osd(1)
     try:
         (first,) = cluster.until(

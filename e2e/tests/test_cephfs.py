@@ -41,6 +41,7 @@ def test_clients_on_two_nodes_measure_one_volume_and_nothing_is_left(
     assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
     assert claim["spec"]["resources"]["requests"]["storage"] == "32Mi"
     (file_system,) = clean.file_systems()
+    clean.check_rights(*clean.users(), pool=f"{file_system}-data0", file_system=file_system)
     prefilled = cluster.state(LONG_NAME, namespace)["prefill"]["totalBytes"]
 
     def is_stored() -> bool:

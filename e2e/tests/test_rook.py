@@ -70,6 +70,7 @@ def test_an_erasure_coded_pool_is_measured_and_removed_before_the_next_run_start
     cluster.until_measuring("coded", namespace)
     assert len(clean.pools()) == 2, "only those of the first run"
     (data,) = (name for name in clean.pools() if name.endswith("-data"))
+    clean.check_rights(*clean.users(), pool=data)
     stored = clean.json("ceph", "df")["pools"]
     assert any(pool["name"] == data and pool["stats"]["stored"] > 0 for pool in stored)
     cluster.until_succeeded("coded", namespace)
@@ -160,6 +161,7 @@ def test_every_tool_measures_a_replicated_pool_without_leaks(cluster: Cluster, c
     cluster.until_measuring("layers", namespace)
     (pool,) = clean.pools()
     assert clean.flags(pool) == {"noscrub", "nodeep-scrub"}
+    clean.check_rights(*clean.users(), pool=pool)
     nodes = {cluster.client_pod("layers", namespace, client)["spec"]["nodeName"] for client in range(3)}
     assert len(nodes) == 2
     cluster.until_succeeded("layers", namespace, seconds=500)

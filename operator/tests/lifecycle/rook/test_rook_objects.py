@@ -2,6 +2,7 @@
 
 import pytest
 
+from plimsoll.ceph.rights import Rights
 from plimsoll.lifecycle.ceph.rook_render import (
     KEY_SECRETS,
     has_stripe_unit,
@@ -16,6 +17,9 @@ from plimsoll.lifecycle.render import teardown
 from support.specs import SETTINGS, STORAGE, UID, ceph_run, with_fast_coding
 
 BASE = "plimsoll-rook-images-f94acc63"
+
+
+CEPH = "20.2.4-0"
 
 
 def client(name: str, secret: str | None) -> dict[str, object]:
@@ -83,8 +87,8 @@ def test_a_single_copy_is_said_to_be_meant() -> None:
 def test_neither_a_pool_is_made_where_one_is_nor_anything_without_rook() -> None:
     existing, without = ceph_run("rook-existing"), ceph_run("ceph")
     assert list(pools(existing.run, existing.target)) == []
-    assert len(list(users(existing.run, existing.target, ("plimsoll-0", "plimsoll-1")))) == 2
-    assert list(users(without.run, without.target, ("plimsoll-0", "plimsoll-1"))) == []
+    assert len(list(users(existing.run, existing.target, ("plimsoll-0", "plimsoll-1"), version=CEPH))) == 2
+    assert list(users(without.run, without.target, ("plimsoll-0", "plimsoll-1"), version=CEPH)) == []
 
 
 @pytest.mark.parametrize(("coding_chunks", "size"), [(1, 2), (2, 3), (3, 3), (8, 3)])
@@ -93,34 +97,33 @@ def test_metadata_survives_what_the_data_survives_up_to_three_copies(coding_chun
 
 
 def test_users_may_do_what_they_have_to_and_no_more() -> None:
+    """See operator/tests/ceph/test_rights.py."""
     made = ceph_run("rook-images")
-    conductor, agent = users(made.run, made.target, ("plimsoll-3", "plimsoll-5"))
-    both = f"profile rbd pool={BASE}, profile rbd pool={BASE}-data"
-    assert agent["spec"] == {"caps": {"mon": "profile simple-rados-client", "osd": both}, "secretName": "plimsoll-5"}
-    flags = ", ".join(
-        f'allow command "osd pool set" with pool={pool} var={flag}'
-        for pool in (BASE, f"{BASE}-data")
-        for flag in ("noscrub", "nodeep-scrub")
-    )
-    assert conductor["spec"] == {
-        "caps": {"mon": f'allow r, allow command "config-key ls", {flags}', "mgr": "allow r", "osd": both},
-        "secretName": "plimsoll-3",
-    }
+    conductor, agent = users(made.run, made.target, ("plimsoll-3", "plimsoll-5"), version=CEPH)
+    rights = Rights(pools=(BASE, f"{BASE}-data"), record=f"plimsoll/{UID}/options", version=CEPH)
+    assert agent["spec"] == {"caps": rights.agent(), "secretName": "plimsoll-5"}
+    assert conductor["spec"] == {"caps": rights.conductor(), "secretName": "plimsoll-3"}
+    assert "config-key get" not in conductor["spec"]["caps"]["mon"]
 
 
 def test_a_conductor_may_set_exactly_the_options_of_its_run_and_record_what_they_were() -> None:
     made = ceph_run("rook-files")
-    conductor, agent = (user["spec"]["caps"] for user in users(made.run, made.target, ("plimsoll-0", "plimsoll-1")))
-    grants = [grant for grant in conductor["mon"].split(", ") if "config" in grant]
+    secrets = ("plimsoll-0", "plimsoll-1")
+    conductor, agent = (user["spec"]["caps"] for user in users(made.run, made.target, secrets, version=CEPH))
+    grants = [grant for grant in conductor["mon"].split(", ") if "config" in grant and "config show" not in grant]
     assert grants == [
-        'allow command "config-key ls"',
-        f'allow command "config-key set" with key="plimsoll/{UID}/options"',
-        f'allow command "config-key get" with key="plimsoll/{UID}/options"',
-        f'allow command "config-key rm" with key="plimsoll/{UID}/options"',
+        'allow command "config help" with key="osd_mclock_profile"',
+        'allow command "config help" with key="osd_memory_target"',
         'allow command "config set" with who="osd" name="osd_mclock_profile"',
-        'allow command "config rm" with who="osd" name="osd_mclock_profile"',
         'allow command "config set" with who="osd/class:ssd" name="osd_memory_target"',
+        'allow command "config rm" with who="osd" name="osd_mclock_profile"',
         'allow command "config rm" with who="osd/class:ssd" name="osd_memory_target"',
+        'allow command "config-key ls"',
+        f'allow command "config-key get" with key="plimsoll/{UID}/options"',
+        'allow command "config-key get" with key="config/osd/osd_mclock_profile"',
+        'allow command "config-key get" with key="config/osd/class:ssd/osd_memory_target"',
+        f'allow command "config-key set" with key="plimsoll/{UID}/options"',
+        f'allow command "config-key rm" with key="plimsoll/{UID}/options"',
     ]
     assert "config" not in str(agent)
 
