@@ -24,8 +24,8 @@ KEYRING = "plimsoll-keyring"
 ALLOW_BENCHMARKS = "plimsoll.dev/allow-benchmarks"
 ADMINISTRATOR = "e2e-osd-bench"
 ADMINISTRATOR_KEYRING = "plimsoll-osd-bench"
-SECRET = "mgr/dashboard/E2E_SECRET"
-ADMIN = "admin"
+FOREIGN_KEY = "mgr/dashboard/E2E_SECRET"
+
 SECRETS: Mapping[str, Mapping[str, Any]] = {
     "config dump": {},
     "config-key dump": {},
@@ -35,9 +35,9 @@ SECRETS: Mapping[str, Mapping[str, Any]] = {
     "auth ls": {},
     "crash ls": {},
     "auth get": {"entity": "client.admin"},
-    "config get": {"who": "mgr", "key": SECRET},
-    "config-key get": {"key": SECRET},
-    "config show": {"who": "mgr.a", "key": SECRET},
+    "config get": {"who": "mgr", "key": FOREIGN_KEY},
+    "config-key get": {"key": FOREIGN_KEY},
+    "config show": {"who": "mgr.a", "key": FOREIGN_KEY},
     "config show-with-defaults": {"who": "osd.0"},
     "mgr module ls": {},
 }
@@ -202,12 +202,12 @@ class Ceph:
     def make_pool(self) -> None:
         """Create a pool of size 3 with a foreign image, one scrub flag, and a user for runs."""
         caps = Rights(pools=(POOL,), version=self.version()).conductor()
-        arguments = (POOL, str(PLACEMENT_GROUPS), FOREIGN, USER, caps["mon"], caps["osd"], SECRET)
+        arguments = (POOL, str(PLACEMENT_GROUPS), FOREIGN, USER, caps["mon"], caps["osd"], FOREIGN_KEY)
         self.admin("sh", "-ec", _MAKE_POOL, "make", *arguments)
 
     def remove_pool(self) -> None:
         """Remove the pool and the user, if they exist."""
-        self.admin("sh", "-ec", _REMOVE_POOL, "remove", POOL, USER, SECRET)
+        self.admin("sh", "-ec", _REMOVE_POOL, "remove", POOL, USER, FOREIGN_KEY)
 
     def version(self) -> str:
         """Return the version of Ceph, as `ceph version` prints it."""
@@ -244,7 +244,7 @@ class Ceph:
         for user in (conductor, *others):
             assert self.permitted(user, SECRETS) == open_to_readers, user
         # What a module of the manager answers, as `dashboard get-...`, the monitors pass on to those who may run it.
-        assert self.permitted(ADMIN, {"crash ls": {}}) == {"crash ls"}
+        assert self.permitted("admin", {"crash ls": {}}) == {"crash ls"}
 
     def give_keyring(self, namespace: str) -> None:
         """Create the keyring Secret of the runs' user in a namespace, and let the operator read it."""

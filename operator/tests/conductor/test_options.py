@@ -79,6 +79,7 @@ async def test_options_are_recorded_then_set_then_used_by_every_osd(ceph: Preten
     log = ceph.state["log"]
     recorded = next(number for number, command in enumerate(log) if command.startswith("ceph config-key set"))
     assert recorded < log.index(f"ceph config set osd {PROFILE} high_client_ops")
+    assert ceph.state["denied"] == [], "the conductor has the rights for all of this"
 
 
 async def test_results_tell_which_options_were_set(ceph: PretendedCeph) -> None:
@@ -290,13 +291,14 @@ async def test_what_cannot_be_read_is_no_difference(ceph: PretendedCeph) -> None
 async def test_a_run_without_options_reads_none(ceph: PretendedCeph) -> None:
     cluster = cluster_of(plan_of(gates=Gates(pause_scrub=False)))
     await attend_until(cluster, is_prepared)
+    for_the_environment = ceph.commands("ceph config")
     await cluster.begin()
     watch = (await cluster.end(FACTS, lambda _: None)).cluster
     await cluster.release()
     assert watch is not None
     assert watch.options == ()
     assert not ceph.commands("ceph config-key")
-    assert not ceph.commands("ceph config show osd")
+    assert ceph.commands("ceph config") == for_the_environment
 
 
 # -- kills
