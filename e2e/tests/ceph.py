@@ -226,7 +226,7 @@ class Ceph:
 
     def check_rights(self, conductor: str, *others: str, pool: str = POOL, file_system: str = "") -> None:
         """Check that a conductor's user may run its commands, and that neither it nor the others see any secret."""
-        commands = {
+        commands: dict[str, Mapping[str, Any]] = {
             **{prefix: {} for prefix in ("status", "versions", "osd metadata", "osd tree", "osd dump", "osd df")},
             **{prefix: {"detail": "detail"} for prefix in ("df", "osd pool ls")},
             "osd crush rule dump": {},

@@ -159,7 +159,7 @@ def _config(state: State, arguments: list[str]) -> str:
 def _config_key(state: State, arguments: list[str]) -> str:
     stored: dict[str, str] = state["config-key"]
     # Ceph keeps the configuration database under the same keys.
-    options = {f"config/{key.replace(' ', '/')}": value for key, value in state["config"].items()}
+    options: dict[str, str] = {f"config/{key.replace(' ', '/')}": value for key, value in state["config"].items()}
     match arguments:
         case ["ls"]:
             return json.dumps([*options, *stored])
