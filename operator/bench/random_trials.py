@@ -130,6 +130,11 @@ class Scene:
         return Timing(ramp_seconds=self.ramp, runtime_seconds=self.runtime)
 
     @property
+    def is_even(self) -> bool:
+        """Whether operations are due after equal times."""
+        return "rateIops" in self.parameters and self.parameters.get("arrivals") != "Poisson"
+
+    @property
     def plan(self) -> Plan:
         parameters = TOOLS[self.tool].parameters.model_validate(self.parameters)
         plan = make_plan(points=1, clients=self.clients, repetitions=self.trials)
@@ -379,6 +384,8 @@ class _Fio:
             begin = 1000 * second
             if ios >= _NEVER_IDLE:
                 moments = [*range(begin, begin + 1000, width)]
+            elif self.scene.is_even:
+                moments = [begin + 1000 * number // ios for number in range(ios)]
             else:
                 moments = [begin + int(1000 * self.chance.random()) for _ in range(ios)]
             for start, end in frozen if ios else ():

@@ -112,6 +112,27 @@ def _limited(arrived: float, arrivals: str) -> Storage:
     return scene
 
 
+def _frozen_limited(parameters: dict[str, Any], length: float, every: float) -> Storage:
+    """Return a limited rate all of which arrives, because what is due in a freeze is done after it."""
+
+    def scene(chance: Random) -> Scene:
+        clients, first = chance.choice((1, 2, 3)), 2 + 0.05 * chance.random()
+        freezes = [(first + index * every, first + index * every + length) for index in range(int(58 / every))]
+        after = {int(end) + 1 for _, end in freezes}
+        rate, is_random = parameters["rateIops"], parameters.get("arrivals") == "Poisson"
+        course = Course(frozen=freezes, pace=lambda second: 1 + length if int(second) in after and not is_random else 1)
+        return Scene(
+            parameters={"pattern": "randread", **parameters},
+            clients=clients,
+            rate=rate * clients,
+            runtime=60,
+            course=lambda _: course,
+            **(_KEPT_UP | {"latency": 0.0005} | ({"dispersion": 1.0} if is_random else {})),
+        )
+
+    return scene
+
+
 def _freezing(length: float, every: float) -> Storage:
     def scene(chance: Random) -> Scene:
         usual = _scene(chance, _FLASH)
@@ -212,6 +233,18 @@ _BAD: dict[str, Storage] = {
     "a client that moves to another node between trials": _points(3, lambda number, _: Course(moves=number == 1)),
     "Poisson load, of which half arrives": _limited(0.5, "Poisson"),
     "limited rate, of which half arrives": _limited(0.5, "Even"),
+    "limited rate at a depth of 32, frozen for 0.9 s every 20 s": _frozen_limited(
+        {"ioDepth": 32, "rateIops": 1_000}, 0.9, 20
+    ),
+    "limited rate at a depth of 1, frozen for 0.4 s every 10 s": _frozen_limited(
+        {"ioDepth": 1, "rateIops": 500}, 0.4, 10
+    ),
+    "Poisson load at a depth of 64, frozen for 0.3 s every 20 s": _frozen_limited(
+        {"ioDepth": 64, "rateIops": 1_000, "arrivals": "Poisson"}, 0.3, 20
+    ),
+    "limited rate at a depth of 1 on a disk that is busy for 80 %": _disks(
+        parameters={"pattern": "randread", "rateIops": 100}, clients=1, rate=100, **_KEPT_UP | {"latency": 0.008}
+    ),
     "a neighbour that writes 2 GB/s in few large writes": _flash(
         Course(foreign=_neighbour(0, 500, 4 * 2**20)), parameters={"ioDepth": 16}, rate=15_000, clients=3
     ),
@@ -287,6 +320,19 @@ _GOOD: dict[str, Storage] = {
     "burst credits that were used up before, three trials": _points(3, lambda _, __: Course(), **_EXACT),
     "limited rate, all of which arrives": _limited(1, "Even"),
     "Poisson load, all of which arrives": _limited(1, "Poisson"),
+    "limited rate at a depth of 1 on a disk that is busy for 30 %": _disks(
+        parameters={"pattern": "randread", "rateIops": 50}, clients=1, rate=50, **_KEPT_UP | {"latency": 0.006}
+    ),
+    "limited rate at a depth of 4, a heavy tail": _disks(
+        parameters={"pattern": "randread", "ioDepth": 4, "rateIops": 100}, rate=100, clients=1, sigma=1.0, **_KEPT_UP
+    ),
+    "limited rate on flash that freezes for 0.12 s once": _flash(
+        Course(frozen=[(12.3, 12.42)]),
+        parameters={"ioDepth": 1, "rateIops": 1_000},
+        clients=1,
+        rate=1_000,
+        **_KEPT_UP | {"latency": 0.0005},
+    ),
     "hyper-converged, nodes whose processors are busy for 75 %": _flash(
         Course(host=_busy), rate=(3_000, 8_000), sigma=0.6, wander=0.03, scatter=0.03
     ),
@@ -296,7 +342,7 @@ _GOOD: dict[str, Storage] = {
     ),
     "limited to 150 IOPS beside 50 foreign operations per second": _disks(
         Course(foreign=_neighbour(50, 0)),
-        parameters={"rateIops": 150},
+        parameters={"ioDepth": 4, "rateIops": 150},
         clients=1,
         rate=150,
         **_KEPT_UP,

@@ -100,10 +100,7 @@ def judge_versions(good: Sequence[Trial]) -> tuple[Finding, ...]:
 
 
 def _judge_agreement(good: Iterable[Trial]) -> tuple[Finding, ...]:
-    """Judge whether trials agree: in their rates, and in the latencies of a workload that sets its rate.
-
-    Of a rate, these are operations per second, or else bytes.
-    """
+    """Judge whether trials agree: in their rates, which are operations per second or else bytes, and latencies."""
     ordered = sorted(good, key=lambda trial: trial.started_at)
     rates, latencies = dict[str, list[float]](), dict[str, list[float]]()
     for operation in operations_of(ordered):
@@ -112,9 +109,9 @@ def _judge_agreement(good: Iterable[Trial]) -> tuple[Finding, ...]:
         if values := iops or volume:
             rates[f"{operation} {'operations' if iops else 'bytes'}/s"] = values
         for metric in (Metric.P50, Metric.P99):
-            if (values := complete(values_of(ordered, operation, metric))) and all(trial.load for trial in ordered):
+            if values := complete(values_of(ordered, operation, metric)):
                 latencies[f"{operation} {metric}"] = values
-    return judge_agreement(rates, latencies)
+    return judge_agreement(rates, latencies, offers_load=all(trial.load for trial in ordered))
 
 
 def _listed(causes: Iterable[tuple[int, str]], named: Callable[[Collection[int]], str] = passes_text) -> str:

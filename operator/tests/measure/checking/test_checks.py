@@ -28,10 +28,16 @@ def finding(verdict: Verdict) -> Finding:
 
 def test_reasons_are_distinct_and_camel_case() -> None:
     reasons = [check.reason for check in CHECKS]
-    # Links have rates and round trips, a search and the trials of a point drift alike, and latencies agree as rates do.
+    # Links have rates and round trips, clients rates and latencies, a search and the trials of a point drift alike, and latencies agree as rates do.
     shared = [
         check.reason
-        for check in (outliers.LINK_OUTLIER, repetitions.DRIFTING, repetitions.TRIALS_APART, repetitions.SCATTERED)
+        for check in (
+            outliers.clients_uneven,
+            outliers.LINK_OUTLIER,
+            repetitions.DRIFTING,
+            repetitions.TRIALS_APART,
+            repetitions.SCATTERED,
+        )
     ]
     assert [reason for reason, count in Counter(reasons).items() if count > 1] == shared
     assert all(reason.isalnum() and reason[0].isupper() for reason in reasons)

@@ -454,7 +454,10 @@ def times_inexact(evidence: Evidence) -> CheckedValues:
     reason="ClockUnknown",
     what="clients whose clock was not compared to within 10 ms, the limit of ClockOffset",
     suspect=0,
-    remedy="check the connection between conductor and client; without the comparison the window is unverified",
+    remedy=(
+        "check the connection between conductor and client, and on one machine, or on busy nodes, the load of the "
+        "processors, which delays the comparison too; without it the window is unverified"
+    ),
 )
 def clock_unknown(evidence: Evidence) -> CheckedValues:
     for answer in evidence.intake.answers:

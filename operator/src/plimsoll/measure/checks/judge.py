@@ -6,6 +6,7 @@ sent), `hosts` and `devices` (their machines), `load` and `outliers` (their I/O)
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 from plimsoll.api.names import Cause, Verdict
 from plimsoll.api.result import Finding, ResultStatus, Trial
@@ -80,6 +81,7 @@ TRIAL_CHECKS: tuple[TrialCheck, ...] = (
     load.runtime_too_short,
     load.mixed_versions,
     outliers.clients_uneven,
+    outliers.client_latencies_uneven,
 )
 """Causes before their effects, because the first reasons are shown: a throttled client stalls, and both make clients
 uneven."""
@@ -127,12 +129,8 @@ CHECKS: tuple[Check, ...] = (
     NO_TRIAL_COUNTS,
     VERSIONS_CHANGED,
     repetitions.CLIENTS_CHANGED,
-    repetitions.DRIFTING,
-    repetitions.LATENCY_DRIFTING,
-    repetitions.TRIALS_APART,
-    repetitions.LATENCIES_APART,
-    repetitions.SCATTERED,
-    repetitions.LATENCY_SCATTERED,
+    *chain.from_iterable(zip(repetitions.AGREEMENT, repetitions.OFFERED_LATENCIES, strict=True)),
+    repetitions.CLOSED_LOOP_SCATTERED,
     ATTEMPTS_REPLACED,
     PASSES_MISSING,
     UNREPLICATED,

@@ -8,7 +8,9 @@ from plimsoll.api.operation import Steadiness, SteadinessState
 from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction, client_value
 from plimsoll.measure.checks.effect import NEGLIGIBLE_TIME
 from plimsoll.measure.checks.evidence import Evidence, TrialCheck
-from plimsoll.measure.intake import clients_by_version
+from plimsoll.measure.histogram import merge_latencies
+from plimsoll.measure.intake import Offer, clients_by_version
+from plimsoll.measure.lateness import Lateness, lateness_of
 from plimsoll.measure.line.observe import (
     EDGE_SHARE,
     LEAST_EXCESS,
@@ -217,20 +219,33 @@ def not_achieved(evidence: Evidence) -> CheckedValues:
     reason="DepthFull",
     what=(
         "submissions that filled ioDepth, where operations are due at random times whatever is in flight, of the "
-        "client with the most; with an ioDepth of 1, time with an operation in flight; a search judges them itself"
+        "client with the most; with an ioDepth of 1, time with an operation in flight. Of any offered rate, operations "
+        "that exceeded the highest published percentile up to the 99th, if counted from when they were due it is more "
+        f"than {100 * MAX_LATENCY_CHANGE:g} % longer, and not by chance; a search judges them itself"
     ),
     unit="%",
     suspect=100 * MOST_DEPTH_FULL,
     remedy=(
-        "offer less, or raise ioDepth (to 2, 4, 8, 16, 32 or 64, of which fio counts how often they were full) or the "
-        "number of clients; operations that were due meanwhile started late, and their latency does not show it"
+        "look for what stops the storage at times, offer less, or raise ioDepth (to 2, 4, 8, 16, 32 or 64, of which "
+        "fio counts how often they were full) or the number of clients; operations that were due meanwhile started "
+        "late, and their latency does not show it"
     ),
 )
 def depth_full(evidence: Evidence) -> CheckedValues:
     offer, observation = evidence.facts.offer, evidence.observation
-    if offer is None or observation is None or offer.search is not None or not offer.is_open_loop:
+    if offer is None or observation is None or offer.search is not None:
         return
     share, depth = observation.depth_full_share, offer.depth
+    late = _lateness(evidence, offer)
+    if late is not None and late.waited >= NEGLIGIBLE_TIME:
+        detail = (
+            f"about {percent_text(100 * late.waited)} of the operations were due while ioDepth, {depth} on each "
+            f"client, was full: counted from when they were due, p{late.percentile} is {format_duration(late.from_due)}"
+            f" instead of {format_duration(late.published)}, which {percent_text(100 * late.late)} exceeded"
+        )
+        yield CheckedValue(value=100 * late.late if late.is_longer(MAX_LATENCY_CHANGE) else 0.0, detail=detail)
+    if not offer.is_open_loop:
+        return
     if share is None:
         yield CheckedValue(value=100, detail=f"how often ioDepth, {depth} on each client, was full is unknown")
         return
@@ -238,6 +253,14 @@ def depth_full(evidence: Evidence) -> CheckedValues:
     if depth == 1:
         what = "of the time an operation was in flight, and ioDepth is 1"
     yield CheckedValue(value=100 * share, detail=f"{percent_text(100 * share)} {what}")
+
+
+def _lateness(evidence: Evidence, offer: Offer) -> Lateness | None:
+    """Return what the latencies leave out, if all clients measured, among which the rate is divided."""
+    if len(evidence.measured) < len(evidence.facts.clients):
+        return None
+    latencies = [result.latency for result in evidence.operations if result.operation is not Operation.SYNC]
+    return lateness_of(offer, merge_latencies(latencies), [item.measurement.gaps for item in evidence.measured])
 
 
 @TrialCheck(

@@ -17,11 +17,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from plimsoll.api.names import Operation, Verdict, format_duration
+from plimsoll.api.names import LatencyKind, Operation, Verdict, format_duration
 from plimsoll.api.result import Finding
 from plimsoll.measure.checks.check import Check, CheckedValue, CheckedValues, Direction, client_value, evaluate
 from plimsoll.measure.checks.evidence import Evidence, TrialCheck
 from plimsoll.measure.cluster import speeds_of
+from plimsoll.measure.histogram import Histogram, HistogramError
 from plimsoll.measure.intake import ClientMeasurement
 from plimsoll.measure.matrix import MatrixCell
 from plimsoll.measure.rates import grouped
@@ -218,6 +219,67 @@ def _at_of_others(values: Sequence[float], *ranks: int) -> list[float]:
     ordered = sorted(values)
     places = {value: place for place, value in enumerate(ordered)}
     return [sum(ordered[rank + (rank >= places[value])] for rank in ranks) / len(ranks) for value in values]
+
+
+@TrialCheck(
+    reason="ClientsUneven",
+    what=(
+        "where the workload sets the rate: median latency of the other clients (their median), as a part of a slower "
+        "client's, or a faster client's as a part of theirs, for each operation; without what chance explains"
+    ),
+    unit="%",
+    suspect=50,
+    direction=Direction.BELOW,
+    remedy=(
+        "check the client's node, network and volume, and behind a fast client look for a cache, another device or "
+        "sparse data; a percentile over all clients is that of none of them"
+    ),
+)
+def client_latencies_uneven(evidence: Evidence) -> CheckedValues:
+    offer = evidence.facts.offer
+    if offer is None or offer.search is not None:
+        return
+    for result in evidence.operations:
+        medians = [*_client_medians(evidence, result.operation)]
+        if result.operation is Operation.SYNC or len(medians) < _PAIR:
+            continue
+        lows, middles, highs = zip(*((it.low, it.middle, it.high) for it in medians), strict=True)
+        usual = zip(*map(_medians_of_others, (lows, middles, highs)), strict=True)
+        either = "; either of the two may be the outlier" if len(medians) == _PAIR else ""
+        for own, (low, middle, high) in zip(medians, usual, strict=True):
+            detail = (
+                f"{result.operation} p50 of {format_duration(own.middle)}, {number_text(own.middle / middle)} times "
+                f"the others' median of {format_duration(middle)}{either}"
+            )
+            yield client_value(own.client, 100 * min(high / own.low, own.high / low), detail)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Median:
+    """The median latency of one client in nanoseconds, with the ends of what chance explains."""
+
+    client: int
+    low: float
+    middle: float
+    high: float
+
+
+def _client_medians(evidence: Evidence, operation: Operation) -> Iterator[_Median]:
+    """Yield the medians of clients with enough operations, of which three deviations of the rank are chance."""
+    for item in evidence.measured:
+        for sample in item.measurement.operations:
+            if sample.operation is not operation or sample.latency.kind is not LatencyKind.FULL or not sample.ios:
+                continue
+            try:
+                histogram = Histogram.decode(sample.latency.histogram or "")
+            except HistogramError:
+                continue
+            # The rank of the median scatters by half the square root of the number of operations.
+            margin = 100 * _CHANCE / 2 / math.sqrt(sample.ios)
+            if 50 - margin > 0:
+                low, middle, high = (histogram.percentile(percent) for percent in (50 - margin, 50, 50 + margin))
+                if low and middle and high:
+                    yield _Median(client=item.client, low=low, middle=middle, high=high)
 
 
 LINK_OUTLIER = Check(

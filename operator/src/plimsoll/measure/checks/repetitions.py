@@ -28,8 +28,11 @@ LEAST_ALONG = 5
 
 LATENCY_FACTOR = 2
 """By which the limits of latencies exceed those of rates, as those of steadiness do."""
+CLOSED_LOOP_FACTOR = 3
+"""The same where the storage sets the rate, which the other checks judge. The tails of sound storage scatter, and one
+hiccup in five trials is neither a trend nor a second state: there only the scatter is judged."""
 
-_OF_LATENCY = "a median or 99th percentile of latency, where the workload sets the rate,"
+_OF_LATENCY = "a median or 99th percentile of latency"
 
 _DIGEST_BYTES = 4
 """Two of a thousand volumes have the same digest with a probability of 0.01 %, and a new one that of its predecessor
@@ -78,13 +81,15 @@ SCATTERED = Check(
 )
 
 
-def _of_latency(check: Check) -> Check:
-    what = check.what.replace("a rate", _OF_LATENCY)
+def _of_latency(check: Check, factor: float, where: str) -> Check:
+    what = check.what.replace("a rate", f"{_OF_LATENCY}, where {where} sets the rate,")
     remedy = check.remedy.replace("the rate of neither", "the latency of neither")
-    return replace(check, suspect=LATENCY_FACTOR * (check.suspect or 0), what=what, remedy=remedy)
+    return replace(check, suspect=factor * (check.suspect or 0), what=what, remedy=remedy)
 
 
-LATENCY_DRIFTING, LATENCIES_APART, LATENCY_SCATTERED = map(_of_latency, (DRIFTING, TRIALS_APART, SCATTERED))
+AGREEMENT = (DRIFTING, TRIALS_APART, SCATTERED)
+OFFERED_LATENCIES = tuple(_of_latency(check, LATENCY_FACTOR, "the workload") for check in AGREEMENT)
+CLOSED_LOOP_SCATTERED = _of_latency(SCATTERED, CLOSED_LOOP_FACTOR, "the storage")
 CLIENTS_CHANGED = Check(
     reason="ClientsChanged",
     what="clients that were replaced between trials by one on another node or volume",
@@ -97,25 +102,35 @@ CLIENTS_CHANGED = Check(
 
 
 def judge_agreement(
-    rates: Mapping[str, Sequence[float]], latencies: Mapping[str, Sequence[float]] | None = None
+    rates: Mapping[str, Sequence[float]],
+    latencies: Mapping[str, Sequence[float]] | None = None,
+    *,
+    offers_load: bool = True,
 ) -> tuple[Finding, ...]:
     """Return the findings on values over trials in the order of time, by name such as `read operations/s`.
 
-    Latencies, in nanoseconds, are those of workloads that set their rate, and have limits of their own. Chance gives a
-    point without a trend, with one state, that varies by 10 %, one of the findings in less than 1 of 100 cases each,
-    whatever the number of its values, among which that probability is divided (Bonferroni).
+    Latencies are in nanoseconds, and their limits depend on whether the workload sets its rate (`offers_load`). Chance
+    gives a point without a trend, with one state, that varies by 10 %, one of the findings in less than 1 of 100 cases
+    each, whatever the number of its values, among which that probability is divided (Bonferroni). Latencies of a closed
+    loop have a percent of their own, so that they do not weaken the tests of rates.
     """
-    present = {name: values for name, values in rates.items() if sum(values) > 0}
-    latencies = latencies or {}
-    by_chance = BY_CHANCE / max(1, len(present) + len(latencies))
-    return (
-        *evaluate(DRIFTING, _drifts(present, by_chance, number_text)),
-        *evaluate(LATENCY_DRIFTING, _drifts(latencies, by_chance, format_duration)),
-        *evaluate(TRIALS_APART, _groups(present, by_chance, number_text)),
-        *evaluate(LATENCIES_APART, _groups(latencies, by_chance, format_duration)),
-        *evaluate(SCATTERED, _variations(present, by_chance, number_text)),
-        *evaluate(LATENCY_SCATTERED, _variations(latencies, by_chance, format_duration)),
-    )
+    present, latencies = {name: values for name, values in rates.items() if sum(values) > 0}, latencies or {}
+    offered = latencies if offers_load else {}
+    by_chance = BY_CHANCE / max(1, len(present) + len(offered))
+    findings = [
+        finding
+        for of_rate, of_latency, values_of in zip(
+            AGREEMENT, OFFERED_LATENCIES, (_drifts, _groups, _variations), strict=True
+        )
+        for finding in (
+            *evaluate(of_rate, values_of(present, by_chance, number_text)),
+            *evaluate(of_latency, values_of(offered, by_chance, format_duration)),
+        )
+    ]
+    if not offers_load:
+        variations = _variations(latencies, BY_CHANCE / max(1, len(latencies)), format_duration)
+        findings += evaluate(CLOSED_LOOP_SCATTERED, variations)
+    return tuple(findings)
 
 
 _Show = Callable[[float], str]

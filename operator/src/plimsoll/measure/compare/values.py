@@ -17,8 +17,8 @@ COMPARED = (Metric.IOPS, Metric.BYTES, Metric.MEAN, Metric.P50, Metric.P99, Metr
 """The metrics of trials that comparisons show, in their order; any of them may gate."""
 
 DEFAULT_GATES = frozenset({Metric.IOPS, Metric.P99})
-"""Bytes follow from operations of one size, and the mean latency from their rate and depth (Little's law): as gates
-they would only make all tests stricter."""
+"""Bytes follow from operations of one size, and in a closed loop the mean latency from their rate and depth (Little's
+law): as gates they would only make all tests stricter. `gates_of` has what replaces operations per second."""
 
 
 K = TypeVar("K", bound=Hashable)
@@ -48,11 +48,17 @@ def worsening(metric: Metric, log_change: float) -> float:
 
 
 def gates_of(rule: RegressionRule, trials: Sequence[Trial], operation: Operation) -> frozenset[Metric]:
-    """Return the metrics that decide: bytes replace operations if the tool does not count these."""
+    """Return the metrics that decide about these trials.
+
+    Operations per second are replaced by the median of the latency where the workload sets their rate, as in all of
+    these trials, and by bytes if the tool does not count operations.
+    """
     results = [result for result in results_of(trials, operation) if result is not None]
-    if Metric.IOPS not in rule.gates or not results or is_reported(results, Metric.IOPS):
+    if Metric.IOPS not in rule.gates or not results:
         return rule.gates
-    return rule.gates - {Metric.IOPS} | {Metric.BYTES}
+    if all(trial.load for trial in trials) and is_reported(results, Metric.P50):
+        return rule.gates - {Metric.IOPS} | {Metric.P50}
+    return rule.gates if is_reported(results, Metric.IOPS) else rule.gates - {Metric.IOPS} | {Metric.BYTES}
 
 
 def operation_text(operation: Operation, metric: Metric) -> str:

@@ -1,0 +1,159 @@
+"""Latency from when an operation was due, where a rate is offered: what latency from submission leaves out.
+
+While all places of the depth are taken, what is due waits in the tool, and that wait is in no latency ("coordinated
+omission": G. Tene, How NOT to Measure Latency, 2013). With even arrivals the tool catches up, so the rate does not show
+it either. Two things do:
+
+- A gap between completions: in *g* seconds without one, at most the depth *d* of the *r* * *g* operations that are due
+  can start. The others wait for up to *g* - *d* / *r*, all times down to 0 being equally frequent.
+- At a depth of 1, latency is the service time of a queue with one server: of operation *n* with latency *s*, the next
+  one, due *p* later, waits for `w(n+1) = max(0, w(n) + s(n) - p)` (Lindley 1952, "The theory of queues with a single
+  server"). Latencies are taken as independent of each other; those of storage that slows down at times are not, and
+  wait for longer.
+"""
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from itertools import accumulate
+
+from plimsoll.api.operation import Latency
+from plimsoll.measure.histogram import Histogram, HistogramError, bin_midpoint
+from plimsoll.measure.intake import Offer
+from plimsoll.measure.sample import Gaps
+from plimsoll.measure.timeline import NANOSECONDS
+
+_PERCENTILES = ("99", "95", "90", "50")
+"""The first that is published is judged: a higher one than the 99th often consists of few events."""
+_REPLAYED = 8192
+"""Operations of a replayed queue: 82 of them are beyond the 99th percentile."""
+_HALVINGS = 50
+_DEVIATIONS = 3
+_MILLISECOND = 10**6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lateness:
+    """How a percentile changes if latency counts from when operations were due."""
+
+    percentile: str  # such as "99"
+    published: float  # from submission, in nanoseconds
+    from_due: float  # from when they were due
+    waited: float  # share of the operations that were due while all places were taken, 0 to 1
+    late: float  # share that took longer than the published percentile, counted from when they were due
+    by_chance: float  # the longest that chance makes the percentile of so many operations, in nanoseconds
+
+    def is_longer(self, change: float) -> bool:
+        """Whether the percentile is longer by more than such a part, and not by chance."""
+        return self.from_due > max((1 + change) * self.published, self.by_chance)
+
+
+def lateness_of(offer: Offer, latency: Latency, gaps: Sequence[Gaps | None]) -> Lateness | None:
+    """Return what the latencies of a trial leave out at least, by the better evidence; None if nothing shows it.
+
+    Args:
+        offer: the rate of all clients.
+        latency: that of all operations without syncs.
+        gaps: those of each client; None of a client whose tool reports none.
+
+    """
+    percentile = next((name for name in _PERCENTILES if name in latency.percentiles), None)
+    if percentile is None or not offer.depth or not gaps:
+        return None
+    try:
+        histogram = Histogram.decode(latency.histogram or "")
+    except HistogramError:
+        return None
+    period = len(gaps) * NANOSECONDS / offer.load
+    published, beyond = latency.percentiles[percentile], 1 - float(percentile) / 100
+    ways = [_by_gaps(histogram, [*_longest_waits(gaps, offer, period)], period, is_caught_up=not offer.at_random)]
+    if offer.depth == 1 and not offer.at_random:
+        ways.append(_by_replay(histogram, period))
+    cases = [
+        Lateness(
+            percentile=percentile,
+            published=published,
+            from_due=_percentile(longer, beyond, published),
+            waited=waited,
+            late=longer(published),
+            by_chance=_longest_by_chance(histogram, beyond),
+        )
+        for waited, longer in ways
+    ]
+    return max(cases, key=lambda case: case.from_due)
+
+
+def _longest_by_chance(histogram: Histogram, beyond: float) -> float:
+    """Return the upper confidence limit of a percentile that such a share of the operations exceeds, by its rank."""
+    number = histogram.total * beyond
+    least = number - _DEVIATIONS * math.sqrt(number * (1 - beyond))
+    remaining = histogram.total
+    for index, count in histogram.counts.items():
+        remaining -= count
+        if remaining <= least:
+            return bin_midpoint(index)
+    return math.inf
+
+
+_Longer = Callable[[float], float]
+"""Nanoseconds -> the share of operations that took longer, counted from when they were due."""
+
+
+def _longest_waits(gaps: Iterable[Gaps | None], offer: Offer, period: float) -> Iterator[float]:
+    """Yield how long the first operation that found no place in each gap waited, in nanoseconds."""
+    # After equal times, the first operation may be due a whole period after the beginning of a gap.
+    places = (offer.depth or 0) + (0 if offer.at_random else 1)
+    for client in gaps:
+        for milliseconds in client.lengths if client else ():
+            if (longest := milliseconds * _MILLISECOND - places * period) > 0:
+                yield longest
+
+
+def _by_gaps(
+    histogram: Histogram, longest: Sequence[float], period: float, *, is_caught_up: bool
+) -> tuple[float, _Longer]:
+    """Return the share that waited in gaps, and the distribution; replayed arrivals that are omitted never come."""
+    values, until = [bin_midpoint(index) for index in histogram.counts], [*accumulate(histogram.counts.values())]
+    waiting = math.fsum(longest) / period
+    total = histogram.total + (0.0 if is_caught_up else waiting)
+
+    def longer(nanoseconds: float) -> float:
+        place = bisect_right(values, nanoseconds)
+        submitted = histogram.total - (until[place - 1] if place else 0)
+        return (submitted + math.fsum(max(0.0, wait - nanoseconds) for wait in longest) / period) / total
+
+    return waiting / total, longer
+
+
+def _by_replay(histogram: Histogram, period: float) -> tuple[float, _Longer]:
+    """Return the same of a queue with one server, in which operations take what they took in the trial."""
+    values, until = [bin_midpoint(index) for index in histogram.counts], [*accumulate(histogram.counts.values())]
+    step, wait, waited = histogram.total / _REPLAYED, 0.0, 0
+    times = list[float]()
+    for place in _replay_order():
+        taken = values[bisect_left(until, (place + 0.5) * step)]
+        times.append(wait + taken)
+        waited += wait > 0
+        wait = max(0.0, wait + taken - period)
+    times.sort()
+    return waited / _REPLAYED, lambda nanoseconds: 1 - bisect_right(times, nanoseconds) / _REPLAYED
+
+
+@cache
+def _replay_order() -> tuple[int, ...]:
+    """Return the ranks of latencies in an order that has nothing to do with them, always the same."""
+    return tuple(sorted(range(_REPLAYED), key=lambda rank: blake2b(rank.to_bytes(4, "big"), digest_size=8).digest()))
+
+
+def _percentile(longer: _Longer, beyond: float, least: float) -> float:
+    """Return the shortest time, and no less than that, which at most such a share exceeds."""
+    low, high = least, least
+    while longer(high) > beyond:
+        low, high = high, 2 * high
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if longer(middle) > beyond else (low, middle)
+    return high
