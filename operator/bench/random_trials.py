@@ -93,6 +93,7 @@ class Scene:
         rate: operations per second of all clients together.
         latency: its mean in seconds; None in a closed loop, where it follows from depth and rate.
         full: share of submissions that fill the depth.
+        last_slower: how many times that mean the last client's operations take.
         dispersion: variance of the operations of a second, divided by their mean; 1 if they come at random.
         sigma: of the logarithm of the latency.
         wander: by which part the rate wanders, in waves of about ten seconds.
@@ -111,6 +112,7 @@ class Scene:
     rate: float = 1_000
     latency: float | None = None
     full: float = 1.0
+    last_slower: float = 1.0
     dispersion: float = 0.3
     sigma: float = 0.5
     wander: float = 0.01
@@ -196,7 +198,9 @@ def _measure(
     measured = dict[int, Measurement]()
     for client in attempt.round.loading:
         if isinstance(parameters, FioParameters):
-            output = _Fio(scene, course, parameters, rates, chance).output(attempt.t0 + scene.ramp * SECOND)
+            is_last = client == scene.clients - 1
+            own = replace(scene, latency=scene.last_slower * scene.latency) if is_last and scene.latency else scene
+            output = _Fio(own, course, parameters, rates, chance).output(attempt.t0 + scene.ramp * SECOND)
         else:
             text = scene.prints(chance, attempt.t0, client)
             ended = attempt.t0 + (scene.ramp + scene.runtime) * SECOND + SECOND // 50

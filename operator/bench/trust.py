@@ -239,11 +239,20 @@ _BAD: dict[str, Storage] = {
     "limited rate at a depth of 1, frozen for 0.4 s every 10 s": _frozen_limited(
         {"ioDepth": 1, "rateIops": 500}, 0.4, 10
     ),
-    "Poisson load at a depth of 64, frozen for 0.3 s every 20 s": _frozen_limited(
-        {"ioDepth": 64, "rateIops": 1_000, "arrivals": "Poisson"}, 0.3, 20
+    "Poisson load at a depth of 64, frozen for 0.3 s every 10 s": _frozen_limited(
+        {"ioDepth": 64, "rateIops": 1_000, "arrivals": "Poisson"}, 0.3, 10
     ),
-    "limited rate at a depth of 1 on a disk that is busy for 80 %": _disks(
-        parameters={"pattern": "randread", "rateIops": 100}, clients=1, rate=100, **_KEPT_UP | {"latency": 0.008}
+    "limited rate at a depth of 1 on a disk that is busy for 90 %": _disks(
+        parameters={"pattern": "randread", "rateIops": 100}, clients=1, rate=100, **_KEPT_UP | {"latency": 0.009}
+    ),
+    "limited rate, one of four clients takes 5 times as long": _flash(
+        parameters={"ioDepth": 32, "rateIops": 500}, clients=4, rate=2_000, last_slower=5.0, **_KEPT_UP
+    ),
+    "five trials, in every other one 2 % of the operations take 20 times as long": _points(
+        5,
+        lambda number, _: Course(late=lambda _: 0.02 if number % 2 else 0.0),
+        parameters={"pattern": "randread", "ioDepth": 64},
+        rate=3_000,
     ),
     "a neighbour that writes 2 GB/s in few large writes": _flash(
         Course(foreign=_neighbour(0, 500, 4 * 2**20)), parameters={"ioDepth": 16}, rate=15_000, clients=3
@@ -323,6 +332,9 @@ _GOOD: dict[str, Storage] = {
     "limited rate at a depth of 1 on a disk that is busy for 30 %": _disks(
         parameters={"pattern": "randread", "rateIops": 50}, clients=1, rate=50, **_KEPT_UP | {"latency": 0.006}
     ),
+    "limited rate, one of four clients takes 1.4 times as long": _flash(
+        parameters={"ioDepth": 32, "rateIops": 500}, clients=4, rate=2_000, last_slower=1.4, **_KEPT_UP
+    ),
     "limited rate at a depth of 4, a heavy tail": _disks(
         parameters={"pattern": "randread", "ioDepth": 4, "rateIops": 100}, rate=100, clients=1, sigma=1.0, **_KEPT_UP
     ),
@@ -342,7 +354,7 @@ _GOOD: dict[str, Storage] = {
     ),
     "limited to 150 IOPS beside 50 foreign operations per second": _disks(
         Course(foreign=_neighbour(50, 0)),
-        parameters={"ioDepth": 4, "rateIops": 150},
+        parameters={"rateIops": 150},
         clients=1,
         rate=150,
         **_KEPT_UP,

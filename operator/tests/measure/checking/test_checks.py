@@ -28,7 +28,8 @@ def finding(verdict: Verdict) -> Finding:
 
 def test_reasons_are_distinct_and_camel_case() -> None:
     reasons = [check.reason for check in CHECKS]
-    # Links have rates and round trips, clients rates and latencies, a search and the trials of a point drift alike, and latencies agree as rates do.
+    # Links have rates and round trips, and a search and the trials of a point drift alike. Clients and trials are
+    # compared by latencies as by rates.
     shared = [
         check.reason
         for check in (

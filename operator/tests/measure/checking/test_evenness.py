@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.result import Finding
 from plimsoll.measure.checks import outliers
+from plimsoll.measure.intake import Offer
 from plimsoll.measure.sample import ClientDocument, OperationSample
 from plimsoll.measure.trial import TrialNumbers
 from support.client_documents import BLOCK, RUNTIME, SECOND, document, latency, measure, measurement, operation
@@ -218,3 +219,43 @@ def test_chance_makes_no_client_fast(mean: int, deviation: float) -> None:
 def test_the_median_of_the_others_is_that_of_the_list_without_the_value(values: list[float]) -> None:
     expected = [median(values[:place] + values[place + 1 :]) for place in range(len(values))]
     assert outliers._medians_of_others(values) == expected
+
+
+LIMITED = Offer(load=1000, at_random=False)
+
+
+def waiting(*medians: int, ios: int = 10_000, offer: Offer | None = LIMITED) -> Finding | None:
+    """Compare clients that did the same number of operations, each of which took this many microseconds."""
+    documents = [
+        document(number, measurement(total(ios).model_copy(update={"latency": latency(ios, 1000 * median)})))
+        for number, median in enumerate(medians)
+    ]
+    return uneven(measure(*documents, offer=offer))
+
+
+@pytest.mark.parametrize(
+    ("medians", "clients"),
+    [
+        ((500, 500, 500, 20_000), (3,)),
+        ((500, 500, 500, 500, 500, 500, 500, 500, 500, 1_200), (9,)),
+        ((5_000, 5_000, 5_000, 500), (3,)),
+        ((500, 500, 5_000), (2,)),
+        ((500, 500, 5_000, 5_000), (0, 1, 2, 3)),
+        ((500, 1_200), (0, 1)),
+    ],
+)
+def test_clients_of_a_limited_rate_are_compared_by_their_medians(
+    medians: tuple[int, ...], clients: tuple[int, ...]
+) -> None:
+    finding = waiting(*medians)
+    assert finding is not None
+    assert (finding.verdict, finding.clients) == (Verdict.SUSPECT, clients)
+    assert "times the others' median of" in finding.message
+    assert ("either of the two" in finding.message) is (len(medians) == 2)
+
+
+def test_medians_that_differ_by_less_than_twice_or_by_chance_are_even() -> None:
+    assert waiting(500, 500, 900) is None
+    assert waiting(500) is None
+    assert waiting(500, 500, 5_000, ios=9) is None, "too few operations"
+    assert waiting(500, 500, 5_000, offer=None) is None, "in a closed loop the rates tell"

@@ -1,13 +1,19 @@
 """A rate that was offered outside of a search: which part of it arrived, and whether it found room."""
 
+import math
+import re
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import pytest
 
 from measure.checking.test_search_load import working
 from plimsoll.api.names import Operation, Verdict
+from plimsoll.measure.histogram import merge_latencies, sample_of
 from plimsoll.measure.intake import Offer
+from plimsoll.measure.lateness import Lateness, lateness_of
+from plimsoll.measure.sample import Gaps
 from plimsoll.measure.trial import TrialNumbers
 from plimsoll.plan.refusals import offer_of
 from plimsoll.tools.fio.parameters import Arrivals, FioParameters, Pattern
@@ -95,6 +101,95 @@ def test_at_a_depth_of_1_what_is_in_flight_takes_the_only_place() -> None:
     numbers = measure(document(0, working(100, full=1.0)), offer=one)
     assert messages(numbers)["DepthFull"].startswith("10 % of the time an operation was in flight, and ioDepth is 1")
     assert not messages(measure(document(0, working(100, value=50_000, full=1.0)), offer=one))
+
+
+def frozen(rate: int, depth: int, milliseconds: int, times: int) -> Any:
+    """Make a client that does all that is due in 0.5 ms each, but for some freezes, after which it catches up."""
+    number = rate * RUNTIME
+    stuck = [milliseconds * 1_000_000 - place * 10**9 // rate for place in range(depth)] * times
+    timed = sample_of([500_000] * (number - len(stuck)) + [max(500_000, value) for value in stuck])
+    gaps = Gaps(
+        width_nanoseconds=10_000_000,
+        starts=tuple(1000 + 2000 * freeze for freeze in range(times)),
+        lengths=(milliseconds,) * times,
+    )
+    return working(rate, timed=timed).model_copy(update={"gaps": gaps})
+
+
+@pytest.mark.parametrize("depth", [1, 8, 32])
+def test_what_is_due_in_a_freeze_starts_late_although_all_of_it_comes(depth: int) -> None:
+    offer = Offer(load=1000, depth=depth, at_random=False)
+    numbers = measure(document(0, frozen(1000, depth, 400, 2)), offer=offer)
+    assert numbers.verdict is Verdict.SUSPECT
+    found = re.match(
+        r"about ([0-9.]+) % of the operations were due while ioDepth.*: .* p99 is", messages(numbers)["DepthFull"]
+    )
+    assert found is not None
+    least = 100 * 2 * (400 - depth - 1) / (1000 * RUNTIME)
+    # At a depth of 1, those that had to wait until the tool had caught up are known, too.
+    assert least - 0.01 <= float(found[1]) <= (least + 0.01 if depth > 1 else 3 * least)
+    # There was room for what was due in the meantime.
+    assert not messages(measure(document(0, frozen(1000, depth, 400, 2)), offer=replace(offer, depth=512)))
+    # A single pause of that share changes no 99th percentile.
+    assert not messages(measure(document(0, frozen(1000, depth, 120, 1)), offer=offer))
+
+
+def test_each_client_has_a_depth_of_its_own() -> None:
+    offer = Offer(load=2000, depth=8, at_random=False)
+    healthy = working(1000, value=500_000)
+    both = measure(document(0, frozen(1000, 8, 900, 1)), document(1, healthy), offer=offer)
+    assert "about 2.23 % of the operations" in messages(both)["DepthFull"]
+
+
+def test_random_arrivals_that_a_freeze_omits_are_missing_and_not_late() -> None:
+    late = lateness_of(
+        Offer(load=1000, depth=64),
+        merge_latencies([sample_of([500_000] * 19_000)]),
+        [Gaps(width_nanoseconds=10_000_000, starts=(5000,), lengths=(264,))],
+    )
+    assert late is not None
+    assert late.waited == pytest.approx(200 / 19_200)
+
+
+def queue(busy: float, sigma: float, depth: int = 1) -> tuple[float, float, Lateness | None]:
+    """Return the published and the real 99th percentile of a disk at a limited rate, and what the trial shows."""
+    chance, free, published, real = Random(f"queue {busy}"), [0.0] * depth, [], []  # noqa: S311 - numbers
+    period = 0.008 / busy
+    for number in range(20_000):
+        due, place = number * period, min(range(depth), key=free.__getitem__)
+        start, taken = max(due, free[place]), chance.lognormvariate(math.log(0.008) - sigma**2 / 2, sigma)
+        free[place] = start + taken
+        published.append(taken)
+        real.append(start + taken - due)
+    offer = Offer(load=1 / period, depth=depth, at_random=False)
+    timed = merge_latencies([sample_of([round(taken * 10**9) for taken in published])])
+    late = lateness_of(offer, timed, [None])
+    return sorted(published)[19_800], sorted(real)[19_800], late
+
+
+@pytest.mark.parametrize(("busy", "sigma"), [(0.8, 0.7), (0.7, 1.0), (0.9, 0.5)])
+def test_a_depth_of_1_is_a_queue_with_one_server(busy: float, sigma: float) -> None:
+    published, real, late = queue(busy, sigma)
+    assert late is not None
+    assert late.published == pytest.approx(10**9 * published, rel=0.02)
+    assert late.from_due == pytest.approx(10**9 * real, rel=0.2)
+    assert late.is_longer(2)
+
+
+@pytest.mark.parametrize(("busy", "sigma", "depth"), [(0.4, 0.7, 1), (0.6, 0.7, 1), (0.8, 0.4, 1), (1.65, 1.0, 4)])
+def test_a_disk_that_keeps_up_is_not_late(busy: float, sigma: float, depth: int) -> None:
+    """Nor with a heavy tail at a depth at which the other places go on."""
+    published, real, late = queue(busy, sigma, depth)
+    assert real < 1.6 * published
+    assert late is not None
+    assert not late.is_longer(2)
+
+
+def test_too_few_operations_for_a_percentile_show_nothing() -> None:
+    offer = Offer(load=1, depth=1, at_random=False)
+    assert lateness_of(offer, merge_latencies([sample_of([10**6] * 19)]), [None]) is None
+    assert lateness_of(offer, merge_latencies([sample_of([10**6] * 20)]), [None]) is not None
+    assert lateness_of(replace(offer, depth=None), merge_latencies([sample_of([10**6] * 20)]), [None]) is None
 
 
 @pytest.mark.parametrize("rate", [100, 1000, 4000])

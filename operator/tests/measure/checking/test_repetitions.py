@@ -126,6 +126,28 @@ def test_latencies_that_vary_by_ten_percent_are_hardly_ever_marked(trials: int) 
     assert sum(bool(of_latencies(*(chance.gauss(5, 0.5) for _ in range(trials)))) for _ in range(500)) <= 8
 
 
+def of_closed_loop(*values: float) -> list[str]:
+    """Return the findings on a p99 in milliseconds, of storage that sets the rate."""
+    findings = judge_agreement(
+        {"read": [1000] * len(values)}, {"read p99": [1e6 * value for value in values]}, offers_load=False
+    )
+    return [finding.reason for finding in findings]
+
+
+def test_latencies_of_a_closed_loop_are_judged_by_their_scatter_with_three_times_the_limit() -> None:
+    assert of_closed_loop(47, 279, 48, 279, 49) == ["Scattered"], "two states of the tail"
+    assert of_closed_loop(47, 48, 279) == ["Scattered"], "a mean that no trial had"
+    assert of_closed_loop(47, 48, 47, 49, 94) == [], "a hiccup that doubles it"
+    assert of_closed_loop(47, 55, 63, 71, 79) == [], "a drift that the rate would show"
+
+
+@pytest.mark.parametrize("trials", [3, 5, 10])
+def test_tails_that_vary_by_thirty_percent_are_hardly_ever_marked(trials: int) -> None:
+    chance = random.Random(f"tails {trials}")  # noqa: S311 - numbers, not secrets
+    marked = sum(bool(of_closed_loop(*(chance.lognormvariate(3, 0.3) for _ in range(trials)))) for _ in range(POINTS))
+    assert marked <= 0.02 * POINTS
+
+
 def test_chance_is_divided_among_the_rates_of_a_point() -> None:
     """22 % of three trials are beyond chance for one rate, not for the worse of two."""
     factor = 0.22

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from plimsoll.api.line import OfferedLoad
 from plimsoll.api.names import AbortReason, LatencyKind, Metric, Operation, Verdict
 from plimsoll.api.result import Abort, BenchmarkResult, Finding, Trial
 from plimsoll.api.suite_status import Conclusion
@@ -158,6 +159,30 @@ def test_noise_beyond_the_threshold_is_ungateable() -> None:
     found = one(trials_of([900, 1000, 1100]), trials_of([900, 1000, 1100]))
     assert any(note.startswith("ungateable: it varies by 10.0 %") for note in metric(found, Metric.IOPS).notes)
     assert not metric(found, Metric.P99).notes
+
+
+def limited(p50: int, *, iops: float = 1000) -> list[Trial]:
+    """Make trials of a workload that sets its rate, whose median scatters by about 1 %."""
+    load = OfferedLoad(offered=1000, achieved=iops)
+    trials = []
+    for number, median in enumerate(steady(p50)):
+        operation = measured(iops)
+        latency = operation.latency.model_copy(update={"percentiles": {"50": round(median), "99": 5 * 10**6}})
+        trials.append(trial(number, operation.model_copy(update={"latency": latency}), load=load))
+    return trials
+
+
+def test_the_median_gates_in_place_of_a_rate_that_the_workload_sets() -> None:
+    found = one(limited(500_000), limited(1_000_000))
+    assert found.conclusion is Conclusion.REGRESSION
+    assert metric(found, Metric.P50).gates
+    assert not metric(found, Metric.IOPS).gates
+    assert one(limited(500_000), limited(505_000)).conclusion is Conclusion.NO_REGRESSION
+    # A closed loop has its rate to show that.
+    free = [each.model_copy(update={"load": None}) for each in limited(1_000_000)]
+    assert one(limited(500_000), free).conclusion is Conclusion.NO_REGRESSION
+    only_rate = RegressionRule(gates=frozenset({Metric.P99}))
+    assert not metric(one(limited(500_000), limited(500_000), only_rate), Metric.P50).gates
 
 
 # Trials that count

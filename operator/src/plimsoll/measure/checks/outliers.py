@@ -240,34 +240,27 @@ def client_latencies_uneven(evidence: Evidence) -> CheckedValues:
     if offer is None or offer.search is not None:
         return
     for result in evidence.operations:
-        medians = [*_client_medians(evidence, result.operation)]
-        if result.operation is Operation.SYNC or len(medians) < _PAIR:
-            continue
-        lows, middles, highs = zip(*((it.low, it.middle, it.high) for it in medians), strict=True)
-        usual = zip(*map(_medians_of_others, (lows, middles, highs)), strict=True)
-        either = "; either of the two may be the outlier" if len(medians) == _PAIR else ""
-        for own, (low, middle, high) in zip(medians, usual, strict=True):
-            detail = (
-                f"{result.operation} p50 of {format_duration(own.middle)}, {number_text(own.middle / middle)} times "
-                f"the others' median of {format_duration(middle)}{either}"
-            )
-            yield client_value(own.client, 100 * min(high / own.low, own.high / low), detail)
+        if result.operation is not Operation.SYNC:
+            yield from _uneven_medians(result.operation, _client_speeds(evidence, result.operation))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Median:
-    """The median latency of one client in nanoseconds, with the ends of what chance explains."""
+class _Speed:
+    """The reciprocal of a client's median latency in nanoseconds, with the ends of what chance explains."""
 
     client: int
-    low: float
+    least: float
     middle: float
-    high: float
+    most: float
 
 
-def _client_medians(evidence: Evidence, operation: Operation) -> Iterator[_Median]:
-    """Yield the medians of clients with enough operations, of which three deviations of the rank are chance."""
+def _client_speeds(evidence: Evidence, operation: Operation) -> Iterator[_Speed]:
+    """Yield the speeds of clients with enough operations, of which three deviations of the median's rank are chance.
+
+    Clients whose tool failed are named by another check.
+    """
     for item in evidence.measured:
-        for sample in item.measurement.operations:
+        for sample in () if item.answer.failed else item.measurement.operations:
             if sample.operation is not operation or sample.latency.kind is not LatencyKind.FULL or not sample.ios:
                 continue
             try:
@@ -279,7 +272,30 @@ def _client_medians(evidence: Evidence, operation: Operation) -> Iterator[_Media
             if 50 - margin > 0:
                 low, middle, high = (histogram.percentile(percent) for percent in (50 - margin, 50, 50 + margin))
                 if low and middle and high:
-                    yield _Median(client=item.client, low=low, middle=middle, high=high)
+                    yield _Speed(client=item.client, least=1 / high, middle=1 / middle, most=1 / low)
+
+
+def _uneven_medians(operation: Operation, measured: Iterable[_Speed]) -> CheckedValues:
+    """Yield the clients whose median is far from the others', or those of both sides if neither has fewer."""
+    speeds = [*measured]
+    if len(speeds) < _PAIR:
+        return
+    either = "; either of the two may be the outlier" if len(speeds) == _PAIR else ""
+    least, usual, most = (
+        _medians_of_others(ends)
+        for ends in zip(*((speed.least, speed.middle, speed.most) for speed in speeds), strict=True)
+    )
+    slow, fast = list[CheckedValue](), list[CheckedValue]()
+    for place, speed in enumerate(speeds):
+        detail = (
+            f"{operation} p50 of {format_duration(1 / speed.middle)}, {number_text(usual[place] / speed.middle)} times "
+            f"the others' median of {format_duration(1 / usual[place])}{either}"
+        )
+        slow.append(client_value(speed.client, 100 * speed.most / least[place], detail))
+        fast.append(client_value(speed.client, 100 * most[place] / speed.least, detail))
+    slow, fast = ([value for value in side if client_latencies_uneven.fails(value.value)] for side in (slow, fast))
+    fewest = min(len(side) for side in (slow, fast) if side) if slow or fast else 0
+    yield from (value for side in (slow, fast) if len(side) == fewest for value in side)
 
 
 LINK_OUTLIER = Check(

@@ -112,7 +112,7 @@ def judge_agreement(
     Latencies are in nanoseconds, and their limits depend on whether the workload sets its rate (`offers_load`). Chance
     gives a point without a trend, with one state, that varies by 10 %, one of the findings in less than 1 of 100 cases
     each, whatever the number of its values, among which that probability is divided (Bonferroni). Latencies of a closed
-    loop have a percent of their own, so that they do not weaken the tests of rates.
+    loop have a percent of their own, so that they do not weaken the tests of rates, and are judged if all rates agree.
     """
     present, latencies = {name: values for name, values in rates.items() if sum(values) > 0}, latencies or {}
     offered = latencies if offers_load else {}
@@ -127,7 +127,7 @@ def judge_agreement(
             *evaluate(of_latency, values_of(offered, by_chance, format_duration)),
         )
     ]
-    if not offers_load:
+    if not offers_load and not findings:
         variations = _variations(latencies, BY_CHANCE / max(1, len(latencies)), format_duration)
         findings += evaluate(CLOSED_LOOP_SCATTERED, variations)
     return tuple(findings)
