@@ -127,7 +127,7 @@ def test_the_slow_link_is_named_with_its_nodes_and_makes_the_point_suspect() -> 
     assert [finding.reason for finding in status.findings] == ["LinkOutlier"]
     assert status.findings[0].message.startswith(
         "passes 0, 1 and 2: client 1 (node node-1) to client 4 (node node-4): 83.9 Mbit/s, 10 % of "
-        "the median 839 Mbit/s"
+        "the median of the others, 839 Mbit/s"
     )
     matrix = matrix_of(simulation)
     assert matrix.trials == 3
