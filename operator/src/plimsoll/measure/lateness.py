@@ -28,8 +28,8 @@ from plimsoll.measure.timeline import NANOSECONDS
 
 _PERCENTILES = ("99", "95", "90", "50")
 """The first that is published is judged: a higher one than the 99th often consists of few events."""
-_REPLAYED = 32_768
-"""Operations of a replayed queue: 328 of them, which come in clusters, are beyond the 99th percentile."""
+_MOST_REPLAYED = 65_536
+"""Operations of a replayed queue; of more, quantiles stand for them."""
 _HALVINGS = 50
 _DEVIATIONS = 3
 _MILLISECOND = 10**6
@@ -131,21 +131,24 @@ def _by_gaps(
 def _by_replay(histogram: Histogram, period: float) -> tuple[float, _Longer]:
     """Return the same of a queue with one server, in which operations take what they took in the trial."""
     values, until = [bin_midpoint(index) for index in histogram.counts], [*accumulate(histogram.counts.values())]
-    step, wait, waited = histogram.total / _REPLAYED, 0.0, 0
+    number = min(histogram.total, _MOST_REPLAYED)
+    step, wait, waited = histogram.total / number, 0.0, 0
     times = list[float]()
-    for place in _replay_order():
+    for place in (rank for rank in _replay_order() if rank < number):
         taken = values[bisect_left(until, (place + 0.5) * step)]
         times.append(wait + taken)
         waited += wait > 0
         wait = max(0.0, wait + taken - period)
     times.sort()
-    return waited / _REPLAYED, lambda nanoseconds: 1 - bisect_right(times, nanoseconds) / _REPLAYED
+    return waited / number, lambda nanoseconds: 1 - bisect_right(times, nanoseconds) / number
 
 
 @cache
 def _replay_order() -> tuple[int, ...]:
     """Return the ranks of latencies in an order that has nothing to do with them, always the same."""
-    return tuple(sorted(range(_REPLAYED), key=lambda rank: blake2b(rank.to_bytes(4, "big"), digest_size=8).digest()))
+    return tuple(
+        sorted(range(_MOST_REPLAYED), key=lambda rank: blake2b(rank.to_bytes(4, "big"), digest_size=8).digest())
+    )
 
 
 def _percentile(longer: _Longer, beyond: float, least: float) -> float:
