@@ -49,3 +49,14 @@ def test_what_a_look_cannot_notice_changes_nothing(world: PretendWorld, kind: st
                 changed += changed_unnoticed(world, uid, obj)
     assert changed > 1
     assert world.conditions(uid)["Succeeded"]["status"] == "True"
+
+
+@pytest.mark.parametrize("kind", ["Job", "Pod", "PersistentVolumeClaim"])
+def test_another_phase_is_noticed(world: PretendWorld, kind: str) -> None:
+    uid = world.create("a")
+    world.until(lambda: world.client_pods(uid))
+    obj, *_ = world.cluster.of_run(kind, uid)
+    before = noticeable(obj, uid)
+    going = {**obj, "metadata": {**obj["metadata"], "deletionTimestamp": "2026-01-31T12:00:00Z"}}
+    strange = {**obj, "metadata": {**obj["metadata"], "labels": {}}}
+    assert len({repr(each) for each in (before, noticeable(going, uid), noticeable(strange, uid))}) == 3
