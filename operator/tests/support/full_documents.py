@@ -37,6 +37,7 @@ from plimsoll.api.result import (
     ClientSummary,
     Finding,
     Fingerprint,
+    InFlight,
     Matrix,
     MatrixMember,
     PlaceDigests,
@@ -255,6 +256,7 @@ RESULT = BenchmarkResult(
     ),
     status=ResultStatus(
         trials=(_TRIAL,),
+        in_flight=InFlight(pass_number=1, attempt=0, started_at=NOW, t0_nanoseconds=1_769_860_800_000_000_000),
         line=Line(ending=Ending.PRECISE, probes=20, counted=19, estimate=12_412.3, low=11_824.7, high=13_001.9),
         first_line=Line(ending=Ending.PRECISE, probes=20, counted=19, estimate=12_412.3, low=11_824.7, high=13_001.9),
         summary=Summary(
@@ -321,6 +323,7 @@ RUN_STATUS = BenchmarkRunStatus(
         for kind in ConditionType
     ),
     start_time=NOW,
+    conductor_start_time=NOW,
     completion_time=NOW,
     estimated_completion_time=NOW,
     plan_sha256="0123456789abcdef" * 4,
