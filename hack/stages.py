@@ -402,7 +402,8 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"stages.py: {error}\n")
         return 2
     cache = Path(os.environ.get("PLIMSOLL_CACHE") or Path.home() / ".cache" / "plimsoll")
-    runner = Runner(stages, cold=not cache.exists() or not any(cache.iterdir()), keep_going=keep_going, output=sys.stdout)
+    is_cold = not cache.exists() or not any(cache.iterdir())
+    runner = Runner(stages, cold=is_cold, keep_going=keep_going, output=sys.stdout)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, runner.interrupt)
     return runner.run()
