@@ -21,9 +21,8 @@ from hypothesis import strategies as st
 
 from plimsoll.api.environment import CephDescription, Environment, PoolLayout
 from plimsoll.api.errors import SpecError
-from plimsoll.api.json_reader import printable
+from plimsoll.api.json_reader import printable, printable_text
 from plimsoll.api.names import SUITE_KIND, Verdict
-from plimsoll.api.printable import printable_text
 from plimsoll.api.result import BenchmarkResult, Finding
 from plimsoll.api.run import decode_run
 from plimsoll.api.suite import decode_suite

@@ -8,8 +8,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
-
-from plimsoll.api.printable import printable_text
+from unicodedata import category
 
 MAX_COUNT = 2**63 - 1
 
@@ -28,6 +27,20 @@ def printable(value: object) -> str:
     if not isinstance(value, str):
         value = "a list or an object" if isinstance(value, list | dict) else f"{value}"[:_QUOTED_CHARACTERS]
     return printable_text(value[:_QUOTED_CHARACTERS].translate(_ONE_LINE))
+
+
+def printable_text(text: str) -> str:
+    """Return a text with `?` for each character that a terminal may obey, or that hides or reorders the others.
+
+    These are all that Unicode does not call graphic: control and format characters, surrogates, private and unassigned
+    ones. Line feeds and tabs remain. The length does not change.
+    """
+    lines = text.split("\n")
+    return "\n".join(line if line.isprintable() else "".join(map(_printable_letter, line)) for line in lines)
+
+
+def _printable_letter(letter: str) -> str:
+    return letter if letter.isprintable() or letter == "\t" or category(letter) == "Zs" else "?"
 
 
 def _build_object(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -11,7 +11,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from types import TracebackType
 from typing import TextIO, cast
 
-from plimsoll.api.printable import printable_text
+from plimsoll.api.json_reader import printable_text
 
 
 class _PrintableStream(io.TextIOBase):

@@ -11,8 +11,8 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from plimsoll.api.json_reader import printable_text
 from plimsoll.api.names import Verdict
-from plimsoll.api.printable import printable_text
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import Conclusion, HypothesisVerdict
 from plimsoll.report.figure import UNFINISHED

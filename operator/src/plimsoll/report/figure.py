@@ -9,10 +9,10 @@ from typing import TypeVar
 from pydantic import JsonValue, ValidationError
 
 from plimsoll.api.hypothesis import CLIENTS
+from plimsoll.api.json_reader import printable_text
 from plimsoll.api.line import NOTHING_TRIED, Line, LineSearch, Objective, Probe
 from plimsoll.api.names import Operation, Verdict, format_duration
 from plimsoll.api.operation import OperationSummary, SteadinessState
-from plimsoll.api.printable import printable_text
 from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.measure.attempts import counted

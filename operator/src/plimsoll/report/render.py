@@ -15,7 +15,7 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs  # type: ignore[import-untyped] # plotly has no types
 
 from plimsoll import __version__
-from plimsoll.api.printable import printable_text
+from plimsoll.api.json_reader import printable_text
 from plimsoll.report.figure import plain
 from plimsoll.report.view import Block, Chart, Details, ReportPage
 
