@@ -468,7 +468,7 @@ class ImageVolume:
         if os.strerror(errno.EPERM) in stderr or os.strerror(errno.EACCES) in stderr:
             return (
                 f"client.{self.user} may not use image {self.name}. Check that its caps are "
-                "mon 'profile simple-rados-client' and "
+                "mon 'allow service osd r' ('profile simple-rados-client' before Ceph 20.2.4) and "
                 f"osd 'profile rbd pool={self.pool}', with one more for a data pool"
             )
         if "error opening pool" in stderr:
