@@ -1,6 +1,8 @@
-"""The queue: one run per target, first come, first served; what is admitted stays admitted."""
+"""The queue: one run per target, namespaces in turn; what is admitted stays admitted."""
 
+from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,10 +16,11 @@ from plimsoll.lifecycle.run import needs_attention
 
 NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
 HOLD_SECONDS = 600
+ANOTHER = "a run of another namespace"
 
 
 def ahead_of(uid: str, entries: Iterable[Entry]) -> tuple[str, ...]:
-    return queue.ahead_of(uid, entries, now=NOW, hold_seconds=HOLD_SECONDS)
+    return queue.turn_of(uid, entries, now=NOW, hold_seconds=HOLD_SECONDS).ahead
 
 
 def entry(number: int, **changes: Any) -> Entry:
@@ -45,8 +48,98 @@ def test_runs_that_were_created_in_the_same_second_go_in_the_order_of_their_name
     entries = [entry(0, uid=uid, name=name) for name, uid in uids.items()]
     assert ahead_of("u1", entries) == ahead_of("u1", entries[::-1]) == ("ns/a", "ns/b")
     twins = [entry(0, namespace=namespace, uid=uid) for namespace, uid in (("x", "u2"), ("y", "u1"))]
-    assert ahead_of("u2", twins) == ("y/r0",)
+    assert ahead_of("u2", twins) == (ANOTHER,)
     assert ahead_of("u1", twins) == ()
+
+
+def of(namespace: str, number: int, queued: int, **changes: Any) -> Entry:
+    uid = f"{namespace}{number}"
+    return entry(queued, namespace=namespace, name=uid, uid=uid, **changes)
+
+
+def served(entries: Iterable[Entry]) -> list[str]:
+    """Return the names of the runs in the order of their admission; each is deleted before the next one is admitted.
+
+    Those that wait record the admission in their status, as the operator does at its next look.
+    """
+    waiting, order = {entry.uid: entry for entry in entries}, []
+    for second in range(len(waiting)):
+        (uid,) = [uid for uid in waiting if not ahead_of(uid, waiting.values())]
+        order.append(uid)
+        time = f"2026-01-01T00:01:{second:02d}Z"
+        admitted = replace(waiting[uid], admitted=True, served=time)
+        turns = {
+            other: queue.turn_of(other, [*(waiting | {uid: admitted}).values()], now=NOW, hold_seconds=HOLD_SECONDS)
+            for other in waiting.keys() - {uid}
+        }
+        assert all(turn.ahead for turn in turns.values())
+        waiting = {other: replace(waiting[other], served=turn.namespace_served) for other, turn in turns.items()}
+    return order
+
+
+def test_a_namespace_with_many_runs_delays_the_run_of_another_by_one_of_them() -> None:
+    many, late = [of("a", number, number) for number in range(9)], [of("b", 0, 20), of("b", 1, 21)]
+    assert served([*many, *late]) == ["a0", "b0", "a1", "b1", *(f"a{number}" for number in range(2, 9))]
+
+
+def test_the_position_is_the_one_at_which_a_run_is_admitted_if_none_is_created_later() -> None:
+    entries = [of("a", 0, 0), of("a", 1, 1), of("a", 2, 2), of("b", 0, 5), of("c", 0, 3), of("c", 1, 9)]
+    order = served(entries)
+    assert order == ["a0", "c0", "b0", "a1", "c1", "a2"]
+    assert [len(ahead_of(uid, entries)) for uid in order] == [*range(6)]
+
+
+def test_a_run_knows_how_many_of_its_own_namespace_come_first_and_the_names_of_no_others() -> None:
+    entries = [of("a", 0, 0), of("b", 0, 1), of("a", 1, 2), of("a", 2, 3)]
+    turn = queue.turn_of("a2", entries, now=NOW, hold_seconds=HOLD_SECONDS)
+    assert turn.ahead == ("a/a0", ANOTHER, "a/a1")
+    assert turn.own_ahead == 2
+
+
+def test_a_namespace_that_was_served_waits_although_its_runs_are_older_and_the_served_one_is_gone() -> None:
+    older, newer = of("a", 1, 1, served="2026-01-01T00:00:30Z"), of("b", 0, 20)
+    assert ahead_of("b0", [older, newer]) == ()
+    assert ahead_of("a1", [older, newer]) == (ANOTHER,)
+    # One that was created suspended, and never looked at, is served by what its neighbours know.
+    fresh = of("a", 0, 0)
+    assert ahead_of("a0", [fresh, older, newer]) == (ANOTHER,)
+
+
+def test_a_namespace_keeps_its_turn_on_other_targets() -> None:
+    elsewhere = of("a", 0, 0, admitted=True, over=True, served="2026-01-01T00:00:59Z", targets=frozenset({"x"}))
+    assert ahead_of("a1", [elsewhere, of("a", 1, 1), of("b", 0, 2)]) == ()
+
+
+def test_an_admission_is_read_from_the_status_and_what_a_waiting_run_recorded() -> None:
+    admitted = body(conditions=(("Admitted", "True", "Admitted"),))
+    admitted["status"]["startTime"] = "2026-01-01T00:00:05Z"
+    assert entry_of(admitted).served == "2026-01-01T00:00:05Z"
+    admitted["status"]["conditions"][0]["lastTransitionTime"] = "2026-01-01T00:00:07Z"
+    assert entry_of(admitted).served == "2026-01-01T00:00:07Z"
+    waiting = body()
+    waiting["status"]["namespaceServedTime"] = "2026-01-01T00:00:03Z"
+    assert entry_of(waiting).served == "2026-01-01T00:00:03Z"
+    assert entry_of(waiting) == entry_of(body()), "the others need not be woken"
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abc"), st.integers(0, 9), st.sets(st.integers(0, 3), min_size=1, max_size=2)),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_runs_with_several_targets_wait_for_each_other_in_one_order(runs: list[tuple[str, int, set[int]]]) -> None:
+    """So none waits for ever, and no two that share a target are admitted together."""
+    entries = {
+        f"{namespace}{number}": of(namespace, number, queued, targets=frozenset(map(str, targets)))
+        for number, (namespace, queued, targets) in enumerate(runs)
+    }
+    while entries:
+        free = [entry for entry in entries.values() if not ahead_of(entry.uid, entries.values())]
+        assert free
+        assert max(Counter(target for entry in free for target in entry.targets).values()) == 1
+        del entries[free[0].uid]
 
 
 def test_an_admitted_run_is_never_put_back_behind_an_older_one() -> None:

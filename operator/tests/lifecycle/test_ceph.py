@@ -242,7 +242,7 @@ def test_the_key_of_whoever_had_a_secret_before_is_not_taken(world: PretendWorld
 
 
 def test_when_all_secrets_for_keys_are_taken_it_is_said(world: PretendWorld) -> None:
-    for number in range(16):
+    for number in range(32):
         user = {"spec": {"secretName": f"plimsoll-{number}"}, "status": {"phase": "Ready"}}
         metadata = {"name": f"kept-{number}", "namespace": ROOK_NAMESPACE}
         world.cluster.kube.put({"apiVersion": "ceph.rook.io/v1", "kind": "CephClient", "metadata": metadata, **user})

@@ -178,7 +178,12 @@ def test_an_existing_file_system_is_measured_and_stays(world: PretendWorld) -> N
 @pytest.mark.parametrize(
     ("existing", "annotations", "reason", "words"),
     [
-        ({"name": "other"}, None, "FileSystemNotFound", "CephFilesystem other does not exist; name an existing one: s"),
+        (
+            {"name": "other"},
+            None,
+            "FileSystemNotFound",
+            "CephFilesystem other does not exist, or belongs to another run; name one that is for benchmarks: shared",
+        ),
         (
             {"name": "shared"},
             {},

@@ -1,5 +1,6 @@
 """What a plan keeps of the cluster, and what a status shows of it."""
 
+from plimsoll.lifecycle.naming import LABEL_RUN_UID
 from plimsoll.lifecycle.run import environment_of, platform_of, run_of
 from plimsoll.lifecycle.storage.storage_class import StorageClassProvider
 from support.pretend_cluster import STORAGE_CLASS
@@ -41,6 +42,23 @@ def test_names_are_listed_as_far_as_a_message_bears_them() -> None:
         ending = StorageClassProvider().blocker(document, platform_of("v1", classes))
         assert ending is not None
         assert ending.message.endswith(f"name an existing one: {names}")
+
+
+def test_the_storage_class_of_another_run_is_refused_and_named_nowhere(world: PretendWorld) -> None:
+    """Its volumes would avoid that run's queue and allow-list, and keep it from being cleaned up."""
+    labels = {LABEL_RUN_UID: "another"}
+    for name in ("plimsoll-victim-01234567", "plimsoll-other-89abcdef"):
+        world.cluster.kube.put({**STORAGE_CLASS, "metadata": {"name": name, "labels": labels}})
+    for name in ("plimsoll-victim-01234567", "plimsoll-guessed-01234567"):
+        ending = world.until_ended(
+            world.create(name[:12], storage={"storageClass": {"name": name}, "volume": {"size": "1Gi"}})
+        )
+        assert (ending["reason"], ending["status"]) == ("StorageClassNotFound", "False")
+        assert ending["message"] == (
+            f"spec.storage.storageClass.name: StorageClass {name} does not exist, or belongs to another run; create "
+            "it, or name an existing one: fast"
+        )
+    assert not world.cluster.kube.objects("PersistentVolumeClaim")
 
 
 def test_where_a_run_is_measured_stands_in_its_plan_and_its_status(world: PretendWorld) -> None:

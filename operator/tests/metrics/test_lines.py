@@ -13,7 +13,7 @@ from plimsoll.api.result import BenchmarkResult
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.catalogue import Sample
 from plimsoll.metrics.objects import result_metrics, result_samples
-from support.goldens import values
+from support.goldens import AFTERWARDS, values
 from support.results import SEARCH, probe, searched, simulated
 from support.simulated_storage import OBJECTIVE, linear
 
@@ -32,7 +32,8 @@ def found() -> BenchmarkResult:
 
 
 def exposed(result: BenchmarkResult) -> list[Sample]:
-    return list(result_samples([result_metrics(result.model_dump(mode="json", by_alias=True, exclude_none=True))]))
+    document = result.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return list(result_samples([result_metrics(document, now=AFTERWARDS)]))
 
 
 def changed(result: BenchmarkResult, *, line: dict[str, Any] | None = None, **status: Any) -> BenchmarkResult:

@@ -12,7 +12,7 @@ from plimsoll.metrics import catalogue
 from plimsoll.metrics.catalogue import Sample
 from plimsoll.metrics.objects import Exposed, UnreadableError, result_metrics, result_samples
 from support.full_documents import FULL_RESULT
-from support.goldens import RESULTS, values
+from support.goldens import AFTERWARDS, RESULTS, values
 
 Document = dict[str, Any]
 POINT = ("plimsoll-demo", "demo-ceph", "rbd", "rbd-000")
@@ -25,7 +25,7 @@ def real(point: str = "rbd-000") -> Document:
 
 
 def exposed(*documents: Document) -> list[Sample]:
-    return list(result_samples([result_metrics(document) for document in documents]))
+    return list(result_samples([result_metrics(document, now=AFTERWARDS) for document in documents]))
 
 
 def test_the_numbers_are_those_of_the_summary_in_base_units() -> None:
@@ -109,7 +109,7 @@ def test_of_an_invalid_result_there_is_a_verdict_and_no_number() -> None:
 def test_of_a_result_without_a_trial_there_is_nothing() -> None:
     document = real()
     del document["status"]
-    assert result_metrics(document) is None
+    assert result_metrics(document, now=AFTERWARDS) is None
 
 
 def test_what_a_tool_does_not_know_is_absent() -> None:
@@ -142,7 +142,7 @@ def test_what_a_later_version_adds_does_not_matter() -> None:
     document = real()
     document["status"]["new"] = {"a": [1]}
     document["status"]["summary"]["operations"][0]["new"] = 1
-    assert result_metrics(document) == result_metrics(real())
+    assert result_metrics(document, now=AFTERWARDS) == result_metrics(real(), now=AFTERWARDS)
 
 
 @pytest.mark.parametrize(
@@ -163,15 +163,16 @@ def test_a_result_that_cannot_be_read_is_refused_with_the_place(path: tuple[str 
         part = part[step]
     part[path[-1]] = value
     with pytest.raises(UnreadableError, match=r"\.".join(map(str, path[:1]))):
-        result_metrics(document)
+        result_metrics(document, now=AFTERWARDS)
 
 
-def numbered(number: int) -> Exposed:
+def numbered(number: int, namespace: str = "") -> Exposed:
     document = real()
     document["spec"]["run"] = f"run-{number}"
+    document["metadata"]["namespace"] = namespace or document["metadata"]["namespace"]
     for trial in document["status"]["trials"]:
         trial["finishedAt"] = f"2026-01-01T00:00:{number:02d}Z"
-    record = result_metrics(document)
+    record = result_metrics(document, now=AFTERWARDS)
     assert record is not None
     return record
 
@@ -181,6 +182,22 @@ def test_of_too_many_results_the_newest_are_exposed() -> None:
     samples = list(result_samples(records, limit=2))
     assert {labels[1] for labels in values(samples, catalogue.RESULT_INFO)} == {"run-4", "run-3"}
     assert values(samples, catalogue.RESULTS_OMITTED) == {(): 3}
+
+
+def test_a_namespace_with_many_results_hides_none_of_another() -> None:
+    records = [*(numbered(number, "many") for number in range(10, 50)), numbered(2, "few"), numbered(1, "few")]
+    samples = list(result_samples(records, limit=5))
+    shown = [labels[:2] for labels in values(samples, catalogue.RESULT_INFO)]
+    assert shown == [("many", "run-49"), ("few", "run-2"), ("many", "run-48"), ("few", "run-1"), ("many", "run-47")]
+
+
+def test_a_trial_that_finished_in_the_future_finished_now() -> None:
+    document = real()
+    document["status"]["trials"][0]["finishedAt"] = "9999-12-31T23:59:59Z"
+    now = 1.8e9
+    assert values(list(result_samples([result_metrics(document, now)])), catalogue.RESULT_TIME) == {POINT: now}
+    ages = [record.age for record in (result_metrics(document, now), result_metrics(document, now + 60)) if record]
+    assert ages == [now, now + 60]
 
 
 def test_of_two_results_with_the_same_labels_the_newer_is_exposed() -> None:
@@ -195,7 +212,7 @@ def test_of_two_results_with_the_same_labels_the_newer_is_exposed() -> None:
 
 
 def test_what_cannot_be_read_is_counted() -> None:
-    samples = list(result_samples([None, result_metrics(real()), None]))
+    samples = list(result_samples([None, result_metrics(real(), now=AFTERWARDS), None]))
     assert values(samples, catalogue.RESULTS_UNREADABLE) == {(): 2}
     assert len(values(samples, catalogue.RESULT_INFO)) == 1
 

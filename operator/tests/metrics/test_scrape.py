@@ -13,7 +13,7 @@ from prometheus_client.exposition import generate_latest
 
 from plimsoll.metrics.exposition import Instruments, OperatorScrape
 from plimsoll.metrics.objects import Exposed, UnreadableError, result_metrics, run_metrics, suite_metrics
-from support.goldens import RESULTS, RUN, SUITE, check_against_catalogue, scraped
+from support.goldens import AFTERWARDS, RESULTS, RUN, SUITE, check_against_catalogue, scraped
 
 Json = Any
 
@@ -92,7 +92,7 @@ def test_whatever_results_runs_and_suites_say_a_scrape_can_be_read(
     records: list[Exposed | None] = []
     for document in documents:
         try:
-            records.append(result_metrics(identified(document)))
+            records.append(result_metrics(identified(document), now=AFTERWARDS))
         except UnreadableError:
             records.append(None)
     suite_records = [suite_metrics(identified(suite))]

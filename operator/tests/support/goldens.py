@@ -33,6 +33,9 @@ from support.full_documents import FULL_SUITE, FULL_SUITE_STATUS
 _GOLDEN = Path(__file__).parent.parent / "golden"
 
 
+AFTERWARDS = 5e9
+"""Unix seconds after all recorded times."""
+
 CEPH_VERSIONS = ("18.2", "20.2")
 """Those of the test clusters whose output was recorded."""
 

@@ -220,7 +220,7 @@ def ceph_run(name: str, *workloads: Mapping[str, Any], storage: Mapping[str, Any
 
 
 def made_in_rook(made: CephRun) -> list[Object]:
-    secrets = rook.key_secrets(made.target, ())
+    secrets = rook.key_secrets(made.run.namespace, ()).of_run(made.target)
     assert secrets is not None
     return [*rook.pools(made.run, made.target), *rook.users(made.run, made.target, secrets, version="20.2.4-0")]
 

@@ -239,6 +239,8 @@ class BenchmarkRunStatus(Model):
         plan_sha256: SHA-256 of the frozen plan as the operator created it. A plan with another digest is not used.
         hold: How long the run has kept its queue place without measuring, summed over its suspensions. Absent
             before the first suspension, and after a trial measured since the last one.
+        namespace_served_time: When a run of the same namespace was last admitted on the target that this run waits for:
+            namespaces take turns. Absent if none was, and once this run is admitted.
         headline: The first 32 numbers, in the order of the specification, as means over the trials that count, without
             Invalid points. The BenchmarkResults have all numbers.
         environment: Versions and settings that affect the numbers, such as the version of Ceph.
@@ -255,6 +257,7 @@ class BenchmarkRunStatus(Model):
     estimated_completion_time: _Time | None = None
     plan_sha256: Annotated[str, Field(max_length=64)] | None = None
     hold: Hold | None = None
+    namespace_served_time: _Time | None = None
     points: Points | None = None
     headline: Annotated[tuple[Headline, ...], Field(max_length=MAX_HEADLINES)] = ()
     environment: Annotated[dict[str, _Setting], Field(max_length=64)] = Field(default_factory=dict)

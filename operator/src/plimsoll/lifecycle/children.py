@@ -296,6 +296,11 @@ def is_of_run(obj: Object, uid: str) -> bool:
     return any(owner["uid"] == uid for owner in _owners(obj))
 
 
+def belongs_to_a_run(obj: Object) -> bool:
+    """Whether an object carries a run's UID. A run must not use or name one that carries another run's."""
+    return bool(label(obj, naming.LABEL_RUN_UID))
+
+
 def is_external_object_of(obj: Object, name: str, uid: str) -> bool:
     """Whether an object outside the run's namespace belongs to the run.
 

@@ -32,6 +32,15 @@ _FACTS: Mapping[str, Callable[[Object], object]] = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """A run's turn in the queue of its target."""
+
+    ahead: tuple[str, ...] = ()  # the runs that come before it, in order, for people; empty if it is its turn
+    own_ahead: int = 0  # how many of them are waiting runs of its own namespace
+    namespace_served: str = ""  # when a run of its namespace was last admitted; empty if none was, or it is admitted
+
+
 @dataclass(frozen=True, kw_only=True)
 class Observed:
     """Everything that is observed of a run."""
@@ -54,7 +63,7 @@ class Observed:
     external: object | None = None
     # The cluster; None if the operator may not inspect it, or once the plan describes it.
     platform: Platform | None = None
-    ahead: tuple[str, ...] = ()  # runs that come before this one on the same target, by name; empty if it is its turn
+    turn: Turn = Turn()
     refusal: Refusal | None = None  # what the API server refused last; None if nothing
 
     @property

@@ -1,8 +1,15 @@
-"""The queue: one active run per target, first come, first served. Concurrent runs would measure each other."""
+"""The queue: one active run per target. Concurrent runs would measure each other.
 
-from collections.abc import Iterable, Mapping
+Namespaces take turns on a target (round-robin), and within a namespace the oldest run goes first: one that creates many
+runs delays another's run by one of them. The turn goes to the namespace that has waited longest, since its oldest
+waiting run was created or since one of its runs was last admitted, whichever was later. Waiting runs record that
+admission in their status, because the admitted run may be deleted.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from math import ceil
 from typing import Any
@@ -15,7 +22,7 @@ from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.status import Hold, format_time
 from plimsoll.lifecycle.children import time_of
 from plimsoll.lifecycle.decision import Fact
-from plimsoll.lifecycle.observed import Observed, age_seconds
+from plimsoll.lifecycle.observed import Observed, Turn, age_seconds
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.storage.registry import provider_for
@@ -41,6 +48,9 @@ class Entry:
     suspended: bool = False  # whether it was admitted and is suspended
     removal: str = ""  # for an ended run, why its objects are not removed yet; empty while it is active
     ended: str = ""  # when it ended or was deleted, whichever was later, in the same format; empty while it is active
+    # When a run of its namespace was last admitted on its target, itself included; empty if none was. Two entries that
+    # differ only in this are equal: it changes nothing that the admission itself has not changed.
+    served: str = field(default="", compare=False)
 
 
 def entry_of(body: Mapping[str, Any]) -> Entry:
@@ -58,6 +68,7 @@ def entry_of(body: Mapping[str, Any]) -> Entry:
         # It has lost its place, and enters the queue again when it is resumed.
         queued = max(queued, place.get("lastTransitionTime", ""), suspension.get("lastTransitionTime", ""))
         queued = _NOT_YET if suspension.get("status") == "True" else queued
+    admission = place.get("lastTransitionTime", "") if admitted else ""
     return Entry(
         uid=metadata["uid"],
         namespace=metadata["namespace"],
@@ -69,11 +80,12 @@ def entry_of(body: Mapping[str, Any]) -> Entry:
         suspended=suspended and admitted and not removal,
         removal="" if removal in LOAD_IS_GONE else removal,
         ended=max(status.get("completionTime") or "", metadata.get("deletionTimestamp") or "") if removal else "",
+        served=max(status.get("namespaceServedTime") or "", status.get("startTime") or "", admission),
     )
 
 
-def ahead_of(uid: str, entries: Iterable[Entry], *, now: datetime, hold_seconds: float) -> tuple[str, ...]:
-    """Return the runs on the same target that come before a run, in order, as `namespace/name`.
+def turn_of(uid: str, entries: Iterable[Entry], *, now: datetime, hold_seconds: float) -> Turn:
+    """Return a run's turn in the queue of its target; that of an admitted run is empty.
 
     A run that has ended blocks the next until its storage is removed or kept, because deleting images and pools is I/O
     too; but at most for `hold_seconds`, because any user can prevent a removal.
@@ -81,18 +93,22 @@ def ahead_of(uid: str, entries: Iterable[Entry], *, now: datetime, hold_seconds:
     by_uid = {entry.uid: entry for entry in entries}
     this = by_uid.get(uid)
     if this is None or not this.targets or this.admitted:
-        return ()
-    rivals = [entry for entry in by_uid.values() if entry.targets & this.targets and not entry.over]
+        return Turn()
+    connected = _connected(this, by_uid.values())
+    served: dict[str, str] = defaultdict(str)
+    for entry in connected:
+        served[entry.namespace] = max(served[entry.namespace], entry.served)
     # Compared as text: the API server's format sorts by time, and an invalid time does not raise.
     since = format_time(now - timedelta(seconds=hold_seconds))
-    before = [entry for entry in rivals if _turn(entry) < _turn(this) and not "" < entry.ended < since]
-    names = []
-    for entry in sorted(before, key=_turn):
-        remark = f" (being cleaned up: {entry.removal})" if entry.removal else ""
-        if entry.suspended:
-            remark = f" (suspended; keeps its place for at most {hold_seconds:.0f} s)"
-        names.append(f"{entry.namespace}/{entry.name}{remark}")
-    return tuple(names)
+    rivals = [entry for entry in connected if entry is this or not (entry.over or "" < entry.ended < since)]
+    before, own_waiting = list[str](), 0
+    for entry in _in_order(rivals, served):
+        if entry is this:
+            break
+        if entry.targets & this.targets:
+            before.append(_name_of(entry, this, hold_seconds))
+            own_waiting += entry.namespace == this.namespace and not entry.admitted
+    return Turn(ahead=tuple(before), own_ahead=own_waiting, namespace_served=served[this.namespace])
 
 
 def hold_of(run: Run, seen: Observed, now: datetime) -> Hold | None:
@@ -156,6 +172,48 @@ def keeps_until(run: Run, seen: Observed, settings: Settings, now: datetime) -> 
     return (time_of(hold.since) or now) + timedelta(seconds=settings.hold_seconds - hold.seconds)
 
 
-def _turn(entry: Entry) -> tuple[bool, str, str, str]:
-    """Return what orders the queue: times have whole seconds, so the name decides between runs created together."""
-    return (not entry.admitted, entry.queued, entry.name, entry.uid)
+def _connected(this: Entry, entries: Collection[Entry]) -> list[Entry]:
+    """Return the runs whose targets are connected with a run's through common ones: all of them have one order.
+
+    A run may have several targets, such as the monitors that it names. Without a common order of A and B, which have no
+    target in common, and C, which has one with each, a cycle of runs could wait for each other.
+    """
+    targets: frozenset[str] = frozenset()
+    found = [this]
+    while (reached := targets.union(*(entry.targets for entry in found))) != targets:
+        targets = reached
+        found = [entry for entry in entries if entry.targets & targets]
+    return found
+
+
+def _in_order(entries: Iterable[Entry], served: Mapping[str, str]) -> Iterator[Entry]:
+    """Yield admitted runs, and then the others in the order in which they would be admitted if no run were created.
+
+    Times have whole seconds, so the name decides between runs created together.
+    """
+
+    def age(entry: Entry) -> tuple[str, str, str]:
+        return entry.queued, entry.name, entry.uid
+
+    waiting: dict[str, list[Entry]] = defaultdict(list)
+    oldest_first = sorted(entries, key=age)
+    yield from (entry for entry in oldest_first if entry.admitted)
+    for entry in oldest_first:
+        if not entry.admitted:
+            waiting[entry.namespace].append(entry)
+
+    def since(runs: list[Entry]) -> tuple[str, str, str]:
+        queued, name, uid = age(runs[0])
+        return max(queued, served[runs[0].namespace]), name, uid
+
+    by_turn = sorted(waiting.values(), key=since)
+    for number in range(max(map(len, by_turn), default=0)):
+        yield from (runs[number] for runs in by_turn if number < len(runs))
+
+
+def _name_of(entry: Entry, this: Entry, hold_seconds: float) -> str:
+    """Return the name of a run for the user of another one: only of its own namespace, and what may take long."""
+    name = f"{entry.namespace}/{entry.name}" if entry.namespace == this.namespace else "a run of another namespace"
+    if entry.suspended:
+        return f"{name} (suspended; keeps its place for at most {hold_seconds:.0f} s)"
+    return f"{name} (being cleaned up: {entry.removal})" if entry.removal else name

@@ -14,7 +14,7 @@ from plimsoll.api.names import API_VERSION, RUN_KIND, ConditionStatus, Condition
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.run import BenchmarkRun, decode_run
 from plimsoll.api.status import Condition
-from plimsoll.lifecycle.children import Object, label, time_of
+from plimsoll.lifecycle.children import Object, belongs_to_a_run, label, time_of
 from plimsoll.plan.document import RunIdentity
 
 _MAX_PARAMETERS = 32
@@ -98,7 +98,7 @@ class Platform:
     """A cluster."""
 
     kubernetes: str  # its version: `v1.34.0`
-    storage_classes: Mapping[str, Object]  # by name
+    storage_classes: Mapping[str, Object]  # by name, without those that Plimsoll created for a run
     storage: object | None = None  # what the provider of the run's storage found; None if it has no survey
     pod_security: str = ""  # the level that the run's namespace enforces; empty if it has no label
 
@@ -155,7 +155,7 @@ def platform_of(
     namespace: Object | None = None,
 ) -> Platform:
     """Return a cluster from its version, its StorageClasses, what the storage provider found, and the namespace."""
-    classes = {obj["metadata"]["name"]: obj for obj in storage_classes}
+    classes = {obj["metadata"]["name"]: obj for obj in storage_classes if not belongs_to_a_run(obj)}
     pod_security = label(namespace, "pod-security.kubernetes.io/enforce") if namespace else ""
     return Platform(kubernetes=kubernetes, storage_classes=classes, storage=storage, pod_security=pod_security)
 

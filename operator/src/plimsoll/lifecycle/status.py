@@ -76,6 +76,7 @@ def status_of(run: Run, seen: Observed, situation: Situation, now: datetime) -> 
         estimated_completion_time=format_time(end) if end and not ended else None,
         plan_sha256=situation.plan_sha256 or run.status.get("planSha256"),
         hold=hold_of(run, seen, now) if not ended and is_admitted else None,
+        namespace_served_time=(seen.turn.namespace_served or None) if not ended and not is_admitted else None,
         points=points,
         headline=headline[:MAX_HEADLINES],
         environment=dict(_environment(seen)),

@@ -147,8 +147,12 @@ def _continue(run: Run, seen: Observed, plan: Plan, settings: Settings, now: dat
     if blocker := version_blocker(run, seen):
         stage, clients = Stage.MEASURING if seen.jobs else Stage.WAITING, clients_fact(run, plan, seen)
         return _situation(stage, blocker.reason, blocker.message, StorageReady=storage.fact(), ClientsReady=clients)
-    if seen.ahead and (not seen.jobs or queue.has_lost_place(run)):
-        message = f"position {len(seen.ahead)} in the queue, behind {seen.ahead[-1]}; runs on one target take turns"
+    if seen.turn.ahead and (not seen.jobs or queue.has_lost_place(run)):
+        ahead, most = seen.turn.ahead, counted(seen.turn.own_ahead + 1, "run")
+        message = (
+            f"position {len(ahead)} in the queue, behind {ahead[-1]}; namespaces take turns on a target, so at most "
+            f"{most} of each other namespace can start before this one"
+        )
         turn = Fact.false(Reason.WAITING_FOR_TURN, message)
         return _situation(Stage.WAITING, turn.reason, message, Admitted=turn)
     provider, storage_fact, clients = provider_of(run), storage.fact(), clients_fact(run, plan, seen)

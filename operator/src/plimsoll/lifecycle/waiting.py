@@ -6,7 +6,7 @@
 1. objects of an earlier run with this name that are being deleted (`Observed.departing`),
 2. the plan: the cluster is being inspected, or is not healthy (`provisioning.freeze`),
 3. another version of the operator, which can read what this one cannot (`version_blocker`),
-4. its turn in the queue (`queue.ahead_of`),
+4. its turn in the queue (`queue.turn_of`),
 5. its storage, such as PVCs (`Claims.ready`), or its pods (`clients_fact`), whichever is the cause (`waiting_fact`);
    the conditions StorageReady and ClientsReady show both.
 

@@ -1,10 +1,10 @@
 """The metrics of results, runs and suites: read from an object when it changes, and kept small for every scrape."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import takewhile
+from itertools import chain, takewhile, zip_longest
 from statistics import median
 from typing import Any, TypeVar
 
@@ -34,15 +34,15 @@ UNREADABLE = "Unreadable"
 """The status of a run or a suite that this version cannot read."""
 
 MAX_RESULTS = 2000
-"""The most results to expose, the newest ones: 18 series with one operation, 9 more for each further one, 2 more for
-pairs of clients; 14 of a search for the line."""
+"""The most results to expose, the newest ones of each namespace: 18 series with one operation, 9 more for each further
+one, 2 more for pairs of clients; 14 of a search for the line."""
 
 MAX_RUNS = 2000
-"""The most runs to expose, unfinished ones first: about 16 series each."""
+"""The most runs to expose, of each namespace unfinished ones first: about 16 series each."""
 
 MAX_SUITES = 200
-"""The most suites to expose, the oldest first, so that new ones hide no regression of these: about 25 series each, and
-6 for each comparison and hypothesis."""
+"""The most suites to expose, the oldest of each namespace first, so that new ones hide no regression of these: about 25
+series each, and 6 for each comparison and hypothesis."""
 
 _CONDITION_VALUES = {ConditionStatus.TRUE: 1, ConditionStatus.FALSE: 0, ConditionStatus.UNKNOWN: -1}
 _NANOSECONDS = 1e9
@@ -59,15 +59,17 @@ class UnreadableError(ValueError):
 class Exposed:
     """The exposed metrics of one object."""
 
-    labels: tuple[str, ...]  # common to all its samples
+    labels: tuple[str, ...]  # common to all its samples; the first one is its namespace
     age: float  # Unix seconds: of two objects with the same labels, only the later one is exposed
-    rank: tuple[Any, ...]  # order in which objects are exposed if there are too many
+    rank: tuple[Any, ...]  # order in which the objects of a namespace are exposed if there are too many
     status: str = ""  # of a run or a suite, as `kubectl get` shows it; empty before the operator has seen it
     samples: Sequence[Sample]
 
 
-def result_metrics(body: Mapping[str, Any]) -> Exposed | None:
+def result_metrics(body: Mapping[str, Any], now: float) -> Exposed | None:
     """Return the metrics of a result as the API server stores it; None if it has no verdict yet.
+
+    `now`: in Unix seconds; no trial finished later, whatever the result says.
 
     Raises:
         UnreadableError: this version cannot read it.
@@ -78,18 +80,18 @@ def result_metrics(body: Mapping[str, Any]) -> Exposed | None:
     if status.verdict is None:
         return None
     labels = (result.metadata.namespace, spec.run, spec.workload, spec.point)
-    finished = _latest(status.trials) or 0.0
+    finished = _latest(status.trials, now) or 0.0
     samples = [
         Sample(catalogue.RESULT_INFO, (*labels, spec.tool, spec.label, str(spec.clients)), 1),
         *(Sample(catalogue.RESULT_VERDICT, (*labels, verdict), verdict is status.verdict) for verdict in Verdict),
     ]
     if status.verdict is not Verdict.INVALID:
-        samples += _numbers(labels, status, spec.line)
+        samples += _numbers(labels, status, spec.line, now)
     return Exposed(labels=labels, samples=samples, age=finished, rank=(-finished, *labels))
 
 
 def result_samples(results: Sequence[Exposed | None], limit: int = MAX_RESULTS) -> Iterator[Sample]:
-    """Yield the samples of the newest results; None is an unreadable one."""
+    """Yield the samples of the newest results of each namespace; None is an unreadable one."""
     readable = [result for result in results if result is not None]
     yield from _shown(readable, limit, catalogue.RESULTS_OMITTED)
     yield Sample(catalogue.RESULTS_UNREADABLE, (), len(results) - len(readable))
@@ -177,11 +179,16 @@ def _display(status: BenchmarkRunStatus | BenchmarkSuiteStatus) -> tuple[str, st
 def _shown(objects: Sequence[Exposed], limit: int, omitted: MetricFamily) -> Iterator[Sample]:
     """Yield the samples of as many objects as may be exposed, and the number of others.
 
-    A recreated object may appear beside its deleted namesake: two values of one series would invalidate the whole
-    scrape.
+    Namespaces take turns, so none that has many objects hides those of another. A recreated object may appear beside
+    its deleted namesake: two values of one series would invalidate the whole scrape.
     """
     latest = {obj.labels: obj for obj in sorted(objects, key=lambda obj: obj.age)}
-    shown = sorted(latest.values(), key=lambda obj: obj.rank)[:limit]
+    ranked = sorted(latest.values(), key=lambda obj: obj.rank)
+    by_namespace: dict[str, list[Exposed]] = defaultdict(list)
+    for obj in ranked:
+        by_namespace[obj.labels[0]].append(obj)
+    turns = chain.from_iterable(zip_longest(*by_namespace.values()))
+    shown = [obj for obj in turns if obj is not None][:limit]
     for obj in shown:
         yield from obj.samples
     yield Sample(omitted, (), len(objects) - len(shown))
@@ -210,11 +217,11 @@ def _seconds(text: str | None) -> float | None:
     return moment.timestamp()
 
 
-def _latest(trials: Iterable[Trial]) -> float | None:
-    return max((_seconds(trial.finished_at) or 0.0 for trial in trials), default=None)
+def _latest(trials: Iterable[Trial], now: float) -> float | None:
+    return max((min(_seconds(trial.finished_at) or 0.0, now) for trial in trials), default=None)
 
 
-def _numbers(labels: tuple[str, ...], status: ResultStatus, search: LineSearch | None) -> Iterator[Sample]:
+def _numbers(labels: tuple[str, ...], status: ResultStatus, search: LineSearch | None, now: float) -> Iterator[Sample]:
     """Yield the numbers of a point over the trials that count."""
     summary, line = status.summary, status.line
     # A search has no operations of its own, because its trials had different loads.
@@ -238,7 +245,7 @@ def _numbers(labels: tuple[str, ...], status: ResultStatus, search: LineSearch |
         (catalogue.RESULT_SPREAD, max((window.spread_seconds for window in windows), default=None)),
         (catalogue.RESULT_LINK_MEDIAN, median(links) if links else None),
         (catalogue.RESULT_LINK_LEAST, min(links, default=None)),
-        (catalogue.RESULT_TIME, _latest(trials)),
+        (catalogue.RESULT_TIME, _latest(trials, now)),
     )
     for operation in operations:
         yield from _operation_samples((*labels, operation.operation), operation)

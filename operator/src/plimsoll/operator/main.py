@@ -85,7 +85,7 @@ async def configure(settings: kopf.OperatorSettings, memo: kopf.Memo, **indices:
             make_secret=make_secret,
         )
         suites = SuiteReconciler(kube=kube, settings=ours, now=kube.clock.now, instruments=instruments, post=post)
-        results = KnownResults(memo.get("namespaces", ()))
+        results = KnownResults(memo.get("namespaces", ()), now=kube.clock.now)
         memo.context = Context(runs=runs, suites=suites, instruments=instruments, results=results)
         await opened.enter_async_context(_in_background(instruments.watch_loop(), "loop lag", memo))
         if address := memo.get("metrics"):

@@ -11,7 +11,7 @@ from plimsoll.kube.errors import ApiError, ForbiddenError, NotFoundError, Unknow
 from plimsoll.kube.port import Kind
 from plimsoll.lifecycle.decision import Action, Decision, Fact, Refusal
 from plimsoll.lifecycle.observed import Observed
-from plimsoll.lifecycle.queue import Entry, ahead_of, entry_of
+from plimsoll.lifecycle.queue import Entry, entry_of, turn_of
 from plimsoll.lifecycle.run import Run, run_of
 from plimsoll.lifecycle.status import status_of_removal
 from plimsoll.lifecycle.step import needs_platform, step, step_deletion, step_unseen
@@ -177,8 +177,8 @@ class RunReconciler(Reconciler[RunMemory]):
         # The watch may still show a place in the queue that the run has just lost.
         own_entry = entry_of({**body, "status": run.status})
         entries = [own_entry if entry.uid == run.uid else entry for entry in self._entries()]
-        ahead = ahead_of(run.uid, entries, now=now, hold_seconds=self.settings.hold_seconds)
-        decision = step(run, replace(seen, ahead=ahead, refusal=record.refusal), self.settings, now)
+        turn = turn_of(run.uid, entries, now=now, hold_seconds=self.settings.hold_seconds)
+        decision = step(run, replace(seen, turn=turn, refusal=record.refusal), self.settings, now)
         conditions = decision.status["conditions"]
         record.admitted = any((c["type"], c["status"]) == ("Admitted", "True") for c in conditions)
         return decision

@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, NoReturn, cast
 
 import kopf
@@ -35,10 +36,16 @@ class KnownResults:
     kopf would list all results in full at every start: thousands of up to 256 KiB each.
     """
 
-    def __init__(self, namespaces: Sequence[str] = ()) -> None:
-        """Start empty; without `namespaces`, watch all of them."""
+    def __init__(
+        self, namespaces: Sequence[str] = (), *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        """Start empty; without `namespaces`, watch all of them. `now` returns the time."""
+
+        def metrics(obj: Object) -> tuple[Exposed | None, ...]:
+            return _metrics(obj, now().timestamp())
+
         self._digests: dict[str | None, Digests[tuple[Exposed | None, ...]]] = {
-            namespace: Digests(RESULT, _metrics, page_size=RESULTS_PAGE_SIZE) for namespace in namespaces or (None,)
+            namespace: Digests(RESULT, metrics, page_size=RESULTS_PAGE_SIZE) for namespace in namespaces or (None,)
         }
 
     def metrics(self) -> list[Exposed | None]:
@@ -61,9 +68,9 @@ class KnownResults:
             await asyncio.sleep(pause)
 
 
-def _metrics(obj: Object) -> tuple[Exposed | None, ...]:
+def _metrics(obj: Object, now: float) -> tuple[Exposed | None, ...]:
     try:
-        metrics = result_metrics(obj)
+        metrics = result_metrics(obj, now)
     except UnreadableError as error:
         place = f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"
         _log.warning("no metrics of result %s, which this version cannot read: %s", place, error)

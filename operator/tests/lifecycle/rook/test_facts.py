@@ -7,10 +7,10 @@ import pytest
 
 from plimsoll.lifecycle.ceph.rook import removal_fact
 from plimsoll.lifecycle.ceph.rook_facts import RookFact, readiness_fact, rook_fact
-from plimsoll.lifecycle.ceph.rook_survey import RookPlatform, complete_plan, unusable_pools
+from plimsoll.lifecycle.ceph.rook_survey import RookPlatform, complete_plan, unusable_file_system, unusable_pools
 from plimsoll.lifecycle.children import warnings_on
 from plimsoll.lifecycle.decision import Fact, RunEnding
-from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
+from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS, LABEL_RUN_UID
 from support.goldens import NEW_ROOK, OLD_ROOK, rook_object
 from support.specs import ceph_run, made_in_rook
 
@@ -193,8 +193,11 @@ def test_an_existing_pool_has_to_be_there_given_and_ready() -> None:
     private = words(unusable_pools(target, shared()))
     assert "kubectl annotate cephblockpool shared plimsoll.dev/allow-benchmarks" in private
     assert "is not annotated" in words(unusable_pools(target, shared(**{ALLOW_BENCHMARKS: "yes"})))
-    missing = words(unusable_pools(target, [thing(name="rbd")]))
-    assert missing == ("spec.storage.rook.existingPool: CephBlockPool shared does not exist; name an existing one: rbd")
+    pools = [thing(name="rbd"), thing(name="for-all", annotations=given)]
+    assert words(unusable_pools(target, pools)) == (
+        "spec.storage.rook.existingPool: CephBlockPool shared does not exist, or belongs to another run; name one that "
+        "is for benchmarks: for-all"
+    )
     assert "shared-data does not exist" in words(unusable_pools(target, shared(**given)[:1]))
     going = [thing(name=name, annotations=given, phase="Progressing") for name in ("shared", "shared-data")]
     assert "shared is Progressing" in words(unusable_pools(target, going))
@@ -203,3 +206,14 @@ def test_an_existing_pool_has_to_be_there_given_and_ready() -> None:
 def test_a_plan_without_its_cluster_stays_as_it_is() -> None:
     plan = ceph_run("rook-images").plan
     assert complete_plan(plan, RookPlatform()) is plan
+
+
+def test_a_pool_or_file_system_of_another_run_is_refused_and_named_nowhere() -> None:
+    given, of_run = {ALLOW_BENCHMARKS: "true"}, {LABEL_RUN_UID: "another"}
+    pools = [thing(name=name, annotations=given, labels=of_run) for name in ("shared", "plimsoll-victim-01234567")]
+    existing_pool, existing_files = (ceph_run(name).target for name in ("rook-existing", "rook-existing-files"))
+    for unusable in (unusable_pools(existing_pool, pools), unusable_file_system(existing_files, pools)):
+        message = words(unusable)
+        assert message.endswith(
+            "shared does not exist, or belongs to another run; name one that is for benchmarks: none"
+        )

@@ -1,5 +1,8 @@
 """What is made in Rook's namespace."""
 
+from collections import Counter
+from typing import Any
+
 import pytest
 
 from plimsoll.ceph.rights import Rights
@@ -13,7 +16,9 @@ from plimsoll.lifecycle.ceph.rook_render import (
     storage_class,
     users,
 )
+from plimsoll.lifecycle.naming import LABEL_RUN_NAMESPACE
 from plimsoll.lifecycle.render import teardown
+from plimsoll.plan.document import CephTarget
 from support.specs import SETTINGS, STORAGE, UID, ceph_run, with_fast_coding
 
 BASE = "plimsoll-rook-images-f94acc63"
@@ -22,7 +27,7 @@ BASE = "plimsoll-rook-images-f94acc63"
 CEPH = "20.2.4-0"
 
 
-def client(name: str, secret: str | None) -> dict[str, object]:
+def client(name: str, secret: str | None) -> dict[str, Any]:
     return {
         "kind": "CephClient",
         "metadata": {"name": name},
@@ -141,24 +146,42 @@ def test_only_the_teardown_of_a_run_with_options_restores_some() -> None:
     assert "--options" not in arguments("rook-images")
 
 
+def secrets_of(target: CephTarget, *clients: dict[str, Any], namespace: str = "bench") -> tuple[str, str] | None:
+    return key_secrets(namespace, clients).of_run(target)
+
+
 def test_the_first_free_secrets_are_taken() -> None:
     target = ceph_run("rook-images").target
-    assert key_secrets(target, ()) == ("plimsoll-0", "plimsoll-1")
+    assert secrets_of(target) == ("plimsoll-0", "plimsoll-1")
     others = [client("a", "plimsoll-0"), client("b", "plimsoll-2"), client("c", None), client("d", "theirs")]
-    assert key_secrets(target, others) == ("plimsoll-1", "plimsoll-3")
+    assert secrets_of(target, *others) == ("plimsoll-1", "plimsoll-3")
 
 
 def test_a_run_keeps_the_secrets_that_it_has() -> None:
     target = ceph_run("rook-images").target
     found = [client(target.agent_user, "plimsoll-0"), client("other", "plimsoll-1")]
-    assert key_secrets(target, found) == ("plimsoll-2", "plimsoll-0")
+    assert secrets_of(target, *found) == ("plimsoll-2", "plimsoll-0")
+    full = [client(name, name) for name in KEY_SECRETS[2:]]
+    assert secrets_of(target, *found, *full) is None
     found.append(client(target.conductor_user, "plimsoll-9"))
-    assert key_secrets(target, found) == ("plimsoll-9", "plimsoll-0")
+    assert secrets_of(target, *found) == ("plimsoll-9", "plimsoll-0")
 
 
 def test_there_may_be_no_secret_left() -> None:
     target = ceph_run("rook-images").target
-    assert key_secrets(target, [client(name, name) for name in KEY_SECRETS[1:]]) is None
+    assert secrets_of(target, *(client(name, name) for name in KEY_SECRETS[1:])) is None
+
+
+def test_namespaces_that_keep_all_that_they_can_leave_secrets_to_others() -> None:
+    target, taken, runs = ceph_run("rook-images").target, list[dict[str, Any]](), Counter[str]()
+    for namespace in "abcde":
+        while secrets := secrets_of(target, *taken, namespace=namespace):
+            runs[namespace] += 1
+            labels = {LABEL_RUN_NAMESPACE: namespace}
+            for secret in secrets:
+                metadata = {"name": f"{namespace}-{secret}", "labels": labels}
+                taken.append({"metadata": metadata, "spec": {"secretName": secret}})
+    assert runs == {"a": 8, "b": 4, "c": 2, "d": 1, "e": 1}
 
 
 def test_volumes_come_from_the_runs_pool_through_the_driver_of_rooks_operator() -> None:

@@ -156,7 +156,8 @@ WAITING_REASONS = (
         Reason.WAITING_FOR_TURN,
         conditions=(*_SUMMARY, ConditionType.ADMITTED),
         under_way=Explanation(
-            "another run on the same target is ahead in the queue; the message names it",
+            "other runs on the same target are ahead in the queue; the message has the position, and how many runs of "
+            "each other namespace can start before this one",
             "wait; a run that is suspended, or has ended and is not cleaned up, loses its place after "
             "`PLIMSOLL_HOLD_SECONDS`",
         ),
@@ -278,8 +279,8 @@ ENDING_REASONS = (
     ReasonEntry(
         Reason.STORAGE_CLASS_NOT_FOUND,
         ended=Explanation(
-            "the StorageClass in `storage.storageClass.name` does not exist; the message lists those that do. Static "
-            "volumes need one too (`provisioner: kubernetes.io/no-provisioner`)",
+            "the StorageClass in `storage.storageClass.name` does not exist, or belongs to another run; the message "
+            "lists those that a run can use. Static volumes need one too (`provisioner: kubernetes.io/no-provisioner`)",
             "create it, or name another, in a new run",
         ),
     ),

@@ -116,7 +116,10 @@ STORAGE_REASONS = (
     ReasonEntry(
         Reason.KEY_SECRETS_TAKEN,
         conditions=_STORAGE,
-        under_way=Explanation("CephClients use all Secrets for keys", "delete runs that keep their storage"),
+        under_way=Explanation(
+            "runs of the namespace already use as many of the Secrets for keys as are free",
+            "delete runs that keep their storage",
+        ),
         ended=_CEPH_TIMED_OUT,
         remedy="delete runs that keep their storage",
     ),

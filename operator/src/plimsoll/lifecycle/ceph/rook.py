@@ -214,7 +214,7 @@ class Users(RookResource):
 
     def desired(self) -> Iterable[Create]:
         """Return the creation of missing users, as long as Secrets are left for their keys."""
-        secrets = rook_render.key_secrets(self.target, self.there.all_users)
+        secrets = self._key_secrets().of_run(self.target)
         if self.view.in_use or secrets is None:
             return ()
         version = self.there.cluster.ceph_version if self.there.cluster else ""
@@ -224,11 +224,15 @@ class Users(RookResource):
     def ready(self) -> Fact:
         """Return whether pools and users are ready."""
         fact = self.unless_in_use(rook_facts.readiness_fact(self.target, (*self.there.pools, *self.there.users)))
-        if fact.reason is not Reason.USER_NOT_READY or rook_render.key_secrets(self.target, self.there.all_users):
+        secrets = self._key_secrets()
+        if fact.reason is not Reason.USER_NOT_READY or secrets.of_run(self.target):
             return fact
         names = f"{rook_render.KEY_SECRETS[0]} to {rook_render.KEY_SECRETS[-1]}"
-        namespace = self.target.rook.namespace if self.target.rook else ""
-        message = f"CephClients use all Secrets {names} in namespace {namespace}; delete runs that keep their storage"
+        rook, own = self.target.rook.namespace if self.target.rook else "", self.view.run.namespace
+        message = (
+            f"runs of namespace {own} use {secrets.held} of the Secrets {names} in namespace {rook}, and may use as "
+            f"many as are free, which are {len(secrets.free)}; delete runs that keep their storage"
+        )
         return Fact.false(Reason.KEY_SECRETS_TAKEN, message)
 
     def remove(self) -> Teardown | None:
@@ -237,6 +241,9 @@ class Users(RookResource):
         if not users:
             return None
         return Teardown(actions=deletions(user.child for user in users), fact=removal_fact(users, self.view.now))
+
+    def _key_secrets(self) -> rook_render.KeySecrets:
+        return rook_render.key_secrets(self.view.run.namespace, self.there.all_users)
 
 
 class RookAccess(common.Access):

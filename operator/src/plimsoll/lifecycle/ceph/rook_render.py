@@ -3,12 +3,13 @@
 Rook rewrites a pool's specification when it first reconciles it; an update would only cost another reconcile.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from plimsoll.api.storage import Pool
 from plimsoll.ceph.rights import Rights
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.children import Object
+from plimsoll.lifecycle.children import Object, label
 from plimsoll.lifecycle.render.common import Json, foreign_metadata, manifest
 from plimsoll.lifecycle.run import Run
 from plimsoll.plan.document import CephTarget, Plan, options_key
@@ -19,7 +20,7 @@ CEPH_CLIENT = "CephClient"
 CEPH_CLUSTER = "CephCluster"
 FILE_SYSTEM = "CephFilesystem"
 
-KEY_SECRETS = tuple(f"plimsoll-{number}" for number in range(16))
+KEY_SECRETS = tuple(f"plimsoll-{number}" for number in range(32))
 """The only Secrets in Rook's namespace that the operator may read: that namespace holds the administrator's key."""
 
 _MAX_METADATA_SIZE = 3
@@ -135,16 +136,39 @@ def users(run: Run, target: CephTarget, secrets: tuple[str, str], *, version: st
         yield _rook_object(run, CEPH_CLIENT, target.rook.namespace, name, {"caps": caps, "secretName": secret})
 
 
-def key_secrets(target: CephTarget, ceph_clients: Iterable[Object]) -> tuple[str, str] | None:
-    """Return the Secrets for the keys of conductor and agents, given all CephClients in Rook's namespace.
+@dataclass(frozen=True, slots=True)
+class KeySecrets:
+    """Which of these Secrets are used, given all CephClients in Rook's namespace."""
 
-    These are the run's Secrets, or else the first free ones; None if too few are free.
-    """
-    taken = {obj["metadata"]["name"]: str(obj.get("spec", {}).get("secretName", "")) for obj in ceph_clients}
-    free = (name for name in KEY_SECRETS if name not in taken.values())
-    conductor = taken.get(target.conductor_user) or next(free, None)
-    agent = taken.get(target.agent_user) or next(free, None)
-    return None if conductor is None or agent is None else (conductor, agent)
+    by_user: dict[str, str]  # CephClient -> Secret
+    free: Sequence[str]
+    held: int  # how many the runs of a namespace use
+
+    def of_run(self, target: CephTarget) -> tuple[str, str] | None:
+        """Return the Secrets for the keys of conductor and agents; None if the run may not have them yet.
+
+        These are the run's Secrets, or else the first free ones. A namespace may use as many Secrets as are free when
+        it takes one: the dynamic threshold by which switches share a buffer between queues (Choudhury and Hahne, 1998).
+        So a namespace that takes all that it can leaves half of what was free to the others.
+        """
+        users = (target.conductor_user, target.agent_user)
+        missing = [user for user in users if user not in self.by_user]
+        if missing and self.held + len(missing) > len(self.free):
+            return None
+        secrets = self.by_user | dict(zip(missing, self.free, strict=False))
+        return secrets[users[0]], secrets[users[1]]
+
+
+def key_secrets(namespace: str, ceph_clients: Iterable[Object]) -> KeySecrets:
+    """Return which Secrets are used, from the view of a run's namespace."""
+    clients = list(ceph_clients)
+    by_user = {obj["metadata"]["name"]: str((obj.get("spec") or {}).get("secretName", "")) for obj in clients}
+    own = [obj["metadata"]["name"] for obj in clients if label(obj, naming.LABEL_RUN_NAMESPACE) == namespace]
+    return KeySecrets(
+        by_user={user: secret for user, secret in by_user.items() if secret},
+        free=[secret for secret in KEY_SECRETS if secret not in by_user.values()],
+        held=sum(by_user[user] in KEY_SECRETS for user in own),
+    )
 
 
 def metadata_size(coding_chunks: int) -> int:

@@ -9,7 +9,7 @@ from plimsoll.api.storage import FileSystem, Pool, RookStorage
 from plimsoll.ceph.versions import age_problem, optimizations_problem
 from plimsoll.lifecycle.ceph.rook_facts import READY, ClusterFact, cluster_fact, cluster_name, why_unusable
 from plimsoll.lifecycle.ceph.rook_render import BLOCK_POOL, FILE_SYSTEM, metadata_size, pool_spec, pools_of
-from plimsoll.lifecycle.children import Object, label
+from plimsoll.lifecycle.children import Object, belongs_to_a_run, label
 from plimsoll.lifecycle.decision import Fact, RunEnding
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
 from plimsoll.lifecycle.run import are, listed
@@ -126,10 +126,11 @@ def complete_plan(plan: Plan, platform: RookPlatform) -> Plan:
 
 def unusable_pools(target: CephTarget, pools: Iterable[Object]) -> RunEnding | Fact | None:
     """Return why a run may not use the existing pools it names, given all CephBlockPools; None if it may."""
-    field, existing = f"{_FIELD}.existingPool", {pool["metadata"]["name"]: pool for pool in pools}
+    field, existing = f"{_FIELD}.existingPool", _existing(pools)
     for name in target.pools:
         if name not in existing:
-            message = f"{field}: {BLOCK_POOL} {name} does not exist; name an existing one: {_listed(existing)}"
+            why = f"{BLOCK_POOL} {name} does not exist, or belongs to another run"
+            message = f"{field}: {why}; name one that is for benchmarks: {_allowed(existing)}"
             return RunEnding.failure(Reason.POOL_NOT_FOUND, message)
     for name in target.pools:
         if why := _why_not_allowed(existing[name]):
@@ -140,11 +141,12 @@ def unusable_pools(target: CephTarget, pools: Iterable[Object]) -> RunEnding | F
 
 def unusable_file_system(target: CephTarget, file_systems: Sequence[Object]) -> RunEnding | Fact | None:
     """Return why a run may not use the file system it names, given all CephFilesystems; None if it may."""
-    field, obj = f"{_FIELD}.existingFileSystem", _named(target, file_systems)
-    name = f"{FILE_SYSTEM} {target.file_system.name if target.file_system else ''}"
+    field, existing = f"{_FIELD}.existingFileSystem", _existing(file_systems)
+    name = target.file_system.name if target.file_system else ""
+    obj, name = existing.get(name), f"{FILE_SYSTEM} {name}"
     if obj is None:
-        existing = _listed(file_system["metadata"]["name"] for file_system in file_systems)
-        message = f"{field}: {name} does not exist; name an existing one: {existing}"
+        why = f"{name} does not exist, or belongs to another run"
+        message = f"{field}: {why}; name one that is for benchmarks: {_allowed(existing)}"
         return RunEnding.failure(Reason.FILE_SYSTEM_NOT_FOUND, message)
     if why := _why_not_allowed(obj):
         return RunEnding.failure(Reason.FILE_SYSTEM_NOT_ALLOWED, f"{field}: {why}")
@@ -368,8 +370,21 @@ def _named(target: CephTarget, file_systems: Sequence[Object]) -> Object | None:
     return next((obj for obj in file_systems if obj["metadata"]["name"] == name), None)
 
 
+def _existing(objects: Iterable[Object]) -> dict[str, Object]:
+    """Return the pools or file systems that a run may name, by name: none that Plimsoll created for a run."""
+    return {obj["metadata"]["name"]: obj for obj in objects if not belongs_to_a_run(obj)}
+
+
+def _allowed(existing: Mapping[str, Object]) -> str:
+    return _listed(name for name, obj in existing.items() if _is_allowed(obj))
+
+
+def _is_allowed(obj: Object) -> bool:
+    return bool((obj["metadata"].get("annotations") or {}).get(ALLOW_BENCHMARKS) == "true")
+
+
 def _why_not_allowed(obj: Object) -> str:
-    if (obj["metadata"].get("annotations") or {}).get(ALLOW_BENCHMARKS) == "true":
+    if _is_allowed(obj):
         return ""
     kind, name = obj["kind"], obj["metadata"]["name"]
     return (

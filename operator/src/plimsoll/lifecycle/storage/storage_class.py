@@ -32,14 +32,14 @@ class StorageClassProvider(Provider):
         return str(run.written["storage"]["storageClass"].get("name", ""))
 
     def blocker(self, document: BenchmarkRun, platform: Platform) -> RunEnding | None:
-        """Return that the StorageClass does not exist; None if it does."""
+        """Return that the StorageClass does not exist, or is another run's; None if the run may use it."""
         name = _name(document)
         if name is None or name in platform.storage_classes:
             return None
         existing = listed(sorted(platform.storage_classes), most=10) or "none"
         message = (
-            f"spec.storage.storageClass.name: StorageClass {name} does not exist; create it, or name an existing one: "
-            f"{existing}"
+            f"spec.storage.storageClass.name: StorageClass {name} does not exist, or belongs to another run; create "
+            f"it, or name an existing one: {existing}"
         )
         return RunEnding.failure(Reason.STORAGE_CLASS_NOT_FOUND, message)
 
