@@ -163,7 +163,7 @@ def _labels(metric: MetricFamily) -> str:
 def _example() -> Iterator[str]:
     """Yield the samples of one point of a real run, without `# HELP` lines."""
     found = json.loads(RESULTS.read_text())["items"]
-    metrics = [result_metrics(result) for result in found if result["spec"]["point"] == POINT]
+    metrics = [result_metrics(result, now=float("inf")) for result in found if result["spec"]["point"] == POINT]
     samples = [sample for sample in result_samples(metrics) if sample.labels]
     text = generate_latest(_Families(samples)).decode()
     yield "## An example\n\nOne point of `make demo-ceph`, without `# HELP` lines:\n\n```"

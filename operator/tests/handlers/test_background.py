@@ -12,11 +12,15 @@ from click.testing import CliRunner
 
 from plimsoll.cli import main as plimsoll
 from plimsoll.metrics.exposition import Instruments
-from plimsoll.operator import main
+from plimsoll.operator import main, watches
 from plimsoll.operator.watches import KnownResults
 from support.fake_kube import FakeKube
 
-TASKS = {"loop lag": (Instruments, "watch_loop"), "results": (KnownResults, "follow")}
+TASKS = {
+    "loop lag": (Instruments, "watch_loop"),
+    "results": (KnownResults, "follow"),
+    "objects of runs": (watches, "_forever"),
+}
 
 configure: Any = main.configure
 close: Any = main.close

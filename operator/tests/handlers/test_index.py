@@ -8,12 +8,15 @@ import pytest
 
 from plimsoll.api.names import FailureReason, RunPhase
 from plimsoll.api.status import Failure, Live, Prefill, RunState, TrialKey
+from plimsoll.kube.port import Followed
 from plimsoll.metrics.objects import Exposed
 from plimsoll.operator import watches
+from plimsoll.operator.watches import CHILDREN, ChildWatch
+from support.fake_kube import shaped
 from support.pretend_cluster import Document, PretendCluster
 from support.pretend_world import context_of, make_run
 
-child_changed: Any = watches.child_changed
+SHAPES = {kind.kind: shape for kind, shape in CHILDREN.items()}
 queue_changed: Any = watches.queue_changed
 runs: Any = watches.runs
 
@@ -84,19 +87,20 @@ async def test_a_run_that_disappears_wakes_everybody(watched: Watched) -> None:
 
 
 class Child:
-    """An object of a run, of which kopf tells."""
+    """An object of a run, of which a watch tells."""
 
     def __init__(self, obj: Document) -> None:
         self.obj = obj
-        self.context = context_of(PretendCluster())
-        self.wakeup = self.context.runs.records["u"].wakeup
-        self.memo: Any = copy.copy(kopf.Memo(context=self.context))
+        self.records = context_of(PretendCluster()).runs.records
+        self.wakeup = self.records["u"].wakeup
+        self.children = ChildWatch(self.records)
 
     async def wakes(self, kind: str | None = "MODIFIED", *, metadata: Any = None, **parts: Any) -> bool:
         """Tell of a change, and return whether it wakes the run."""
         self.wakeup.clear()
         self.obj |= {**parts, "metadata": self.obj["metadata"] | (metadata or {})}
-        await child_changed(body=self.obj, labels=self.obj["metadata"]["labels"], type=kind, memo=self.memo)
+        seen = shaped(self.obj, SHAPES[self.obj["kind"]])
+        self.children.notice(Followed(seen, is_gone=kind == "DELETED"))
         return self.wakeup.is_set()
 
 

@@ -9,7 +9,7 @@ import kopf
 
 import plimsoll.operator.main  # noqa: F401 - registers the handlers
 
-WATCHERS = {"queue_changed", "child_changed", "suite_changed", "suite_run_changed"}
+WATCHERS = {"queue_changed", "suite_changed", "suite_run_changed"}
 HANDLERS = WATCHERS | {
     "drive",
     "drive_suite",
@@ -53,13 +53,8 @@ def test_daemon_and_deletion_are_called_under_the_same_condition() -> None:
     assert by_id["drive"].when is by_id["remove"].when
 
 
-def test_kopf_does_not_watch_results() -> None:
-    """It would list all of them as a whole, and might annotate them or put a finalizer on them."""
-    assert not [handler.id for handler in registered() if "benchmarkresults" in str(getattr(handler, "selector", ""))]
-
-
-def test_only_objects_of_ours_are_watched() -> None:
-    watched = [handler for handler in registered() if handler.id == "child_changed"]
-    assert len(watched) == 4
-    for handler in watched:
-        assert handler.labels["app.kubernetes.io/managed-by"] == "plimsoll"
+def test_kopf_watches_only_runs_and_suites() -> None:
+    """It reads whole objects, which users can make large, and keeps them; and it might annotate them."""
+    watched = {str(handler.selector) for handler in registered() if getattr(handler, "selector", None) is not None}
+    assert len(watched) == 2
+    assert all("benchmarkruns" in selector or "benchmarksuites" in selector for selector in watched)

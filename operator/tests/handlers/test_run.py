@@ -13,6 +13,7 @@ import pytest
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.kube import errors
 from plimsoll.kube.errors import ApiError, ForbiddenError, TransientError
+from plimsoll.kube.port import Followed
 from plimsoll.lifecycle.decision import Fact
 from plimsoll.lifecycle.naming import LABEL_RUN_UID
 from plimsoll.lifecycle.queue import entry_of
@@ -20,6 +21,7 @@ from plimsoll.metrics.exposition import STEP_ERRORS, UNEXPECTED
 from plimsoll.operator import runs as steps
 from plimsoll.operator import watches
 from plimsoll.operator import watches as handlers
+from plimsoll.operator.watches import ChildWatch
 from support.fake_kube import failing
 from support.pretend_cluster import Document, PretendCluster
 from support.pretend_conductor import PretendConductors
@@ -29,7 +31,6 @@ from support.pretend_world import LIBRBD, Stopper, context_of, make_run
 # As functions of any arguments: kopf hands over more than these take.
 drive: Any = handlers.drive
 remove: Any = handlers.remove
-child_changed: Any = watches.child_changed
 queue_changed: Any = watches.queue_changed
 queue: Any = watches.queue
 
@@ -91,12 +92,11 @@ class Daemon:
             self.cluster.now += timedelta(seconds=1)
 
 
-def pod_of(uid: str) -> dict[str, Any]:
-    """Return the event about a new pod of a run."""
+def pod_of(uid: str) -> Followed:
+    """Return what a watch tells of a new pod of a run."""
     labels = {LABEL_RUN_UID: uid}
     metadata = {"name": "p", "uid": f"pod of {uid}", "labels": labels, "creationTimestamp": "2026-01-01T12:00:00Z"}
-    body = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
-    return {"body": body, "labels": labels, "type": "ADDED"}
+    return Followed({"apiVersion": "v1", "kind": "Pod", "metadata": metadata}, is_gone=False)
 
 
 @pytest.fixture(autouse=True)
@@ -193,7 +193,7 @@ async def test_nothing_is_remembered_of_a_run_that_needs_no_attention(daemon: Da
     daemon.stopped.stop()
     await task
     for uid in (daemon.uid, "of somebody else"):
-        await child_changed(**pod_of(uid), memo=daemon.memo)
+        ChildWatch(daemon.records).notice(pod_of(uid))
     assert not daemon.records
 
 
@@ -277,7 +277,7 @@ async def test_a_look_that_acted_and_changed_the_status_is_verified_without_an_e
 
 async def test_changes_wake_the_daemon(daemon: Daemon) -> None:
     wake = daemon.records[daemon.uid].wakeup
-    await child_changed(**pod_of(daemon.uid), memo=daemon.memo)
+    ChildWatch(daemon.records).notice(pod_of(daemon.uid))
     assert wake.is_set()
     wake.clear()
     await queue_changed(body=daemon.body, uid=daemon.uid, type="MODIFIED", memo=daemon.memo)

@@ -13,19 +13,20 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from plimsoll.api.names import FailureReason, Verdict
 from plimsoll.kube.errors import ConflictError, ForbiddenError, TransientError
+from plimsoll.kube.port import Followed
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.decision import Create, CreateSecret, Decision
-from plimsoll.lifecycle.naming import LABEL_RUN_UID
 from plimsoll.lifecycle.run import needs_attention
 from plimsoll.operator import watches
+from plimsoll.operator.watches import CHILDREN, ChildWatch
+from support.fake_kube import shaped
 from support.pretend_cluster import NAMESPACE, NODES, Document, is_going, label
 from support.pretend_world import CrashError, PretendWorld
 
-_WATCHED = ("Job", "Pod", "ConfigMap", "PersistentVolumeClaim")
+_WATCHED = {kind.kind: shape for kind, shape in CHILDREN.items()}
 _RETRY_SECONDS = 5.0
 
 # As functions of any arguments: kopf hands over more than these take.
-child_changed: Any = watches.child_changed
 queue_changed: Any = watches.queue_changed
 
 
@@ -58,7 +59,7 @@ def look_twice(world: PretendWorld, uid: str) -> None:
 class WakefulWorld(PretendWorld):
     """A world whose operator looks at a run when an event wakes it or its pause is over, as the daemon does.
 
-    The events are those that kopf would tell of: one for each object that has changed since the last time.
+    The events are those that watches would tell of: one for each object that has changed since the last time.
 
     Attributes:
         looks: how often it has looked.
@@ -90,6 +91,7 @@ class WakefulWorld(PretendWorld):
     def _awake(self) -> None:
         self._told: dict[str, Document] = {}
         self._memos: dict[str, Any] = {}
+        self._children = ChildWatch(self.operator.runs.records)
         self._next: dict[str, datetime | None] = {}
 
     def _tell(self) -> None:
@@ -104,12 +106,11 @@ class WakefulWorld(PretendWorld):
 
     def _tell_of(self, obj: Document, kind: str) -> None:
         uid = obj["metadata"]["uid"]
-        memo = self._memos.setdefault(uid, kopf.Memo(context=SimpleNamespace(runs=self.operator.runs)))
-        event = {"body": obj, "uid": uid, "labels": obj["metadata"].get("labels", {}), "type": kind, "memo": memo}
         if obj["kind"] == "BenchmarkRun":
-            self.wait(queue_changed(**event))
-        elif obj["kind"] in _WATCHED and label(obj, LABEL_RUN_UID):
-            self.wait(child_changed(**event))
+            memo = self._memos.setdefault(uid, kopf.Memo(context=SimpleNamespace(runs=self.operator.runs)))
+            self.wait(queue_changed(body=obj, uid=uid, type=kind, memo=memo))
+        elif obj["kind"] in _WATCHED:
+            self._children.notice(Followed(shaped(obj, _WATCHED[obj["kind"]]), is_gone=kind == "DELETED"))
 
     def _has_to_look(self, uid: str) -> bool:
         body, records = self.operator.bodies[uid], self.operator.runs.records

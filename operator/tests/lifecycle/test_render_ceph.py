@@ -13,6 +13,7 @@ import yaml
 
 from plimsoll.api.errors import SpecError
 from plimsoll.lifecycle import naming
+from plimsoll.lifecycle.ceph.common import CephProvider
 from plimsoll.lifecycle.ceph.rook_render import storage_class
 from plimsoll.lifecycle.render import ceph, client, network, teardown
 from plimsoll.protocol.assignment import Assignment, RbdImage
@@ -23,6 +24,7 @@ from support.tooling import baseline, restricted, unsaid
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "render"
 RADOS = {"name": "r", "radosBench": {}, "runtimeSeconds": 4, "rampSeconds": 1}
+OWN_PORT = {"to": [{"ipBlock": {"cidr": "192.0.2.1/32"}}], "ports": [{"port": 16789, "protocol": "TCP"}]}
 OSDS = {"name": "o", "osdBench": {"keyringSecret": {"name": "administrators", "key": "admin.keyring"}}}
 
 
@@ -104,13 +106,13 @@ def test_clients_get_a_key_and_a_way_to_ceph_only_if_they_talk_to_it(name: str, 
     assert (6789 in ports) == gets_key
 
 
-def test_ports_of_monitors_that_are_not_cephs_own_are_open_too() -> None:
+def test_ports_of_monitors_that_are_not_cephs_own_are_open_to_these_monitors_only() -> None:
     made = ceph_run("ceph")
     client_policy, _ = network.policies(made.run, made.plan, SETTINGS)
-    rule = client_policy["spec"]["egress"][-1]
-    assert [(port["port"], port.get("endPort")) for port in rule["ports"]] == [
-        (3300, None), (6789, None), (6800, 7568), (16789, None)
-    ]  # fmt: skip
+    daemons, monitor = client_policy["spec"]["egress"][-2:]
+    ports = [(port["port"], port.get("endPort")) for port in daemons["ports"]]
+    assert ports == [(3300, None), (6789, None), (6800, 7568)]
+    assert monitor == OWN_PORT
 
 
 def test_a_client_has_an_image_of_its_own() -> None:
@@ -159,14 +161,38 @@ def test_the_teardown_reaches_dns_and_ceph_and_nobody_reaches_it() -> None:
     assert policy["spec"]["podSelector"]["matchLabels"].items() <= labels.items()
     assert policy["metadata"]["namespace"] == SETTINGS.namespace
     assert policy["spec"]["ingress"] == []
-    ports = [port["port"] for rule in policy["spec"]["egress"] for port in rule["ports"]]
-    assert ports == [53, 53, 3300, 6789, 6800, 16789]
+    *open_to_all, monitor = policy["spec"]["egress"]
+    assert [port["port"] for rule in open_to_all for port in rule["ports"]] == [53, 53, 3300, 6789, 6800]
+    assert not any("to" in rule for rule in open_to_all)
+    assert monitor == OWN_PORT
 
 
-@pytest.mark.parametrize("monitor", ["192.0.2.1:16789", "[v2:192.0.2.1:16789/0]", "[2001:db8::1]:16789"])
-def test_the_port_of_a_monitor_is_found_in_every_form_of_its_address(monitor: str) -> None:
-    assert {"port": 16789, "protocol": "TCP"} in network.to_ceph([monitor])["ports"]
-    assert len(network.to_ceph(["192.0.2.1", "2001:db8::6790", "host:99999"])["ports"]) == 3
+@pytest.mark.parametrize(
+    ("monitor", "block"),
+    [
+        ("192.0.2.1:16789", "192.0.2.1/32"),
+        ("[v2:192.0.2.1:16789/0]", "192.0.2.1/32"),
+        ("[2001:db8::1]:16789", "2001:db8::1/128"),
+    ],
+)
+def test_the_port_of_a_monitor_is_found_in_every_form_of_its_address(monitor: str, block: str) -> None:
+    _, rule = network.to_ceph([monitor])
+    assert rule == {"to": [{"ipBlock": {"cidr": block}}], "ports": [{"port": 16789, "protocol": "TCP"}]}
+    assert network.unreachable_monitor([monitor]) == ""
+    assert len(network.to_ceph(["192.0.2.1", "2001:db8::6790", "host", "host:3300", "host:99999"])) == 1
+
+
+def test_a_monitor_with_a_name_and_a_port_of_its_own_is_refused_and_others_with_names_are_not() -> None:
+    assert network.unreachable_monitor(["a.example.com", "b.example.com:3300", "192.0.2.1:16789"]) == ""
+    run = ceph_run("ceph").run
+    assert CephProvider().rejection(run, SETTINGS) is None
+    monitors = {"ceph": {**STORAGE["ceph"]["ceph"], "monitors": ["192.0.2.1", "v1:mon.example.com:443"]}}
+    ending = CephProvider().rejection(ceph_run("ceph", storage={**STORAGE["ceph"], **monitors}).run, SETTINGS)
+    assert ending is not None
+    assert ending.message == (
+        "spec.storage.ceph.monitors: v1:mon.example.com:443 has a name, and another port than 3300 and 6789, and a "
+        "NetworkPolicy cannot name hosts; write its IP address"
+    )
 
 
 def test_a_record_says_all_that_the_teardown_needs() -> None:

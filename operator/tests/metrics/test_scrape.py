@@ -37,7 +37,8 @@ def used() -> Instruments:
 
 
 def snapshot() -> OperatorScrape:
-    return OperatorScrape(map(result_metrics, RESULTS), [run_metrics(RUN)], used(), [suite_metrics(SUITE)])
+    results = [result_metrics(document, now=AFTERWARDS) for document in RESULTS]
+    return OperatorScrape(results, [run_metrics(RUN)], used(), [suite_metrics(SUITE)])
 
 
 def test_a_scrape_of_a_real_run_is_in_the_catalogue() -> None:

@@ -1,6 +1,7 @@
 """A look at a run reads only those of many objects that have changed since the last one."""
 
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from support.goldens import RESULTS
 
 MANY = 5 * RESULTS_PAGE_SIZE
 LABELS = {naming.LABEL_RUN: "r"}
+fact_of = partial(result_fact, "u")
 
 
 def result(number: int, namespace: str = "default", **metadata: Any) -> dict[str, Any]:
@@ -36,7 +38,7 @@ def kube_with(count: int) -> FakeKube:
 
 
 def new_digests() -> Digests[ResultFact]:
-    return Digests(RESULT, result_fact, page_size=RESULTS_PAGE_SIZE)
+    return Digests(RESULT, fact_of, page_size=RESULTS_PAGE_SIZE)
 
 
 async def look(kube: FakeKube, digests: Digests[ResultFact]) -> list[str]:
@@ -44,7 +46,7 @@ async def look(kube: FakeKube, digests: Digests[ResultFact]) -> list[str]:
     kube.requests.clear()
     found = await digests.look(kube, namespace="default", labels=LABELS)
     asked = list(kube.requests)
-    there = [result_fact(obj) for obj in kube.objects("BenchmarkResult")]
+    there = [fact_of(obj) for obj in kube.objects("BenchmarkResult")]
     assert sorted(found, key=str) == sorted(there, key=str)
     return asked
 
@@ -67,7 +69,7 @@ async def test_results_that_have_not_changed_are_not_read_again() -> None:
 
 
 async def test_as_long_as_there_are_few_all_are_read_at_once() -> None:
-    kube, digests = kube_with(3), Digests(RESULT, result_fact, page_size=RESULTS_PAGE_SIZE, worthwhile=4)
+    kube, digests = kube_with(3), Digests(RESULT, fact_of, page_size=RESULTS_PAGE_SIZE, worthwhile=4)
     await look(kube, digests)
     for verdict in ("Valid", "Suspect"):
         await kube.patch_status(RESULT, "r-w-001", "default", {"verdict": verdict})

@@ -8,11 +8,13 @@ from plimsoll.kube.errors import TransientError
 from plimsoll.kube.port import Kind
 from plimsoll.lifecycle import naming
 from plimsoll.operator.gather import REREAD_SECONDS, FixedObjects
+from plimsoll.plan.document import RunIdentity
 from support.fake_kube import FakeKube, failing
 from support.pretend_world import PretendWorld, is_settled
 
 ROLE = Kind(api_version="rbac.authorization.k8s.io/v1", kind="Role")
 OWN = {naming.LABEL_RUN_UID: "u"}
+RUN = RunIdentity(namespace="default", name="r", uid="u")
 FIXED = {"ServiceAccount", "Service", "NetworkPolicy", "Role", "RoleBinding"}
 
 
@@ -34,23 +36,23 @@ def role(name: str, owner: str = "u", **metadata: object) -> dict[str, object]:
 
 
 async def names(kept: FixedObjects, kube: FakeKube) -> list[str]:
-    return [child.name for child in await kept.look(kube, namespace="default", labels=OWN)]
+    return [child.name for child in await kept.look(kube)]
 
 
 async def test_what_only_the_operator_changes_is_read_once_in_a_while() -> None:
     kube, clock = FakeKube(), Clock()
-    kept = FixedObjects(ROLE, "u", clock)
+    kept = FixedObjects(ROLE, ["conductor", "stranger"], RUN, clock)
     assert await names(kept, kube) == []
     kube.put(role("conductor"))
     clock.advance(REREAD_SECONDS - 1)
     assert await names(kept, kube) == []
     clock.advance(1)
     assert await names(kept, kube) == ["conductor"]
-    assert len(kube.requests) == 2
+    assert len(kube.requests) == 4
 
 
 async def test_what_was_forgotten_is_read_at_once() -> None:
-    kube, kept = FakeKube(), FixedObjects(ROLE, "u", Clock())
+    kube, kept = FakeKube(), FixedObjects(ROLE, ["conductor", "stranger"], RUN, Clock())
     assert await names(kept, kube) == []
     kube.put(role("conductor"))
     kept.forget()
@@ -59,7 +61,7 @@ async def test_what_was_forgotten_is_read_at_once() -> None:
 
 async def test_a_clock_that_was_set_back_keeps_nothing_for_longer() -> None:
     kube, clock = FakeKube(), Clock()
-    kept = FixedObjects(ROLE, "u", clock)
+    kept = FixedObjects(ROLE, ["conductor", "stranger"], RUN, clock)
     assert await names(kept, kube) == []
     kube.put(role("conductor"))
     clock.advance(-3600)
@@ -67,10 +69,10 @@ async def test_a_clock_that_was_set_back_keeps_nothing_for_longer() -> None:
 
 
 async def test_what_is_being_deleted_is_looked_at_until_it_is_gone() -> None:
-    kube, kept = FakeKube(), FixedObjects(ROLE, "u", Clock())
+    kube, kept = FakeKube(), FixedObjects(ROLE, ["conductor", "stranger"], RUN, Clock())
     kube.put(role("conductor", deletionTimestamp="2026-01-01T00:00:00Z"))
     assert await names(kept, kube) == ["conductor"]
-    kube.interfere = failing(lambda request: TransientError(request, "no answer"), times=1, request="list Role")
+    kube.interfere = failing(lambda request: TransientError(request, "no answer"), times=1, request="get Role")
     with pytest.raises(TransientError):
         await names(kept, kube)
     await kube.delete(ROLE, "conductor", "default")
@@ -78,7 +80,7 @@ async def test_what_is_being_deleted_is_looked_at_until_it_is_gone() -> None:
 
 
 async def test_objects_that_only_carry_the_runs_label_are_not_its_own() -> None:
-    kube, kept = FakeKube(), FixedObjects(ROLE, "u", Clock())
+    kube, kept = FakeKube(), FixedObjects(ROLE, ["conductor", "stranger"], RUN, Clock())
     kube.put(role("conductor"))
     kube.put(role("stranger", owner="another"))
     assert await names(kept, kube) == ["conductor"]
@@ -91,10 +93,11 @@ def test_rights_and_policies_are_read_when_the_operator_has_acted_and_otherwise_
             world.operator.watch_all()
             before = len(requests)
             decision = world.look(uid)
-            lists = {request.split()[1] for request in requests[before:] if request.startswith("list ")} & FIXED
-            assert lists in (FIXED, set())
-            assert lists or not acted
-            read.append(bool(lists))
+            assert not {request.split()[1] for request in requests[before:] if request.startswith("list ")} & FIXED
+            reads = {request.split()[1] for request in requests[before:] if request.startswith("get ")} & FIXED
+            assert reads in (FIXED, set())
+            assert reads or not acted
+            read.append(bool(reads))
             acted = bool(decision and decision.actions)
             world.cluster.step()
             world.conductors.step()

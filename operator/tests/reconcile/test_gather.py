@@ -110,7 +110,8 @@ def every_version_known(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_kept_of_the_last_look_never_differs_from_what_is_there() -> None:
     with PretendWorld() as world:
         uid, lost = world.create("a", clients={"count": 12}), ""
-        run, digests = RunIdentity(namespace=NAMESPACE, name="a", uid=uid), RunDigests(uid)
+        run = RunIdentity(namespace=NAMESPACE, name="a", uid=uid)
+        digests = RunDigests(run)
         for _ in range(60):
             pods = world.client_pods(uid)
             if not lost and len(pods) == 12:
@@ -137,7 +138,7 @@ LISTS = ["list Job default", "list Pod default", "list PersistentVolumeClaim def
 
 @pytest.mark.usefixtures("every_version_known")
 async def test_jobs_pods_and_claims_are_read_again_when_they_have_changed() -> None:
-    kube, digests = FakeKube(), RunDigests("u")
+    kube, digests = FakeKube(), RunDigests(RUN)
     for obj in (job(), pod("Running"), claim("Bound")):
         kube.put(obj)
     assert len(await asked(kube, digests)) == 6
@@ -148,9 +149,9 @@ async def test_jobs_pods_and_claims_are_read_again_when_they_have_changed() -> N
 
 
 @pytest.mark.usefixtures("every_version_known")
-@pytest.mark.parametrize("refused", ["list Job", "list Pod", "list ConfigMap", "get ConfigMap"])
+@pytest.mark.parametrize("refused", ["list Job", "list Pod", "get ConfigMap", "get Service"])
 async def test_a_look_that_failed_leaves_nothing_known_and_nothing_going_on(refused: str) -> None:
-    kube, digests = FakeKube(), RunDigests("u")
+    kube, digests = FakeKube(), RunDigests(RUN)
     for obj in (job(), pod("Running"), claim("Bound")):
         kube.put(obj)
     await asked(kube, digests)

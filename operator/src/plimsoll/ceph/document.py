@@ -4,6 +4,7 @@ import binascii
 import re
 from base64 import b64decode
 from collections.abc import Iterable
+from contextlib import suppress
 from ipaddress import ip_address
 
 from plimsoll.api.json_reader import JsonNode
@@ -82,6 +83,7 @@ def monitors_of(endpoints: str) -> tuple[str, ...]:
 
 
 _PROTOCOL = re.compile(r"^\[?(?:v1|v2|any):")
+_MAX_PORT = 65535
 _DEFAULT_PORTS = frozenset({"", "3300", "6789"})
 
 
@@ -93,6 +95,20 @@ def monitor_keys(monitors: Iterable[str]) -> frozenset[str]:
     """
     addresses = (address.strip() for monitor in monitors for address in monitor.split(","))
     return frozenset(filter(None, map(_monitor_key, addresses)))
+
+
+def port_of_its_own(key: str) -> tuple[str, int] | None:
+    """Return host and port of a monitor in canonical form; None if it listens on Ceph's default ports."""
+    host, separator, port = key.removeprefix("[").rpartition("]:")
+    return (host, int(port)) if separator and port.isdecimal() and 0 < int(port) <= _MAX_PORT else None
+
+
+def is_ip_address(host: str) -> bool:
+    """Whether a host is an IP address, and not a name."""
+    with suppress(ValueError):
+        ip_address(host)
+        return True
+    return False
 
 
 def _monitor_key(text: str) -> str:

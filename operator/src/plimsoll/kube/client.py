@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
@@ -28,11 +28,12 @@ from plimsoll.kube.errors import (
     ConflictError,
     InvalidError,
     NotFoundError,
+    TooLargeError,
     TransientError,
     UnknownKindError,
     error_of,
 )
-from plimsoll.kube.port import Changed, Gone, Kind, Listed, Object, Version
+from plimsoll.kube.port import Changed, Followed, Gone, Keep, Kind, Listed, Object, Shape, Version
 
 ACCEPT_JSON = {"Accept": "application/json"}
 ACCEPT_TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
@@ -52,6 +53,12 @@ PAGE_SIZE = 100
 METADATA_PAGE_SIZE = 500
 """The same for metadata, which is smaller and decoded faster."""
 
+MAX_ANSWER_BYTES = 8 << 20
+"""Of one answer, and of one change that a watch reports. A stored object has at most 3 MiB."""
+
+MAX_ANSWERS = 8
+"""Answers in memory at once. They are decoded one after the other."""
+
 Observer = Callable[[str, float, str | None], None]
 """Called after every request with its verb, its seconds, and how it failed: the HTTP status, an empty text without an
 answer, or None if it succeeded."""
@@ -67,7 +74,7 @@ _WATCH = (("watch", "true"), ("timeoutSeconds", str(_WATCH_SECONDS)))
 Query = Sequence[tuple[str, str]]
 T = TypeVar("T")
 
-_CHANGES: Mapping[str, type[Changed] | type[Gone]] = {"ADDED": Changed, "MODIFIED": Changed, "DELETED": Gone}
+_CHANGES = frozenset({"ADDED", "MODIFIED", "DELETED"})
 
 
 class _Entry(msgspec.Struct):
@@ -79,7 +86,14 @@ class _MetadataList(msgspec.Struct):
     items: list[_Entry] | None = None
 
 
+class _Change(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+_ENTRY = msgspec.json.Decoder(_Entry)
 _METADATA_LIST = msgspec.json.Decoder(_MetadataList)
+_CHANGE = msgspec.json.Decoder(_Change)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +110,30 @@ class Page(Generic[T]):
         return cls(entries, metadata.get("continue", ""), metadata.get("resourceVersion", ""))
 
 
-def objects_page(kind: Kind, body: bytes) -> Page[Object]:
-    """Decode a page of full objects, and add their kind, which lists leave out."""
-    answer = msgspec.json.decode(body)
-    both = {"apiVersion": kind.api_version, "kind": kind.kind}
-    return Page.of([{**both, **item} for item in answer.get("items") or ()], answer.get("metadata", {}))
+@lru_cache
+def _decoder(shape: Shape | None) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(Any if shape is None else shape)
+
+
+@lru_cache
+def _list_decoder(shape: Shape | None) -> msgspec.json.Decoder[Any]:
+    items = list[dict[str, Any] if shape is None else shape] | None  # type: ignore[valid-type] # a type at run time
+    return msgspec.json.Decoder(
+        msgspec.defstruct("ObjectList", [("metadata", dict[str, Any], {}), ("items", items, None)])
+    )
+
+
+def _object(kind: Kind, decoded: object) -> Object:
+    """Return a decoded object as plain dictionaries, with its kind, which lists leave out."""
+    fields = decoded if isinstance(decoded, dict) else msgspec.to_builtins(decoded)
+    return {"apiVersion": kind.api_version, "kind": kind.kind, **fields}
+
+
+def objects_page(kind: Kind, shape: Shape | None, keep: Keep | None, body: bytes) -> Page[Object]:
+    """Decode a page of objects."""
+    answer = _list_decoder(shape).decode(body)
+    objects = [_object(kind, item) for item in answer.items or ()]
+    return Page.of([obj for obj in objects if keep is None or keep(obj)], answer.metadata)
 
 
 def versions_page(body: bytes) -> Page[Version]:
@@ -115,34 +148,38 @@ def document(body: bytes) -> dict[str, Any]:
     return obj
 
 
-async def read(parse: Callable[[bytes], T], response: aiohttp.ClientResponse) -> T:
-    """Return the decoded body of an answer.
-
-    Raises ValueError if it is not JSON, for example because a proxy answered.
-    """
-    body = await response.read()
-    if "json" not in response.content_type:
-        raise ValueError(f"the answer is {response.content_type or 'of no type'}, not JSON")
-    return parse(body)
-
-
 async def unread(response: aiohttp.ClientResponse) -> aiohttp.ClientResponse:
     """Return an answer to be read as a stream."""
     return response
 
 
-async def changes(stream: aiohttp.ClientResponse, asked: str) -> AsyncGenerator[Changed | Gone]:
-    """Yield the changes of a metadata watch until the API server ends it.
+async def lines(stream: aiohttp.StreamReader, longest: int = MAX_ANSWER_BYTES) -> AsyncGenerator[bytes]:
+    """Yield the lines of a stream, without those that are longer than that many bytes."""
+    line, is_too_long = bytearray(), False
+    async for chunk in stream.iter_any():
+        *ends, rest = chunk.split(b"\n")
+        for end in ends:
+            if not is_too_long and len(line) + len(end) <= longest:
+                yield bytes(line + end)
+            line, is_too_long = bytearray(), False
+        is_too_long = is_too_long or len(line) + len(rest) > longest
+        line = bytearray() if is_too_long else line + rest
+
+
+async def changes(
+    stream: aiohttp.ClientResponse, asked: str, parse: Callable[[msgspec.Raw], T]
+) -> AsyncGenerator[tuple[T, bool]]:
+    """Yield the changes that a watch reports, and whether the object is gone, until the API server ends the watch.
 
     Raises TransientError if the connection breaks.
     """
     try:
-        async for line in stream.content:
-            event = msgspec.json.decode(line)
-            if event["type"] not in _CHANGES:
+        async for line in lines(stream.content):
+            change = _CHANGE.decode(line)
+            if change.type not in _CHANGES:
                 # The resourceVersion has expired: the caller has to list again.
                 return
-            yield _CHANGES[event["type"]](Version.of(event["object"]))
+            yield parse(change.object), change.type == "DELETED"
     except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
         raise TransientError(asked, str(error) or type(error).__name__) from error
     finally:
@@ -199,6 +236,7 @@ class AioKube:
         self._context = context
         self._observer = observer
         self._discovery = Discovery(self._fetch)
+        self._answers = asyncio.Semaphore(MAX_ANSWERS)
         self.clock = ApiClock()
 
     async def __aenter__(self) -> Self:
@@ -213,13 +251,18 @@ class AioKube:
     ) -> None:
         await self._api.close()  # type: ignore[no-untyped-call]
 
-    async def get(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
+    async def get(
+        self, kind: Kind, name: str, namespace: str | None = None, *, shape: Shape | None = None
+    ) -> Object | None:
         """Return an object; None if it does not exist."""
         resource = await self._discovery.resource(kind)
+        asked = _asked("get", kind, name, namespace)
+        take = partial(self._read, _decoder(shape).decode, asked)
         try:
-            return await self._ask("get", resource.single(name, namespace), kind, _asked("get", kind, name, namespace))
+            decoded = await self._request("get", resource.single(name, namespace), kind, asked, take)
         except NotFoundError:
             return None
+        return _object(kind, decoded)
 
     async def list(
         self,
@@ -228,9 +271,11 @@ class AioKube:
         namespace: str | None = None,
         labels: Mapping[str, str] | None = None,
         fields: Mapping[str, str] | None = None,
+        shape: Shape | None = None,
+        keep: Keep | None = None,
     ) -> Sequence[Object]:
         """Return the objects with these labels and fields; see `Kube.list`."""
-        parse = partial(objects_page, kind)
+        parse = partial(objects_page, kind, shape, keep)
         return (await self._items(kind, namespace, selectors(labels, fields), parse, PAGE_SIZE))[0]
 
     async def versions(
@@ -243,30 +288,36 @@ class AioKube:
         """Yield the existing objects, and then every change; see `Kube.changes`."""
         existing, since = await self._versions(kind, namespace, ())
         yield Listed(existing)
-        asked = f"watch {kind.kind} of {namespace or 'all namespaces'}"
-        resource = await self._discovery.resource(kind)
-        stream = await self._request(
-            "get",
-            resource.collection(namespace),
-            kind,
-            asked,
-            unread,
-            query=[*_WATCH, ("resourceVersion", since)],
-            accept=ACCEPT_METADATA,
-            patience=_WATCH_TIMEOUT,
-        )
-        async with aclosing(changes(stream, asked)) as later:
-            async for change in later:
-                yield change
+        parse, query = _ENTRY.decode, (("resourceVersion", since),)
+        async with aclosing(self._watch(kind, namespace, query, parse, ACCEPT_METADATA)) as later:
+            async for entry, is_gone in later:
+                yield Gone(entry.metadata) if is_gone else Changed(entry.metadata)
+
+    async def follow(
+        self, kind: Kind, shape: Shape, *, namespace: str | None = None, labels: Mapping[str, str] | None = None
+    ) -> AsyncGenerator[Followed]:
+        """Yield each existing object with these labels, and then every change; see `Kube.follow`."""
+        # Without a resourceVersion, a watch begins with every existing object.
+        query, parse = selectors(labels, None), _decoder(shape).decode
+        async with aclosing(self._watch(kind, namespace, query, parse, ACCEPT_JSON)) as later:
+            async for decoded, is_gone in later:
+                yield Followed(_object(kind, decoded), is_gone)
 
     async def pages(
-        self, kind: Kind, *, size: int, namespace: str | None = None, labels: Mapping[str, str] | None = None
+        self,
+        kind: Kind,
+        *,
+        size: int,
+        namespace: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        fields: Mapping[str, str] | None = None,
+        shape: Shape | None = None,
     ) -> AsyncIterator[Sequence[Object]]:
         """Yield the objects with these labels in pages; see `Kube.pages`."""
-        token, parse = "", partial(objects_page, kind)
+        token, parse = "", partial(objects_page, kind, shape, None)
         while True:
             try:
-                page = await self._page(kind, namespace, selectors(labels, None), parse, size, token)
+                page = await self._page(kind, namespace, selectors(labels, fields), parse, size, token)
             except _ExpiredError:
                 token = ""
                 continue
@@ -357,14 +408,13 @@ class AioKube:
         accept: Mapping[str, str] = ACCEPT_JSON,
     ) -> tuple[Sequence[T], str]:
         entries: list[T] = []
-        limit: int | None = size
         token = ""
         while True:
             try:
-                page = await self._page(kind, namespace, selected, parse, limit, token, accept)
+                page = await self._page(kind, namespace, selected, parse, size, token, accept)
             except _ExpiredError:
-                # The continue token has expired: list again, without pages.
-                entries, token, limit = [], "", None
+                # The continue token has expired: list again.
+                entries, token = [], ""
                 continue
             entries += page.entries
             token = page.token
@@ -377,17 +427,63 @@ class AioKube:
         namespace: str | None,
         selected: Query,
         parse: Callable[[bytes], Page[T]],
-        limit: int | None,
+        limit: int,
         token: str,
         accept: Mapping[str, str] = ACCEPT_JSON,
     ) -> Page[T]:
         resource = await self._discovery.resource(kind)
         asked = f"list {kind.kind} of {namespace or 'all namespaces'}"
-        query = [("limit", str(limit or "")), *selected, ("continue", token)]
-        query = [(name, value) for name, value in query if value]
-        return await self._request(
-            "get", resource.collection(namespace), kind, asked, partial(read, parse), query=query, accept=accept
+        query = [("limit", str(limit)), *selected, *([("continue", token)] if token else [])]
+        take = partial(self._read, parse, asked)
+        try:
+            return await self._request(
+                "get", resource.collection(namespace), kind, asked, take, query=query, accept=accept
+            )
+        except TooLargeError:
+            if limit == 1:
+                raise
+        return await self._page(kind, namespace, selected, parse, max(1, limit // 10), token, accept)
+
+    async def _watch(
+        self,
+        kind: Kind,
+        namespace: str | None,
+        query: Query,
+        parse: Callable[[msgspec.Raw], T],
+        accept: Mapping[str, str],
+    ) -> AsyncGenerator[tuple[T, bool]]:
+        asked = f"watch {kind.kind} of {namespace or 'all namespaces'}"
+        resource = await self._discovery.resource(kind)
+        stream = await self._request(
+            "get",
+            resource.collection(namespace),
+            kind,
+            asked,
+            unread,
+            query=[*_WATCH, *query],
+            accept=accept,
+            patience=_WATCH_TIMEOUT,
         )
+        async with aclosing(changes(stream, asked, parse)) as later:
+            async for change in later:
+                yield change
+
+    async def _read(self, parse: Callable[[bytes], T], asked: str, response: aiohttp.ClientResponse) -> T:
+        """Return the decoded body of an answer.
+
+        Raises ValueError if it is not JSON, for example because a proxy answered, and TooLargeError.
+        """
+        if "json" not in response.content_type:
+            response.close()
+            raise ValueError(f"the answer is {response.content_type or 'of no type'}, not JSON")
+        async with self._answers:
+            body = bytearray()
+            async for chunk in response.content.iter_any():
+                body += chunk
+                if len(body) > MAX_ANSWER_BYTES:
+                    response.close()
+                    raise TooLargeError(asked, f"the answer has more than {MAX_ANSWER_BYTES >> 20} MiB")
+            return parse(bytes(body))
 
     async def _patch(
         self,
@@ -424,7 +520,7 @@ class AioKube:
         content_type: str = "application/json",
         **options: Any,  # noqa: ANN401 - those of `_request`
     ) -> dict[str, Any]:
-        take = partial(read, document)
+        take = partial(self._read, document, asked)
         return await self._request(method, path, kind, asked, take, body=body, content_type=content_type, **options)
 
     async def _request(

@@ -8,6 +8,7 @@
     │   └── TerminatingError  403  the namespace is being deleted and accepts no new objects
     ├── InvalidError          400, 413, 422  with the API server's message
     ├── UnknownKindError      the API server does not serve the kind: its CRD may be missing
+    ├── TooLargeError         the answer is larger than the client reads
     ├── CredentialsError      no API server or credentials are configured
     └── TransientError        429, 5xx, timeouts, broken connections: a retry may succeed
 
@@ -71,6 +72,10 @@ class InvalidError(ApiError):
 
 class UnknownKindError(ApiError):
     """The API server does not serve this kind or subresource."""
+
+
+class TooLargeError(ApiError):
+    """The answer is larger than the client reads."""
 
 
 class CredentialsError(ApiError):

@@ -3,7 +3,7 @@
 Dictionaries rather than typed models: a model of an older version drops unknown fields when it writes an object back.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
@@ -11,6 +11,13 @@ import msgspec
 
 Object = Mapping[str, Any]
 """A Kubernetes object as JSON."""
+
+
+Shape = type[msgspec.Struct]
+"""The fields of an object that are read. The others are not decoded, so it does not matter how many there are."""
+
+Keep = Callable[[Object], bool]
+"""Which objects of a list are returned. It is asked page by page, so the others take no memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +68,24 @@ class Gone:
     version: Version
 
 
-class Kube(Protocol):
-    """A connection to one API server. Errors are those of `plimsoll.kube.errors`."""
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """An object as it is now, or as it last was if it `is_gone`."""
 
-    async def get(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
+    obj: Object
+    is_gone: bool
+
+
+class Kube(Protocol):
+    """A connection to one API server. Errors are those of `plimsoll.kube.errors`.
+
+    No answer takes more than some MiB: the pages of a list become smaller if their objects are large. `shape`: of each
+    object only these fields are returned.
+    """
+
+    async def get(
+        self, kind: Kind, name: str, namespace: str | None = None, *, shape: Shape | None = None
+    ) -> Object | None:
         """Return an object; None if it does not exist."""
 
     async def list(
@@ -74,8 +95,10 @@ class Kube(Protocol):
         namespace: str | None = None,
         labels: Mapping[str, str] | None = None,
         fields: Mapping[str, str] | None = None,
+        shape: Shape | None = None,
+        keep: Keep | None = None,
     ) -> Sequence[Object]:
-        """Return the objects with these labels and, for selectable fields, these values.
+        """Return the objects with these labels and, for selectable fields, these values, as far as `keep` wants them.
 
         `namespace` None means all namespaces.
         """
@@ -91,10 +114,25 @@ class Kube(Protocol):
         A slow consumer delays later changes.
         """
 
+    def follow(
+        self, kind: Kind, shape: Shape, *, namespace: str | None = None, labels: Mapping[str, str] | None = None
+    ) -> AsyncGenerator[Followed]:
+        """Yield each existing object with these labels, and then every change, until the API server ends the watch.
+
+        An object that is gone before the watch begins is not yielded.
+        """
+
     def pages(
-        self, kind: Kind, *, size: int, namespace: str | None = None, labels: Mapping[str, str] | None = None
+        self,
+        kind: Kind,
+        *,
+        size: int,
+        namespace: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        fields: Mapping[str, str] | None = None,
+        shape: Shape | None = None,
     ) -> AsyncIterator[Sequence[Object]]:
-        """Yield the objects with these labels in pages of `size`, which bounds the memory they take.
+        """Yield the objects with these labels and fields in pages of at most `size`.
 
         An object may be yielded twice, in two versions.
         """

@@ -24,6 +24,12 @@ _WAITS = frozenset({"ExternalProvisioning"})
 
 _SHOWN_PERCENTILES = ("50", "99")
 
+_MAX_WARNING = 2000
+"""Characters of a warning that are kept: users can create events."""
+
+Warnings = Mapping[str, tuple[bool, str, str]]
+"""UID of an object -> the newest event about it: whether it is a warning, when it was last seen, and its text."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Child:
@@ -109,6 +115,12 @@ class Members:
     claims: Sequence[Member[ClaimFact]] = ()
 
     @property
+    def uids(self) -> frozenset[str]:
+        """Return the UIDs of the run's Jobs, pods and PVCs."""
+        owned = (member.fact.child.uid for member in (*self.jobs, *self.claims) if member.own)
+        return frozenset((*owned, *(pod.child.uid for pod in self.own_pods)))
+
+    @property
     def own_pods(self) -> tuple[PodFact, ...]:
         """Return the run's pods, but none that another owner's Job created."""
         foreign = {job.fact.child.uid for job in self.jobs if not job.own}
@@ -175,7 +187,7 @@ class ResultFact:
     run_uid: str  # of the run that its specification names; users may change its labels
     point: str
     departing: bool  # whether it is deleted with a run, or is being deleted
-    measured: Measured | None  # None if this version cannot read its status
+    measured: Measured | None  # None if this version cannot read its status, or it is another run's
 
 
 def child_of(obj: Object) -> Child:
@@ -255,22 +267,24 @@ def time_of(text: str | None) -> datetime | None:
 
 
 def warnings_on(objects: Iterable[Object], events: Iterable[Object]) -> dict[str, str]:
-    """Return the newest warning about each of these objects, as `warnings_about` does."""
-    return warnings_about({obj["metadata"]["uid"] for obj in objects}, events)
+    """Return the newest warning about each of these objects, by UID: `ProvisioningFailed: ...`."""
+    found = newest_warnings({obj["metadata"]["uid"] for obj in objects}, events, {})
+    return {uid: message for uid, (*_, message) in found.items()}
 
 
-def warnings_about(uids: AbstractSet[str], events: Iterable[Object]) -> dict[str, str]:
-    """Return the newest warning about each object with one of these UIDs, by UID: `ProvisioningFailed: ...`.
+def newest_warnings(uids: AbstractSet[str], events: Iterable[Object], earlier: Warnings) -> Warnings:
+    """Return the newest warning about each object with one of these UIDs, given those among earlier events.
 
     Without a warning, an event that names what the object waits for counts.
     """
-    newest: dict[str, tuple[bool, str, str]] = {}
+    newest = dict(earlier)
     for event in events:
         uid, is_warning = event.get("involvedObject", {}).get("uid", ""), event.get("type") == "Warning"
         if uid in uids and (is_warning or event.get("reason") in _WAITS):
-            candidate = (is_warning, last_seen(event), f"{event.get('reason')}: {event.get('message')}")
+            message = f"{event.get('reason')}: {event.get('message')}"[:_MAX_WARNING]
+            candidate = (is_warning, last_seen(event), message)
             newest[uid] = max(newest.get(uid, candidate), candidate)
-    return {uid: message for uid, (_, _, message) in newest.items()}
+    return newest
 
 
 def last_seen(event: Object) -> str:
@@ -335,14 +349,15 @@ def member(fact: Callable[[Object], F], uid: str, obj: Object) -> Member[F]:
     return Member(fact(obj), is_of_run(obj, uid), frozenset(jobs_of(obj) if obj["kind"] == "Pod" else ()))
 
 
-def result_fact(obj: Object) -> ResultFact:
-    """Read a result."""
+def result_fact(run_uid: str, obj: Object) -> ResultFact:
+    """Read a result; of one of another run, not its status."""
     metadata, spec = obj["metadata"], obj.get("spec") or {}
-    # `display` is never read back.
-    status = {key: value for key, value in (obj.get("status") or {}).items() if key != "display"}
     measured = None
-    with suppress(ValueError):
-        measured = digest(ResultStatus.model_validate(status))
+    if spec.get("runUid") == run_uid:
+        # `display` is never read back.
+        status = {key: value for key, value in (obj.get("status") or {}).items() if key != "display"}
+        with suppress(ValueError):
+            measured = digest(ResultStatus.model_validate(status))
     return ResultFact(
         name=metadata["name"],
         uid=metadata["uid"],

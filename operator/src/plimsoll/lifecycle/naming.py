@@ -79,6 +79,11 @@ def conductor(run: str) -> str:
     return child(run, CONDUCTOR)
 
 
+def network_policy(run: str, component: str) -> str:
+    """Return the name of the NetworkPolicy for the pods of a component."""
+    return child(run, f"{component}-network")
+
+
 def client_job(run: str, client: int, attempt: int) -> str:
     """Return the name of the Job of a client's process; a replacement has a higher attempt number."""
     return child(run, f"{CLIENT}-{client}-{attempt}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from hashlib import sha256
+from types import MappingProxyType
 from typing import TypeVar
 
 from pydantic import ValidationError
@@ -150,12 +151,12 @@ def observe(
     members: Members,
     fixed: Sequence[Child] = (),
     results: Sequence[ResultFact] = (),
-    events: Sequence[Object] = (),
+    warnings: Mapping[str, str] = MappingProxyType({}),
 ) -> Observed:
     """Return the facts about a run's objects, and about other owners' objects with the same names.
 
     Objects that only carry the run's labels are ignored. `members` are its Jobs, pods and PVCs, `fixed` its objects
-    that only the operator changes, `results` those with the run's name, `events` those about its PVCs, Jobs and pods.
+    that only the operator changes, `results` those with the run's name, `warnings` those about its PVCs, Jobs and pods.
     """
     run_maps, foreign_maps = dict[str, Object](), dict[str, Object]()
     for config_map in config_maps:
@@ -173,7 +174,6 @@ def observe(
     foreign_results = [result for result in results if result.run_uid != run.uid]
     jobs = tuple(job.fact for job in members.jobs if job.own)
     claims = tuple(claim.fact for claim in members.claims if claim.own)
-    uids = {fact.child.uid for facts in (claims, jobs, members.own_pods) for fact in facts}
     return Observed(
         plan=plan,
         plan_problem=problem,
@@ -191,7 +191,7 @@ def observe(
         pods=members.own_pods,
         claims=claims,
         others=(*map(children.child_of, run_maps.values()), *fixed),
-        warnings=children.warnings_about(uids, events),
+        warnings=warnings,
     )
 
 
@@ -203,10 +203,11 @@ def noticeable(obj: Object, run_uid: str) -> object:
     kind = obj["kind"]
     if kind in _FACTS:
         return children.member(_FACTS[kind], run_uid, obj)
-    files, metadata = dict(obj.get("data") or {}), obj["metadata"]
-    state: object = files.pop(STATE_FILE, "")
+    data, metadata = dict(obj.get("data") or {}), obj["metadata"]
+    state: object = data.pop(STATE_FILE, "")
     with suppress(ValidationError):
         state = RunState.model_validate_json(str(state)).model_dump(exclude=_UNSHOWN)
+    files = {name: sha256(content.encode()).digest() for name, content in data.items()}
     return metadata["uid"], "deletionTimestamp" in metadata, is_of_run(obj, run_uid), obj.get("immutable"), files, state
 
 

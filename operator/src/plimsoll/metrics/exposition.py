@@ -51,6 +51,7 @@ STEP_ERRORS = (
     "NotFound",
     "Taken",
     "Terminating",
+    "TooLarge",
     "Transient",
     "Unauthorized",
     "UnknownKind",

@@ -14,6 +14,7 @@ from plimsoll.api.reasons.reason import Reason
 from plimsoll.ceph.document import KEYRING_FILE, keyring
 from plimsoll.kube.errors import ApiError, ConflictError, ForbiddenError, TerminatingError, TransientError, persist
 from plimsoll.kube.port import Kind, Kube, Object
+from plimsoll.lifecycle import shapes
 from plimsoll.lifecycle.children import belongs_to_same_run, is_departing, label
 from plimsoll.lifecycle.decision import (
     Action,
@@ -125,7 +126,7 @@ async def _check_existing(obj: Object, kube: Kube) -> None:
     """Raise an error unless the object that occupies the name belongs to the same run."""
     kind, metadata = Kind.of(obj), obj["metadata"]
     name, namespace = metadata["name"], metadata.get("namespace")
-    existing = await kube.get(kind, name, namespace)
+    existing = await kube.get(kind, name, namespace, shape=shapes.Result)
     asked = f"create {kind.kind} {f'{namespace}/{name}' if namespace else name}"
     if existing is None:
         raise ConflictError(asked, "an object of that name existed and was deleted meanwhile")
@@ -137,7 +138,12 @@ async def _check_existing(obj: Object, kube: Kube) -> None:
 async def _copy_keyring(action: CopyKeyring, kube: Kube) -> None:
     """Create the Secret; keep an existing one: its name contains a digest of the run's UID, so it is the run's."""
     asked = f"copy the key of client.{action.user} from Secret {action.namespace}/{action.secret}"
-    secret = await _get(kube, action.secret, action.namespace, asked)
+    content = _keyring_of(await _get(kube, action.secret, action.namespace, asked), action, asked)
+    await kube.create({**action.obj, "data": {KEYRING_FILE: b64encode(content.encode()).decode()}})
+
+
+def _keyring_of(secret: Object, action: CopyKeyring, asked: str) -> str:
+    """Return the keyring file in a Secret, which is dropped before the next request: a user may have filled it."""
     if action.is_keyring:
         _check_allowed(secret, asked)
     # No message quotes the content of the field.
@@ -151,8 +157,7 @@ async def _copy_keyring(action: CopyKeyring, kube: Kube) -> None:
     if action.is_keyring and f"[client.{action.user}]" not in text:
         words = f"its field {action.field} is not a keyring file with a section [client.{action.user}]"
         raise KeyringError(asked, words)
-    content = f"{text}\n" if action.is_keyring else keyring(action.user, text)
-    await kube.create({**action.obj, "data": {KEYRING_FILE: b64encode(content.encode()).decode()}})
+    return f"{text}\n" if action.is_keyring else keyring(action.user, text)
 
 
 async def _get(kube: Kube, name: str, namespace: str, asked: str) -> Object:

@@ -1,7 +1,8 @@
 """Observes a run: everything that carries its UID, and whatever else decisions depend on.
 
 A run may have thousands of Jobs, pods and PVCs, and large results: each look reads only those that have changed. What
-only the operator changes is read once it has acted.
+only the operator changes is read by its name, once the operator has acted. Of everything in the run's namespace only the
+parts in `plimsoll.lifecycle.shapes` are read, because its users can create objects that look like the run's.
 
 The lists are not a consistent snapshot. Jobs come first: conclusions from a Job that is complete or gone hold for pods
 and results that are read later.
@@ -9,6 +10,7 @@ and results that are read later.
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -18,17 +20,19 @@ from typing import Generic, TypeVar
 
 from plimsoll.api.names import API_VERSION, RESULT_KIND
 from plimsoll.kube.errors import ForbiddenError, InvalidError, NotFoundError, UnknownKindError
-from plimsoll.kube.port import Changed, Gone, Kind, Kube, Listed, Object, Version
-from plimsoll.lifecycle import naming
+from plimsoll.kube.port import Changed, Gone, Kind, Kube, Listed, Object, Shape, Version
+from plimsoll.lifecycle import naming, shapes
 from plimsoll.lifecycle.children import (
     Child,
     Member,
     Members,
+    Warnings,
     child_of,
     claim_fact,
     is_of_run,
     job_fact,
     member,
+    newest_warnings,
     pod_fact,
     result_fact,
 )
@@ -54,14 +58,16 @@ _CLAIM = Kind(api_version="v1", kind="PersistentVolumeClaim")
 _NAMESPACE = Kind(api_version="v1", kind="Namespace")
 _CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")
 _STORAGE_CLASS = Kind(api_version="storage.k8s.io/v1", kind="StorageClass")
-_FIXED = (
-    Kind(api_version="v1", kind="ServiceAccount"),
-    Kind(api_version="v1", kind="Service"),
-    Kind(api_version="networking.k8s.io/v1", kind="NetworkPolicy"),
-    Kind(api_version="rbac.authorization.k8s.io/v1", kind="Role"),
-    Kind(api_version="rbac.authorization.k8s.io/v1", kind="RoleBinding"),
-)
+_SERVICE_ACCOUNT = Kind(api_version="v1", kind="ServiceAccount")
+_SERVICE = Kind(api_version="v1", kind="Service")
+_POLICY = Kind(api_version="networking.k8s.io/v1", kind="NetworkPolicy")
+_ROLE = Kind(api_version="rbac.authorization.k8s.io/v1", kind="Role")
+_ROLE_BINDING = Kind(api_version="rbac.authorization.k8s.io/v1", kind="RoleBinding")
 _EVENT = Kind(api_version="v1", kind="Event")
+
+_EVENTS_PAGE_SIZE = 500
+_EVENT_PAGES = 20
+"""So many events are searched for warnings: any user of the namespace can create more of them."""
 
 _PAGE_SIZE = 100
 """Jobs, pods or PVCs in memory at once, of some 8 KiB each."""
@@ -76,8 +82,16 @@ F = TypeVar("F")
 class Digests(Generic[T]):
     """A digest of each object of a kind, kept until the API server has another version of it."""
 
-    def __init__(self, kind: Kind, digest: Callable[[Object], T], *, page_size: int, worthwhile: int = 0) -> None:
-        """Start empty; `digest` is called with each object that is read, which is then dropped.
+    def __init__(
+        self,
+        kind: Kind,
+        digest: Callable[[Object], T],
+        *,
+        page_size: int,
+        worthwhile: int = 0,
+        shape: Shape | None = None,
+    ) -> None:
+        """Start empty; `digest` is called with each object that is read, in that shape, which is then dropped.
 
         With fewer than `worthwhile` objects, a look lists them in full: one request instead of several.
         """
@@ -85,6 +99,7 @@ class Digests(Generic[T]):
         self._digest = digest
         self._page_size = page_size
         self._worthwhile = worthwhile
+        self._shape = shape
         self._by_uid: dict[str, tuple[str, T]] = {}
 
     def __iter__(self) -> Iterator[T]:
@@ -98,7 +113,7 @@ class Digests(Generic[T]):
     async def look(self, kube: Kube, *, namespace: str, labels: Mapping[str, str]) -> Sequence[T]:
         """Return the digests of all objects with these labels, in the order of the list."""
         if 0 < len(self._by_uid) < self._worthwhile:
-            objects = await kube.list(self._kind, namespace=namespace, labels=labels)
+            objects = await kube.list(self._kind, namespace=namespace, labels=labels, shape=self._shape)
             self._by_uid = {}
             for obj in objects:
                 self._keep(obj)
@@ -139,7 +154,8 @@ class Digests(Generic[T]):
     async def _read_pages(self, kube: Kube, *, namespace: str | None, labels: Mapping[str, str]) -> set[str]:
         read: set[str] = set()
         pause = max(1, self._page_size // RESULTS_PAGE_SIZE)
-        async for page in kube.pages(self._kind, size=self._page_size, namespace=namespace, labels=labels):
+        pages = kube.pages(self._kind, size=self._page_size, namespace=namespace, labels=labels, shape=self._shape)
+        async for page in pages:
             for number, obj in enumerate(page):
                 self._keep(obj)
                 read.add(obj["metadata"]["uid"])
@@ -152,7 +168,7 @@ class Digests(Generic[T]):
         """Read one object by its name; keep a successor with the same name if it has the labels."""
         if self._has(version.uid, version.version):
             return
-        obj = await kube.get(self._kind, version.name, version.namespace)
+        obj = await kube.get(self._kind, version.name, version.namespace, shape=self._shape)
         if obj is not None and not labels.items() <= (obj["metadata"].get("labels") or {}).items():
             obj = None
         if obj is None or obj["metadata"]["uid"] != version.uid:
@@ -172,10 +188,11 @@ class Digests(Generic[T]):
 class FixedObjects:
     """The objects of a kind that only the operator changes, as the last look that read them found them."""
 
-    def __init__(self, kind: Kind, uid: str, now: Callable[[], datetime]) -> None:
-        """Start with nothing; `uid` is the run's, and `now` returns the time."""
+    def __init__(self, kind: Kind, names: Sequence[str], run: RunIdentity, now: Callable[[], datetime]) -> None:
+        """Start with nothing; these are the names of the run's objects, and `now` returns the time."""
         self._kind = kind
-        self._uid = uid
+        self._names = names
+        self._run = run
         self._now = now
         self._children: tuple[Child, ...] = ()
         self._read_at: datetime | None = None
@@ -184,14 +201,15 @@ class FixedObjects:
         """Have the next look read them."""
         self._read_at = None
 
-    async def look(self, kube: Kube, *, namespace: str, labels: Mapping[str, str]) -> Sequence[Child]:
-        """Return the objects in the order of the list."""
+    async def look(self, kube: Kube) -> Sequence[Child]:
+        """Return the existing objects of the run."""
         now = self._now()
         is_stale = self._read_at is None or abs(now - self._read_at) >= timedelta(seconds=REREAD_SECONDS)
         if is_stale or any(child.deleting for child in self._children):
             self.forget()
-            objects = await kube.list(self._kind, namespace=namespace, labels=labels)
-            self._children = tuple(child_of(obj) for obj in objects if is_of_run(obj, self._uid))
+            namespace, shape = self._run.namespace, shapes.Identity
+            objects = [await kube.get(self._kind, name, namespace, shape=shape) for name in self._names]
+            self._children = tuple(child_of(obj) for obj in objects if obj and is_of_run(obj, self._run.uid))
             self._read_at = now
         return self._children
 
@@ -199,18 +217,28 @@ class FixedObjects:
 class RunDigests:
     """Digests of a run's objects, so that the next look reads only what has changed."""
 
-    def __init__(self, uid: str, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        """Start without digests for the run with that UID; `now` returns the time."""
+    def __init__(self, run: RunIdentity, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        """Start without digests for that run; `now` returns the time."""
 
-        def members(kind: Kind, fact: Callable[[Object], F]) -> Digests[Member[F]]:
-            digest = partial(member, fact, uid)
-            return Digests(kind, digest, page_size=_PAGE_SIZE, worthwhile=_WORTHWHILE)
+        def members(kind: Kind, fact: Callable[[Object], F], shape: Shape) -> Digests[Member[F]]:
+            digest = partial(member, fact, run.uid)
+            return Digests(kind, digest, page_size=_PAGE_SIZE, worthwhile=_WORTHWHILE, shape=shape)
 
-        self.jobs = members(_JOB, job_fact)
-        self.pods = members(_POD, pod_fact)
-        self.claims = members(_CLAIM, claim_fact)
-        self.results = Digests(RESULT, result_fact, page_size=RESULTS_PAGE_SIZE)
-        self.fixed = tuple(FixedObjects(kind, uid, now) for kind in _FIXED)
+        self.jobs = members(_JOB, job_fact, shapes.Job)
+        self.pods = members(_POD, pod_fact, shapes.Pod)
+        self.claims = members(_CLAIM, claim_fact, shapes.Claim)
+        self.results = Digests(RESULT, partial(result_fact, run.uid), page_size=RESULTS_PAGE_SIZE)
+        conductor = naming.conductor(run.name)
+        policies = [naming.network_policy(run.name, component) for component in (naming.CLIENT, naming.CONDUCTOR)]
+        names: Mapping[Kind, Sequence[str]] = {
+            _CONFIG_MAP: [naming.ceph_config_map(run.name)],
+            _SERVICE_ACCOUNT: [conductor],
+            _SERVICE: [conductor],
+            _POLICY: policies,
+            _ROLE: [conductor],
+            _ROLE_BINDING: [conductor],
+        }
+        self.fixed = tuple(FixedObjects(kind, names, run, now) for kind, names in names.items())
 
     def forget_members(self) -> None:
         """Drop everything but the digests of results after a failed look.
@@ -242,7 +270,7 @@ async def gather(
     look; without them everything is read. `for_removal`: observe only what has to be removed, so that nothing else,
     such as results whose CRD is gone, blocks the removal.
     """
-    digests = digests or RunDigests(run.uid)
+    digests = digests or RunDigests(run)
     if for_removal:
         digests.forget_fixed()
     try:
@@ -266,19 +294,19 @@ async def _gather(kube: Kube, run: RunIdentity, digests: RunDigests, *, for_remo
         jobs = await digests.jobs.look(kube, namespace=namespace, labels=of_run)
         pods = group.create_task(digests.pods.look(kube, namespace=namespace, labels=of_run))
         claims = group.create_task(digests.claims.look(kube, namespace=namespace, labels=of_run))
-        maps = group.create_task(kube.list(_CONFIG_MAP, namespace=namespace, labels=of_run))
-        fixed = [group.create_task(objects.look(kube, namespace=namespace, labels=of_run)) for objects in digests.fixed]
+        # By name: another owner's ConfigMap may have the plan's.
+        maps = [
+            group.create_task(kube.get(_CONFIG_MAP, name, namespace, shape=shapes.ConfigMap))
+            for name in (naming.plan_config_map(run.name), naming.state_config_map(run.name))
+        ]
+        fixed = [group.create_task(objects.look(kube)) for objects in digests.fixed]
         if not for_removal:
             results = group.create_task(digests.results.look(kube, namespace=namespace, labels=by_name))
     members = Members(jobs=jobs, pods=pods.result(), claims=claims.result())
-    config_maps, others = [*maps.result()], [*chain.from_iterable(task.result() for task in fixed)]
+    config_maps = [config_map for task in maps if (config_map := task.result()) is not None]
+    others = [*chain.from_iterable(task.result() for task in fixed)]
     if for_removal:
         return observe(config_maps, run=run, members=members, fixed=others)
-    plan = naming.plan_config_map(run.name)
-    if plan not in {config_map["metadata"]["name"] for config_map in config_maps}:
-        # Another owner's ConfigMap may have the plan's name.
-        foreign = await kube.get(_CONFIG_MAP, plan, namespace)
-        config_maps += () if foreign is None else (foreign,)
     # The kinds whose events explain the wait.
     waiting = {
         _CLAIM.kind: members.has_unbound_claim,
@@ -286,17 +314,32 @@ async def _gather(kube: Kube, run: RunIdentity, digests: RunDigests, *, for_remo
         _POD.kind: members.has_pod_without_container,
     }
     kinds = [kind for kind, waits in waiting.items() if waits]
-    events = await asyncio.gather(
-        *(kube.list(_EVENT, namespace=namespace, fields={"involvedObject.kind": kind}) for kind in kinds)
-    )
+    warnings = await asyncio.gather(*(_warnings(kube, namespace, kind, members.uids) for kind in kinds))
     return observe(
         config_maps,
         run=run,
         members=members,
         fixed=others,
         results=results.result(),
-        events=[*chain.from_iterable(events)],
+        warnings={uid: message for found in warnings for uid, (*_, message) in found.items()},
     )
+
+
+async def _warnings(kube: Kube, namespace: str, kind: str, uids: AbstractSet[str]) -> Warnings:
+    found: Warnings = {}
+    pages = kube.pages(
+        _EVENT,
+        size=_EVENTS_PAGE_SIZE,
+        namespace=namespace,
+        fields={"involvedObject.kind": kind},
+        shape=shapes.Event,
+    )
+    left = _EVENT_PAGES
+    async for page in pages:
+        found, left = newest_warnings(uids, page, found), left - 1
+        if not left:
+            break
+    return found
 
 
 async def gather_platform(kube: Kube, namespace: str, survey: Look[object] | None = None) -> Platform:
@@ -344,4 +387,5 @@ async def _answer(kube: Kube, query: Query | Rehearsal) -> Sequence[Object]:
     if query.name:
         obj = await kube.get(kind, query.name, namespace)
         return () if obj is None else (obj,)
-    return await kube.list(kind, namespace=namespace, labels=query.labels or None, fields=query.fields or None)
+    labels, fields = query.labels or None, query.fields or None
+    return await kube.list(kind, namespace=namespace, labels=labels, fields=fields, keep=query.keep)

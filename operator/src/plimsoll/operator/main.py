@@ -15,12 +15,12 @@ from plimsoll.api.environment import OPTION_NAME_PATTERN
 from plimsoll.api.names import GROUP
 from plimsoll.conductor.secret import make_secret
 from plimsoll.kube.client import AioKube
-from plimsoll.lifecycle.naming import LABEL_MANAGED_BY, MANAGED_BY
+from plimsoll.lifecycle.naming import MANAGED_BY
 from plimsoll.lifecycle.settings import Burning, Helper, Settings
 from plimsoll.metrics.exposition import AddressError, Instruments, OperatorScrape, serving
 from plimsoll.operator.runs import RunReconciler
 from plimsoll.operator.suites import SuiteReconciler
-from plimsoll.operator.watches import Context, KnownResults, post
+from plimsoll.operator.watches import Context, KnownResults, follow_children, post
 
 _MIN_SECONDS = 60
 
@@ -85,9 +85,12 @@ async def configure(settings: kopf.OperatorSettings, memo: kopf.Memo, **indices:
             make_secret=make_secret,
         )
         suites = SuiteReconciler(kube=kube, settings=ours, now=kube.clock.now, instruments=instruments, post=post)
-        results = KnownResults(memo.get("namespaces", ()), now=kube.clock.now)
+        namespaces = memo.get("namespaces", ())
+        results = KnownResults(namespaces, now=kube.clock.now)
         memo.context = Context(runs=runs, suites=suites, instruments=instruments, results=results)
         await opened.enter_async_context(_in_background(instruments.watch_loop(), "loop lag", memo))
+        children = follow_children(kube, runs.records, namespaces)
+        await opened.enter_async_context(_in_background(children, "objects of runs", memo))
         if address := memo.get("metrics"):
 
             def snapshot() -> OperatorScrape:
@@ -109,15 +112,7 @@ def _configure_kopf(settings: kopf.OperatorSettings) -> None:
     settings.watching.server_timeout = 10 * 60
     settings.watching.client_timeout = 11 * 60
     settings.watching.reconnect_backoff = 1.0
-    settings.watching.chunk_size = 100
-    # Only our objects: a cluster has many other pods.
-    for group, version, plural in (
-        ("batch", "v1", "jobs"),
-        ("", "v1", "pods"),
-        ("", "v1", "configmaps"),
-        ("", "v1", "persistentvolumeclaims"),
-    ):
-        settings.watching.label_selectors[group, version, plural] = f"{LABEL_MANAGED_BY}={MANAGED_BY}"
+    settings.watching.chunk_size = 20
     # How long kopf keeps an object after handling it.
     settings.queueing.idle_timeout = 0.5
     settings.networking.connect_timeout = 10
@@ -134,7 +129,7 @@ def _configure_kopf(settings: kopf.OperatorSettings) -> None:
     settings.execution.max_workers = 4
     settings.process.ultimate_exiting_timeout = 60
     logging.getLogger("aiohttp.access").setLevel(logging.WARNING)
-    # One line per event of every pod would be noise; transitions are posted as events about the run.
+    # One line per event of every run would be noise; transitions are posted as events about the run.
     logging.getLogger("kopf.objects").setLevel(logging.WARNING)
     logging.getLogger("kopf.activities.probe").setLevel(logging.WARNING)
 

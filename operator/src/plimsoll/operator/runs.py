@@ -162,7 +162,7 @@ class RunReconciler(Reconciler[RunMemory]):
             return seen
 
     async def _gather(self, run: Run, record: RunMemory, *, for_removal: bool = False) -> Observed:
-        record.digests = record.digests or RunDigests(run.uid, self.now)
+        record.digests = record.digests or RunDigests(run.identity, self.now)
         return await gather(
             self.kube,
             run.identity,

@@ -1,17 +1,24 @@
-"""What the operator watches: kopf's handlers with what they share, and the results, without kopf."""
+"""What the operator watches: kopf's handlers with what they share; and without kopf the results, and runs' objects.
+
+kopf reads whole objects, which any user of a namespace can make as large as the API server permits, and keeps them.
+"""
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, NoReturn, cast
 
 import kopf
 
 from plimsoll.api.names import GROUP, SUITE_KIND, VERSION
 from plimsoll.kube.errors import ApiError
-from plimsoll.kube.port import Kube, Object
+from plimsoll.kube.port import Followed, Kind, Kube, Object, Shape
+from plimsoll.lifecycle import shapes
+from plimsoll.lifecycle.children import label
 from plimsoll.lifecycle.decision import Event
 from plimsoll.lifecycle.naming import LABEL_MANAGED_BY, LABEL_RUN_UID, MANAGED_BY
 from plimsoll.lifecycle.observed import noticeable
@@ -20,8 +27,8 @@ from plimsoll.lifecycle.run import needs_attention
 from plimsoll.metrics.exposition import Instruments
 from plimsoll.metrics.objects import Exposed, UnreadableError, result_metrics, run_metrics, suite_metrics
 from plimsoll.operator.gather import RESULT, RESULTS_PAGE_SIZE, Digests
-from plimsoll.operator.loop import Body
-from plimsoll.operator.runs import RunReconciler
+from plimsoll.operator.loop import Body, Records
+from plimsoll.operator.runs import RunMemory, RunReconciler
 from plimsoll.operator.suites import SuiteReconciler
 
 _PAUSE_SECONDS = 1.0
@@ -31,10 +38,7 @@ _log = logging.getLogger(__name__)
 
 
 class KnownResults:
-    """The metrics of the results in some namespaces, or in all.
-
-    kopf would list all results in full at every start: thousands of up to 256 KiB each.
-    """
+    """The metrics of the results in some namespaces, or in all."""
 
     def __init__(
         self, namespaces: Sequence[str] = (), *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -55,17 +59,80 @@ class KnownResults:
     async def follow(self, kube: Kube, *, pause: float = _PAUSE_SECONDS) -> None:
         """Watch the results forever."""
         async with asyncio.TaskGroup() as group:
-            for namespace in self._digests:
-                group.create_task(self._follow(kube, namespace, pause))
+            for namespace, digests in self._digests.items():
+                watch = partial(digests.follow, kube, namespace=namespace)
+                group.create_task(_forever(watch, "the metrics of results are outdated", pause))
 
-    async def _follow(self, kube: Kube, namespace: str | None, pause: float) -> NoReturn:
-        while True:
-            try:
-                await self._digests[namespace].follow(kube, namespace=namespace)
-            except ApiError as error:
-                _log.warning("API request failed, the metrics of results are outdated: %s", error)
-                await asyncio.sleep(_PAUSE_AFTER_ERROR_SECONDS)
-            await asyncio.sleep(pause)
+
+class ChildWatch:
+    """Wakes a run if one of its objects is gone, or has a change that a look at the run can notice.
+
+    Of runs without a record, which are not looked at, nothing is remembered. A change that is undone before the watch
+    tells of it wakes no run, though a look may have seen it; like a missed event, it is made up for by the next look at
+    regular intervals.
+    """
+
+    def __init__(self, records: Records[RunMemory]) -> None:
+        """Start without having seen anything."""
+        self._records = records
+        self._seen: dict[str, object] = {}
+
+    def notice(self, change: Followed) -> None:
+        """Wake the run that an object carries the UID of."""
+        run, uid = label(change.obj, LABEL_RUN_UID), change.obj["metadata"]["uid"]
+        before = self._seen.pop(uid, None)
+        if run not in self._records:
+            return
+        now = noticeable(change.obj, run)
+        if change.is_gone or before != now:
+            self._records.wake(run)
+        if not change.is_gone:
+            self._seen[uid] = now
+
+    async def follow(self, changes: AsyncGenerator[Followed]) -> None:
+        """Notice all changes, which begin with the existing objects, until the API server ends the watch."""
+        earlier, self._seen = self._seen, {}
+        async with aclosing(changes):
+            async for change in changes:
+                uid = change.obj["metadata"]["uid"]
+                if uid in earlier:
+                    self._seen[uid] = earlier.pop(uid)
+                self.notice(change)
+
+
+CHILDREN: Mapping[Kind, Shape] = {
+    Kind(api_version="batch/v1", kind="Job"): shapes.Job,
+    Kind(api_version="v1", kind="Pod"): shapes.Pod,
+    Kind(api_version="v1", kind="ConfigMap"): shapes.ConfigMap,
+    Kind(api_version="v1", kind="PersistentVolumeClaim"): shapes.Claim,
+}
+"""The kinds of objects whose changes wake runs, and what is read of them."""
+
+
+async def follow_children(
+    kube: Kube, records: Records[RunMemory], namespaces: Sequence[str] = (), *, pause: float = _PAUSE_SECONDS
+) -> None:
+    """Watch the objects of runs forever, in these namespaces or in all."""
+
+    async def watch(kind: Kind, namespace: str | None, children: ChildWatch) -> None:
+        ours = {LABEL_MANAGED_BY: MANAGED_BY}
+        await children.follow(kube.follow(kind, CHILDREN[kind], namespace=namespace, labels=ours))
+
+    async with asyncio.TaskGroup() as group:
+        for namespace in namespaces or (None,):
+            for kind in CHILDREN:
+                looking = partial(watch, kind, namespace, ChildWatch(records))
+                group.create_task(_forever(looking, f"changes of {kind.kind}s are noticed late", pause))
+
+
+async def _forever(watch: Callable[[], Awaitable[None]], consequence: str, pause: float) -> NoReturn:
+    while True:
+        try:
+            await watch()
+        except ApiError as error:
+            _log.warning("API request failed, %s: %s", consequence, error)
+            await asyncio.sleep(_PAUSE_AFTER_ERROR_SECONDS)
+        await asyncio.sleep(pause)
 
 
 def _metrics(obj: Object, now: float) -> tuple[Exposed | None, ...]:
@@ -86,9 +153,6 @@ class Context:
     suites: SuiteReconciler
     instruments: Instruments = field(default_factory=Instruments)
     results: KnownResults = field(default_factory=KnownResults)
-
-
-_OURS: Mapping[str, Any] = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_RUN_UID: kopf.PRESENT}
 
 
 @kopf.index(GROUP, VERSION, "benchmarkruns", id="queue")
@@ -126,29 +190,6 @@ async def queue_changed(body: kopf.Body, uid: str, type: str | None, memo: kopf.
     if type == "DELETED":
         records.forget(uid)
     memo.generation, memo.entry = generation, entry
-
-
-@kopf.on.event("batch", "v1", "jobs", labels=_OURS)
-@kopf.on.event("", "v1", "pods", labels=_OURS)
-@kopf.on.event("", "v1", "configmaps", labels=_OURS)
-@kopf.on.event("", "v1", "persistentvolumeclaims", labels=_OURS)
-async def child_changed(
-    body: kopf.Body,
-    labels: Mapping[str, str],
-    type: str | None,  # noqa: A002 - kopf's
-    memo: kopf.Memo,
-    **_: Any,  # noqa: ANN401 - kopf's
-) -> None:
-    """Wake the run that an object belongs to, if the object is gone or a look can notice the change.
-
-    A change that is undone before kopf tells of it wakes no run, though a look may have seen it; like a missed event,
-    it is made up for by the next look at regular intervals.
-    """
-    run = labels[LABEL_RUN_UID]
-    seen = noticeable(body, run)
-    if type == "DELETED" or memo.get("seen") != seen:
-        memo.context.runs.records.wake(run)
-    memo.seen = seen
 
 
 def _attention(body: kopf.Body, **_: Any) -> bool:  # noqa: ANN401 - kopf's

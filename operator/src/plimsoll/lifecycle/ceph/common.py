@@ -21,12 +21,14 @@ from plimsoll.lifecycle.ceph.rook_facts import ClusterFact, RookFact
 from plimsoll.lifecycle.ceph.rook_render import CEPH_CLIENT
 from plimsoll.lifecycle.ceph.rook_survey import operator_namespace
 from plimsoll.lifecycle.children import Child, JobFact, Object, PodFact
-from plimsoll.lifecycle.decision import Action, CheckSecret, CopyKeyring, Create, Fact, Teardown, deletions
+from plimsoll.lifecycle.decision import Action, CheckSecret, CopyKeyring, Create, Fact, RunEnding, Teardown, deletions
 from plimsoll.lifecycle.observed import age_seconds, is_own_plan
 from plimsoll.lifecycle.render import ceph as render_ceph
+from plimsoll.lifecycle.render import network
 from plimsoll.lifecycle.render import teardown as render_teardown
 from plimsoll.lifecycle.render.common import Json
 from plimsoll.lifecycle.run import Run
+from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.storage.claims import Claims
 from plimsoll.lifecycle.storage.seam import Look, Provider, Query, Resource, StorageSpec, View
 from plimsoll.plan.document import CephTarget, Plan, RunIdentity, ceph_target
@@ -176,8 +178,15 @@ def look_for_events(namespace: str, objects: Sequence[Object], kinds: Iterable[s
     }
     if not waiting.intersection(kinds):
         return ()
+    uids = {obj["metadata"].get("uid") for obj in objects}
     events = yield [
-        Query(api_version="v1", kind="Event", namespace=namespace, fields={"involvedObject.kind": kind})
+        Query(
+            api_version="v1",
+            kind="Event",
+            namespace=namespace,
+            fields={"involvedObject.kind": kind},
+            keep=lambda event: (event.get("involvedObject") or {}).get("uid") in uids,
+        )
         for kind in kinds
         if kind in waiting
     ]
@@ -204,6 +213,18 @@ class CephProvider(ClusterProvider):
     def targets(self, storage: StorageSpec) -> frozenset[str]:
         """Return the monitors, each of which identifies the cluster: a run may name only one."""
         return frozenset(f"ceph/{key}" for key in monitor_keys(storage["ceph"].get("monitors") or ()))
+
+    def rejection(self, run: Run, settings: Settings) -> RunEnding | None:
+        """Return that the NetworkPolicies of the run cannot open a monitor to its pods; None if they can."""
+        storage = run.document.spec.storage if run.document else None
+        monitors = storage.ceph.monitors if storage is not None and storage.ceph is not None else ()
+        if not (monitor := network.unreachable_monitor(monitors)):
+            return None
+        message = (
+            f"spec.storage.ceph.monitors: {monitor} has a name, and another port than 3300 and 6789, and a NetworkPolicy "
+            "cannot name hosts; write its IP address"
+        )
+        return RunEnding.failure(Reason.INVALID_SPEC, message)
 
     def resources(self, view: View) -> Sequence[Resource]:
         """Return the record, the existing pool, and access to it."""

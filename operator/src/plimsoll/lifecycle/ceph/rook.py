@@ -434,9 +434,10 @@ def look_at_rook(view: View) -> Look[ExternalObjects]:
     # As long as the run has PVCs, the PersistentVolumes, which may be many, do not matter.
     if (classes or lost_class) and not view.seen.claims:
         # The API server does not select PersistentVolumes by their StorageClass.
-        (volumes,) = yield [Query(api_version="v1", kind=VOLUME)]
         name = naming.storage_class(run.name, run.uid)
-        volumes = [volume for volume in volumes if volume.get("spec", {}).get("storageClassName") == name]
+        (volumes,) = yield [
+            Query(api_version="v1", kind=VOLUME, keep=lambda obj: obj.get("spec", {}).get("storageClassName") == name)
+        ]
     # An operator that watches only some namespaces may not list these events.
     with suppress(UnansweredError):
         volume_events = yield from common.look_for_events(CLUSTER_SCOPED_EVENTS, volumes, (VOLUME,))

@@ -5,9 +5,10 @@ Agents may reach their conductor, and Ceph, helpers and each other as needed; th
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_network
 
 from plimsoll.api.storage import NamespacedName
-from plimsoll.ceph.document import monitor_keys
+from plimsoll.ceph.document import is_ip_address, monitor_keys, port_of_its_own
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render import ceph
 from plimsoll.lifecycle.render.common import READABLE, Json, manifest, metadata
@@ -38,8 +39,6 @@ _CEPH_PORTS: tuple[Json, ...] = (
 )
 """Ports of monitors, then of all other daemons. Source: Ceph, network configuration reference."""
 
-_MAX_PORT = 65535
-
 
 def policies(run: Run, plan: Plan, settings: Settings) -> tuple[Json, ...]:
     """Return the NetworkPolicies of a run: of its clients, and of its conductor.
@@ -66,7 +65,7 @@ def policies(run: Run, plan: Plan, settings: Settings) -> tuple[Json, ...]:
     egress = [
         DNS,
         {"to": [peer(run, naming.CONDUCTOR)], **rendezvous},
-        *([to_ceph(plan.ceph.monitors)] if plan.ceph is not None and ceph.clients_use_ceph(plan) else []),
+        *(to_ceph(plan.ceph.monitors) if plan.ceph is not None and ceph.clients_use_ceph(plan) else []),
         *([_egress(plan.cache_helper, CACHES)] if plan.cache_helper is not None else []),
         *([_egress(plan.control_plane.helper, BURNER)] if plan.control_plane is not None else []),
         *({"to": [peer(run, naming.CLIENT)], **ports} for ports in peer_ports),
@@ -78,11 +77,27 @@ def policies(run: Run, plan: Plan, settings: Settings) -> tuple[Json, ...]:
     )
 
 
-def to_ceph(monitors: Iterable[str]) -> Json:
-    """Return the egress rule for Ceph's daemons: by port only, because the OSDs' addresses are not known."""
-    others = {int(port) for key in monitor_keys(monitors) if (port := key.rpartition("]:")[2]).isdecimal()}
-    further = sorted(port for port in others if 0 < port <= _MAX_PORT)
-    return {"ports": [*_CEPH_PORTS, *({"port": port, "protocol": "TCP"} for port in further)]}
+def to_ceph(monitors: Iterable[str]) -> list[Json]:
+    """Return the egress rules for Ceph's daemons.
+
+    Ceph's own ports are open to all addresses, because the OSDs' are not known. Other ports, which only the run's author
+    names, are open to the monitors that have them. A policy cannot name hosts: see `unreachable_monitor`.
+    """
+    others = sorted(place for key in monitor_keys(monitors) if (place := port_of_its_own(key)))
+    return [
+        {"ports": [*_CEPH_PORTS]},
+        *(
+            {"to": [{"ipBlock": {"cidr": str(ip_network(host))}}], "ports": [{"port": port, "protocol": "TCP"}]}
+            for host, port in others
+            if is_ip_address(host)
+        ),
+    ]
+
+
+def unreachable_monitor(monitors: Iterable[str]) -> str:
+    """Return a monitor that no policy can open, because it has a name and a port of its own; empty if there is none."""
+    places = ((monitor, port_of_its_own(key)) for monitor in monitors for key in monitor_keys([monitor]))
+    return next((monitor for monitor, place in places if place and not is_ip_address(place[0])), "")
 
 
 def policy(metadata: Json, selected: Json, *, ingress: list[Json], egress: list[Json]) -> Json:
@@ -97,7 +112,7 @@ def peer(run: Run, component: str) -> Json:
 
 
 def _policy(run: Run, component: str, *, ingress: list[Json], egress: list[Json]) -> Json:
-    name = naming.child(run.name, f"{component}-network")
+    name = naming.network_policy(run.name, component)
     return policy(metadata(run, name, component=component), peer(run, component), ingress=ingress, egress=egress)
 
 

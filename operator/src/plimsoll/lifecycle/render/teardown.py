@@ -66,8 +66,8 @@ def renewal_secret(run: Run, settings: Settings) -> Json:
 
 
 def network_policy(run: Run, record: TeardownRecord, settings: Settings) -> Json:
-    """Return the policy that limits the Job to DNS and Ceph's ports: the run's author may have named the monitors."""
-    egress = [network.DNS, network.to_ceph(record.ceph.monitors)]
+    """Return the policy that limits the Job to DNS and Ceph: the run's author may have named the monitors."""
+    egress = [network.DNS, *network.to_ceph(record.ceph.monitors)]
     return network.policy(_metadata(run, settings), network.peer(run, naming.TEARDOWN), ingress=[], egress=egress)
 
 

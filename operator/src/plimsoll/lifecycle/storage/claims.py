@@ -142,11 +142,12 @@ def look_outside(run: Run, storage: Look[object] | None) -> Look[Outside]:
             namespaces[name] = next(blockers, "")[:_MAX_CHARACTERS]
     volumes: Sequence[Object] = ()
     if not namespaces:
-        (volumes,) = yield [Query(api_version="v1", kind="PersistentVolume")]
-    run_volumes = [
-        str(volume["metadata"]["name"])
-        for volume in volumes
-        if str((volume.get("spec", {}).get("claimRef") or {}).get("namespace", "")).startswith(base)
-        if volume["spec"].get("persistentVolumeReclaimPolicy") != "Retain"
-    ]
-    return Outside(storage=provided, namespaces=namespaces, volumes=run_volumes)
+
+        def is_left(volume: Object) -> bool:
+            spec = volume.get("spec") or {}
+            namespace = str((spec.get("claimRef") or {}).get("namespace", ""))
+            return namespace.startswith(base) and spec.get("persistentVolumeReclaimPolicy") != "Retain"
+
+        (volumes,) = yield [Query(api_version="v1", kind="PersistentVolume", keep=is_left)]
+    names = [str(volume["metadata"]["name"]) for volume in volumes]
+    return Outside(storage=provided, namespaces=namespaces, volumes=names)

@@ -5,7 +5,7 @@ forwards to provision and backwards to tear down. Only a provider knows the reso
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar, TypeAlias, TypeVar
@@ -25,7 +25,7 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """A query for the object with a name, or for all objects with these labels and fields."""
+    """A query for the object with a name, or for all objects with these labels and fields that `keep` wants."""
 
     api_version: str
     kind: str
@@ -33,6 +33,7 @@ class Query:
     name: str = ""  # empty for all names
     labels: Mapping[str, str] = field(default_factory=dict)
     fields: Mapping[str, str] = field(default_factory=dict)
+    keep: Callable[[Object], bool] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
