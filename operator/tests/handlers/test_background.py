@@ -12,14 +12,14 @@ from click.testing import CliRunner
 
 from plimsoll.cli import main as plimsoll
 from plimsoll.metrics.exposition import Instruments
-from plimsoll.operator import main, watches
+from plimsoll.operator import main
 from plimsoll.operator.watches import KnownResults
 from support.fake_kube import FakeKube
 
 TASKS = {
     "loop lag": (Instruments, "watch_loop"),
     "results": (KnownResults, "follow"),
-    "objects of runs": (watches, "_forever"),
+    "objects of runs": (main, "follow_children"),
 }
 
 configure: Any = main.configure

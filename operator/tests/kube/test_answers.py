@@ -1,6 +1,7 @@
 """What the client makes of answers that a healthy API server seldom gives."""
 
 import json
+import tracemalloc
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from datetime import UTC, datetime
@@ -19,11 +20,13 @@ from plimsoll.kube.errors import (
     ConflictError,
     ForbiddenError,
     InvalidError,
+    TooLargeError,
     TransientError,
     UnauthorizedError,
     UnknownKindError,
 )
 from plimsoll.kube.port import Kind, Version
+from plimsoll.lifecycle import shapes
 
 CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")
 OBJECT = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "n"}}
@@ -137,7 +140,7 @@ async def test_the_server_says_when_to_ask_again(
     assert caught.value.retry_after == 7
 
 
-async def test_a_list_that_expires_is_begun_again_in_one_piece(
+async def test_a_list_that_expires_is_begun_again(
     serve: Serve,
 ) -> None:
     def page(names: str, token: str = "") -> web.Response:
@@ -151,7 +154,7 @@ async def test_a_list_that_expires_is_begun_again_in_one_piece(
     assert [path for _, path in server.requests] == [
         "/api/v1/namespaces/n/configmaps?limit=100&labelSelector=x%3D1",
         "/api/v1/namespaces/n/configmaps?limit=100&labelSelector=x%3D1&continue=next",
-        "/api/v1/namespaces/n/configmaps?labelSelector=x%3D1",
+        "/api/v1/namespaces/n/configmaps?limit=100&labelSelector=x%3D1",
     ]
 
 
@@ -174,8 +177,87 @@ async def test_versions_are_listed_again_if_the_list_expires(
     assert [path for _, path in server.requests] == [
         "/api/v1/namespaces/n/configmaps?limit=500&labelSelector=x%3D1",
         "/api/v1/namespaces/n/configmaps?limit=500&labelSelector=x%3D1&continue=next",
-        "/api/v1/namespaces/n/configmaps?labelSelector=x%3D1",
+        "/api/v1/namespaces/n/configmaps?limit=500&labelSelector=x%3D1",
     ]
+
+
+def many_keys(name: str, count: int = 42_000) -> dict[str, Any]:
+    """Return what a user can store within the 1 MiB of a ConfigMap: as Python objects it is ten times as large."""
+    data = {f"key-{number:05}": "" for number in range(count)}
+    labels = {"plimsoll.dev/run-uid": "u"} | {f"label-{number}": "" for number in range(1000)}
+    metadata = {"name": name, "namespace": "n", "uid": f"uid-{name}", "labels": labels}
+    return {"metadata": metadata, "data": data | {"state.json": "{}"}}
+
+
+def traced_mebibytes(start: int) -> float:
+    return (tracemalloc.get_traced_memory()[1] - start) / 2**20
+
+
+async def test_of_objects_with_thousands_of_keys_only_what_is_needed_is_decoded(serve: Serve) -> None:
+    page = web.json_response({"metadata": {}, "items": [many_keys(f"m-{number}") for number in range(8)]})
+    async with serve(page) as (kube, _):
+        tracemalloc.start()
+        start, _ = tracemalloc.get_traced_memory()
+        found = await kube.list(CONFIG_MAP, namespace="n", shape=shapes.ConfigMap)
+        most = traced_mebibytes(start)
+        tracemalloc.stop()
+    identity = {"namespace": "n", "labels": {"plimsoll.dev/run-uid": "u"}}
+    assert found[0] == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "m-0", "uid": "uid-m-0", **identity},
+        "data": {"state.json": "{}"},
+    }
+    # The answer has 6 MiB, twice, as parts and as a whole. All of it as Python objects would be 70 MiB.
+    assert most < 30
+
+
+async def test_a_list_of_large_objects_is_read_in_smaller_pages(serve: Serve) -> None:
+    def page(count: int, token: str = "") -> web.Response:
+        large = {"annotations": {"a": "x" * (1 << 20)}}
+        items = [{"metadata": {"name": f"m-{number}", "uid": f"u-{number}", **large}} for number in range(count)]
+        return web.json_response({"metadata": {"continue": token}, "items": items})
+
+    async with serve(page(9), page(7, "next"), page(3)) as (kube, server):
+        assert len(await kube.list(CONFIG_MAP, namespace="n", shape=shapes.Identity)) == 10
+    assert [path for _, path in server.requests] == [
+        "/api/v1/namespaces/n/configmaps?limit=100",
+        "/api/v1/namespaces/n/configmaps?limit=10",
+        "/api/v1/namespaces/n/configmaps?limit=100&continue=next",
+    ]
+
+
+async def test_one_object_that_is_too_large_is_an_error_that_names_it(serve: Serve) -> None:
+    huge = web.json_response({"metadata": {"name": "a", "annotations": {"a": "x" * (9 << 20)}}})
+    async with serve(huge) as (kube, _):
+        with pytest.raises(TooLargeError, match=r"get ConfigMap n/a: the answer has more than 8 MiB"):
+            await kube.get(CONFIG_MAP, "a", "n")
+
+
+async def test_of_a_list_only_what_is_wanted_is_kept(serve: Serve) -> None:
+    items = [{"metadata": {"name": name, "uid": name}} for name in "abc"]
+    async with serve(web.json_response({"metadata": {}, "items": items})) as (kube, _):
+        found = await kube.list(CONFIG_MAP, keep=lambda obj: obj["metadata"]["name"] != "b")
+    assert [obj["metadata"]["name"] for obj in found] == ["a", "c"]
+
+
+async def test_a_watch_begins_with_what_exists_and_skips_what_is_too_large(serve: Serve) -> None:
+    def line(kind: str, name: str, **metadata: str) -> bytes:
+        obj = {"metadata": {"name": name, "uid": f"uid-{name}", **metadata}, "data": {"state.json": name, "x": "y"}}
+        return json.dumps({"type": kind, "object": obj}).encode() + b"\n"
+
+    huge = line("MODIFIED", "huge", note="x" * (9 << 20))
+    body = line("ADDED", "a", note="x" * (1 << 20)) + huge + line("MODIFIED", "b") + line("DELETED", "a")
+    async with serve(web.Response(body=body, content_type="application/json")) as (kube, server):
+        found = [change async for change in kube.follow(CONFIG_MAP, shapes.ConfigMap, namespace="n", labels={"x": "1"})]
+    assert [(change.obj["metadata"]["name"], change.is_gone) for change in found] == [
+        ("a", False),
+        ("b", False),
+        ("a", True),
+    ]
+    assert found[0].obj["data"] == {"state.json": "a"}
+    ((_, path),) = server.requests
+    assert path == "/api/v1/namespaces/n/configmaps?watch=true&timeoutSeconds=600&labelSelector=x%3D1"
 
 
 @pytest.mark.parametrize("body", [{"metadata": {}, "items": None}, {"metadata": {}}, {}])

@@ -149,7 +149,7 @@ async def test_jobs_pods_and_claims_are_read_again_when_they_have_changed() -> N
 
 
 @pytest.mark.usefixtures("every_version_known")
-@pytest.mark.parametrize("refused", ["list Job", "list Pod", "get ConfigMap", "get Service"])
+@pytest.mark.parametrize("refused", ["list Job", "list Pod", "get ConfigMap"])
 async def test_a_look_that_failed_leaves_nothing_known_and_nothing_going_on(refused: str) -> None:
     kube, digests = FakeKube(), RunDigests(RUN)
     for obj in (job(), pod("Running"), claim("Bound")):

@@ -1,8 +1,8 @@
 """Observes a run: everything that carries its UID, and whatever else decisions depend on.
 
 A run may have thousands of Jobs, pods and PVCs, and large results: each look reads only those that have changed. What
-only the operator changes is read by its name, once the operator has acted. Of everything in the run's namespace only the
-parts in `plimsoll.lifecycle.shapes` are read, because its users can create objects that look like the run's.
+only the operator changes is read by its name, once the operator has acted. Of everything in the run's namespace only
+the parts in `plimsoll.lifecycle.shapes` are read, because its users can create objects that look like the run's.
 
 The lists are not a consistent snapshot. Jobs come first: conclusions from a Job that is complete or gone hold for pods
 and results that are read later.

@@ -221,8 +221,8 @@ class CephProvider(ClusterProvider):
         if not (monitor := network.unreachable_monitor(monitors)):
             return None
         message = (
-            f"spec.storage.ceph.monitors: {monitor} has a name, and another port than 3300 and 6789, and a NetworkPolicy "
-            "cannot name hosts; write its IP address"
+            f"spec.storage.ceph.monitors: {monitor} has a name, and another port than 3300 and 6789, and a "
+            "NetworkPolicy cannot name hosts; write its IP address"
         )
         return RunEnding.failure(Reason.INVALID_SPEC, message)
 

@@ -80,8 +80,8 @@ def policies(run: Run, plan: Plan, settings: Settings) -> tuple[Json, ...]:
 def to_ceph(monitors: Iterable[str]) -> list[Json]:
     """Return the egress rules for Ceph's daemons.
 
-    Ceph's own ports are open to all addresses, because the OSDs' are not known. Other ports, which only the run's author
-    names, are open to the monitors that have them. A policy cannot name hosts: see `unreachable_monitor`.
+    Ceph's own ports are open to all addresses, because the OSDs' are not known. Other ports, which only the run's
+    author names, are open to the monitors that have them. A policy cannot name hosts: see `unreachable_monitor`.
     """
     others = sorted(place for key in monitor_keys(monitors) if (place := port_of_its_own(key)))
     return [
