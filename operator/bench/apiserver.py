@@ -117,7 +117,7 @@ class World:
             pods=[member(pod_fact, UID, obj) for obj in self.of("Pod")],
             claims=[member(claim_fact, UID, obj) for obj in self.of("PersistentVolumeClaim")],
         )
-        results = [*map(result_fact, self.of("BenchmarkResult"))]
+        results = [*map(partial(result_fact, UID), self.of("BenchmarkResult"))]
         return observe(self.of("ConfigMap"), run=identity, members=members, fixed=fixed, results=results)
 
     def _look(self) -> None:

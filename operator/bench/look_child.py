@@ -32,7 +32,7 @@ def main() -> None:
 async def _look_again_and_again(port: int, body: dict[str, Any], looks: int) -> dict[str, Any]:
     before = _resident()
     run = run_of(body)
-    digests = RunDigests(run.uid)
+    digests = RunDigests(run.identity)
     async with AioKube(kubeconfig=_kubeconfig(port)) as kube:
 
         async def look() -> Decision:

@@ -117,7 +117,8 @@ def _decoder(shape: Shape | None) -> msgspec.json.Decoder[Any]:
 
 @lru_cache
 def _list_decoder(shape: Shape | None) -> msgspec.json.Decoder[Any]:
-    items = list[dict[str, Any] if shape is None else shape] | None  # type: ignore[valid-type] # a type at run time
+    item: Any = dict[str, Any] if shape is None else shape  # a type at run time
+    items = list[item] | None
     return msgspec.json.Decoder(
         msgspec.defstruct("ObjectList", [("metadata", dict[str, Any], {}), ("items", items, None)])
     )

@@ -117,8 +117,9 @@ class Members:
     @property
     def uids(self) -> frozenset[str]:
         """Return the UIDs of the run's Jobs, pods and PVCs."""
-        owned = (member.fact.child.uid for member in (*self.jobs, *self.claims) if member.own)
-        return frozenset((*owned, *(pod.child.uid for pod in self.own_pods)))
+        jobs = (job.fact.child.uid for job in self.jobs if job.own)
+        claims = (claim.fact.child.uid for claim in self.claims if claim.own)
+        return frozenset((*jobs, *claims, *(pod.child.uid for pod in self.own_pods)))
 
     @property
     def own_pods(self) -> tuple[PodFact, ...]:
