@@ -72,8 +72,8 @@ async def test_orders_that_are_not_allowed_are_refused(world: World, body: str, 
     [
         ("absent", "StorageClass absent does not exist"),
         ("kept", "StorageClass kept has reclaimPolicy Retain, which would leave the volumes behind"),
-        ("plimsoll-theirs-01234567", "StorageClass plimsoll-theirs-01234567 belongs to another BenchmarkRun"),
-        ("plimsoll-moved-01234567", "StorageClass plimsoll-moved-01234567 belongs to another BenchmarkRun"),
+        ("plimsoll-theirs-01234567", "StorageClass plimsoll-theirs-01234567 does not exist, or belongs to another run"),
+        ("plimsoll-moved-01234567", "StorageClass plimsoll-moved-01234567 does not exist, or belongs to another run"),
     ],
 )
 async def test_storage_classes_that_the_operator_would_not_use_are_refused(

@@ -70,14 +70,12 @@ def class_refusal(storage_class: Mapping[str, Any] | None, order: BurnOrder, nam
     The operator has checked that before, but whoever has a token can send an order without it.
     """
     name = f"StorageClass {order.storage_class}"
-    if storage_class is None:
-        return f"{name} does not exist; name another one"
+    labels = storage_class["metadata"].get("labels") or {} if storage_class is not None else {}
+    owner = (labels.get(LABEL_RUN_UID, order.run_uid), labels.get(LABEL_RUN_NAMESPACE, namespace))
+    if storage_class is None or owner != (order.run_uid, namespace):
+        return f"{name} does not exist, or belongs to another run; name another one"
     if storage_class.get("reclaimPolicy") == "Retain":
         return f"{name} has reclaimPolicy Retain, which would leave the volumes behind; name one with Delete"
-    labels = storage_class["metadata"].get("labels") or {}
-    owner = (labels.get(LABEL_RUN_UID, order.run_uid), labels.get(LABEL_RUN_NAMESPACE, namespace))
-    if owner != (order.run_uid, namespace):
-        return f"{name} belongs to another BenchmarkRun; name another one"
     return ""
 
 
