@@ -112,7 +112,7 @@ class Page(Generic[T]):
 
 @lru_cache
 def _decoder(shape: Shape | None) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(Any if shape is None else shape)
+    return msgspec.json.Decoder(dict[str, Any] if shape is None else shape)
 
 
 @lru_cache
