@@ -50,14 +50,16 @@ RESOURCES = {
     "StorageClass": "storageclasses",
 }
 KOPF: set[Right] = {
-    *((verb, kind) for verb in ("list", "watch") for kind in ("benchmarkruns", "jobs", "pods", "configmaps")),
+    *((verb, kind) for verb in ("list", "watch") for kind in ("benchmarkruns", "namespaces")),
     *((verb, "benchmarksuites") for verb in ("list", "watch", "patch")),
-    *((verb, kind) for verb in ("list", "watch") for kind in ("persistentvolumeclaims", "namespaces")),
     *((verb, "customresourcedefinitions") for verb in ("list", "watch")),
     ("patch", "benchmarkruns"),  # finalizers, annotations
     ("create", "events"),
 }
-FOLLOWING: set[Right] = {(verb, "benchmarkresults") for verb in ("list", "watch")}
+FOLLOWING: set[Right] = {
+    *((verb, "benchmarkresults") for verb in ("list", "watch")),
+    *(("watch", kind) for kind in ("jobs", "pods", "configmaps", "persistentvolumeclaims")),
+}
 OWNING: set[Right] = {("update", f"{kind}/finalizers") for kind in ("benchmarkruns", "benchmarksuites")}
 
 
