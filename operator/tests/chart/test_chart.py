@@ -171,8 +171,10 @@ def test_the_defaults_are_one_operator_its_rights_and_its_kinds(defaults: Render
         ("ServiceAccount", "plimsoll"),
         ("ValidatingAdmissionPolicy", "plimsoll-claims"),
         ("ValidatingAdmissionPolicy", "plimsoll-copies"),
+        ("ValidatingAdmissionPolicy", "plimsoll-metadata"),
         ("ValidatingAdmissionPolicyBinding", "plimsoll-claims"),
         ("ValidatingAdmissionPolicyBinding", "plimsoll-copies"),
+        ("ValidatingAdmissionPolicyBinding", "plimsoll-metadata"),
     ]
 
 
