@@ -341,7 +341,12 @@ def operator_process(kubeconfig: str, log: Path, *options: str, **environment: s
     with log.open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "plimsoll", "operator", *addresses, *options],
-            env={"KUBECONFIG": kubeconfig, "PLIMSOLL_RUNNER_IMAGE": "runner:1", **environment},
+            env={
+                "KUBECONFIG": kubeconfig,
+                "PLIMSOLL_RUNNER_IMAGE": "runner:1",
+                "PYTHONPATH": os.environ.get("PYTHONPATH", ""),  # the Plimsoll that is tested
+                **environment,
+            },
             stdout=output,
             stderr=output,
         )
