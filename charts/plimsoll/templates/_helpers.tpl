@@ -81,8 +81,10 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "plimsoll.serviceAccou
 
 {{- define "plimsoll.podSecurityContext" -}}
 runAsNonRoot: true
+{{- if not .Values.podSecurity.platformAssignsUser }}
 runAsUser: 65532
 runAsGroup: 65532
+{{- end }}
 seccompProfile: {type: RuntimeDefault}
 {{- end }}
 

@@ -51,3 +51,21 @@ def test_an_api_server_takes_everything(apiserver: ApiServer, namespaces: list[s
         path = PATHS[one["kind"]].format(one["metadata"].get("namespace"))
         answer = apiserver.request("POST", f"{path}?dryRun=All&fieldValidation=Strict", one)
         assert answer.code == 201, f"{one['kind']} {one['metadata']['name']}: {answer.message}"
+
+
+@pytest.mark.parametrize("platform_assigns_user", [False, True])
+def test_all_pods_but_the_helpers_of_nodes_satisfy_the_restricted_profile(
+    apiserver: ApiServer, *, platform_assigns_user: bool
+) -> None:
+    values = EVERYTHING | {"podSecurity": {"platformAssignsUser": platform_assigns_user}}
+    for one in render(values).objects:
+        spec = one["spec"] if one["kind"] == "Pod" else one.get("spec", {}).get("template", {}).get("spec")
+        if spec is None:
+            continue
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "any"}, "spec": spec}
+        answer = apiserver.request("POST", f"{PATHS['Pod'].format(one['metadata']['namespace'])}?dryRun=All", pod)
+        if one["kind"] == "DaemonSet":
+            assert 'violates PodSecurity "restricted:latest"' in answer.message
+        else:
+            answer.expect(201)
+            assert ("runAsUser" in spec["securityContext"]) != platform_assigns_user

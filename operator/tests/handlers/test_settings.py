@@ -49,6 +49,7 @@ def test_whoever_is_named_may_scrape_conductors() -> None:
 
 def test_a_switch_is_true_or_false() -> None:
     assert not settings_of(IMAGE | {"PLIMSOLL_OSD_BENCH": "False"}).osd_bench
+    assert settings_of(IMAGE | {"PLIMSOLL_PLATFORM_ASSIGNS_USER": "true"}).platform_assigns_user
     with pytest.raises(kopf.PermanentError, match="PLIMSOLL_OSD_BENCH is 'yes': write true or false"):
         settings_of(IMAGE | {"PLIMSOLL_OSD_BENCH": "yes"})
 

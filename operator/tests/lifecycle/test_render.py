@@ -23,7 +23,7 @@ from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import make_plan
 from plimsoll.tools.cast import SERVING_PORTS
 from support.apiserver import read_yamls
-from support.tooling import baseline, restricted, unsaid
+from support.tooling import baseline, restricted, restricted_v2, unsaid
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "render"
 SETTINGS = Settings(runner_image="runner:1")
@@ -86,7 +86,7 @@ def run_named(name: str) -> tuple[Run, Plan]:
     return run, plan
 
 
-def rendered(name: str) -> list[dict[str, Any]]:
+def rendered(name: str, settings: Settings = SETTINGS) -> list[dict[str, Any]]:
     """Return every object of a run, without the second and later of a kind that there is one of per client or point."""
     run, plan = run_named(name)
     claims = list(client.claims(run, plan, "fast"))[:1]
@@ -98,11 +98,11 @@ def rendered(name: str) -> list[dict[str, Any]]:
         conductor.service_account(run),
         conductor.role(run, plan),
         conductor.role_binding(run),
-        conductor.service(run, SETTINGS),
-        *network.policies(run, plan, SETTINGS),
+        conductor.service(run, settings),
+        *network.policies(run, plan, settings),
         *claims,
-        client.job(run, plan, SETTINGS, client=0, attempt=0),
-        conductor.job(run, plan, SETTINGS),
+        client.job(run, plan, settings, client=0, attempt=0),
+        conductor.job(run, plan, settings),
     ]
 
 
@@ -115,8 +115,8 @@ def test_objects_are_what_the_golden_file_says(name: str) -> None:
     assert read_yamls(path.read_text()) == objects
 
 
-def pods(name: str) -> dict[str, Mapping[str, Any]]:
-    jobs = [obj for obj in rendered(name) if obj["kind"] == "Job"]
+def pods(name: str, settings: Settings = SETTINGS) -> dict[str, Mapping[str, Any]]:
+    jobs = [obj for obj in rendered(name, settings) if obj["kind"] == "Job"]
     return {job["metadata"]["labels"][naming.LABEL_COMPONENT]: job["spec"]["template"]["spec"] for job in jobs}
 
 
@@ -131,6 +131,16 @@ def test_pods_with_a_raw_device_satisfy_the_baseline_profile_and_break_the_restr
     assert list(baseline(spec)) == []
     assert list(restricted(spec)) == ["client: not runAsNonRoot", "client: uid 0"]
     assert list(restricted(pods("block")["conductor"])) == []
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_where_the_platform_assigns_users_only_clients_of_raw_devices_have_one(name: str) -> None:
+    assigned = replace(SETTINGS, platform_assigns_user=True)
+    for component, spec in pods(name, assigned).items():
+        is_root = (name, component) == ("block", "client")
+        assert bool(list(restricted_v2(spec))) == is_root
+        assert spec["securityContext"].get("runAsUser") == (0 if is_root else None)
+        assert list(restricted_v2(pods(name)[component])) != []
 
 
 def test_the_checker_finds_what_is_forbidden() -> None:

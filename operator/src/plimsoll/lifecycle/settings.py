@@ -44,6 +44,7 @@ class Settings:
     rook_options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     caches: Helper | None = None  # the helpers that drop the caches of nodes; None if there are none
     burning: Burning | None = None  # None if no run may use kube-burner
+    platform_assigns_user: bool = False  # whether pods leave user and group to the platform, as OpenShift requires
     osd_bench: bool = False  # whether runs may load OSDs directly, bypassing pools
     # How long a run may block others on its target while it does not measure: suspended, in total between two measured
     # trials, or after its end until it is cleaned up.

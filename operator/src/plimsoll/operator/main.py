@@ -203,6 +203,7 @@ def settings_of(environment: dict[str, str]) -> Settings:
         rook_options=_json(environment, "PLIMSOLL_ROOK_OPTIONS", _RookOptions, _ROOK_OPTIONS_EXAMPLE) or {},
         caches=_json(environment, "PLIMSOLL_CACHES", TypeAdapter(Helper), _CACHES_EXAMPLE),
         burning=_json(environment, "PLIMSOLL_KUBE_BURNER", TypeAdapter(Burning), _KUBE_BURNER_EXAMPLE),
+        platform_assigns_user=_switch(environment, "PLIMSOLL_PLATFORM_ASSIGNS_USER"),
         osd_bench=_switch(environment, "PLIMSOLL_OSD_BENCH"),
         metrics_from=_json(environment, "PLIMSOLL_METRICS_FROM", _Peers, _PEERS_EXAMPLE) or (),
         hold_seconds=_seconds(environment, "PLIMSOLL_HOLD_SECONDS", default=3600),

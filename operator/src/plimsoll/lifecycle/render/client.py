@@ -55,8 +55,8 @@ def claims(run: Run, plan: Plan, storage_class: str) -> Iterator[Json]:
 
 
 def has_device(plan: Plan, client: int) -> bool:
-    """Whether a client opens a block device, which requires root."""
-    return _mounts_claim(plan, client) and plan.volume is not None and plan.volume.mode == "Block"
+    """Whether a client opens a raw device, which requires root."""
+    return plan.volume is not None and plan.volume.maps_device and not plan.is_server(client)
 
 
 def job(run: Run, plan: Plan, settings: Settings, *, client: int, attempt: int) -> Json:
@@ -112,15 +112,15 @@ def _pod(run: Run, plan: Plan, settings: Settings, assigned: Assignment) -> Json
     ]
     if _mounts_claim(plan, client) and plan.volume is not None:
         volumes.append({"name": "data", "persistentVolumeClaim": {"claimName": _claim_name(run, plan.volume, client)}})
-    # A raw device is root:root 0600, so only uid 0 may open it, even without any capability.
-    user = 0 if has_device(plan, client) else common.RUN_AS_USER
     spec = common.pod_spec(
+        settings,
         grace_seconds=5,
-        user=user,
+        # A raw device is root:root 0600, so only uid 0 may open it, even without any capability.
+        is_root=has_device(plan, client),
         **common.placement(run, plan, wanted, client),
         tolerations=[*_NODE_GONE_TOLERATIONS, *(dict(toleration) for toleration in wanted.tolerations)],
         imagePullSecrets=[{"name": secret.name} for secret in wanted.image_pull_secrets],
-        containers=[_container(run, plan, settings, assigned, user=user)],
+        containers=[_container(run, plan, settings, assigned)],
         volumes=volumes,
     )
     tools = [TOOLS[point.tool] for point in plan.points]
@@ -136,7 +136,7 @@ def _pod(run: Run, plan: Plan, settings: Settings, assigned: Assignment) -> Json
     return spec
 
 
-def _container(run: Run, plan: Plan, settings: Settings, assigned: Assignment, *, user: int) -> Json:
+def _container(run: Run, plan: Plan, settings: Settings, assigned: Assignment) -> Json:
     client = assigned.client
     variables = dict(ceph.ENVIRONMENT) if ceph.uses_ceph(plan, client) else {}
     burner = network.burner_access(run, plan, client)
@@ -153,7 +153,7 @@ def _container(run: Run, plan: Plan, settings: Settings, assigned: Assignment, *
         "args": ["agent", f"--assignment={ASSIGNMENT_MOUNT}/{ASSIGNMENT_FILE}"],
         "env": common.environment(variables, {"PLIMSOLL_NODE": "spec.nodeName"}),
         "resources": resources,
-        "securityContext": common.container_security(user=user),
+        "securityContext": common.container_security(is_root=has_device(plan, client)),
         "volumeMounts": [
             common.SESSION_MOUNT,
             {"name": "assignment", "mountPath": ASSIGNMENT_MOUNT, "readOnly": True},
@@ -178,7 +178,7 @@ def _mounts_claim(plan: Plan, client: int) -> bool:
 def _claimed_volume(plan: Plan, client: int) -> DirectoryVolume | SharedDirectory | BlockDevice | None:
     if plan.volume is None or not _mounts_claim(plan, client):
         return None
-    if plan.volume.mode == "Block":
+    if plan.volume.maps_device:
         return BlockDevice(path=DEVICE_PATH)
     if plan.volume.is_shared:
         part, clients, one_file = plan.volume.size, plan.clients, plan.has_shared_file

@@ -8,13 +8,13 @@ from plimsoll.api.run import Clients
 from plimsoll.api.status import STATE_FILE, RunState
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.run import Run
+from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.document import PLAN_FILE, Plan, Point
 from plimsoll.plan.expand import most_trials
 
 PLAN_MOUNT = "/etc/plimsoll/plan"
 SECRET_MOUNT = "/etc/plimsoll/session"  # noqa: S105 - a path
 SCRATCH_MOUNT = "/var/lib/plimsoll"
-RUN_AS_USER = 65532
 NOT_EVICTED = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
 """Annotation that keeps the autoscaler from draining a pod's node, which would abort the trial."""
 
@@ -25,6 +25,8 @@ SESSION_MOUNT = {"name": "session", "mountPath": SECRET_MOUNT, "readOnly": True}
 TMP_MOUNT = {"name": "tmp", "mountPath": "/tmp"}  # noqa: S108 - of the container
 TMP_VOLUME = {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}}
 
+_USER = 65532
+"""Of the images too."""
 _HOST = "kubernetes.io/hostname"
 OSD_LABELS = {"app": "rook-ceph-osd"}
 """Labels of the Deployments and pods of OSDs. Source: Rook, pkg/operator/ceph/cluster/osd."""
@@ -80,22 +82,29 @@ def empty_secret(metadata: Json) -> Json:
     return manifest("Secret", metadata, immutable=True, type="Opaque")
 
 
-def pod_spec(*, grace_seconds: int, user: int = RUN_AS_USER, token: bool = False, **content: object) -> Json:
-    """Return a pod that runs once, restricted as `container_security`; its volumes belong to the user's group."""
+def pod_spec(
+    settings: Settings, *, grace_seconds: int, is_root: bool = False, token: bool = False, **content: object
+) -> Json:
+    """Return a pod that runs once, with containers of `container_security`; its volumes belong to its user's group."""
+    user = 0 if is_root else None if settings.platform_assigns_user else _USER
     return {
         "restartPolicy": "Never",
         "automountServiceAccountToken": token,
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": grace_seconds,
-        "securityContext": {**_identity(user), "fsGroup": user, "fsGroupChangePolicy": "OnRootMismatch"},
+        "securityContext": {
+            **({} if user is None else {"runAsUser": user, "runAsGroup": user, "fsGroup": user}),
+            "seccompProfile": {"type": "RuntimeDefault"},
+            "fsGroupChangePolicy": "OnRootMismatch",
+        },
         **content,
     }
 
 
-def container_security(*, user: int = RUN_AS_USER) -> Json:
-    """Return the container settings of the restricted profile, except for the user if that is root."""
+def container_security(*, is_root: bool = False) -> Json:
+    """Return the settings that make a container satisfy the restricted profile, unless it is root."""
     return {
-        **_identity(user),
+        "runAsNonRoot": not is_root,
         "allowPrivilegeEscalation": False,
         "readOnlyRootFilesystem": True,
         "capabilities": {"drop": ["ALL"]},
@@ -186,15 +195,6 @@ def placement(run: Run, plan: Plan, clients: Clients, number: int) -> Json:
         term = {"labelSelector": {"matchLabels": dict(OSD_LABELS)}, "namespaces": namespaces}
     required = [{**term, "topologyKey": _HOST}]
     return {**placed, "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}}
-
-
-def _identity(user: int) -> Json:
-    return {
-        "runAsUser": user,
-        "runAsGroup": user,
-        "runAsNonRoot": user != 0,
-        "seccompProfile": {"type": "RuntimeDefault"},
-    }
 
 
 def _spread(selector: Json, *, is_required: bool) -> Json:

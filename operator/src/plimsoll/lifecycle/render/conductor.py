@@ -94,6 +94,7 @@ def _pod(run: Run, plan: Plan, settings: Settings) -> Json:
     """Return the conductor's pod. `clients.nodeSelector` does not apply to it: those nodes are for the load."""
     clients = run.document.spec.clients if run.document else Clients()
     spec = common.pod_spec(
+        settings,
         grace_seconds=30,
         token=True,
         serviceAccountName=naming.conductor(run.name),

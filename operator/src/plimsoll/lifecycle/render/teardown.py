@@ -118,4 +118,4 @@ def _pod(record: TeardownRecord, settings: Settings) -> Json:
         {"name": "ceph", "projected": {"defaultMode": common.READABLE, "sources": sources}},
         common.TMP_VOLUME,
     ]
-    return common.pod_spec(grace_seconds=30, containers=[container], volumes=volumes)
+    return common.pod_spec(settings, grace_seconds=30, containers=[container], volumes=volumes)

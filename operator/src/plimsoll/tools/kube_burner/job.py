@@ -195,12 +195,8 @@ def _pod(place: Place) -> Mapping[str, object]:
         "terminationGracePeriodSeconds": 1,
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": 65532,
-            "runAsGroup": 65532,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        # With the image's user, or the one that the platform assigns.
+        "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
         "containers": [container],
         "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": f"pvc-{_NUMBER}"}}],
     }
