@@ -1,6 +1,7 @@
 """Which directories are volumes, and how much of them a data set may use."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -60,6 +61,61 @@ def test_locally_a_directory_need_not_be_a_mount_point(directory: Path) -> None:
     assert FileVolume(path=directory / "data" / "plimsoll.data", capacity=2**20).target(100).size == 2**20
 
 
+@pytest.mark.parametrize("one_file", [None, False, True])
+def test_a_directory_that_is_not_writable_is_named_with_its_owner(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, *, one_file: bool | None
+) -> None:
+    data = directory / "data"
+    data.chmod(0o750)
+    # Tests may be run by root, who may write anywhere.
+    monkeypatch.setattr(os, "access", lambda path, mode: (path, mode) != (data, os.W_OK | os.X_OK))
+    table = directory / "mountinfo"
+    table.write_text(f"23 22 252:0 / {data} rw - ext4 /dev/rbd0 rw\n")
+    volume = FileVolume(path=data / "x") if one_file is None else shared(data, 0, one_file=one_file)
+    owner = f"user {os.getuid()} and group {os.getgid()} with mode 750"
+    with pytest.raises(VolumeError, match=f"user {os.getuid()} cannot write to {data}, which belongs to {owner}") as e:
+        replace(volume, mount_table=table).target(80)
+    for remedy in ("csi.storage.k8s.io/fstype in the StorageClass", "fsGroupPolicy: File", "volume.mode Block"):
+        assert remedy in str(e.value)
+    with pytest.raises(VolumeError, match=r"nothing has been written\. Choose another directory, or make it"):
+        volume.target(80)
+
+
+# How large a data set is
+
+
+@pytest.mark.parametrize(
+    ("free_mebibytes", "fill_percent", "size_mebibytes"),
+    [
+        # What an empty ext4 of 100 MiB leaves, with and without the blocks that are reserved for root.
+        (94, 80, 80),
+        (89, 80, 80),
+        (85, 80, 80),
+        # Less than 5 % would remain.
+        (84, 80, 67),
+        (50, 80, 40),
+        # A directory of a large disk.
+        (9999, 80, 80),
+        (94, 100, 94),
+        (94, 90, 84),
+    ],
+)
+def test_a_data_set_has_the_planned_size_on_every_file_system_with_room_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free_mebibytes: int, fill_percent: int, size_mebibytes: int
+) -> None:
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_bavail=free_mebibytes, f_frsize=2**20))
+    volume = FileVolume(path=tmp_path / "x", capacity=100 * 2**20)
+    assert volume.target(fill_percent).size == size_mebibytes * 2**20
+
+
+@pytest.mark.parametrize(("fill_percent", "size_mebibytes"), [(50, 20), (95, 38), (100, 40)])
+def test_without_a_capacity_it_is_a_share_of_the_free_space(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fill_percent: int, size_mebibytes: int
+) -> None:
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_bavail=40, f_frsize=2**20))
+    assert FileVolume(path=tmp_path / "x").target(fill_percent).size == size_mebibytes * 2**20
+
+
 # Discarding
 
 
@@ -112,6 +168,19 @@ def test_a_replaced_client_has_the_space_of_what_a_killed_tool_left(full: Path, 
 def test_a_file_is_discarded_by_removing_it(directory: Path) -> None:
     file = FileVolume(path=directory / "data" / "plimsoll.data", capacity=2**20)
     assert file.discard_command(file.target(100)) is None
+
+
+def test_a_file_gets_its_size_before_it_is_written_and_keeps_what_was(directory: Path) -> None:
+    file = FileVolume(path=directory / "data" / "plimsoll.data", capacity=2**20)
+    target = file.target(100)
+    file.lay_out(target)
+    assert file.path.stat().st_size == target.size
+    with pytest.raises(VolumeError, match="has 1048576 bytes and blocks for 0, but 1048576 were written"):
+        file.check_written(target)
+    write_data_set(target)
+    file.check_written(target)
+    file.lay_out(target)
+    assert file.path.read_bytes() == b"x" * target.size
 
 
 @pytest.mark.parametrize(("size", "force"), [(None, ()), (2**20, ("--force",))])

@@ -70,6 +70,8 @@ async def _prepare_local(
     await programs.in_thread(f"the creation of {target.path}", partial(volume.create, target))
     if order.discard:
         await _discard(volume, target, programs, progress, required=order.must_discard)
+    # Also before a prefill: file systems do one write at a time that extends a file.
+    await programs.in_thread(f"the creation of {target.path}", partial(volume.lay_out, target))
     if order.prefill:
         progress(0, target.size)
 
@@ -79,8 +81,6 @@ async def _prepare_local(
 
         await fio.prefill(order.seed, report_written)
         await programs.in_thread(f"the check of {target.path}", partial(volume.check_written, target))
-    else:
-        await programs.in_thread(f"the creation of {target.path}", partial(volume.lay_out, target))
     if order.precondition is not None:
         await fio.precondition(order.precondition, order.seed)
     identity = await programs.in_thread(f"the check of {target.path}", partial(identify, target))

@@ -29,6 +29,9 @@ _UNSUPPORTED = 2
 _WRITTEN_SHARE = 0.99
 """A file with fewer allocated blocks than this share of its size has holes; file systems round slightly."""
 
+_MOST_PERCENT = 95
+"""A data set never takes more of the free space than this, unless `fillPercent` is higher."""
+
 SHARED_FILE = "shared.data"
 _OTHERS_SECONDS = 15.0
 _PAUSE_SECONDS = 0.2
@@ -98,7 +101,7 @@ class _KernelVolume:
         """Remove an old data set as far as `discard_command` does not discard it."""
 
     def lay_out(self, target: VolumeTarget) -> None:
-        """Create a sparse data set, in place of a prefill; results of reading it are never `Valid`."""
+        """Give the data set its size, without writing it."""
 
     def check_written(self, target: VolumeTarget) -> None:
         """Raise VolumeError if the data set is too short or has holes."""
@@ -118,14 +121,16 @@ class FileVolume(_KernelVolume):
     mount_table: Path | None = None
 
     def target(self, fill_percent: int) -> VolumeTarget:
-        """Return the data set: that share of the capacity, or of the free space if that is less.
+        """Return the data set: that share of the capacity, or of the free space if less than 5 % of it would remain.
 
-        VolumeError: the directory does not exist, is not the volume, or has too little free space.
+        So it has the planned size on every file system with room for it, however much the file system itself needs.
+
+        VolumeError: the directory does not exist, is not the volume or not writable, or has too little free space.
         """
-        if self.mount_table is not None:
-            check_mounted(self.path.parent, self.mount_table)
+        check_usable(self.path.parent, self.mount_table)
         available = available_bytes(self.path.parent, occupied_bytes(self.path))
-        size = aligned(min(available, self.capacity or available) * fill_percent // 100)
+        planned = (self.capacity or available) * fill_percent // 100
+        size = aligned(planned if planned <= available * _MOST_PERCENT // 100 else available * fill_percent // 100)
         if size <= 0:
             raise VolumeError(f"{self.path.parent} has {available} bytes free; a data set needs at least 1 MiB")
         return VolumeTarget(kind=VolumeKind.FILE, path=str(self.path), size=size)
@@ -135,8 +140,8 @@ class FileVolume(_KernelVolume):
         self.path.unlink(missing_ok=True)
 
     def lay_out(self, target: VolumeTarget) -> None:
-        """Create a sparse data file; results of reading it are never `Valid`."""
-        with self.path.open("wb") as file:
+        """Give the data file its size. What was not written is a hole: reads of it are never `Valid`."""
+        with self.path.open("ab") as file:
             file.truncate(target.size)
 
     def check_written(self, target: VolumeTarget) -> None:
@@ -194,11 +199,31 @@ def device_size(path: Path) -> int:
         os.close(descriptor)
 
 
-def check_mounted(directory: Path, table: Path) -> None:
-    """Raise VolumeError unless the directory is a mount point.
+def check_usable(directory: Path, table: Path | None) -> None:
+    """Raise VolumeError unless the directory is writable and, with a mount table, a mount point.
 
     Device numbers do not show that: a hostPath volume may be on the same device as the container's root.
     """
+    if table is not None:
+        _check_mounted(directory, table)
+    try:
+        found = directory.stat()
+    except OSError as error:
+        raise VolumeError(f"{directory}: {error.strerror}") from error
+    if not os.access(directory, os.W_OK | os.X_OK):
+        remedy = (
+            "fsGroup has no effect on this volume: set csi.storage.k8s.io/fstype in the StorageClass, or "
+            "fsGroupPolicy: File in the CSIDriver, or make the directory writable; volume.mode Block needs no directory"
+        )
+        message = (
+            f"user {os.getuid()} cannot write to {directory}, which belongs to user {found.st_uid} and group "
+            f"{found.st_gid} with mode {stat.S_IMODE(found.st_mode):o}; nothing has been written. "
+            f"{remedy if table is not None else 'Choose another directory, or make it writable'}"
+        )
+        raise VolumeError(message)
+
+
+def _check_mounted(directory: Path, table: Path) -> None:
     place = PurePosixPath(os.path.realpath(directory))
     mount = mount_of(place, read_mounts(table))
     if mount is None or mount.point != place:
@@ -214,13 +239,8 @@ def available_bytes(directory: Path, occupied: int) -> int:
     """Return the bytes that data sets may use: the free space, and what they occupy already.
 
     A replaced client would otherwise be refused for lack of the space that its own data set takes.
-
-    VolumeError: the directory does not exist.
     """
-    try:
-        free = os.statvfs(directory)
-    except OSError as error:
-        raise VolumeError(f"{directory}: {error.strerror}") from error
+    free = os.statvfs(directory)
     return free.f_bavail * free.f_frsize + occupied
 
 
@@ -265,10 +285,9 @@ class SharedVolume(_KernelVolume):
     def target(self, fill_percent: int) -> VolumeTarget:
         """Return the client's data set: that share of its part.
 
-        VolumeError: the directory does not exist, is not the volume, or has too little free space.
+        VolumeError: the directory does not exist, is not the volume or not writable, or has too little free space.
         """
-        if self.mount_table is not None:
-            check_mounted(self.directory, self.mount_table)
+        check_usable(self.directory, self.mount_table)
         size = aligned(self.part * fill_percent // 100)
         target = self._target(self.client, size)
         path = Path(target.path)
@@ -305,7 +324,7 @@ class SharedVolume(_KernelVolume):
             self._file.clear()
 
     def lay_out(self, target: VolumeTarget) -> None:
-        """Create a sparse data file; results of reading it are never `Valid`."""
+        """Give the data file its size; the shared one has it already."""
         if not self.one_file:
             self._file.lay_out(target)
 
