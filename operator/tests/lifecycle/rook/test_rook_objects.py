@@ -184,6 +184,15 @@ def test_namespaces_that_keep_all_that_they_can_leave_secrets_to_others() -> Non
     assert runs == {"a": 8, "b": 4, "c": 2, "d": 1, "e": 1}
 
 
+def test_a_new_file_system_does_not_initialise_itself_while_a_run_measures() -> None:
+    made = ceph_run("rook-claims")
+    found = storage_class(made.run, made.plan, "rook-operator")
+    assert found["parameters"]["csi.storage.k8s.io/fstype"] == "ext4"
+    assert found["mountOptions"] == ["noinit_itable"]
+    files = ceph_run("rook-files")
+    assert "mountOptions" not in storage_class(files.run, files.plan, "rook-operator")
+
+
 def test_volumes_come_from_the_runs_pool_through_the_driver_of_rooks_operator() -> None:
     made = ceph_run("rook-existing")
     found = storage_class(made.run, made.plan, "rook-operator")
@@ -199,6 +208,7 @@ def test_volumes_come_from_the_runs_pool_through_the_driver_of_rooks_operator() 
         "csi.storage.k8s.io/node-stage-secret-name": "rook-csi-rbd-node",
         "csi.storage.k8s.io/node-stage-secret-namespace": "rook-ceph",
     }
+    assert "mountOptions" not in found
     assert [needs_storage_class(ceph_run(name).plan) for name in ("rook-existing", "rook-images", "ceph")] == [
         True, False, False
     ]  # fmt: skip

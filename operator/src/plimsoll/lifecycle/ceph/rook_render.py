@@ -195,7 +195,7 @@ def storage_class(run: Run, plan: Plan, operator_namespace: str) -> Json:
     target = plan.ceph
     if target is None or target.rook is None or not needs_storage_class(plan):
         raise ValueError(f"run {run.name} needs no StorageClass of its own")
-    namespace = target.rook.namespace
+    namespace, options = target.rook.namespace, {}
     parameters = {"clusterID": namespace}
     if target.file_system is not None:
         driver = "cephfs"
@@ -212,12 +212,15 @@ def storage_class(run: Run, plan: Plan, operator_namespace: str) -> Json:
         parameters[f"csi.storage.k8s.io/{purpose}-secret-namespace"] = namespace
     if driver == "rbd" and (plan.volume is None or plan.volume.mode == "Filesystem"):
         parameters["csi.storage.k8s.io/fstype"] = "ext4"
+        # Otherwise the kernel writes the inode tables of the new file system in the background, during the measurement.
+        options = {"mountOptions": ["noinit_itable"]}
     name = naming.storage_class(run.name, run.uid)
     return manifest(
         "StorageClass",
         foreign_metadata(run, name, namespace=None, component=naming.STORAGE),
         provisioner=f"{operator_namespace}.{driver}.csi.ceph.com",
         parameters=parameters,
+        **options,
         reclaimPolicy="Delete",
         volumeBindingMode="Immediate",
     )

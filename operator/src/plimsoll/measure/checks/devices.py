@@ -259,7 +259,7 @@ class _Traffic:
     suspect=10,
     remedy=(
         "keep other users off the disk while measuring, or look for a layer that does more I/O than it "
-        "receives, such as data journalling or a new file system that still initialises"
+        "receives, such as data journalling or a new ext4 that still initialises (mount option noinit_itable)"
     ),
 )
 def foreign_device_load(evidence: Evidence) -> CheckedValues:
