@@ -28,12 +28,13 @@ FILES = file_system()
         ({"rook": FILES, "volume": {"size": "1Gi"}}, "Filesystem"),
         ({"rook": {"cluster": CLUSTER, "existingFileSystem": {"name": "f"}}, "volume": {"size": "1Gi"}}, "Filesystem"),
         ({"storageClass": {"name": "a"}, "volume": {"size": "1Gi", "sharing": "Shared"}}, "Filesystem"),
-        ({"storageClass": {"name": "a"}, "volume": {"size": "1Gi"}}, "Block"),
-        ({"rook": {"cluster": CLUSTER, "existingPool": {"name": "p"}}, "volume": {"size": "1Gi"}}, "Block"),
+        ({"storageClass": {"name": "a"}, "volume": {"size": "1Gi"}}, "Filesystem"),
+        ({"storageClass": {"name": "a"}, "volume": {"size": "1Gi", "mode": "Block"}}, "Block"),
+        ({"rook": {"cluster": CLUSTER, "existingPool": {"name": "p"}}, "volume": {"size": "1Gi"}}, "Filesystem"),
         ({"ceph": CEPH, "volume": {"size": "1Gi", "access": "LibRBD"}}, "Block"),
     ],
 )
-def test_the_mode_follows_from_the_storage(storage: dict[str, Any], mode: str) -> None:
+def test_only_images_and_claims_that_ask_for_it_are_devices(storage: dict[str, Any], mode: str) -> None:
     found = decode_run(document(storage=storage, workloads=[{"name": "w", "fio": {}}])).spec.storage
     assert found is not None
     assert found.volume is not None

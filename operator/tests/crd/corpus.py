@@ -7,6 +7,7 @@ from crd.manifests import (
     BY_HAND,
     FIO,
     FULL,
+    IMAGE,
     LONGER,
     PRECONDITION,
     REMOVED,
@@ -258,16 +259,25 @@ ACCEPTED = [
                 {"pattern": "readwrite", "readPercent": 99, "rateIops": 100},
                 {"pattern": "readwrite", "readPercent": 1, "jobs": 64, "rateIops": 6400},
                 {"pattern": "randrw", "rateIops": 2},
-                {"pattern": "trim", "directIo": False},
                 {"pattern": "randread", "fsyncEvery": 0, "jobs": 4, "rateIops": 4},
             )
         )
     ),
     *(
         Manifest(name=f"{p} without prefill", changes={"spec.prepare": {"prefill": False}, f"{FIO}.pattern": p})
-        for p in ("write", "randwrite", "trim", "randtrim")
+        for p in ("write", "randwrite")
     ),
-    Manifest(name="file system without trims", changes={f"{VOLUME}.mode": "Filesystem"}),
+    *(
+        Manifest(
+            name=f"trims of {name}",
+            changes={
+                "spec.storage": {"rook": ROOK, "volume": volume},
+                "spec.prepare": {"prefill": False},
+                FIO: {"pattern": "randtrim", "directIo": volume is IMAGE},
+            },
+        )
+        for name, volume in (("a device", {"size": "1Gi", "mode": "Block"}), ("an image", IMAGE))
+    ),
     Manifest(
         name="blocks larger than the volume",
         changes={f"{VOLUME}.size": "1Mi", FIO: {"blockSize": ["2Mi"]}},

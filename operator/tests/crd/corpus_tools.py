@@ -19,7 +19,8 @@ _CEPH_TOOLS: Mapping[str, Mapping[str, Any]] = {"radosBench": {}, "rbdBench": {}
 
 _IMAGES = {"rook": ROOK, "volume": IMAGE}
 _CLAIMS = {"rook": ROOK, "volume": {"size": "1Gi"}}
-_DEVICES = {"storageClass": {"name": "fast"}, "volume": {"size": "1Gi"}}
+_CLASS = {"storageClass": {"name": "fast"}, "volume": {"size": "1Gi"}}
+_DEVICE = {"size": "1Gi", "mode": "Block"}
 _FILES = {"storageClass": {"name": "fast"}, "volume": {"size": "1Gi", "mode": "Filesystem"}}
 _STORAGE: Mapping[str, Any] = {
     **{key: _IMAGES for key, tool in TOOLS.items() if tool.target.is_of_ceph},
@@ -156,7 +157,7 @@ _OF_CEPH = [
         _case(name, tool, needed, "spec.storage", words, changes={"spec.storage": storage})
         for tool, needed in _CEPH_TOOLS.items()
         for name, storage, words in (
-            ("on a StorageClass", _DEVICES, _ON_CEPH),
+            ("on a StorageClass", _CLASS, _ON_CEPH),
             ("on a StorageClass without volumes", {"storageClass": {"name": "fast"}}, _ON_CEPH),
             ("without storage", REMOVED, "must have rook or ceph"),
         )
@@ -292,7 +293,11 @@ _BONNIE = [
             "must be Filesystem, because bonnie works on files and directories",
             changes={"spec.storage": storage},
         )
-        for name, storage in (("a device", _DEVICES), ("a claim of a pool", _CLAIMS), ("an image", _IMAGES))
+        for name, storage in (
+            ("a device", {**_CLASS, "volume": _DEVICE}),
+            ("a device of a pool", {"rook": ROOK, "volume": _DEVICE}),
+            ("an image", _IMAGES),
+        )
     ),
     _case(
         "without storage",
@@ -460,7 +465,7 @@ TOOLS_ACCEPTED = [
         "iperf3",
         {},
         changes={
-            "spec.storage": _DEVICES,
+            "spec.storage": _CLASS,
             "spec.workloads": [{"name": "w", "iperf3": {}}, {"name": "storage", "fio": {}}],
         },
     ),

@@ -160,11 +160,12 @@ _FIO = [
 
 _TRIMS = [
     Manifest(
-        name=f"{pattern} of a file",
-        changes={f"{VOLUME}.mode": "Filesystem", f"{FIO}.pattern": pattern},
+        name=f"{pattern} of a file, {name}",
+        changes={**changes, f"{FIO}.pattern": pattern},
         says=("spec.storage.volume.mode", "must be Block, because a workload trims"),
     )
     for pattern in ("trim", "randtrim")
+    for name, changes in (("by default", {}), ("as asked", {f"{VOLUME}.mode": "Filesystem"}))
 ]
 
 _BLOCK = f"{_F}.blockSize"

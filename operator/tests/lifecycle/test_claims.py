@@ -99,10 +99,11 @@ def test_block_volumes_are_measured_elsewhere(world: PretendWorld, level: str) -
 
 def test_of_a_rook_run_only_block_claims_need_root(world: PretendWorld) -> None:
     enforce(world, "restricted")
-    refused = create(world, volume=CLAIMS)
+    refused = create(world, volume={"size": "1Gi", "mode": "Block"})
     assert world.until_ended(refused)["reason"] == "PodSecurityTooStrict"
     assert not world.cluster.of_run("CephBlockPool", refused)
-    assert world.until_ended(create(world, "b", volume=LIBRBD))["status"] == "True"
+    assert world.until_ended(create(world, "b", volume=CLAIMS))["status"] == "True"
+    assert world.until_ended(create(world, "c", volume=LIBRBD))["status"] == "True"
 
 
 SHARED = {"storageClass": {"name": "fast"}, "volume": {"size": "1Gi", "sharing": "Shared"}}

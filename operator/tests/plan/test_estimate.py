@@ -75,7 +75,7 @@ def test_part_of_a_second_counts_as_one(make_run: MakeRun) -> None:
 
 
 def test_without_prefill_the_capacity_is_still_needed(make_run: MakeRun) -> None:
-    cost = cost_of(make_run({"fio": WRITE}, prepare={"prefill": False}))
+    cost = cost_of(make_run({"fio": WRITE}, storage=storage("1Gi"), prepare={"prefill": False}))
     assert cost.prefill_seconds == 0
     assert cost.data_bytes == 8 * 2**30
 
@@ -103,8 +103,8 @@ def test_stored_bytes_include_replicas_or_chunks(make_run: MakeRun, pool: dict[s
 @pytest.mark.parametrize(
     "source",
     [
-        {"storageClass": {"name": "fast"}, "volume": {"size": "1Gi"}},
-        {"rook": ROOK | {"existingPool": {"name": "p"}}, "volume": {"size": "1Gi"}},
+        storage("1Gi"),
+        {"rook": ROOK | {"existingPool": {"name": "p"}}, "volume": {"size": "1Gi", "mode": "Block"}},
         {"ceph": CEPH, "volume": {"size": "1Gi", "access": "LibRBD"}},
     ],
 )

@@ -229,10 +229,10 @@ def test_points_are_counted_before_the_expansion(make_run: MakeRun) -> None:
 @pytest.mark.parametrize(
     ("volume", "expected"),
     [
-        ({"size": "4Mi"}, None),
-        ({"size": "3Mi"}, "exceeds the data set of 3Mi; lower it, or raise spec.storage.volume.size"),
-        ({"size": "5Mi", "mode": "Filesystem"}, None),
-        ({"size": "4Mi", "mode": "Filesystem"}, "exceeds the data set of 3Mi; lower it, or raise spec.storage"),
+        ({"size": "4Mi", "mode": "Block"}, None),
+        ({"size": "3Mi", "mode": "Block"}, "exceeds the data set of 3Mi; lower it, or raise spec.storage.volume.size"),
+        ({"size": "5Mi"}, None),
+        ({"size": "4Mi"}, "exceeds the data set of 3Mi; lower it, or raise spec.storage"),
     ],
 )
 def test_a_precondition_needs_a_data_set_of_at_least_one_block(
@@ -263,7 +263,8 @@ def test_reads_need_a_prefill(make_run: MakeRun, pattern: str) -> None:
 
 @pytest.mark.parametrize("pattern", ["write", "randwrite", "trim", "randtrim"])
 def test_prefill_is_optional_without_reads(make_run: MakeRun, pattern: str) -> None:
-    assert expand(make_run({"fio": {"pattern": pattern}}, prepare={"prefill": False}))
+    storage = {"storageClass": {"name": "fast"}, "volume": {"size": "1Gi", "mode": "Block"}}
+    assert expand(make_run({"fio": {"pattern": pattern}}, storage=storage, prepare={"prefill": False}))
 
 
 def test_all_reading_workloads_are_named(make_run: MakeRun) -> None:

@@ -183,7 +183,7 @@ FILES = {"storageClass": {"name": "fast"}, "volume": {"size": "64Mi", "mode": "F
 BONNIE: dict[str, Any] = {"bonnie": {"files": 1}}
 
 
-@pytest.mark.parametrize("storage", [CLAIMS, IMAGES])
+@pytest.mark.parametrize("storage", [{"rook": ROOK, "volume": {"size": "4Mi", "mode": "Block"}}, IMAGES])
 def test_bonnie_needs_a_file_system(make_run: MakeRun, storage: dict[str, Any]) -> None:
     (found,) = problems(make_run(BONNIE, storage=storage))
     assert found.startswith("spec.storage.volume.mode: Block must be Filesystem, because bonnie works on files")

@@ -25,6 +25,7 @@ CLASS = {"storageClass": {"name": "fast"}, "volume": {"size": "1Gi"}}
 IMAGE = {"rook": ROOK, "volume": {"size": "1Gi", "access": "LibRBD"}}
 CLAIM = {"rook": ROOK, "volume": {"size": "1Gi"}}
 OF_CEPH = {"ceph": CEPH, "volume": {"size": "1Gi", "access": "LibRBD"}}
+DEVICE = {"storageClass": {"name": "fast"}, "volume": {"size": "1Gi", "mode": "Block"}}
 FILES = {"storageClass": {"name": "fast"}, "volume": {"size": "1Gi", "mode": "Filesystem"}}
 SHARED = {"storageClass": {"name": "nfs"}, "volume": {"size": "1Gi", "sharing": "Shared"}}
 ON_ROOK_FILES = {"rook": ROOK_FILES, "volume": {"size": "1Gi"}}
@@ -317,8 +318,8 @@ CASES = [
         for storage in (CLAIM, FILES, IMAGE)
     ),
     *(
-        run("use a volume of mode Block", [{"fio": {"pattern": "trim"}}], [{"storage": CLASS}], storage=storage)
-        for storage in (FILES, SHARED, ON_ROOK_FILES)
+        run("use a volume of mode Block", [{"fio": {"pattern": "trim"}}], [{"storage": DEVICE}], storage=storage)
+        for storage in (CLASS, SHARED, ON_ROOK_FILES)
     ),
     *(
         run(
@@ -328,7 +329,7 @@ CASES = [
             storage=storage,
         )
         for tool in tools_with(needs_file_system)
-        for storage in (CLASS, IMAGE, OF_CEPH)
+        for storage in (DEVICE, IMAGE, OF_CEPH)
     ),
     *(
         run("leave engine out", [{"fio": {"engine": engine}}], [{"workloads.0.fio.engine": REMOVED}], storage=storage)

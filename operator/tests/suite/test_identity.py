@@ -77,8 +77,9 @@ def identity_keys(pairs: list[tuple[str, list[Difference]]]) -> set[str]:
         (
             {"storage": {"rook": {"existingFileSystem": {"name": "files"}}}},
             ON_ROOK,
-            {"volume.mode", "pool.replicated.size", "pool.failureDomain"},
+            {"pool.replicated.size", "pool.failureDomain"},
         ),
+        ({"storage": {"volume": {"mode": "Block"}}}, {}, {"volume.mode"}),
     ],
 )
 def test_planned_differences_are_explained(own: dict[str, Any], run: dict[str, Any], keys: set[str]) -> None:

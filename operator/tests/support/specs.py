@@ -130,7 +130,7 @@ _FIO = {"name": "w", "fio": {}, "runtimeSeconds": 4, "rampSeconds": 1}
 STORAGE: Mapping[str, Mapping[str, Any]] = {
     "rook-claims": {
         "rook": {"cluster": _CLUSTER, "pool": {"replicated": {"size": 1}, "placementGroups": 8}},
-        "volume": {"size": "1Gi", "mode": "Filesystem"},
+        "volume": {"size": "1Gi"},
     },
     "rook-images": {
         "rook": {
@@ -148,7 +148,7 @@ STORAGE: Mapping[str, Mapping[str, Any]] = {
     },
     "rook-existing": {
         "rook": {"cluster": _CLUSTER, "existingPool": {"name": "shared", "dataPool": "shared-data"}},
-        "volume": {"size": "1Gi"},
+        "volume": {"size": "1Gi", "mode": "Block"},
     },
     "rook-files": {
         "rook": {

@@ -2,7 +2,7 @@
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field
 
 from plimsoll.api.environment import CephOption
 from plimsoll.api.model import BlockSize, Choice, Flag, Integer, Model, Rule, Size
@@ -140,6 +140,10 @@ class ExistingFileSystem(Model):
     data_pool: CephName | None = None
 
 
+_MAPS_DEVICE = "{0}.access == 'PVC' && {0}.?mode.orValue('Filesystem') == 'Block'"
+"""`Volume.maps_device` in CEL, of the path of a volume."""
+
+
 class Volume(Model):
     """The volume of each client. Required for workloads that use a volume, such as fio and rbdBench.
 
@@ -149,8 +153,8 @@ class Volume(Model):
             large as all parts together.
         sharing: PerClient for a volume of each client's own; Shared for one volume that all clients mount
             (ReadWriteMany), as file systems such as CephFS and NFS allow. Shared needs mode Filesystem and access PVC.
-        mode: Block for a raw device, Filesystem for files in a mounted file system. If absent, Filesystem on a file
-            system of Rook and with sharing Shared, and Block otherwise.
+        mode: Filesystem for a file in a mounted file system; Block for a raw device, whose clients run as root, which
+            the Pod Security profile restricted forbids. If absent, Filesystem; with access LibRBD, Block.
         access: PVC for a PersistentVolumeClaim that the node maps or mounts, LibRBD for an RBD image that the client
             accesses in user space, without a driver of the node.
         rbd_cache: Whether librbd caches writes in the client's memory. Only with access LibRBD. With true, the numbers
@@ -161,9 +165,7 @@ class Volume(Model):
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             rule="self.access == 'PVC' || self.?mode.orValue('Block') == 'Block'",
-            holds=lambda volume: (
-                volume.access == "PVC" or volume.mode == "Block" or "mode" not in volume.model_fields_set
-            ),
+            holds=lambda volume: volume.access == "PVC" or volume.mode == "Block",
             message="must be Block, because access is LibRBD, which does not support file systems; remove the field",
             field_path=".mode",
         ),
@@ -181,8 +183,8 @@ class Volume(Model):
             field_path=".sharing",
         ),
         Rule(
-            rule="self.sharing == 'PerClient' || self.?mode.orValue('Filesystem') == 'Filesystem'",
-            holds=lambda volume: not volume.is_shared or volume.mode == "Filesystem",
+            rule=f"self.sharing == 'PerClient' || !({_MAPS_DEVICE.format('self')})",
+            holds=lambda volume: not volume.is_shared or not volume.maps_device,
             message="must be Filesystem, because sharing is Shared, and clients can share only files; set it to "
             "Filesystem, or remove sharing",
             field_path=".mode",
@@ -190,18 +192,23 @@ class Volume(Model):
     )
 
     size: Annotated[Size, Field(ge=2**20, le=2**50)]
-    # Before `mode`, whose default depends on it.
     sharing: Literal["PerClient", "Shared"] = "PerClient"
-    mode: Literal["Block", "Filesystem"] = Field(
-        default_factory=lambda validated: "Filesystem" if validated.get("sharing") == "Shared" else "Block"
-    )
+    # Before `mode`, whose default depends on it.
     access: Literal["PVC", "LibRBD"] = "PVC"
+    mode: Literal["Block", "Filesystem"] = Field(
+        default_factory=lambda validated: "Block" if validated.get("access") == "LibRBD" else "Filesystem"
+    )
     rbd_cache: Flag = False
 
     @property
     def is_shared(self) -> bool:
         """Whether all clients mount the same volume."""
         return self.sharing == "Shared"
+
+    @property
+    def maps_device(self) -> bool:
+        """Whether clients open the raw device of a PVC, which only root may."""
+        return self.access == "PVC" and self.mode == "Block"
 
     def claimed_bytes(self, clients: int) -> int:
         """Return the size of one PVC: for one client, or for all clients if they share the volume."""
@@ -374,8 +381,8 @@ class Storage(Choice):
             field_path=".volume.access",
         ),
         Rule(
-            rule=f"!({_ON_FILES}) || !has(self.volume) || self.volume.?mode.orValue('Filesystem') == 'Filesystem'",
-            holds=lambda storage: not storage.on_files or not storage.volume or storage.volume.mode == "Filesystem",
+            rule=f"!({_ON_FILES}) || !has(self.volume) || !({_MAPS_DEVICE.format('self.volume')})",
+            holds=lambda storage: not storage.on_files or not storage.volume or not storage.volume.maps_device,
             message="must be Filesystem, because spec.storage.rook has a file system; remove the field",
             field_path=".volume.mode",
         ),
@@ -400,14 +407,6 @@ class Storage(Choice):
     def on_files(self) -> bool:
         """Whether volumes are directories of a file system of Rook."""
         return self.rook is not None and self.rook.has_file_system
-
-    @field_validator("volume")
-    @classmethod
-    def _complete_mode(cls, volume: Volume | None, info: ValidationInfo) -> Volume | None:
-        rook = info.data.get("rook")
-        if volume is None or rook is None or not rook.has_file_system or "mode" in volume.model_fields_set:
-            return volume
-        return volume.model_copy(update={"mode": "Filesystem"})
 
 
 class Precondition(Model):

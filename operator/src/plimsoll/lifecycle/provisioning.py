@@ -118,8 +118,8 @@ def freeze(run: Run, document: BenchmarkRun, platform: Platform, settings: Setti
     if render_client.has_device(plan, 0) and platform.pod_security == _RESTRICTED:
         message = (
             f"spec.storage.volume.mode: clients of a Block volume run as root, which Pod Security in namespace "
-            f"{run.namespace} forbids (pod-security.kubernetes.io/enforce: {_RESTRICTED}); set volume.mode to "
-            "Filesystem, with Ceph volume.access to LibRBD, or use a namespace that enforces baseline"
+            f"{run.namespace} forbids (pod-security.kubernetes.io/enforce: {_RESTRICTED}); leave volume.mode out for "
+            "Filesystem, with Ceph set volume.access to LibRBD, or use a namespace that enforces baseline"
         )
         return RunEnding.failure(Reason.POD_SECURITY_TOO_STRICT, message)
     control_plane = _control_plane(run, plan, platform, settings)

@@ -133,10 +133,5 @@ Target = VolumeTarget | ImageTarget | PoolTarget | OsdsTarget | PeerTarget | Api
 
 NO_VOLUME = "!has(self.storage) || !has(self.storage.volume)"
 
-_ON_FILES = (
-    "self.storage.volume.sharing == 'Shared' || has(self.storage.rook) && "
-    "(has(self.storage.rook.fileSystem) || has(self.storage.rook.existingFileSystem))"
-)
-
-IS_BLOCK = f"(has(self.storage.volume.mode) ? self.storage.volume.mode == 'Block' : !({_ON_FILES}))"
+IS_BLOCK = "(self.storage.volume.?mode.orValue('') == 'Block' || self.storage.volume.access == 'LibRBD')"
 """Of a run that has a volume."""

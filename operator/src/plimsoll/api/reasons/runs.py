@@ -287,8 +287,9 @@ ENDING_REASONS = (
     ReasonEntry(
         Reason.POD_SECURITY_TOO_STRICT,
         ended=Explanation(
-            "clients of a Block volume run as root, and the namespace enforces `restricted`",
-            "use a Filesystem volume or, on Ceph, `access: LibRBD`, or a namespace that enforces `baseline`",
+            "the run asks for raw devices (`volume.mode: Block`), whose clients run as root, and its namespace "
+            "enforces the Pod Security profile `restricted`",
+            "leave `volume.mode` out, or on Ceph use `access: LibRBD`, or use a namespace that enforces `baseline`",
         ),
     ),
     ReasonEntry(
