@@ -72,12 +72,12 @@ def left(cluster: Cluster) -> Iterator[list[str]]:
 
 @pytest.fixture
 def namespace(cluster: Cluster, left: list[str], request: pytest.FixtureRequest) -> Iterator[str]:
-    """Return a new namespace, which is deleted after the test.
+    """Return a new namespace, which enforces the restricted profile and is deleted after the test.
 
     The next test does not wait for the deletion, unless this test checks for leaks in Ceph.
     """
     name = f"e2e-{uuid.uuid4().hex[:8]}"
-    labels = {"pod-security.kubernetes.io/enforce": "baseline"}
+    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
     cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
     cluster.namespaces.append(name)
     yield name

@@ -42,9 +42,9 @@ def workload(**changes: Any) -> dict[str, Any]:
 
 
 def run(name: str, namespace: str, **changes: Any) -> dict[str, Any]:
-    """Return a run of two clients on a file system, one point, two repetitions."""
+    """Return a run of two clients on a file system each, which is the default; one point, two repetitions."""
     spec: dict[str, Any] = {
-        "storage": {"storageClass": {"name": STORAGE_CLASS}, "volume": {"size": "64Mi", "mode": "Filesystem"}},
+        "storage": {"storageClass": {"name": STORAGE_CLASS}, "volume": {"size": "64Mi"}},
         "clients": {"count": 2},
         "workloads": [workload()],
         "repetitions": 2,

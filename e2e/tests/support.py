@@ -68,6 +68,11 @@ class Cluster:
     def apply(self, manifest: Mapping[str, Any]) -> None:
         self.kubectl("apply", "-f", "-", text=json.dumps(manifest))
 
+    def allow_root(self, namespace: str) -> None:
+        """Let a namespace admit clients of raw devices, which are root."""
+        label = "pod-security.kubernetes.io/enforce=baseline"
+        self.kubectl("label", "namespace", namespace, label, "--overwrite")
+
     def refusal(self, manifest: Mapping[str, Any]) -> str:
         """Return the API server's error message for a manifest; fail if it is accepted."""
         done = subprocess.run(

@@ -46,7 +46,6 @@ def assert_phases(result: dict[str, Any]) -> None:
 
 
 def test_two_clients_measure_file_systems_and_leave_nothing(cluster: Cluster, namespace: str) -> None:
-    cluster.kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted", "--overwrite")
     cluster.apply(run("bonnie", namespace, workloads=[BONNIE], repetitions=2))
     cluster.until_over("bonnie", namespace)
     (result,) = cluster.results("bonnie", namespace)

@@ -35,7 +35,6 @@ def kill_processes(cluster: Cluster, namespace: str, pod: str, program: str) -> 
 def test_an_existing_pool_is_measured_and_a_trial_with_a_stopped_osd_is_repeated(
     cluster: Cluster, existing: Ceph, namespace: str
 ) -> None:
-    cluster.kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted", "--overwrite")
     existing.give_keyring(namespace)
     cluster.apply(existing.run("shaken", namespace, workloads=[workload(runtimeSeconds=20)]))
     cluster.until_measuring("shaken", namespace)

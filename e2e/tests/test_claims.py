@@ -39,10 +39,10 @@ echo "$(cat /tmp/watcher) $image"
 """
 
 
-def claimed(name: str, namespace: str, mode: str = "Block", **changes: Any) -> dict[str, Any]:
-    """Return a run of two clients, each with a PVC in a pool that Rook creates."""
+def claimed(name: str, namespace: str, **changes: Any) -> dict[str, Any]:
+    """Return a run of two clients, each with a PVC with a file system in a pool that Rook creates."""
     manifest = rook_run(name, namespace, changes.pop("pool", None), **changes)
-    manifest["spec"]["storage"]["volume"] = {"size": "64Mi", "access": "PVC", "mode": mode}
+    manifest["spec"]["storage"]["volume"] = {"size": "64Mi"}
     return manifest
 
 
@@ -106,8 +106,10 @@ def volumes(cluster: Cluster, namespace: str) -> list[dict[str, Any]]:
 
 
 def test_all_bytes_of_block_volumes_reach_a_replicated_pool(cluster: Cluster, clean: Ceph, namespace: str) -> None:
-    prepare = {"settleSeconds": 40}
-    cluster.apply(claimed("block", namespace, workloads=[READS], prepare=prepare, cleanup="Never"))
+    created = claimed("block", namespace, workloads=[READS], prepare={"settleSeconds": 40}, cleanup="Never")
+    created["spec"]["storage"]["volume"]["mode"] = "Block"
+    cluster.allow_root(namespace)
+    cluster.apply(created)
     until_phase(cluster, "block", namespace, "Settling")
     drop_page_cache(cluster, cluster.client_pod("block", namespace, 0)["spec"]["nodeName"])
     counters = Counters(clean)
@@ -140,7 +142,7 @@ def test_an_operator_that_dies_between_the_steps_of_a_teardown_leaves_nothing(
 ) -> None:
     """On an erasure-coded pool with file systems, which has the most steps; with the optimizations of Ceph 20."""
     pool = erasure_coded(stripeUnit="16Ki", optimizations=True)
-    manifest = claimed("coded", namespace, "Filesystem", pool=pool, workloads=[WRITES], cleanup="Never")
+    manifest = claimed("coded", namespace, pool=pool, workloads=[WRITES], cleanup="Never")
     cluster.apply(manifest)
     cluster.until_measuring("coded", namespace)
     nodes = {cluster.client_pod("coded", namespace, client)["spec"]["nodeName"] for client in range(CLIENTS)}

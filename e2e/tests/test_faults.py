@@ -104,6 +104,7 @@ SHORT = {"provisionSeconds": 30, "readySeconds": 30, "totalSeconds": 600}
 
 def test_a_claim_that_cannot_bind_is_reported(cluster: Cluster, namespace: str) -> None:
     storage = {"storageClass": {"name": "block"}, "volume": {"size": "900Gi", "mode": "Block"}}
+    cluster.allow_root(namespace)
     cluster.apply(run("unbound", namespace, storage=storage, timeouts=SHORT))
     ended = cluster.until_over("unbound", namespace, seconds=120)
     assert (ended["status"], ended["reason"]) == ("False", "Unschedulable"), cluster.diagnosis("unbound", namespace)
@@ -112,7 +113,7 @@ def test_a_claim_that_cannot_bind_is_reported(cluster: Cluster, namespace: str) 
 
 
 def test_a_missing_storage_class_is_refused_immediately(cluster: Cluster, namespace: str) -> None:
-    storage = {"storageClass": {"name": "absent"}, "volume": {"size": "64Mi", "mode": "Filesystem"}}
+    storage = {"storageClass": {"name": "absent"}, "volume": {"size": "64Mi"}}
     cluster.apply(run("nowhere", namespace, storage=storage))
     ended = cluster.until_over("nowhere", namespace, seconds=30)
     assert (ended["status"], ended["reason"]) == ("False", "StorageClassNotFound")

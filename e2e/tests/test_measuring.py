@@ -10,7 +10,6 @@ from support import Cluster
 
 
 def test_three_clients_on_two_workers_measure_a_file_system(cluster: Cluster, namespace: str) -> None:
-    cluster.kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted", "--overwrite")
     cluster.apply(run("files", namespace, clients={"count": 3}, workloads=[workload(clients=[1, 3])]))
     ended = cluster.until_succeeded("files", namespace)
     assert ended["reason"] in {"Valid", "Suspect"}
@@ -42,11 +41,15 @@ def assert_evidence(tool: dict[str, Any]) -> None:
 def test_two_clients_measure_block_volumes(cluster: Cluster, namespace: str) -> None:
     cluster.recycle()
     storage = {"storageClass": {"name": "block"}, "volume": {"size": "512Mi", "mode": "Block"}}
+    cluster.apply(run("refused", namespace, storage=storage))
+    ended = cluster.until_over("refused", namespace, seconds=60)
+    assert (ended["status"], ended["reason"]) == ("False", "PodSecurityTooStrict")
+    cluster.allow_root(namespace)
     cluster.apply(run("blocks", namespace, storage=storage, repetitions=1))
     cluster.until_measuring("blocks", namespace)
     pod = cluster.client_pod("blocks", namespace, 0)
+    assert pod["spec"]["securityContext"]["runAsUser"] == 0
     security = pod["spec"]["containers"][0]["securityContext"]
-    assert security["runAsUser"] == 0
     assert security["capabilities"] == {"drop": ["ALL"]}
     assert security["allowPrivilegeEscalation"] is False
     cluster.until_succeeded("blocks", namespace)

@@ -39,7 +39,6 @@ def workload(tool: str, runtime: int = 4, name: str = "", **parameters: Any) -> 
 
 
 def test_three_clients_measure_each_other_without_storage(cluster: Cluster, namespace: str) -> None:
-    cluster.kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted", "--overwrite")
     workloads = (
         workload("iperf3"),
         workload("iperf3", name="udp", pairing="AllAtOnce", **DATAGRAMS),

@@ -154,7 +154,6 @@ def test_a_cluster_that_is_not_allowed_is_refused(cluster: Cluster, clean: Ceph,
 
 # Last, when few tests run beside it: at full speed, a busy machine looks like freezing storage.
 def test_every_tool_measures_a_replicated_pool_without_leaks(cluster: Cluster, clean: Ceph, namespace: str) -> None:
-    cluster.kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted", "--overwrite")
     clean.give_administration(namespace)
     clean.until_rook_is_healthy()
     cluster.apply(rook_run("layers", namespace, clients={"count": 3}, workloads=[FIO, *LAYERS]))
