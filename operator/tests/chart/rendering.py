@@ -95,7 +95,7 @@ def render(values: Document | None = None, *, release: str = "plimsoll", serves_
 
 
 def pod_specs(rendering: Rendering) -> Iterator[Document]:
-    """Yield the pods of the chart except the privileged ones, which `test_chart_caches.py` checks."""
+    """Yield the pods of the chart except those that mount a file of their node, which `test_chart_caches.py` checks."""
     for one in rendering.objects:
         if one["kind"] == "DaemonSet":
             continue

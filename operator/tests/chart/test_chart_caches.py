@@ -3,6 +3,8 @@
 import pytest
 
 from chart.rendering import Document, Rendering, render
+from plimsoll.agent.page_cache import SWITCH
+from support.tooling import baseline, restricted
 
 pytestmark = pytest.mark.chart
 
@@ -19,32 +21,59 @@ def pod(rendering: Rendering) -> Document:
     return found
 
 
-def test_nothing_is_privileged_by_default() -> None:
-    defaults = render()
-    assert "privileged" not in defaults.text.replace("allowPrivilegeEscalation", "")
+@pytest.mark.parametrize("values", ["defaults", "everything"])
+def test_nothing_is_privileged(values: str, request: pytest.FixtureRequest) -> None:
+    rendering: Rendering = request.getfixturevalue(values)
+    assert "privileged:" not in rendering.text
+    assert not [one for one in rendering.objects if "'privileged': True" in str(one)]
+
+
+def test_nothing_of_a_node_is_mounted_by_default(defaults: Rendering) -> None:
+    assert "hostPath" not in defaults.text
     assert "PLIMSOLL_CACHES" not in defaults.text
     assert not defaults.of_kind("DaemonSet")
     assert not defaults.of_kind("Namespace")
 
 
-def test_only_the_helpers_are_privileged_in_a_namespace_of_their_own(everything: Rendering) -> None:
+def test_only_the_helpers_mount_a_file_of_the_node_in_a_namespace_of_their_own(everything: Rendering) -> None:
     namespace = everything.one("Namespace", NAME)
     assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "privileged"
     assert in_namespace(everything) == {"ConfigMap", "DaemonSet", "NetworkPolicy", "Service", "ServiceAccount"}
-    privileged = [one["kind"] for one in everything.objects if "'privileged': True" in str(one)]
-    assert privileged == ["DaemonSet"]
+    assert [one["kind"] for one in everything.objects if "'hostPath'" in str(one)] == ["DaemonSet"]
 
 
-def test_a_helper_has_nothing_of_its_node_but_the_privilege(everything: Rendering) -> None:
+def test_a_helper_has_one_file_of_its_node_and_no_capability(everything: Rendering) -> None:
     spec = pod(everything)
     assert not {"hostNetwork", "hostPID", "hostIPC"} & spec.keys()
-    assert {*spec["volumes"][0], *spec["volumes"][1]} == {"name", "emptyDir", "projected"}
+    volumes = {volume["name"]: volume for volume in spec["volumes"]}
+    assert volumes.keys() == {"tmp", "switch", "ceph"}
+    assert volumes["switch"]["hostPath"] == {"path": str(SWITCH), "type": "File"}
+    assert list(baseline(spec)) == ["volume switch of the host"]
+    assert list(restricted(spec)) == [
+        "volume switch of the host", "volume switch: hostPath", "caches: not runAsNonRoot", "caches: uid 0"
+    ]  # fmt: skip
     (container,) = spec["containers"]
-    assert container["securityContext"] == {
-        "privileged": True, "readOnlyRootFilesystem": True, "runAsUser": 0, "runAsGroup": 0
-    }  # fmt: skip
-    assert container["args"] == ["caches", "--allow=bench", "--ceph-user=admin"]
+    assert container["securityContext"]["readOnlyRootFilesystem"]
+    assert container["args"] == ["caches", "--switch=/node/drop_caches", "--allow=bench", "--ceph-user=admin"]
+    assert [mount for mount in container["volumeMounts"] if mount["name"] == "switch"] == [
+        {"name": "switch", "mountPath": "/node/drop_caches"}
+    ]
     assert spec["tolerations"] == [{"operator": "Exists"}]
+
+
+def test_selinux_options_are_a_setting(everything: Rendering) -> None:
+    assert "seLinuxOptions" not in pod(everything)["containers"][0]["securityContext"]
+    options = {"type": "spc_t"}
+    found = render({"caches": {"enabled": True, "namespaces": ["bench"], "seLinuxOptions": options}})
+    assert pod(found)["containers"][0]["securityContext"]["seLinuxOptions"] == options
+
+
+def test_only_a_helper_that_needs_cephs_commands_has_the_image_of_the_runner(everything: Rendering) -> None:
+    assert pod(everything)["containers"][0]["image"].startswith("plimsoll-runner:")
+    alone = render({"caches": {"enabled": True, "namespaces": ["bench"]}, "image": {"pullPolicy": "Always"}})
+    (container,) = pod(alone)["containers"]
+    assert container["image"].startswith("plimsoll-operator:")
+    assert container["imagePullPolicy"] == "Always"
 
 
 def test_a_helper_may_only_have_tokens_reviewed(everything: Rendering) -> None:
@@ -70,9 +99,9 @@ def test_a_client_reaches_the_helper_of_its_own_node_from_listed_namespaces_only
 def test_without_a_ceph_cluster_a_helper_has_no_key() -> None:
     found = render({"caches": {"enabled": True, "namespaces": ["bench"]}})
     (container,) = pod(found)["containers"]
-    assert container["args"] == ["caches", "--allow=bench"]
+    assert container["args"] == ["caches", "--switch=/node/drop_caches", "--allow=bench"]
     assert in_namespace(found) == {"DaemonSet", "NetworkPolicy", "Service", "ServiceAccount"}
-    assert [volume["name"] for volume in pod(found)["volumes"]] == ["tmp"]
+    assert [volume["name"] for volume in pod(found)["volumes"]] == ["tmp", "switch"]
 
 
 def test_the_key_of_the_administrator_is_of_the_named_secret(everything: Rendering) -> None:

@@ -132,7 +132,7 @@ def test_a_helper_that_is_reading_its_credentials_can_be_ended(
         await asyncio.Event().wait()
         raise AssertionError
 
-    monkeypatch.setattr(helpers, "may_drop_caches", lambda: True)
+    monkeypatch.setattr(helpers, "may_drop_caches", lambda _: True)
     monkeypatch.setattr(TokenReviews, "__aenter__", never)
     result = CliRunner().invoke(getattr(helpers, f"{program}_command"), OPTIONS[program])
     assert result.exit_code == 0, result.exception

@@ -38,7 +38,7 @@ class CacheDropper:
             drop = partial(drop_caches, self._node)
             return CacheDrop(node=await programs.in_thread("the dropping of the caches", drop, order.limit_seconds))
         except (OSError, ValueError) as error:
-            message = f"cannot drop the caches: {error}; run as root, where /proc/{SWITCH} is writable"
+            message = f"cannot drop the caches: {error}; run as root, where {SWITCH} is writable"
             raise PreparationError(message) from error
 
 

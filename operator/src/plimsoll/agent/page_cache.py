@@ -7,29 +7,31 @@ from pathlib import Path
 from plimsoll.api.status import format_time
 from plimsoll.api.surroundings import NodeCaches
 
-PROC = Path("/proc")
-SWITCH = "sys/vm/drop_caches"
+SWITCH = Path("/proc/sys/vm/drop_caches")
+"""Root may write it, without any capability."""
+
+MEMINFO = Path("/proc/meminfo")
 _DROPPED_FIELDS = frozenset({"Buffers", "Cached", "SReclaimable"})
 _KIBIBYTE = 1024
 
 
-def drop_caches(node: str, proc: Path = PROC) -> NodeCaches:
+def drop_caches(node: str, switch: Path = SWITCH, meminfo: Path = MEMINFO) -> NodeCaches:
     """Write all dirty data, drop the caches, and return their sizes; OSError if this process is not allowed to.
 
     Takes as long as the storage needs for the dirty data, which cannot be dropped.
     """
     os.sync()
-    before = cached_bytes((proc / "meminfo").read_text())
+    before = cached_bytes(meminfo.read_text())
     # The page cache, dentries and inodes.
-    (proc / SWITCH).write_text("3\n")
-    after = cached_bytes((proc / "meminfo").read_text())
+    switch.write_text("3\n")
+    after = cached_bytes(meminfo.read_text())
     now = format_time(datetime.now(UTC))
     return NodeCaches(node=node, dropped_at=now, before_bytes=before, after_bytes=after)
 
 
-def may_drop_caches(proc: Path = PROC) -> bool:
+def may_drop_caches(switch: Path = SWITCH) -> bool:
     """Whether this process may drop the caches of its machine."""
-    return os.access(proc / SWITCH, os.W_OK)
+    return os.access(switch, os.W_OK)
 
 
 def cached_bytes(meminfo: str) -> int:

@@ -231,7 +231,7 @@ def fit_to_machine(file: Path, run: BenchmarkRun, target: Target) -> BenchmarkRu
     if fitted.spec.prepare.drop_caches and not may_drop_caches():
         raise click.ClickException(
             f"{file} cannot be run as this user: spec.prepare.dropCaches is true, and dropping the caches of this "
-            f"machine requires root (/proc/{SWITCH} is not writable); run as root, or set it to false"
+            f"machine requires root ({SWITCH} is not writable); run as root, or set it to false"
         )
     for workload in fitted.spec.workloads:
         tool = TOOLS.get(workload.tool)

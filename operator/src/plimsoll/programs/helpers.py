@@ -27,13 +27,19 @@ _LIMITED_CONNECTIONS = 64
 @click.option("--node", required=True, help="Name of this node.")
 @click.option("--allow", multiple=True, required=True, help="Namespace whose runs may drop caches; * for all.")
 @click.option("--ceph-user", help="CephX user that may have OSDs drop their caches, without `client.`.")
+@click.option("--switch", type=click.Path(path_type=Path), default=SWITCH, show_default=True, help="The node's file.")
 @click.option("--host", default="", help="Address to listen on; empty for all.")
 @click.option("--port", type=int, default=PORT, show_default=True)
-def caches_command(*, node: str, allow: tuple[str, ...], ceph_user: str | None, host: str, port: int) -> None:
-    """Drop the caches of this node on request: the page cache, dentries and inodes. Requires a privileged container."""
+def caches_command(
+    *, node: str, allow: tuple[str, ...], ceph_user: str | None, switch: Path, host: str, port: int
+) -> None:
+    """Drop the caches of this node on request: the page cache, dentries and inodes. Requires root."""
     log_to_stderr()
-    if not may_drop_caches():
-        raise click.ClickException(f"/proc/{SWITCH} is not writable; run as root in a privileged container")
+    if not may_drop_caches(switch):
+        raise click.ClickException(
+            f"{switch} is not writable; run as root, and mount the node's {SWITCH} there. With SELinux, set the "
+            "chart's caches.seLinuxOptions"
+        )
 
     async def serve() -> None:
         # Imported here because they take longer than everything else.
@@ -45,7 +51,7 @@ def caches_command(*, node: str, allow: tuple[str, ...], ceph_user: str | None, 
             abilities = Abilities(
                 allowed=allow,
                 username=reviews.username,
-                drop=partial(drop_caches, node),
+                drop=partial(drop_caches, node, switch),
                 commands=Commands(ceph_user) if ceph_user else None,
             )
             listener = _listener()

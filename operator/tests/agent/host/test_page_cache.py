@@ -1,6 +1,8 @@
 """The sizes of a machine's caches, and the switch that drops them, in a tree of files."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from threading import Event
 
@@ -24,12 +26,11 @@ SUnreclaim:           90 kB
 """
 
 
-def tree(directory: Path, meminfo: str = MEMINFO) -> Path:
-    switch = directory / SWITCH
-    switch.parent.mkdir(parents=True)
-    switch.write_text("0\n")
-    (directory / "meminfo").write_text(meminfo)
-    return directory
+@pytest.fixture
+def switch(tmp_path: Path) -> Path:
+    path = tmp_path / "drop_caches"
+    path.write_text("0\n")
+    return path
 
 
 def test_page_cache_buffers_and_reclaimable_memory_count() -> None:
@@ -43,19 +44,40 @@ def test_a_missing_size_is_an_error_with_its_name(name: str) -> None:
         cached_bytes("\n".join(lines))
 
 
-def test_dirty_data_is_written_before_the_caches_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    proc = tree(tmp_path)
+def test_dirty_data_is_written_before_the_caches_are_dropped(switch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    meminfo = switch.with_name("meminfo")
+    meminfo.write_text(MEMINFO)
     at_sync: list[str] = []
-    monkeypatch.setattr(os, "sync", lambda: at_sync.append((proc / SWITCH).read_text()))
-    found = drop_caches("a", proc)
+    monkeypatch.setattr(os, "sync", lambda: at_sync.append(switch.read_text()))
+    found = drop_caches("a", switch, meminfo)
     assert at_sync == ["0\n"]
-    assert (proc / SWITCH).read_text() == "3\n"
+    assert switch.read_text() == "3\n"
     assert (found.node, found.before_bytes, found.after_bytes) == ("a", 4500 * 1024, 4500 * 1024)
 
 
-def test_a_process_may_drop_caches_if_the_switch_is_writable(tmp_path: Path) -> None:
-    assert may_drop_caches(tree(tmp_path / "a"))
-    assert not may_drop_caches(tmp_path / "b")
+def test_a_process_may_drop_caches_if_the_switch_is_writable(switch: Path) -> None:
+    assert may_drop_caches(switch)
+    assert not may_drop_caches(switch.with_name("absent"))
+
+
+@pytest.mark.system
+def test_the_kernel_lets_root_drop_caches_without_any_capability() -> None:
+    # It refuses 0, so nothing is dropped.
+    program = f"""
+import errno, os
+with open("/proc/self/status") as status:
+    assert "CapEff:\\t0000000000000000" in status.read()
+switch = os.open({str(SWITCH)!r}, os.O_WRONLY | os.O_TRUNC)
+try:
+    os.write(switch, b"0\\n")
+except OSError as error:
+    assert error.errno == errno.EINVAL, error
+"""
+    without = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs"]
+    as_root = subprocess.run([*without, sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert as_root.returncode == 0, as_root.stderr
+    nobody = [*without, "--reuid=65532", "--regid=65532", "--clear-groups", "test", "-w", str(SWITCH)]
+    assert subprocess.run(nobody, check=False).returncode == 1
 
 
 async def test_an_agent_without_an_assignment_drops_nothing(tmp_path: Path) -> None:
