@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -13,10 +14,13 @@ import pytest
 
 from plimsoll.helpers.authority import Limits
 from plimsoll.helpers.burner import Helper, Means, knower
+from plimsoll.helpers.identity import identity
 from plimsoll.kube.errors import TransientError
 from plimsoll.kube.port import Kind
 from plimsoll.net.listener import Listener, ListenerLimits, serving_requests
-from plimsoll.protocol.helpers import BURN_PATH, LABEL_HELPER, BurnOrder
+from plimsoll.protocol.assignment import CERTIFICATE_FILE
+from plimsoll.protocol.helpers import BURN_PATH, BURNER_CERTIFICATE, LABEL_HELPER, BurnOrder
+from plimsoll.protocol.messages import SERVER_NAME
 from plimsoll.tools.kube_burner.job import KubeBurnerParameters
 from support.fake_kube import NAMESPACE, FakeKube
 
@@ -43,9 +47,15 @@ class World:
     """A helper, its cluster, and the directory that it shares with the pretended kube-burner."""
 
     url: str
+    certificate: str  # of the helper, as it is published
     kube: FakeKube
     directory: Path
     helper: Helper
+
+    @property
+    def tls(self) -> ssl.SSLContext:
+        """A context that trusts the helper; it is known as `SERVER_NAME`."""
+        return ssl.create_default_context(cadata=self.certificate)
 
     def token(self, name: str = "ours") -> Path:
         path = self.directory / f"token-{name}"
@@ -100,7 +110,10 @@ async def serving(directory: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
     (directory / "work").mkdir()
     kube = FakeKube(namespaces=("default", "bench"))
     put_class(kube, "fast")
-    listener = Listener(ListenerLimits(strangers=8, stranger_seconds=10.0))
+    tls = await identity(kube, "default", directory / "identity")
+    published = await kube.get(Kind(api_version="v1", kind="ConfigMap"), BURNER_CERTIFICATE, "default")
+    assert published is not None
+    listener = Listener(ListenerLimits(strangers=8, stranger_seconds=10.0), tls=tls)
     means = Means(
         namespace=HELPER,
         program=str(Path(__file__).with_name("pretend_kube_burner")),
@@ -116,7 +129,9 @@ async def serving(directory: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
     limits = Limits(allowed=["bench", "office"], max_objects=200, max_qps=20, max_volume_size=2**30)
     helper = Helper(means, limits, know=knower(listener))
     async with serving_requests(helper.application(), listener, "127.0.0.1", 0, idle_seconds=5.0) as port:
-        yield World(url=f"http://127.0.0.1:{port}", kube=kube, directory=directory, helper=helper)
+        certificate = published["data"][CERTIFICATE_FILE]
+        url = f"https://127.0.0.1:{port}"
+        yield World(url=url, certificate=certificate, kube=kube, directory=directory, helper=helper)
 
 
 def order(**parameters: Any) -> BurnOrder:
@@ -127,6 +142,8 @@ async def post(world: World, token: str | None, body: str, path: str = BURN_PATH
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     async with (
         aiohttp.ClientSession() as session,
-        session.post(f"{world.url}{path}", data=body, headers=headers) as response,
+        session.post(
+            f"{world.url}{path}", data=body, headers=headers, ssl=world.tls, server_hostname=SERVER_NAME
+        ) as response,
     ):
         return response.status, await response.text()

@@ -9,10 +9,15 @@ import aiohttp
 import pytest
 
 from burner.burning import GOLDEN, HELPER, VOLUME, World, order, post, put_class, serving, until
+from plimsoll.conductor.secret import new_certificate
+from plimsoll.helpers.identity import identity
 from plimsoll.kube.errors import TransientError
+from plimsoll.kube.port import Kind
 from plimsoll.programs import burn
 from plimsoll.programs.burn import _HelperError, _ordered
-from plimsoll.protocol.helpers import BURN_PATH, LABEL_HELPER, BurnOutcome
+from plimsoll.protocol.helpers import BURN_PATH, BURNER_CERTIFICATE, LABEL_HELPER, BurnOutcome
+from plimsoll.protocol.messages import SERVER_NAME
+from support.fake_kube import FakeKube
 
 
 @pytest.fixture
@@ -93,7 +98,7 @@ async def test_run_uses_its_own_storage_class(world: World) -> None:
     put_class(world.kube, "plimsoll-ours-01234567", run_uid="u", run_namespace="bench")
     world.may_end()
     own = order().model_copy(update={"storage_class": "plimsoll-ours-01234567"})
-    assert (await _ordered(world.url, world.token(), own)).exit_code == 0
+    assert (await _ordered(world.url, world.certificate, world.token(), own)).exit_code == 0
 
 
 async def test_storage_class_that_cannot_be_read_is_asked_for_again(world: World) -> None:
@@ -107,7 +112,7 @@ async def test_storage_class_that_cannot_be_read_is_asked_for_again(world: World
 
 async def test_outcome_is_what_kube_burner_left(world: World) -> None:
     world.may_end(3)
-    outcome = await _ordered(world.url, world.token(), order())
+    outcome = await _ordered(world.url, world.certificate, world.token(), order())
     assert outcome.exit_code == 3
     assert outcome.stdout == "it ran with --config=config.yml\n"
     assert outcome.stderr == 'level=info msg="done"\n'
@@ -117,7 +122,7 @@ async def test_outcome_is_what_kube_burner_left(world: World) -> None:
 
 async def test_configuration_names_the_run_and_what_was_ordered(world: World) -> None:
     world.may_end()
-    await _ordered(world.url, world.token(), order(objects=7))
+    await _ordered(world.url, world.certificate, world.token(), order(objects=7))
     (job,) = json.loads((world.directory / "config.yml").read_text())["jobs"]
     assert (job["jobIterations"], job["namespace"]) == (7, job["name"])
     assert job["namespaceLabels"] == {
@@ -130,7 +135,7 @@ async def test_configuration_names_the_run_and_what_was_ordered(world: World) ->
 
 
 async def test_answer_comes_once_everything_is_removed(world: World) -> None:
-    ordered = asyncio.create_task(_ordered(world.url, world.token(), order()))
+    ordered = asyncio.create_task(_ordered(world.url, world.certificate, world.token(), order()))
     await world.runs()
     world.put_leftovers()
     world.may_end()
@@ -143,7 +148,7 @@ async def test_answer_comes_once_everything_is_removed(world: World) -> None:
 
 
 async def test_what_cannot_be_removed_is_named(world: World) -> None:
-    ordered = asyncio.create_task(_ordered(world.url, world.token(), order()))
+    ordered = asyncio.create_task(_ordered(world.url, world.certificate, world.token(), order()))
     await world.runs()
     world.put_leftovers(policy="Retain")
     world.may_end()
@@ -155,13 +160,13 @@ async def test_what_was_not_removed_in_time_is_named_in_the_next_answer(world: W
     world.put_leftovers()
     await world.kube.delete(VOLUME, "pv-1")
     world.may_end()
-    stderr = (await _ordered(world.url, world.token(), order())).stderr
+    stderr = (await _ordered(world.url, world.certificate, world.token(), order())).stderr
     assert 'level=error msg="still being removed when kube-burner started: plimsoll-burn-x"' in stderr
     assert "not removed" not in stderr
 
 
 async def test_client_that_goes_ends_kube_burner_and_leaves_nothing(world: World) -> None:
-    ordered = asyncio.create_task(_ordered(world.url, world.token(), order()))
+    ordered = asyncio.create_task(_ordered(world.url, world.certificate, world.token(), order()))
     await world.runs()
     world.put_leftovers()
     await world.kube.delete(VOLUME, "pv-1")
@@ -171,11 +176,11 @@ async def test_client_that_goes_ends_kube_burner_and_leaves_nothing(world: World
     # It was killed: nobody has let it end.
     (world.directory / "runs").unlink()
     world.may_end()
-    assert (await _ordered(world.url, world.token(), order())).exit_code == 0
+    assert (await _ordered(world.url, world.certificate, world.token(), order())).exit_code == 0
 
 
 async def test_second_order_waits_for_its_turn(world: World) -> None:
-    first = asyncio.create_task(_ordered(world.url, world.token(), order()))
+    first = asyncio.create_task(_ordered(world.url, world.certificate, world.token(), order()))
     await world.runs()
     assert (await post(world, "ours", order().model_dump_json()))[0] == 429
     world.may_end()
@@ -183,7 +188,7 @@ async def test_second_order_waits_for_its_turn(world: World) -> None:
 
 
 async def test_namespaces_that_wait_take_turns(world: World) -> None:
-    first = asyncio.create_task(_ordered(world.url, world.token(), order()))
+    first = asyncio.create_task(_ordered(world.url, world.certificate, world.token(), order()))
     await world.runs()
     assert (await post(world, "neighbours", order().model_dump_json()))[0] == 429
     world.may_end()
@@ -199,14 +204,17 @@ async def test_client_that_does_not_read_its_answer_does_not_block_the_next(
 ) -> None:
     (world.directory / "files" / "large.json").write_text("x" * 20 * 2**20)
     body = order().model_dump_json()
-    reader, writer = await asyncio.open_connection("127.0.0.1", int(world.url.rpartition(":")[2]), limit=1024)
+    port = int(world.url.rpartition(":")[2])
+    reader, writer = await asyncio.open_connection(
+        "127.0.0.1", port, limit=1024, ssl=world.tls, server_hostname=SERVER_NAME
+    )
     head = f"POST {BURN_PATH} HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer ours\r\nContent-Length: {len(body)}\r\n\r\n"
     writer.write(f"{head}{body}".encode())
     await world.runs()
     world.may_end()
     await until(lambda: not world.helper._turn.locked())
     (world.directory / "files" / "large.json").unlink()
-    assert (await _ordered(world.url, world.token(), order())).exit_code == 0
+    assert (await _ordered(world.url, world.certificate, world.token(), order())).exit_code == 0
     await until(lambda: "did not read its answer" in caplog.text)
     with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
         await reader.readexactly(20 * 2**20)
@@ -214,13 +222,19 @@ async def test_client_that_does_not_read_its_answer_does_not_block_the_next(
 
 
 async def test_connections_of_one_namespace_do_not_displace_those_of_another(world: World) -> None:
-    ordered = asyncio.create_task(_ordered(world.url, world.token("neighbours"), order()))
+    ordered = asyncio.create_task(_ordered(world.url, world.certificate, world.token("neighbours"), order()))
     await world.runs()
-    connector = aiohttp.TCPConnector(limit=0)
+    connector = aiohttp.TCPConnector(limit=0, ssl=world.tls)
     async with aiohttp.ClientSession(connector=connector) as session:
         headers = {"Authorization": "Bearer ours"}
         asked = [
-            session.post(f"{world.url}{BURN_PATH}", data=order().model_dump_json(), headers=headers) for _ in range(12)
+            session.post(
+                f"{world.url}{BURN_PATH}",
+                data=order().model_dump_json(),
+                headers=headers,
+                server_hostname=SERVER_NAME,
+            )
+            for _ in range(12)
         ]
         answers = await asyncio.gather(*asked, return_exceptions=True)
         assert any(not isinstance(one, BaseException) and one.status == 429 for one in answers)
@@ -252,12 +266,12 @@ async def test_api_server_that_does_not_answer_is_asked_again(world: World) -> N
 
 async def test_refusal_reaches_the_client(world: World) -> None:
     with pytest.raises(_HelperError, match="runs in namespace lab may not run kube-burner"):
-        await _ordered(world.url, world.token("theirs"), order())
+        await _ordered(world.url, world.certificate, world.token("theirs"), order())
 
 
 async def test_helper_that_dies_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with serving(tmp_path, monkeypatch) as world:
-        ordered = asyncio.create_task(_ordered(world.url, world.token(), order()))
+        ordered = asyncio.create_task(_ordered(world.url, world.certificate, world.token(), order()))
         await world.runs()
     with pytest.raises(_HelperError, match=r"the helper stopped|not complete"):
         await ordered
@@ -277,12 +291,49 @@ async def test_connection_that_is_closed_without_an_answer_is_repeated(
 
     async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
         port = int(server.sockets[0].getsockname()[1])
-        ordered = asyncio.create_task(_ordered(f"http://127.0.0.1:{port}", world.token(), order()))
+        ordered = asyncio.create_task(_ordered(f"https://127.0.0.1:{port}", world.certificate, world.token(), order()))
         await refused.wait()
         await asyncio.sleep(0.2)
         assert not ordered.done()
         ordered.cancel()
         await asyncio.wait({ordered})
+
+
+async def test_a_client_sends_its_token_to_nobody_but_the_helper_that_the_run_trusts(world: World) -> None:
+    other, _ = new_certificate(days=1)
+    with pytest.raises(_HelperError, match=r"certificate is not the one that the run trusts; .* create the run again"):
+        await _ordered(world.url, other.decode(), world.token(), order())
+    assert not (world.directory / "runs").exists()
+
+
+async def test_plain_http_is_not_answered(world: World) -> None:
+    async with aiohttp.ClientSession() as session:
+        with pytest.raises(aiohttp.ClientError):
+            await session.post(f"{world.url.replace('https', 'http')}{BURN_PATH}", data=order().model_dump_json())
+
+
+async def test_the_certificate_outlives_the_helpers_process(tmp_path: Path) -> None:
+    kube = FakeKube()
+    for number in range(2):
+        await identity(kube, "default", tmp_path / str(number))
+    for name in ("tls.crt", "tls.key"):
+        assert (tmp_path / "0" / name).read_bytes() == (tmp_path / "1" / name).read_bytes()
+        assert (tmp_path / "0" / name).stat().st_mode & 0o777 == 0o600
+    assert len([request for request in kube.requests if request.startswith("create ")]) == 2
+
+
+async def test_a_changed_certificate_is_published_again_and_a_damaged_secret_is_named(tmp_path: Path) -> None:
+    kube = FakeKube()
+    await identity(kube, "default", tmp_path)
+    map_kind, secret_kind = (Kind(api_version="v1", kind=name) for name in ("ConfigMap", "Secret"))
+    await kube.patch(map_kind, BURNER_CERTIFICATE, "default", {"data": {"tls.crt": "another"}})
+    await identity(kube, "default", tmp_path)
+    published = await kube.get(map_kind, BURNER_CERTIFICATE, "default")
+    assert published is not None
+    assert published["data"]["tls.crt"] == (tmp_path / "tls.crt").read_text()
+    await kube.patch(secret_kind, BURNER_CERTIFICATE, "default", {"data": {"tls.key": None}})
+    with pytest.raises(ValueError, match=r"Secret default/plimsoll-kube-burner-certificate has no tls\.key; delete it"):
+        await identity(kube, "default", tmp_path)
 
 
 def test_outcome_is_a_message() -> None:

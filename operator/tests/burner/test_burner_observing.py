@@ -30,7 +30,7 @@ async def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
 @asynccontextmanager
 async def ordered_by(world: World, **parameters: Any) -> AsyncIterator[tuple[asyncio.Task[BurnOutcome], str]]:
     """Yield an order in progress, and the name of its namespaces."""
-    ordered = asyncio.create_task(_ordered(world.url, world.token(), order(**parameters)))
+    ordered = asyncio.create_task(_ordered(world.url, world.certificate, world.token(), order(**parameters)))
     await world.runs()
     (job,) = json.loads((world.directory / "config.yml").read_text())["jobs"]
     yield ordered, job["namespace"]

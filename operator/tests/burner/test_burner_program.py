@@ -7,7 +7,7 @@ from plimsoll.cli import main
 
 
 def test_burn_refuses_parameters_of_another_tool() -> None:
-    arguments = ["--helper=http://127.0.0.1:1", "--token=/t", "--storage-class=fast", "--run-uid=u"]
+    arguments = ["--helper=https://127.0.0.1:1", "--certificate=c", "--token=/t", "--storage-class=fast", "--run-uid=u"]
     result = CliRunner().invoke(main, ["burn", '{"image":"evil"}', *arguments])
     assert result.exit_code != 0
     assert "image" in str(result.exception)

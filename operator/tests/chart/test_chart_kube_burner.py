@@ -2,7 +2,8 @@
 
 import pytest
 
-from chart.rendering import Document, Rendering, render
+from chart.rendering import NAMESPACE, Document, Rendering, render
+from plimsoll.protocol.helpers import BURNER_CERTIFICATE
 
 pytestmark = pytest.mark.chart
 
@@ -26,7 +27,7 @@ def test_everything_of_it_is_in_a_namespace_of_its_own(everything: Rendering) ->
     labels = everything.one("Namespace", NAME)["metadata"]["labels"]
     assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
     kinds = {one["kind"] for one in everything.objects if one["metadata"].get("namespace") == NAME}
-    assert kinds == {"Deployment", "NetworkPolicy", "Service", "ServiceAccount"}
+    assert kinds == {"Deployment", "NetworkPolicy", "Role", "RoleBinding", "Service", "ServiceAccount"}
 
 
 def test_its_rights_are_the_least_that_kube_burner_needs(everything: Rendering) -> None:
@@ -38,8 +39,8 @@ def test_its_rights_are_the_least_that_kube_burner_needs(everything: Rendering) 
     assert verbs == {
         "tokenreviews": {"create"},
         "namespaces": {"get", "list", "watch", "create", "patch", "delete"},
-        "persistentvolumeclaims": {"get", "list", "watch", "create"},
-        "pods": {"get", "list", "watch", "create"},
+        "persistentvolumeclaims": {"list", "watch", "create"},
+        "pods": {"list", "watch", "create"},
         "events": {"list"},
         "persistentvolumes": {"list"},
         "nodes": {"list"},
@@ -49,6 +50,34 @@ def test_its_rights_are_the_least_that_kube_burner_needs(everything: Rendering) 
     assert subject == {"kind": "ServiceAccount", "name": NAME, "namespace": NAME}
 
 
+def test_only_the_helper_has_the_key_of_its_certificate_and_the_operator_reads_only_the_certificate(
+    everything: Rendering,
+) -> None:
+    roles = {
+        one["metadata"]["name"]: one["rules"]
+        for one in everything.of_kind("Role")
+        if one["metadata"]["namespace"] == NAME
+    }
+    name = [BURNER_CERTIFICATE]
+    assert roles == {
+        NAME: [
+            {"apiGroups": [""], "resources": ["secrets", "configmaps"], "verbs": ["create"]},
+            {"apiGroups": [""], "resources": ["secrets"], "resourceNames": name, "verbs": ["get"]},
+            {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": name, "verbs": ["get", "patch"]},
+        ],
+        "plimsoll": [{"apiGroups": [""], "resources": ["configmaps"], "resourceNames": name, "verbs": ["get"]}],
+    }
+    subjects = {
+        one["roleRef"]["name"]: one["subjects"]
+        for one in everything.of_kind("RoleBinding")
+        if one["metadata"]["namespace"] == NAME
+    }
+    assert subjects == {
+        NAME: [{"kind": "ServiceAccount", "name": NAME, "namespace": NAME}],
+        "plimsoll": [{"kind": "ServiceAccount", "name": "plimsoll", "namespace": NAMESPACE}],
+    }
+
+
 def test_nobody_else_is_bound_to_its_role(everything: Rendering) -> None:
     bound = [
         one["metadata"]["name"]
@@ -56,7 +85,7 @@ def test_nobody_else_is_bound_to_its_role(everything: Rendering) -> None:
         for one in everything.of_kind(kind)
         if one["roleRef"]["name"] == NAME
     ]
-    assert bound == [NAME]
+    assert bound == [NAME, NAME]
 
 
 def test_a_policy_limits_it_to_its_own_namespaces(everything: Rendering) -> None:

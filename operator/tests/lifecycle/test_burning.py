@@ -11,7 +11,7 @@ from plimsoll.api.run import decode_run
 from plimsoll.api.storage import NamespacedName
 from plimsoll.kube.port import Kind
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.decision import RunEnding
+from plimsoll.lifecycle.decision import Fact, RunEnding
 from plimsoll.lifecycle.provisioning import freeze, rejection
 from plimsoll.lifecycle.render import client as render
 from plimsoll.lifecycle.render import network
@@ -27,6 +27,7 @@ from support.pretend_world import CrashError, PretendWorld
 
 HELPER = NamespacedName(namespace="plimsoll-kube-burner", name="plimsoll-kube-burner")
 BURNING = Burning(service=HELPER, namespaces=("bench",), max_objects=200, max_qps=20, max_volume_size=2**30)
+PUBLISHED: Document = {"data": {"tls.crt": "the certificate"}}
 DISABLED = Settings(runner_image="runner:1")
 ENABLED = replace(DISABLED, burning=BURNING)
 STORAGE: dict[str, Any] = {"storageClass": {"name": "fast"}}
@@ -48,9 +49,12 @@ def run_in(namespace: str = "bench", storage: Any = STORAGE, **burner: Any) -> R
     return run_of(body(namespace, storage, **burner))
 
 
-def frozen(run: Run, settings: Settings = ENABLED, policy: str = "Delete") -> Plan | object:
+def frozen(
+    run: Run, settings: Settings = ENABLED, policy: str = "Delete", published: Document | None = PUBLISHED
+) -> Plan | object:
     assert run.document is not None
-    platform = platform_of("v1.34.0", [{"metadata": {"name": "fast"}, "provisioner": "p", "reclaimPolicy": policy}])
+    classes = [{"metadata": {"name": "fast"}, "provisioner": "p", "reclaimPolicy": policy}]
+    platform = platform_of("v1.34.0", classes, burner=published)
     return freeze(run, run.document, platform, settings)
 
 
@@ -120,12 +124,20 @@ def test_run_without_a_storage_class_is_refused(storage: Any) -> None:
 
 def test_plan_names_helper_and_storage_class() -> None:
     plan = plan_of(run_in(objects=[10, 200]))
-    assert plan.control_plane == ControlPlane(helper=HELPER, storage_class="fast")
+    assert plan.control_plane == ControlPlane(helper=HELPER, certificate="the certificate", storage_class="fast")
     assert [(point.clients, point.label) for point in plan.points] == [
         (1, "10 PVCs with pods, 20/s"),
         (1, "200 PVCs with pods, 20/s"),
     ]
     assert plan.volume is None
+
+
+@pytest.mark.parametrize("published", [None, {}, {"data": None}, {"data": {"other": "x"}}])
+def test_a_run_waits_until_the_helper_has_published_its_certificate(published: Document | None) -> None:
+    fact = frozen(run_in(), published=published)
+    assert isinstance(fact, Fact)
+    assert (fact.holds, fact.reason) == (False, Reason.KUBE_BURNER_NOT_READY)
+    assert "check its pod in namespace plimsoll-kube-burner" in fact.message
 
 
 def pod_of(client: int) -> dict[str, Any]:
@@ -140,7 +152,8 @@ def test_only_the_first_client_gets_a_token_that_only_the_helper_accepts() -> No
     (source,) = next(volume for volume in first["volumes"] if volume["name"] == "burner-token")["projected"]["sources"]
     assert source["serviceAccountToken"]["audience"] == "plimsoll-kube-burner"
     values = {entry["name"]: entry.get("value") for entry in first["containers"][0]["env"]}
-    assert values["PLIMSOLL_BURN_HELPER"] == "http://plimsoll-kube-burner.plimsoll-kube-burner.svc:8080"
+    assert values["PLIMSOLL_BURN_CERTIFICATE"] == "the certificate"
+    assert values["PLIMSOLL_BURN_HELPER"] == "https://plimsoll-kube-burner.plimsoll-kube-burner.svc:8080"
     assert values["PLIMSOLL_BURN_STORAGE_CLASS"] == "fast"
     assert values["PLIMSOLL_BURN_RUN_UID"] == "u"
     mounts = {mount["name"]: mount["mountPath"] for mount in first["containers"][0]["volumeMounts"]}

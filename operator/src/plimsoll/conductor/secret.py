@@ -19,7 +19,7 @@ from plimsoll.protocol.messages import SERVER_NAME
 
 def make_secret(clients: int) -> Mapping[str, bytes]:
     """Return a new session secret: contents by file name, with a token for each client."""
-    certificate, key = _new_certificate()
+    certificate, key = new_certificate(days=365)
     token_key = secrets.token_urlsafe(32).encode()
     return {
         CERTIFICATE_FILE: certificate,
@@ -29,8 +29,8 @@ def make_secret(clients: int) -> Mapping[str, bytes]:
     }
 
 
-def _new_certificate() -> tuple[bytes, bytes]:
-    """Return a new self-signed certificate and its private key, both PEM."""
+def new_certificate(*, days: int) -> tuple[bytes, bytes]:
+    """Return a new self-signed certificate for `SERVER_NAME` and its private key, both PEM."""
     # Imported here because a conductor, whose secret already exists, does not need them.
     from cryptography import x509  # noqa: PLC0415
     from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415
@@ -50,7 +50,7 @@ def _new_certificate() -> tuple[bytes, bytes]:
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=365))
+        .not_valid_after(now + timedelta(days=days))
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(SERVER_NAME)]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(key, hashes.SHA256())
@@ -82,7 +82,7 @@ def write_secret(directory: Path, secret: Mapping[str, bytes]) -> None:
 
 
 def server_context(directory: Path) -> ssl.SSLContext:
-    """Return the TLS context of a conductor."""
+    """Return the TLS context of a conductor, or of a helper, from the directory with its certificate and key."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.load_cert_chain(directory / CERTIFICATE_FILE, directory / KEY_FILE)

@@ -123,7 +123,7 @@ def freeze(run: Run, document: BenchmarkRun, platform: Platform, settings: Setti
         )
         return RunEnding.failure(Reason.POD_SECURITY_TOO_STRICT, message)
     control_plane = _control_plane(run, plan, platform, settings)
-    if isinstance(control_plane, RunEnding):
+    if isinstance(control_plane, RunEnding | Fact):
         return control_plane
     cache_helper = settings.caches.service if settings.caches and document.spec.prepare.drop_caches else None
     plan = plan.model_copy(update={"cache_helper": cache_helper, "control_plane": control_plane})
@@ -138,7 +138,9 @@ def _creates_claims(tool: str) -> bool:
     return tool in TOOLS and TOOLS[tool].creates_claims
 
 
-def _control_plane(run: Run, plan: Plan, platform: Platform, settings: Settings) -> ControlPlane | RunEnding | None:
+def _control_plane(
+    run: Run, plan: Plan, platform: Platform, settings: Settings
+) -> ControlPlane | RunEnding | Fact | None:
     points = [point for point in plan.points if _creates_claims(point.tool)]
     burning = settings.burning
     if not points or burning is None:
@@ -156,4 +158,9 @@ def _control_plane(run: Run, plan: Plan, platform: Platform, settings: Settings)
             f"StorageClass {name} has reclaimPolicy Retain; name one with Delete"
         )
         return RunEnding.failure(Reason.VOLUMES_RETAINED, message)
-    return ControlPlane(helper=burning.service, storage_class=name)
+    if not platform.burner_certificate:
+        place = f"namespace {burning.service.namespace}"
+        message = f"the helper that runs kube-burner has not started yet; check its pod in {place}"
+        return Fact.false(Reason.KUBE_BURNER_NOT_READY, message)
+    certificate = platform.burner_certificate
+    return ControlPlane(helper=burning.service, certificate=certificate, storage_class=name)

@@ -16,6 +16,7 @@ from plimsoll.api.run import BenchmarkRun, decode_run
 from plimsoll.api.status import Condition
 from plimsoll.lifecycle.children import Object, belongs_to_a_run, label, time_of
 from plimsoll.plan.document import RunIdentity
+from plimsoll.protocol.assignment import CERTIFICATE_FILE
 
 _MAX_PARAMETERS = 32
 MAX_DESCRIPTION_CHARACTERS = 256
@@ -101,6 +102,7 @@ class Platform:
     storage_classes: Mapping[str, Object]  # by name, without those that Plimsoll created for a run
     storage: object | None = None  # what the provider of the run's storage found; None if it has no survey
     pod_security: str = ""  # the level that the run's namespace enforces; empty if it has no label
+    burner_certificate: str = ""  # of the helper that runs kube-burner, PEM; empty if there is none yet
 
 
 def run_of(body: Mapping[str, Any]) -> Run:
@@ -153,11 +155,19 @@ def platform_of(
     storage_classes: Iterable[Object],
     storage: object | None = None,
     namespace: Object | None = None,
+    burner: Object | None = None,
 ) -> Platform:
-    """Return a cluster from its version, its StorageClasses, what the storage provider found, and the namespace."""
-    classes = {obj["metadata"]["name"]: obj for obj in storage_classes if not belongs_to_a_run(obj)}
-    pod_security = label(namespace, "pod-security.kubernetes.io/enforce") if namespace else ""
-    return Platform(kubernetes=kubernetes, storage_classes=classes, storage=storage, pod_security=pod_security)
+    """Return a cluster from its version, its StorageClasses, what the storage provider found, and the namespace.
+
+    `burner` is the ConfigMap of the helper that runs kube-burner.
+    """
+    return Platform(
+        kubernetes=kubernetes,
+        storage_classes={obj["metadata"]["name"]: obj for obj in storage_classes if not belongs_to_a_run(obj)},
+        storage=storage,
+        pod_security=label(namespace, "pod-security.kubernetes.io/enforce") if namespace else "",
+        burner_certificate=((burner or {}).get("data") or {}).get(CERTIFICATE_FILE, ""),
+    )
 
 
 def environment_of(platform: Platform, storage_class: str | None) -> PlatformEnvironment:

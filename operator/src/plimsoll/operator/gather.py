@@ -19,6 +19,7 @@ from itertools import chain
 from typing import Generic, TypeVar
 
 from plimsoll.api.names import API_VERSION, RESULT_KIND
+from plimsoll.api.storage import NamespacedName
 from plimsoll.kube.errors import ForbiddenError, InvalidError, NotFoundError, UnknownKindError
 from plimsoll.kube.port import Changed, Gone, Kind, Kube, Listed, Object, Shape, Version
 from plimsoll.lifecycle import naming, shapes
@@ -40,6 +41,7 @@ from plimsoll.lifecycle.observed import Observed, observe
 from plimsoll.lifecycle.run import Platform, platform_of
 from plimsoll.lifecycle.storage.seam import Found, Look, Query, Rehearsal, UnansweredError
 from plimsoll.plan.document import RunIdentity
+from plimsoll.protocol.helpers import BURNER_CERTIFICATE
 
 RESULT = Kind(api_version=API_VERSION, kind=RESULT_KIND)
 
@@ -342,15 +344,21 @@ async def _warnings(kube: Kube, namespace: str, kind: str, uids: AbstractSet[str
     return found
 
 
-async def gather_platform(kube: Kube, namespace: str, survey: Look[object] | None = None) -> Platform:
-    """Return the facts about the cluster, the run's storage and its namespace that freezing a plan needs."""
+async def gather_platform(
+    kube: Kube, namespace: str, survey: Look[object] | None = None, burner: NamespacedName | None = None
+) -> Platform:
+    """Return the facts about the cluster, the run's storage and its namespace that freezing a plan needs.
+
+    `burner` is the Service of the helper that runs kube-burner, if the run uses it.
+    """
     version, storage_classes = await asyncio.gather(kube.version(), kube.list(_STORAGE_CLASS))
     findings = await answer_look(survey, kube) if survey is not None else None
     namespaces: Sequence[Object] = ()
     # If the operator may not read the namespace, its restrictions show later.
     with suppress(ForbiddenError):
         namespaces = await kube.list(_NAMESPACE, fields={"metadata.name": namespace})
-    return platform_of(version, storage_classes, findings, next(iter(namespaces), None))
+    published = await kube.get(_CONFIG_MAP, BURNER_CERTIFICATE, burner.namespace) if burner is not None else None
+    return platform_of(version, storage_classes, findings, next(iter(namespaces), None), published)
 
 
 async def answer_look(look: Look[Found], kube: Kube) -> Found:

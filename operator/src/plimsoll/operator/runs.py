@@ -15,6 +15,7 @@ from plimsoll.lifecycle.queue import Entry, entry_of, turn_of
 from plimsoll.lifecycle.run import Run, run_of
 from plimsoll.lifecycle.status import status_of_removal
 from plimsoll.lifecycle.step import needs_platform, step, step_deletion, step_unseen
+from plimsoll.lifecycle.storage.claims import creates_claims
 from plimsoll.lifecycle.storage.registry import look_of, survey_of
 from plimsoll.operator.execute import MakeSecret, execute, refusal_of
 from plimsoll.operator.gather import RunDigests, gather, gather_platform
@@ -156,7 +157,8 @@ class RunReconciler(Reconciler[RunMemory]):
         if not needs_platform(run, seen, self.settings):
             return seen
         try:
-            return replace(seen, platform=await gather_platform(self.kube, run.namespace, survey_of(run)))
+            burner = self.settings.burning.service if self.settings.burning and creates_claims(run) else None
+            return replace(seen, platform=await gather_platform(self.kube, run.namespace, survey_of(run), burner))
         except ForbiddenError as error:
             record.refusal = refusal_of(error)
             return seen

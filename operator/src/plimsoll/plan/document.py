@@ -106,6 +106,7 @@ class ControlPlane(Model):
     """How a run loads the control plane."""
 
     helper: NamespacedName  # Service of the helper that runs kube-burner
+    certificate: str  # of the helper, PEM: the client trusts no other
     storage_class: str  # of the PVCs that it creates
 
 

@@ -1,6 +1,7 @@
 """`plimsoll burn`: has the helper run kube-burner, and writes its output and files. Started by a run's first client."""
 
 import asyncio
+import ssl
 import sys
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from plimsoll.protocol.helpers import (
     BurnOutcome,
     HelperRefusal,
 )
+from plimsoll.protocol.messages import SERVER_NAME
 from plimsoll.tools.kube_burner.job import KubeBurnerParameters
 
 _OK = 200
@@ -34,16 +36,17 @@ class _HelperError(Exception):
 @click.command(hidden=True, context_settings={"auto_envvar_prefix": "PLIMSOLL_BURN"})
 @click.argument("parameters")
 @click.option("--helper", required=True, help="URL of the helper.")
+@click.option("--certificate", required=True, help="The helper's certificate, PEM; no other is trusted.")
 @click.option("--token", type=click.Path(path_type=Path), required=True, help="File with the token for the helper.")
 @click.option("--storage-class", required=True, help="StorageClass of the PVCs.")
 @click.option("--run-uid", required=True, help="UID of the run.")
-def command(*, parameters: str, helper: str, token: Path, storage_class: str, run_uid: str) -> None:
+def command(*, parameters: str, helper: str, certificate: str, token: Path, storage_class: str, run_uid: str) -> None:
     """Run kube-burner with PARAMETERS, a JSON document, and write its output and files here as if it had run here."""
     order = BurnOrder(
         parameters=KubeBurnerParameters.model_validate_json(parameters), storage_class=storage_class, run_uid=run_uid
     )
     try:
-        outcome = asyncio.run(_ordered(helper, token, order))
+        outcome = asyncio.run(_ordered(helper, certificate, token, order))
     except _HelperError as error:
         click.echo(str(error), err=True)
         sys.exit(_CANNOT_RUN)
@@ -54,13 +57,15 @@ def command(*, parameters: str, helper: str, token: Path, storage_class: str, ru
     sys.exit(outcome.exit_code if outcome.exit_code >= 0 else 128 - outcome.exit_code)
 
 
-async def _ordered(url: str, token: Path, order: BurnOrder) -> BurnOutcome:
+async def _ordered(url: str, certificate: str, token: Path, order: BurnOrder) -> BurnOutcome:
     """Return what kube-burner left; wait while the helper works for another run."""
     problem = "no answer"
     # Without a limit in all: the conductor has one, and the helper's lines show that it works.
     limits = aiohttp.ClientTimeout(total=None, connect=SILENCE_SECONDS, sock_read=SILENCE_SECONDS)
     # Each attempt has its own connection: the helper closes an idle one, perhaps just when it is used again.
-    connector = aiohttp.TCPConnector(force_close=True)
+    context = ssl.create_default_context(cadata=certificate)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    connector = aiohttp.TCPConnector(force_close=True, ssl=context)
     try:
         async with (
             asyncio.timeout(_PATIENCE_SECONDS) as patience,
@@ -70,10 +75,12 @@ async def _ordered(url: str, token: Path, order: BurnOrder) -> BurnOutcome:
                 authorization = f"Bearer {token.read_text().strip()}"  # noqa: ASYNC240 - a small file in memory
                 headers = {"Authorization": authorization, "Content-Type": "application/json"}
                 try:
-                    response = await session.post(BURN_PATH, data=order.model_dump_json(), headers=headers)
+                    response = await session.post(
+                        BURN_PATH, data=order.model_dump_json(), headers=headers, server_hostname=SERVER_NAME
+                    )
                 except aiohttp.ClientError as error:
                     # Its pod may be starting, be replaced, or have too many connections; nothing has been run.
-                    problem = f"{str(error) or type(error).__name__}; check its pod"
+                    problem = _problem_of(error)
                 else:
                     async with response:
                         if response.status == _OK:
@@ -94,6 +101,14 @@ async def _ordered(url: str, token: Path, order: BurnOrder) -> BurnOutcome:
         raise _HelperError(f"the helper did not run kube-burner within {_PATIENCE_SECONDS:g} s: {problem}") from None
     except OSError as error:
         raise _HelperError(f"the token for the helper cannot be read: {error}") from error
+
+
+def _problem_of(error: aiohttp.ClientError) -> str:
+    """Return why the helper did not answer, if it may answer later; _HelperError if it has another certificate."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        message = "its certificate is not the one that the run trusts; if it was replaced, create the run again"
+        raise _HelperError(f"the helper did not run kube-burner: {message}") from error
+    return f"{str(error) or type(error).__name__}; check its pod"
 
 
 async def _outcome(response: aiohttp.ClientResponse) -> BurnOutcome:

@@ -16,6 +16,8 @@ from plimsoll.programs.termination import log_to_stderr, run_until_stopped
 from plimsoll.protocol.helpers import BURNER_AUDIENCE, PORT
 
 if TYPE_CHECKING:
+    import ssl
+
     from aiohttp import web
 
     from plimsoll.net.listener import Listener
@@ -99,6 +101,7 @@ def burner_command(
         # Imported here because they take longer than everything else.
         from plimsoll.helpers.authority import Limits  # noqa: PLC0415
         from plimsoll.helpers.burner import Helper, Means, knower  # noqa: PLC0415
+        from plimsoll.helpers.identity import identity  # noqa: PLC0415
         from plimsoll.helpers.server import TokenReviews  # noqa: PLC0415
 
         async with TokenReviews(BURNER_AUDIENCE) as api, asyncio.TaskGroup() as group:
@@ -111,7 +114,7 @@ def burner_command(
                 api=api,
             )
             limits = Limits(allowed=allow, max_objects=max_objects, max_qps=max_qps, max_volume_size=max_volume_size)
-            listener = _listener()
+            listener = _listener(await identity(api, namespace, work / "identity"))
             helper = Helper(means, limits, know=knower(listener))
             # What an earlier process left. If this fails, so does the program.
             group.create_task(helper.clean())
@@ -120,12 +123,13 @@ def burner_command(
     run_until_stopped(serve())
 
 
-def _listener() -> "Listener":
+def _listener(tls: "ssl.SSLContext | None" = None) -> "Listener":
     # Imported here because it takes longer than everything else.
     from plimsoll.net.listener import Listener, ListenerLimits  # noqa: PLC0415
 
     return Listener(
-        ListenerLimits(strangers=_LIMITED_CONNECTIONS, stranger_seconds=15.0, connections=_LIMITED_CONNECTIONS)
+        ListenerLimits(strangers=_LIMITED_CONNECTIONS, stranger_seconds=15.0, connections=_LIMITED_CONNECTIONS),
+        tls=tls,
     )
 
 

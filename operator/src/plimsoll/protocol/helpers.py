@@ -78,8 +78,18 @@ class HelperRefusal(Model):
     message: str
 
 
-def helper_url(service: str, namespace: str) -> str:
-    """Return the URL of a helper's Service. A request to drop caches reaches the helper on the sender's node."""
+BURNER_CERTIFICATE = "plimsoll-kube-burner-certificate"
+"""Name of the Secret with the certificate and key of the helper that runs kube-burner, and of the ConfigMap with the
+certificate, which the operator reads. The helper makes both, once, so that running clients survive its restarts."""
+
+
+def burner_url(service: str, namespace: str) -> str:
+    """Return the URL of the Service of the helper that runs kube-burner, which may be on another node."""
+    return f"https://{service}.{namespace}.svc:{PORT}"
+
+
+def caches_url(service: str, namespace: str) -> str:
+    """Return the URL of the Service of the helpers that drop caches; it reaches the one on the sender's own node."""
     return f"http://{service}.{namespace}.svc:{PORT}"
 
 

@@ -84,6 +84,7 @@ class Reason(StrEnum):
     ROOK_TOO_OLD = "RookTooOld"
     CACHE_DROPPING_NOT_ALLOWED = "CacheDroppingNotAllowed"
     KUBE_BURNER_NOT_ALLOWED = "KubeBurnerNotAllowed"
+    KUBE_BURNER_NOT_READY = "KubeBurnerNotReady"
     VOLUMES_RETAINED = "VolumesRetained"
     RESULTS_EXIST = "ResultsExist"
     NAME_TAKEN = "NameTaken"

@@ -57,6 +57,18 @@ STORAGE_REASONS = (
         severity=Severity.NORMAL,
     ),
     ReasonEntry(
+        Reason.KUBE_BURNER_NOT_READY,
+        conditions=_STORAGE,
+        under_way=Explanation(
+            "the helper that runs kube-burner has not published its certificate",
+            "check the pod in the namespace that the message names, and its log",
+        ),
+        ended=Explanation(
+            "the helper that runs kube-burner did not publish its certificate within `provisionSeconds`", "as above"
+        ),
+        remedy="check the helper's pod, and create the run again when it is ready",
+    ),
+    ReasonEntry(
         Reason.CEPH_CLUSTER_NOT_READY,
         conditions=_STORAGE,
         under_way=Explanation(

@@ -21,7 +21,7 @@ from plimsoll.protocol.assignment import (
     SharedDirectory,
     token_name,
 )
-from plimsoll.protocol.helpers import helper_url
+from plimsoll.protocol.helpers import caches_url
 from plimsoll.tools.cast import ACTOR_CLIENT
 from plimsoll.tools.registry import TOOLS
 
@@ -88,7 +88,7 @@ def assignment(run: Run, plan: Plan, settings: Settings, *, client: int, attempt
         volume=_claimed_volume(plan, client) or ceph.image(plan, client),
         rados=ceph.rados(plan, client),
         osd_keyring=ceph.osd_keyring(plan, client),
-        caches=None if helper is None else CacheDropping(helper=helper_url(helper.name, helper.namespace)),
+        caches=None if helper is None else CacheDropping(helper=caches_url(helper.name, helper.namespace)),
         termination_log="/dev/termination-log",
     )
 

@@ -15,7 +15,7 @@ from plimsoll.lifecycle.render.common import READABLE, Json, manifest, metadata
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.document import Plan
-from plimsoll.protocol.helpers import BURNER_AUDIENCE, CACHES_AUDIENCE, PORT, helper_url
+from plimsoll.protocol.helpers import BURNER_AUDIENCE, CACHES_AUDIENCE, PORT, burner_url
 from plimsoll.tools.cast import ACTOR_CLIENT
 from plimsoll.tools.registry import TOOLS
 from plimsoll.tools.target import TargetKind
@@ -131,7 +131,8 @@ def burner_access(run: Run, plan: Plan, client: int) -> HelperAccess:
         return HelperAccess()
     helper = plan.control_plane.helper
     environment = {
-        "PLIMSOLL_BURN_HELPER": helper_url(helper.name, helper.namespace),
+        "PLIMSOLL_BURN_HELPER": burner_url(helper.name, helper.namespace),
+        "PLIMSOLL_BURN_CERTIFICATE": plan.control_plane.certificate,
         "PLIMSOLL_BURN_TOKEN": f"{_BURNER_MOUNT}/{_FILE}",
         "PLIMSOLL_BURN_STORAGE_CLASS": plan.control_plane.storage_class,
         "PLIMSOLL_BURN_RUN_UID": run.uid,
