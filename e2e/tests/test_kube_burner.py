@@ -7,7 +7,7 @@ import pytest
 
 from ceph import Ceph, rook_run
 from runs import STORAGE_CLASS, run
-from support import Cluster
+from support import OPERATOR_NAMESPACE, Cluster
 
 pytestmark = pytest.mark.burner
 
@@ -185,4 +185,22 @@ def test_the_helper_may_change_only_its_own_namespaces(cluster: Cluster, allowed
     refused = cluster.kubectl("delete", "namespace", allowed, account, "--dry-run=server", check=False)
     assert "may only change its own namespaces" in refused
     assert cluster.exists("namespaces", allowed)
-    assert cluster.kubectl("auth", "can-i", "get", "secrets", "-A", account, check=False).strip() != "yes"
+    operator = f"--as=system:serviceaccount:{OPERATOR_NAMESPACE}:plimsoll"
+    certificate = "plimsoll-kube-burner-certificate"
+    for who, what, where in (
+        (account, "secrets", "-A"),
+        (account, "pods", "-A"),
+        (operator, f"secrets/{certificate}", f"--namespace={HELPER}"),
+    ):
+        assert cluster.kubectl("auth", "can-i", "get", what, where, who, check=False).strip() != "yes"
+    assert (
+        cluster.kubectl("auth", "can-i", "get", f"configmaps/{certificate}", f"-n={HELPER}", operator).strip() == "yes"
+    )
+
+
+def test_the_helper_keeps_its_certificate_when_its_pod_is_replaced(cluster: Cluster) -> None:
+    certificate = ("configmaps", "plimsoll-kube-burner-certificate", HELPER)
+    before = cluster.object(*certificate)["data"]
+    cluster.kubectl("rollout", "restart", f"deployment/{HELPER}", "-n", HELPER)
+    cluster.kubectl("rollout", "status", f"deployment/{HELPER}", "-n", HELPER, "--timeout=120s")
+    assert cluster.object(*certificate)["data"] == before
