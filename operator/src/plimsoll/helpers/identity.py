@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from plimsoll.conductor.secret import new_certificate, server_context, write_secret
-from plimsoll.kube.port import Kind, Kube
+from plimsoll.kube.port import Kind, Kube, Object
 from plimsoll.protocol.assignment import CERTIFICATE_FILE, KEY_FILE
 from plimsoll.protocol.helpers import BURNER_CERTIFICATE
 
@@ -50,6 +50,6 @@ async def _stored(kube: Kube, namespace: str) -> Mapping[str, bytes]:
     return {name: b64decode(data[name]) for name in (CERTIFICATE_FILE, KEY_FILE)}
 
 
-def _object(kind: Kind, namespace: str, **content: object) -> dict[str, object]:
+def _object(kind: Kind, namespace: str, **content: object) -> Object:
     metadata = {"name": BURNER_CERTIFICATE, "namespace": namespace}
     return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, **content}
