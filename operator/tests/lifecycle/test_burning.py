@@ -20,7 +20,7 @@ from plimsoll.lifecycle.settings import Burning, Settings
 from plimsoll.lifecycle.storage.claims import creates_claims
 from plimsoll.plan.document import ControlPlane, Plan
 from plimsoll.plan.expand import make_plan
-from plimsoll.protocol.helpers import namespace_base
+from plimsoll.protocol.helpers import BURNER_CERTIFICATE, namespace_base
 from support import pretend_world
 from support.pretend_cluster import Document, client_of, is_going, label
 from support.pretend_world import CrashError, PretendWorld
@@ -240,6 +240,8 @@ def helper(world: PretendWorld, monkeypatch: pytest.MonkeyPatch) -> Helper:
     monkeypatch.setattr(pretend_world, "SETTINGS", replace(pretend_world.SETTINGS, burning=BURNING))
     world.restart_operator()
     helper = Helper(world)
+    metadata = {"name": BURNER_CERTIFICATE, "namespace": HELPER.namespace}
+    world.cluster.kube.put({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, **PUBLISHED})
     # There is no Rook in these tests: in its place, the helper does something in every round.
     monkeypatch.setattr(world.rook, "step", helper.step)
     return helper

@@ -54,6 +54,7 @@ _MAX_PROBLEMS = 10
 _MAX_CHARACTERS = 300
 _MAX_LOG_CHARACTERS = 1000
 _GRACE_SECONDS = 60
+_PART_BYTES = 2**16
 _RETAINED = "is kept by its reclaim policy"
 
 T = TypeVar("T")
@@ -288,7 +289,9 @@ class Helper:
     async def _send_last(self, request: web.Request, response: web.StreamResponse, line: bytes) -> None:
         try:
             async with asyncio.timeout(self._means.send_seconds):
-                await response.write(line)
+                # In parts: a TLS connection takes any text at once, and only then tells that the client does not read.
+                for start in range(0, len(line), _PART_BYTES):
+                    await response.write(line[start : start + _PART_BYTES])
                 await response.write_eof()
         except (ConnectionError, TimeoutError) as error:
             _log.warning("a client did not read its answer: %s", type(error).__name__)

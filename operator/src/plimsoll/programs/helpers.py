@@ -29,7 +29,13 @@ _LIMITED_CONNECTIONS = 64
 @click.option("--node", required=True, help="Name of this node.")
 @click.option("--allow", multiple=True, required=True, help="Namespace whose runs may drop caches; * for all.")
 @click.option("--ceph-user", help="CephX user that may have OSDs drop their caches, without `client.`.")
-@click.option("--switch", type=click.Path(path_type=Path), default=SWITCH, show_default=True, help="The node's file.")
+@click.option(
+    "--switch",
+    type=click.Path(readable=False, path_type=Path),
+    default=SWITCH,
+    show_default=True,
+    help="The node's file that drops its caches.",
+)
 @click.option("--host", default="", help="Address to listen on; empty for all.")
 @click.option("--port", type=int, default=PORT, show_default=True)
 def caches_command(
