@@ -147,8 +147,12 @@ def attempt_without_server(cluster: Cluster, ceph: Ceph, namespace: str) -> dict
     return cluster.until(recorded, seconds=180, what="the attempt is recorded")
 
 
-def test_a_deleted_run_leaves_no_file_system(cluster: Cluster, clean: Ceph, namespace: str) -> None:
+def test_a_deleted_run_leaves_no_file_system_although_its_key_was_rotated(
+    cluster: Cluster, clean: Ceph, namespace: str
+) -> None:
+    """With the copy of the old key, the teardown Job could not connect."""
     cluster.apply(files_run("doomed", namespace, workloads=[workload(runtimeSeconds=60)]))
     cluster.until_measuring("doomed", namespace)
+    clean.rotate_key()
     cluster.kubectl("delete", "benchmarkrun", "doomed", "-n", namespace, "--timeout=240s")
     assert clean.leftovers() == []
